@@ -1,0 +1,138 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// GetACL builds a getACL; it is a value like [Create]. In Java: GetACLBuilder.
+type GetACL struct {
+	env  *Env
+	stat *zk.Stat
+}
+
+// NewGetACL is called by the framework.
+func NewGetACL(env *Env) GetACL { return GetACL{env: env} }
+
+// StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
+// is called.
+func (g GetACL) StoringStatIn(stat *zk.Stat) GetACL { g.stat = stat; return g }
+
+// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+func (g GetACL) InBackground(cb callbacks.BackgroundCallback) Background {
+	return Background{background{cb: cb}, g.start}
+}
+
+// ForPath returns the ACL of the node. Errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the retry policy has given up,
+// connection loss.
+func (g GetACL) ForPath(ctx context.Context, path string) ([]zk.ACL, error) {
+	o := &aclOp{}
+	if err := g.prepare(o, path); err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	o.store()
+	return o.Reply.ACL, nil
+}
+
+func (g GetACL) start(ctx context.Context, path string, b background) error {
+	o := &aclOp{}
+	if err := g.prepare(o, path); err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+func (g GetACL) prepare(o *aclOp, path string) error {
+	if err := o.on(g.env, callbacks.GetACL, "getACL", path, false); err != nil {
+		return err
+	}
+	o.request, o.into = jute.Request{Op: jute.OpGetACL, Path: o.full}, g.stat
+	return nil
+}
+
+// SetACL builds a setACL; it is a value like [Create]. In Java: SetACLBuilder.
+type SetACL struct {
+	env     *Env
+	acl     []zk.ACL
+	version int32
+}
+
+// NewSetACL is called by the framework.
+func NewSetACL(env *Env) SetACL { return SetACL{env: env, version: -1} }
+
+// WithACL sets the ACL that the node is to have.
+func (s SetACL) WithACL(acl ...zk.ACL) SetACL { s.acl = clone(acl); return s }
+
+// WithVersion changes only that version of the ACL (Stat.Aversion), else fails with zk.ErrBadVersion; -1, the
+// default, is any.
+func (s SetACL) WithVersion(version int32) SetACL { s.version = version; return s }
+
+// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+func (s SetACL) InBackground(cb callbacks.BackgroundCallback) Background {
+	return Background{background{cb: cb}, s.start}
+}
+
+// ForPath sets the ACL of the node and returns its new Stat. Errors: zk.ErrNoNode, zk.ErrBadVersion,
+// zk.ErrInvalidACL, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+func (s SetACL) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
+	o := &aclOp{}
+	if err := s.prepare(o, path); err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	return &o.Reply.Stat, nil
+}
+
+func (s SetACL) start(ctx context.Context, path string, b background) error {
+	o := &aclOp{}
+	if err := s.prepare(o, path); err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+func (s SetACL) prepare(o *aclOp, path string) error {
+	if err := o.on(s.env, callbacks.SetACL, "setACL", path, false); err != nil {
+		return err
+	}
+	if len(s.acl) == 0 {
+		return o.badArguments("no ACL given")
+	}
+	o.request = jute.Request{Op: jute.OpSetACL, Path: o.full, ACL: s.acl, Version: s.version}
+	return nil
+}
+
+// aclOp is the protocol of both: one request.
+type aclOp struct {
+	call
+	request jute.Request
+	into    *zk.Stat
+}
+
+// Begin asks.
+func (o *aclOp) Begin() { o.ask(o.request, func() { o.Finish(o.Request.Err) }) }
+
+func (o *aclOp) store() {
+	if o.into != nil {
+		*o.into = o.Reply.Stat
+	}
+}
+
+// Run delivers the result.
+func (o *aclOp) Run() {
+	var ev callbacks.Event
+	if o.Result() == nil {
+		o.store()
+		ev.ACL, ev.Stat = o.Reply.ACL, &o.Reply.Stat
+	}
+	o.deliver(ev)
+}

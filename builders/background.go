@@ -1,0 +1,83 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/callbacks"
+)
+
+// background is what InBackground adds to a builder.
+type background struct {
+	cb      callbacks.BackgroundCallback
+	onError func(message string, err error)
+}
+
+// Background is a builder whose operation runs in the background. It is a value like the builder that it comes from.
+type Background struct {
+	background
+	start func(ctx context.Context, path string, b background) error
+}
+
+// WithUnhandledErrorListener has fn told when the operation is given up, in place of the client's unhandled-error
+// listeners. The callback is called all the same. In Java: withUnhandledErrorListener.
+func (b Background) WithUnhandledErrorListener(fn func(message string, err error)) Background {
+	b.onError = fn
+	return b
+}
+
+// ForPath submits the operation and does not wait. The error says only that it was not accepted: the path is bad, or
+// the client is not started or closed; otherwise the callback is called exactly once. The operation lives on when
+// ctx ends; its values are handed to the callback.
+func (b Background) ForPath(ctx context.Context, path string) error {
+	return b.start(ctx, path, b.background)
+}
+
+// BackgroundData is a [Background] whose operation takes data.
+type BackgroundData struct {
+	background
+	start func(ctx context.Context, path string, data []byte, b background) error
+}
+
+// WithUnhandledErrorListener is as that of [Background].
+func (b BackgroundData) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundData {
+	b.onError = fn
+	return b
+}
+
+// ForPath submits the operation as [Background.ForPath] does. data must not be changed before the callback; nil
+// stands for the default data of the client, an empty slice for none.
+func (b BackgroundData) ForPath(ctx context.Context, path string, data []byte) error {
+	return b.start(ctx, path, data, b.background)
+}
+
+// BackgroundEnsemble is a [Background] for the ensemble in place of a path.
+type BackgroundEnsemble struct {
+	background
+	start func(ctx context.Context, b background) error
+}
+
+// WithUnhandledErrorListener is as that of [Background].
+func (b BackgroundEnsemble) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundEnsemble {
+	b.onError = fn
+	return b
+}
+
+// ForEnsemble submits the operation as [Background.ForPath] does.
+func (b BackgroundEnsemble) ForEnsemble(ctx context.Context) error { return b.start(ctx, b.background) }
+
+// BackgroundTransaction is a [Background] for a transaction.
+type BackgroundTransaction struct {
+	background
+	start func(ctx context.Context, ops []TransactionOperation, b background) error
+}
+
+// WithUnhandledErrorListener is as that of [Background].
+func (b BackgroundTransaction) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundTransaction {
+	b.onError = fn
+	return b
+}
+
+// ForOperations submits the transaction as [Background.ForPath] does.
+func (b BackgroundTransaction) ForOperations(ctx context.Context, ops ...TransactionOperation) error {
+	return b.start(ctx, ops, b.background)
+}

@@ -1,0 +1,117 @@
+package builders
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// call is what the operations of all verbs share.
+type call struct {
+	exec.Operation
+	env     *Env
+	typ     callbacks.EventType
+	verb    string // for errors
+	given   string // the path as given
+	full    string // and with the namespace
+	cb      callbacks.BackgroundCallback
+	onError func(message string, err error)
+}
+
+// on prepares an operation on path.
+func (c *call) on(env *Env, typ callbacks.EventType, verb, path string, sequential bool) error {
+	c.env, c.typ, c.verb, c.given = env, typ, verb, path
+	if err := zkpath.Validate(path, sequential); err != nil {
+		return c.wrap(err)
+	}
+	c.full = env.Namespace.full(path)
+	return nil
+}
+
+func (c *call) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: c.verb, Path: c.given, Attempts: c.Attempts(), Err: err}
+}
+
+func (c *call) badArguments(format string, args ...any) error {
+	return c.wrap(fmt.Errorf("%w: "+format, append([]any{ErrBadArguments}, args...)...))
+}
+
+// foreground runs p, whose call c is, and waits.
+func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
+	if c.env.Err != nil {
+		return c.wrap(c.env.Err)
+	}
+	c.Protocol = p
+	c.env.ensureNamespace()
+	if err := c.env.Executor.Do(ctx, &c.Operation); err != nil {
+		return c.wrap(err)
+	}
+	return nil
+}
+
+// background runs p, whose call c is, and does not wait.
+func (c *call) background(ctx context.Context, p exec.Protocol, b background) error {
+	if c.env.Err != nil {
+		return c.wrap(c.env.Err)
+	}
+	c.Protocol, c.cb, c.onError = p, b.cb, b.onError
+	c.env.ensureNamespace()
+	if err := c.env.Executor.Go(ctx, &c.Operation); err != nil {
+		return c.wrap(err)
+	}
+	return nil
+}
+
+// detached runs p, whose call c is, until it is done or the client is closed. Nobody is told.
+func (c *call) detached(p exec.Protocol) {
+	c.Protocol, c.Detached = p, true
+	_ = c.env.Executor.Go(context.Background(), &c.Operation) // refused: closed, and nothing can be done any more
+}
+
+// deliver hands ev, completed with what all events have, to the callback.
+func (c *call) deliver(ev callbacks.Event) {
+	if c.Detached {
+		return
+	}
+	err := c.Result()
+	if err == nil {
+		err = ev.Err
+	}
+	ev.Type, ev.Path, ev.Err = c.typ, c.given, c.wrap(err)
+	c.env.Deliver(c.Context(), c.cb, ev)
+	if err == nil || !c.env.Executor.Policy().Retryable(err) {
+		return
+	}
+	message := "background operation given up"
+	if c.onError != nil {
+		c.onError(message, ev.Err)
+		return
+	}
+	c.env.Unhandled(c.Context(), message, ev.Err)
+}
+
+// ask sends r; next goes on with the answer.
+func (c *call) ask(r jute.Request, next func()) { c.askWatching(r, nil, next) }
+
+// askWatching is ask for a request that sets a watch, if w is not nil.
+func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
+	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
+	if w != nil {
+		c.Request.Watcher = c.env.bind(w)
+	}
+	c.Send(next)
+}
+
+// watched records w, which the server has set, for a watcher-removing client.
+func (c *call) watched(w *callbacks.Watcher, persistent bool) {
+	if w != nil && c.env.Watchers != nil {
+		c.env.Watchers.add(c.env, w, c.given, persistent)
+	}
+}

@@ -1,0 +1,116 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// CheckExists builds an exists; it is a value like [Create]. In Java: ExistsBuilder.
+type CheckExists struct {
+	env        *Env
+	acl        []zk.ACL
+	parents    bool
+	containers bool
+	watcher    *callbacks.Watcher
+}
+
+// NewCheckExists is called by the framework.
+func NewCheckExists(env *Env) CheckExists { return CheckExists{env: env} }
+
+// CreatingParentsIfNeeded creates missing parents of the node as persistent nodes without data.
+func (e CheckExists) CreatingParentsIfNeeded() CheckExists {
+	e.parents, e.containers = true, false
+	return e
+}
+
+// CreatingParentContainersIfNeeded creates missing parents of the node as containers.
+func (e CheckExists) CreatingParentContainersIfNeeded() CheckExists {
+	e.parents, e.containers = true, true
+	return e
+}
+
+// WithACL sets the ACL of the parents that are created.
+func (e CheckExists) WithACL(acl ...zk.ACL) CheckExists { e.acl = clone(acl); return e }
+
+// UsingWatcher sets a watch: of the node's data and deletion if it exists, of its creation if it does not.
+func (e CheckExists) UsingWatcher(w *callbacks.Watcher) CheckExists { e.watcher = w; return e }
+
+// Watched sets a watch whose event goes to the listeners of the client.
+func (e CheckExists) Watched() CheckExists { return e.UsingWatcher(e.env.DefaultWatcher) }
+
+// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil. The
+// Stat of the event is nil if the node does not exist.
+func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
+	return Background{background{cb: cb}, e.start}
+}
+
+// ForPath returns the Stat of the node; nil, without an error, if it does not exist.
+func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
+	o := &existsOp{b: e}
+	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	return o.stat(), nil
+}
+
+func (e CheckExists) start(ctx context.Context, path string, b background) error {
+	o := &existsOp{b: e}
+	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+// existsOp is the protocol of an exists.
+type existsOp struct {
+	call
+	b     CheckExists
+	found bool
+}
+
+// Begin asks, after the parents are there.
+func (o *existsOp) Begin() {
+	if !o.b.parents {
+		o.exists()
+		return
+	}
+	o.makeParents(zkpath.Parent(o.full), o.b.containers, o.b.acl, func(err error) {
+		if err != nil && err != zk.ErrNoNode {
+			o.Finish(err)
+			return
+		}
+		o.exists()
+	})
+}
+
+func (o *existsOp) exists() {
+	o.askWatching(jute.Request{Op: jute.OpExists, Path: o.full}, o.b.watcher, func() {
+		err := o.Request.Err
+		o.found = err == nil
+		if err == zk.ErrNoNode {
+			err = nil
+		}
+		if err == nil {
+			o.watched(o.b.watcher, false)
+		}
+		o.Finish(err)
+	})
+}
+
+func (o *existsOp) stat() *zk.Stat {
+	if !o.found {
+		return nil
+	}
+	return &o.Reply.Stat
+}
+
+// Run delivers the result.
+func (o *existsOp) Run() { o.deliver(callbacks.Event{Stat: o.stat()}) }

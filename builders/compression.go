@@ -1,0 +1,165 @@
+package builders
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// ErrDecompressedTooLarge means that compressed data of a node would take more memory than
+// [GzipCompression].MaxSize allows.
+var ErrDecompressedTooLarge = errors.New("curator: decompressed data too large")
+
+// CompressionProvider compresses the data of nodes. Everybody who reads or writes a node has to agree on it, since
+// nothing in the node tells whether or how its data is compressed.
+//
+// Both methods are given the path of the node, keep neither path nor data, do not change data and return a slice of
+// the caller's own. They must be safe for concurrent use.
+//
+// In Java: CompressionProvider.
+type CompressionProvider interface {
+	// Compress returns what is stored in the node for data.
+	Compress(path string, data []byte) ([]byte, error)
+	// Decompress returns the data that Compress was given.
+	Decompress(path string, compressed []byte) ([]byte, error)
+}
+
+// defaultMaxSize is ample: a server takes 1 MiB in a node unless told otherwise.
+const defaultMaxSize = 64 << 20
+
+// keptBuffer is the capacity up to which the buffer of a compressor is worth keeping.
+const keptBuffer = 1 << 20
+
+// GzipCompression is the [CompressionProvider] of a client that was given no other: one gzip member a node. Java
+// Curator reads what it writes, and the other way round. The zero value is ready to use.
+//
+// In Java: GzipCompressionProvider.
+type GzipCompression struct {
+	// MaxSize is the most bytes that Decompress returns: a node of a kilobyte may well hold a gigabyte of zeros.
+	// Anything below 1 means 64 MiB. Java has no such bound.
+	MaxSize int64
+}
+
+var _ CompressionProvider = GzipCompression{}
+
+// emptyGzip is what Java stores for no data.
+var emptyGzip = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+// A compressor weighs most of a megabyte, so they are kept.
+var (
+	compressors   = sync.Pool{New: func() any { return &compressor{gzip: gzip.NewWriter(io.Discard)} }}
+	decompressors = sync.Pool{New: func() any { return new(decompressor) }}
+)
+
+type compressor struct {
+	buffer bytes.Buffer
+	gzip   *gzip.Writer
+}
+
+type decompressor struct {
+	source bytes.Reader
+	gzip   gzip.Reader
+}
+
+// Compress returns data as one gzip member.
+func (GzipCompression) Compress(path string, data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return slices.Clone(emptyGzip), nil
+	}
+	c := compressors.Get().(*compressor)
+	defer func() {
+		if c.buffer.Cap() > keptBuffer {
+			c.buffer = bytes.Buffer{}
+		}
+		c.buffer.Reset()
+		compressors.Put(c)
+	}()
+	c.gzip.Reset(&c.buffer)
+	c.gzip.OS = 0 // as Java
+	if _, err := c.gzip.Write(data); err != nil {
+		return nil, fmt.Errorf("curator: compress %s: %w", path, err)
+	}
+	if err := c.gzip.Close(); err != nil {
+		return nil, fmt.Errorf("curator: compress %s: %w", path, err)
+	}
+	return bytes.Clone(c.buffer.Bytes()), nil
+}
+
+// Decompress returns the data of compressed, which has to be one gzip member and nothing else, with any header.
+// If it is not, the error has the code DATAINCONSISTENCY; if the data is too large, it is
+// [ErrDecompressedTooLarge].
+func (g GzipCompression) Decompress(path string, compressed []byte) ([]byte, error) {
+	if bytes.Equal(compressed, emptyGzip) {
+		return []byte{}, nil
+	}
+	limit := g.MaxSize
+	if limit < 1 {
+		limit = defaultMaxSize
+	}
+	d := decompressors.Get().(*decompressor)
+	defer func() {
+		d.source.Reset(nil) // the data is the caller's
+		decompressors.Put(d)
+	}()
+	d.source.Reset(compressed)
+	data, err := d.read(limit, sizeHint(compressed, limit))
+	switch {
+	case errors.Is(err, ErrDecompressedTooLarge):
+		return nil, fmt.Errorf("%w: %s: more than %d bytes", ErrDecompressedTooLarge, path, limit)
+	case err != nil:
+		return nil, fmt.Errorf("%w: decompress %s: %w", jute.ErrDataInconsistency, path, err)
+	}
+	return data, nil
+}
+
+func (d *decompressor) read(limit int64, hint int) ([]byte, error) {
+	if err := d.gzip.Reset(&d.source); err != nil {
+		return nil, noEOF(err)
+	}
+	d.gzip.Multistream(false)
+	data := make([]byte, 0, hint)
+	for {
+		n, err := d.gzip.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > limit:
+			return nil, ErrDecompressedTooLarge
+		case err == io.EOF: //nolint:errorlint // is never wrapped
+			if d.source.Len() > 0 {
+				return nil, fmt.Errorf("%d bytes after the end", d.source.Len())
+			}
+			return data, nil
+		case err != nil:
+			return nil, noEOF(err)
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, 512)
+		}
+	}
+}
+
+// sizeHint guesses how much memory the data takes. The member says so in its last four bytes, but those may be
+// anything: what they ask for is bounded by a good compression.
+func sizeHint(compressed []byte, limit int64) int {
+	const usual = 16
+	size := usual * int64(len(compressed))
+	if n := len(compressed); n >= 4 {
+		size = min(size, int64(binary.LittleEndian.Uint32(compressed[n-4:])))
+	}
+	return int(min(size, limit)) + 1 // one more, to see the end without growing
+}
+
+// noEOF keeps the end of the data from being taken for an end that is in order.
+func noEOF(err error) error {
+	if err == io.EOF { //nolint:errorlint // is never wrapped
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

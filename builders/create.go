@@ -1,0 +1,383 @@
+package builders
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// CreateMode is the kind of node to create.
+type CreateMode int32
+
+// The create modes, with the values of the protocol.
+const (
+	Persistent CreateMode = iota
+	Ephemeral
+	PersistentSequential
+	EphemeralSequential
+	Container
+	PersistentWithTTL
+	PersistentSequentialWithTTL
+)
+
+var modeNames = [...]string{
+	"PERSISTENT", "EPHEMERAL", "PERSISTENT_SEQUENTIAL", "EPHEMERAL_SEQUENTIAL", "CONTAINER", "PERSISTENT_WITH_TTL",
+	"PERSISTENT_SEQUENTIAL_WITH_TTL",
+}
+
+// String returns Java's name of the mode.
+func (m CreateMode) String() string {
+	if !m.valid() {
+		return "UNKNOWN"
+	}
+	return modeNames[m]
+}
+
+// IsEphemeral reports whether the node ends with its session.
+func (m CreateMode) IsEphemeral() bool { return m == Ephemeral || m == EphemeralSequential }
+
+// IsSequential reports whether the server appends a number to the name.
+func (m CreateMode) IsSequential() bool {
+	return m == PersistentSequential || m == EphemeralSequential || m == PersistentSequentialWithTTL
+}
+
+// HasTTL reports whether the server removes the node when it was not changed for a while.
+func (m CreateMode) HasTTL() bool { return m == PersistentWithTTL || m == PersistentSequentialWithTTL }
+
+func (m CreateMode) valid() bool { return m >= 0 && int(m) < len(modeNames) }
+
+// maxTTL is what the server can store.
+const maxTTL = (1<<40 - 1) * time.Millisecond
+
+// request returns the create of a node of this mode.
+func (m CreateMode) request(path string, data []byte, acl []zk.ACL, ttl time.Duration) jute.Request {
+	r := jute.Request{Op: jute.OpCreate2, Path: path, Data: data, ACL: acl, Flags: int32(m)}
+	switch {
+	case m == Container:
+		r.Op = jute.OpCreateContainer
+	case m.HasTTL():
+		r.Op, r.TTL = jute.OpCreateTTL, ttl.Milliseconds()
+	}
+	return r
+}
+
+// checkMode says what is wrong with a mode and its TTL.
+func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
+	switch {
+	case !m.valid():
+		return c.badArguments("create mode %d", int32(m))
+	case m.HasTTL() && (ttl < time.Millisecond || ttl > maxTTL):
+		return c.badArguments("mode %v needs a TTL between 1 ms and %v, not %v", m, maxTTL, ttl)
+	case !m.HasTTL() && ttl != 0:
+		return c.badArguments("mode %v has no TTL", m)
+	}
+	return nil
+}
+
+// Create builds a create. Every step returns a changed copy: a Create may be kept, branched and shared between
+// goroutines, and nothing happens before ForPath. In Java: CreateBuilder.
+type Create struct {
+	env        *Env
+	mode       CreateMode
+	acl        []zk.ACL
+	aclParents bool
+	parents    bool
+	containers bool
+	protected  bool
+	protection string
+	compress   option
+	idempotent bool
+	orSet      bool
+	version    int32
+	ttl        time.Duration
+	stat       *zk.Stat
+}
+
+// NewCreate is called by the framework.
+func NewCreate(env *Env) Create { return Create{env: env} }
+
+// WithMode sets the kind of node; the default is [Persistent].
+func (c Create) WithMode(m CreateMode) Create { c.mode = m; return c }
+
+// WithTTL sets the time without a change, and without children, after which the server removes a node of the modes
+// with a TTL. The server must have TTL nodes enabled.
+func (c Create) WithTTL(ttl time.Duration) Create { c.ttl = ttl; return c }
+
+// WithACL sets the ACL of the node in place of that of the client's [ACLProvider].
+func (c Create) WithACL(acl ...zk.ACL) Create { c.acl, c.aclParents = clone(acl), false; return c }
+
+// WithACLAppliedToParents is WithACL also for the parents that are created. In Java: withACL(list, true).
+func (c Create) WithACLAppliedToParents(acl ...zk.ACL) Create {
+	c.acl, c.aclParents = clone(acl), true
+	return c
+}
+
+// CreatingParentsIfNeeded creates missing parents as persistent nodes without data.
+func (c Create) CreatingParentsIfNeeded() Create { c.parents, c.containers = true, false; return c }
+
+// CreatingParentContainersIfNeeded creates missing parents as container nodes without data, which the server removes
+// some time after their last child is gone; as persistent ones if the server or the client's options have no
+// containers.
+func (c Create) CreatingParentContainersIfNeeded() Create {
+	c.parents, c.containers = true, true
+	return c
+}
+
+// WithProtection puts a random id in front of the node's name ("_c_<uuid>-"), so that a node whose creation was
+// answered with a lost connection is found again, and never left behind: a retry adopts it, a failure or an ended
+// context has it removed in the background. A node found that belongs to an earlier session is not adopted but
+// removed. Each ForPath draws an id of its own. Needed for all sequential ephemeral nodes that somebody waits behind.
+func (c Create) WithProtection() Create { c.protected = true; return c }
+
+// WithProtectionID is WithProtection with a given id, in the form that zkpath.NewProtectionID returns: for the owner
+// of a node that is created again under one name.
+func (c Create) WithProtectionID(id string) Create { c.protected, c.protection = true, id; return c }
+
+// Compressed compresses the data with the client's [CompressionProvider].
+func (c Create) Compressed() Create { c.compress = on; return c }
+
+// Uncompressed writes the data as it is, whatever the client's default.
+func (c Create) Uncompressed() Create { c.compress = off; return c }
+
+// OrSetData sets the data of the node if it exists already. In Java: orSetData().
+func (c Create) OrSetData() Create { return c.OrSetDataWithVersion(-1) }
+
+// OrSetDataWithVersion is OrSetData that fails with zk.ErrBadVersion on an existing node of another version.
+func (c Create) OrSetDataWithVersion(version int32) Create {
+	c.orSet, c.version = true, version
+	return c
+}
+
+// Idempotent makes it a success if the node exists already with the same data at version 0: as a create whose answer
+// was lost has left it.
+func (c Create) Idempotent() Create { c.idempotent = true; return c }
+
+// StoringStatIn has the Stat of the created node stored in stat before ForPath returns, in the background before the
+// callback is called.
+func (c Create) StoringStatIn(stat *zk.Stat) Create { c.stat = stat; return c }
+
+// InBackground makes the create run in the background; its result goes to cb, or to the client's listeners if cb is
+// nil.
+func (c Create) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
+	return BackgroundData{background{cb: cb}, c.start}
+}
+
+// ForPath creates the node and returns its path, with protection prefix and sequence number. data nil stands for the
+// default data of the client, an empty slice for none. A path of a sequential mode may end in a slash.
+//
+// ctx bounds the waiting: when it ends first, the error is that of ctx and the node may or may not be created; with
+// protection, a node that was created is removed. Other errors: zk.ErrNodeExists, zk.ErrNoNode (a parent is missing),
+// zk.ErrNoChildrenForEphemerals, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+func (c Create) ForPath(ctx context.Context, path string, data []byte) (string, error) {
+	o, err := c.operation(path, data)
+	if err != nil {
+		return "", err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return "", err
+	}
+	o.store()
+	return o.name, nil
+}
+
+func (c Create) start(ctx context.Context, path string, data []byte, b background) error {
+	o, err := c.operation(path, data)
+	if err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+func (c Create) operation(path string, data []byte) (*createOp, error) {
+	o := &createOp{b: c}
+	if err := o.on(c.env, callbacks.Create, "create", path, c.mode.IsSequential()); err != nil {
+		return nil, err
+	}
+	if err := o.checkMode(c.mode, c.ttl); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.data, err = c.env.data(path, data, c.compress); err != nil {
+		return nil, o.wrap(err)
+	}
+	o.unprotected = o.full
+	if c.protected {
+		if o.b.protection == "" {
+			o.b.protection = zkpath.NewProtectionID()
+		}
+		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+	}
+	return o, nil
+}
+
+// createOp is the protocol of a create.
+type createOp struct {
+	call
+	b           Create
+	data        []byte
+	unprotected string // full without the protection prefix
+	name        string // of the created node, for the caller
+	stat        zk.Stat
+	rounds      int // of repairing what others undo
+}
+
+// maxRounds bounds how often an operation repairs what somebody else undoes.
+const maxRounds = 10
+
+// Begin creates the node, or after an attempt of which the outcome is not known looks for it first.
+func (o *createOp) Begin() {
+	if o.b.protected && o.Attempts() > 1 {
+		o.find()
+		return
+	}
+	o.create()
+}
+
+func (o *createOp) create() {
+	acl := o.env.aclFor(o.full, o.b.acl)
+	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), o.created)
+}
+
+func (o *createOp) created() {
+	switch err := o.Request.Err; {
+	case err == nil:
+		o.done(o.Reply.Path, o.Reply.Stat)
+	case err == zk.ErrNoNode && o.makesParents() && o.again():
+		parents := o.b.acl
+		if !o.b.aclParents {
+			parents = nil
+		}
+		container := o.b.containers || !o.b.parents
+		o.makeParents(zkpath.Parent(o.full), container, parents, func(err error) {
+			if err != nil && err != zk.ErrNoNode {
+				o.Finish(err)
+				return
+			}
+			o.create()
+		})
+	case err == zk.ErrNodeExists && o.b.orSet:
+		o.set()
+	case err == zk.ErrNodeExists && o.b.idempotent:
+		o.compare()
+	default:
+		o.Finish(err)
+	}
+}
+
+// makesParents reports whether a missing parent is made: if asked for, and if it is the namespace itself, which the
+// server may have removed as an empty container.
+func (o *createOp) makesParents() bool {
+	ns := o.env.Namespace.prefix
+	return o.b.parents || ns != "" && zkpath.Parent(o.full) == ns
+}
+
+func (o *createOp) again() bool { o.rounds++; return o.rounds <= maxRounds }
+
+// set writes the data to the node that exists already.
+func (o *createOp) set() {
+	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, func() {
+		switch err := o.Request.Err; {
+		case err == nil:
+			o.done(o.full, o.Reply.Stat)
+		case err == zk.ErrNoNode && o.again(): // removed meanwhile
+			o.create()
+		default:
+			o.Finish(err)
+		}
+	})
+}
+
+// compare takes the node that exists already for ours if it looks as we would have left it.
+func (o *createOp) compare() {
+	o.ask(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
+		switch err := o.Request.Err; {
+		case err == nil && o.Reply.Stat.Version == 0 && bytes.Equal(o.Reply.Data, o.data):
+			o.done(o.full, o.Reply.Stat)
+		case err == nil:
+			o.Finish(zk.ErrNodeExists)
+		case err == zk.ErrNoNode && o.again(): // removed meanwhile
+			o.create()
+		default:
+			o.Finish(err)
+		}
+	})
+}
+
+// find looks for a node with our prefix, which an attempt whose answer was lost may have created.
+func (o *createOp) find() {
+	parent := zkpath.Parent(o.full)
+	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: parent}, func() {
+		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
+			o.Finish(err)
+			return
+		}
+		prefix := zkpath.ProtectedPrefix(o.b.protection)
+		for _, child := range o.Reply.Children {
+			if strings.HasPrefix(child, prefix) {
+				o.adopt(childPath(parent, child))
+				return
+			}
+		}
+		o.create()
+	})
+}
+
+// adopt takes a node found for ours, unless it is an ephemeral one of an earlier session: that one is about to vanish
+// and must not be granted anything.
+func (o *createOp) adopt(path string) {
+	o.ask(jute.Request{Op: jute.OpExists, Path: path}, func() {
+		switch err := o.Request.Err; {
+		case err == zk.ErrNoNode && o.again():
+			o.create()
+		case err != nil:
+			o.Finish(err)
+		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
+			deleteGuaranteed(o.env, path)
+			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
+			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+			o.create()
+		default:
+			o.done(path, o.Reply.Stat)
+		}
+	})
+}
+
+func (o *createOp) done(full string, stat zk.Stat) {
+	o.name, o.stat = o.env.Namespace.strip(full), stat
+	o.Finish(nil)
+}
+
+// CleanUp sees to it that a protected create that its caller takes for failed leaves no node.
+func (o *createOp) CleanUp(err error) {
+	switch {
+	case !o.b.protected:
+	case err == nil: // the caller had given up
+		deleteGuaranteed(o.env, o.env.Namespace.full(o.name))
+	case exec.IsIndefinite(err) || o.Attempts() > 1:
+		findAndDelete(o.env, zkpath.Parent(o.full), zkpath.ProtectedPrefix(o.b.protection))
+	}
+}
+
+func (o *createOp) store() {
+	if o.b.stat != nil {
+		*o.b.stat = o.stat
+	}
+}
+
+// Run delivers the result.
+func (o *createOp) Run() {
+	ev := callbacks.Event{Data: o.data}
+	if o.Result() == nil {
+		o.store()
+		ev.Name, ev.Stat = o.name, &o.stat
+	}
+	o.deliver(ev)
+}

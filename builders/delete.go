@@ -1,0 +1,171 @@
+package builders
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// Delete builds a delete; it is a value like [Create]. In Java: DeleteBuilder.
+type Delete struct {
+	env        *Env
+	version    int32
+	guaranteed bool
+	children   bool
+	quiet      bool
+}
+
+// NewDelete is called by the framework.
+func NewDelete(env *Env) Delete { return Delete{env: env, version: -1} }
+
+// WithVersion deletes only that version of the node, else fails with zk.ErrBadVersion; -1, the default, is any.
+func (d Delete) WithVersion(version int32) Delete { d.version = version; return d }
+
+// Guaranteed has the delete go on in the background when it fails for want of a connection or because its context
+// ended, until it is done or the client is closed. The failure is returned all the same.
+func (d Delete) Guaranteed() Delete { d.guaranteed = true; return d }
+
+// DeletingChildrenIfNeeded deletes the whole tree below the node first, if there is one. The version counts only for
+// the node itself.
+func (d Delete) DeletingChildrenIfNeeded() Delete { d.children = true; return d }
+
+// Quietly makes it a success if the node does not exist.
+func (d Delete) Quietly() Delete { d.quiet = true; return d }
+
+// Idempotent is another word for Quietly, as in Java.
+func (d Delete) Idempotent() Delete { return d.Quietly() }
+
+// InBackground makes the delete run in the background; its result goes to cb, or to the client's listeners if cb is
+// nil.
+func (d Delete) InBackground(cb callbacks.BackgroundCallback) Background {
+	return Background{background{cb: cb}, d.start}
+}
+
+// ForPath deletes the node. ctx bounds the waiting: when it ends first, the node may or may not be deleted. Errors:
+// zk.ErrNoNode, zk.ErrNotEmpty, zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection
+// loss. A delete whose answer was lost and that is tried again finds no node: see [Delete.Quietly].
+func (d Delete) ForPath(ctx context.Context, path string) error {
+	o := &deleteOp{b: d}
+	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+		return err
+	}
+	return o.foreground(ctx, o)
+}
+
+func (d Delete) start(ctx context.Context, path string, b background) error {
+	o := &deleteOp{b: d}
+	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+// deleteGuaranteed deletes a node, given with its namespace, in the background, until it is done.
+func deleteGuaranteed(env *Env, full string) {
+	o := &deleteOp{call: call{env: env, verb: "delete", full: full}, b: Delete{env: env, version: -1, quiet: true}}
+	o.detached(o)
+}
+
+// deleteOp is the protocol of a delete.
+type deleteOp struct {
+	call
+	b     Delete
+	stack []string // what is to be deleted before the node: each behind what it is the parent of
+}
+
+// Begin deletes the node.
+func (o *deleteOp) Begin() {
+	o.stack = o.stack[:0]
+	o.delete()
+}
+
+func (o *deleteOp) delete() {
+	o.ask(jute.Request{Op: jute.OpDelete, Path: o.full, Version: o.b.version}, func() {
+		switch err := o.Request.Err; {
+		case err == zk.ErrNoNode && o.b.quiet:
+			o.Finish(nil)
+		case err == zk.ErrNotEmpty && o.b.children:
+			o.list(o.full)
+		default:
+			o.Finish(err)
+		}
+	})
+}
+
+// list puts the children of path on the stack.
+func (o *deleteOp) list(path string) {
+	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: path}, func() {
+		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
+			o.Finish(err)
+			return
+		}
+		for _, child := range o.Reply.Children {
+			o.stack = append(o.stack, childPath(path, child))
+		}
+		o.sweep()
+	})
+}
+
+// sweep deletes what is on the stack, then the node. Others may create and delete below it meanwhile: a node that is
+// gone is done, one that has children again is listed again.
+func (o *deleteOp) sweep() {
+	if len(o.stack) == 0 {
+		o.delete()
+		return
+	}
+	top := o.stack[len(o.stack)-1]
+	o.ask(jute.Request{Op: jute.OpDelete, Path: top, Version: -1}, func() {
+		switch err := o.Request.Err; err {
+		case nil, zk.ErrNoNode:
+			o.stack = o.stack[:len(o.stack)-1]
+			o.sweep()
+		case zk.ErrNotEmpty:
+			o.list(top)
+		default:
+			o.Finish(err)
+		}
+	})
+}
+
+// CleanUp goes on with a guaranteed delete.
+func (o *deleteOp) CleanUp(err error) {
+	if !o.b.guaranteed || !exec.IsIndefinite(err) {
+		return
+	}
+	next := &deleteOp{call: call{env: o.env, verb: "delete", given: o.given, full: o.full}, b: o.b}
+	next.detached(next)
+}
+
+// Run delivers the result.
+func (o *deleteOp) Run() { o.deliver(callbacks.Event{}) }
+
+// findAndDelete deletes, in the background, the children of parent whose names begin with prefix: what an operation
+// left whose outcome is not known.
+func findAndDelete(env *Env, parent, prefix string) {
+	o := &findAndDeleteOp{call: call{env: env, verb: "delete", full: parent}, prefix: prefix}
+	o.detached(o)
+}
+
+type findAndDeleteOp struct {
+	call
+	prefix string
+}
+
+func (o *findAndDeleteOp) Begin() {
+	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
+		for _, child := range o.Reply.Children {
+			if strings.HasPrefix(child, o.prefix) {
+				deleteGuaranteed(o.env, childPath(o.full, child))
+			}
+		}
+		o.Finish(o.Request.Err)
+	})
+}
+
+// Run has nobody to tell.
+func (o *findAndDeleteOp) Run() {}

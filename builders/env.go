@@ -1,0 +1,217 @@
+package builders
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// Env is what builders need of the client that they come from. Package framework makes it; nobody else needs it.
+type Env struct {
+	// Err is what every operation fails with: the client is a view of a namespace that cannot be.
+	Err         error
+	Executor    *exec.Executor
+	Namespace   *Namespace
+	DefaultData []byte
+	ACL         ACLProvider
+	Compression CompressionProvider
+	// CompressAll compresses and decompresses unless a builder says otherwise.
+	CompressAll bool
+	// NoContainers makes persistent parents where containers are asked for.
+	NoContainers bool
+	// Dispatch runs a watcher on the dispatcher.
+	Dispatch func(run func(ctx context.Context))
+	// Deliver hands the result of a background operation to its callback, or to the listeners of the client if there
+	// is none. It runs on the dispatcher.
+	Deliver func(ctx context.Context, cb callbacks.BackgroundCallback, ev callbacks.Event)
+	// Unhandled is told of failures of background operations that were given up.
+	Unhandled func(ctx context.Context, message string, err error)
+	// DefaultWatcher is that of the steps called Watched.
+	DefaultWatcher *callbacks.Watcher
+	// Watchers remembers the watchers that are set, if the client is a watcher-removing view.
+	Watchers *WatcherSet
+}
+
+// Namespace is the part of the tree that a client works in.
+type Namespace struct {
+	name    string
+	prefix  string // "" or "/" and the name
+	ensured atomic.Bool
+}
+
+// NewNamespace returns the namespace of that name; the empty one is the whole tree.
+func NewNamespace(name string) *Namespace {
+	n := &Namespace{name: name}
+	if name != "" {
+		n.prefix = "/" + name
+	}
+	return n
+}
+
+// Name returns the name, without a slash in front.
+func (n *Namespace) Name() string { return n.name }
+
+// full returns the path with its namespace.
+func (n *Namespace) full(path string) string {
+	switch {
+	case n.prefix == "":
+		return path
+	case path == "/":
+		return n.prefix
+	}
+	return n.prefix + path
+}
+
+// strip is the inverse of full.
+func (n *Namespace) strip(path string) string { return zkpath.StripNamespace(n.name, path) }
+
+// ensureNamespace sends, ahead of the first operation in it, creates of the nodes of the namespace, without waiting:
+// the server executes them in order. What fails is left for the operations themselves to notice.
+func (e *Env) ensureNamespace() {
+	n := e.Namespace
+	if n.prefix == "" || n.ensured.Swap(true) {
+		return
+	}
+	for i := 1; i <= len(n.prefix); i++ {
+		if i < len(n.prefix) && n.prefix[i] != '/' {
+			continue
+		}
+		op := &ensureOp{env: e, path: n.prefix[:i]}
+		op.Protocol = op
+		if e.Executor.Go(context.Background(), &op.Operation) != nil {
+			n.ensured.Store(false)
+			return
+		}
+	}
+}
+
+// ensureOp creates a node of a namespace.
+type ensureOp struct {
+	exec.Operation
+	env  *Env
+	path string
+}
+
+func (o *ensureOp) Begin() {
+	o.Request.Request = o.env.parentRequest(o.path, true, o.env.aclFor(o.path, nil))
+	o.Send(func() { o.Finish(o.Request.Err) })
+}
+
+func (o *ensureOp) Run() {
+	if err := o.Result(); err != nil && (exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
+		o.env.Namespace.ensured.Store(false)
+	}
+}
+
+// parentRequest is the create of a node that others are put under.
+func (e *Env) parentRequest(path string, container bool, acl []zk.ACL) jute.Request {
+	r := jute.Request{Op: jute.OpCreate2, Path: path, Data: []byte{}, ACL: acl}
+	if container && !e.NoContainers {
+		r.Op, r.Flags = jute.OpCreateContainer, int32(Container)
+	}
+	return r
+}
+
+// aclFor returns given, or what the provider says for path, which includes the namespace as in Java.
+func (e *Env) aclFor(path string, given []zk.ACL) []zk.ACL {
+	if len(given) > 0 {
+		return given
+	}
+	if acl := e.ACL.ACLForPath(path); len(acl) > 0 {
+		return acl
+	}
+	if acl := e.ACL.DefaultACL(); len(acl) > 0 {
+		return acl
+	}
+	return OpenACL
+}
+
+// data returns what is to be written for the data given: nil stands for the default.
+func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
+	if data == nil {
+		data = e.DefaultData
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	if compress.or(e.CompressAll) {
+		return e.Compression.Compress(path, data)
+	}
+	return data, nil
+}
+
+// bind returns w as the registry of the connection knows it.
+func (e *Env) bind(w *callbacks.Watcher) wire.Watcher { return boundWatcher{w, e} }
+
+// boundWatcher is a watcher as set through one client. It is comparable: the same watcher set through the same client
+// is one.
+type boundWatcher struct {
+	w   *callbacks.Watcher
+	env *Env
+}
+
+// Notify runs on the goroutine that reads the connection.
+func (b boundWatcher) Notify(ev zk.Event) {
+	if ev.Type != zk.EventSession {
+		ev.Path = b.env.Namespace.strip(ev.Path)
+	}
+	if b.env.Watchers != nil {
+		b.env.Watchers.notified(b.env, b.w, ev)
+	}
+	b.w.Deliver(ev, b.env.Dispatch)
+}
+
+// option is a switch that may be left to the client.
+type option int8
+
+const (
+	unset option = iota
+	on
+	off
+)
+
+func (o option) or(def bool) bool {
+	if o == unset {
+		return def
+	}
+	return o == on
+}
+
+// OpenACL gives everybody everything: the default of a client. In Java: ZooDefs.Ids.OPEN_ACL_UNSAFE.
+var OpenACL = []zk.ACL{{Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}
+
+// ACLProvider decides the ACL of nodes that are created without one being given. Both methods may return nil: first
+// ACLForPath is asked, then DefaultACL, then [OpenACL] is taken. They may be called concurrently and must not block.
+// The path has the namespace, not the chroot. In Java: ACLProvider.
+type ACLProvider interface {
+	DefaultACL() []zk.ACL
+	ACLForPath(path string) []zk.ACL
+}
+
+// FixedACL is an ACLProvider of one ACL for all nodes.
+type FixedACL []zk.ACL
+
+// DefaultACL returns a.
+func (a FixedACL) DefaultACL() []zk.ACL { return a }
+
+// ACLForPath returns nil: the default.
+func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
+
+// clone keeps builders from sharing a slice with their caller.
+func clone[E any](s []E) []E { return slices.Clone(s) }
+
+func childPath(parent, child string) string {
+	if strings.HasSuffix(parent, "/") {
+		return parent + child
+	}
+	return parent + "/" + child
+}

@@ -1,0 +1,54 @@
+package builders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// OpError reports which operation on which path failed, and why. errors.Is matches what it wraps: the zk.Err… that
+// the server answered, ErrConnectionLoss and the like of package framework, or the error of the context.
+type OpError struct {
+	// Op is the operation in ZooKeeper's words: "create", "getData".
+	Op string
+	// Path is the path as it was given.
+	Path string
+	// Attempts is how many times it was tried; 0 if the arguments were bad.
+	Attempts int
+	Err      error
+}
+
+// Error returns the operation, the path and the cause.
+func (e *OpError) Error() string {
+	msg := "curator: " + e.Op
+	if e.Path != "" {
+		msg += " " + e.Path
+	}
+	if e.Attempts > 1 {
+		msg += fmt.Sprintf(" (%d attempts)", e.Attempts)
+	}
+	return msg + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// ErrorType returns a short name of the cause from a closed set, for metrics: Java's name of the code ("NONODE",
+// "CONNECTIONLOSS"), "CANCELED", "DEADLINE_EXCEEDED" or "_OTHER".
+func (e *OpError) ErrorType() string {
+	if errors.Is(e.Err, context.Canceled) {
+		return "CANCELED"
+	}
+	if errors.Is(e.Err, context.DeadlineExceeded) {
+		return "DEADLINE_EXCEEDED"
+	}
+	if code, ok := jute.CodeOf(e.Err); ok {
+		return code.String()
+	}
+	return "_OTHER"
+}
+
+// ErrBadArguments is wrapped by errors about arguments that make no sense together.
+var ErrBadArguments = errors.New("bad arguments")

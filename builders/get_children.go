@@ -1,0 +1,89 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// GetChildren builds a getChildren; it is a value like [Create]. In Java: GetChildrenBuilder.
+type GetChildren struct {
+	env     *Env
+	stat    *zk.Stat
+	watcher *callbacks.Watcher
+}
+
+// NewGetChildren is called by the framework.
+func NewGetChildren(env *Env) GetChildren { return GetChildren{env: env} }
+
+// StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
+// is called.
+func (g GetChildren) StoringStatIn(stat *zk.Stat) GetChildren { g.stat = stat; return g }
+
+// UsingWatcher sets a watch of the node's children and deletion.
+func (g GetChildren) UsingWatcher(w *callbacks.Watcher) GetChildren { g.watcher = w; return g }
+
+// Watched sets a watch whose event goes to the listeners of the client.
+func (g GetChildren) Watched() GetChildren { return g.UsingWatcher(g.env.DefaultWatcher) }
+
+// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+func (g GetChildren) InBackground(cb callbacks.BackgroundCallback) Background {
+	return Background{background{cb: cb}, g.start}
+}
+
+// ForPath returns the names of the node's children, in no order. Errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the
+// retry policy has given up, connection loss.
+func (g GetChildren) ForPath(ctx context.Context, path string) ([]string, error) {
+	o := &getChildrenOp{b: g}
+	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	o.store()
+	return o.Reply.Children, nil
+}
+
+func (g GetChildren) start(ctx context.Context, path string, b background) error {
+	o := &getChildrenOp{b: g}
+	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+// getChildrenOp is the protocol of a getChildren.
+type getChildrenOp struct {
+	call
+	b GetChildren
+}
+
+// Begin asks.
+func (o *getChildrenOp) Begin() {
+	o.askWatching(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, o.b.watcher, func() {
+		if o.Request.Err == nil {
+			o.watched(o.b.watcher, false)
+		}
+		o.Finish(o.Request.Err)
+	})
+}
+
+func (o *getChildrenOp) store() {
+	if o.b.stat != nil {
+		*o.b.stat = o.Reply.Stat
+	}
+}
+
+// Run delivers the result.
+func (o *getChildrenOp) Run() {
+	var ev callbacks.Event
+	if o.Result() == nil {
+		o.store()
+		ev.Children, ev.Stat = o.Reply.Children, &o.Reply.Stat
+	}
+	o.deliver(ev)
+}

@@ -1,0 +1,117 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// GetData builds a getData; it is a value like [Create]. In Java: GetDataBuilder.
+type GetData struct {
+	env        *Env
+	decompress option
+	stat       *zk.Stat
+	watcher    *callbacks.Watcher
+}
+
+// NewGetData is called by the framework.
+func NewGetData(env *Env) GetData { return GetData{env: env} }
+
+// Decompressed decompresses the data with the client's [CompressionProvider].
+func (g GetData) Decompressed() GetData { g.decompress = on; return g }
+
+// Undecompressed returns the data as it is, whatever the client's default.
+func (g GetData) Undecompressed() GetData { g.decompress = off; return g }
+
+// StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
+// is called.
+func (g GetData) StoringStatIn(stat *zk.Stat) GetData { g.stat = stat; return g }
+
+// UsingWatcher sets a watch of the node's data and deletion. On a node that does not exist none is set.
+func (g GetData) UsingWatcher(w *callbacks.Watcher) GetData { g.watcher = w; return g }
+
+// Watched sets a watch whose event goes to the listeners of the client.
+func (g GetData) Watched() GetData { return g.UsingWatcher(g.env.DefaultWatcher) }
+
+// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+func (g GetData) InBackground(cb callbacks.BackgroundCallback) Background {
+	return Background{background{cb: cb}, g.start}
+}
+
+// ForPath returns the data of the node. Errors: zk.ErrNoNode, zk.ErrNoAuth, data that does not decompress, and, when
+// the retry policy has given up, connection loss.
+func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
+	o := &getDataOp{b: g}
+	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	o.store()
+	if err := o.unpack(); err != nil {
+		return nil, o.wrap(err)
+	}
+	return o.data, nil
+}
+
+func (g GetData) start(ctx context.Context, path string, b background) error {
+	o := &getDataOp{b: g}
+	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+// getDataOp is the protocol of a getData.
+type getDataOp struct {
+	call
+	b    GetData
+	data []byte
+}
+
+// Begin asks.
+func (o *getDataOp) Begin() {
+	o.askWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, o.answered)
+}
+
+func (o *getDataOp) answered() {
+	err := o.Request.Err
+	if err == nil {
+		o.watched(o.b.watcher, false)
+		o.data = o.Reply.Data
+	}
+	o.Finish(err)
+}
+
+// unpack decompresses: not on the goroutine that reads the connection.
+func (o *getDataOp) unpack() error {
+	if !o.b.decompress.or(o.env.CompressAll) {
+		return nil
+	}
+	data, err := o.env.Compression.Decompress(o.given, o.data)
+	if err == nil {
+		o.data = data
+	}
+	return err
+}
+
+func (o *getDataOp) store() {
+	if o.b.stat != nil {
+		*o.b.stat = o.Reply.Stat
+	}
+}
+
+// Run delivers the result. Data that does not decompress is handed over as it is, with the error.
+func (o *getDataOp) Run() {
+	var ev callbacks.Event
+	if o.Result() == nil {
+		o.store()
+		ev.Err = o.unpack()
+		ev.Data, ev.Stat = o.data, &o.Reply.Stat
+	}
+	o.deliver(ev)
+}

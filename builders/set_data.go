@@ -1,0 +1,112 @@
+package builders
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// SetData builds a setData; it is a value like [Create]. In Java: SetDataBuilder.
+type SetData struct {
+	env        *Env
+	version    int32
+	compress   option
+	idempotent bool
+}
+
+// NewSetData is called by the framework.
+func NewSetData(env *Env) SetData { return SetData{env: env, version: -1} }
+
+// WithVersion changes only that version of the node, else fails with zk.ErrBadVersion; -1, the default, is any.
+func (s SetData) WithVersion(version int32) SetData { s.version = version; return s }
+
+// Compressed compresses the data with the client's [CompressionProvider].
+func (s SetData) Compressed() SetData { s.compress = on; return s }
+
+// Uncompressed writes the data as it is, whatever the client's default.
+func (s SetData) Uncompressed() SetData { s.compress = off; return s }
+
+// Idempotent makes it a success if the node has the next version already, with the same data: as a setData whose
+// answer was lost has left it.
+func (s SetData) Idempotent() SetData { s.idempotent = true; return s }
+
+// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+func (s SetData) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
+	return BackgroundData{background{cb: cb}, s.start}
+}
+
+// ForPath sets the data of the node and returns its new Stat. data nil stands for the default data of the client, an
+// empty slice for none. When ctx ends first, the data may or may not be set. Errors: zk.ErrNoNode,
+// zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+func (s SetData) ForPath(ctx context.Context, path string, data []byte) (*zk.Stat, error) {
+	o, err := s.operation(path, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	return &o.Reply.Stat, nil
+}
+
+func (s SetData) start(ctx context.Context, path string, data []byte, b background) error {
+	o, err := s.operation(path, data)
+	if err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+func (s SetData) operation(path string, data []byte) (*setDataOp, error) {
+	o := &setDataOp{b: s}
+	if err := o.on(s.env, callbacks.SetData, "setData", path, false); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.data, err = s.env.data(path, data, s.compress); err != nil {
+		return nil, o.wrap(err)
+	}
+	return o, nil
+}
+
+// setDataOp is the protocol of a setData.
+type setDataOp struct {
+	call
+	b    SetData
+	data []byte
+}
+
+// Begin sets the data.
+func (o *setDataOp) Begin() {
+	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, func() {
+		if o.Request.Err == zk.ErrBadVersion && o.b.idempotent {
+			o.compare()
+			return
+		}
+		o.Finish(o.Request.Err)
+	})
+}
+
+// compare takes the change that is there for ours if it looks as we would have left it.
+func (o *setDataOp) compare() {
+	o.ask(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
+		err := o.Request.Err
+		if err == nil && (o.Reply.Stat.Version != o.b.version+1 || !bytes.Equal(o.Reply.Data, o.data)) {
+			err = zk.ErrBadVersion
+		}
+		o.Finish(err)
+	})
+}
+
+// Run delivers the result.
+func (o *setDataOp) Run() {
+	var ev callbacks.Event
+	if o.Result() == nil {
+		ev.Data, ev.Stat = o.data, &o.Reply.Stat
+	}
+	o.deliver(ev)
+}

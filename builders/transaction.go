@@ -1,0 +1,254 @@
+package builders
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// Transaction builds a transaction: operations that take effect together or not at all. In Java:
+// CuratorMultiTransaction.
+type Transaction struct{ env *Env }
+
+// NewTransaction is called by the framework.
+func NewTransaction(env *Env) Transaction { return Transaction{env: env} }
+
+// InBackground makes it run in the background; its results go to cb, or to the client's listeners if cb is nil.
+func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTransaction {
+	return BackgroundTransaction{background{cb: cb}, t.start}
+}
+
+// ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
+// is that of the one that failed, and the results tell which. A transaction that is tried again after its answer was
+// lost may find its own work: guard it with a check of a version. When ctx ends first, it may or may not have taken
+// effect.
+func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
+	[]callbacks.OperationResult, error,
+) {
+	o, err := t.operation(ops)
+	if err != nil {
+		return nil, err
+	}
+	err = o.foreground(ctx, o)
+	if ctx.Err() != nil && err != nil {
+		return nil, err // the answer may still be on its way into o
+	}
+	return o.results(), err
+}
+
+func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b background) error {
+	o, err := t.operation(ops)
+	if err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, error) {
+	o := &transactionOp{ops: ops}
+	o.env, o.typ, o.verb = t.env, callbacks.Transaction, "multi"
+	if len(ops) == 0 {
+		return nil, o.badArguments("no operations")
+	}
+	o.requests = make([]jute.Request, len(ops))
+	for i, op := range ops {
+		if op.err != nil {
+			return nil, op.err
+		}
+		if op.typ == 0 {
+			return nil, o.badArguments("operation %d was not built with a TransactionOp", i)
+		}
+		o.requests[i] = op.request
+	}
+	return o, nil
+}
+
+// transactionOp is the protocol of a transaction.
+type transactionOp struct {
+	call
+	ops      []TransactionOperation
+	requests []jute.Request
+}
+
+// Begin asks.
+func (o *transactionOp) Begin() {
+	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() { o.Finish(o.Request.Err) })
+}
+
+// results pairs the operations with what the server said of each.
+func (o *transactionOp) results() []callbacks.OperationResult {
+	if len(o.Reply.Results) != len(o.ops) {
+		return nil
+	}
+	out := make([]callbacks.OperationResult, len(o.ops))
+	for i, r := range o.Reply.Results {
+		op := o.ops[i]
+		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path, Err: r.Code.Err()}
+		if r.Op == jute.OpError || o.Result() != nil {
+			continue
+		}
+		switch op.typ {
+		case callbacks.OperationCreate:
+			out[i].ResultPath = o.env.Namespace.strip(r.Path)
+			out[i].Stat = &o.Reply.Results[i].Stat
+		case callbacks.OperationSetData:
+			out[i].Stat = &o.Reply.Results[i].Stat
+		}
+	}
+	return out
+}
+
+// Run delivers the results.
+func (o *transactionOp) Run() { o.deliver(callbacks.Event{Results: o.results()}) }
+
+// TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
+type TransactionOperation struct {
+	typ     callbacks.OperationType
+	path    string
+	request jute.Request
+	err     error
+}
+
+// Type returns the kind of the operation.
+func (o TransactionOperation) Type() callbacks.OperationType { return o.typ }
+
+// Path returns the path as it was given.
+func (o TransactionOperation) Path() string { return o.path }
+
+// TransactionOp builds the operations of a transaction. An operation belongs to the client that it is built with: its
+// namespace counts. In Java: TransactionOp.
+type TransactionOp struct{ env *Env }
+
+// NewTransactionOp is called by the framework.
+func NewTransactionOp(env *Env) TransactionOp { return TransactionOp{env: env} }
+
+// Create builds a create.
+func (t TransactionOp) Create() TransactionCreate { return TransactionCreate{env: t.env} }
+
+// Delete builds a delete.
+func (t TransactionOp) Delete() TransactionDelete { return TransactionDelete{env: t.env, version: -1} }
+
+// SetData builds a setData.
+func (t TransactionOp) SetData() TransactionSetData {
+	return TransactionSetData{env: t.env, version: -1}
+}
+
+// Check builds a check of a node's existence and version.
+func (t TransactionOp) Check() TransactionCheck { return TransactionCheck{env: t.env, version: -1} }
+
+// transactionCall checks what an operation is given.
+func transactionCall(env *Env, typ callbacks.OperationType, verb, path string, sequential bool) (
+	*call, TransactionOperation,
+) {
+	c := &call{}
+	op := TransactionOperation{typ: typ, path: path}
+	op.err = c.on(env, callbacks.Transaction, verb, path, sequential)
+	return c, op
+}
+
+// TransactionCreate builds a create in a transaction; it is a value like [Create]. In Java: TransactionCreateBuilder.
+type TransactionCreate struct {
+	env      *Env
+	mode     CreateMode
+	ttl      time.Duration
+	acl      []zk.ACL
+	compress option
+}
+
+// WithMode sets the kind of node; the default is [Persistent].
+func (c TransactionCreate) WithMode(m CreateMode) TransactionCreate { c.mode = m; return c }
+
+// WithTTL is as that of [Create].
+func (c TransactionCreate) WithTTL(ttl time.Duration) TransactionCreate { c.ttl = ttl; return c }
+
+// WithACL is as that of [Create].
+func (c TransactionCreate) WithACL(acl ...zk.ACL) TransactionCreate { c.acl = clone(acl); return c }
+
+// Compressed is as that of [Create].
+func (c TransactionCreate) Compressed() TransactionCreate { c.compress = on; return c }
+
+// Uncompressed is as that of [Create].
+func (c TransactionCreate) Uncompressed() TransactionCreate { c.compress = off; return c }
+
+// ForPath returns the operation; data is as for [Create.ForPath]. What is wrong with it is told when the transaction
+// is executed.
+func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperation {
+	k, op := transactionCall(c.env, callbacks.OperationCreate, "create", path, c.mode.IsSequential())
+	if op.err == nil {
+		op.err = k.checkMode(c.mode, c.ttl)
+	}
+	if op.err == nil {
+		data, op.err = c.env.data(path, data, c.compress)
+	}
+	op.request = c.mode.request(k.full, data, c.env.aclFor(k.full, c.acl), c.ttl)
+	return op
+}
+
+// TransactionDelete builds a delete in a transaction; it is a value like [Create]. In Java: TransactionDeleteBuilder.
+type TransactionDelete struct {
+	env     *Env
+	version int32
+}
+
+// WithVersion is as that of [Delete].
+func (d TransactionDelete) WithVersion(version int32) TransactionDelete {
+	d.version = version
+	return d
+}
+
+// ForPath returns the operation.
+func (d TransactionDelete) ForPath(path string) TransactionOperation {
+	k, op := transactionCall(d.env, callbacks.OperationDelete, "delete", path, false)
+	op.request = jute.Request{Op: jute.OpDelete, Path: k.full, Version: d.version}
+	return op
+}
+
+// TransactionSetData builds a setData in a transaction; it is a value like [Create]. In Java:
+// TransactionSetDataBuilder.
+type TransactionSetData struct {
+	env      *Env
+	version  int32
+	compress option
+}
+
+// WithVersion is as that of [SetData].
+func (s TransactionSetData) WithVersion(version int32) TransactionSetData {
+	s.version = version
+	return s
+}
+
+// Compressed is as that of [SetData].
+func (s TransactionSetData) Compressed() TransactionSetData { s.compress = on; return s }
+
+// Uncompressed is as that of [SetData].
+func (s TransactionSetData) Uncompressed() TransactionSetData { s.compress = off; return s }
+
+// ForPath returns the operation; data is as for [SetData.ForPath].
+func (s TransactionSetData) ForPath(path string, data []byte) TransactionOperation {
+	k, op := transactionCall(s.env, callbacks.OperationSetData, "setData", path, false)
+	if op.err == nil {
+		data, op.err = s.env.data(path, data, s.compress)
+	}
+	op.request = jute.Request{Op: jute.OpSetData, Path: k.full, Data: data, Version: s.version}
+	return op
+}
+
+// TransactionCheck builds a check in a transaction; it is a value like [Create]. In Java: TransactionCheckBuilder.
+type TransactionCheck struct {
+	env     *Env
+	version int32
+}
+
+// WithVersion checks that the node has this version; -1, the default, checks only that it exists.
+func (c TransactionCheck) WithVersion(version int32) TransactionCheck { c.version = version; return c }
+
+// ForPath returns the operation.
+func (c TransactionCheck) ForPath(path string) TransactionOperation {
+	k, op := transactionCall(c.env, callbacks.OperationCheck, "check", path, false)
+	op.request = jute.Request{Op: jute.OpCheck, Path: k.full, Version: c.version}
+	return op
+}

@@ -1,0 +1,12 @@
+// Package callbacks has what the framework calls back with: the results of background operations, the events of
+// watches, and the listeners that they are delivered to.
+//
+// # Where callbacks run
+//
+//  1. Background callbacks, watchers and the listeners of a client run one at a time, on the client's dispatcher
+//     goroutine, in the order in which the answers and events came from the server.
+//  2. Connection state listeners run one at a time on a goroutine of their own, in the order of the states.
+//  3. A callback may call the client, also in the foreground. While it blocks, the callbacks behind it wait;
+//     the connection, the session, foreground operations and other clients do not.
+//  4. A panic in a callback is recovered and reported to the client's unhandled-error listeners.
+package callbacks

@@ -1,0 +1,105 @@
+package callbacks
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// EventType says which operation or happening an [Event] tells of.
+type EventType int
+
+// The event types, with the meaning of Java's CuratorEventType.
+const (
+	Create EventType = iota + 1
+	Delete
+	Exists
+	GetData
+	SetData
+	Children
+	Sync
+	GetACL
+	SetACL
+	Transaction
+	GetConfig
+	Reconfig
+	Watched
+	RemoveWatches
+	Closing
+	AddWatch
+)
+
+var eventNames = [...]string{
+	Create: "CREATE", Delete: "DELETE", Exists: "EXISTS", GetData: "GET_DATA", SetData: "SET_DATA",
+	Children: "CHILDREN", Sync: "SYNC", GetACL: "GET_ACL", SetACL: "SET_ACL", Transaction: "TRANSACTION",
+	GetConfig: "GET_CONFIG", Reconfig: "RECONFIG", Watched: "WATCHED", RemoveWatches: "REMOVE_WATCHES",
+	Closing: "CLOSING", AddWatch: "ADD_WATCH",
+}
+
+// String returns Java's name of the type.
+func (t EventType) String() string {
+	if t <= 0 || int(t) >= len(eventNames) {
+		return "UNKNOWN"
+	}
+	return eventNames[t]
+}
+
+// Event is the result of a background operation, or what a listener of the client is told. Only the fields that the
+// operation has are set. In Java: CuratorEvent.
+type Event struct {
+	Type EventType
+	// Err is nil if the operation succeeded; errors.Is matches the zk.Err… of the failure. In Java: the result code.
+	Err error
+	// Path is the path as it was given, of a watch the path of its event; namespace and chroot are not part of it.
+	Path string
+	// Name is the path of the node that was created, with protection prefix and sequence number.
+	Name     string
+	Data     []byte
+	Stat     *zk.Stat // nil if the operation has none, or the node does not exist
+	Children []string
+	ACL      []zk.ACL
+	Results  []OperationResult // of a transaction
+	Watched  zk.Event          // of type Watched
+}
+
+// BackgroundCallback takes the result of a background operation. ctx has the values of the context that the
+// operation was given, not its end. It is called exactly once for each operation that was accepted, also when the
+// client is closed. In Java: BackgroundCallback.
+type BackgroundCallback func(ctx context.Context, ev Event)
+
+// OperationType is the kind of an operation in a transaction.
+type OperationType int
+
+// The operation types. In Java: OperationType.
+const (
+	OperationCreate OperationType = iota + 1
+	OperationDelete
+	OperationSetData
+	OperationCheck
+)
+
+var operationNames = [...]string{
+	OperationCreate: "CREATE", OperationDelete: "DELETE", OperationSetData: "SET_DATA", OperationCheck: "CHECK",
+}
+
+// String returns Java's name of the type.
+func (t OperationType) String() string {
+	if t <= 0 || int(t) >= len(operationNames) {
+		return "UNKNOWN"
+	}
+	return operationNames[t]
+}
+
+// OperationResult is the outcome of one operation of a transaction. In Java: CuratorTransactionResult.
+type OperationResult struct {
+	Type OperationType
+	// ForPath is the path as it was given.
+	ForPath string
+	// ResultPath is the path of the created node; empty for other operations.
+	ResultPath string
+	// Stat is that of a created or changed node, nil otherwise.
+	Stat *zk.Stat
+	// Err says what this operation failed with. When one operation of a transaction fails, none takes effect: those
+	// before it then have no error, those after it one that says that they were not tried.
+	Err error
+}

@@ -1,0 +1,39 @@
+package callbacks
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Watcher is told of the events of the watches that it is set with. Its identity is its address: set twice for the
+// same node and kind of watch it is told once, and it is what a removal names. A one-shot watch ends with its event;
+// a persistent one does not.
+//
+// A Watcher is also told, without its watches ending, that the connection was lost or stands again (an event of type
+// [zk.EventSession] with zk.StateDisconnected or zk.StateHasSession), and at last that the session is over
+// (zk.StateExpired), which ends all its watches. In Java: Watcher and CuratorWatcher.
+type Watcher struct {
+	fn func(ctx context.Context, ev zk.Event)
+	ch chan<- zk.Event
+}
+
+// NewWatcher returns a Watcher that calls fn on the dispatcher of the client.
+func NewWatcher(fn func(ctx context.Context, ev zk.Event)) *Watcher { return &Watcher{fn: fn} }
+
+// NewChanWatcher returns a Watcher that sends its events to ch, past the dispatcher and without ever blocking: an
+// event that finds ch full is dropped. With room for one event, ch never misses that something has happened since it
+// was last emptied, which is what a loop needs that looks at the state again each time.
+func NewChanWatcher(ch chan<- zk.Event) *Watcher { return &Watcher{ch: ch} }
+
+// Deliver hands ev to w: to its channel at once, to its function through dispatch. The framework calls it.
+func (w *Watcher) Deliver(ev zk.Event, dispatch func(run func(ctx context.Context))) {
+	if w.ch != nil {
+		select {
+		case w.ch <- ev:
+		default:
+		}
+		return
+	}
+	dispatch(func(ctx context.Context) { w.fn(ctx, ev) })
+}

@@ -1,0 +1,407 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/dispatch"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// Client talks to a ZooKeeper ensemble: it keeps a session, retries, and runs operations in the foreground and in the
+// background. One Client serves a whole process; all methods are safe for concurrent use. In Java: CuratorFramework.
+type Client struct {
+	core *core
+	env  *builders.Env
+	view bool
+}
+
+// core is what a client and its views share.
+type core struct {
+	cfg        *config
+	connection *connection
+	executor   *exec.Executor
+	tracker    *ensembleTracker
+
+	states    statePublisher
+	stateSet  callbacks.Listeners[ConnectionState]
+	listeners callbacks.Listeners[callbacks.Event]
+	unhandled callbacks.Listeners[UnhandledError]
+	watcher   *callbacks.Watcher // hands its events to listeners
+
+	mu         sync.Mutex
+	state      State
+	dispatcher *dispatch.Queue          // of background callbacks, watchers and listeners
+	envs       map[string]*builders.Env // by namespace
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// UnhandledError is what the unhandled-error listeners are told: the failure of a background operation that was given
+// up, or a panic of the user's code.
+type UnhandledError struct {
+	Message string
+	Err     error
+}
+
+// New returns a client for a connect string such as "h1:2181,h2:2181/chroot". It does no I/O; what is wrong with the
+// arguments is an error that wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
+func New(connectString string, opts ...Option) (*Client, error) {
+	cfg, err := newConfig(connectString, opts)
+	if err != nil {
+		return nil, fmt.Errorf("curator: new client: %w", err)
+	}
+	c := &core{cfg: cfg, envs: make(map[string]*builders.Env)}
+	c.states = statePublisher{listeners: &c.stateSet, before: c.stateChanged, guard: c.guard}
+	c.connection = newConnection(cfg, c.states.publish)
+	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch)
+	c.connection.executor = c.executor
+	c.watcher = callbacks.NewWatcher(c.notifyWatched)
+	client := &Client{core: c, env: c.envFor(cfg.namespace, nil)}
+	c.tracker = newEnsembleTracker(client)
+	return client, nil
+}
+
+// Start begins to connect, and returns without waiting for it: operations wait for the connection, see also
+// [Client.BlockUntilConnected]. A client is started once.
+func (c *Client) Start() error {
+	if c.view {
+		return ErrView
+	}
+	k := c.core
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch k.state {
+	case Started:
+		return ErrAlreadyStarted
+	case Stopped:
+		return ErrClosed
+	}
+	if err := k.cfg.ensemble.Start(); err != nil {
+		return fmt.Errorf("curator: start ensemble provider: %w", err)
+	}
+	k.dispatcher = dispatch.Start()
+	k.states.queue = dispatch.Start()
+	k.executor.Start()
+	if err := k.connection.start(); err != nil {
+		k.dispatcher.Close(k.cfg.maxCloseWait)
+		k.states.queue.Close(k.cfg.maxCloseWait)
+		return fmt.Errorf("curator: start: %w", err)
+	}
+	k.state = Started
+	if k.cfg.tracker {
+		k.tracker.start()
+	}
+	return nil
+}
+
+// Close ends the session, and with it ephemeral nodes, and returns when no goroutine of the client is left. Operations
+// in flight end with their answer, all others, and their callbacks, with [ErrClosed]. Close waits at most the time of
+// [WithMaxCloseWait] for the server to take the goodbye, and once more for callbacks that are running, and says
+// [ErrCloseTimeout] if they do not end, as when it is called from one. A second Close waits for the first.
+func (c *Client) Close() error {
+	if c.view {
+		return ErrView
+	}
+	k := c.core
+	k.closeOnce.Do(func() { k.closeErr = k.close() })
+	return k.closeErr
+}
+
+func (k *core) close() error {
+	k.mu.Lock()
+	started := k.state == Started
+	k.state = Stopped
+	k.mu.Unlock()
+	if !started {
+		return nil
+	}
+	k.dispatch(dispatch.Func(func() { k.notify(context.Background(), callbacks.Event{Type: callbacks.Closing}) }))
+	k.tracker.stop()
+	k.executor.Stop()
+	k.connection.close()
+	k.executor.Wait()
+	var errs []error
+	if done, also := k.dispatcher.Close(k.cfg.maxCloseWait), k.states.queue.Close(k.cfg.maxCloseWait); !done || !also {
+		errs = append(errs, ErrCloseTimeout)
+	}
+	if err := k.cfg.ensemble.Close(); err != nil {
+		errs = append(errs, fmt.Errorf("curator: close ensemble provider: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// State returns where the client is in its life. In Java: getState.
+func (c *Client) State() State {
+	c.core.mu.Lock()
+	defer c.core.mu.Unlock()
+	return c.core.state
+}
+
+// SessionID returns the id of the current session, 0 before the first.
+func (c *Client) SessionID() int64 {
+	if s := c.Session(); s != nil {
+		return s.id
+	}
+	return 0
+}
+
+// Session returns the newest session of the client, which may have ended; nil before the first.
+func (c *Client) Session() *Session { return c.core.connection.currentSession() }
+
+// SessionTimeout returns the session timeout as negotiated with the server; before that, as asked for. In Java:
+// getLastNegotiatedSessionTimeoutMs.
+func (c *Client) SessionTimeout() time.Duration {
+	if conn := c.core.connection.current.Load(); conn != nil {
+		return conn.SessionTimeout()
+	}
+	return c.core.cfg.sessionTimeout
+}
+
+// IsConnected reports whether there is a connection now.
+func (c *Client) IsConnected() bool {
+	ok, _ := c.core.connection.isConnected()
+	return ok
+}
+
+// BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It ends with ctx, and
+// with [ErrClosed] when the client is closed. In Java: blockUntilConnected.
+func (c *Client) BlockUntilConnected(ctx context.Context) error {
+	for {
+		connected, changed := c.core.connection.isConnected()
+		if connected {
+			return nil
+		}
+		if err := c.core.executor.Err(); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Reset gives up the current session and begins another: listeners are told Lost and Reconnected. The ephemeral nodes
+// of the old session remain until its timeout. In Java: getZookeeperClient().reset().
+func (c *Client) Reset() error {
+	if err := c.core.executor.Err(); err != nil {
+		return err
+	}
+	c.core.connection.reset()
+	return nil
+}
+
+// ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of
+// their own, and miss nothing that happens after they were added. In Java: getConnectionStateListenable.
+func (c *Client) ConnectionStateListeners() *callbacks.Listeners[ConnectionState] {
+	return &c.core.stateSet
+}
+
+// CuratorListeners has the listeners that are told the results of background operations without a callback, the events
+// of watches set with Watched, and at last that the client is closing. In Java: getCuratorListenable.
+func (c *Client) CuratorListeners() *callbacks.Listeners[callbacks.Event] { return &c.core.listeners }
+
+// UnhandledErrorListeners has the listeners that are told of failures that nobody else is told of. They may be called
+// concurrently. In Java: getUnhandledErrorListenable.
+func (c *Client) UnhandledErrorListeners() *callbacks.Listeners[UnhandledError] {
+	return &c.core.unhandled
+}
+
+// ConnectionStateErrorPolicy returns the policy of the client.
+func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.errorPolicy }
+
+// Namespace returns the namespace that the client works in, "" for the whole tree.
+func (c *Client) Namespace() string { return c.env.Namespace.Name() }
+
+// UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
+// nodes of the namespace are created, as containers, before the first operation. The views of a client share all but
+// the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
+// an error that wraps zk.ErrInvalidPath. In Java: usingNamespace.
+func (c *Client) UsingNamespace(ns string) *Client {
+	return &Client{core: c.core, env: c.core.envFor(ns, c.env.Watchers), view: true}
+}
+
+// The verbs. Each returns a builder; see package builders.
+
+// Create builds the creation of a node.
+func (c *Client) Create() builders.Create { return builders.NewCreate(c.env) }
+
+// Delete builds the deletion of a node.
+func (c *Client) Delete() builders.Delete { return builders.NewDelete(c.env) }
+
+// CheckExists builds the question whether a node exists.
+func (c *Client) CheckExists() builders.CheckExists { return builders.NewCheckExists(c.env) }
+
+// GetData builds the reading of a node's data.
+func (c *Client) GetData() builders.GetData { return builders.NewGetData(c.env) }
+
+// SetData builds the writing of a node's data.
+func (c *Client) SetData() builders.SetData { return builders.NewSetData(c.env) }
+
+// GetChildren builds the listing of a node's children.
+func (c *Client) GetChildren() builders.GetChildren { return builders.NewGetChildren(c.env) }
+
+// GetACL builds the reading of a node's ACL.
+func (c *Client) GetACL() builders.GetACL { return builders.NewGetACL(c.env) }
+
+// SetACL builds the writing of a node's ACL.
+func (c *Client) SetACL() builders.SetACL { return builders.NewSetACL(c.env) }
+
+// Sync builds the catching up of the server with the leader.
+func (c *Client) Sync() builders.Sync { return builders.NewSync(c.env) }
+
+// Transaction builds a transaction of operations that TransactionOp builds.
+func (c *Client) Transaction() builders.Transaction { return builders.NewTransaction(c.env) }
+
+// TransactionOp builds the operations of a transaction.
+func (c *Client) TransactionOp() builders.TransactionOp { return builders.NewTransactionOp(c.env) }
+
+// Watches builds the adding and removing of watches.
+func (c *Client) Watches() builders.Watches { return builders.NewWatches(c.env) }
+
+// GetConfig builds the reading of the ensemble's configuration.
+func (c *Client) GetConfig() builders.GetConfig { return builders.NewGetConfig(c.env) }
+
+// Reconfig builds a change of the ensemble's members.
+func (c *Client) Reconfig() builders.Reconfig { return builders.NewReconfig(c.env) }
+
+// CreateContainers creates path and what is missing above it as containers. In Java: createContainers.
+func (c *Client) CreateContainers(ctx context.Context, path string) error {
+	_, err := c.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, zkpath.Join(path, "foo"))
+	return err
+}
+
+// CurrentConfig returns the configuration of the ensemble as last seen by the tracker, nil without one. In Java:
+// getCurrentConfig.
+func (c *Client) CurrentConfig() []byte { return c.core.tracker.current() }
+
+// envFor returns what the builders of a namespace need: one for each, so that a watcher that is set through two views
+// of it is one.
+func (k *core) envFor(ns string, set *builders.WatcherSet) *builders.Env {
+	env := k.newEnv(ns, set)
+	if set != nil {
+		return env
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known, ok := k.envs[ns]; ok {
+		return known
+	}
+	if env.Err == nil {
+		k.envs[ns] = env
+	}
+	return env
+}
+
+func (k *core) newEnv(ns string, set *builders.WatcherSet) *builders.Env {
+	var err error
+	if ns != "" {
+		err = zkpath.ValidateNamespace(ns)
+	}
+	return &builders.Env{
+		Err:            err,
+		Executor:       k.executor,
+		Namespace:      builders.NewNamespace(ns),
+		DefaultData:    k.cfg.defaultData,
+		ACL:            k.cfg.acl,
+		Compression:    k.cfg.compression,
+		CompressAll:    k.cfg.compressAll,
+		NoContainers:   k.cfg.noContainers,
+		Dispatch:       k.dispatchWatcher,
+		Deliver:        k.deliver,
+		Unhandled:      k.reportUnhandled,
+		DefaultWatcher: k.watcher,
+		Watchers:       set,
+	}
+}
+
+func (k *core) dispatch(t dispatch.Task) { k.dispatcher.Push(t) }
+
+// stateChanged runs ahead of the listeners.
+func (k *core) stateChanged(s ConnectionState) {
+	k.cfg.logger.Info("connection state", "state", s.String())
+	k.tracker.stateChanged(s)
+}
+
+// dispatchWatcher is called for each event of a watcher.
+func (k *core) dispatchWatcher(run func(ctx context.Context)) {
+	k.dispatch(dispatch.Func(func() { k.guard("watcher", func() { run(context.Background()) }) }))
+}
+
+// deliver runs on the dispatcher.
+func (k *core) deliver(ctx context.Context, cb callbacks.BackgroundCallback, ev callbacks.Event) {
+	if cb == nil {
+		k.notify(ctx, ev)
+		return
+	}
+	k.guard("background callback", func() { cb(ctx, ev) })
+}
+
+func (k *core) notify(ctx context.Context, ev callbacks.Event) {
+	k.listeners.Notify(ctx, ev, func(fn func()) { k.guard("listener", fn) })
+}
+
+// notifyWatched is the default watcher.
+func (k *core) notifyWatched(ctx context.Context, ev zk.Event) {
+	k.notify(ctx, callbacks.Event{Type: callbacks.Watched, Path: ev.Path, Watched: ev})
+}
+
+// guard keeps a panic of the user's code from everything else.
+func (k *core) guard(what string, fn func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := fmt.Errorf("curator: panic in %s: %v\n%s", what, p, debug.Stack())
+			k.reportUnhandled(context.Background(), "panic in "+what, err)
+		}
+	}()
+	fn()
+}
+
+func (k *core) reportUnhandled(ctx context.Context, message string, err error) {
+	k.cfg.logger.ErrorContext(ctx, message, "error", err)
+	k.unhandled.Notify(ctx, UnhandledError{message, err}, func(fn func()) {
+		defer func() {
+			if p := recover(); p != nil { // in the last resort itself
+				k.cfg.logger.ErrorContext(ctx, "panic in unhandled-error listener", "panic", p)
+			}
+		}()
+		fn()
+	})
+}
+
+// WatcherRemoveClient is a view of a client that remembers the watchers that are set through it. In Java:
+// WatcherRemoveCuratorFramework.
+type WatcherRemoveClient struct {
+	*Client
+}
+
+// WatcherRemoving returns a view of the client that remembers its watchers, so that all can be removed at once. In
+// Java: newWatcherRemoveCuratorFramework.
+func (c *Client) WatcherRemoving() *WatcherRemoveClient {
+	env := c.core.newEnv(c.Namespace(), builders.NewWatcherSet())
+	return &WatcherRemoveClient{&Client{core: c.core, env: env, view: true}}
+}
+
+// RemoveWatchers removes, in the background, all watchers that were set through this view and have not ended. They are
+// told of nothing any more, even without a connection.
+func (w *WatcherRemoveClient) RemoveWatchers(ctx context.Context) {
+	w.env.Watchers.RemoveAll(func(r builders.RemoveWatches, path string) {
+		ignore := func(context.Context, callbacks.Event) {}
+		_ = r.InBackground(ignore).ForPath(ctx, path) // refused only when closed: then there are none
+	})
+}
+
+// WatcherCount returns how many watchers were set through this view and have not ended.
+func (w *WatcherRemoveClient) WatcherCount() int { return w.env.Watchers.Len() }

@@ -1,0 +1,171 @@
+package framework
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// EnsembleProvider tells a client where its servers are. Give it to a client with WithEnsembleProvider if they are
+// found by other means than a connect string.
+//
+// Its methods are called from several goroutines.
+//
+// In Java: EnsembleProvider.
+type EnsembleProvider interface {
+	// Start is called once, when the client starts; its error is that of the client's Start.
+	Start() error
+	// ConnectionString returns the servers to connect to, "h1:2181,h2:2181/chroot". It is asked before every new
+	// session and must not block.
+	ConnectionString() string
+	// SetConnectionString is told the servers whenever the ensemble changes its configuration.
+	SetConnectionString(connectString string)
+	// UpdateServerListEnabled reports whether a client keeps its session, with the new servers, when the result of
+	// ConnectionString changes. If not, it makes a new session.
+	UpdateServerListEnabled() bool
+	// Close is called once, when the client closes.
+	Close() error
+}
+
+// FixedEnsembleProvider is the [EnsembleProvider] for servers that are known beforehand, see [FixedEnsemble]. It is
+// safe for concurrent use.
+//
+// In Java: FixedEnsembleProvider.
+type FixedEnsembleProvider struct {
+	connectString atomic.Pointer[string]
+}
+
+var _ EnsembleProvider = (*FixedEnsembleProvider)(nil)
+
+// FixedEnsemble returns an [EnsembleProvider] for the servers of a connect string, "h1:2181,h2:2181/chroot". They
+// are fixed but for SetConnectionString: a client that tracks its ensemble follows the changes of it.
+//
+// In Java: new FixedEnsembleProvider(connectionString).
+func FixedEnsemble(connectString string) EnsembleProvider {
+	p := new(FixedEnsembleProvider)
+	p.connectString.Store(&connectString)
+	return p
+}
+
+// Start does nothing.
+func (p *FixedEnsembleProvider) Start() error { return nil }
+
+// ConnectionString returns what was set last.
+func (p *FixedEnsembleProvider) ConnectionString() string {
+	if s := p.connectString.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// SetConnectionString replaces the connect string. An empty one is ignored: a client without servers would be lost.
+func (p *FixedEnsembleProvider) SetConnectionString(connectString string) {
+	if connectString != "" {
+		p.connectString.Store(&connectString)
+	}
+}
+
+// UpdateServerListEnabled returns true.
+func (p *FixedEnsembleProvider) UpdateServerListEnabled() bool { return true }
+
+// Close does nothing.
+func (p *FixedEnsembleProvider) Close() error { return nil }
+
+// configToConnectString makes a connect string of the text of /zookeeper/config, "" if no server in it tells where
+// clients reach it. Host names stay names: what they resolve to may change. In Java:
+// EnsembleTracker.configToConnectionString, which writes IPv6 addresses without the brackets that they need.
+func configToConnectString(config []byte, chroot string) (string, error) {
+	var members []member
+	for line := range strings.Lines(string(config)) {
+		key, value, found := strings.Cut(strings.TrimSpace(line), "=")
+		if !found || !strings.HasPrefix(key, "server.") {
+			continue // the version, weights and groups
+		}
+		m, err := parseMember(strings.TrimSpace(value))
+		if err != nil {
+			return "", fmt.Errorf("curator: ensemble configuration: %s: %w", strings.TrimSpace(key), err)
+		}
+		if m.client != "" {
+			members = append(members, m)
+		}
+	}
+	if len(members) == 0 {
+		return "", nil
+	}
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.order, b.order) })
+	result := connectString{chroot: chroot}
+	for _, m := range members {
+		result.servers = append(result.servers, m.client)
+	}
+	return result.String(), nil
+}
+
+// member is one server of an ensemble.
+type member struct {
+	order  string // by which Java sorts
+	client string // host:port for clients, "" if it is not known
+}
+
+// parseMember reads "host:quorum:election[:role][;[address:]port]". There may be more of host:quorum:election, with
+// "|" between them, for a server with several network cards.
+func parseMember(s string) (member, error) {
+	servers, client, hasClient := strings.Cut(s, ";")
+	role := "participant"
+	if i := strings.LastIndexByte(servers, ':'); i >= 0 && strings.Trim(servers[i+1:], "0123456789") != "" {
+		servers, role = servers[:i], strings.ToLower(servers[i+1:])
+	}
+	if role != "participant" && role != "observer" {
+		return member{}, fmt.Errorf("%q: bad role %q", s, role)
+	}
+	var host string // the first one
+	for server := range strings.SplitSeq(servers, "|") {
+		serverHost, rest, err := cutHost(server)
+		if err != nil {
+			return member{}, err
+		}
+		ports := strings.Split(rest, ":")
+		if len(ports) != 3 { // the first one is empty, what precedes the first colon
+			return member{}, fmt.Errorf("%q: not host:port:port", s)
+		}
+		for _, port := range ports[1:] {
+			if _, err := joinHostPort(serverHost, port); err != nil {
+				return member{}, err
+			}
+		}
+		if host == "" {
+			host = serverHost
+		}
+	}
+	if !hasClient {
+		return member{}, nil
+	}
+	address, port := "0.0.0.0", client
+	if strings.ContainsAny(client, ":]") {
+		var rest string
+		var err error
+		if address, rest, err = cutHost(client); err != nil {
+			return member{}, err
+		}
+		port = strings.TrimPrefix(rest, ":")
+	}
+	bound, err := joinHostPort(address, port)
+	if err != nil {
+		return member{}, err
+	}
+	m := member{order: servers + ":" + role + ";" + bound, client: bound}
+	switch {
+	case !isWildcard(address):
+	case isWildcard(host):
+		m.client = "" // would be this machine, whatever runs there
+	default:
+		m.client, err = joinHostPort(host, port)
+	}
+	return m, err
+}
+
+func isWildcard(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsUnspecified()
+}

@@ -1,0 +1,86 @@
+package framework
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+)
+
+// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and tells
+// the ensemble provider of the servers that it names. In Java: EnsembleTracker.
+type ensembleTracker struct {
+	client  *Client
+	watcher *callbacks.Watcher
+
+	mu     sync.Mutex
+	active bool
+	config []byte
+}
+
+func newEnsembleTracker(client *Client) *ensembleTracker {
+	t := &ensembleTracker{client: client}
+	t.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {
+		if ev.Type != zk.EventSession {
+			t.read()
+		}
+	})
+	return t
+}
+
+func (t *ensembleTracker) start() {
+	t.mu.Lock()
+	t.active = true
+	t.mu.Unlock()
+	t.read()
+}
+
+func (t *ensembleTracker) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.active = false
+}
+
+// stateChanged reads again in a new session, which has no watches yet, and after a gap.
+func (t *ensembleTracker) stateChanged(s ConnectionState) {
+	if s == Reconnected {
+		t.read()
+	}
+}
+
+func (t *ensembleTracker) current() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.config
+}
+
+func (t *ensembleTracker) read() {
+	t.mu.Lock()
+	active := t.active
+	t.mu.Unlock()
+	if active {
+		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).ForEnsemble(context.Background())
+	}
+}
+
+// take applies a configuration that was read.
+func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
+	if ev.Err != nil { // read again on the next connection; a standalone server of old has no such node
+		return
+	}
+	t.mu.Lock()
+	t.config = ev.Data
+	t.mu.Unlock()
+	k := t.client.core
+	s, err := configToConnectString(ev.Data, k.connection.chroot())
+	if err != nil {
+		k.cfg.logger.WarnContext(ctx, "configuration of the ensemble", "error", err)
+		return
+	}
+	if s != "" {
+		k.cfg.ensemble.SetConnectionString(s)
+		k.connection.serversChanged()
+	}
+}

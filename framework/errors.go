@@ -1,0 +1,54 @@
+package framework
+
+import (
+	"errors"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// Errors of the client itself. What the server answers are the zk.Err… of go-zookeeper.
+var (
+	// ErrClosed is returned by, and handed to the callbacks of, operations of a closed client. In Java:
+	// CuratorClosedException.
+	ErrClosed = exec.ErrClosed
+	// ErrNotStarted is returned by operations of a client that is not started.
+	ErrNotStarted = exec.ErrNotStarted
+	// ErrAlreadyStarted is returned by a second Start.
+	ErrAlreadyStarted = errors.New("curator: client is started already")
+	// ErrView is returned by Start and Close of a view: its client is started and closed instead.
+	ErrView = errors.New("curator: a view has no life of its own")
+	// ErrCloseTimeout is returned by Close when a callback is still running after the time for closing.
+	ErrCloseTimeout = errors.New("curator: callbacks are still running")
+	// ErrSessionLost is the cause of the end of a [Session]'s context.
+	ErrSessionLost = errors.New("curator: session lost")
+	// ErrSessionFailed is returned by [Client.CallInSession] when the session was lost on the way.
+	ErrSessionFailed = errors.New("curator: session failed")
+	// ErrBadArguments is wrapped by errors about options and arguments that make no sense.
+	ErrBadArguments = builders.ErrBadArguments
+)
+
+// Errors of the protocol that go-zookeeper has no value for.
+var (
+	// ErrConnectionLoss says that there was no answer: the operation may or may not have taken effect. It matches
+	// zk.ErrConnectionClosed too.
+	ErrConnectionLoss = jute.ErrConnectionLoss
+	// ErrOperationTimeout is as ErrConnectionLoss.
+	ErrOperationTimeout = jute.ErrOperationTimeout
+	// ErrUnimplemented says that the server does not know the operation, or has it disabled.
+	ErrUnimplemented = jute.ErrUnimplemented
+	// ErrNotReadOnly is the answer to a write of a server without a quorum.
+	ErrNotReadOnly = jute.ErrNotReadOnly
+	// ErrNoWatcher says that there is no such watch to remove.
+	ErrNoWatcher = jute.ErrNoWatcher
+	// ErrQuotaExceeded says that a quota of the path is used up.
+	ErrQuotaExceeded = jute.ErrQuotaExceeded
+	// ErrDataInconsistency is wrapped by the error about data that does not decompress.
+	ErrDataInconsistency = jute.ErrDataInconsistency
+	// ErrMarshalling says that client and server did not understand each other's bytes.
+	ErrMarshalling = jute.ErrMarshalling
+)
+
+// OpError reports which operation on which path failed, and why.
+type OpError = builders.OpError

@@ -1,0 +1,238 @@
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// Option changes a default of [New].
+type Option interface{ apply(*config) }
+
+type option func(*config)
+
+func (o option) apply(c *config) { o(c) }
+
+// Defaults of [New], as in Java.
+const (
+	DefaultSessionTimeout    = 60 * time.Second
+	DefaultConnectionTimeout = 15 * time.Second
+	DefaultMaxCloseWait      = time.Second
+)
+
+type config struct {
+	ensemble          EnsembleProvider
+	sessionTimeout    time.Duration
+	connectionTimeout time.Duration
+	maxCloseWait      time.Duration
+	retryPolicy       retry.Policy
+	namespace         string
+	auth              []jute.Auth
+	acl               builders.ACLProvider
+	defaultData       []byte
+	compression       builders.CompressionProvider
+	compressAll       bool
+	tracker           bool
+	readOnly          bool
+	noContainers      bool
+	errorPolicy       ErrorPolicy
+	expirationPercent int
+	tls               *tls.Config
+	dial              func(ctx context.Context, network, address string) (net.Conn, error)
+	logger            *slog.Logger
+}
+
+func newConfig(connectString string, opts []Option) (*config, error) {
+	c := &config{
+		sessionTimeout:    DefaultSessionTimeout,
+		connectionTimeout: DefaultConnectionTimeout,
+		maxCloseWait:      DefaultMaxCloseWait,
+		retryPolicy:       retry.ExponentialBackoff(time.Second, 3),
+		acl:               builders.FixedACL(builders.OpenACL),
+		compression:       builders.GzipCompression{},
+		tracker:           true,
+		errorPolicy:       StandardErrorPolicy{},
+		expirationPercent: 100,
+		dial:              (&net.Dialer{}).DialContext,
+		logger:            slog.New(slog.DiscardHandler),
+	}
+	for _, o := range opts {
+		if o != nil {
+			o.apply(c)
+		}
+	}
+	if c.ensemble == nil {
+		c.ensemble = FixedEnsemble(connectString)
+	} else if connectString != "" {
+		return nil, fmt.Errorf("%w: both a connect string and an ensemble provider", ErrBadArguments)
+	}
+	if c.defaultData == nil {
+		c.defaultData = localAddress()
+	}
+	return c, c.validate()
+}
+
+func (c *config) validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrBadArguments}, args...)...))
+		}
+	}
+	if _, fixed := c.ensemble.(*FixedEnsembleProvider); fixed { // another one may know its servers only after its start
+		if _, err := parseConnectString(c.ensemble.ConnectionString()); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	check(c.sessionTimeout >= time.Millisecond && c.sessionTimeout <= math.MaxInt32*time.Millisecond,
+		"session timeout %v", c.sessionTimeout)
+	check(c.connectionTimeout > 0, "connection timeout %v", c.connectionTimeout)
+	check(c.maxCloseWait >= 0, "maximum wait for close %v", c.maxCloseWait)
+	check(c.expirationPercent >= 1 && c.expirationPercent <= 100,
+		"simulated session expiration of %d percent", c.expirationPercent)
+	check(c.retryPolicy != nil, "no retry policy")
+	check(c.acl != nil, "no ACL provider")
+	check(c.compression != nil, "no compression provider")
+	check(c.errorPolicy != nil, "no error policy")
+	check(c.dial != nil, "no dialer")
+	check(c.logger != nil, "no logger")
+	if v, ok := c.retryPolicy.(retry.Validator); ok {
+		if err := v.Validate(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if c.namespace != "" {
+		if err := zkpath.ValidateNamespace(c.namespace); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, a := range c.auth {
+		check(a.Scheme != "", "authorization without a scheme")
+	}
+	return errors.Join(errs...)
+}
+
+// dialer returns what opens connections.
+func (c *config) dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
+	if c.tls == nil {
+		return c.dial
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := c.dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		conf := c.tls
+		if conf.ServerName == "" && !conf.InsecureSkipVerify {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, errors.Join(err, nc.Close())
+			}
+			conf = conf.Clone()
+			conf.ServerName = host
+		}
+		tc := tls.Client(nc, conf)
+		if err := tc.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, nc.Close())
+		}
+		return tc, nil
+	}
+}
+
+// WithRetryPolicy sets when failed operations are tried again; the default is ExponentialBackoff(1 s, 3).
+func WithRetryPolicy(p retry.Policy) Option { return option(func(c *config) { c.retryPolicy = p }) }
+
+// WithSessionTimeout sets the session timeout to ask for; the default is 60 s. The server has its own limits: see
+// [Client.SessionTimeout].
+func WithSessionTimeout(d time.Duration) Option {
+	return option(func(c *config) { c.sessionTimeout = d })
+}
+
+// WithConnectionTimeout sets how long an operation waits for a connection, and how long a server may take to accept
+// one; the default is 15 s.
+func WithConnectionTimeout(d time.Duration) Option {
+	return option(func(c *config) { c.connectionTimeout = d })
+}
+
+// WithMaxCloseWait bounds each of the two waits of Close, for the server and for callbacks; the default is 1 s.
+func WithMaxCloseWait(d time.Duration) Option { return option(func(c *config) { c.maxCloseWait = d }) }
+
+// WithNamespace puts the client into a namespace: see [Client.UsingNamespace].
+func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }
+
+// WithAuth adds credentials, which every new connection is told: ("digest", "user:password"). Unlike Java's
+// authorization() it adds to those given before.
+func WithAuth(scheme string, auth []byte) Option {
+	return option(func(c *config) {
+		c.auth = append(c.auth, jute.Auth{Scheme: scheme, Auth: slices.Clone(auth)})
+	})
+}
+
+// WithACLProvider sets who decides the ACL of nodes that are created without one; by default everybody may do
+// everything.
+func WithACLProvider(p builders.ACLProvider) Option { return option(func(c *config) { c.acl = p }) }
+
+// WithDefaultData sets what is written for data nil; the default is the address of this host as text, as in Java. An
+// empty slice stands for empty nodes.
+func WithDefaultData(data []byte) Option {
+	return option(func(c *config) { c.defaultData = append([]byte{}, data...) })
+}
+
+// WithCompressionProvider sets how data is compressed; the default is gzip, as Java reads it.
+func WithCompressionProvider(p builders.CompressionProvider) Option {
+	return option(func(c *config) { c.compression = p })
+}
+
+// WithCompression compresses and decompresses all data, unless a builder says otherwise. Every client of the data
+// must agree. In Java: enableCompression().
+func WithCompression(all bool) Option { return option(func(c *config) { c.compressAll = all }) }
+
+// WithEnsembleProvider sets where the connect string comes from, in place of that of New, which must be empty then.
+func WithEnsembleProvider(p EnsembleProvider) Option {
+	return option(func(c *config) { c.ensemble = p })
+}
+
+// WithEnsembleTracker turns the following of dynamic reconfigurations on or off; the default is on.
+func WithEnsembleTracker(follow bool) Option { return option(func(c *config) { c.tracker = follow }) }
+
+// WithReadOnly lets the client connect to a server without a quorum when there is no other, for reading. In Java:
+// canBeReadOnly.
+func WithReadOnly(allowed bool) Option { return option(func(c *config) { c.readOnly = allowed }) }
+
+// WithoutContainerParents creates persistent nodes wherever container parents are asked for. In Java:
+// dontUseContainerParents.
+func WithoutContainerParents() Option { return option(func(c *config) { c.noContainers = true }) }
+
+// WithConnectionStateErrorPolicy sets in which states recipes take what they have for gone; the default is
+// [StandardErrorPolicy].
+func WithConnectionStateErrorPolicy(p ErrorPolicy) Option {
+	return option(func(c *config) { c.errorPolicy = p })
+}
+
+// WithSimulatedSessionExpirationPercent has the session taken for lost, without a connection, after this part of its
+// timeout: 1 to 100, the default.
+func WithSimulatedSessionExpirationPercent(percent int) Option {
+	return option(func(c *config) { c.expirationPercent = percent })
+}
+
+// WithTLS talks TLS to the servers. Without a ServerName in conf, that of the connect string is verified.
+func WithTLS(conf *tls.Config) Option { return option(func(c *config) { c.tls = conf.Clone() }) }
+
+// WithDialer sets how TCP connections are opened, below TLS.
+func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
+	return option(func(c *config) { c.dial = dial })
+}
+
+// WithLogger sets where the client logs; the default is nowhere.
+func WithLogger(l *slog.Logger) Option { return option(func(c *config) { c.logger = l }) }

@@ -1,0 +1,82 @@
+package framework
+
+// State is the state of a client's life. In Java: CuratorFrameworkState.
+type State int
+
+// The states of a client's life.
+const (
+	Latent  State = iota // not started
+	Started              // between Start and Close
+	Stopped              // closed
+)
+
+// String returns Java's name of the state.
+func (s State) String() string {
+	switch s {
+	case Latent:
+		return "LATENT"
+	case Started:
+		return "STARTED"
+	}
+	return "STOPPED"
+}
+
+// ConnectionState is what a client's listeners are told about its connection. In Java: ConnectionState.
+type ConnectionState int
+
+// The connection states.
+const (
+	// Connected is the first connection of the client's life, once.
+	Connected ConnectionState = iota + 1
+	// Suspended says that the connection is lost; the session may still live. Whoever leads or holds a lock had
+	// better pause.
+	Suspended
+	// Reconnected says that there is a connection again: with the same session after Suspended, with a new one after
+	// Lost.
+	Reconnected
+	// Lost says that the session is over, or has to be taken for it by the client's own clock: ephemeral nodes,
+	// locks and leadership with it.
+	Lost
+	// ReadOnly says that there is a connection to a server without a quorum.
+	ReadOnly
+)
+
+// IsConnected reports whether there is a connection in this state.
+func (s ConnectionState) IsConnected() bool {
+	return s == Connected || s == Reconnected || s == ReadOnly
+}
+
+// String returns Java's name of the state.
+func (s ConnectionState) String() string {
+	switch s {
+	case Connected:
+		return "CONNECTED"
+	case Suspended:
+		return "SUSPENDED"
+	case Reconnected:
+		return "RECONNECTED"
+	case Lost:
+		return "LOST"
+	case ReadOnly:
+		return "READ_ONLY"
+	}
+	return "NONE"
+}
+
+// ErrorPolicy decides in which connection states a recipe takes what it has, leadership say, for gone. In Java:
+// ConnectionStateErrorPolicy.
+type ErrorPolicy interface {
+	IsErrorState(s ConnectionState) bool
+}
+
+// StandardErrorPolicy takes Suspended and Lost for errors: the default. In Java: StandardConnectionStateErrorPolicy.
+type StandardErrorPolicy struct{}
+
+// IsErrorState reports whether s is Suspended or Lost.
+func (StandardErrorPolicy) IsErrorState(s ConnectionState) bool { return s == Suspended || s == Lost }
+
+// SessionErrorPolicy takes only Lost for an error. In Java: SessionConnectionStateErrorPolicy.
+type SessionErrorPolicy struct{}
+
+// IsErrorState reports whether s is Lost.
+func (SessionErrorPolicy) IsErrorState(s ConnectionState) bool { return s == Lost }

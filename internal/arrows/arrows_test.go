@@ -1,0 +1,355 @@
+package arrows
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/gocurator/curator"
+
+// rule says what a package may import beside the standard library and [dependencies].
+type rule struct {
+	imports []string // packages of this module; "dir/..." means everything below dir
+	any     bool     // a program at the very top: no limit at all
+}
+
+// rules has one entry for each package or tree ("dir/..."), lowest first. Packages that do not exist are fine.
+var rules = map[string]rule{
+	// The engine.
+	"internal/jute":     {},
+	"internal/dispatch": {},
+	"internal/wire":     {imports: []string{"internal/jute"}},
+	"internal/exec":     {imports: []string{"internal/dispatch", "internal/jute", "internal/wire"}},
+
+	// The vocabulary.
+	"retry":     {imports: []string{"internal/jute"}},
+	"callbacks": {imports: []string{"internal/jute"}},
+	"zkpath":    {},
+
+	// The client.
+	"builders":  {imports: slices.Concat(engine, vocabulary)},
+	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders"})},
+
+	// Recipes do not know each other, nor the engine.
+	"recipes/locks": {imports: slices.Concat(vocabulary, []string{"builders", "framework"})},
+
+	// Test support. curatortest knows nothing of the client: it speaks the protocol on its own.
+	"curatortest":      {imports: []string{"internal/jute"}},
+	"internal/testenv": {imports: []string{"curatortest"}},
+	"internal/arrows":  {},
+
+	// Programs, imported by nobody.
+	"bench/...":    {any: true},
+	"examples/...": {any: true},
+	"interop/...":  {any: true},
+}
+
+var (
+	engine     = []string{"internal/jute", "internal/dispatch", "internal/wire", "internal/exec"}
+	vocabulary = []string{"retry", "callbacks", "zkpath"}
+)
+
+// dependencies are the modules that the library stands on; tests may use testDependencies too. Of OpenTelemetry
+// the library knows the API: the SDK is for those who choose what becomes of the data.
+var (
+	dependencies = []string{
+		"github.com/go-zookeeper/zk",
+		"github.com/cenkalti/backoff/v4",
+		"go.opentelemetry.io/otel",
+	}
+	testDependencies = []string{
+		"github.com/google/go-cmp",
+		"go.uber.org/goleak",
+		"github.com/anishathalye/porcupine",
+		"go.opentelemetry.io/otel/sdk",
+	}
+)
+
+// Tests of a package may import more than the package: testSupport always, and from an external test package
+// (package x_test) everything but the programs, because a test of a lower layer is a user of the whole.
+var (
+	testSupport = []string{"curatortest", "internal/testenv"}
+	programs    = []string{"bench/...", "examples/...", "interop/..."}
+)
+
+func TestArrows(t *testing.T) {
+	problems, err := check(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+// check returns every violation of the rules in the module at the root of fsys.
+func check(fsys fs.FS) ([]string, error) {
+	var problems []string
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // a temporary file that is gone again
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (ignored(d.Name()) || isModule(fsys, name)):
+			return fs.SkipDir
+		case d.IsDir() || ignored(d.Name()) || path.Ext(name) != ".go":
+			return nil
+		}
+		found, err := checkFile(fsys, name)
+		problems = append(problems, found...)
+		return err
+	})
+	return problems, err
+}
+
+// ignored reports whether the go command does not look at a file or directory of that name.
+func ignored(name string) bool {
+	return strings.HasPrefix(name, ".") && name != "." || strings.HasPrefix(name, "_") ||
+		name == "testdata" || name == "vendor"
+}
+
+func isModule(fsys fs.FS, dir string) bool {
+	_, err := fs.Stat(fsys, path.Join(dir, "go.mod"))
+	return err == nil
+}
+
+func checkFile(fsys fs.FS, name string) ([]string, error) {
+	r, ok := ruleOf(path.Dir(name))
+	if !ok {
+		return []string{fmt.Sprintf("%s: no rule for package %s: add it to rules", name, path.Dir(name))}, nil
+	}
+	if r.any {
+		return nil, nil
+	}
+	src, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	isTest := strings.HasSuffix(name, "_test.go")
+	isExternal := isTest && strings.HasSuffix(file.Name.Name, "_test")
+	var problems []string
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		allowed := false
+		if pkg, own := cutModule(imported); own {
+			switch {
+			case isExternal:
+				allowed = !matches(programs, pkg)
+			case isTest:
+				allowed = matches(r.imports, pkg) || matches(testSupport, pkg)
+			default:
+				allowed = matches(r.imports, pkg)
+			}
+		} else {
+			forTests := isOf(testDependencies, imported) // first: the SDK is below otel/
+			allowed = isStandard(imported) || isOf(dependencies, imported) && !forTests ||
+				forTests && (isTest || path.Dir(name) == "internal/testenv")
+		}
+		if !allowed {
+			problems = append(problems, fmt.Sprintf("%s: may not import %s", name, imported))
+		}
+	}
+	return problems, nil
+}
+
+func ruleOf(pkg string) (rule, bool) {
+	for pattern, r := range rules {
+		if match(pattern, pkg) {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+func matches(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, pkg) })
+}
+
+func match(pattern, pkg string) bool {
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == tree || strings.HasPrefix(pkg, tree+"/")
+	}
+	return pkg == pattern
+}
+
+// cutModule returns the directory of a package of this module.
+func cutModule(imported string) (string, bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// isStandard reports whether a package is in the standard library: the first element of its path is no host name.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+func isOf(modules []string, imported string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool {
+		return imported == m || strings.HasPrefix(imported, m+"/")
+	})
+}
+
+// TestRules: the rules themselves hold the direction, so that an edit cannot turn an arrow round.
+func TestRules(t *testing.T) {
+	for _, pkg := range slices.Sorted(maps.Keys(rules)) {
+		for _, imported := range rules[pkg].imports {
+			if _, ok := rules[imported]; !ok {
+				t.Errorf("%s may import %s, which has no rule", pkg, imported)
+			}
+		}
+		if slices.Contains(reachable(pkg), pkg) {
+			t.Errorf("%s may import itself by way of %v", pkg, reachable(pkg))
+		}
+	}
+}
+
+// reachable returns what pkg may import, directly or not.
+func reachable(pkg string) []string {
+	seen := map[string]bool{}
+	var visit func(string)
+	visit = func(p string) {
+		for _, imported := range rules[p].imports {
+			if !seen[imported] {
+				seen[imported] = true
+				visit(imported)
+			}
+		}
+	}
+	visit(pkg)
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// TestCheck tests the checker.
+func TestCheck(t *testing.T) {
+	const own = module + "/"
+	file := func(pkg string, imports ...string) *fstest.MapFile {
+		var b strings.Builder
+		fmt.Fprintf(&b, "package %s\n", pkg)
+		for _, i := range imports {
+			fmt.Fprintf(&b, "import _ %q\n", i)
+		}
+		return &fstest.MapFile{Data: []byte(b.String())}
+	}
+	tests := []struct {
+		name  string
+		files fstest.MapFS
+		want  []string
+	}{
+		{
+			"what is allowed",
+			fstest.MapFS{
+				"go.mod":                   {Data: []byte("module " + module + "\n")},
+				"builders/create.go":       file("builders", "context", own+"callbacks", own+"internal/exec"),
+				"builders/create_test.go":  file("builders", own+"curatortest", "github.com/google/go-cmp/cmp"),
+				"builders/example_test.go": file("builders_test", own+"framework", "go.opentelemetry.io/otel/sdk/trace"),
+				"recipes/locks/mutex.go":   file("locks", own+"framework", "go.opentelemetry.io/otel/trace"),
+				"internal/testenv/env.go":  file("testenv", own+"curatortest", "go.uber.org/goleak"),
+				"bench/main.go":            file("main", own+"framework", "example.org/x"),
+				"examples/a/b/main.go":     file("main", own+"recipes/locks", "example.org/x"),
+			},
+			nil,
+		},
+		{
+			"what the go command does not see",
+			fstest.MapFS{
+				"unplaced/testdata/a.go": file("a"),
+				"unplaced/_a.go":         file("a"),
+				".cache/a/a.go":          file("a"),
+				"_old/a.go":              file("a"),
+				"tools/go.mod":           {Data: []byte("module tools\n")},
+				"tools/tools.go":         file("tools"),
+				"docs/readme.md":         {Data: []byte("# docs\n")},
+			},
+			nil,
+		},
+		{
+			"upwards",
+			fstest.MapFS{"builders/create.go": file("builders", own+"framework")},
+			[]string{"builders/create.go: may not import " + own + "framework"},
+		},
+		{
+			"upwards in a test of the package itself",
+			fstest.MapFS{"internal/wire/conn_test.go": file("wire", own+"builders")},
+			[]string{"internal/wire/conn_test.go: may not import " + own + "builders"},
+		},
+		{
+			"a test library in the library",
+			fstest.MapFS{"framework/client.go": file("framework", "go.uber.org/goleak")},
+			[]string{"framework/client.go: may not import go.uber.org/goleak"},
+		},
+		{
+			"test support in the library",
+			fstest.MapFS{"framework/client.go": file("framework", own+"curatortest")},
+			[]string{"framework/client.go: may not import " + own + "curatortest"},
+		},
+		{
+			"one more dependency",
+			fstest.MapFS{
+				"framework/client.go":      file("framework", "github.com/go-zookeeper/zkx"),
+				"framework/metrics.go":     file("framework", "go.opentelemetry.io/otel/sdk/metric"),
+				"framework/client_test.go": file("framework", "github.com/stretchr/testify/assert"),
+			},
+			[]string{
+				"framework/client.go: may not import github.com/go-zookeeper/zkx",
+				"framework/client_test.go: may not import github.com/stretchr/testify/assert",
+				"framework/metrics.go: may not import go.opentelemetry.io/otel/sdk/metric",
+			},
+		},
+		{
+			"a program",
+			fstest.MapFS{
+				"recipes/locks/mutex.go":      file("locks", own+"bench"),
+				"recipes/locks/mutex_test.go": file("locks_test", own+"examples/quickstart"),
+			},
+			[]string{
+				"recipes/locks/mutex.go: may not import " + own + "bench",
+				"recipes/locks/mutex_test.go: may not import " + own + "examples/quickstart",
+			},
+		},
+		{
+			"a package that nobody has placed",
+			fstest.MapFS{"recipes/new/a.go": file("a")},
+			[]string{"recipes/new/a.go: no rule for package recipes/new: add it to rules"},
+		},
+		{
+			"a package at the root",
+			fstest.MapFS{"curator.go": file("curator")},
+			[]string{"curator.go: no rule for package .: add it to rules"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := check(tt.files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("check (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,10 @@
+// Package arrows holds no code: its test pins which package may import which.
+//
+// The direction is
+//
+//	examples → recipes/* → framework → builders → callbacks, retry, zkpath → internal/*
+//
+// and outside of this module the library stands on three dependencies. The test reads the import clauses of every
+// Go file in the repository, so it also sees files that are not built on this system. A package without a rule
+// fails it: whoever adds a package decides where it stands.
+package arrows

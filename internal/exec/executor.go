@@ -1,0 +1,375 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/dispatch"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
+)
+
+// Policy is what the executor needs of a retry policy.
+type Policy interface {
+	NewBackOff() backoff.BackOff
+	Retryable(err error) bool
+}
+
+// sinceStarter is a Policy whose schedules depend on when the operation began.
+type sinceStarter interface {
+	NewBackOffSince(start time.Time) backoff.BackOff
+}
+
+// Executor drives operations. All methods are safe for concurrent use.
+type Executor struct {
+	conn           func() *wire.Conn // of the current session, nil before the first
+	policy         Policy
+	connectTimeout time.Duration
+	dispatcher     func(dispatch.Task)
+
+	// holding is set while operations are parked: whatever comes then queues behind them.
+	holding atomic.Bool
+
+	mu       sync.Mutex
+	state    lifeState
+	parked   []*Operation // waiting for a connection, in order
+	expiry   *time.Timer  // ends the wait of the first of them
+	sleeping map[*Operation]*time.Timer
+	alive    int // operations accepted and not finished
+	idle     chan struct{}
+}
+
+// detachedPause is the pause of a detached operation between two rounds of the retry policy.
+const detachedPause = time.Second
+
+type lifeState int
+
+const (
+	latent lifeState = iota
+	open
+	closed
+)
+
+// New returns an executor; it takes operations after Start. conn returns the connection of the current session, nil
+// before the first; dispatcher runs what is delivered, in order.
+func New(conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task)) *Executor {
+	return &Executor{
+		conn: conn, policy: policy, connectTimeout: connectTimeout, dispatcher: dispatcher,
+		sleeping: make(map[*Operation]*time.Timer), idle: make(chan struct{}),
+	}
+}
+
+// Start lets operations in.
+func (e *Executor) Start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state = open
+}
+
+// Err returns why no operation is accepted, or nil.
+func (e *Executor) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.errLocked()
+}
+
+func (e *Executor) errLocked() error {
+	switch e.state {
+	case latent:
+		return ErrNotStarted
+	case closed:
+		return ErrClosed
+	}
+	return nil
+}
+
+// Policy returns the retry policy.
+func (e *Executor) Policy() Policy { return e.policy }
+
+// Conn returns the connection of the current session, nil before the first.
+func (e *Executor) Conn() *wire.Conn { return e.conn() }
+
+// Do runs op and waits for its end. When ctx ends first, op is left to itself: its answer is still read and what
+// has to be cleaned up is.
+func (e *Executor) Do(ctx context.Context, op *Operation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	op.done = make(chan struct{}, 1)
+	if err := e.accept(ctx, op); err != nil {
+		return err
+	}
+	op.begin()
+	select {
+	case <-op.done:
+		return op.err
+	case <-ctx.Done():
+	}
+	if !op.abandon() {
+		<-op.done
+		return op.err
+	}
+	if e.unpark(op) {
+		op.Finish(ctx.Err())
+	}
+	return ctx.Err()
+}
+
+// Go runs op without waiting. The error says only whether it was accepted; if so, its result is delivered once.
+func (e *Executor) Go(ctx context.Context, op *Operation) error {
+	op.background = true
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if err := e.accept(ctx, op); err != nil {
+		return err
+	}
+	op.begin()
+	return nil
+}
+
+func (e *Executor) accept(ctx context.Context, op *Operation) error {
+	op.ex, op.ctx, op.started = e, ctx, time.Now()
+	op.single = IsSingleAttempt(ctx)
+	op.Request.Handler = op
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.errLocked(); err != nil {
+		return err
+	}
+	e.alive++
+	return nil
+}
+
+func (op *Operation) begin() {
+	op.attempts++
+	op.Protocol.Begin()
+}
+
+func (e *Executor) ended() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.alive--; e.alive == 0 && e.state == closed {
+		close(e.idle)
+	}
+}
+
+func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
+
+// send submits op's request, or parks op while there is no connection.
+func (e *Executor) send(op *Operation) {
+	if op.isAbandoned() { // nobody wants what would follow
+		op.Finish(op.ctx.Err())
+		return
+	}
+	if !e.holding.Load() && e.submit(op) {
+		return
+	}
+	e.park(op)
+}
+
+// submit reports whether op is on its way.
+func (e *Executor) submit(op *Operation) bool {
+	conn := e.conn()
+	if conn == nil {
+		return false
+	}
+	sent := op.sent
+	op.sent = true // before the answer can come
+	err := conn.Submit(&op.Request, !op.background)
+	if err == nil {
+		return true
+	}
+	op.sent = sent
+	if errors.Is(err, zk.ErrAuthFailed) { // for good: no session will follow
+		op.Request.Err = err
+		op.next()
+		return true
+	}
+	return false // the session that follows will do
+}
+
+// park lets op wait for a connection, for as long as the connection timeout since its start. One that has waited
+// so long before fails at once: an operation waits once, not at each attempt.
+func (e *Executor) park(op *Operation) {
+	e.mu.Lock()
+	if e.state == closed {
+		e.mu.Unlock()
+		op.Finish(ErrClosed)
+		return
+	}
+	patience := e.connectTimeout - time.Since(op.started)
+	if (patience <= 0 || op.single) && !op.Detached {
+		e.mu.Unlock()
+		e.again(op, jute.ErrConnectionLoss)
+		return
+	}
+	e.parked = append(e.parked, op)
+	e.holding.Store(true)
+	if e.expiry == nil && !op.Detached {
+		e.expiry = time.AfterFunc(patience, e.expire)
+	}
+	conn := e.conn()
+	e.mu.Unlock()
+	if op.isAbandoned() { // its caller found nothing to take back
+		if e.unpark(op) {
+			op.Finish(op.ctx.Err())
+		}
+	}
+	if conn != nil && conn.IsConnected() { // it came while op was on its way here
+		e.Connected()
+	}
+}
+
+// Connected sends what is parked, in order, before anything else. It is called when a connection stands.
+func (e *Executor) Connected() {
+	for {
+		e.mu.Lock()
+		if len(e.parked) == 0 {
+			e.holding.Store(false)
+			e.stopExpiry()
+			e.mu.Unlock()
+			return
+		}
+		op := e.parked[0]
+		conn := e.conn()
+		sent := op.sent
+		op.sent = true
+		// Submitted under the lock: whoever comes meanwhile parks behind.
+		if conn == nil || conn.Submit(&op.Request, false) != nil {
+			op.sent = sent
+			e.mu.Unlock()
+			return
+		}
+		e.parked[0] = nil
+		e.parked = e.parked[1:]
+		e.mu.Unlock()
+	}
+}
+
+func (e *Executor) stopExpiry() {
+	if e.expiry != nil {
+		e.expiry.Stop()
+		e.expiry = nil
+	}
+}
+
+// expire ends the wait of those that have waited for a connection long enough.
+func (e *Executor) expire() {
+	var over []*Operation
+	e.mu.Lock()
+	e.stopExpiry()
+	now := time.Now()
+	e.parked = slices.DeleteFunc(e.parked, func(op *Operation) bool {
+		if op.Detached || now.Sub(op.started) < e.connectTimeout {
+			return false
+		}
+		over = append(over, op)
+		return true
+	})
+	for _, op := range e.parked {
+		if !op.Detached {
+			e.expiry = time.AfterFunc(op.started.Add(e.connectTimeout).Sub(now), e.expire)
+			break
+		}
+	}
+	e.mu.Unlock()
+	for _, op := range over {
+		e.again(op, jute.ErrConnectionLoss)
+	}
+}
+
+// unpark takes op back if it is neither on the wire nor about to be.
+func (e *Executor) unpark(op *Operation) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if i := slices.Index(e.parked, op); i >= 0 {
+		e.parked = slices.Delete(e.parked, i, i+1)
+		return true
+	}
+	if t, ok := e.sleeping[op]; ok {
+		delete(e.sleeping, op)
+		t.Stop()
+		return true
+	}
+	return false
+}
+
+// again begins another attempt of op after the pause that the policy asks for, or ends op with err.
+func (e *Executor) again(op *Operation, err error) {
+	if op.single || op.isAbandoned() {
+		op.Finish(err)
+		return
+	}
+	if op.schedule == nil {
+		if p, ok := e.policy.(sinceStarter); ok {
+			op.schedule = p.NewBackOffSince(op.started)
+		} else {
+			op.schedule = e.policy.NewBackOff()
+		}
+	}
+	pause := op.schedule.NextBackOff()
+	switch {
+	case pause == backoff.Stop && op.Detached:
+		op.schedule, pause = nil, detachedPause
+	case pause == backoff.Stop:
+		op.Finish(err)
+		return
+	}
+	e.mu.Lock()
+	if e.state == closed {
+		e.mu.Unlock()
+		op.Finish(ErrClosed)
+		return
+	}
+	// Even a pause of nothing goes over the timer: an attempt that fails at once must not recurse.
+	e.sleeping[op] = time.AfterFunc(pause, func() {
+		if e.unpark(op) {
+			if op.isAbandoned() {
+				op.Finish(op.ctx.Err())
+				return
+			}
+			op.begin()
+		}
+	})
+	e.mu.Unlock()
+	if op.isAbandoned() && e.unpark(op) {
+		op.Finish(op.ctx.Err())
+	}
+}
+
+// Stop refuses further operations and finishes those that wait for a connection or a retry with ErrClosed. Those
+// in flight finish with their answer.
+func (e *Executor) Stop() {
+	e.mu.Lock()
+	if e.state == closed {
+		e.mu.Unlock()
+		return
+	}
+	e.state = closed
+	waiting := e.parked
+	e.parked = nil
+	for op, t := range e.sleeping {
+		t.Stop()
+		waiting = append(waiting, op)
+	}
+	clear(e.sleeping)
+	e.stopExpiry()
+	if e.alive == 0 {
+		close(e.idle)
+	}
+	e.mu.Unlock()
+	for _, op := range waiting {
+		op.Finish(ErrClosed)
+	}
+}
+
+// Wait waits until every accepted operation has finished. It is called after Stop, when no connection is left.
+func (e *Executor) Wait() { <-e.idle }

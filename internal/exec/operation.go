@@ -1,0 +1,141 @@
+// Package exec drives operations: it sends their requests in order, waits for connections, retries, and hands their
+// results to whoever waits or to the dispatcher.
+package exec
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
+)
+
+// Protocol is what an operation does, step by step. Its methods run one at a time, on the caller's goroutine or on
+// the one that reads the connection: they must not block.
+type Protocol interface {
+	// Begin starts an attempt: it sends a request or finishes.
+	Begin()
+	// Run delivers the result of a background operation to its callback, on the dispatcher.
+	Run()
+}
+
+// Cleaner is a Protocol that may leave something behind.
+type Cleaner interface {
+	// CleanUp is called when the operation has failed with err, and with nil when it has succeeded after its
+	// caller had given up waiting. It is not called when nothing was ever sent.
+	CleanUp(err error)
+}
+
+// Operation is one call of a builder from start to result: a chain of requests of which each answer decides the
+// next. The zero value with Protocol set is ready for [Executor.Do] or [Executor.Go].
+type Operation struct {
+	// Request is the one in flight, or just answered.
+	wire.Request
+	// Protocol decides what is sent.
+	Protocol Protocol
+	// Detached operations are the cleaning up that nobody waits for: they wait for a connection without a limit,
+	// and are tried until they are done or the client is closed.
+	Detached bool
+
+	ex         *Executor
+	ctx        context.Context
+	next       func()
+	background bool
+	single     bool // an outer loop retries
+	sent       bool
+	attempts   int
+	started    time.Time
+	schedule   backoff.BackOff
+	state      atomic.Int32
+	done       chan struct{}
+	err        error
+}
+
+const (
+	running int32 = iota
+	finished
+	abandoned // the caller has stopped waiting
+)
+
+// Context returns the context of the call. A background operation outlives its end.
+func (op *Operation) Context() context.Context { return op.ctx }
+
+// Attempts returns how many attempts were begun.
+func (op *Operation) Attempts() int { return op.attempts }
+
+// Result returns the error that the operation finished with.
+func (op *Operation) Result() error { return op.err }
+
+// Executor returns what drives op.
+func (op *Operation) Executor() *Executor { return op.ex }
+
+// Background reports whether nobody waits for op.
+func (op *Operation) Background() bool { return op.background }
+
+// Send sends op.Request behind everything sent before; next continues with the answer. A failure that may be retried
+// does not reach next: it ends the attempt.
+func (op *Operation) Send(next func()) {
+	op.next = next
+	op.ex.send(op)
+}
+
+// Answered continues op. It runs on the goroutine that reads the connection.
+func (op *Operation) Answered(*wire.Request) {
+	if err := op.Request.Err; err != nil && op.ex.policy.Retryable(err) {
+		op.ex.again(op, err)
+		return
+	}
+	op.next()
+}
+
+// Finish ends op.
+func (op *Operation) Finish(err error) {
+	op.err = err
+	late := !op.state.CompareAndSwap(running, finished)
+	if cleaner, ok := op.Protocol.(Cleaner); ok && op.sent && (late || err != nil) {
+		cleaner.CleanUp(err)
+	}
+	switch {
+	case op.background:
+		op.ex.deliver(op.Protocol)
+	case !late:
+		op.done <- struct{}{}
+	}
+	op.ex.ended()
+}
+
+// abandon says that the caller has stopped waiting. It returns false if op has finished before.
+func (op *Operation) abandon() bool { return op.state.CompareAndSwap(running, abandoned) }
+
+func (op *Operation) isAbandoned() bool { return op.state.Load() == abandoned }
+
+type singleAttemptKey struct{}
+
+// WithSingleAttempt returns a context whose operations are tried once: the loop around them retries.
+func WithSingleAttempt(ctx context.Context) context.Context {
+	return context.WithValue(ctx, singleAttemptKey{}, true)
+}
+
+// IsSingleAttempt reports whether an outer loop retries the operations of ctx.
+func IsSingleAttempt(ctx context.Context) bool { return ctx.Value(singleAttemptKey{}) != nil }
+
+// ErrClosed is returned when the client is closed, ErrNotStarted before its start.
+var (
+	ErrClosed     = errors.New("curator: client is closed")
+	ErrNotStarted = errors.New("curator: client is not started")
+)
+
+// IsIndefinite reports whether err leaves open if the operation has taken effect: everything but an answer of the
+// server.
+func IsIndefinite(err error) bool {
+	if err == nil {
+		return false
+	}
+	code, ok := jute.CodeOf(err)
+	return !ok || code == jute.CodeConnectionLoss || code == jute.CodeOperationTimeout ||
+		code == jute.CodeSessionExpired || code == jute.CodeSessionMoved
+}

@@ -1,0 +1,384 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// ErrNotConnected is returned by Submit while there is no connection to a server: the request was not accepted.
+var ErrNotConnected = errors.New("wire: not connected")
+
+// State is what a Conn tells of itself.
+type State int
+
+// The states. Expired and AuthFailed are final.
+const (
+	Disconnected State = iota
+	Connected
+	ConnectedReadOnly
+	Expired
+	AuthFailed
+)
+
+// Config is what a Conn needs; all fields but Auth, Chroot and ReadOnly must be set.
+type Config struct {
+	Servers        []string // host:port; names are resolved at each dial
+	Chroot         string   // "" or an absolute path without a trailing slash
+	SessionTimeout time.Duration
+	ConnectTimeout time.Duration // bounds one dial and its handshake
+	CloseWait      time.Duration // bounds the goodbye to the server
+	ReadOnly       bool          // a server without a quorum will do
+	Auth           []jute.Auth
+	Dial           func(ctx context.Context, network, address string) (net.Conn, error)
+	Logger         *slog.Logger
+	// OnState is told of changes before the watchers are, and of Disconnected also when every server was tried in
+	// vain. It runs on the goroutine
+	// that reads the connection: it must not block, and it may submit.
+	OnState func(State)
+}
+
+// Conn is one session with a ZooKeeper ensemble, across all its connections. It ends with the session; the next
+// session is another Conn. All methods are safe for concurrent use.
+type Conn struct {
+	cfg    Config
+	zk     *zk.Conn
+	events <-chan zk.Event // closed when the library's goroutines have ended
+	hosts  *hosts
+	epoch  time.Time
+
+	ctx      context.Context // ends when no connection to a server is wanted any more
+	cancel   context.CancelFunc
+	flush    chan struct{} // wakes the flusher
+	quit     chan struct{} // ends the flusher
+	farewell chan struct{} // closed when the library talks to our farewell instead of a server
+	wg       sync.WaitGroup
+	endOnce  sync.Once
+
+	farewellOnce sync.Once
+
+	session    atomic.Int64
+	timeoutNs  atomic.Int64 // as negotiated
+	lastAnswer atomic.Int64 // ns since epoch
+	zxid       atomic.Int64 // highest seen in an answer
+
+	mu       sync.Mutex
+	end      error // why nothing is accepted any more
+	dialed   *link // the newest connection
+	link     *link // the connection with an established session, or the one that is being drained
+	xid      int32
+	readOnly bool
+	sawWrite bool // the session was once established by a server with a quorum
+	watches  watches
+}
+
+// Open starts to connect and returns at once.
+func Open(cfg Config) (*Conn, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Conn{
+		cfg:      cfg,
+		hosts:    newHosts(cfg.Servers),
+		epoch:    time.Now(),
+		ctx:      ctx,
+		cancel:   cancel,
+		flush:    make(chan struct{}, 1),
+		quit:     make(chan struct{}),
+		farewell: make(chan struct{}),
+	}
+	c.timeoutNs.Store(int64(cfg.SessionTimeout))
+	var err error
+	c.zk, c.events, err = zk.Connect(cfg.Servers, cfg.SessionTimeout,
+		zk.WithDialer(c.dial),
+		zk.WithHostProvider(c.hosts),
+		zk.WithLogger(libraryLogger{cfg.Logger}),
+		zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(libraryBuffer),
+		zk.WithMaxConnBufferSize(libraryBuffer),
+	)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	c.wg.Go(c.flusher)
+	return c, nil
+}
+
+// libraryBuffer is enough for the frames that are left to the library: handshake, pings and goodbye.
+const libraryBuffer = 4096
+
+// libraryLogger keeps the library's log off stderr. What it says is about attempts that the states tell too.
+type libraryLogger struct{ log *slog.Logger }
+
+func (l libraryLogger) Printf(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+// SessionID returns the id of the session, 0 before it is established.
+func (c *Conn) SessionID() int64 { return c.session.Load() }
+
+// SessionTimeout returns the session timeout as negotiated with the server, as asked for before that.
+func (c *Conn) SessionTimeout() time.Duration { return time.Duration(c.timeoutNs.Load()) }
+
+// LastAnswer returns when the server last answered a request or a ping. Watch events do not count: they say
+// nothing about whether the server hears us, and it is by hearing us that it keeps the session.
+func (c *Conn) LastAnswer() time.Time { return c.epoch.Add(time.Duration(c.lastAnswer.Load())) }
+
+// IsConnected reports whether requests are accepted now.
+func (c *Conn) IsConnected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end == nil && c.link != nil && !c.link.dead
+}
+
+// UpdateServers replaces the list of servers; the current connection stays.
+func (c *Conn) UpdateServers(servers []string) { c.hosts.update(servers) }
+
+// Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected
+// without a connection, else why the session has ended. wait says that the caller is going to wait for the answer:
+// it then writes by itself if nobody else is writing, which saves the way over another goroutine.
+func (c *Conn) Submit(r *Request, wait bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end != nil {
+		return c.end
+	}
+	l := c.link
+	if l == nil {
+		return ErrNotConnected
+	}
+	l.submit(r)
+	switch {
+	case l.dead || len(l.out) == 0:
+	case wait && !l.writing && len(l.out) <= maxInlineWrite:
+		l.write()
+	default:
+		c.wakeFlusher(l)
+	}
+	return nil
+}
+
+// Watches reports whether w, or anybody if w is nil, watches path.
+func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watches.has(t, withChroot(path, c.cfg.Chroot), w)
+}
+
+// Forget removes w, or everybody if w is nil, from the registry without telling the server.
+func (c *Conn) Forget(t WatcherType, path string, w Watcher) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watches.remove(t, withChroot(path, c.cfg.Chroot), w)
+}
+
+// WatchCount returns how many watches are registered.
+func (c *Conn) WatchCount() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.watches {
+		for _, list := range k {
+			n += len(list)
+		}
+	}
+	return n
+}
+
+// Close says goodbye to the server, behind everything submitted before, and returns when no goroutine of c is
+// left. Without a connection it only ends. Watchers are told that the session is over.
+func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
+
+// Abandon ends c without a word to the server, which keeps the session until its own timeout.
+func (c *Conn) Abandon() { c.finish(zk.ErrSessionExpired, false) }
+
+func (c *Conn) finish(why error, goodbye bool) {
+	c.stop(why)
+	c.endOnce.Do(func() {
+		c.mu.Lock()
+		l, linked := c.dialed, c.link != nil && !c.link.dead
+		c.mu.Unlock()
+		if linked && goodbye {
+			t := time.AfterFunc(c.cfg.CloseWait, l.cut)
+			c.zk.Close()
+			t.Stop()
+			c.cancel()
+		} else {
+			c.cancel()
+			l = c.cutDialed() // after cancel: a dial that is missed here sees the end of ctx
+			<-c.farewell
+			c.zk.Close()
+		}
+		if l != nil {
+			l.cut()
+		}
+		for range c.events { //nolint:revive // until the library's goroutines have ended
+		}
+		if l != nil {
+			l.drain()
+		}
+		close(c.quit)
+		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: why})
+	})
+	c.wg.Wait()
+}
+
+func (c *Conn) cutDialed() *link {
+	c.mu.Lock()
+	l := c.dialed
+	c.mu.Unlock()
+	if l != nil {
+		l.cut()
+	}
+	return l
+}
+
+// stop refuses further requests, for the reason that comes first.
+func (c *Conn) stop(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end == nil {
+		c.end = why
+	}
+}
+
+// tell hands a session event to all watchers; a final one also ends all watches.
+func (c *Conn) tell(ev zk.Event) {
+	c.mu.Lock()
+	all := c.watches.all()
+	if ev.State == zk.StateExpired || ev.State == zk.StateAuthFailed {
+		c.watches = watches{}
+	}
+	c.mu.Unlock()
+	for _, w := range all {
+		w.Notify(ev)
+	}
+}
+
+// dial is the library's dialer.
+func (c *Conn) dial(network, address string, _ time.Duration) (net.Conn, error) {
+	patience, err := c.hosts.wait(c.ctx, min(c.cfg.ConnectTimeout, c.SessionTimeout()))
+	if err != nil {
+		return c.sayFarewell()
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	nc, err := c.cfg.Dial(ctx, network, address)
+	if err != nil {
+		c.failedToConnect()
+		return nil, err
+	}
+	l := newLink(c, nc, address)
+	_ = nc.SetDeadline(start.Add(patience))
+	c.mu.Lock()
+	c.dialed = l
+	c.mu.Unlock()
+	if c.ctx.Err() != nil { // finish did not see l
+		l.cut()
+	}
+	return l, nil
+}
+
+func (c *Conn) report(s State) { c.cfg.OnState(s) }
+
+// established runs inside the Read that returns the connect response, so nothing of a user can be on the wire yet.
+func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
+	if resp.SessionID == 0 {
+		c.stop(zk.ErrSessionExpired)
+		c.cancel()
+		c.report(Expired)
+		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
+		return zk.ErrSessionExpired
+	}
+	c.session.Store(resp.SessionID)
+	timeout := time.Duration(resp.TimeoutMs) * time.Millisecond
+	c.timeoutNs.Store(int64(timeout))
+	l.established(timeout)
+	c.lastAnswer.Store(int64(time.Since(c.epoch)))
+
+	c.mu.Lock()
+	c.readOnly = resp.ReadOnly
+	c.sawWrite = c.sawWrite || !resp.ReadOnly
+	for i := range c.cfg.Auth {
+		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &c.cfg.Auth[i]))
+	}
+	op, bodies := c.watches.frames(c.zxid.Load())
+	for _, b := range bodies {
+		l.append(jute.XidSetWatches, op, b)
+	}
+	c.link = l
+	c.wakeFlusher(l)
+	c.mu.Unlock()
+
+	ev := zk.Event{Type: zk.EventSession, State: zk.StateHasSession, Server: l.address}
+	if resp.ReadOnly {
+		ev.State = zk.StateConnectedReadOnly
+		c.report(ConnectedReadOnly)
+		c.tell(ev)
+		c.wg.Go(func() { c.seekQuorum(l) })
+		return nil
+	}
+	c.report(Connected)
+	c.tell(ev)
+	return nil
+}
+
+// down runs on the reader when l is lost, after everything that was in flight on it has been answered.
+func (c *Conn) down(wasLinked bool) {
+	if wasLinked {
+		c.report(Disconnected)
+		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
+	} else {
+		c.failedToConnect()
+	}
+}
+
+// failedToConnect reports a failure when every server was tried.
+func (c *Conn) failedToConnect() {
+	if c.hosts.exhausted() {
+		c.report(Disconnected)
+	}
+}
+
+func (c *Conn) authFailed() {
+	c.stop(zk.ErrAuthFailed)
+	c.cancel() // the server hangs up on these credentials each time
+	c.report(AuthFailed)
+	c.tell(zk.Event{Type: zk.EventSession, State: zk.StateAuthFailed, Err: zk.ErrAuthFailed})
+}
+
+// wakeFlusher is called with mu held.
+func (c *Conn) wakeFlusher(l *link) {
+	if l.writing || len(l.out) == 0 {
+		return
+	}
+	select {
+	case c.flush <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Conn) flusher() {
+	for {
+		select {
+		case <-c.flush:
+		case <-c.quit:
+			return
+		}
+		c.mu.Lock()
+		if l := c.link; l != nil && !l.dead && !l.writing {
+			l.write()
+		}
+		c.mu.Unlock()
+	}
+}

@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// farewell is the server that the library talks to when it is closed without a connection: it grants a session and
+// takes the goodbye. The library's Close would else wait a second for an answer that nobody can give.
+type farewell struct {
+	once    sync.Once
+	replies chan []byte
+	closed  chan struct{}
+	current []byte
+	greeted bool
+}
+
+func (c *Conn) sayFarewell() (net.Conn, error) {
+	f := &farewell{replies: make(chan []byte, 4), closed: make(chan struct{})}
+	f.replies <- sized(jute.AppendConnectResponse(make([]byte, 4), &jute.ConnectResponse{
+		TimeoutMs: int32(c.cfg.SessionTimeout / time.Millisecond), SessionID: 1, Password: make([]byte, 16),
+	}))
+	c.farewellOnce.Do(func() { close(c.farewell) })
+	return f, nil
+}
+
+func (f *farewell) Write(p []byte) (int, error) {
+	if !f.greeted {
+		f.greeted = true
+		return len(p), nil
+	}
+	h, _, err := jute.DecodeRequestHeader(p[4:])
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case f.replies <- sized(jute.AppendReplyHeader(make([]byte, 4), jute.ReplyHeader{Xid: h.Xid})):
+		return len(p), nil
+	case <-f.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (f *farewell) Read(p []byte) (int, error) {
+	if len(f.current) == 0 {
+		select {
+		case f.current = <-f.replies:
+		case <-f.closed:
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, f.current)
+	f.current = f.current[n:]
+	return n, nil
+}
+
+func (f *farewell) Close() error {
+	f.once.Do(func() { close(f.closed) })
+	return nil
+}
+
+func (f *farewell) LocalAddr() net.Addr              { return nil }
+func (f *farewell) RemoteAddr() net.Addr             { return nil }
+func (f *farewell) SetDeadline(time.Time) error      { return nil }
+func (f *farewell) SetReadDeadline(time.Time) error  { return nil }
+func (f *farewell) SetWriteDeadline(time.Time) error { return nil }

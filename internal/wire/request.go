@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// Request is one request and, once answered, its answer. It must not be touched between Submit and the call of
+// its Handler.
+type Request struct {
+	jute.Request
+	// Absolute paths are outside the chroot: /zookeeper/config.
+	Absolute bool
+	// Watcher is registered as soon as the server has set the watch; for a removal it is the one to remove,
+	// nil for all.
+	Watcher Watcher
+	// Handler is told of the answer.
+	Handler Handler
+
+	// Reply is the answer if Err is nil, or a failed multi's results.
+	Reply jute.Reply
+	Err   error
+	Zxid  int64
+
+	xid int32
+}
+
+// Handler is told once that r has its answer. It runs on the goroutine that reads the connection: it must not
+// block, and it may submit.
+type Handler interface {
+	Answered(r *Request)
+}
+
+func (r *Request) chroot(c *Conn) string {
+	if r.Absolute {
+		return ""
+	}
+	return c.cfg.Chroot
+}
+
+// answer fills r from an answer of the server.
+func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte) {
+	r.Zxid = h.Zxid
+	if r.Err = h.Code.Err(); r.Err != nil {
+		return
+	}
+	if err := jute.DecodeReply(r.Op, body, &r.Reply); err != nil {
+		r.Err = err
+		return
+	}
+	if chroot := r.chroot(c); chroot != "" {
+		r.Reply.Path = stripChroot(r.Reply.Path, chroot)
+		for i := range r.Reply.Results {
+			r.Reply.Results[i].Path = stripChroot(r.Reply.Results[i].Path, chroot)
+		}
+		for i, p := range r.Reply.Children {
+			if r.Op == jute.OpGetEphemerals { // the one answer whose children are whole paths
+				r.Reply.Children[i] = stripChroot(p, chroot)
+			}
+		}
+	}
+	// A multi is answered with success and its failure is in the results.
+	if r.Op == jute.OpMulti {
+		for _, res := range r.Reply.Results {
+			// The operations before and after the one that failed carry codes that say just that.
+			if res.Op == jute.OpError && res.Code != jute.CodeOK && res.Code != jute.CodeRuntimeInconsistency {
+				r.Err = res.Code.Err()
+				break
+			}
+		}
+	}
+}
+
+func stripChroot(path, chroot string) string {
+	if len(path) < len(chroot) || path[:len(chroot)] != chroot {
+		return path
+	}
+	switch rest := path[len(chroot):]; {
+	case rest == "":
+		return "/"
+	case rest[0] == '/':
+		return rest
+	}
+	return path
+}
+
+func withChroot(path, chroot string) string {
+	switch {
+	case chroot == "":
+		return path
+	case path == "/":
+		return chroot
+	}
+	return chroot + path
+}
