@@ -56,6 +56,39 @@ func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 	return nil
 }
 
+// Future is an operation that was submitted and is still to be waited for.
+type Future[T any] struct {
+	err  error // not accepted
+	wait func(ctx context.Context) (T, error)
+}
+
+// Wait returns the result of the operation. ctx bounds the waiting as that of a ForPath does.
+func (f Future[T]) Wait(ctx context.Context) (T, error) {
+	if f.err != nil {
+		var zero T
+		return zero, f.err
+	}
+	return f.wait(ctx)
+}
+
+// submit begins p, whose call c is; result is what it comes to.
+func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() (T, error)) Future[T] {
+	if c.env.Err != nil {
+		return Future[T]{err: c.wrap(c.env.Err)}
+	}
+	c.Protocol = p
+	c.env.ensureNamespace()
+	if err := c.env.Executor.Begin(ctx, &c.Operation); err != nil {
+		return Future[T]{err: c.wrap(err)}
+	}
+	return Future[T]{wait: func(ctx context.Context) (zero T, err error) {
+		if err := c.env.Executor.Wait(ctx, &c.Operation); err != nil {
+			return zero, c.wrap(err)
+		}
+		return result()
+	}}
+}
+
 // background runs p, whose call c is, and does not wait.
 func (c *call) background(ctx context.Context, p exec.Protocol, b background) error {
 	if c.env.Err != nil {

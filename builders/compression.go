@@ -17,11 +17,11 @@ import (
 // [GzipCompression].MaxSize allows.
 var ErrDecompressedTooLarge = errors.New("curator: decompressed data too large")
 
-// CompressionProvider compresses the data of nodes. Everybody who reads or writes a node has to agree on it, since
-// nothing in the node tells whether or how its data is compressed.
+// CompressionProvider compresses the data of nodes. Everybody who reads or writes a node has to agree on it,
+// since nothing in the node tells whether or how its data is compressed.
 //
-// Both methods are given the path of the node, keep neither path nor data, do not change data and return a slice of
-// the caller's own. They must be safe for concurrent use.
+// Both methods are given the path of the node, keep neither path nor data, do not change data and return a
+// slice of the caller's own. They must be safe for concurrent use.
 //
 // In Java: CompressionProvider.
 type CompressionProvider interface {
@@ -37,13 +37,13 @@ const defaultMaxSize = 64 << 20
 // keptBuffer is the capacity up to which the buffer of a compressor is worth keeping.
 const keptBuffer = 1 << 20
 
-// GzipCompression is the [CompressionProvider] of a client that was given no other: one gzip member a node. Java
-// Curator reads what it writes, and the other way round. The zero value is ready to use.
+// GzipCompression is the [CompressionProvider] of a client that was given no other: one gzip member a node.
+// Java Curator reads what it writes, and the other way round. The zero value is ready to use.
 //
 // In Java: GzipCompressionProvider.
 type GzipCompression struct {
-	// MaxSize is the most bytes that Decompress returns: a node of a kilobyte may well hold a gigabyte of zeros.
-	// Anything below 1 means 64 MiB. Java has no such bound.
+	// MaxSize is the most bytes that Decompress returns: a node of a kilobyte may well hold a gigabyte of
+	// zeros. Anything below 1 means 64 MiB. Java has no such bound.
 	MaxSize int64
 }
 
@@ -92,17 +92,14 @@ func (GzipCompression) Compress(path string, data []byte) ([]byte, error) {
 	return bytes.Clone(c.buffer.Bytes()), nil
 }
 
-// Decompress returns the data of compressed, which has to be one gzip member and nothing else, with any header.
-// If it is not, the error has the code DATAINCONSISTENCY; if the data is too large, it is
+// Decompress returns the data of compressed, which has to be one gzip member and nothing else, with any
+// header. If it is not, the error has the code DATAINCONSISTENCY; if the data is too large, it is
 // [ErrDecompressedTooLarge].
 func (g GzipCompression) Decompress(path string, compressed []byte) ([]byte, error) {
 	if bytes.Equal(compressed, emptyGzip) {
 		return []byte{}, nil
 	}
-	limit := g.MaxSize
-	if limit < 1 {
-		limit = defaultMaxSize
-	}
+	limit := g.limit()
 	d := decompressors.Get().(*decompressor)
 	defer func() {
 		d.source.Reset(nil) // the data is the caller's
@@ -119,6 +116,13 @@ func (g GzipCompression) Decompress(path string, compressed []byte) ([]byte, err
 	return data, nil
 }
 
+func (g GzipCompression) limit() int64 {
+	if g.MaxSize < 1 {
+		return defaultMaxSize
+	}
+	return g.MaxSize
+}
+
 func (d *decompressor) read(limit int64, hint int) ([]byte, error) {
 	if err := d.gzip.Reset(&d.source); err != nil {
 		return nil, noEOF(err)
@@ -131,7 +135,7 @@ func (d *decompressor) read(limit int64, hint int) ([]byte, error) {
 		switch {
 		case int64(len(data)) > limit:
 			return nil, ErrDecompressedTooLarge
-		case err == io.EOF: //nolint:errorlint // is never wrapped
+		case errors.Is(err, io.EOF):
 			if d.source.Len() > 0 {
 				return nil, fmt.Errorf("%d bytes after the end", d.source.Len())
 			}
@@ -145,8 +149,8 @@ func (d *decompressor) read(limit int64, hint int) ([]byte, error) {
 	}
 }
 
-// sizeHint guesses how much memory the data takes. The member says so in its last four bytes, but those may be
-// anything: what they ask for is bounded by a good compression.
+// sizeHint guesses how much memory the data takes. The member says so in its last four bytes, but those may
+// be anything: what they ask for is bounded by a good compression.
 func sizeHint(compressed []byte, limit int64) int {
 	const usual = 16
 	size := usual * int64(len(compressed))
@@ -158,7 +162,7 @@ func sizeHint(compressed []byte, limit int64) int {
 
 // noEOF keeps the end of the data from being taken for an end that is in order.
 func noEOF(err error) error {
-	if err == io.EOF { //nolint:errorlint // is never wrapped
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -188,6 +188,19 @@ func (c Create) ForPath(ctx context.Context, path string, data []byte) (string, 
 	return o.name, nil
 }
 
+// Submit submits the create and does not wait, so that what is submitted next travels with it. The future must be waited
+// for. It is ForPath in two halves, and unlike the callback of the background it needs no dispatcher.
+func (c Create) Submit(ctx context.Context, path string, data []byte) Future[string] {
+	o, err := c.operation(path, data)
+	if err != nil {
+		return Future[string]{err: err}
+	}
+	return submit(ctx, &o.call, o, func() (string, error) {
+		o.store()
+		return o.name, nil
+	})
+}
+
 func (c Create) start(ctx context.Context, path string, data []byte, b background) error {
 	o, err := c.operation(path, data)
 	if err != nil {

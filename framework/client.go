@@ -130,7 +130,7 @@ func (k *core) close() error {
 	k.tracker.stop()
 	k.executor.Stop()
 	k.connection.close()
-	k.executor.Wait()
+	k.executor.Drain()
 	var errs []error
 	if done, also := k.dispatcher.Close(k.cfg.maxCloseWait), k.states.queue.Close(k.cfg.maxCloseWait); !done || !also {
 		errs = append(errs, ErrCloseTimeout)

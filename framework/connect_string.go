@@ -20,8 +20,8 @@ type connectString struct {
 	chroot  string   // "" for none
 }
 
-// parseConnectString reads "h1:2181,h2:2181/chroot"; its errors match [ErrBadArguments]. Java drops empty hosts and ignores bad ports; here they are
-// errors, because they are mistakes that are hard to find later.
+// parseConnectString reads "h1:2181,h2:2181/chroot"; its errors match [ErrBadArguments]. Java drops empty
+// hosts and ignores bad ports; here they are errors, because they are mistakes that are hard to find later.
 func parseConnectString(s string) (connectString, error) {
 	var result connectString
 	hosts := strings.TrimSpace(s)
@@ -67,7 +67,8 @@ func parseServer(s string) (string, error) {
 	return joinHostPort(host, port)
 }
 
-// cutHost splits s behind the host, which is given without its brackets. What follows is "" or starts with a colon.
+// cutHost splits s behind the host, which is given without its brackets. What follows is "" or starts with a
+// colon.
 func cutHost(s string) (host, rest string, err error) {
 	if !strings.HasPrefix(s, "[") {
 		i := strings.IndexByte(s, ':')

@@ -13,10 +13,10 @@
 //
 // # Protection
 //
-// A client that loses its connection during a create cannot know the name that a sequential node got. So it puts an
-// identifier of its own into the name beforehand and looks for it afterwards: "lock-" becomes
-// "_c_53345f98-9423-4e0c-a7b5-9f819e3ec2e1-lock-". [Protect] adds such a prefix, [Normalize] takes it off again. The
-// form is Java Curator's, so either side finds the nodes of the other.
+// A client that loses its connection during a create cannot know the name that a sequential node got. So it
+// puts an identifier of its own into the name beforehand and looks for it afterwards: "lock-" becomes
+// "_c_53345f98-9423-4e0c-a7b5-9f819e3ec2e1-lock-". [Protect] adds such a prefix, [Normalize] takes it off
+// again. The form is Java Curator's, so either side finds the nodes of the other.
 //
 // # Concurrency
 //

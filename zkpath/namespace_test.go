@@ -45,7 +45,9 @@ func TestFixForNamespaceInvalid(t *testing.T) {
 }
 
 func TestStripNamespaceOutside(t *testing.T) {
-	for _, path := range []string{"", "/", "/n", "/nsfoo", "/nsfoo/ns", "/a/ns", "/zookeeper/config", "ns", "ns/a", "xns"} {
+	for _, path := range []string{
+		"", "/", "/n", "/nsfoo", "/nsfoo/ns", "/a/ns", "/zookeeper/config", "ns", "ns/a", "xns",
+	} {
 		if got := StripNamespace("ns", path); got != path {
 			t.Errorf("StripNamespace(%q) = %q, want it unchanged", path, got)
 		}

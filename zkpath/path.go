@@ -5,9 +5,9 @@ import "strings"
 // sequenceDigits is how many digits a server appends to the name of a sequential node.
 const sequenceDigits = 10
 
-// Join puts parent and children together to one path, with one slash between them and one at the beginning. Every
-// part may have a slash at either end or not; those that are empty or just a slash add nothing, and nothing at all
-// is the root.
+// Join puts parent and children together to one path, with one slash between them and one at the beginning.
+// Every part may have a slash at either end or not; those that are empty or just a slash add nothing, and
+// nothing at all is the root.
 //
 // In Java: ZKPaths.makePath.
 func Join(parent string, children ...string) string {
@@ -66,8 +66,8 @@ func Node(path string) string {
 	return node
 }
 
-// PathAndNode returns the parent of path and its last name: "/a" and "b" for "/a/b", "/" and "" for the root. The
-// last name of a path that ends with a slash, as that of a sequential node may, is empty.
+// PathAndNode returns the parent of path and its last name: "/a" and "b" for "/a/b", "/" and "" for the root.
+// The last name of a path that ends with a slash, as that of a sequential node may, is empty.
 //
 // In Java: ZKPaths.getPathAndNode.
 func PathAndNode(path string) (parent, node string) {
@@ -78,8 +78,8 @@ func PathAndNode(path string) (parent, node string) {
 	return path[:i], path[i+1:]
 }
 
-// SequentialSuffix returns the digits that a server appended to the path or name of a sequential node: its last ten
-// characters, or all of it if there are fewer.
+// SequentialSuffix returns the digits that a server appended to the path or name of a sequential node: its
+// last ten characters, or all of it if there are fewer.
 //
 // In Java: ZKPaths.extractSequentialSuffix.
 func SequentialSuffix(path string) string {

@@ -96,9 +96,17 @@ func (e *Executor) Policy() Policy { return e.policy }
 // Conn returns the connection of the current session, nil before the first.
 func (e *Executor) Conn() *wire.Conn { return e.conn() }
 
-// Do runs op and waits for its end. When ctx ends first, op is left to itself: its answer is still read and what
-// has to be cleaned up is.
+// Do runs op and waits for its end.
 func (e *Executor) Do(ctx context.Context, op *Operation) error {
+	op.inline = true
+	if err := e.Begin(ctx, op); err != nil {
+		return err
+	}
+	return e.Wait(ctx, op)
+}
+
+// Begin starts op, for which Wait must be called.
+func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -107,6 +115,12 @@ func (e *Executor) Do(ctx context.Context, op *Operation) error {
 		return err
 	}
 	op.begin()
+	return nil
+}
+
+// Wait waits for the end of op. When ctx ends first, op is left to itself: its answer is still read and what has to
+// be cleaned up is.
+func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 	select {
 	case <-op.done:
 		return op.err
@@ -183,7 +197,7 @@ func (e *Executor) submit(op *Operation) bool {
 	}
 	sent := op.sent
 	op.sent = true // before the answer can come
-	err := conn.Submit(&op.Request, !op.background)
+	err := conn.Submit(&op.Request, op.inline)
 	if err == nil {
 		return true
 	}
@@ -371,5 +385,5 @@ func (e *Executor) Stop() {
 	}
 }
 
-// Wait waits until every accepted operation has finished. It is called after Stop, when no connection is left.
-func (e *Executor) Wait() { <-e.idle }
+// Drain waits until every accepted operation has finished. It is called after Stop, when no connection is left.
+func (e *Executor) Drain() { <-e.idle }

@@ -45,6 +45,7 @@ type Operation struct {
 	ctx        context.Context
 	next       func()
 	background bool
+	inline     bool // the caller waits and may write by itself
 	single     bool // an outer loop retries
 	sent       bool
 	attempts   int

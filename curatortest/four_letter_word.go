@@ -1,0 +1,29 @@
+package curatortest
+
+import (
+	"context"
+	"io"
+	"net"
+)
+
+// fourLetterWord asks a server one of the questions that need no session.
+func fourLetterWord(ctx context.Context, addr, word string) (string, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer func() {
+		stop()
+		_ = c.Close()
+	}()
+	if _, err := io.WriteString(c, word); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(c)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return string(answer), err
+}

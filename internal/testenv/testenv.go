@@ -1,0 +1,165 @@
+// Package testenv gives the tests of all packages a ZooKeeper server: one for each test binary, and a part of its tree
+// for each test.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	"github.com/gocurator/curator/curatortest"
+)
+
+// connectVariable names the environment variable with a server of one's own.
+const connectVariable = "ZOOKEEPER_CONNECT"
+
+var shared struct {
+	sync.Mutex
+	server *curatortest.RealServer
+	err    error
+}
+
+// Main runs the tests of a package and fails if they leave a goroutine.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.server != nil {
+		if err := shared.server.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Server returns the server of this test binary. A test that needs one fails without it: it must not be skipped where
+// nobody looks.
+func Server(tb testing.TB) *curatortest.RealServer {
+	tb.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil && shared.err == nil {
+		shared.server, shared.err = curatortest.NewRealServer()
+	}
+	if shared.err != nil {
+		tb.Fatalf("this test needs a ZooKeeper server (run make test, which installs one, or set %s): %v",
+			connectVariable, shared.err)
+	}
+	return shared.server
+}
+
+// Addr returns host and port of a server: that of the environment, or of this test binary.
+func Addr(tb testing.TB) string {
+	tb.Helper()
+	if addr := os.Getenv(connectVariable); addr != "" {
+		return addr
+	}
+	return Server(tb).Addr()
+}
+
+var chroots atomic.Int64
+
+// ConnectString returns a connect string whose chroot is the test's own; it is removed when the test ends.
+func ConnectString(tb testing.TB) string {
+	tb.Helper()
+	return Addr(tb) + Chroot(tb)
+}
+
+// Chroot creates a node for the test and returns its path; it is removed when the test ends.
+func Chroot(tb testing.TB) string {
+	tb.Helper()
+	name := strings.NewReplacer("/", "-", " ", "-").Replace(tb.Name())
+	root := fmt.Sprintf("/t-%s-%d-%d", name, os.Getpid(), chroots.Add(1))
+	conn := Raw(tb)
+	if _, err := conn.Create(root, []byte{}, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		tb.Fatalf("create %s: %v", root, err)
+	}
+	tb.Cleanup(func() { // before the connection of Raw is closed
+		if err := deleteTree(conn, root); err != nil {
+			tb.Errorf("delete %s: %v", root, err)
+		}
+	})
+	return root
+}
+
+func deleteTree(conn *zk.Conn, root string) error {
+	for {
+		err := conn.Delete(root, -1)
+		if err == nil || errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNotEmpty) {
+			return err
+		}
+		children, _, err := conn.Children(root)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		for _, child := range children {
+			if err := deleteTree(conn, path.Join(root, child)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// Raw returns a connection of the plain library to the same server, at its root, for looking at what is there.
+func Raw(tb testing.TB) *zk.Conn {
+	tb.Helper()
+	conn, events, err := zk.Connect([]string{Addr(tb)}, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		conn.Close()
+		for range events { //nolint:revive // until its goroutines have ended
+		}
+	})
+	return conn
+}
+
+// limit bounds every test that uses Context or Eventually.
+const limit = 60 * time.Second
+
+// Context returns a context for a test.
+func Context(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// Eventually waits for what only the server can tell, and nobody announces.
+func Eventually(tb testing.TB, cond func() bool, what string) {
+	tb.Helper()
+	deadline := time.NewTimer(limit / 3)
+	defer deadline.Stop()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for !cond() {
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			tb.Fatalf("not in time: %s", what)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package locks
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+)
+
+// Client is what the locks need of a [framework.Client].
+type Client interface {
+	Create() builders.Create
+	Delete() builders.Delete
+	GetData() builders.GetData
+	SetData() builders.SetData
+	GetChildren() builders.GetChildren
+	Watches() builders.Watches
+	Session() *framework.Session
+	BlockUntilConnected(ctx context.Context) error
+}
+
+var _ Client = (*framework.Client)(nil)

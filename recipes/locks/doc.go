@@ -1,0 +1,25 @@
+// Package locks has locks between processes, as Java Curator has them: the same nodes with the same names, so that Go
+// and Java hold one lock against each other.
+//
+//	mu := locks.NewInterProcessMutex(client, "/locks/orders")
+//	hold, err := mu.Acquire(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer hold.Release(context.WithoutCancel(ctx))
+//	return work(hold.Context(), hold.Token())
+//
+// # What a lock promises
+//
+// At most one holder at a time, as the server sees it. A holder is told when it can no longer rely on that: the context
+// of its [Hold] ends when the session is lost, at the latest when the negotiated session timeout has passed since the
+// server's last answer, by the clock of this process. A process that is paused, by its garbage collector or its
+// hypervisor, cannot be told in time; a resource that must be safe from it compares [Hold.Token], which grows from
+// holder to holder, and refuses lower ones.
+//
+// # Re-entrance
+//
+// Java's locks belong to threads. Here a line of execution that wants to enter again says who it is, once, with
+// [WithOwner]; the same owner then enters a lock that it holds without waiting, and every hold is released. Without an
+// owner every Acquire is on its own, and waits for all others.
+package locks

@@ -1,0 +1,83 @@
+package locks
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Hold is a lock that is held, from Acquire to Release. It is safe for concurrent use.
+type Hold struct {
+	*grant
+	released atomic.Bool
+}
+
+// grant is what the holds of one owner share: a node that is first in line.
+type grant struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	stop    func() bool // of listening to the session
+	path    string
+	token   int64
+	release func(ctx context.Context) error
+
+	mu    sync.Mutex
+	holds int
+}
+
+// newGrant returns a grant for a contender. release takes its node back.
+func newGrant(ctx context.Context, c *contender, release func(ctx context.Context) error) *grant {
+	g := &grant{path: c.path, token: c.stat.Czxid, release: release}
+	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	g.stop = context.AfterFunc(c.session.Context(), func() { g.cancel(ErrLockLost) })
+	return g
+}
+
+// hold returns one more hold, unless the lock is lost or let go.
+func (g *grant) hold() (*Hold, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := context.Cause(g.ctx); err != nil {
+		return nil, err
+	}
+	g.holds++
+	return &Hold{grant: g}, nil
+}
+
+func (g *grant) isHeld() bool { return g.ctx.Err() == nil }
+
+// Release ends the hold. The last one of an owner deletes the node and waits for that; ctx bounds the waiting, never the
+// deleting, which goes on in the background until it is done. So an error says that others may get the lock only later,
+// at the latest when the session ends; the lock is released in this process all the same. Release is idempotent: a
+// second call does nothing and returns nil.
+func (h *Hold) Release(ctx context.Context) error {
+	if h.released.Swap(true) {
+		return nil
+	}
+	h.mu.Lock()
+	h.holds--
+	last := h.holds == 0
+	if last {
+		h.stop()
+		h.cancel(ErrReleased)
+	}
+	h.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return h.release(ctx)
+}
+
+func (h *Hold) isReleased() bool { return h.released.Load() }
+
+// Context returns a context for the work that needs the lock. It has the values of the context of Acquire, not its end,
+// and ends when the lock is lost, with the cause [ErrLockLost], or released, with [ErrReleased].
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Path returns the path of the node that holds the lock.
+func (h *Hold) Path() string { return h.path }
+
+// Token returns a number that grows from holder to holder of a lock, across all processes: the transaction that created
+// the node. A resource that remembers the highest it has seen can refuse a holder that has lost the lock and does not
+// know yet.
+func (h *Hold) Token() int64 { return h.token }

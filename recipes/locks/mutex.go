@@ -1,0 +1,213 @@
+package locks
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/zkpath"
+)
+
+// InterProcessLock is what all locks of this package can do. In Java: InterProcessLock.
+type InterProcessLock interface {
+	// Acquire waits until the lock is granted or ctx ends.
+	Acquire(ctx context.Context) (*Hold, error)
+	// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait; 0 does not wait for other holders at all.
+	TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error)
+	// IsAcquiredInThisProcess reports whether somebody holds the lock through this value.
+	IsAcquiredInThisProcess() bool
+}
+
+// InterProcessMutex is a lock that one holder at a time has, in the order in which they asked. One value serves all
+// goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
+type InterProcessMutex struct {
+	line lineup
+	data []byte
+	bad  error // why the path cannot be
+
+	mu      sync.Mutex
+	revoked func(*Hold)
+	grants  map[*grant]struct{}
+	owned   map[*owner][]*Hold // newest last
+}
+
+var _ InterProcessLock = (*InterProcessMutex)(nil)
+
+// lockName is in front of the numbers of a mutex's nodes.
+const lockName = "lock-"
+
+// Option changes a default of a lock.
+type Option interface{ apply(*InterProcessMutex) }
+
+type option func(*InterProcessMutex)
+
+func (o option) apply(m *InterProcessMutex) { o(m) }
+
+// WithLockNodeData sets the data of the nodes of this process, by default the default data of the client. In Java:
+// getLockNodeBytes.
+func WithLockNodeData(data []byte) Option {
+	return option(func(m *InterProcessMutex) { m.data = append([]byte{}, data...) })
+}
+
+// NewInterProcessMutex returns the mutex of a path. The node of the path and its parents are created, as containers,
+// when the lock is first acquired. It does no I/O; a path that cannot be is the error of every Acquire.
+func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProcessMutex {
+	m := &InterProcessMutex{
+		line:   lineup{client: client, path: path, name: lockName},
+		bad:    zkpath.Validate(path, false),
+		grants: make(map[*grant]struct{}),
+		owned:  make(map[*owner][]*Hold),
+	}
+	for _, o := range opts {
+		o.apply(m)
+	}
+	return m
+}
+
+// Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting: when it
+// ends, the place in line is given up. While the connection is lost the place is kept; when the session is lost,
+// Acquire lines up anew. An owner that holds the lock already gets another hold at once, or [ErrLockLost] if it has lost
+// the lock and not yet released it. Other errors: those of the first create, when the retry policy of the client has
+// given up.
+func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
+	return m.acquire(ctx, forever)
+}
+
+// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes the lock if it is
+// free. A negative wait is an error.
+func (m *InterProcessMutex) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if wait < 0 {
+		return nil, fmt.Errorf("locks: negative wait %v", wait)
+	}
+	return m.acquire(ctx, wait)
+}
+
+func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if m.bad != nil {
+		return nil, fmt.Errorf("locks: acquire: %w", m.bad)
+	}
+	o := ownerOf(ctx)
+	if hold, err := m.enter(o); hold != nil || err != nil {
+		return hold, err
+	}
+	m.mu.Lock()
+	data, revoked := m.data, m.revoked
+	m.mu.Unlock()
+	if revoked != nil {
+		data = []byte{} // as in Java: empty until somebody asks
+	}
+	c, err := m.line.acquire(ctx, wait, data)
+	if err != nil {
+		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.path, err)
+	}
+	revocation := &revocation{client: m.line.client, path: c.path}
+	var g *grant
+	g = newGrant(ctx, c, func(ctx context.Context) error {
+		m.mu.Lock()
+		delete(m.grants, g)
+		delete(m.owned, o)
+		m.mu.Unlock()
+		revocation.stop()
+		return m.line.release(ctx, c.path)
+	})
+	hold := &Hold{grant: g}
+	g.holds = 1
+	m.mu.Lock()
+	m.grants[g] = struct{}{}
+	if o != nil {
+		m.owned[o] = append(m.owned[o], hold)
+	}
+	m.mu.Unlock()
+	if revoked != nil {
+		revocation.start(func() { revoked(hold) })
+	}
+	return hold, nil
+}
+
+// enter returns another hold of an owner that has the lock; nil if it has none.
+func (m *InterProcessMutex) enter(o *owner) (*Hold, error) {
+	if o == nil {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgetReleased(o)
+	held := m.owned[o]
+	if len(held) == 0 {
+		return nil, nil
+	}
+	hold, err := held[len(held)-1].hold()
+	if err != nil {
+		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.path, err)
+	}
+	m.owned[o] = append(held, hold)
+	return hold, nil
+}
+
+// forgetReleased drops the holds that an owner has released by themselves. mu is held.
+func (m *InterProcessMutex) forgetReleased(o *owner) {
+	var kept []*Hold
+	for _, h := range m.owned[o] {
+		if !h.isReleased() {
+			kept = append(kept, h)
+		}
+	}
+	if len(kept) == 0 {
+		delete(m.owned, o)
+		return
+	}
+	m.owned[o] = kept
+}
+
+// Release ends the newest hold of the owner of ctx, as [Hold.Release] does, or fails with [ErrNotOwner]. It is for code
+// that comes from Java; new code releases its Hold.
+func (m *InterProcessMutex) Release(ctx context.Context) error {
+	o := ownerOf(ctx)
+	m.mu.Lock()
+	if o != nil {
+		m.forgetReleased(o)
+	}
+	held := m.owned[o]
+	m.mu.Unlock()
+	if o == nil || len(held) == 0 {
+		return fmt.Errorf("locks: release %s: %w", m.line.path, ErrNotOwner)
+	}
+	hold := held[len(held)-1]
+	err := hold.Release(ctx)
+	m.mu.Lock()
+	m.forgetReleased(o)
+	m.mu.Unlock()
+	return err
+}
+
+// IsAcquiredInThisProcess reports whether somebody holds the lock through this value, and has not lost it.
+func (m *InterProcessMutex) IsAcquiredInThisProcess() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for g := range m.grants {
+		if g.isHeld() {
+			return true
+		}
+	}
+	return false
+}
+
+// IsOwned reports whether the owner of ctx holds the lock through this value, and has not lost it. In Java:
+// isOwnedByCurrentThread.
+func (m *InterProcessMutex) IsOwned(ctx context.Context) bool {
+	o := ownerOf(ctx)
+	if o == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgetReleased(o)
+	held := m.owned[o]
+	return len(held) > 0 && held[len(held)-1].isHeld()
+}
+
+// ParticipantNodes returns the paths of the nodes that stand in line, the holder's first.
+func (m *InterProcessMutex) ParticipantNodes(ctx context.Context) ([]string, error) {
+	return m.line.participants(ctx)
+}
