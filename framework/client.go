@@ -32,8 +32,7 @@ type core struct {
 	executor   *exec.Executor
 	tracker    *ensembleTracker
 
-	states    statePublisher
-	stateSet  callbacks.Listeners[ConnectionState]
+	states    *statePublisher
 	listeners callbacks.Listeners[callbacks.Event]
 	unhandled callbacks.Listeners[UnhandledError]
 	watcher   *callbacks.Watcher // hands its events to listeners
@@ -62,7 +61,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 		return nil, fmt.Errorf("curator: new client: %w", err)
 	}
 	c := &core{cfg: cfg, envs: make(map[string]*builders.Env)}
-	c.states = statePublisher{listeners: &c.stateSet, before: c.stateChanged, guard: c.guard}
+	c.states = newStatePublisher(cfg.breaker, c.stateChanged, c.guard)
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch)
 	c.connection.executor = c.executor
@@ -91,13 +90,13 @@ func (c *Client) Start() error {
 		return fmt.Errorf("curator: start ensemble provider: %w", err)
 	}
 	k.dispatcher = dispatch.Start()
-	k.states.queue = dispatch.Start()
-	k.executor.Start()
+	k.states.start()
 	if err := k.connection.start(); err != nil {
 		k.dispatcher.Close(k.cfg.maxCloseWait)
-		k.states.queue.Close(k.cfg.maxCloseWait)
-		return fmt.Errorf("curator: start: %w", err)
+		k.states.close(k.cfg.maxCloseWait)
+		return errors.Join(fmt.Errorf("curator: start: %w", err), k.cfg.ensemble.Close())
 	}
+	k.executor.Start()
 	k.state = Started
 	if k.cfg.tracker {
 		k.tracker.start()
@@ -132,7 +131,8 @@ func (k *core) close() error {
 	k.connection.close()
 	k.executor.Drain()
 	var errs []error
-	if done, also := k.dispatcher.Close(k.cfg.maxCloseWait), k.states.queue.Close(k.cfg.maxCloseWait); !done || !also {
+	callbacksDone := k.dispatcher.Close(k.cfg.maxCloseWait)
+	if statesDone := k.states.close(k.cfg.maxCloseWait); !callbacksDone || !statesDone {
 		errs = append(errs, ErrCloseTimeout)
 	}
 	if err := k.cfg.ensemble.Close(); err != nil {
@@ -206,7 +206,7 @@ func (c *Client) Reset() error {
 // ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of
 // their own, and miss nothing that happens after they were added. In Java: getConnectionStateListenable.
 func (c *Client) ConnectionStateListeners() *callbacks.Listeners[ConnectionState] {
-	return &c.core.stateSet
+	return &c.core.states.listeners
 }
 
 // CuratorListeners has the listeners that are told the results of background operations without a callback, the events

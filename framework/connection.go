@@ -1,13 +1,10 @@
 package framework
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/wire"
 )
@@ -282,22 +279,4 @@ func (c *connection) close() {
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
-}
-
-// statePublisher hands states to listeners, one at a time and in order, on a goroutine of its own: a slow background
-// callback must not keep the news of a lost session from anybody.
-type statePublisher struct {
-	queue     *dispatch.Queue
-	listeners *callbacks.Listeners[ConnectionState]
-	before    func(ConnectionState)
-	guard     func(message string, fn func())
-}
-
-func (p *statePublisher) publish(s ConnectionState) {
-	p.queue.Push(dispatch.Func(func() {
-		p.before(s)
-		p.listeners.Notify(context.Background(), s, func(fn func()) {
-			p.guard("connection state listener", fn)
-		})
-	}))
 }

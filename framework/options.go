@@ -47,6 +47,7 @@ type config struct {
 	readOnly          bool
 	noContainers      bool
 	errorPolicy       ErrorPolicy
+	breaker           retry.Policy // nil: none
 	expirationPercent int
 	tls               *tls.Config
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
@@ -107,9 +108,11 @@ func (c *config) validate() error {
 	check(c.errorPolicy != nil, "no error policy")
 	check(c.dial != nil, "no dialer")
 	check(c.logger != nil, "no logger")
-	if v, ok := c.retryPolicy.(retry.Validator); ok {
-		if err := v.Validate(); err != nil {
-			errs = append(errs, err)
+	for _, p := range []retry.Policy{c.retryPolicy, c.breaker} {
+		if v, ok := p.(retry.Validator); ok {
+			if err := v.Validate(); err != nil {
+				errs = append(errs, fmt.Errorf("%w: %w", ErrBadArguments, err))
+			}
 		}
 	}
 	if c.namespace != "" {

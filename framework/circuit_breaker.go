@@ -1,0 +1,93 @@
+package framework
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/gocurator/curator/retry"
+)
+
+// circuitBreaker keeps a flapping connection from the listeners: the first loss is passed on and opens the circuit, and
+// until it closes only a first Lost is. It closes after the pauses of its policy: after one that ends with a connection,
+// or the last, the state is passed on if it is another than the one that opened. In Java:
+// CircuitBreakingConnectionStateListener.
+//
+// stateChanged and check run on the goroutine of the state listeners.
+type circuitBreaker struct {
+	policy retry.Policy
+	pass   func(ConnectionState)
+	queue  func(fn func()) // runs fn on that goroutine
+
+	schedule backoff.BackOff // while open
+	initial  ConnectionState
+	last     ConnectionState
+	lostSent bool
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
+}
+
+func (b *circuitBreaker) stateChanged(s ConnectionState) {
+	switch {
+	case b.schedule == nil:
+		if !s.IsConnected() {
+			b.open(s)
+		}
+		b.pass(s)
+	case s == Lost && !b.lostSent:
+		b.lostSent, b.last = true, s
+		b.pass(s)
+	default:
+		b.last = s
+	}
+}
+
+func (b *circuitBreaker) open(s ConnectionState) {
+	b.schedule = b.policy.NewBackOff()
+	b.initial, b.last, b.lostSent = s, s, s == Lost
+	if !b.wait() {
+		b.schedule = nil
+	}
+}
+
+// wait sets the timer for the next check; false if the policy has no more pauses.
+func (b *circuitBreaker) wait() bool {
+	pause := b.schedule.NextBackOff()
+	if pause == backoff.Stop {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.stopped {
+		b.timer = time.AfterFunc(pause, func() { b.queue(b.check) })
+	}
+	return true
+}
+
+// check closes the circuit if there is a connection, or no more pause.
+func (b *circuitBreaker) check() {
+	if !b.last.IsConnected() && b.wait() {
+		return
+	}
+	b.schedule = nil
+	if b.last != b.initial {
+		b.pass(b.last)
+	}
+}
+
+func (b *circuitBreaker) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}
+
+// WithCircuitBreaker passes the connection states on to listeners through a circuit breaker: with a flapping connection
+// they are told that it is lost, and then nothing but a first Lost until it has been there again at the end of one of
+// the pauses of p. In Java: ConnectionStateListenerManagerFactory.circuitBreaking.
+func WithCircuitBreaker(p retry.Policy) Option { return option(func(c *config) { c.breaker = p }) }

@@ -1,0 +1,56 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/dispatch"
+	"github.com/gocurator/curator/retry"
+)
+
+// statePublisher hands states to listeners, one at a time and in order, on a goroutine of its own: a slow background
+// callback must not keep the news of a lost session from anybody.
+type statePublisher struct {
+	listeners callbacks.Listeners[ConnectionState]
+	before    func(ConnectionState)           // told first, and of every state
+	guard     func(message string, fn func()) // calls the user's code
+	queue     *dispatch.Queue
+	breaker   *circuitBreaker // nil: none
+}
+
+func newStatePublisher(breaker retry.Policy, before func(ConnectionState), guard func(string, func())) *statePublisher {
+	p := &statePublisher{before: before, guard: guard}
+	if breaker != nil {
+		p.breaker = &circuitBreaker{policy: breaker, pass: p.notify, queue: p.push}
+	}
+	return p
+}
+
+func (p *statePublisher) start() { p.queue = dispatch.Start() }
+
+// publish must not block.
+func (p *statePublisher) publish(s ConnectionState) {
+	p.push(func() {
+		p.before(s)
+		if p.breaker != nil {
+			p.breaker.stateChanged(s)
+			return
+		}
+		p.notify(s)
+	})
+}
+
+func (p *statePublisher) push(fn func()) { p.queue.Push(dispatch.Func(fn)) }
+
+func (p *statePublisher) notify(s ConnectionState) {
+	p.listeners.Notify(context.Background(), s, func(fn func()) { p.guard("connection state listener", fn) })
+}
+
+// close reports whether all that was published has been told within limit.
+func (p *statePublisher) close(limit time.Duration) bool {
+	if p.breaker != nil {
+		p.breaker.stop()
+	}
+	return p.queue.Close(limit)
+}

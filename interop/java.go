@@ -1,0 +1,84 @@
+package interop
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNoCurator is returned when Java, or the jars of Java Curator, are not installed.
+var ErrNoCurator = errors.New("interop: Java Curator is not installed; scripts/install.sh installs it")
+
+// jarDir is where the packages of Debian and Ubuntu put their jars.
+const jarDir = "/usr/share/java"
+
+// jars are Java Curator, its ZooKeeper client, and what both need.
+var jars = []string{
+	"curator-client", "curator-framework", "curator-recipes", "curator-x-discovery",
+	"zookeeper", "zookeeper-jute", "guava", "slf4j-api", "slf4j-simple",
+	"jackson-core", "jackson-databind", "jackson-annotations",
+}
+
+// Program is a Java program on Java Curator, in one source file, that obeys commands as Peer.java does.
+type Program struct {
+	Class  string   // the public class, which names the file
+	Source []byte   // the text of the file
+	Flags  []string // for the virtual machine
+}
+
+// ClassPath gives the class path of Java Curator, or [ErrNoCurator].
+func ClassPath() (string, error) {
+	paths := make([]string, len(jars))
+	for i, jar := range jars {
+		paths[i] = filepath.Join(jarDir, jar+".jar")
+		if _, err := os.Stat(paths[i]); err != nil {
+			return "", fmt.Errorf("%w (%w)", ErrNoCurator, err)
+		}
+	}
+	return strings.Join(paths, string(filepath.ListSeparator)), nil
+}
+
+// Compile compiles the program, unless an earlier run did, and gives the directory of its classes. It is
+// under the directory for temporary files and named after the text and the class path.
+func Compile(ctx context.Context, prog Program) (dir string, err error) {
+	classPath, err := ClassPath()
+	if err != nil {
+		return "", err
+	}
+	javac, err := exec.LookPath("javac")
+	if err != nil {
+		return "", fmt.Errorf("%w (%w)", ErrNoCurator, err)
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s", prog.Class, classPath, prog.Source)
+	dir = filepath.Join(os.TempDir(), fmt.Sprintf("curator-java-%x", sum.Sum(nil)[:12]))
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+
+	// Several test processes may be at it: each compiles for itself, and the first to finish is kept.
+	work, err := os.MkdirTemp("", "curator-java-")
+	if err != nil {
+		return "", fmt.Errorf("interop: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }() // nothing is there once it has its final name
+	source := filepath.Join(work, prog.Class+".java")
+	if err := os.WriteFile(source, prog.Source, 0o600); err != nil {
+		return "", fmt.Errorf("interop: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", work, source)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("interop: javac %s.java: %w\n%s", prog.Class, err, text)
+	}
+	if err := os.Rename(work, dir); err != nil {
+		if _, missing := os.Stat(dir); missing != nil {
+			return "", fmt.Errorf("interop: %w", err)
+		}
+	}
+	return dir, nil
+}

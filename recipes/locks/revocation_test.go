@@ -1,0 +1,94 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+func TestRevokedHolderIsAskedAndMayRelease(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan *locks.Hold, 2)
+	mu.MakeRevocable(func(h *locks.Hold) {
+		asked <- h
+		if err := h.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	other := newClient(t, connect)
+	for range 2 { // it need not be made revocable again
+		hold := acquire(t, ctx, mu)
+		if data, err := client.GetData().ForPath(ctx, hold.Path()); err != nil || len(data) != 0 {
+			t.Errorf("data %q, %v", data, err)
+		}
+		if err := locks.Revoke(ctx, other, hold.Path()); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-asked; got != hold {
+			t.Error("asked for another hold")
+		}
+		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrReleased) {
+			t.Errorf("cause %v", cause)
+		}
+		release(t, acquire(t, ctx, locks.NewInterProcessMutex(other, lockPath)))
+		testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "no watch is left")
+	}
+}
+
+func TestRevokeBeforeTheGrantIsNotMissed(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	first := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan struct{})
+	mu.MakeRevocable(func(*locks.Hold) { close(asked) })
+	granted := make(chan *locks.Hold)
+	go func() {
+		h, err := mu.Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- h
+	}()
+	awaitContenders(t, client, 2)
+	nodes, err := mu.ParticipantNodes(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Revoke(ctx, client, nodes[1]); err != nil {
+		t.Fatal(err)
+	}
+	release(t, first)
+	hold := <-granted
+	<-asked
+	release(t, hold)
+}
+
+func TestOtherDataIsNoRequest(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan struct{}, 1)
+	mu.MakeRevocable(func(*locks.Hold) { asked <- struct{}{} })
+	hold := acquire(t, ctx, mu)
+	for _, data := range []string{"__REVOKE", "__REVOKE__ ", ""} {
+		if _, err := client.SetData().ForPath(ctx, hold.Path(), []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := locks.Revoke(ctx, client, hold.Path()); err != nil { // and the watch has survived them
+		t.Fatal(err)
+	}
+	<-asked
+	if len(asked) != 0 {
+		t.Error("asked more than once")
+	}
+	release(t, hold)
+}

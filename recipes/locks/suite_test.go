@@ -1,0 +1,99 @@
+package locks_test
+
+import (
+	"context"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+const lockPath = "/locks/orders"
+
+// newClient returns a started client with a short session.
+func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
+	tb.Helper()
+	opts = append([]framework.Option{
+		framework.WithSessionTimeout(2 * time.Second),
+		framework.WithConnectionTimeout(5 * time.Second),
+		framework.WithRetryPolicy(retry.NTimes(5, 100*time.Millisecond)),
+		framework.WithEnsembleTracker(false),
+	}, opts...)
+	client, err := framework.New(connect, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return client
+}
+
+func acquire(tb testing.TB, ctx context.Context, mu locks.InterProcessLock) *locks.Hold { //nolint:revive // tb first
+	tb.Helper()
+	hold, err := mu.Acquire(ctx)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return hold
+}
+
+func release(tb testing.TB, hold *locks.Hold) {
+	tb.Helper()
+	if err := hold.Release(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// awaitEnd waits for the end of a hold and returns its cause.
+func awaitEnd(tb testing.TB, ctx context.Context, hold *locks.Hold) error { //nolint:revive // tb first
+	tb.Helper()
+	select {
+	case <-hold.Context().Done():
+		return context.Cause(hold.Context())
+	case <-ctx.Done():
+		tb.Fatal("hold does not end")
+		return nil
+	}
+}
+
+// contenders returns how many nodes stand in line for the lock.
+func contenders(tb testing.TB, connect string) int {
+	tb.Helper()
+	_, chroot, _ := strings.Cut(connect, "/")
+	children, _, err := testenv.Raw(tb).Children(path.Join("/", chroot, lockPath))
+	if err != nil {
+		return 0
+	}
+	return len(children)
+}
+
+// awaitContenders waits until so many nodes stand in line.
+func awaitContenders(tb testing.TB, client *framework.Client, want int) {
+	tb.Helper()
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	testenv.Eventually(tb, func() bool {
+		nodes, err := mu.ParticipantNodes(testenv.Context(tb))
+		return err == nil && len(nodes) == want
+	}, "contenders in line")
+}
+
+// watches returns what the server says about its watches.
+func watches(tb testing.TB) string {
+	tb.Helper()
+	answer, err := testenv.Server(tb).FourLetterWord(testenv.Context(tb), "wchp")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer
+}
