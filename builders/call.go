@@ -29,6 +29,9 @@ func (c *call) on(env *Env, typ callbacks.EventType, verb, path string, sequenti
 		return c.wrap(err)
 	}
 	c.full = env.Namespace.full(path)
+	if sequential && path == "/" && env.Namespace.prefix != "" { // an empty name below the namespace
+		c.full += path
+	}
 	return nil
 }
 
@@ -105,7 +108,7 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 // detached runs p, whose call c is, until it is done or the client is closed. Nobody is told.
 func (c *call) detached(p exec.Protocol) {
 	c.Protocol, c.Detached = p, true
-	_ = c.env.Executor.Go(context.Background(), &c.Operation) // refused: closed, and nothing can be done any more
+	_ = c.env.Executor.Go(exec.Root, &c.Operation) // refused: closed, and nothing can be done any more
 }
 
 // deliver hands ev, completed with what all events have, to the callback.

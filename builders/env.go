@@ -87,7 +87,7 @@ func (e *Env) ensureNamespace() {
 		}
 		op := &ensureOp{env: e, path: n.prefix[:i]}
 		op.Protocol = op
-		if e.Executor.Go(context.Background(), &op.Operation) != nil {
+		if e.Executor.Go(exec.Root, &op.Operation) != nil {
 			n.ensured.Store(false)
 			return
 		}

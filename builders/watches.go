@@ -207,7 +207,7 @@ func (o *removeWatchesOp) Begin() {
 		if conn.IsConnected() {
 			rest := &removeWatchesOp{call: call{env: o.env, full: o.full}, b: o.b}
 			rest.Protocol, rest.b.locally, rest.Detached = rest, false, true
-			_ = o.env.Executor.Go(exec.WithSingleAttempt(context.Background()), &rest.Operation)
+			_ = o.env.Executor.Go(exec.WithSingleAttempt(exec.Root), &rest.Operation)
 		}
 		o.removed(nil)
 		return

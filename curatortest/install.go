@@ -31,12 +31,15 @@ func findInstallation() (installation, error) {
 		return installation{java, cp}, nil
 	}
 	for _, pattern := range []string{
-		"/usr/share/java/zookeeper.jar", // names all it needs in its manifest
+		"/usr/share/java/zookeeper.jar", // names all it needs in its manifest, but nothing to log with
 		"/opt/homebrew/opt/zookeeper/libexec/lib/*.jar",
 		"/usr/local/opt/zookeeper/libexec/lib/*.jar",
 		"/home/linuxbrew/.linuxbrew/opt/zookeeper/libexec/lib/*.jar",
 	} {
 		if jars, _ := filepath.Glob(pattern); len(jars) > 0 {
+			if logger := "/usr/share/java/slf4j-simple.jar"; filepath.Dir(jars[0]) == filepath.Dir(logger) {
+				jars = append(jars, logger) // no harm if it is not there
+			}
 			return installation{java, strings.Join(jars, string(filepath.ListSeparator))}, nil
 		}
 	}

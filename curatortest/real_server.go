@@ -21,9 +21,10 @@ type RealServer struct {
 	install installation
 	dir     string
 	port    int
+	id      int    // in the ensemble, from 1 on
+	spec    string // of the ensemble's member
 	main    string // class
 	config  map[string]string
-	extra   []string // further lines of the configuration
 	props   map[string]string
 	log     *tail
 
@@ -66,17 +67,26 @@ func NewRealServer(opts ...RealOption) (*RealServer, error) {
 	}
 	s.main = "org.apache.zookeeper.server.ZooKeeperServerMain"
 	for try := 0; ; try++ {
-		if s.port, err = freePort(); err == nil {
-			s.config["clientPort"] = fmt.Sprint(s.port)
-			err = s.Restart()
-		}
-		if err == nil {
+		if err = s.startOnFreePort(); err == nil {
 			return s, nil
 		}
 		if try > 0 { // once is bad luck: somebody took the port
 			return nil, errors.Join(err, s.Close())
 		}
 	}
+}
+
+func (s *RealServer) startOnFreePort() error {
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	s.port = ports[0]
+	s.config["clientPortAddress"], s.config["clientPort"] = loopback, fmt.Sprint(s.port)
+	if err := s.writeConfig(); err != nil {
+		return err
+	}
+	return s.Restart()
 }
 
 func newRealServer(opts []RealOption) (*RealServer, error) {
@@ -88,13 +98,15 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if dir, err = filepath.Abs(dir); err != nil { // the name tells our server from others
+		return nil, err
+	}
 	s := &RealServer{
 		install: install,
 		dir:     dir,
 		config: map[string]string{
 			"tickTime":               "100",
 			"dataDir":                filepath.Join(dir, "data"),
-			"clientPortAddress":      "127.0.0.1",
 			"maxClientCnxns":         "0",
 			"admin.enableServer":     "false",
 			"4lw.commands.whitelist": "*",
@@ -104,8 +116,12 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 			"minSessionTimeout":      "200",
 			"maxSessionTimeout":      "3600000",
 		},
-		props: map[string]string{"znode.container.checkIntervalMs": "200"},
-		log:   &tail{},
+		props: map[string]string{
+			"znode.container.checkIntervalMs":        "200",
+			"org.slf4j.simpleLogger.defaultLogLevel": "warn",                            // Debian, Ubuntu
+			"logback.configurationFile":              filepath.Join(dir, "logback.xml"), // Homebrew
+		},
+		log: &tail{},
 	}
 	for _, o := range opts {
 		o.apply(s)
@@ -113,21 +129,18 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 	return s, nil
 }
 
-// freePort returns a port of the loopback interface that nobody uses now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close() //nolint:errcheck // nothing was accepted
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // Addr returns host and port of the server.
-func (s *RealServer) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
+func (s *RealServer) Addr() string { return net.JoinHostPort(loopback, fmt.Sprint(s.port)) }
 
 // ConnectString returns what a client connects to.
 func (s *RealServer) ConnectString() string { return s.Addr() }
+
+// ID returns the number of the server in its ensemble, from 1 on; 0 if it stands alone.
+func (s *RealServer) ID() int { return s.id }
+
+// Spec returns the line of the ensemble's configuration that describes the server, as "server.1=...", which a
+// reconfiguration takes; "" if it stands alone.
+func (s *RealServer) Spec() string { return s.spec }
 
 // PID returns the process id of the server, 0 if it does not run.
 func (s *RealServer) PID() int {
@@ -143,7 +156,7 @@ func (s *RealServer) PID() int {
 func (s *RealServer) Log() string { return s.log.String() }
 
 // Restart starts the server, on the same port and with the same data, and returns when it serves. A server that runs is
-// stopped first.
+// stopped first. A member of an ensemble serves only when there is a quorum: start the first ones with Launch.
 func (s *RealServer) Restart() error {
 	if err := s.Launch(); err != nil {
 		return err
@@ -161,52 +174,59 @@ func (s *RealServer) Launch() error {
 		return errors.New("curatortest: server is closed")
 	}
 	s.stopLocked(syscall.SIGTERM)
-	file, err := s.writeConfig()
-	if err != nil {
-		return err
-	}
 	args := []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"}
 	for _, k := range slices.Sorted(maps.Keys(s.props)) {
 		args = append(args, "-D"+k+"="+s.props[k])
 	}
-	args = append(args, "-cp", s.install.classPath, s.main, file)
+	args = append(args, "-cp", s.install.classPath, s.main, s.configFile())
+	var err error
 	s.process, err = startProcess(s.install.java, args, s.log)
 	return err
 }
 
-func (s *RealServer) writeConfig() (string, error) {
+func (s *RealServer) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
+
+// writeConfig writes the configuration, with these lines at its end. It is written once: a member of an ensemble
+// rewrites it itself when it starts and when the ensemble is reconfigured.
+func (s *RealServer) writeConfig(lines ...string) error {
 	if err := os.MkdirAll(s.config["dataDir"], 0o700); err != nil {
-		return "", err
-	}
-	file := filepath.Join(s.dir, "zoo.cfg")
-	if s.main != "" && len(s.extra) > 0 { // a member of an ensemble writes its part of the file itself
-		if _, err := os.Stat(file); err == nil {
-			return file, nil
-		}
+		return err
 	}
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(s.config)) {
 		fmt.Fprintf(&b, "%s=%s\n", k, s.config[k])
 	}
-	for _, line := range s.extra {
+	for _, line := range lines {
 		fmt.Fprintln(&b, line)
 	}
-	return file, os.WriteFile(file, []byte(b.String()), 0o600)
+	return errors.Join(
+		os.WriteFile(s.configFile(), []byte(b.String()), 0o600),
+		os.WriteFile(filepath.Join(s.dir, "logback.xml"), []byte(logback), 0o600))
 }
 
-// servePoll is the pause between two questions to a server that is starting. Nothing tells when it serves: it accepts
-// connections, and says "imok", before.
-const servePoll = 20 * time.Millisecond
+// logback has ZooKeeper print warnings and errors; without a configuration, logback prints everything.
+const logback = `<configuration>
+  <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d{ISO8601} %-5level %logger: %msg%n</pattern></encoder>
+  </appender>
+  <root level="warn"><appender-ref ref="console"/></root>
+</configuration>
+`
 
-// AwaitServing returns nil when the server serves.
+const (
+	// servePoll is the pause between two questions to a server that is starting. Nothing tells when it serves: it
+	// accepts connections, and says "imok", before.
+	servePoll = 20 * time.Millisecond
+	// serveAsk bounds one of them: what is asked between the two is never answered.
+	serveAsk = 300 * time.Millisecond
+)
+
+// AwaitServing returns nil when the server serves. A member of an ensemble does when there is a quorum.
 func (s *RealServer) AwaitServing(ctx context.Context) error {
 	t := time.NewTicker(servePoll)
 	defer t.Stop()
 	for {
-		ask, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-		answer, err := s.FourLetterWord(ask, "srvr")
-		cancel()
-		if err == nil && strings.Contains(answer, "Mode:") {
+		if s.serves(ctx) {
 			return nil
 		}
 		s.mu.Lock()
@@ -223,6 +243,15 @@ func (s *RealServer) AwaitServing(ctx context.Context) error {
 			return fmt.Errorf("curatortest: server does not serve: %w\n%s", ctx.Err(), s.Log())
 		}
 	}
+}
+
+// serves asks the server for its configuration, which it gives only while it serves and which has the name of our
+// directory: whoever has taken the port while the server was down does not pass for it.
+func (s *RealServer) serves(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, serveAsk)
+	defer cancel()
+	answer, err := s.FourLetterWord(ctx, "conf")
+	return err == nil && strings.Contains(answer, "dataDir="+s.config["dataDir"])
 }
 
 // Stop ends the server; port and data are kept for Restart.

@@ -125,7 +125,7 @@ func (k *core) close() error {
 	if !started {
 		return nil
 	}
-	k.dispatch(dispatch.Func(func() { k.notify(context.Background(), callbacks.Event{Type: callbacks.Closing}) }))
+	k.dispatch(dispatch.Func(func() { k.notify(exec.Root, callbacks.Event{Type: callbacks.Closing}) }))
 	k.tracker.stop()
 	k.executor.Stop()
 	k.connection.close()
@@ -337,7 +337,7 @@ func (k *core) stateChanged(s ConnectionState) {
 
 // dispatchWatcher is called for each event of a watcher.
 func (k *core) dispatchWatcher(run func(ctx context.Context)) {
-	k.dispatch(dispatch.Func(func() { k.guard("watcher", func() { run(context.Background()) }) }))
+	k.dispatch(dispatch.Func(func() { k.guard("watcher", func() { run(exec.Root) }) }))
 }
 
 // deliver runs on the dispatcher.
@@ -363,7 +363,7 @@ func (k *core) guard(what string, fn func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			err := fmt.Errorf("curator: panic in %s: %v\n%s", what, p, debug.Stack())
-			k.reportUnhandled(context.Background(), "panic in "+what, err)
+			k.reportUnhandled(exec.Root, "panic in "+what, err)
 		}
 	}()
 	fn()

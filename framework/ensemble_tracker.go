@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
 )
 
 // ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and tells
@@ -61,7 +62,7 @@ func (t *ensembleTracker) read() {
 	active := t.active
 	t.mu.Unlock()
 	if active {
-		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).ForEnsemble(context.Background())
+		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).ForEnsemble(exec.Root)
 	}
 }
 

@@ -1,6 +1,10 @@
 package framework
 
-import "context"
+import (
+	"context"
+
+	"github.com/gocurator/curator/internal/exec"
+)
 
 // Session is a session of a client with the ensemble. Ephemeral nodes live as long as the session that created them:
 // zk.Stat.EphemeralOwner is its id.
@@ -11,7 +15,7 @@ type Session struct {
 }
 
 func newSession(id int64) *Session {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(exec.Root)
 	return &Session{id: id, ctx: ctx, cancel: cancel}
 }
 

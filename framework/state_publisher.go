@@ -1,11 +1,11 @@
 package framework
 
 import (
-	"context"
 	"time"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/dispatch"
+	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/retry"
 )
 
@@ -44,7 +44,7 @@ func (p *statePublisher) publish(s ConnectionState) {
 func (p *statePublisher) push(fn func()) { p.queue.Push(dispatch.Func(fn)) }
 
 func (p *statePublisher) notify(s ConnectionState) {
-	p.listeners.Notify(context.Background(), s, func(fn func()) { p.guard("connection state listener", fn) })
+	p.listeners.Notify(exec.Root, s, func(fn func()) { p.guard("connection state listener", fn) })
 }
 
 // close reports whether all that was published has been told within limit.

@@ -114,6 +114,9 @@ func (op *Operation) abandon() bool { return op.state.CompareAndSwap(running, ab
 
 func (op *Operation) isAbandoned() bool { return op.state.Load() == abandoned }
 
+// Root is the context of what nobody has asked for: cleaning up, and what goes on behind the listeners.
+var Root = context.Background() //nolint:forbidigo // the one root
+
 type singleAttemptKey struct{}
 
 // WithSingleAttempt returns a context whose operations are tried once: the loop around them retries.

@@ -131,7 +131,8 @@ func Raw(tb testing.TB) *zk.Conn {
 	}
 	tb.Cleanup(func() {
 		conn.Close()
-		for range events { //nolint:revive // until its goroutines have ended
+		for range events {
+			continue // until its goroutines have ended
 		}
 	})
 	return conn

@@ -83,7 +83,7 @@ type Conn struct {
 
 // Open starts to connect and returns at once.
 func Open(cfg Config) (*Conn, error) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ends with Close
 	c := &Conn{
 		cfg:      cfg,
 		hosts:    newHosts(cfg.Servers),
@@ -99,7 +99,7 @@ func Open(cfg Config) (*Conn, error) {
 	c.zk, c.events, err = zk.Connect(cfg.Servers, cfg.SessionTimeout,
 		zk.WithDialer(c.dial),
 		zk.WithHostProvider(c.hosts),
-		zk.WithLogger(libraryLogger{cfg.Logger}),
+		zk.WithLogger(libraryLogger{ctx, cfg.Logger}),
 		zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(libraryBuffer),
 		zk.WithMaxConnBufferSize(libraryBuffer),
@@ -116,11 +116,14 @@ func Open(cfg Config) (*Conn, error) {
 const libraryBuffer = 4096
 
 // libraryLogger keeps the library's log off stderr. What it says is about attempts that the states tell too.
-type libraryLogger struct{ log *slog.Logger }
+type libraryLogger struct {
+	ctx context.Context
+	log *slog.Logger
+}
 
 func (l libraryLogger) Printf(format string, args ...any) {
-	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug(fmt.Sprintf(format, args...))
+	if l.log.Enabled(l.ctx, slog.LevelDebug) {
+		l.log.DebugContext(l.ctx, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -160,8 +163,8 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 	l.submit(r)
 	switch {
 	case l.dead || len(l.out) == 0:
-	case wait && !l.writing && len(l.out) <= maxInlineWrite:
-		l.write()
+	case wait && !l.writing:
+		l.write(true)
 	default:
 		c.wakeFlusher(l)
 	}
@@ -221,7 +224,8 @@ func (c *Conn) finish(why error, goodbye bool) {
 		if l != nil {
 			l.cut()
 		}
-		for range c.events { //nolint:revive // until the library's goroutines have ended
+		for range c.events {
+			continue // until the library's goroutines have ended
 		}
 		if l != nil {
 			l.drain()
@@ -266,9 +270,15 @@ func (c *Conn) tell(ev zk.Event) {
 
 // dial is the library's dialer.
 func (c *Conn) dial(network, address string, _ time.Duration) (net.Conn, error) {
+	c.mu.Lock()
+	old := c.link
+	c.mu.Unlock()
+	if old != nil { // the library has given it up without reading to its end
+		old.lost()
+	}
 	patience, err := c.hosts.wait(c.ctx, min(c.cfg.ConnectTimeout, c.SessionTimeout()))
 	if err != nil {
-		return c.sayFarewell()
+		return c.sayFarewell(), nil
 	}
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
@@ -377,7 +387,7 @@ func (c *Conn) flusher() {
 		}
 		c.mu.Lock()
 		if l := c.link; l != nil && !l.dead && !l.writing {
-			l.write()
+			l.write(false)
 		}
 		c.mu.Unlock()
 	}

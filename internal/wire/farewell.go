@@ -19,13 +19,13 @@ type farewell struct {
 	greeted bool
 }
 
-func (c *Conn) sayFarewell() (net.Conn, error) {
+func (c *Conn) sayFarewell() net.Conn {
 	f := &farewell{replies: make(chan []byte, 4), closed: make(chan struct{})}
 	f.replies <- sized(jute.AppendConnectResponse(make([]byte, 4), &jute.ConnectResponse{
 		TimeoutMs: int32(c.cfg.SessionTimeout / time.Millisecond), SessionID: 1, Password: make([]byte, 16),
 	}))
 	c.farewellOnce.Do(func() { close(c.farewell) })
-	return f, nil
+	return f
 }
 
 func (f *farewell) Write(p []byte) (int, error) {

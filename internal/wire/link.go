@@ -21,9 +21,13 @@ const (
 	maxInFlight = 4096
 	maxUnsent   = 1 << 20
 
-	maxWrite       = 64 << 10 // a deadline for each slice means no progress, not a large request
-	maxInlineWrite = 32 << 10 // more is left to the flusher, so that a caller's context bounds its wait
-	maxFrame       = 64 << 20
+	maxWrite = 64 << 10 // a deadline for each slice means no progress, not a large request
+	maxFrame = 64 << 20
+
+	// A caller's context bounds its wait, so it writes only what the buffers of the sockets have room for even if
+	// the server reads nothing, and not for others without end. The rest is left to the flusher.
+	maxInlineWrite  = 32 << 10
+	maxInlineWrites = 16
 )
 
 // link is one TCP connection, as the library sees it: the library's frames pass, ours travel beside them.
@@ -52,6 +56,7 @@ type link struct {
 	writing       bool          // somebody is in Conn.Write; the others only append
 	writeDeadline time.Time     // of the one who is writing
 	flight        queue         // encoded, in order
+	unanswered    int           // bytes of those in flight
 	waiting       queue         // beyond the bounds, in order
 }
 
@@ -114,7 +119,7 @@ func (l *link) pass(frame []byte) error {
 	}
 	l.out = append(l.out, frame...)
 	if !l.writing {
-		l.write()
+		l.write(false)
 	}
 	return nil
 }
@@ -270,6 +275,7 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		return fmt.Errorf("wire: answer to request %d out of turn", h.Xid)
 	}
 	l.flight.pop()
+	l.unanswered -= r.size
 	l.refill()
 	c.wakeFlusher(l) // the reader never writes: both ends could wait for each other with full buffers
 	c.mu.Unlock()
@@ -382,6 +388,8 @@ func (l *link) encode(r *Request) {
 	r.Flags = keep
 	sized(b[at:])
 	l.out = b
+	r.size = len(b) - at
+	l.unanswered += r.size
 	l.flight.push(r)
 }
 
@@ -405,11 +413,15 @@ func (l *link) append(xid int32, op jute.Op, body []byte) {
 	sized(l.out[at:])
 }
 
-// write writes until nothing is left, also what others append meanwhile. mu is released while it writes.
-func (l *link) write() {
+// write writes until nothing is left, also what others append meanwhile; what is too much for a caller's goroutine
+// is left to the flusher. mu is released while it writes.
+func (l *link) write(inline bool) {
 	l.writing = true
 	var err error
-	for len(l.out) > 0 && err == nil && !l.dead {
+	for n := 0; len(l.out) > 0 && err == nil && !l.dead; n++ {
+		if inline && (n == maxInlineWrites || max(len(l.out), l.unanswered) > maxInlineWrite) {
+			break
+		}
 		out := l.out
 		l.out, l.spare = l.spare[:0], nil
 		l.c.mu.Unlock()
@@ -423,7 +435,9 @@ func (l *link) write() {
 	l.writing = false
 	if err != nil {
 		l.cut()
+		return
 	}
+	l.c.wakeFlusher(l)
 }
 
 func (l *link) writeSlices(b []byte) error {

@@ -21,7 +21,8 @@ type Request struct {
 	Err   error
 	Zxid  int64
 
-	xid int32
+	xid  int32
+	size int // of its frame
 }
 
 // Handler is told once that r has its answer. It runs on the goroutine that reads the connection: it must not

@@ -74,7 +74,7 @@ func (l *lineup) attempt(ctx context.Context, wait time.Duration, data []byte) (
 	}
 	defer func() {
 		if err != nil {
-			l.leave(c.path)
+			l.leave(ctx, c.path)
 		}
 	}()
 	if listErr != nil || !slices.Contains(children, zkpath.Node(c.path)) { // the lock itself had to be created first
@@ -106,10 +106,10 @@ func (l *lineup) await(ctx context.Context, wait time.Duration, c *contender, ch
 			select {
 			case <-woken: // whatever it was: look again
 			case <-ctx.Done():
-				l.unwatch(watcher, watched)
+				l.unwatch(ctx, watcher, watched)
 				return ctx.Err()
 			}
-			l.unwatch(watcher, watched)
+			l.unwatch(ctx, watcher, watched)
 		case errors.Is(err, zk.ErrNoNode):
 		case !isOutage(err):
 			return err
@@ -163,7 +163,7 @@ func (l *lineup) grant(c *contender) error {
 // release deletes a node and waits for it. ctx bounds the waiting, not the deleting.
 func (l *lineup) release(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
-		l.leave(path)
+		l.leave(ctx, path)
 		return fmt.Errorf("locks: release %s: %w", path, err)
 	}
 	if err := l.client.Delete().Guaranteed().Quietly().ForPath(ctx, path); err != nil {
@@ -189,13 +189,13 @@ func (l *lineup) participants(ctx context.Context) ([]string, error) {
 }
 
 // leave deletes a node, in the background until it is done.
-func (l *lineup) leave(path string) {
-	_ = l.client.Delete().Guaranteed().Quietly().InBackground(ignore).ForPath(context.Background(), path)
+func (l *lineup) leave(ctx context.Context, path string) {
+	_ = l.client.Delete().Guaranteed().Quietly().InBackground(ignore).ForPath(ctx, path)
 }
 
 // unwatch takes a watch back that may not have fired.
-func (l *lineup) unwatch(w *callbacks.Watcher, path string) {
-	_ = l.client.Watches().Remove(w).Guaranteed().Quietly().InBackground(ignore).ForPath(context.Background(), path)
+func (l *lineup) unwatch(ctx context.Context, w *callbacks.Watcher, path string) {
+	_ = l.client.Watches().Remove(w).Guaranteed().Quietly().InBackground(ignore).ForPath(ctx, path)
 }
 
 // ignore is for what goes on without us. When it is refused, the client is closed and the session ends with all it had.

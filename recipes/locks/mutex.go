@@ -101,7 +101,7 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 	if err != nil {
 		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.path, err)
 	}
-	revocation := &revocation{client: m.line.client, path: c.path}
+	revocation := &revocation{ctx: context.WithoutCancel(ctx), client: m.line.client, path: c.path}
 	var g *grant
 	g = newGrant(ctx, c, func(ctx context.Context) error {
 		m.mu.Lock()

@@ -32,6 +32,7 @@ func (m *InterProcessMutex) MakeRevocable(requested func(hold *Hold)) {
 
 // revocation watches a node of ours for a request to release.
 type revocation struct {
+	ctx       context.Context // the values of Acquire's
 	client    Client
 	path      string
 	watcher   *callbacks.Watcher
@@ -57,7 +58,7 @@ func (r *revocation) read() {
 		return
 	}
 	_ = r.client.GetData().Undecompressed().UsingWatcher(r.watcher).InBackground(r.answered).
-		ForPath(context.Background(), r.path)
+		ForPath(r.ctx, r.path)
 }
 
 func (r *revocation) answered(_ context.Context, ev callbacks.Event) {
@@ -87,5 +88,5 @@ func (r *revocation) stop() {
 
 func (r *revocation) unwatch() {
 	_ = r.client.Watches().Remove(r.watcher).Guaranteed().Quietly().InBackground(ignore).
-		ForPath(context.Background(), r.path)
+		ForPath(r.ctx, r.path)
 }

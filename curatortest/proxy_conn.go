@@ -1,0 +1,177 @@
+package curatortest
+
+import (
+	"context"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// link is a connection of a client and the one to the server it is forwarded to.
+type link struct {
+	proxy   *Proxy
+	ctx     context.Context // ends when the link is cut
+	cancel  context.CancelFunc
+	client  net.Conn
+	session atomic.Int64
+	lost    atomic.Bool // something fell into a black hole
+	raw     atomic.Bool // no frames: a four letter word
+
+	mu      sync.Mutex
+	server  net.Conn // nil before it is connected
+	wasCut  bool
+	pending []request // forwarded and not answered
+	head    int       // the first of them
+}
+
+// request is a request that is on its way, and the rules that wait for its reply.
+type request struct {
+	message
+	acts []*Injection
+}
+
+func newLink(p *Proxy, client net.Conn) *link {
+	l := &link{proxy: p, client: client}
+	l.ctx, l.cancel = context.WithCancel(p.ctx)
+	return l
+}
+
+// dialTimeout bounds the connecting to the server.
+const dialTimeout = 10 * time.Second
+
+// run forwards until one side ends the connection or it is cut.
+func (l *link) run(target string) {
+	defer l.cut()
+	f, ok := l.awaitThaw()
+	if !ok {
+		return
+	}
+	if f.silent > 0 || f.swallows(ToServer) {
+		if f.silent == 0 && !l.lose() {
+			return
+		}
+		io.Copy(io.Discard, l.client) //nolint:errcheck // ends when the client goes or the link is cut
+		return
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	server, err := d.DialContext(l.ctx, "tcp", target)
+	if err != nil || !l.setServer(server) {
+		return
+	}
+	up := newPump(l, ToServer, l.client, server)
+	down := newPump(l, ToClient, server, l.client)
+	l.proxy.wg.Go(down.run)
+	up.run()
+	if l.raw.Load() {
+		<-l.ctx.Done() // the command is there, its answer still to come
+	}
+}
+
+func (l *link) setServer(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wasCut {
+		conn.Close() //nolint:errcheck // nothing was sent
+		return false
+	}
+	l.server = conn
+	return true
+}
+
+// cut closes both sides; it tells whether nobody did before.
+func (l *link) cut() bool {
+	l.mu.Lock()
+	first := !l.wasCut
+	if first {
+		l.wasCut = true
+		l.client.Close() //nolint:errcheck // an error would be the other side's
+		if l.server != nil {
+			l.server.Close() //nolint:errcheck // likewise
+		}
+	}
+	l.mu.Unlock()
+	l.cancel()
+	l.proxy.forget(l)
+	return first
+}
+
+// awaitThaw returns the faults of the proxy as soon as it is not frozen, and false when the link is cut.
+func (l *link) awaitThaw() (*faults, bool) {
+	for {
+		f := l.proxy.faults.Load()
+		if f.frozen == 0 {
+			return f, l.ctx.Err() == nil
+		}
+		select {
+		case <-f.changed:
+		case <-l.ctx.Done():
+			return f, false
+		}
+	}
+}
+
+// lose marks that something was swallowed, and tells whether the link goes on: if the black hole has been
+// restored since, restore may have looked at the mark too early, and the link is cut here.
+func (l *link) lose() bool {
+	l.lost.Store(true)
+	if l.proxy.faults.Load().swallows(Both) {
+		return true
+	}
+	l.cut()
+	return false
+}
+
+// push notes a request before it is forwarded.
+func (l *link) push(r request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.head > len(l.pending)/2 {
+		l.pending = slices.Delete(l.pending, 0, l.head)
+		l.head = 0
+	}
+	l.pending = append(l.pending, r)
+}
+
+// pop finds the request a reply is for: the first of that xid, as pings and others share theirs. Usually it
+// is the first of all; the reply to auth may overtake others.
+func (l *link) pop(xid int32) (r request, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiting := l.pending[l.head:]
+	i := slices.IndexFunc(waiting, func(r request) bool { return r.xid == xid })
+	if i < 0 {
+		return request{}, false
+	}
+	r = waiting[i]
+	if i > 0 {
+		l.pending = slices.Delete(l.pending, l.head+i, l.head+i+1)
+		return r, true
+	}
+	waiting[0] = request{}
+	l.head++
+	if l.head == len(l.pending) {
+		l.pending, l.head = l.pending[:0], 0
+	}
+	return r, true
+}
+
+// record adds a frame to the trace.
+func (l *link) record(m *message, reply bool, h jute.ReplyHeader) {
+	if m.op == opPing {
+		return
+	}
+	l.proxy.trace.add(TraceEntry{
+		SessionID: m.session,
+		Xid:       m.xid,
+		Op:        m.op,
+		Path:      m.path(),
+		Reply:     reply,
+		Code:      int32(h.Code),
+		Zxid:      h.Zxid,
+	})
+}

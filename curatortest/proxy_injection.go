@@ -1,0 +1,166 @@
+package curatortest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+var errRemoved = errors.New("curatortest: injection was removed before its first hit")
+
+// Injection is a [Rule] at work in a [Proxy]. All methods are safe for concurrent use.
+type Injection struct {
+	proxy *Proxy
+	rule  Rule
+	glob  glob
+	err   error
+
+	first    chan struct{} // closed at the first hit
+	released chan struct{}
+	removed  chan struct{}
+
+	mu    sync.Mutex
+	seen  int
+	taken int // matches the action is for; each becomes a hit unless its connection ends before
+	hits  int
+}
+
+// Add puts a rule to work, for the frames that come from now on. When several rules match a frame, all of
+// them act, in the order they were added, until one ends the connection. A rule that is not valid matches
+// nothing and Err tells why.
+func (p *Proxy) Add(r Rule) *Injection {
+	r.Ops = slices.Clone(r.Ops)
+	in := &Injection{
+		proxy:    p,
+		rule:     r,
+		err:      r.Validate(),
+		first:    make(chan struct{}),
+		released: make(chan struct{}),
+		removed:  make(chan struct{}),
+	}
+	if in.err != nil {
+		return in
+	}
+	in.glob, in.err = compileGlob(r.Path)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		in.shut(in.removed)
+		return in
+	}
+	p.setInjections(append(p.injections(), in))
+	return in
+}
+
+// Err returns what is wrong with the rule, nil if nothing is.
+func (in *Injection) Err() error { return in.err }
+
+// Remove ends the rule: it matches nothing more, what it holds or delays goes on, and replies it was to act
+// on pass. A second Remove does nothing.
+func (in *Injection) Remove() {
+	in.proxy.mu.Lock()
+	list := in.proxy.injections()
+	if i := slices.Index(list, in); i >= 0 {
+		in.proxy.setInjections(slices.Delete(list, i, i+1))
+	}
+	in.proxy.mu.Unlock()
+	in.shut(in.removed)
+	in.shut(in.released)
+}
+
+// Release lets go on what HoldRequest or HoldReply holds; later matches are hits, but are not held. To be
+// sure that there is something to release, call Wait before. A second Release does nothing.
+func (in *Injection) Release() { in.shut(in.released) }
+
+// Hits returns how often the rule has acted: how many connections it has cut, and how many requests, replies
+// or events it has held, delayed or dropped.
+func (in *Injection) Hits() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.hits
+}
+
+// Wait returns nil after the first hit: the connection is cut, the request held, the reply, if that is what
+// the rule acts on, has come from the server. It returns an error when ctx ends, the rule is not valid, or
+// Remove or [Proxy.Close] has ended it before it hit anything.
+func (in *Injection) Wait(ctx context.Context) error {
+	if in.err != nil {
+		return in.err
+	}
+	select {
+	case <-in.first:
+		return nil
+	case <-in.removed:
+	case <-ctx.Done():
+	}
+	select {
+	case <-in.first:
+		return nil
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errRemoved
+}
+
+// take tells whether the rule is to act on the frame, and counts it.
+func (in *Injection) take(m *message) bool {
+	if !in.rule.wants(in.glob, m) {
+		return false
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.seen++
+	if in.seen <= in.rule.Skip || in.rule.Count > 0 && in.taken >= in.rule.Count {
+		return false
+	}
+	in.taken++
+	return true
+}
+
+func (in *Injection) hit() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.hits++
+	if in.hits == 1 {
+		close(in.first)
+	}
+}
+
+func (in *Injection) over() bool {
+	select {
+	case <-in.removed:
+		return true
+	default:
+		return false
+	}
+}
+
+// shut closes one of the injection's channels once.
+func (in *Injection) shut(c chan struct{}) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// injections returns a copy of the rules at work.
+func (p *Proxy) injections() []*Injection { return slices.Clone(*p.active.Load()) }
+
+func (p *Proxy) setInjections(list []*Injection) { p.active.Store(&list) }
+
+// match returns the rules that are to act on the frame.
+func (p *Proxy) match(m *message) []*Injection {
+	var acts []*Injection
+	for _, in := range *p.active.Load() {
+		if in.take(m) {
+			acts = append(acts, in)
+		}
+	}
+	return acts
+}

@@ -1,0 +1,284 @@
+package curatortest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// scripted answers every request with OK, in order, and a request for a path under /event with an event before.
+type scripted struct {
+	l  net.Listener
+	wg sync.WaitGroup
+
+	mu    sync.Mutex
+	got   []string // paths
+	conns map[net.Conn]struct{}
+	last  int64 // session id
+}
+
+func newScripted(t *testing.T) *scripted {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scripted{l: l, conns: map[net.Conn]struct{}{}, last: 100}
+	s.wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns[conn] = struct{}{}
+			s.mu.Unlock()
+			s.wg.Go(func() { s.serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		s.cutAll()
+		s.wg.Wait()
+	})
+	return s
+}
+
+func (s *scripted) cutAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.Close()
+	}
+}
+
+func (s *scripted) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+func (s *scripted) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func (s *scripted) serve(conn net.Conn) {
+	defer func() {
+		conn.Close()
+		s.mu.Lock()
+		delete(s.conns, conn)
+		s.mu.Unlock()
+	}()
+	r := bufio.NewReader(conn)
+	if word, err := r.Peek(4); err == nil && string(word) == "ruok" {
+		io.WriteString(conn, "imok, and a longer answer too\n")
+		return
+	}
+	frame, err := readFrame(r)
+	if err != nil {
+		return
+	}
+	c, _ := jute.DecodeConnectRequest(frame)
+	s.mu.Lock()
+	if c.SessionID == 0 {
+		s.last++
+		c.SessionID = s.last
+	}
+	s.mu.Unlock()
+	resp := jute.ConnectResponse{TimeoutMs: c.TimeoutMs, SessionID: c.SessionID, Password: make([]byte, 16)}
+	conn.Write(frameOf(jute.AppendConnectResponse(nil, &resp)))
+	for zxid := int64(1); ; zxid++ {
+		frame, err := readFrame(r)
+		if err != nil {
+			return
+		}
+		h, body, _ := jute.DecodeRequestHeader(frame)
+		d := jute.NewDecoder(body)
+		path := d.String()
+		s.mu.Lock()
+		s.got = append(s.got, path)
+		s.mu.Unlock()
+		var out []byte
+		if strings.HasPrefix(path, "/event") {
+			b := jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: jute.XidNotification, Zxid: -1})
+			e := jute.WatcherEvent{Type: zk.EventNodeCreated, State: zk.StateSyncConnected, Path: path}
+			out = append(out, frameOf(jute.AppendWatcherEvent(b, &e))...)
+		}
+		out = append(out, frameOf(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: h.Xid, Zxid: zxid}))...)
+		if _, err := conn.Write(out); err != nil {
+			return
+		}
+	}
+}
+
+func frameOf(b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+}
+
+func readFrame(r io.Reader) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(head[:]))
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
+
+// rawClient speaks the protocol by hand, so that tests decide what is sent when.
+type rawClient struct {
+	t       *testing.T
+	conn    net.Conn
+	r       *bufio.Reader
+	session int64
+	xid     int32
+}
+
+func dialRaw(t *testing.T, p *curatortest.Proxy) *rawClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &rawClient{t: t, conn: conn, r: bufio.NewReader(conn)}
+}
+
+func connectRaw(t *testing.T, p *curatortest.Proxy) *rawClient {
+	t.Helper()
+	c := dialRaw(t, p)
+	c.hello()
+	frame, err := c.read(5 * time.Second)
+	if err != nil {
+		t.Fatal("handshake:", err)
+	}
+	resp, err := jute.DecodeConnectResponse(frame)
+	if err != nil {
+		t.Fatal("handshake:", err)
+	}
+	c.session = resp.SessionID
+	return c
+}
+
+func (c *rawClient) hello() {
+	r := jute.ConnectRequest{TimeoutMs: 10_000, SessionID: c.session, Password: make([]byte, 16)}
+	c.conn.Write(frameOf(jute.AppendConnectRequest(nil, &r)))
+}
+
+// send sends one getData for each path, all in one write.
+func (c *rawClient) send(paths ...string) {
+	var reqs []jute.Request
+	for _, p := range paths {
+		reqs = append(reqs, jute.Request{Op: jute.OpGetData, Path: p})
+	}
+	c.sendRequests(reqs...)
+}
+
+func (c *rawClient) sendRequests(reqs ...jute.Request) {
+	var out []byte
+	for i := range reqs {
+		c.xid++
+		b := jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: c.xid, Op: reqs[i].Op})
+		out = append(out, frameOf(jute.AppendRequest(b, "", &reqs[i]))...)
+	}
+	c.conn.Write(out)
+}
+
+func (c *rawClient) read(limit time.Duration) ([]byte, error) {
+	c.conn.SetReadDeadline(time.Now().Add(limit))
+	return readFrame(c.r)
+}
+
+// xids reads n frames and gives their xids.
+func (c *rawClient) xids(n int) []int32 {
+	c.t.Helper()
+	var got []int32
+	for range n {
+		frame, err := c.read(5 * time.Second)
+		if err != nil {
+			c.t.Fatalf("after xids %v: %v", got, err)
+		}
+		h, _, err := jute.DecodeReplyHeader(frame)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		got = append(got, h.Xid)
+	}
+	return got
+}
+
+func (c *rawClient) wantXids(want ...int32) {
+	c.t.Helper()
+	if got := c.xids(len(want)); !slices.Equal(got, want) {
+		c.t.Errorf("xids %v, want %v", got, want)
+	}
+}
+
+// wantSilence checks that nothing comes for a while, no end either.
+func (c *rawClient) wantSilence() {
+	c.t.Helper()
+	if b, err := c.read(50 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.t.Errorf("got %x, %v; want silence", b, err)
+	}
+}
+
+// wantEnd checks that the connection ends here, and gives what came of a frame before.
+func (c *rawClient) wantEnd() []byte {
+	c.t.Helper()
+	c.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	b, err := io.ReadAll(c.r)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.t.Fatalf("connection goes on")
+	}
+	return b
+}
+
+func newProxy(t *testing.T, target string) *curatortest.Proxy {
+	t.Helper()
+	p, err := curatortest.NewProxy(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+func scriptedProxy(t *testing.T) (*scripted, *curatortest.Proxy) {
+	t.Helper()
+	s := newScripted(t)
+	return s, newProxy(t, s.l.Addr().String())
+}
+
+func wait(t *testing.T, in *curatortest.Injection) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := in.Wait(ctx); err != nil {
+		t.Fatal("no hit:", err)
+	}
+}
+
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never:", what)
+		}
+	}
+}

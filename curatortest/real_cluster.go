@@ -1,0 +1,270 @@
+package curatortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// RealCluster is an ensemble of Apache ZooKeeper servers. Each of them can be stopped, killed and frozen by itself. All
+// methods are safe for concurrent use.
+//
+// To test reconfigurations, permit them, without the password they need otherwise:
+//
+//	cluster, err := curatortest.NewRealCluster(3,
+//		curatortest.WithConfig("reconfigEnabled", "true"),
+//		curatortest.WithSystemProperty("zookeeper.skipACL", "yes"))
+//
+// In Java: TestingCluster.
+type RealCluster struct {
+	servers []*RealServer
+}
+
+// clusterStartLimit bounds how long an ensemble may take until all its servers serve.
+const clusterStartLimit = 60 * time.Second
+
+// NewRealCluster starts an ensemble of n servers, each with the options, and returns when all of them serve. The error
+// wraps [ErrNoZooKeeper] if there is none on this machine.
+func NewRealCluster(n int, opts ...RealOption) (*RealCluster, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("curatortest: a cluster of %d servers", n)
+	}
+	for try := 0; ; try++ {
+		c, err := newRealCluster(n, opts)
+		if err == nil {
+			err = c.start()
+		}
+		if err == nil {
+			return c, nil
+		}
+		if c != nil {
+			err = errors.Join(err, c.Close())
+		}
+		if try > 0 || errors.Is(err, ErrNoZooKeeper) { // once is bad luck: somebody took a port
+			return nil, err
+		}
+	}
+}
+
+// clusterDefaults are what a member has in its configuration beyond a server that stands alone.
+var clusterDefaults = []RealOption{
+	WithConfig("initLimit", "50"), // ticks, as syncLimit
+	WithConfig("syncLimit", "25"),
+	WithConfig("standaloneEnabled", "false"), // no server leaves the protocol of the ensemble when it is the last
+}
+
+func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
+	const portsEach = 3
+	ports, err := freePorts(n * portsEach)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(clusterDefaults[:len(clusterDefaults):len(clusterDefaults)], opts...)
+	c := &RealCluster{}
+	specs := make([]string, n)
+	for i := range n {
+		s, err := newRealServer(opts)
+		if err != nil {
+			return c, err
+		}
+		c.servers = append(c.servers, s)
+		p := ports[i*portsEach:]
+		s.main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+		s.id, s.port = i+1, p[0]
+		s.spec = fmt.Sprintf("server.%d=%s:%d:%d;%s:%d", s.id, loopback, p[1], p[2], loopback, s.port)
+		specs[i] = s.spec
+	}
+	for _, s := range c.servers {
+		if err := s.writeConfig(specs...); err != nil {
+			return c, err
+		}
+		file := filepath.Join(s.config["dataDir"], "myid")
+		if err := os.WriteFile(file, fmt.Appendln(nil, s.id), 0o600); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+func (c *RealCluster) start() error {
+	for _, s := range c.servers {
+		if err := s.Launch(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), clusterStartLimit)
+	defer cancel()
+	for _, s := range c.servers {
+		if err := s.AwaitServing(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ConnectString returns what a client connects to: all servers.
+func (c *RealCluster) ConnectString() string {
+	addrs := make([]string, len(c.servers))
+	for i, s := range c.servers {
+		addrs[i] = s.Addr()
+	}
+	return strings.Join(addrs, ",")
+}
+
+// Servers returns the servers, those that do not run too.
+func (c *RealCluster) Servers() []*RealServer { return append([]*RealServer(nil), c.servers...) }
+
+// Leader returns the server that leads. The error wraps [ErrNoServer] if none does now; AwaitQuorum waits for one.
+func (c *RealCluster) Leader() (*RealServer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	return c.find(ctx, "srvr", isLeader, "leads")
+}
+
+// FindConnectionInstance returns the server that a session is connected to. The error wraps [ErrNoServer] if it is
+// connected to none. In Java: findConnectionInstance.
+func (c *RealCluster) FindConnectionInstance(sessionID int64) (*RealServer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	sid := fmt.Sprintf("sid=0x%x,", uint64(sessionID))
+	return c.find(ctx, "cons", func(answer string) bool { return strings.Contains(answer, sid) },
+		fmt.Sprintf("has session %#x", uint64(sessionID)))
+}
+
+// ErrNoServer is wrapped by the error of a method that looks for a server of a [RealCluster] and finds none.
+var ErrNoServer = errors.New("curatortest: no such server")
+
+const (
+	// askLimit bounds a question to all servers: a frozen one does not answer.
+	askLimit = 2 * time.Second
+	// quorumPoll is the pause between two of them.
+	quorumPoll = 20 * time.Millisecond
+)
+
+// answer is what a server says to a four-letter word.
+type answer struct {
+	server *RealServer
+	text   string
+	err    error
+}
+
+// ask asks all servers at once. The channel ends when all have answered or ctx is done.
+func (c *RealCluster) ask(ctx context.Context, word string) <-chan answer {
+	answers := make(chan answer, len(c.servers))
+	var wg sync.WaitGroup
+	for _, s := range c.servers {
+		wg.Go(func() {
+			text, err := s.FourLetterWord(ctx, word)
+			answers <- answer{s, text, err}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(answers)
+	}()
+	return answers
+}
+
+// find returns the first server whose answer is right.
+func (c *RealCluster) find(ctx context.Context, word string, right func(string) bool, what string) (*RealServer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var found *RealServer
+	var failures []error
+	for a := range c.ask(ctx, word) { // to its end: no goroutine is left
+		switch {
+		case found != nil:
+		case a.err != nil:
+			failures = append(failures, a.err)
+		case right(a.text):
+			found = a.server
+			cancel()
+		}
+	}
+	if found == nil {
+		return nil, errors.Join(append([]error{fmt.Errorf("%w: none that %s", ErrNoServer, what)}, failures...)...)
+	}
+	return found, nil
+}
+
+func isLeader(srvr string) bool { return strings.Contains(srvr, "Mode: leader") }
+
+// AwaitQuorum returns nil when a leader and a majority of the servers serve. It does not wait for the others: that is
+// [RealServer.AwaitServing].
+func (c *RealCluster) AwaitQuorum(ctx context.Context) error {
+	t := time.NewTicker(quorumPoll)
+	defer t.Stop()
+	for {
+		if c.hasQuorum(ctx) {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return fmt.Errorf("curatortest: no quorum: %w", ctx.Err())
+		}
+	}
+}
+
+func (c *RealCluster) hasQuorum(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, serveAsk)
+	defer cancel()
+	leaders, serving := 0, 0
+	for a := range c.ask(ctx, "srvr") {
+		if a.err == nil && strings.Contains(a.text, "Mode:") {
+			serving++
+			if isLeader(a.text) {
+				leaders++
+			}
+		}
+	}
+	return leaders == 1 && serving > len(c.servers)/2
+}
+
+// ExpireSession ends a session as the function [ExpireSession] does, through whichever server serves.
+func (c *RealCluster) ExpireSession(sessionID int64) error {
+	return c.onSession(ExpireSession, sessionID)
+}
+
+// KillSession is ExpireSession, see the function [KillSession].
+func (c *RealCluster) KillSession(sessionID int64) error {
+	return c.onSession(KillSession, sessionID)
+}
+
+// DropConnection closes the connection of a session as the function [DropConnection] does, on the server that has it.
+func (c *RealCluster) DropConnection(sessionID int64) error {
+	s, err := c.FindConnectionInstance(sessionID)
+	if err != nil {
+		return err
+	}
+	return s.DropConnection(sessionID)
+}
+
+func (c *RealCluster) onSession(do func(context.Context, string, int64) error, sessionID int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sessionLimit)
+	defer cancel()
+	if err := c.AwaitQuorum(ctx); err != nil {
+		return err
+	}
+	s, err := c.Leader()
+	if err != nil {
+		return err
+	}
+	return do(ctx, s.Addr(), sessionID)
+}
+
+// Close ends all servers and removes their data. A second Close does nothing.
+func (c *RealCluster) Close() error {
+	errs := make([]error, len(c.servers))
+	var wg sync.WaitGroup
+	for i, s := range c.servers {
+		wg.Go(func() { errs[i] = s.Close() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

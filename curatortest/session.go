@@ -1,0 +1,215 @@
+package curatortest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// ExpireSession ends a session on the server at addr, or on any server of its ensemble, and returns when it is over: its
+// ephemeral nodes are gone, and its client, whose connection the server closes, finds the session expired when it
+// reconnects. The error wraps [zk.ErrSessionExpired] if there is no such session.
+func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
+	err := expireSession(ctx, addr, sessionID)
+	if err != nil {
+		return fmt.Errorf("curatortest: expire session %#x: %w", sessionID, err)
+	}
+	return nil
+}
+
+// KillSession is [ExpireSession]. In Java: KillSession, which for the client is the same, but tells the server
+// nothing: there the ephemeral nodes stay until the session times out.
+func KillSession(ctx context.Context, addr string, sessionID int64) error {
+	return ExpireSession(ctx, addr, sessionID)
+}
+
+// DropConnection has the server at addr close the connection of a session, and returns when it has. The session lives
+// on, if its client comes back in time. If that client is not connected to this server nothing happens.
+func DropConnection(ctx context.Context, addr string, sessionID int64) error {
+	// A server closes the connection that a session has when another asks for that session, and looks at the password
+	// of the other only then.
+	wrong := sessionPassword(sessionID)
+	for i := range wrong {
+		wrong[i] = ^wrong[i]
+	}
+	s, err := dialSession(ctx, addr)
+	if err == nil {
+		defer s.close()
+		err = s.handshake(sessionID, wrong)
+	}
+	if err != nil && !errors.Is(err, zk.ErrSessionExpired) { // what a server says to a wrong password, too
+		return fmt.Errorf("curatortest: drop connection of session %#x: %w", sessionID, err)
+	}
+	return nil
+}
+
+// sessionLimit bounds the methods that take no context.
+const sessionLimit = 15 * time.Second
+
+// ExpireSession ends a session as the function [ExpireSession] does.
+func (s *RealServer) ExpireSession(sessionID int64) error {
+	return onSession(ExpireSession, s.Addr(), sessionID)
+}
+
+// KillSession is ExpireSession, see the function [KillSession].
+func (s *RealServer) KillSession(sessionID int64) error {
+	return onSession(KillSession, s.Addr(), sessionID)
+}
+
+// DropConnection closes the connection of a session as the function [DropConnection] does.
+func (s *RealServer) DropConnection(sessionID int64) error {
+	return onSession(DropConnection, s.Addr(), sessionID)
+}
+
+func onSession(do func(context.Context, string, int64) error, addr string, sessionID int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sessionLimit)
+	defer cancel()
+	return do(ctx, addr, sessionID)
+}
+
+func expireSession(ctx context.Context, addr string, sessionID int64) error {
+	password := sessionPassword(sessionID)
+	for try := 0; ; try++ {
+		s, err := dialSession(ctx, addr)
+		if err != nil {
+			return err
+		}
+		if err = s.handshake(sessionID, password); err == nil {
+			err = s.closeSession()
+		}
+		s.close()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, zk.ErrSessionExpired):
+			if try > 0 { // the answer to the last try was lost
+				return nil
+			}
+			return err
+		}
+		// The client, whose connection we took the session from, took it back before we could end it: once more.
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(sessionRetry):
+		}
+	}
+}
+
+// sessionRetry is the pause before a session is taken over once more.
+const sessionRetry = 5 * time.Millisecond
+
+// sessionConn is a connection to a server that takes over a session.
+type sessionConn struct {
+	net.Conn
+	stop func() bool
+}
+
+func dialSession(ctx context.Context, addr string) (*sessionConn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionConn{c, context.AfterFunc(ctx, func() { _ = c.Close() })}, nil
+}
+
+func (s *sessionConn) close() {
+	s.stop()
+	_ = s.Close() // all that counts has been answered
+}
+
+// sessionTimeout is what a session taken over times out after if we fail to end it.
+const sessionTimeout = 30 * time.Second
+
+func (s *sessionConn) handshake(sessionID int64, password []byte) error {
+	frame, err := s.roundTrip(jute.AppendConnectRequest(nil, &jute.ConnectRequest{
+		SessionID: sessionID,
+		Password:  password,
+		TimeoutMs: int32(sessionTimeout.Milliseconds()),
+	}))
+	if err != nil {
+		return err
+	}
+	answer, err := jute.DecodeConnectResponse(frame)
+	if err != nil {
+		return err
+	}
+	if answer.TimeoutMs == 0 || answer.SessionID != sessionID {
+		return zk.ErrSessionExpired
+	}
+	return nil
+}
+
+func (s *sessionConn) closeSession() error {
+	frame, err := s.roundTrip(jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}))
+	if err != nil {
+		return err
+	}
+	answer, _, err := jute.DecodeReplyHeader(frame)
+	if err != nil {
+		return err
+	}
+	return answer.Code.Err()
+}
+
+// maxAnswer bounds an answer; both kinds are small.
+const maxAnswer = 1 << 10
+
+func (s *sessionConn) roundTrip(body []byte) ([]byte, error) {
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	if _, err := s.Write(frame); err != nil {
+		return nil, err
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(s, size[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxAnswer {
+		return nil, fmt.Errorf("answer of %d bytes", n)
+	}
+	answer := make([]byte, n)
+	_, err := io.ReadFull(s, answer)
+	return answer, err
+}
+
+// passwordSecret is what a server makes the passwords of its sessions with. All servers have the same, so that a session
+// can move between them.
+const passwordSecret = 0xB3415C00
+
+// sessionPassword returns the password of a session: in Java, new Random(id ^ secret).nextBytes(password).
+func sessionPassword(sessionID int64) []byte {
+	password := make([]byte, 0, jute.PasswordSize)
+	for r := newJavaRandom(sessionID ^ passwordSecret); len(password) < jute.PasswordSize; {
+		password = binary.LittleEndian.AppendUint32(password, r.uint32())
+	}
+	return password
+}
+
+// javaRandom is java.util.Random: a linear congruential generator of 48 bits.
+type javaRandom uint64
+
+const (
+	javaMultiplier = 0x5DEECE66D
+	javaIncrement  = 0xB
+	javaMask       = 1<<48 - 1
+)
+
+func newJavaRandom(seed int64) *javaRandom {
+	r := javaRandom((uint64(seed) ^ javaMultiplier) & javaMask)
+	return &r
+}
+
+// uint32 returns the bits of nextInt.
+func (r *javaRandom) uint32() uint32 {
+	*r = (*r*javaMultiplier + javaIncrement) & javaMask
+	return uint32(*r >> 16)
+}

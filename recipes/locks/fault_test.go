@@ -1,0 +1,246 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+// newProxy returns a proxy in front of the server of this test binary, and a connect string through it.
+func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
+	tb.Helper()
+	proxy, err := curatortest.NewProxy(testenv.Addr(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return proxy, proxy.Addr() + chroot
+}
+
+// TestLostRepliesOfAcquireAndReleaseLeaveNoNode cuts the connection before and after the server has applied each of the
+// requests in turn.
+func TestLostRepliesOfAcquireAndReleaseLeaveNoNode(t *testing.T) {
+	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
+		t.Run(action.String(), func(t *testing.T) {
+			for k, hit := 0, true; hit; k++ {
+				hit = lostReply(t, action, k, nil)
+			}
+		})
+	}
+}
+
+// TestLostRepliesWithoutRetryLeaveNoNode is the same with a policy that gives up at once: then acquire may fail.
+func TestLostRepliesWithoutRetryLeaveNoNode(t *testing.T) {
+	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
+		t.Run(action.String(), func(t *testing.T) {
+			for k, hit := 0, true; hit; k++ {
+				hit = lostReply(t, action, k, retry.NTimes(0, 0))
+			}
+		})
+	}
+}
+
+func lostReply(t *testing.T, action curatortest.Action, k int, policy retry.Policy) (hit bool) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	var opts []framework.Option
+	if policy != nil {
+		opts = append(opts, framework.WithRetryPolicy(policy))
+	}
+	client := newClient(t, connect, opts...)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	injection := proxy.Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+	hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+	switch {
+	case err == nil:
+		if err := hold.Release(ctx); err != nil && (policy == nil || !errors.Is(err, framework.ErrConnectionLoss)) {
+			t.Errorf("request %d: release: %v", k, err)
+		}
+	case policy == nil || !errors.Is(err, framework.ErrConnectionLoss):
+		t.Errorf("request %d: acquire: %v", k, err)
+	}
+	other := newClient(t, testenv.Addr(t)+chroot)
+	awaitContenders(t, other, 0)
+	if hold := acquire(t, ctx, locks.NewInterProcessMutex(other, lockPath)); hold != nil {
+		release(t, hold)
+	}
+	return injection.Hits() > 0
+}
+
+func TestAcquireCancelledWhileTheAnswerIsOnItsWayLeavesNoNode(t *testing.T) {
+	for _, op := range []string{"create2", "getChildren2", "getData"} {
+		t.Run(op, func(t *testing.T) {
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			proxy, connect := newProxy(t, chroot)
+			direct := newClient(t, testenv.Addr(t)+chroot)
+			hold := acquire(t, ctx, locks.NewInterProcessMutex(direct, lockPath))
+			client := newClient(t, connect)
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				t.Fatal(err)
+			}
+			held := proxy.Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.HoldReply})
+			waiting, cancel := context.WithCancel(ctx)
+			done := make(chan error, 1)
+			go func() {
+				_, err := locks.NewInterProcessMutex(client, lockPath).Acquire(waiting)
+				done <- err
+			}()
+			if err := held.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			held.Release()
+			awaitContenders(t, direct, 1)
+			release(t, hold)
+		})
+	}
+}
+
+func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
+	for _, direction := range []curatortest.Direction{curatortest.ToServer, curatortest.ToClient, curatortest.Both} {
+		t.Run(fmt.Sprint(direction), func(t *testing.T) {
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			proxy, connect := newProxy(t, chroot)
+			client := newClient(t, connect)
+			hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+			other := newClient(t, testenv.Addr(t)+chroot)
+			granted := make(chan time.Time, 1)
+			go func() {
+				next, err := locks.NewInterProcessMutex(other, lockPath).Acquire(ctx)
+				if err != nil {
+					t.Error(err)
+					close(granted)
+					return
+				}
+				granted <- time.Now()
+				if err := next.Release(ctx); err != nil {
+					t.Error(err)
+				}
+			}()
+			awaitContenders(t, other, 2)
+			start := time.Now()
+			restore := proxy.BlackHole(direction)
+			if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+				t.Errorf("cause %v", cause)
+			}
+			lost := time.Now()
+			const tick = 100 * time.Millisecond
+			if took, limit := lost.Sub(start), client.SessionTimeout()+tick; took > limit {
+				t.Errorf("told after %v, later than %v", took, limit)
+			}
+			if next, ok := <-granted; ok && next.Before(lost) {
+				t.Errorf("the next had the lock %v before the holder was told", lost.Sub(next))
+			}
+			restore()
+			if err := hold.Release(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWaiterSurvivesARestartOfTheServer(t *testing.T) {
+	ctx := testenv.Context(t)
+	server, err := curatortest.NewRealServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	long := framework.WithSessionTimeout(30 * time.Second)
+	quick := framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)) // the wait does not depend on it
+	holder := newClient(t, server.ConnectString(), long)
+	waiter := newClient(t, server.ConnectString(), long, quick)
+	hold := acquire(t, ctx, locks.NewInterProcessMutex(holder, lockPath))
+	granted := make(chan error, 1)
+	go func() {
+		next, err := locks.NewInterProcessMutex(waiter, lockPath).Acquire(ctx)
+		if err == nil {
+			err = next.Release(ctx)
+		}
+		granted <- err
+	}()
+	awaitContenders(t, holder, 2)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if hold.Context().Err() != nil {
+		t.Fatal("the hold has not survived, with a session of 30 s")
+	}
+	release(t, hold)
+	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsGrantedOnANodeOfAnEarlierSession holds the node of a lost session at the server, first in line, while its
+// client comes back with a new one (CURATOR-498, CURATOR-604).
+func TestNothingIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	old := client.SessionID()
+	// The create is applied and its answer lost; before it can be asked for, the client takes the session for lost.
+	injection := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+	granted := make(chan *locks.Hold, 1)
+	go func() {
+		hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- hold
+	}()
+	if err := injection.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Reset(); err != nil { // the old session lives on at the server until its timeout
+		t.Fatal(err)
+	}
+	injection.Release()
+	hold := <-granted
+	if hold == nil {
+		t.FailNow()
+	}
+	defer release(t, hold)
+	if client.SessionID() == old {
+		t.Fatal("no new session")
+	}
+	stat, err := client.CheckExists().ForPath(ctx, hold.Path())
+	if err != nil || stat == nil || stat.EphemeralOwner != client.SessionID() {
+		t.Errorf("granted on the node of session %x, ours is %x: %v", stat.EphemeralOwner, client.SessionID(), err)
+	}
+}
