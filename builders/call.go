@@ -138,11 +138,27 @@ func (c *call) ask(r jute.Request, next func()) { c.askWatching(r, nil, next) }
 
 // askWatching is ask for a request that sets a watch, if w is not nil.
 func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
+	if n := size(&r); n > c.env.MaxBuffer {
+		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.MaxBuffer))
+		return
+	}
 	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w)
 	}
 	c.Send(next)
+}
+
+// size returns about how many bytes r takes on the wire.
+func size(r *jute.Request) int {
+	n := len(r.Path) + len(r.Data) + 32
+	for i := range r.ACL {
+		n += 12 + len(r.ACL[i].Scheme) + len(r.ACL[i].ID)
+	}
+	for i := range r.Ops {
+		n += size(&r.Ops[i])
+	}
+	return n
 }
 
 // watched records w, which the server has set, for a watcher-removing client.

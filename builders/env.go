@@ -26,6 +26,8 @@ type Env struct {
 	Compression CompressionProvider
 	// CompressAll compresses and decompresses unless a builder says otherwise.
 	CompressAll bool
+	// MaxBuffer is the size of the largest request that the server reads.
+	MaxBuffer int
 	// NoContainers makes persistent parents where containers are asked for.
 	NoContainers bool
 	// Dispatch runs a watcher on the dispatcher.

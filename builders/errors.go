@@ -50,5 +50,9 @@ func (e *OpError) ErrorType() string {
 	return "_OTHER"
 }
 
+// ErrRequestTooLarge is wrapped by the error of an operation that the server would not read but hang up on, and all other
+// operations with it.
+var ErrRequestTooLarge = errors.New("request too large")
+
 // ErrBadArguments is wrapped by errors about arguments that make no sense together.
 var ErrBadArguments = errors.New("bad arguments")

@@ -41,8 +41,8 @@ func (g GetData) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }
 
-// ForPath returns the data of the node. Errors: zk.ErrNoNode, zk.ErrNoAuth, data that does not decompress, and, when
-// the retry policy has given up, connection loss.
+// ForPath returns the data of the node; data that does not decompress is returned as it is, with the error. Other
+// errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
 	o := &getDataOp{b: g}
 	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
@@ -52,10 +52,8 @@ func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	o.store()
-	if err := o.unpack(); err != nil {
-		return nil, o.wrap(err)
-	}
-	return o.data, nil
+	err := o.unpack()
+	return o.data, o.wrap(err)
 }
 
 func (g GetData) start(ctx context.Context, path string, b background) error {

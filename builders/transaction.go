@@ -183,6 +183,7 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 	}
 	if op.err == nil {
 		data, op.err = c.env.data(path, data, c.compress)
+		op.err = k.wrap(op.err)
 	}
 	op.request = c.mode.request(k.full, data, c.env.aclFor(k.full, c.acl), c.ttl)
 	return op
@@ -232,6 +233,7 @@ func (s TransactionSetData) ForPath(path string, data []byte) TransactionOperati
 	k, op := transactionCall(s.env, callbacks.OperationSetData, "setData", path, false)
 	if op.err == nil {
 		data, op.err = s.env.data(path, data, s.compress)
+		op.err = k.wrap(op.err)
 	}
 	op.request = jute.Request{Op: jute.OpSetData, Path: k.full, Data: data, Version: s.version}
 	return op

@@ -65,6 +65,9 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch)
 	c.connection.executor = c.executor
+	c.connection.unhandled = func(message string, err error) {
+		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, message, err) }))
+	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
 	client := &Client{core: c, env: c.envFor(cfg.namespace, nil)}
 	c.tracker = newEnsembleTracker(client)
@@ -174,8 +177,9 @@ func (c *Client) IsConnected() bool {
 	return ok
 }
 
-// BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It ends with ctx, and
-// with [ErrClosed] when the client is closed. In Java: blockUntilConnected.
+// BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It ends with ctx, with
+// [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its credentials. In Java:
+// blockUntilConnected.
 func (c *Client) BlockUntilConnected(ctx context.Context) error {
 	for {
 		connected, changed := c.core.connection.isConnected()
@@ -183,6 +187,9 @@ func (c *Client) BlockUntilConnected(ctx context.Context) error {
 			return nil
 		}
 		if err := c.core.executor.Err(); err != nil {
+			return err
+		}
+		if err := c.core.connection.refusal(); err != nil {
 			return err
 		}
 		select {
@@ -318,6 +325,7 @@ func (k *core) newEnv(ns string, set *builders.WatcherSet) *builders.Env {
 		ACL:            k.cfg.acl,
 		Compression:    k.cfg.compression,
 		CompressAll:    k.cfg.compressAll,
+		MaxBuffer:      k.cfg.maxBuffer,
 		NoContainers:   k.cfg.noContainers,
 		Dispatch:       k.dispatchWatcher,
 		Deliver:        k.deliver,

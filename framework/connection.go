@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/wire"
 )
@@ -12,15 +14,17 @@ import (
 // connection keeps a session with the ensemble: one wire.Conn after the other, each for one session. It decides the
 // connection state, by what the wire tells and by its own clock, and publishes it in order.
 type connection struct {
-	cfg      *config
-	executor *exec.Executor
-	publish  func(ConnectionState) // in order; must not block
+	cfg       *config
+	executor  *exec.Executor
+	publish   func(ConnectionState)           // in order; must not block
+	unhandled func(message string, err error) // must not block
 
 	current atomic.Pointer[wire.Conn]
 	wg      sync.WaitGroup // of those that are being abandoned
 
 	mu        sync.Mutex
 	closed    bool
+	refused   error           // why there will be no connection
 	target    connectString   // what the current Conn was opened with
 	state     ConnectionState // as published last
 	connected bool            // once in its life, with a quorum
@@ -105,7 +109,9 @@ func (c *connection) on(conn *wire.Conn, s wire.State) {
 		c.lose()
 		c.replace()
 	case wire.AuthFailed: // no other Conn would fare better
+		c.refused = zk.ErrAuthFailed
 		c.lose()
+		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
 	}
 	c.mu.Unlock()
 }
@@ -251,6 +257,13 @@ func (c *connection) isConnected() (bool, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.IsConnected() && !c.closed, c.changed
+}
+
+// refusal returns why there will be no connection, or nil.
+func (c *connection) refusal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
 }
 
 func (c *connection) currentSession() *Session {

@@ -25,6 +25,8 @@ var (
 	ErrSessionLost = errors.New("curator: session lost")
 	// ErrSessionFailed is returned by [Client.CallInSession] when the session was lost on the way.
 	ErrSessionFailed = errors.New("curator: session failed")
+	// ErrRequestTooLarge is wrapped by the error of an operation that is larger than [WithMaxBuffer] allows.
+	ErrRequestTooLarge = builders.ErrRequestTooLarge
 	// ErrBadArguments is wrapped by errors about options and arguments that make no sense.
 	ErrBadArguments = builders.ErrBadArguments
 )

@@ -29,6 +29,8 @@ const (
 	DefaultSessionTimeout    = 60 * time.Second
 	DefaultConnectionTimeout = 15 * time.Second
 	DefaultMaxCloseWait      = time.Second
+	// DefaultMaxBuffer is the server's own default.
+	DefaultMaxBuffer = 0xfffff
 )
 
 type config struct {
@@ -36,6 +38,7 @@ type config struct {
 	sessionTimeout    time.Duration
 	connectionTimeout time.Duration
 	maxCloseWait      time.Duration
+	maxBuffer         int
 	retryPolicy       retry.Policy
 	namespace         string
 	auth              []jute.Auth
@@ -59,6 +62,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		sessionTimeout:    DefaultSessionTimeout,
 		connectionTimeout: DefaultConnectionTimeout,
 		maxCloseWait:      DefaultMaxCloseWait,
+		maxBuffer:         DefaultMaxBuffer,
 		retryPolicy:       retry.ExponentialBackoff(time.Second, 3),
 		acl:               builders.FixedACL(builders.OpenACL),
 		compression:       builders.GzipCompression{},
@@ -100,6 +104,7 @@ func (c *config) validate() error {
 		"session timeout %v", c.sessionTimeout)
 	check(c.connectionTimeout > 0, "connection timeout %v", c.connectionTimeout)
 	check(c.maxCloseWait >= 0, "maximum wait for close %v", c.maxCloseWait)
+	check(c.maxBuffer > 0, "maximum buffer of %d bytes", c.maxBuffer)
 	check(c.expirationPercent >= 1 && c.expirationPercent <= 100,
 		"simulated session expiration of %d percent", c.expirationPercent)
 	check(c.retryPolicy != nil, "no retry policy")
@@ -170,6 +175,11 @@ func WithConnectionTimeout(d time.Duration) Option {
 
 // WithMaxCloseWait bounds each of the two waits of Close, for the server and for callbacks; the default is 1 s.
 func WithMaxCloseWait(d time.Duration) Option { return option(func(c *config) { c.maxCloseWait = d }) }
+
+// WithMaxBuffer sets the size in bytes of the largest request that the server reads, if it is not the default of 1 MB - 1.
+// Larger ones fail with [ErrRequestTooLarge] without being sent, because the server would close the connection. In Java:
+// the property jute.maxbuffer, of the server.
+func WithMaxBuffer(bytes int) Option { return option(func(c *config) { c.maxBuffer = bytes }) }
 
 // WithNamespace puts the client into a namespace: see [Client.UsingNamespace].
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }

@@ -130,10 +130,16 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 		<-op.done
 		return op.err
 	}
-	if e.unpark(op) {
+	if e.unpark(op) || e.withdraw(op) {
 		op.Finish(ctx.Err())
 	}
 	return ctx.Err()
+}
+
+// withdraw takes op back from the connection if its request is not encoded yet: what it refers to is the caller's.
+func (e *Executor) withdraw(op *Operation) bool {
+	conn := e.conn()
+	return conn != nil && conn.Withdraw(&op.Request)
 }
 
 // Go runs op without waiting. The error says only whether it was accepted; if so, its result is delivered once.

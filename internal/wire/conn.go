@@ -171,6 +171,14 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 	return nil
 }
 
+// Withdraw takes r back if it is still waiting to be encoded, and reports whether it was: then it is neither sent nor
+// answered.
+func (c *Conn) Withdraw(r *Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link != nil && c.link.waiting.remove(r)
+}
+
 // Watches reports whether w, or anybody if w is nil, watches path.
 func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	c.mu.Lock()
@@ -276,7 +284,8 @@ func (c *Conn) dial(network, address string, _ time.Duration) (net.Conn, error) 
 	if old != nil { // the library has given it up without reading to its end
 		old.lost()
 	}
-	patience, err := c.hosts.wait(c.ctx, min(c.cfg.ConnectTimeout, c.SessionTimeout()))
+	share := c.SessionTimeout() / time.Duration(c.hosts.Len()) // so that the session outlives a pass over mute servers
+	patience, err := c.hosts.wait(c.ctx, min(c.cfg.ConnectTimeout, share))
 	if err != nil {
 		return c.sayFarewell(), nil
 	}
@@ -303,7 +312,7 @@ func (c *Conn) report(s State) { c.cfg.OnState(s) }
 
 // established runs inside the Read that returns the connect response, so nothing of a user can be on the wire yet.
 func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
-	if resp.SessionID == 0 {
+	if resp.SessionID == 0 || resp.TimeoutMs == 0 { // the library would panic on a session without a timeout
 		c.stop(zk.ErrSessionExpired)
 		c.cancel()
 		c.report(Expired)

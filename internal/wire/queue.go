@@ -22,6 +22,22 @@ func (q *queue) push(r *Request) {
 	q.tail++
 }
 
+// remove takes r out wherever it is.
+func (q *queue) remove(r *Request) bool {
+	for i := range q.len() {
+		if q.at(i) != r {
+			continue
+		}
+		for ; i < q.len()-1; i++ {
+			q.ring[(q.head+uint(i))&uint(len(q.ring)-1)] = q.at(i + 1)
+		}
+		q.tail--
+		q.ring[q.tail&uint(len(q.ring)-1)] = nil
+		return true
+	}
+	return false
+}
+
 // peek returns the oldest, or nil.
 func (q *queue) peek() *Request {
 	if q.len() == 0 {
