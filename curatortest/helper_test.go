@@ -1,7 +1,6 @@
 package curatortest_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -12,13 +11,6 @@ import (
 
 // limit bounds every wait of a test.
 const limit = 60 * time.Second
-
-func testContext(tb testing.TB) context.Context {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	tb.Cleanup(cancel)
-	return ctx
-}
 
 func must(tb testing.TB, err error) {
 	tb.Helper()
@@ -59,7 +51,7 @@ func newSession(tb testing.TB, addrs ...string) *session {
 	s := &session{conn, events}
 	tb.Cleanup(func() {
 		conn.Close()
-		for range events { //nolint:revive // until its goroutines have ended
+		for range events { // until its goroutines have ended
 		}
 	})
 	s.await(tb, zk.StateHasSession)
@@ -107,5 +99,15 @@ func (s *session) wantExists(tb testing.TB, path string, want bool) {
 	must(tb, err)
 	if got != want {
 		tb.Fatalf("%s exists: %t", path, got)
+	}
+}
+
+// wantUndisturbed fails if the connection has changed.
+func (s *session) wantUndisturbed(tb testing.TB) {
+	tb.Helper()
+	select {
+	case ev := <-s.events:
+		tb.Errorf("a bystander has noticed: %v", ev)
+	default:
 	}
 }

@@ -22,38 +22,57 @@ type installation struct {
 	classPath string
 }
 
-func findInstallation() (installation, error) {
-	java, err := findJava()
+// places are where ZooKeeper and Java may be.
+type places struct {
+	java string   // preferred to the one on the path
+	jars []string // patterns; the first that matches gives the class path
+}
+
+// wellKnown are where the package managers put them.
+var wellKnown = places{
+	java: "/opt/homebrew/opt/openjdk/bin/java", // the formula needs it but does not put it on the path
+	jars: []string{
+		debianJars + "/zookeeper.jar", // names all it needs in its manifest, but nothing to log with
+		"/opt/homebrew/opt/zookeeper/libexec/lib/*.jar",
+		"/usr/local/opt/zookeeper/libexec/lib/*.jar",
+		"/home/linuxbrew/.linuxbrew/opt/zookeeper/libexec/lib/*.jar",
+	},
+}
+
+const debianJars = "/usr/share/java"
+
+func (p places) find() (installation, error) {
+	java, err := p.findJava()
 	if err != nil {
 		return installation{}, fmt.Errorf("%w: %w", ErrNoZooKeeper, err)
 	}
 	if cp := os.Getenv(classPathVariable); cp != "" {
 		return installation{java, cp}, nil
 	}
-	for _, pattern := range []string{
-		"/usr/share/java/zookeeper.jar", // names all it needs in its manifest, but nothing to log with
-		"/opt/homebrew/opt/zookeeper/libexec/lib/*.jar",
-		"/usr/local/opt/zookeeper/libexec/lib/*.jar",
-		"/home/linuxbrew/.linuxbrew/opt/zookeeper/libexec/lib/*.jar",
-	} {
-		if jars, _ := filepath.Glob(pattern); len(jars) > 0 {
-			if logger := "/usr/share/java/slf4j-simple.jar"; filepath.Dir(jars[0]) == filepath.Dir(logger) {
-				jars = append(jars, logger) // no harm if it is not there
-			}
-			return installation{java, strings.Join(jars, string(filepath.ListSeparator))}, nil
+	for _, pattern := range p.jars {
+		jars, err := filepath.Glob(pattern)
+		if err != nil {
+			return installation{}, err
 		}
+		if len(jars) == 0 {
+			continue
+		}
+		if filepath.Dir(jars[0]) == debianJars {
+			jars = append(jars, debianJars+"/slf4j-simple.jar") // no harm if it is not there
+		}
+		return installation{java, strings.Join(jars, string(filepath.ListSeparator))}, nil
 	}
 	return installation{}, ErrNoZooKeeper
 }
 
-func findJava() (string, error) {
+func (p places) findJava() (string, error) {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		if java := filepath.Join(home, "bin", "java"); isExecutable(java) {
 			return java, nil
 		}
 	}
-	if java := "/opt/homebrew/opt/openjdk/bin/java"; isExecutable(java) { // what the formula depends on, not on the path
-		return java, nil
+	if isExecutable(p.java) {
+		return p.java, nil
 	}
 	return exec.LookPath("java")
 }

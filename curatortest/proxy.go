@@ -45,7 +45,7 @@ func NewProxy(target string) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{addr: l.Addr().String(), target: target, links: map[*link]struct{}{}}
-	p.ctx, p.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // ends with Close
+	p.ctx, p.cancel = context.WithCancel(context.Background()) // ends with Close
 	p.active.Store(&[]*Injection{})
 	p.faults.Store(&faults{changed: make(chan struct{})})
 	p.serve(l)

@@ -331,6 +331,11 @@ func TestSpecialXids(t *testing.T) {
 	wait(t, arm)
 	arm.Release()
 	c.wantXids(-8)
+
+	old := p.Add(curatortest.Rule{Ops: []string{"setWatches"}, Path: "/c", Action: curatortest.DropReply})
+	w = jute.AppendSetWatches(nil, &jute.SetWatches{Child: []string{"/c"}})
+	send(jute.XidSetWatches, jute.OpSetWatches, w)
+	wait(t, old)
 }
 
 func TestTrace(t *testing.T) {

@@ -94,7 +94,7 @@ func (p *Proxy) BlackHole(d Direction) (restore func()) {
 }
 
 // RefuseConnects refuses new connections until restore; open ones go on. restore returns when the proxy
-// listens on its port again.
+// listens on its port again: should somebody else have got hold of the port, when it is free.
 func (p *Proxy) RefuseConnects() (restore func()) {
 	p.listening.Lock()
 	defer p.listening.Unlock()

@@ -20,7 +20,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// scripted answers every request with OK, in order, and a request for a path under /event with an event before.
+// scripted answers every request with OK, in order, and a request for a path under /event with an event
+// before.
 type scripted struct {
 	l  net.Listener
 	wg sync.WaitGroup

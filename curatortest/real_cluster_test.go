@@ -2,16 +2,19 @@ package curatortest_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 func TestRealCluster(t *testing.T) {
-	ctx := testContext(t)
+	t.Parallel()
+	ctx := testenv.Context(t)
 	cluster, err := curatortest.NewRealCluster(3,
 		curatortest.WithConfig("reconfigEnabled", "true"),
 		curatortest.WithSystemProperty("zookeeper.skipACL", "yes"))
@@ -35,7 +38,7 @@ func TestRealCluster(t *testing.T) {
 		}
 	}
 
-	witness := newSession(t, followers[0].Addr())
+	witness := newSession(t, servers[0].Addr(), servers[1].Addr())
 	witness.create(t, "/data", "before", 0)
 
 	t.Run("sessions", func(t *testing.T) {
@@ -69,16 +72,35 @@ func TestRealCluster(t *testing.T) {
 		s.await(t, zk.StateExpired)
 	})
 
-	t.Run("reconfiguration outlives a restart", func(t *testing.T) {
-		_, err := witness.IncrementalReconfig(nil, []string{"3"}, -1)
+	t.Run("reconfiguration", func(t *testing.T) {
+		// A follower leaves, by way of the leader: when the leader leaves, so do those who follow it, and one of them
+		// closes its connections, with the answer still to come.
+		leader, err := cluster.Leader()
 		must(t, err)
-		_, err = witness.IncrementalReconfig([]string{servers[2].Spec() + ""}, nil, -1)
-		must(t, err)
-		data, _, err := witness.Get("/zookeeper/config")
-		must(t, err)
-		if n := strings.Count(string(data), "server."); n != 3 {
-			t.Fatalf("configuration: %s", data)
+		var followers []*curatortest.RealServer
+		for _, s := range servers {
+			if s != leader {
+				followers = append(followers, s)
+			}
 		}
+		stays, leaves := followers[0], followers[1]
+		s := newSession(t, leader.Addr())
+		_, err = s.IncrementalReconfig(nil, []string{strconv.Itoa(leaves.ID())}, -1)
+		must(t, err)
+		must(t, stays.Restart()) // with what the server itself has written
+		members(t, newSession(t, stays.Addr()), 2)
+
+		must(t, cluster.AwaitQuorum(ctx)) // without the one that restarted, there was none
+		if leader, err = cluster.Leader(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = newSession(t, leader.Addr()).IncrementalReconfig([]string{leaves.Spec()}, nil, -1)
+		must(t, err)
+		must(t, leaves.AwaitServing(ctx))
+		s = newSession(t, leaves.Addr())
+		_, err = s.Sync("/zookeeper/config")
+		must(t, err)
+		members(t, s, 3)
 	})
 
 	t.Run("leader is killed", func(t *testing.T) {
@@ -116,15 +138,27 @@ func TestRealCluster(t *testing.T) {
 		for _, s := range servers[:2] {
 			must(t, s.Stop())
 		}
-		if leader, err := cluster.Leader(); !errors.Is(err, curatortest.ErrNoServer) {
-			t.Errorf("leader %v, error %v", leader, err)
-		}
+		testenv.Eventually(t, func() bool {
+			_, err := cluster.Leader()
+			return errors.Is(err, curatortest.ErrNoServer)
+		}, "the last server leads nobody")
 		must(t, servers[0].Restart())
 		must(t, cluster.AwaitQuorum(ctx))
 	})
 }
 
+// members fails if the configuration of the ensemble, as the server of the session knows it, has another number.
+func members(tb testing.TB, s *session, want int) {
+	tb.Helper()
+	data, _, err := s.Get("/zookeeper/config")
+	must(tb, err)
+	if n := strings.Count(string(data), "server."); n != want {
+		tb.Fatalf("%d members, want %d: %s", n, want, data)
+	}
+}
+
 func TestRealClusterClose(t *testing.T) {
+	t.Parallel()
 	cluster, err := curatortest.NewRealCluster(1)
 	must(t, err)
 	s := cluster.Servers()[0]

@@ -90,7 +90,7 @@ func (s *RealServer) startOnFreePort() error {
 }
 
 func newRealServer(opts []RealOption) (*RealServer, error) {
-	install, err := findInstallation()
+	install, err := wellKnown.find()
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,10 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 		},
 		props: map[string]string{
 			"znode.container.checkIntervalMs":        "200",
-			"org.slf4j.simpleLogger.defaultLogLevel": "warn",                            // Debian, Ubuntu
-			"logback.configurationFile":              filepath.Join(dir, "logback.xml"), // Homebrew
+			"org.slf4j.simpleLogger.defaultLogLevel": "warn", // Debian, Ubuntu
+			// Connections that end while the server does not serve, as those of our own questions.
+			"org.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn": "off",
+			"logback.configurationFile": filepath.Join(dir, "logback.xml"), // Homebrew
 		},
 		log: &tail{},
 	}
@@ -209,6 +211,7 @@ const logback = `<configuration>
   <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d{ISO8601} %-5level %logger: %msg%n</pattern></encoder>
   </appender>
+  <logger name="org.apache.zookeeper.server.NIOServerCnxn" level="off"/>
   <root level="warn"><appender-ref ref="console"/></root>
 </configuration>
 `

@@ -2,6 +2,7 @@ package curatortest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -105,13 +106,22 @@ func TestNames(t *testing.T) {
 			t.Errorf("%d has no name", int(a))
 		}
 	}
-	if got := Action(0).String() + " " + HoldReply.String() + " " + Action(9).String(); got !=
-		"Action(0) HoldReply Action(9)" {
-		t.Error(got)
+	tests := []struct {
+		value fmt.Stringer
+		want  string
+	}{
+		{Action(0), "Action(0)"},
+		{HoldReply, "HoldReply"},
+		{Action(9), "Action(9)"},
+		{ToServer, "ToServer"},
+		{ToClient, "ToClient"},
+		{Both, "Both"},
+		{Direction(0), "Direction(0)"},
 	}
-	if got := ToServer.String() + " " + ToClient.String() + " " + Both.String() + " " + Direction(0).String(); got !=
-		"ToServer ToClient Both Direction(0)" {
-		t.Error(got)
+	for _, tt := range tests {
+		if got := tt.value.String(); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
 	}
 }
 

@@ -46,6 +46,9 @@ func DropConnection(ctx context.Context, addr string, sessionID int64) error {
 		err = s.handshake(sessionID, wrong)
 	}
 	if err != nil && !errors.Is(err, zk.ErrSessionExpired) { // what a server says to a wrong password, too
+		if ctx.Err() != nil { // then the end of the connection was our own doing
+			err = errors.Join(ctx.Err(), err)
+		}
 		return fmt.Errorf("curatortest: drop connection of session %#x: %w", sessionID, err)
 	}
 	return nil
@@ -77,12 +80,14 @@ func onSession(do func(context.Context, string, int64) error, addr string, sessi
 
 func expireSession(ctx context.Context, addr string, sessionID int64) error {
 	password := sessionPassword(sessionID)
-	for try := 0; ; try++ {
+	asked := false // to end it
+	for {
 		s, err := dialSession(ctx, addr)
 		if err != nil {
 			return err
 		}
 		if err = s.handshake(sessionID, password); err == nil {
+			asked = true
 			err = s.closeSession()
 		}
 		s.close()
@@ -90,7 +95,7 @@ func expireSession(ctx context.Context, addr string, sessionID int64) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, zk.ErrSessionExpired):
-			if try > 0 { // the answer to the last try was lost
+			if asked { // by an earlier try, whose answer was lost
 				return nil
 			}
 			return err

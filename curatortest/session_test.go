@@ -3,17 +3,19 @@ package curatortest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 func TestExpireSession(t *testing.T) {
+	t.Parallel()
 	server := newServer(t)
-	witness := newSession(t, server.Addr())
 	for _, tt := range []struct {
 		name   string
 		expire func(ctx context.Context, id int64) error
@@ -28,13 +30,15 @@ func TestExpireSession(t *testing.T) {
 		{"method KillSession", func(_ context.Context, id int64) error { return server.KillSession(id) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx := testContext(t)
-			victim := newSession(t, server.Addr())
-			victim.create(t, "/ephemeral", "", zk.FlagEphemeral)
+			t.Parallel()
+			ctx := testenv.Context(t)
+			victim, witness := newSession(t, server.Addr()), newSession(t, server.Addr())
+			node := fmt.Sprintf("/ephemeral-%x", victim.SessionID())
+			victim.create(t, node, "", zk.FlagEphemeral)
 			id := victim.SessionID()
 
 			must(t, tt.expire(ctx, id))
-			witness.wantExists(t, "/ephemeral", false)
+			witness.wantExists(t, node, false)
 			victim.await(t, zk.StateExpired)
 			victim.await(t, zk.StateHasSession)
 			if victim.SessionID() == id {
@@ -44,25 +48,32 @@ func TestExpireSession(t *testing.T) {
 			if err := tt.expire(ctx, id); !errors.Is(err, zk.ErrSessionExpired) {
 				t.Errorf("a session that is over: %v", err)
 			}
-			witness.wantExists(t, "/", true) // a bystander keeps its connection
+			witness.wantUndisturbed(t)
 		})
 	}
 }
 
 func TestExpireSessionErrors(t *testing.T) {
+	t.Parallel()
 	server := newServer(t)
 	id := newSession(t, server.Addr()).SessionID()
 
 	must(t, server.Freeze())
-	ctx, cancel := context.WithCancel(testContext(t))
+	ctx, cancel := context.WithCancel(testenv.Context(t))
 	cancel()
 	if err := curatortest.ExpireSession(ctx, server.Addr(), id); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled before: %v", err)
 	}
-	ctx, cancel = context.WithTimeout(testContext(t), 300*time.Millisecond)
+	ctx, cancel = context.WithTimeout(testenv.Context(t), 300*time.Millisecond)
 	defer cancel()
 	if err := curatortest.ExpireSession(ctx, server.Addr(), id); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a server that does not answer: %v", err)
+	}
+
+	ctx, cancel = context.WithTimeout(testenv.Context(t), 300*time.Millisecond)
+	defer cancel()
+	if err := curatortest.DropConnection(ctx, server.Addr(), id); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a connection to drop on a server that does not answer: %v", err)
 	}
 
 	must(t, server.Kill())
@@ -75,6 +86,7 @@ func TestExpireSessionErrors(t *testing.T) {
 }
 
 func TestDropConnection(t *testing.T) {
+	t.Parallel()
 	server := newServer(t)
 	victim, bystander := newSession(t, server.Addr()), newSession(t, server.Addr())
 	victim.create(t, "/ephemeral", "", zk.FlagEphemeral)
@@ -88,10 +100,41 @@ func TestDropConnection(t *testing.T) {
 		t.Error("the session is another")
 	}
 	bystander.wantExists(t, "/ephemeral", true)
-	select {
-	case ev := <-bystander.events:
-		t.Errorf("a bystander has noticed: %v", ev)
-	default:
-	}
+	bystander.wantUndisturbed(t)
 	must(t, server.DropConnection(12345)) // nobody's
+}
+
+// Only a request to end the session makes its absence a success: one that never was is none, however often the
+// connection was lost before the server said so.
+func TestExpireSessionAfterLostConnection(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	for _, tt := range []struct {
+		name string
+		rule curatortest.Rule
+		id   func(t *testing.T) int64
+		want error
+	}{
+		{
+			name: "nobody's, handshake lost",
+			rule: curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutBefore, Count: 1},
+			id:   func(*testing.T) int64 { return 12345 },
+			want: zk.ErrSessionExpired,
+		},
+		{
+			name: "answer lost",
+			rule: curatortest.Rule{Ops: []string{"closeSession"}, Action: curatortest.CutAfter, Count: 1},
+			id:   func(t *testing.T) int64 { t.Helper(); return newSession(t, server.Addr()).SessionID() },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newProxy(t, server.Addr())
+			lost := p.Add(tt.rule)
+			err := curatortest.ExpireSession(testenv.Context(t), p.Addr(), tt.id(t))
+			if !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+			wait(t, lost)
+		})
+	}
 }
