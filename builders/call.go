@@ -144,7 +144,7 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	}
 	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
 	if w != nil {
-		c.Request.Watcher = c.env.bind(w)
+		c.Request.Watcher = c.env.bind(w, c.Absolute)
 	}
 	c.Send(next)
 }
@@ -164,6 +164,6 @@ func size(r *jute.Request) int {
 // watched records w, which the server has set, for a watcher-removing client.
 func (c *call) watched(w *callbacks.Watcher, persistent bool) {
 	if w != nil && c.env.Watchers != nil {
-		c.env.Watchers.add(c.env, w, c.given, persistent)
+		c.env.Watchers.add(c.env, w, c.given, c.Absolute, persistent)
 	}
 }

@@ -217,6 +217,9 @@ func (c Create) operation(path string, data []byte) (*createOp, error) {
 	if err := o.checkMode(c.mode, c.ttl); err != nil {
 		return nil, err
 	}
+	if c.protection != "" && !zkpath.IsProtected(zkpath.Protect(c.protection, "n")) {
+		return nil, o.badArguments("protection id %q", c.protection)
+	}
 	var err error
 	if o.data, err = c.env.data(path, data, c.compress); err != nil {
 		return nil, o.wrap(err)
@@ -324,8 +327,19 @@ func (o *createOp) compare() {
 	})
 }
 
-// find looks for a node with our prefix, which an attempt whose answer was lost may have created.
+// find looks for a node with our prefix, which an attempt whose answer was lost may have created. The server that we are
+// connected to now may not know of it yet: it has to catch up first.
 func (o *createOp) find() {
+	o.ask(jute.Request{Op: jute.OpSync, Path: zkpath.Parent(o.full)}, func() {
+		if err := o.Request.Err; err != nil {
+			o.Finish(err)
+			return
+		}
+		o.list()
+	})
+}
+
+func (o *createOp) list() {
 	parent := zkpath.Parent(o.full)
 	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: parent}, func() {
 		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
@@ -371,7 +385,7 @@ func (o *createOp) done(full string, stat zk.Stat) {
 // CleanUp sees to it that a protected create that its caller takes for failed leaves no node.
 func (o *createOp) CleanUp(err error) {
 	switch {
-	case !o.b.protected:
+	case !o.b.protected || !o.Sent():
 	case err == nil: // the caller had given up
 		deleteGuaranteed(o.env, o.env.Namespace.full(o.name))
 	case exec.IsIndefinite(err) || o.Attempts() > 1:

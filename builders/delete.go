@@ -54,6 +54,10 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil && d.guaranteed && d.env.Err == nil { // it is not even begun
+		o.goOn()
+		return o.wrap(err)
+	}
 	return o.foreground(ctx, o)
 }
 
@@ -134,9 +138,13 @@ func (o *deleteOp) sweep() {
 
 // CleanUp goes on with a guaranteed delete.
 func (o *deleteOp) CleanUp(err error) {
-	if !o.b.guaranteed || !exec.IsIndefinite(err) {
-		return
+	if o.b.guaranteed && !o.Detached && exec.IsIndefinite(err) {
+		o.goOn()
 	}
+}
+
+// goOn leaves the delete to the background.
+func (o *deleteOp) goOn() {
 	next := &deleteOp{call: call{env: o.env, verb: "delete", given: o.given, full: o.full}, b: o.b}
 	next.detached(next)
 }
@@ -156,7 +164,18 @@ type findAndDeleteOp struct {
 	prefix string
 }
 
+// Begin has the server catch up, and lists: see [createOp.find].
 func (o *findAndDeleteOp) Begin() {
+	o.ask(jute.Request{Op: jute.OpSync, Path: o.full}, func() {
+		if err := o.Request.Err; err != nil {
+			o.Finish(err)
+			return
+		}
+		o.list()
+	})
+}
+
+func (o *findAndDeleteOp) list() {
 	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, o.prefix) {

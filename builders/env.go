@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
@@ -18,10 +19,11 @@ import (
 // Env is what builders need of the client that they come from. Package framework makes it; nobody else needs it.
 type Env struct {
 	// Err is what every operation fails with: the client is a view of a namespace that cannot be.
-	Err         error
-	Executor    *exec.Executor
-	Namespace   *Namespace
-	DefaultData []byte
+	Err       error
+	Executor  *exec.Executor
+	Namespace *Namespace
+	// DefaultData returns what is written for data nil.
+	DefaultData func() []byte
 	ACL         ACLProvider
 	Compression CompressionProvider
 	// CompressAll compresses and decompresses unless a builder says otherwise.
@@ -47,7 +49,8 @@ type Env struct {
 type Namespace struct {
 	name    string
 	prefix  string // "" or "/" and the name
-	ensured atomic.Bool
+	mu      sync.Mutex
+	ensured atomic.Bool // its nodes are there or on their way; changed under mu
 }
 
 // NewNamespace returns the namespace of that name; the empty one is the whole tree.
@@ -77,10 +80,16 @@ func (n *Namespace) full(path string) string {
 func (n *Namespace) strip(path string) string { return zkpath.StripNamespace(n.name, path) }
 
 // ensureNamespace sends, ahead of the first operation in it, creates of the nodes of the namespace, without waiting:
-// the server executes them in order. What fails is left for the operations themselves to notice.
+// the server executes them in order. What fails is left for the operations themselves to notice. Operations that begin
+// at the same time wait until the creates are on their way, else they would be ahead of them.
 func (e *Env) ensureNamespace() {
 	n := e.Namespace
-	if n.prefix == "" || n.ensured.Swap(true) {
+	if n.prefix == "" || n.ensured.Load() {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ensured.Load() {
 		return
 	}
 	for i := 1; i <= len(n.prefix); i++ {
@@ -90,10 +99,10 @@ func (e *Env) ensureNamespace() {
 		op := &ensureOp{env: e, path: n.prefix[:i]}
 		op.Protocol = op
 		if e.Executor.Go(exec.Root, &op.Operation) != nil {
-			n.ensured.Store(false)
 			return
 		}
 	}
+	n.ensured.Store(true)
 }
 
 // ensureOp creates a node of a namespace.
@@ -110,7 +119,10 @@ func (o *ensureOp) Begin() {
 
 func (o *ensureOp) Run() {
 	if err := o.Result(); err != nil && (exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
-		o.env.Namespace.ensured.Store(false)
+		n := o.env.Namespace
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ensured.Store(false)
 	}
 }
 
@@ -140,7 +152,7 @@ func (e *Env) aclFor(path string, given []zk.ACL) []zk.ACL {
 // data returns what is to be written for the data given: nil stands for the default.
 func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
 	if data == nil {
-		data = e.DefaultData
+		data = e.DefaultData()
 	}
 	if data == nil {
 		data = []byte{}
@@ -151,23 +163,26 @@ func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
 	return data, nil
 }
 
-// bind returns w as the registry of the connection knows it.
-func (e *Env) bind(w *callbacks.Watcher) wire.Watcher { return boundWatcher{w, e} }
+// bind returns w as the registry of the connection knows it; absolute says that its path is that of the server.
+func (e *Env) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
+	return boundWatcher{w, e, absolute}
+}
 
 // boundWatcher is a watcher as set through one client. It is comparable: the same watcher set through the same client
 // is one.
 type boundWatcher struct {
-	w   *callbacks.Watcher
-	env *Env
+	w        *callbacks.Watcher
+	env      *Env
+	absolute bool
 }
 
 // Notify runs on the goroutine that reads the connection.
 func (b boundWatcher) Notify(ev zk.Event) {
-	if ev.Type != zk.EventSession {
+	if ev.Type != zk.EventSession && !b.absolute {
 		ev.Path = b.env.Namespace.strip(ev.Path)
 	}
 	if b.env.Watchers != nil {
-		b.env.Watchers.notified(b.env, b.w, ev)
+		b.env.Watchers.notified(b.env, b.w, b.absolute, ev)
 	}
 	b.w.Deliver(ev, b.env.Dispatch)
 }

@@ -64,6 +64,9 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 		}
 		o.requests[i] = op.request
 	}
+	for _, op := range ops {
+		op.env.ensureNamespace()
+	}
 	return o, nil
 }
 
@@ -93,8 +96,10 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 		}
 		switch op.typ {
 		case callbacks.OperationCreate:
-			out[i].ResultPath = o.env.Namespace.strip(r.Path)
-			out[i].Stat = &o.Reply.Results[i].Stat
+			out[i].ResultPath = op.env.Namespace.strip(r.Path)
+			if r.Op != jute.OpCreate { // what servers answer that take a create2 in a transaction for a create
+				out[i].Stat = &o.Reply.Results[i].Stat
+			}
 		case callbacks.OperationSetData:
 			out[i].Stat = &o.Reply.Results[i].Stat
 		}
@@ -107,6 +112,7 @@ func (o *transactionOp) Run() { o.deliver(callbacks.Event{Results: o.results()})
 
 // TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
 type TransactionOperation struct {
+	env     *Env
 	typ     callbacks.OperationType
 	path    string
 	request jute.Request
@@ -145,8 +151,11 @@ func transactionCall(env *Env, typ callbacks.OperationType, verb, path string, s
 	*call, TransactionOperation,
 ) {
 	c := &call{}
-	op := TransactionOperation{typ: typ, path: path}
+	op := TransactionOperation{env: env, typ: typ, path: path}
 	op.err = c.on(env, callbacks.Transaction, verb, path, sequential)
+	if op.err == nil {
+		op.err = c.wrap(env.Err)
+	}
 	return c, op
 }
 

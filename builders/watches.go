@@ -129,6 +129,7 @@ type RemoveWatches struct {
 	guaranteed bool
 	locally    bool
 	quiet      bool
+	absolute   bool // the path is that of the server, see ConfigNode
 }
 
 // OfType removes only watches of that type; the default is [AnyWatches].
@@ -157,7 +158,9 @@ func (r RemoveWatches) ForPath(ctx context.Context, path string) error {
 	if err := o.prepare(path); err != nil {
 		return err
 	}
-	return o.foreground(ctx, o)
+	err := o.foreground(ctx, o)
+	o.giveUp(err)
+	return err
 }
 
 func (r RemoveWatches) start(ctx context.Context, path string, b background) error {
@@ -178,6 +181,9 @@ func (o *removeWatchesOp) prepare(path string) error {
 	if err := o.on(o.b.env, callbacks.RemoveWatches, "removeWatches", path, false); err != nil {
 		return err
 	}
+	if o.b.absolute {
+		o.Absolute, o.full = true, path
+	}
 	switch {
 	case o.b.one && o.b.watcher == nil:
 		return o.badArguments("no watcher")
@@ -192,23 +198,23 @@ func (o *removeWatchesOp) bound() wire.Watcher {
 	if !o.b.one {
 		return nil
 	}
-	return o.env.bind(o.b.watcher)
+	return o.env.bind(o.b.watcher, o.Absolute)
 }
 
 // Begin asks.
 func (o *removeWatchesOp) Begin() {
 	conn := o.Executor().Conn()
-	if conn == nil || !conn.Watches(int32(o.b.typ), o.full, o.bound()) {
+	if conn == nil || !o.Absolute && !conn.Watches(int32(o.b.typ), o.full, o.bound()) {
 		o.removed(jute.ErrNoWatcher)
 		return
 	}
 	if o.b.locally {
-		o.forget()
-		if conn.IsConnected() {
+		if conn.IsConnected() { // ahead of forget: what goes on the server depends on whose watches there are
 			rest := &removeWatchesOp{call: call{env: o.env, full: o.full}, b: o.b}
 			rest.Protocol, rest.b.locally, rest.Detached = rest, false, true
 			_ = o.env.Executor.Go(exec.WithSingleAttempt(exec.Root), &rest.Operation)
 		}
+		o.forget()
 		o.removed(nil)
 		return
 	}
@@ -222,8 +228,8 @@ func (o *removeWatchesOp) send() {
 }
 
 func (o *removeWatchesOp) removed(err error) {
-	if err == nil && o.env.Watchers != nil && o.b.one {
-		o.env.Watchers.remove(o.env, o.b.watcher, o.given)
+	if err == nil && o.env.Watchers != nil {
+		o.env.Watchers.removed(o.env, o.given)
 	}
 	if err == jute.ErrNoWatcher && o.b.quiet {
 		err = nil
@@ -238,15 +244,18 @@ func (o *removeWatchesOp) forget() {
 	}
 }
 
-// CleanUp forgets what a guaranteed removal could not remove.
-func (o *removeWatchesOp) CleanUp(err error) {
+// giveUp forgets what a guaranteed removal could not remove, whether it was sent or not.
+func (o *removeWatchesOp) giveUp(err error) {
 	if o.b.guaranteed && exec.IsIndefinite(err) {
 		o.forget()
-		if o.env.Watchers != nil && o.b.one {
-			o.env.Watchers.remove(o.env, o.b.watcher, o.given)
+		if o.env.Watchers != nil {
+			o.env.Watchers.removed(o.env, o.given)
 		}
 	}
 }
 
 // Run delivers the result.
-func (o *removeWatchesOp) Run() { o.deliver(callbacks.Event{}) }
+func (o *removeWatchesOp) Run() {
+	o.giveUp(o.Result())
+	o.deliver(callbacks.Event{})
+}

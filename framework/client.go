@@ -126,6 +126,7 @@ func (k *core) close() error {
 	k.state = Stopped
 	k.mu.Unlock()
 	if !started {
+		k.executor.Stop()
 		return nil
 	}
 	k.dispatch(dispatch.Func(func() { k.notify(exec.Root, callbacks.Event{Type: callbacks.Closing}) }))
@@ -217,7 +218,7 @@ func (c *Client) ConnectionStateListeners() *callbacks.Listeners[ConnectionState
 }
 
 // CuratorListeners has the listeners that are told the results of background operations without a callback, the events
-// of watches set with Watched, and at last that the client is closing. In Java: getCuratorListenable.
+// of watches set with Watched, and that the client is closing, ahead of what is then still in flight. In Java: getCuratorListenable.
 func (c *Client) CuratorListeners() *callbacks.Listeners[callbacks.Event] { return &c.core.listeners }
 
 // UnhandledErrorListeners has the listeners that are told of failures that nobody else is told of. They may be called
@@ -294,6 +295,9 @@ func (c *Client) CreateContainers(ctx context.Context, path string) error {
 // getCurrentConfig.
 func (c *Client) CurrentConfig() []byte { return c.core.tracker.current() }
 
+// maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
+const maxNamespaces = 1000
+
 // envFor returns what the builders of a namespace need: one for each, so that a watcher that is set through two views
 // of it is one.
 func (k *core) envFor(ns string, set *builders.WatcherSet) *builders.Env {
@@ -307,6 +311,9 @@ func (k *core) envFor(ns string, set *builders.WatcherSet) *builders.Env {
 		return known
 	}
 	if env.Err == nil {
+		if len(k.envs) >= maxNamespaces { // those who make up names are not to fill the memory
+			clear(k.envs)
+		}
 		k.envs[ns] = env
 	}
 	return env

@@ -30,6 +30,7 @@ type connection struct {
 	connected bool            // once in its life, with a quorum
 	session   *Session        // the newest
 	since     time.Time       // when the wait for a first session began
+	suspended time.Time       // when that state was published last
 	clock     *time.Timer
 	changed   chan struct{} // closed and replaced at each change
 }
@@ -139,6 +140,9 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 // become publishes s and wakes those who wait for a change. mu is held.
 func (c *connection) become(s ConnectionState) {
 	c.state = s
+	if s == Suspended {
+		c.suspended = time.Now()
+	}
 	c.publish(s)
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -157,6 +161,7 @@ func (c *connection) lose() {
 // replace opens a Conn for the next session and abandons the current one. mu is held.
 func (c *connection) replace() {
 	old := c.current.Load()
+	old.Expire() // its watchers hear of the end before anything of the next session
 	c.since = time.Now()
 	if err := c.open(); err != nil {
 		c.cfg.logger.Error("cannot open a connection", "error", err)
@@ -204,10 +209,14 @@ func (c *connection) deadline() time.Time {
 		return c.since.Add(c.cfg.sessionTimeout)
 	}
 	timeout := conn.SessionTimeout()
-	if c.state == Suspended { // divided first: the timeout of a long session times 100 is still a duration
-		timeout = timeout / 100 * time.Duration(c.cfg.expirationPercent)
+	end := conn.LastAnswer().Add(timeout)
+	if c.state == Suspended {
+		early := c.suspended.Add(timeout / 100 * time.Duration(c.cfg.expirationPercent))
+		if early.Before(end) {
+			end = early
+		}
 	}
-	return conn.LastAnswer().Add(timeout)
+	return end
 }
 
 // wind sets the clock to the deadline. mu is held.
@@ -236,6 +245,9 @@ func (c *connection) tick() {
 		return
 	}
 	hadSession := c.session != nil && c.session.ctx.Err() == nil
+	if c.state == 0 { // the first try still lasts
+		c.become(Suspended)
+	}
 	c.lose()
 	if hadSession {
 		c.replace()
@@ -280,6 +292,9 @@ func (c *connection) close() {
 	if c.clock != nil {
 		c.clock.Stop()
 	}
+	if c.session != nil { // before the goodbye: with that, others get what it has
+		c.session.cancel(ErrClosed)
+	}
 	c.mu.Unlock()
 	if conn != nil {
 		conn.Close()
@@ -287,9 +302,6 @@ func (c *connection) close() {
 	c.wg.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.session != nil {
-		c.session.cancel(ErrClosed)
-	}
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

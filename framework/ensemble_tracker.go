@@ -62,8 +62,13 @@ func (t *ensembleTracker) read() {
 	active := t.active
 	t.mu.Unlock()
 	if active {
-		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).ForEnsemble(exec.Root)
+		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).ForEnsemble(exec.Root)
 	}
+}
+
+// failed is told what nobody else has to hear: it is read again with the next connection.
+func (t *ensembleTracker) failed(message string, err error) {
+	t.client.core.cfg.logger.Debug("configuration of the ensemble: "+message, "error", err)
 }
 
 // take applies a configuration that was read.

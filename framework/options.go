@@ -43,7 +43,7 @@ type config struct {
 	namespace         string
 	auth              []jute.Auth
 	acl               builders.ACLProvider
-	defaultData       []byte
+	defaultData       func() []byte
 	compression       builders.CompressionProvider
 	compressAll       bool
 	tracker           bool
@@ -52,6 +52,7 @@ type config struct {
 	errorPolicy       ErrorPolicy
 	breaker           retry.Policy // nil: none
 	expirationPercent int
+	useTLS            bool
 	tls               *tls.Config
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
 	logger            *slog.Logger
@@ -69,6 +70,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		tracker:           true,
 		errorPolicy:       StandardErrorPolicy{},
 		expirationPercent: 100,
+		defaultData:       localAddress, // not looked up before it is needed
 		dial:              (&net.Dialer{}).DialContext,
 		logger:            slog.New(slog.DiscardHandler),
 	}
@@ -81,9 +83,6 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		c.ensemble = FixedEnsemble(connectString)
 	} else if connectString != "" {
 		return nil, fmt.Errorf("%w: both a connect string and an ensemble provider", ErrBadArguments)
-	}
-	if c.defaultData == nil {
-		c.defaultData = localAddress()
 	}
 	return c, c.validate()
 }
@@ -113,6 +112,7 @@ func (c *config) validate() error {
 	check(c.errorPolicy != nil, "no error policy")
 	check(c.dial != nil, "no dialer")
 	check(c.logger != nil, "no logger")
+	check(c.tls != nil || !c.useTLS, "no TLS configuration") // not a client without TLS
 	for _, p := range []retry.Policy{c.retryPolicy, c.breaker} {
 		if v, ok := p.(retry.Validator); ok {
 			if err := v.Validate(); err != nil {
@@ -120,10 +120,8 @@ func (c *config) validate() error {
 			}
 		}
 	}
-	if c.namespace != "" {
-		if err := zkpath.ValidateNamespace(c.namespace); err != nil {
-			errs = append(errs, err)
-		}
+	if err := zkpath.ValidateNamespace(c.namespace); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrBadArguments, err))
 	}
 	for _, a := range c.auth {
 		check(a.Scheme != "", "authorization without a scheme")
@@ -199,7 +197,8 @@ func WithACLProvider(p builders.ACLProvider) Option { return option(func(c *conf
 // WithDefaultData sets what is written for data nil; the default is the address of this host as text, as in Java. An
 // empty slice stands for empty nodes.
 func WithDefaultData(data []byte) Option {
-	return option(func(c *config) { c.defaultData = append([]byte{}, data...) })
+	data = append([]byte{}, data...)
+	return option(func(c *config) { c.defaultData = func() []byte { return data } })
 }
 
 // WithCompressionProvider sets how data is compressed; the default is gzip, as Java reads it.
@@ -240,7 +239,9 @@ func WithSimulatedSessionExpirationPercent(percent int) Option {
 }
 
 // WithTLS talks TLS to the servers. Without a ServerName in conf, that of the connect string is verified.
-func WithTLS(conf *tls.Config) Option { return option(func(c *config) { c.tls = conf.Clone() }) }
+func WithTLS(conf *tls.Config) Option {
+	return option(func(c *config) { c.useTLS, c.tls = true, conf.Clone() })
+}
 
 // WithDialer sets how TCP connections are opened, below TLS.
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {

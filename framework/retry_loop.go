@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/retry"
 )
 
 // CallWithRetry calls fn until it succeeds, fails with what may not be retried, or the retry policy of the client gives
@@ -20,6 +21,7 @@ func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context)
 	if err := c.core.executor.Err(); err != nil {
 		return err
 	}
+	schedule := c.schedule()
 	wait, cancel := context.WithTimeout(ctx, c.core.cfg.connectionTimeout)
 	err := c.BlockUntilConnected(wait)
 	cancel()
@@ -27,7 +29,6 @@ func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context)
 		return err
 	}
 	policy := c.core.cfg.retryPolicy
-	schedule := policy.NewBackOff()
 	inner := exec.WithSingleAttempt(ctx)
 	for {
 		err := fn(inner)
@@ -42,6 +43,15 @@ func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context)
 			return errors.Join(stop, err)
 		}
 	}
+}
+
+// schedule returns that of an operation which begins now.
+func (c *Client) schedule() backoff.BackOff {
+	policy := c.core.cfg.retryPolicy
+	if p, ok := policy.(retry.SinceStarter); ok {
+		return p.NewBackOffSince(time.Now())
+	}
+	return policy.NewBackOff()
 }
 
 // sleep waits for d, unless ctx ends or the client is closed.
@@ -80,10 +90,10 @@ func (c *Client) CallInSession(ctx context.Context, again bool, fn func(ctx cont
 		switch {
 		case session.Context().Err() == nil:
 			return err
+		case c.core.executor.Err() != nil:
+			return errors.Join(c.core.executor.Err(), err)
 		case !again:
 			return errors.Join(ErrSessionFailed, err)
-		case c.core.executor.Err() != nil:
-			return c.core.executor.Err()
 		}
 	}
 }

@@ -53,6 +53,7 @@ var rules = map[string]rule{
 
 	// Programs, imported by nobody.
 	"bench/...":    {any: true},
+	"docs":         {},
 	"examples/...": {any: true},
 	"interop/...":  {any: true},
 }

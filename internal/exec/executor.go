@@ -40,7 +40,8 @@ type Executor struct {
 	mu       sync.Mutex
 	state    lifeState
 	parked   []*Operation // waiting for a connection, in order
-	expiry   *time.Timer  // ends the wait of the first of them
+	expiry   *time.Timer  // ends the wait of those that have waited long enough
+	expiryAt time.Time
 	sleeping map[*Operation]*time.Timer
 	alive    int // operations accepted and not finished
 	idle     chan struct{}
@@ -158,6 +159,7 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	op.ex, op.ctx, op.started = e, ctx, time.Now()
 	op.single = IsSingleAttempt(ctx)
+	op.conn = e.conn()
 	op.Request.Handler = op
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,6 +203,10 @@ func (e *Executor) submit(op *Operation) bool {
 	if conn == nil {
 		return false
 	}
+	if e.outlived(op, conn) {
+		op.Finish(zk.ErrSessionExpired)
+		return true
+	}
 	sent := op.sent
 	op.sent = true // before the answer can come
 	err := conn.Submit(&op.Request, op.inline)
@@ -214,6 +220,11 @@ func (e *Executor) submit(op *Operation) bool {
 		return true
 	}
 	return false // the session that follows will do
+}
+
+// outlived reports whether op began in an earlier session than that of conn and the policy does not let it go on.
+func (e *Executor) outlived(op *Operation, conn *wire.Conn) bool {
+	return op.conn != nil && op.conn != conn && !op.Detached && !e.policy.Retryable(zk.ErrSessionExpired)
 }
 
 // park lets op wait for a connection, for as long as the connection timeout since its start. One that has waited
@@ -233,8 +244,9 @@ func (e *Executor) park(op *Operation) {
 	}
 	e.parked = append(e.parked, op)
 	e.holding.Store(true)
-	if e.expiry == nil && !op.Detached {
-		e.expiry = time.AfterFunc(patience, e.expire)
+	if deadline := op.started.Add(e.connectTimeout); !op.Detached && (e.expiry == nil || deadline.Before(e.expiryAt)) {
+		e.stopExpiry()
+		e.expiry, e.expiryAt = time.AfterFunc(patience, e.expire), deadline
 	}
 	conn := e.conn()
 	e.mu.Unlock()
@@ -260,6 +272,12 @@ func (e *Executor) Connected() {
 		}
 		op := e.parked[0]
 		conn := e.conn()
+		if conn != nil && e.outlived(op, conn) {
+			e.parked = e.parked[1:]
+			e.mu.Unlock()
+			op.Finish(zk.ErrSessionExpired)
+			continue
+		}
 		sent := op.sent
 		op.sent = true
 		// Submitted under the lock: whoever comes meanwhile parks behind.
@@ -277,7 +295,7 @@ func (e *Executor) Connected() {
 func (e *Executor) stopExpiry() {
 	if e.expiry != nil {
 		e.expiry.Stop()
-		e.expiry = nil
+		e.expiry, e.expiryAt = nil, time.Time{}
 	}
 }
 
@@ -295,10 +313,13 @@ func (e *Executor) expire() {
 		return true
 	})
 	for _, op := range e.parked {
-		if !op.Detached {
-			e.expiry = time.AfterFunc(op.started.Add(e.connectTimeout).Sub(now), e.expire)
-			break
+		deadline := op.started.Add(e.connectTimeout)
+		if !op.Detached && (e.expiryAt.IsZero() || deadline.Before(e.expiryAt)) {
+			e.expiryAt = deadline
 		}
+	}
+	if !e.expiryAt.IsZero() {
+		e.expiry = time.AfterFunc(e.expiryAt.Sub(now), e.expire)
 	}
 	e.mu.Unlock()
 	for _, op := range over {

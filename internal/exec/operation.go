@@ -26,7 +26,7 @@ type Protocol interface {
 // Cleaner is a Protocol that may leave something behind.
 type Cleaner interface {
 	// CleanUp is called when the operation has failed with err, and with nil when it has succeeded after its
-	// caller had given up waiting. It is not called when nothing was ever sent.
+	// caller had given up waiting. See [Operation.Sent] for whether there is anything to clean up.
 	CleanUp(err error)
 }
 
@@ -50,6 +50,7 @@ type Operation struct {
 	sent       bool
 	attempts   int
 	started    time.Time
+	conn       *wire.Conn // of the session that it began in, nil before the first
 	schedule   backoff.BackOff
 	state      atomic.Int32
 	done       chan struct{}
@@ -67,6 +68,9 @@ func (op *Operation) Context() context.Context { return op.ctx }
 
 // Attempts returns how many attempts were begun.
 func (op *Operation) Attempts() int { return op.attempts }
+
+// Sent reports whether anything was ever sent.
+func (op *Operation) Sent() bool { return op.sent }
 
 // Result returns the error that the operation finished with.
 func (op *Operation) Result() error { return op.err }
@@ -97,7 +101,7 @@ func (op *Operation) Answered(*wire.Request) {
 func (op *Operation) Finish(err error) {
 	op.err = err
 	late := !op.state.CompareAndSwap(running, finished)
-	if cleaner, ok := op.Protocol.(Cleaner); ok && op.sent && (late || err != nil) {
+	if cleaner, ok := op.Protocol.(Cleaner); ok && (late || err != nil) {
 		cleaner.CleanUp(err)
 	}
 	switch {

@@ -20,7 +20,8 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// connectVariable names the environment variable with a server of one's own.
+// connectVariable names the environment variable with a server of one's own, or the servers of an ensemble, separated
+// by commas.
 const connectVariable = "ZOOKEEPER_CONNECT"
 
 var shared struct {
@@ -63,7 +64,8 @@ func Server(tb testing.TB) *curatortest.RealServer {
 	return shared.server
 }
 
-// Addr returns host and port of a server: that of the environment, or of this test binary.
+// Addr returns host and port of a server: that of the environment, which may be several with commas between them, or that
+// of this test binary.
 func Addr(tb testing.TB) string {
 	tb.Helper()
 	if addr := os.Getenv(connectVariable); addr != "" {
@@ -125,7 +127,8 @@ func (silent) Printf(string, ...any) {}
 // Raw returns a connection of the plain library to the same server, at its root, for looking at what is there.
 func Raw(tb testing.TB) *zk.Conn {
 	tb.Helper()
-	conn, events, err := zk.Connect([]string{Addr(tb)}, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	servers := strings.Split(Addr(tb), ",")
+	conn, events, err := zk.Connect(servers, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		tb.Fatal(err)
 	}

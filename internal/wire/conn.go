@@ -133,9 +133,20 @@ func (c *Conn) SessionID() int64 { return c.session.Load() }
 // SessionTimeout returns the session timeout as negotiated with the server, as asked for before that.
 func (c *Conn) SessionTimeout() time.Duration { return time.Duration(c.timeoutNs.Load()) }
 
-// LastAnswer returns when the server last answered a request or a ping. Watch events do not count: they say
-// nothing about whether the server hears us, and it is by hearing us that it keeps the session.
+// LastAnswer returns when the request or ping was sent that the server answered last. It is by hearing us that the
+// server keeps the session, and it has heard us then or later. When the answer was read says less: it may have waited
+// for us, or for the network. Watch events say nothing: the server sends them without hearing us.
 func (c *Conn) LastAnswer() time.Time { return c.epoch.Add(time.Duration(c.lastAnswer.Load())) }
+
+// now returns the time in ns since epoch.
+func (c *Conn) now() int64 { return int64(time.Since(c.epoch)) }
+
+// heard notes that the server has answered what was sent at a time.
+func (c *Conn) heard(sent int64) {
+	if sent > c.lastAnswer.Load() { // only one goroutine at a time reads
+		c.lastAnswer.Store(sent)
+	}
+}
 
 // IsConnected reports whether requests are accepted now.
 func (c *Conn) IsConnected() bool {
@@ -209,32 +220,36 @@ func (c *Conn) WatchCount() (n int) {
 // left. Without a connection it only ends. Watchers are told that the session is over.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
+// Expire refuses further requests and tells the watchers that the session is over; Abandon is to follow.
+func (c *Conn) Expire() {
+	c.stop(zk.ErrSessionExpired)
+	c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
+}
+
 // Abandon ends c without a word to the server, which keeps the session until its own timeout.
 func (c *Conn) Abandon() { c.finish(zk.ErrSessionExpired, false) }
 
 func (c *Conn) finish(why error, goodbye bool) {
 	c.stop(why)
 	c.endOnce.Do(func() {
-		c.mu.Lock()
-		l, linked := c.dialed, c.link != nil && !c.link.dead
-		c.mu.Unlock()
-		if linked && goodbye {
-			t := time.AfterFunc(c.cfg.CloseWait, l.cut)
+		limit := time.AfterFunc(c.cfg.CloseWait, c.cutDialed)
+		defer limit.Stop()
+		if goodbye && c.settle() {
 			c.zk.Close()
-			t.Stop()
 			c.cancel()
+			c.cutDialed()
 		} else {
 			c.cancel()
-			l = c.cutDialed() // after cancel: a dial that is missed here sees the end of ctx
+			c.cutDialed() // after cancel: a dial that is missed here sees the end of ctx
 			<-c.farewell
 			c.zk.Close()
-		}
-		if l != nil {
-			l.cut()
 		}
 		for range c.events {
 			continue // until the library's goroutines have ended
 		}
+		c.mu.Lock()
+		l := c.link
+		c.mu.Unlock()
 		if l != nil {
 			l.drain()
 		}
@@ -244,23 +259,43 @@ func (c *Conn) finish(why error, goodbye bool) {
 	c.wg.Wait()
 }
 
-func (c *Conn) cutDialed() *link {
+// settle waits until everything submitted before is answered: the library waits only a second for the answer to its
+// goodbye, which may not overtake what waits to be sent. It reports whether there is a connection to say goodbye on.
+func (c *Conn) settle() bool {
+	c.mu.Lock()
+	l := c.link
+	if l == nil || l.dead {
+		c.mu.Unlock()
+		return false
+	}
+	settled := make(chan struct{})
+	l.settled = settled
+	l.settle()
+	c.mu.Unlock()
+	<-settled
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !l.dead
+}
+
+func (c *Conn) cutDialed() {
 	c.mu.Lock()
 	l := c.dialed
 	c.mu.Unlock()
 	if l != nil {
 		l.cut()
 	}
-	return l
 }
 
-// stop refuses further requests, for the reason that comes first.
-func (c *Conn) stop(why error) {
+// stop refuses further requests, for the reason that comes first. It reports whether that is why.
+func (c *Conn) stop(why error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.end == nil {
+	first := c.end == nil
+	if first {
 		c.end = why
 	}
+	return first
 }
 
 // tell hands a session event to all watchers; a final one also ends all watches.
@@ -323,7 +358,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	timeout := time.Duration(resp.TimeoutMs) * time.Millisecond
 	c.timeoutNs.Store(int64(timeout))
 	l.established(timeout)
-	c.lastAnswer.Store(int64(time.Since(c.epoch)))
+	c.heard(l.greetedAt)
 
 	c.mu.Lock()
 	c.readOnly = resp.ReadOnly
@@ -355,6 +390,12 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 // down runs on the reader when l is lost, after everything that was in flight on it has been answered.
 func (c *Conn) down(wasLinked bool) {
 	if wasLinked {
+		c.mu.Lock()
+		final := c.end == zk.ErrAuthFailed
+		c.mu.Unlock()
+		if final {
+			return
+		}
 		c.report(Disconnected)
 		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
 	} else {
@@ -370,7 +411,9 @@ func (c *Conn) failedToConnect() {
 }
 
 func (c *Conn) authFailed() {
-	c.stop(zk.ErrAuthFailed)
+	if !c.stop(zk.ErrAuthFailed) {
+		return
+	}
 	c.cancel() // the server hangs up on these credentials each time
 	c.report(AuthFailed)
 	c.tell(zk.Event{Type: zk.EventSession, State: zk.StateAuthFailed, Err: zk.ErrAuthFailed})

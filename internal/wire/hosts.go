@@ -38,8 +38,11 @@ func shuffled(servers []string) []string {
 	return s
 }
 
-// update replaces the list; the current connection stays.
+// update replaces the list, unless the new one is empty; the current connection stays.
 func (h *hosts) update(servers []string) {
+	if len(servers) == 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.servers, h.next = shuffled(servers), 0

@@ -41,13 +41,13 @@ type link struct {
 	r, w         int
 	library      []byte // bytes of a frame for the library that it has not taken yet
 	readDeadline time.Time
-	readAt       time.Time
 
 	// Of the library's goroutine that writes.
 	partial []byte // bytes of a frame that the library has not completed yet
 
-	shook   bool // the connect response was seen
-	greeted bool // the connect request was sent
+	shook     bool // the connect response was seen
+	greeted   bool // the connect request was sent
+	greetedAt int64
 
 	// Guarded by Conn.mu.
 	dead          bool
@@ -58,6 +58,10 @@ type link struct {
 	flight        queue         // encoded, in order
 	unanswered    int           // bytes of those in flight
 	waiting       queue         // beyond the bounds, in order
+	goodbye       int32         // xid of the one request that the library has
+	pings         []int64       // when those not yet answered were sent
+	batch         int64         // when the first of what is in out was encoded
+	settled       chan struct{} // closed once nothing is left, if somebody waits for that
 }
 
 func newLink(c *Conn, nc net.Conn, address string) *link {
@@ -103,12 +107,14 @@ func (l *link) Write(p []byte) (int, error) {
 // pass writes a frame of the library.
 func (l *link) pass(frame []byte) error {
 	if !l.greeted {
-		l.greeted = true
+		l.greeted, l.greetedAt = true, l.c.now()
 		greeting, err := l.greeting(frame[4:])
 		if err != nil {
 			return err
 		}
-		_, err = l.Conn.Write(greeting)
+		if _, err = l.Conn.Write(greeting); err != nil {
+			l.c.failedToConnect() // there is no Read to tell of it
+		}
 		return err
 	}
 	c := l.c
@@ -116,6 +122,11 @@ func (l *link) pass(frame []byte) error {
 	defer c.mu.Unlock()
 	if l.dead {
 		return net.ErrClosed
+	}
+	if h, _, err := jute.DecodeRequestHeader(frame[4:]); err == nil && h.Op != jute.OpPing {
+		l.goodbye = h.Xid
+	} else if err == nil {
+		l.pings = append(l.pings, c.now())
 	}
 	l.out = append(l.out, frame...)
 	if !l.writing {
@@ -221,7 +232,6 @@ func (l *link) fill(n int) error {
 		}
 		k, err := l.Conn.Read(l.in[l.w:])
 		l.w += k
-		l.readAt = time.Now()
 		if err != nil && l.w-l.r < n {
 			return err
 		}
@@ -247,25 +257,44 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		c.fire(ev)
 		return true, nil
 	}
-	c.lastAnswer.Store(int64(l.readAt.Sub(c.epoch)))
+	if h.Xid < firstXid && len(body) > libraryBuffer-4 {
+		return false, fmt.Errorf("wire: answer %d of %d bytes", h.Xid, len(body))
+	}
 	switch {
 	case h.Xid == jute.XidAuth:
 		if h.Code != jute.CodeOK {
 			c.authFailed()
 		}
 		return true, nil
-	case h.Xid == jute.XidSetWatches:
-		return true, nil
-	case h.Xid < firstXid: // the library's: a ping or the goodbye
+	case h.Xid == jute.XidSetWatches: // without them the watchers would wait for ever: try another connection
+		if h.Code != jute.CodeOK {
+			err = fmt.Errorf("wire: set watches again: %w", h.Code.Err())
+		}
+		return true, err
+	case h.Xid == jute.XidPing:
+		c.mu.Lock()
+		if len(l.pings) > 0 { // answered in order
+			c.heard(l.pings[0])
+			l.pings = l.pings[1:]
+		}
+		c.mu.Unlock()
 		return false, nil
+	case h.Xid < firstXid:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if h.Xid <= 0 || h.Xid != l.goodbye {
+			err = fmt.Errorf("wire: answer to request %d of nobody", h.Xid)
+		}
+		return false, err
 	}
-	if h.Zxid > 0 {
+	if h.Zxid > c.zxid.Load() {
 		c.zxid.Store(h.Zxid)
 	}
 	return true, l.answered(h, rest)
 }
 
-// answered completes the request that an answer belongs to: the oldest in flight.
+// answered completes the request that an answer belongs to: the oldest in flight. The error is that the answer
+// cannot be read.
 func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 	c := l.c
 	c.mu.Lock()
@@ -277,9 +306,11 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 	l.flight.pop()
 	l.unanswered -= r.size
 	l.refill()
+	l.settle()
 	c.wakeFlusher(l) // the reader never writes: both ends could wait for each other with full buffers
 	c.mu.Unlock()
-	r.answer(c, h, body)
+	c.heard(r.sent)
+	garbled := r.answer(c, h, body)
 	if r.Watcher != nil {
 		c.mu.Lock()
 		path := withChroot(r.Path, r.chroot(c))
@@ -296,7 +327,7 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		c.Forget(r.Flags, r.Path, nil)
 	}
 	r.Handler.Answered(r)
-	return nil
+	return garbled
 }
 
 func (c *Conn) fire(ev jute.WatcherEvent) {
@@ -338,6 +369,7 @@ func (l *link) drain() {
 				c.link = nil
 			}
 			l.out, l.spare = nil, nil
+			l.settle()
 			c.mu.Unlock()
 			return
 		}
@@ -367,6 +399,14 @@ func (l *link) refill() {
 	}
 }
 
+// settle tells whoever waits for it that nothing is left.
+func (l *link) settle() {
+	if l.settled != nil && l.flight.len()+l.waiting.len() == 0 {
+		close(l.settled)
+		l.settled = nil
+	}
+}
+
 func (l *link) encode(r *Request) {
 	c := l.c
 	c.xid = c.xid&(firstXid-1) + 1
@@ -380,6 +420,10 @@ func (l *link) encode(r *Request) {
 		}
 	}
 	at := len(l.out)
+	if at == 0 {
+		l.batch = c.now()
+	}
+	r.sent = l.batch // one look at the clock for all that is written together
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
@@ -393,15 +437,25 @@ func (l *link) encode(r *Request) {
 	l.flight.push(r)
 }
 
-// registering reports whether a watch on r's path is being set by a request in flight.
+// registering reports whether a watch on r's path, one that r is not meant for, is being set by a request in flight.
 func (l *link) registering(r *Request) bool {
 	for i := range l.flight.len() {
 		o := l.flight.at(i)
-		if o.Watcher != nil && o.Watcher != r.Watcher && o.Path == r.Path && o.Op != jute.OpRemoveWatches {
+		if o.Watcher == nil || o.Op == jute.OpRemoveWatches || !l.samePath(o, r) {
+			continue
+		}
+		if o.Watcher != r.Watcher || o.Op == jute.OpAddWatch && r.Flags != WatchAny {
 			return true
 		}
 	}
 	return false
+}
+
+func (l *link) samePath(a, b *Request) bool {
+	if a.Absolute == b.Absolute {
+		return a.Path == b.Path
+	}
+	return withChroot(a.Path, a.chroot(l.c)) == withChroot(b.Path, b.chroot(l.c))
 }
 
 // append adds a frame of the session itself.

@@ -41,8 +41,8 @@ func (c *Conn) hasQuorum(server string) bool {
 	if err != nil {
 		return false
 	}
-	defer nc.Close() //nolint:errcheck // nothing is lost
-	_ = nc.SetDeadline(time.Now().Add(minPatience))
+	defer nc.Close()                                          //nolint:errcheck // nothing is lost
+	defer context.AfterFunc(ctx, func() { _ = nc.Close() })() // it is mute, or nobody wants to know any more
 	if _, err := io.WriteString(nc, "isro"); err != nil {
 		return false
 	}

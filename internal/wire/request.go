@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/gocurator/curator/internal/jute"
 )
 
@@ -22,7 +25,8 @@ type Request struct {
 	Zxid  int64
 
 	xid  int32
-	size int // of its frame
+	sent int64 // ns since Conn.epoch
+	size int   // of its frame
 }
 
 // Handler is told once that r has its answer. It runs on the goroutine that reads the connection: it must not
@@ -38,15 +42,20 @@ func (r *Request) chroot(c *Conn) string {
 	return c.cfg.Chroot
 }
 
-// answer fills r from an answer of the server.
-func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte) {
+// answer fills r from an answer of the server. One that cannot be read leaves open what the server has done, as a lost
+// one does; it is returned why.
+func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte) error {
 	r.Zxid = h.Zxid
 	if r.Err = h.Code.Err(); r.Err != nil {
-		return
+		return nil
 	}
-	if err := jute.DecodeReply(r.Op, body, &r.Reply); err != nil {
+	switch err := jute.DecodeReply(r.Op, body, &r.Reply); {
+	case errors.Is(err, jute.ErrMarshalling):
+		r.Err = jute.ErrConnectionLoss
+		return fmt.Errorf("wire: answer to %s: %w", r.Op, err)
+	case err != nil:
 		r.Err = err
-		return
+		return nil
 	}
 	if chroot := r.chroot(c); chroot != "" {
 		r.Reply.Path = stripChroot(r.Reply.Path, chroot)
@@ -69,6 +78,7 @@ func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte) {
 			}
 		}
 	}
+	return nil
 }
 
 func stripChroot(path, chroot string) string {

@@ -98,7 +98,7 @@ func (ws *watches) fired(ev zk.EventType, path string) (told []Watcher) {
 		take(kindChild, true)
 	}
 	take(kindPersistent, false)
-	if len(ws[kindRecursive]) > 0 && ev != zk.EventNodeChildrenChanged {
+	if len(ws[kindRecursive]) > 0 && ev != zk.EventNodeChildrenChanged && strings.HasPrefix(path, "/") {
 		for at := path; ; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
 			for _, w := range ws[kindRecursive][at] {
 				if !slices.Contains(told, w) {
@@ -169,16 +169,17 @@ func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 	}
 }
 
-// removal says how to take w's watches off the server without taking those of others: the opcode and the watcher
-// type to send. The server has one watch a session for each table, so it may only go with its last watcher.
+// removal says how to take w's watches, or everybody's if w is nil, off the server without taking those that stay:
+// the opcode and the watcher type to send. The server has two tables, of data and of children, with one watch a session
+// in each; persistent and recursive ones are in both. A watch may only go with its last watcher.
 func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherType) {
-	if w == nil {
-		return jute.OpRemoveWatches, t
-	}
-	others := func(t WatcherType) bool {
-		for _, k := range selected(t) {
+	needed := func(table WatcherType) bool {
+		for k := range kinds {
+			if table == WatchData && k == kindChild || table == WatchChildren && (k == kindData || k == kindExist) {
+				continue
+			}
 			for _, o := range ws[k][path] {
-				if o != w {
+				if goes := (w == nil || o == w) && slices.Contains(selected(t), k); !goes {
 					return true
 				}
 			}
@@ -186,11 +187,11 @@ func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, Watc
 		return false
 	}
 	switch {
-	case !others(WatchAny):
+	case !needed(t):
 		return jute.OpRemoveWatches, t
-	case t != WatchChildren && ws.has(WatchData, path, w) && !others(WatchData):
+	case t == WatchAny && ws.has(WatchData, path, w) && !needed(WatchData):
 		return jute.OpRemoveWatches, WatchData
-	case t != WatchData && ws.has(WatchChildren, path, w) && !others(WatchChildren):
+	case t == WatchAny && ws.has(WatchChildren, path, w) && !needed(WatchChildren):
 		return jute.OpRemoveWatches, WatchChildren
 	}
 	return jute.OpCheckWatches, t

@@ -68,6 +68,8 @@ func (r *revocation) answered(_ context.Context, ev callbacks.Event) {
 	case ev.Err == nil && bytes.Equal(ev.Data, revokeMessage):
 		r.stop()
 		r.requested()
+	case isOutage(ev.Err): // given up: the request may come while nobody watches
+		r.read()
 	}
 }
 

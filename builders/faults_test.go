@@ -1,0 +1,575 @@
+package builders_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// trial is one run of an operation in a directory of its own, with the connection cut at one of its requests.
+type trial struct {
+	*testing.T
+	w      way
+	client *framework.Client
+	tr     tree
+	dir    string // for the client
+	full   string // in the tree
+	action curatortest.Action
+	hit    bool // the cut came; else the trial has gone through undisturbed
+	stat   zk.Stat
+}
+
+func (t *trial) nodes() []string { return t.tr.children(t.full) }
+
+// lost checks an error that only a lost answer explains: the operation was carried out, tried again, and then found
+// its own work. That is what callers without a protection get.
+func (t *trial) lost(err, foundOwnWork error) {
+	t.Helper()
+	if err != nil && (t.action != curatortest.CutAfter || !t.hit || !errors.Is(err, foundOwnWork)) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func (t *trial) wantNodes(want ...string) {
+	t.Helper()
+	equal(t, "nodes", t.nodes(), want)
+}
+
+// wantOne checks that there is exactly one node, the one that the caller was told of, with the stat that it was told.
+func (t *trial) wantOne(ev callbacks.Event, dir string) {
+	t.Helper()
+	succeed(t, ev)
+	nodes := t.tr.children(t.full + dir)
+	if len(nodes) != 1 || ev.Name != t.dir+dir+"/"+nodes[0] {
+		t.Errorf("nodes are %q, the caller was told of %q", nodes, ev.Name)
+		return
+	}
+	_, stat := t.tr.read(t.full + dir + "/" + nodes[0])
+	equal(t, "stored stat", t.stat, stat)
+}
+
+// cutEverywhere runs an operation again and again, with the connection cut before or after the server carries out its
+// first request, its second, and so on, until a run has no request left to cut at.
+func cutEverywhere(t *testing.T, opts []framework.Option, there []string, run func(t *trial)) {
+	t.Helper()
+	bothWays(t, func(t *testing.T, w way) {
+		for _, ns := range []string{"", "ns"} {
+			opts := append([]framework.Option{framework.WithNamespace(ns)}, opts...)
+			client, tr, proxy := setUpProxied(t, opts...)
+			succeed(t, w.exists(t, client.CheckExists(), "/")) // makes the namespace
+			for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
+				for k, hit := 0, true; hit; k++ {
+					name := fmt.Sprintf("%v %d, namespace %q", action, k, ns)
+					t.Run(name, func(t *testing.T) {
+						dir := fmt.Sprintf("/%v-%d", action, k)
+						tl := &trial{T: t, w: w, client: client, tr: tr, dir: dir, full: dir, action: action}
+						tl.tr.tb = t
+						if ns != "" {
+							tl.full = "/" + ns + dir
+						}
+						tr.make(tl.full, "")
+						for _, p := range there {
+							tr.make(tl.full+p, "before")
+						}
+						cut := proxy.Add(curatortest.Rule{Action: action, Skip: k, Count: 1})
+						if err := cut.Err(); err != nil {
+							t.Fatal(err)
+						}
+						defer cut.Remove()
+						// The cleaning up of an operation may be what is cut: all that matters is how it ends.
+						tl.hit = true
+						run(tl)
+						hit = cut.Hits() > 0
+						if !hit {
+							tl.hit = false
+						}
+					})
+					if t.Failed() {
+						return
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestCreateWithLostConnections(t *testing.T) {
+	t.Run("plain", func(t *testing.T) {
+		cutEverywhere(t, nil, nil, func(t *trial) {
+			ev := t.w.create(t, t.client.Create(), t.dir+"/n", []byte("data"))
+			t.lost(ev.Err, zk.ErrNodeExists)
+			t.wantNodes("n")
+		})
+	})
+	t.Run("with parents", func(t *testing.T) {
+		cutEverywhere(t, nil, nil, func(t *trial) {
+			b := t.client.Create().CreatingParentsIfNeeded()
+			ev := t.w.create(t, b, t.dir+"/a/b/c/n", []byte("data"))
+			t.lost(ev.Err, zk.ErrNodeExists)
+			if !t.tr.exists(t.full + "/a/b/c/n") {
+				t.Error("there is no node")
+			}
+		})
+	})
+	t.Run("sequential", func(t *testing.T) {
+		cutEverywhere(t, nil, nil, func(t *trial) {
+			b := t.client.Create().WithMode(builders.EphemeralSequential).StoringStatIn(&t.stat)
+			ev := succeed(t, t.w.create(t, b, t.dir+"/n", []byte("data")))
+			nodes := t.nodes() // without protection there may be two, of which the caller knows the last
+			if len(nodes) > 2 || ev.Name != t.dir+"/"+nodes[len(nodes)-1] {
+				t.Errorf("nodes are %q, the caller was told of %q", nodes, ev.Name)
+			}
+			_, stat := t.tr.read(t.full + "/" + nodes[len(nodes)-1])
+			equal(t, "stored stat", t.stat, stat)
+		})
+	})
+	t.Run("idempotent", func(t *testing.T) {
+		cutEverywhere(t, nil, nil, func(t *trial) {
+			b := t.client.Create().Idempotent().CreatingParentsIfNeeded().StoringStatIn(&t.stat)
+			t.wantOne(t.w.create(t, b, t.dir+"/a/n", []byte("data")), "/a")
+		})
+	})
+	t.Run("or setData", func(t *testing.T) {
+		cutEverywhere(t, nil, []string{"/there"}, func(t *trial) {
+			b := t.client.Create().OrSetData().CreatingParentsIfNeeded().StoringStatIn(&t.stat)
+			t.wantOne(t.w.create(t, b, t.dir+"/there/n", []byte("data")), "/there")
+			ev := succeed(t, t.w.create(t, b, t.dir+"/there", []byte("data")))
+			equal(t, "name", ev.Name, t.dir+"/there")
+			data, stat := t.tr.read(t.full + "/there")
+			equal(t, "data", data, "data")
+			equal(t, "stored stat", t.stat, stat)
+		})
+	})
+}
+
+// CURATOR-203: also in the background a node that was found is told with its whole path.
+func TestProtectedCreateWithLostConnectionsLeavesOneNode(t *testing.T) {
+	for _, mode := range []builders.CreateMode{
+		builders.Persistent, builders.Ephemeral, builders.PersistentSequential, builders.EphemeralSequential,
+		builders.Container,
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			cutEverywhere(t, nil, nil, func(t *trial) {
+				b := t.client.Create().WithProtection().WithMode(mode).CreatingParentsIfNeeded()
+				ev := t.w.create(t, b.StoringStatIn(&t.stat), t.dir+"/a/n-", nil)
+				t.wantOne(ev, "/a")
+				if !zkpath.IsProtected(t.tr.children(t.full + "/a")[0]) {
+					t.Error("the node is not protected")
+				}
+			})
+		})
+	}
+}
+
+// CURATOR-45, CURATOR-79: when the retries are used up, a node that was created all the same is removed.
+func TestProtectedCreateThatIsGivenUpLeavesNoNode(t *testing.T) {
+	for _, mode := range []builders.CreateMode{builders.Persistent, builders.EphemeralSequential} {
+		t.Run(mode.String(), func(t *testing.T) {
+			opts := []framework.Option{framework.WithRetryPolicy(retry.NTimes(0, time.Millisecond))}
+			cutEverywhere(t, opts, nil, func(t *trial) {
+				b := t.client.Create().WithProtection().WithMode(mode).CreatingParentsIfNeeded()
+				ev := t.w.create(t, b.StoringStatIn(&t.stat), t.dir+"/a/n-", nil)
+				if ev.Err == nil {
+					t.wantOne(ev, "/a")
+					return
+				}
+				wantErr(t, ev.Err, framework.ErrConnectionLoss, "create", t.dir+"/a/n-")
+				testenv.Eventually(t, func() bool { return len(t.tr.children(t.full+"/a")) == 0 }, "no node is left")
+			})
+		})
+	}
+}
+
+func TestDeleteWithLostConnections(t *testing.T) {
+	there := []string{"/n"}
+	t.Run("plain", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			t.lost(t.w.delete(t, t.client.Delete(), t.dir+"/n").Err, zk.ErrNoNode)
+			t.wantNodes()
+		})
+	})
+	t.Run("guaranteed", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			t.lost(t.w.delete(t, t.client.Delete().Guaranteed(), t.dir+"/n").Err, zk.ErrNoNode)
+			t.wantNodes()
+		})
+	})
+	t.Run("of a version", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			t.lost(t.w.delete(t, t.client.Delete().WithVersion(0), t.dir+"/n").Err, zk.ErrNoNode)
+			t.wantNodes()
+		})
+	})
+	t.Run("quietly", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			succeed(t, t.w.delete(t, t.client.Delete().Quietly(), t.dir+"/n"))
+			t.wantNodes()
+		})
+	})
+	t.Run("with children", func(t *testing.T) {
+		cutEverywhere(t, nil, []string{"/n", "/n/a", "/n/a/b", "/n/c"}, func(t *trial) {
+			b := t.client.Delete().DeletingChildrenIfNeeded()
+			t.lost(t.w.delete(t, b, t.dir+"/n").Err, zk.ErrNoNode)
+			t.wantNodes()
+		})
+	})
+}
+
+// CURATOR-203: what a guaranteed delete could not do before it was given up is done in the background.
+func TestGuaranteedDeleteThatIsGivenUpGoesOn(t *testing.T) {
+	opts := []framework.Option{framework.WithRetryPolicy(retry.NTimes(0, time.Millisecond))}
+	cutEverywhere(t, opts, []string{"/n", "/n/a", "/n/a/b"}, func(t *trial) {
+		ev := t.w.delete(t, t.client.Delete().Guaranteed().DeletingChildrenIfNeeded(), t.dir+"/n")
+		if ev.Err != nil {
+			wantErr(t, ev.Err, framework.ErrConnectionLoss, "delete", t.dir+"/n")
+		}
+		t.tr.awaitGone(t.full + "/n")
+	})
+}
+
+func TestSetDataWithLostConnections(t *testing.T) {
+	there := []string{"/n"}
+	check := func(t *trial, ev callbacks.Event, maxVersion int32) {
+		t.Helper()
+		data, stat := t.tr.read(t.full + "/n")
+		equal(t, "data", data, "data")
+		if stat.Version > maxVersion {
+			t.Errorf("version is %d", stat.Version)
+		}
+		if ev.Err == nil {
+			equal(t, "stat", ev.Stat, &stat)
+		}
+	}
+	t.Run("plain", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			check(t, succeed(t, t.w.setData(t, t.client.SetData(), t.dir+"/n", []byte("data"))), 2)
+		})
+	})
+	t.Run("of a version", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			ev := t.w.setData(t, t.client.SetData().WithVersion(0), t.dir+"/n", []byte("data"))
+			t.lost(ev.Err, zk.ErrBadVersion)
+			check(t, ev, 1)
+		})
+	})
+	t.Run("idempotent", func(t *testing.T) {
+		cutEverywhere(t, nil, there, func(t *trial) {
+			b := t.client.SetData().Idempotent().WithVersion(0)
+			check(t, succeed(t, t.w.setData(t, b, t.dir+"/n", []byte("data"))), 1)
+		})
+	})
+}
+
+func TestTransactionWithLostConnections(t *testing.T) {
+	cutEverywhere(t, nil, []string{"/n"}, func(t *trial) {
+		op := t.client.TransactionOp()
+		ev := t.w.transaction(t, t.client.Transaction(),
+			op.Check().WithVersion(0).ForPath(t.dir+"/n"),
+			op.SetData().ForPath(t.dir+"/n", []byte("data")),
+			op.Create().ForPath(t.dir+"/made", nil))
+		t.lost(ev.Err, zk.ErrBadVersion) // of the check, which guards against doing it twice
+		if len(ev.Results) != 3 {
+			t.Errorf("%d results", len(ev.Results))
+		}
+		t.wantNodes("made", "n")
+		_, stat := t.tr.read(t.full + "/n")
+		equal(t, "version", stat.Version, 1)
+	})
+}
+
+func TestReadsWithLostConnections(t *testing.T) {
+	cutEverywhere(t, nil, []string{"/n", "/n/child"}, func(t *trial) {
+		n, w, client := t.dir+"/n", t.w, t.client
+		watcher, events := chanWatcher()
+		ev := succeed(t, w.exists(t, client.CheckExists().CreatingParentsIfNeeded(), t.dir+"/a/b/c"))
+		if ev.Stat != nil || !t.tr.exists(t.full+"/a/b") {
+			t.Error("no parents are made")
+		}
+		ev = succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), n))
+		if ev.Stat == nil {
+			t.Error("there is no node")
+		}
+		ev = succeed(t, w.getData(t, client.GetData().UsingWatcher(watcher), n))
+		equal(t, "data", string(ev.Data), "before")
+		ev = succeed(t, w.getChildren(t, client.GetChildren().UsingWatcher(watcher), n))
+		equal(t, "children", ev.Children, []string{"child"})
+		equal(t, "ACL", succeed(t, w.getACL(t, client.GetACL(), n)).ACL, builders.OpenACL)
+		succeed(t, w.setACL(t, client.SetACL().WithACL(builders.OpenACL...), n))
+		succeed(t, w.sync(t, client.Sync(), n))
+		succeed(t, w.getConfig(t, client.GetConfig()))
+		added, addedEvents := chanWatcher()
+		succeed(t, w.addWatch(t, client.Watches().Add().UsingWatcher(added), n))
+
+		t.tr.make(t.full+"/n/other", "")
+		wantEvents(t, events, zk.Event{Type: zk.EventNodeChildrenChanged, Path: n})
+		wantEvents(t, addedEvents, zk.Event{Type: zk.EventNodeCreated, Path: n + "/other"})
+		succeed(t, w.removeWatches(t, client.Watches().Remove(watcher), n))
+		succeed(t, w.removeWatches(t, client.Watches().Remove(added), n))
+		if watched := t.tr.watches(); slices.Contains(watched, t.full+"/n") {
+			t.Errorf("still watched: %q", watched)
+		}
+	})
+}
+
+// held begins an operation with the reply to a request, or the request itself, on its way, gives it up and returns
+// its error.
+func held(
+	t *testing.T, proxy *curatortest.Proxy, rule curatortest.Rule, run func(ctx context.Context) error,
+) (in *curatortest.Injection, err error) {
+	t.Helper()
+	in = proxy.Add(rule)
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	errs := make(chan error, 1)
+	go func() { errs <- run(ctx) }()
+	if err := in.Wait(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	return in, receive(t, errs)
+}
+
+// CURATOR-79.
+func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
+	tests := []struct {
+		name  string
+		rule  curatortest.Rule
+		after func(*curatortest.Proxy, *curatortest.Injection) // what happens when the caller has gone
+	}{
+		{
+			"the answer comes", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
+			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
+		},
+		{
+			"the answer is lost", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
+			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.CutAll() },
+		},
+		{
+			"the request comes late", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
+			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
+		},
+		{
+			"the request is lost", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
+			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.CutAll() },
+		},
+		{
+			"while the parents are made", curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldReply},
+			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
+		},
+		{
+			"while it is looked for", curatortest.Rule{Ops: []string{"getChildren2"}, Action: curatortest.HoldReply},
+			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
+		},
+	}
+	for _, ns := range []string{"", "ns"} {
+		for _, tt := range tests {
+			t.Run(fmt.Sprintf("%s, namespace %q", tt.name, ns), func(t *testing.T) {
+				client, tr, proxy := setUpProxied(t, framework.WithNamespace(ns))
+				ctx := testenv.Context(t)
+				prefix := map[string]string{"": "", "ns": "/ns"}[ns]
+				succeed(t, foreground.exists(t, client.CheckExists(), "/"))
+				path, b := "/n-", client.Create().WithProtection().WithMode(builders.PersistentSequential)
+				switch tt.rule.Ops[0] {
+				case "exists":
+					path, b = "/a/n-", b.CreatingParentsIfNeeded()
+				case "getChildren2":
+					lose := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+					defer lose.Remove()
+				}
+				in, err := held(t, proxy, tt.rule, func(ctx context.Context) error {
+					_, err := b.ForPath(ctx, path, nil)
+					return err
+				})
+				wantErr(t, err, context.Canceled, "create", path)
+				tt.after(proxy, in)
+				in.Remove()
+				testenv.Eventually(t, func() bool {
+					dir := zkpath.Join(prefix, zkpath.Parent(path))
+					nodes := tr.children(dir)
+					return len(nodes) == 0 || dir == "/" && slices.Equal(nodes, []string{"a"})
+				}, "no node is left")
+				// Nothing of it comes later either.
+				if _, err := client.GetChildren().ForPath(ctx, "/"); err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range tr.children(zkpath.Join(prefix, zkpath.Parent(path))) {
+					t.Errorf("node %s is left", name)
+				}
+			})
+		}
+	}
+}
+
+// An operation whose context has ended before it was begun sends nothing.
+func TestContextThatHasEnded(t *testing.T) {
+	client, tr, proxy := setUpProxied(t)
+	tr.make("/n", "")
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	cancel()
+	_, err := client.Create().WithProtection().ForPath(ctx, "/x", nil)
+	wantErr(t, err, context.Canceled, "create", "/x")
+	wantErr(t, client.Delete().ForPath(ctx, "/n"), context.Canceled, "delete", "/n")
+	_, err = client.GetData().ForPath(ctx, "/n")
+	wantErr(t, err, context.Canceled, "getData", "/n")
+	wantNothingSent(t, proxy)
+
+	// But for a guaranteed delete, which goes on when its context ends.
+	wantErr(t, client.Delete().Guaranteed().ForPath(ctx, "/n"), context.Canceled, "delete", "/n")
+	tr.awaitGone("/n")
+
+	// In the background the context only carries values.
+	ev := await(t, callbacks.Create, "/x", func(cb callbacks.BackgroundCallback) error {
+		return client.Create().InBackground(cb).ForPath(ctx, "/x", nil)
+	})
+	succeed(t, ev)
+}
+
+// CURATOR-203: a guaranteed delete goes on when its context ends.
+func TestGuaranteedDeleteWhoseContextEndsGoesOn(t *testing.T) {
+	for _, ns := range []string{"", "ns"} {
+		for _, action := range []curatortest.Action{curatortest.HoldReply, curatortest.HoldRequest} {
+			for _, cut := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v, cut %t, namespace %q", action, cut, ns), func(t *testing.T) {
+					client, tr, proxy := setUpProxied(t, framework.WithNamespace(ns))
+					succeed(t, foreground.create(t, client.Create(), "/n", nil))
+					rule := curatortest.Rule{Ops: []string{"delete"}, Action: action, Count: 1}
+					in, err := held(t, proxy, rule, func(ctx context.Context) error {
+						return client.Delete().Guaranteed().ForPath(ctx, "/n")
+					})
+					wantErr(t, err, context.Canceled, "delete", "/n")
+					if cut {
+						proxy.CutAll()
+					}
+					in.Remove()
+					tr.awaitGone(map[string]string{"": "/n", "ns": "/ns/n"}[ns])
+				})
+			}
+		}
+	}
+}
+
+// CURATOR-498: a node of an earlier session is about to vanish and must not be taken for ours. It is removed, also in
+// a namespace.
+func TestProtectedCreateDoesNotAdoptTheNodeOfAnEarlierSession(t *testing.T) {
+	bothWays(t, func(t *testing.T, w way) {
+		for _, ns := range []string{"", "ns"} {
+			for _, mode := range []builders.CreateMode{builders.Ephemeral, builders.EphemeralSequential} {
+				t.Run(fmt.Sprintf("%v, namespace %q", mode, ns), func(t *testing.T) {
+					client, tr, proxy := setUpProxied(t, framework.WithNamespace(ns),
+						framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))
+					prefix := map[string]string{"": "", "ns": "/ns"}[ns]
+					succeed(t, w.create(t, client.Create(), "/a", nil))
+					earlier := client.SessionID()
+					cut := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+					restore := proxy.RefuseConnects()
+					results := make(chan callbacks.Event, 1)
+					var stat zk.Stat
+					go func() {
+						b := client.Create().WithProtection().WithMode(mode).StoringStatIn(&stat)
+						results <- w.create(t, b, "/a/n-", nil)
+					}()
+					if err := cut.Wait(testenv.Context(t)); err != nil {
+						t.Fatal(err)
+					}
+					equal(t, "nodes of the earlier session", len(tr.children(prefix+"/a")), 1)
+					if err := client.Reset(); err != nil { // whose nodes remain until its timeout
+						t.Fatal(err)
+					}
+					restore()
+					name := succeed(t, receive(t, results)).Name
+					if client.SessionID() == earlier {
+						t.Fatal("the session is still the same")
+					}
+					equal(t, "owner", stat.EphemeralOwner, client.SessionID())
+					testenv.Eventually(t, func() bool {
+						nodes := tr.children(prefix + "/a")
+						return len(nodes) == 1 && name == "/a/"+nodes[0]
+					}, "only the new node is left")
+				})
+			}
+		}
+	})
+}
+
+// A persistent node is ours whichever session has created it.
+func TestProtectedCreateAdoptsAPersistentNodeOfAnEarlierSession(t *testing.T) {
+	bothWays(t, func(t *testing.T, w way) {
+		client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))
+		cut := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+		restore := proxy.RefuseConnects()
+		results := make(chan callbacks.Event, 1)
+		go func() {
+			b := client.Create().WithProtection().WithMode(builders.PersistentSequential)
+			results <- w.create(t, b, "/n-", nil)
+		}()
+		if err := cut.Wait(testenv.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		nodes := tr.children("/")
+		if err := client.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		restore()
+		equal(t, "name", []string{succeed(t, receive(t, results)).Name}, []string{"/" + nodes[0]})
+		equal(t, "nodes", tr.children("/"), nodes)
+	})
+}
+
+// CURATOR-42: that there is no node is the end of a guaranteed delete.
+func TestGuaranteedDeleteOfNothingIsNotTriedAgain(t *testing.T) {
+	bothWays(t, func(t *testing.T, w way) {
+		client, _, proxy := setUpProxied(t)
+		wantErr(t, w.delete(t, client.Delete().Guaranteed(), "/n").Err, zk.ErrNoNode, "delete", "/n")
+		succeed(t, w.sync(t, client.Sync(), "/")) // behind whatever else would be sent
+		var requests int
+		for _, e := range proxy.Trace() {
+			if e.Op == "delete" && !e.Reply {
+				requests++
+			}
+		}
+		equal(t, "requests", requests, 1)
+	})
+}
+
+// A guaranteed delete whose answer was lost is done in the session that follows, also in a namespace.
+func TestGuaranteedDeleteGoesOnInTheNextSession(t *testing.T) {
+	bothWays(t, func(t *testing.T, w way) {
+		for _, ns := range []string{"", "ns"} {
+			client, tr, proxy := setUpProxied(t, framework.WithNamespace(ns),
+				framework.WithConnectionTimeout(50*time.Millisecond),
+				framework.WithRetryPolicy(retry.NTimes(0, time.Millisecond)))
+			view := client.UsingNamespace("other")
+			succeed(t, w.create(t, client.Create(), "/n", nil))
+			succeed(t, w.create(t, view.Create(), "/n", nil))
+			for prefix, c := range map[string]*framework.Client{
+				map[string]string{"": "", "ns": "/ns"}[ns]: client, "/other": view,
+			} {
+				cut := proxy.Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.CutBefore, Count: 1})
+				restore := proxy.RefuseConnects()
+				err := w.delete(t, c.Delete().Guaranteed(), "/n").Err
+				wantErr(t, err, framework.ErrConnectionLoss, "delete", "/n")
+				equal(t, "cuts", cut.Hits(), 1)
+				if err := client.Reset(); err != nil {
+					t.Fatal(err)
+				}
+				restore()
+				tr.awaitGone(prefix + "/n")
+				if err := client.BlockUntilConnected(testenv.Context(t)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}

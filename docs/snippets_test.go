@@ -1,0 +1,448 @@
+// The Go snippets of porting-from-java.md: what compiles here is what the page says.
+
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+// TestSnippetsAreCompiled checks that every Go snippet of porting-from-java.md is in this file.
+func TestSnippetsAreCompiled(t *testing.T) {
+	page, err := os.ReadFile("porting-from-java.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile("snippets_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := normalized(string(file))
+	snippets := goBlocks(string(page))
+	if len(snippets) == 0 {
+		t.Fatal("the page has no snippets")
+	}
+	for _, snippet := range snippets {
+		if !strings.Contains(compiled, normalized(snippet)) {
+			t.Errorf("not in snippets_test.go:\n%s", snippet)
+		}
+	}
+}
+
+// goBlocks returns the text of all blocks of Go in a page.
+func goBlocks(page string) []string {
+	var blocks []string
+	var block strings.Builder
+	inside := false
+	for line := range strings.Lines(page) {
+		switch {
+		case !inside && strings.TrimSpace(line) == "```go":
+			inside = true
+			block.Reset()
+		case inside && strings.TrimSpace(line) == "```":
+			inside = false
+			blocks = append(blocks, block.String())
+		case inside:
+			block.WriteString(line)
+		}
+	}
+	return blocks
+}
+
+// normalized returns text with a single space between words.
+func normalized(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// What the snippets call.
+var (
+	work         = func(ctx context.Context, token int64) error { return ctx.Err() }
+	write        = func(ctx context.Context) error { return ctx.Err() }
+	inOneSession = func(ctx context.Context) error { return ctx.Err() }
+	changed      = func(path string) {}
+	handle       = func(ev callbacks.Event) {}
+	pause        = func() {}
+	resume       = func() {}
+	giveUp       = func() {}
+	stopWork     = func() {}
+	log          = slog.New(slog.DiscardHandler)
+)
+
+// use takes what a snippet leaves unused.
+func use(...any) {}
+
+var _ = []any{
+	aClient, namespaces, create, remove, exists, data, children, acl, sync, ensemble, background, watchers,
+	persistentWatch, chanWatcher, watcherRemoving, listeners, transactions, oldTransactions, retries, sessions, mutex,
+	timeLimit, transfer, revocable, revoke, closing,
+}
+
+func aClient(ctx context.Context) error {
+	client, err := framework.New("zk1:2181,zk2:2181/app",
+		framework.WithSessionTimeout(30*time.Second),
+		framework.WithConnectionTimeout(5*time.Second),
+		framework.WithRetryPolicy(
+			retry.ExponentialBackoff(time.Second, 3)),
+		framework.WithAuth("digest", []byte("user:pw")))
+	if err != nil {
+		return err
+	}
+	if err := client.Start(); err != nil {
+		return err
+	}
+	defer client.Close()
+	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := client.BlockUntilConnected(wait); err != nil {
+		return err
+	}
+	return nil
+}
+
+func namespaces(ctx context.Context, client *framework.Client, data []byte) error {
+	app := client.UsingNamespace("app")
+	// creates /app/config
+	_, err := app.Create().ForPath(ctx, "/config", data)
+	if err != nil {
+		return err
+	}
+	root := app.UsingNamespace("")
+	back, err := root.GetData().ForPath(ctx, "/app/config")
+	use(back)
+	return err
+}
+
+func create(ctx context.Context, client *framework.Client, data []byte) {
+	{
+		var stat zk.Stat
+		path, err := client.Create().
+			StoringStatIn(&stat).
+			CreatingParentContainersIfNeeded().
+			WithProtection().
+			WithMode(builders.EphemeralSequential).
+			WithACL(zk.AuthACL(zk.PermAll)...).
+			ForPath(ctx, "/members/m-", data)
+		use(path, err)
+	}
+	{
+		// the default data
+		_, err := client.Create().ForPath(ctx, "/default", nil)
+		use(err)
+	}
+	{
+		_, err := client.Create().ForPath(ctx, "/empty", []byte{})
+		use(err)
+	}
+	{
+		_, err := client.Create().OrSetData().
+			ForPath(ctx, "/either", data)
+		use(err)
+	}
+	{
+		_, err := client.Create().WithTTL(time.Minute).
+			WithMode(builders.PersistentWithTTL).
+			ForPath(ctx, "/gone-in-a-minute", data)
+		use(err)
+	}
+}
+
+func remove(ctx context.Context, client *framework.Client) {
+	{
+		err := client.Delete().Guaranteed().
+			DeletingChildrenIfNeeded().
+			ForPath(ctx, "/tree")
+		use(err)
+	}
+	{
+		err := client.Delete().WithVersion(3).ForPath(ctx, "/a")
+		use(err)
+	}
+	{
+		err := client.Delete().Quietly().ForPath(ctx, "/maybe")
+		use(err)
+	}
+}
+
+func exists(ctx context.Context, client *framework.Client) error {
+	stat, err := client.CheckExists().ForPath(ctx, "/a")
+	if err != nil {
+		return err
+	}
+	if stat == nil {
+		return nil // no such node
+	}
+	return nil
+}
+
+func data(ctx context.Context, client *framework.Client) {
+	var stat zk.Stat
+	data, err := client.GetData().
+		StoringStatIn(&stat).
+		ForPath(ctx, "/a")
+	use(err)
+	{
+		now, err := client.SetData().
+			WithVersion(stat.Version).
+			ForPath(ctx, "/a", data)
+		use(now, err)
+	}
+	{
+		_, err := client.SetData().Compressed().
+			ForPath(ctx, "/packed", data)
+		use(err)
+	}
+	{
+		data, err := client.GetData().
+			Decompressed().
+			ForPath(ctx, "/packed")
+		use(data, err)
+	}
+}
+
+func children(ctx context.Context, client *framework.Client) error {
+	names, err := client.GetChildren().ForPath(ctx, "/members")
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	return nil
+}
+
+func acl(ctx context.Context, client *framework.Client) {
+	{
+		acl, err := client.GetACL().ForPath(ctx, "/a")
+		use(acl, err)
+	}
+	{
+		stat, err := client.SetACL().WithVersion(2).
+			WithACL(zk.WorldACL(zk.PermRead)...).
+			ForPath(ctx, "/a")
+		use(stat, err)
+	}
+}
+
+func sync(ctx context.Context, client *framework.Client) {
+	err := client.Sync().ForPath(ctx, "/a")
+	use(err)
+}
+
+func ensemble(ctx context.Context, client *framework.Client) {
+	{
+		config, err := client.GetConfig().ForEnsemble(ctx)
+		use(config, err)
+	}
+	{
+		config, err := client.Reconfig().
+			Joining("server.4=zk4:2888:3888;2181").
+			Leaving("2").
+			ForEnsemble(ctx)
+		use(config, err)
+	}
+}
+
+func background(ctx context.Context, client *framework.Client, data []byte, order string) {
+	err := client.SetData().
+		InBackground(func(ctx context.Context, ev callbacks.Event) {
+			if errors.Is(ev.Err, zk.ErrNoNode) {
+				log.WarnContext(ctx, "no node", "path", ev.Path, "order", order)
+			}
+		}).
+		ForPath(ctx, "/a", data)
+	use(err)
+}
+
+func watchers(ctx context.Context, client *framework.Client) error {
+	watcher := callbacks.NewWatcher(func(ctx context.Context, ev zk.Event) {
+		if ev.Type != zk.EventSession {
+			changed(ev.Path)
+		}
+	})
+	data, err := client.GetData().
+		UsingWatcher(watcher).ForPath(ctx, "/a")
+	if err != nil {
+		return err
+	}
+	err = client.Watches().Remove(watcher).
+		ForPath(ctx, "/a")
+	use(data)
+	return err
+}
+
+func persistentWatch(ctx context.Context, client *framework.Client, watcher *callbacks.Watcher) {
+	err := client.Watches().Add().
+		WithMode(builders.PersistentRecursiveWatch).
+		UsingWatcher(watcher).
+		ForPath(ctx, "/tree")
+	use(err)
+}
+
+func chanWatcher(ctx context.Context, client *framework.Client) error {
+	events := make(chan zk.Event, 1)
+	watcher := callbacks.NewChanWatcher(events)
+	for {
+		stat, err := client.CheckExists().
+			UsingWatcher(watcher).ForPath(ctx, "/ready")
+		if err != nil {
+			return err
+		}
+		if stat != nil {
+			return nil
+		}
+		select {
+		case <-events: // look again, whatever it was
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func watcherRemoving(ctx context.Context, client *framework.Client, watcher *callbacks.Watcher) {
+	view := client.WatcherRemoving()
+	data, err := view.GetData().
+		UsingWatcher(watcher).ForPath(ctx, "/a")
+	view.RemoveWatchers(ctx)
+	use(data, err)
+}
+
+func listeners(client *framework.Client) {
+	remove := client.ConnectionStateListeners().AddListener(
+		func(ctx context.Context, state framework.ConnectionState) {
+			switch state {
+			case framework.Suspended:
+				pause()
+			case framework.Reconnected:
+				resume()
+			case framework.Lost:
+				giveUp()
+			}
+		})
+	defer remove()
+
+	client.CuratorListeners().AddListener(
+		func(ctx context.Context, ev callbacks.Event) { handle(ev) })
+	client.UnhandledErrorListeners().AddListener(
+		func(ctx context.Context, e framework.UnhandledError) {
+			log.ErrorContext(ctx, e.Message, "error", e.Err)
+		})
+}
+
+func transactions(ctx context.Context, client *framework.Client, data []byte) error {
+	results, err := client.Transaction().ForOperations(ctx,
+		client.TransactionOp().Check().
+			WithVersion(4).ForPath("/a"),
+		client.TransactionOp().Create().
+			ForPath("/a/b", data),
+		client.TransactionOp().Delete().
+			ForPath("/old"))
+	if err != nil {
+		return err // results say which operation failed
+	}
+	path := results[1].ResultPath
+	use(path)
+	return nil
+}
+
+func oldTransactions(ctx context.Context, client *framework.Client, data []byte) {
+	op := client.TransactionOp()
+	_, err := client.Transaction().ForOperations(ctx,
+		op.Create().ForPath("/a", nil),
+		op.SetData().ForPath("/b", data))
+	use(err)
+}
+
+func retries(ctx context.Context, client *framework.Client) {
+	var sum int
+	err := client.CallWithRetry(ctx, func(ctx context.Context) error {
+		a, err := client.GetData().ForPath(ctx, "/a")
+		if err != nil {
+			return err
+		}
+		b, err := client.GetData().ForPath(ctx, "/b")
+		sum = len(a) + len(b)
+		return err
+	})
+	use(sum, err)
+}
+
+func sessions(ctx context.Context, client *framework.Client) {
+	again := true // Mode.RETRY; false is Mode.FAIL
+	err := client.CallInSession(ctx, again,
+		func(ctx context.Context) error {
+			return inOneSession(ctx)
+		})
+	use(err)
+}
+
+func mutex(ctx context.Context, client *framework.Client) error {
+	mu := locks.NewInterProcessMutex(client, "/lock")
+	hold, err := mu.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Release(context.WithoutCancel(ctx))
+	return work(hold.Context(), hold.Token())
+}
+
+func timeLimit(ctx context.Context, mu *locks.InterProcessMutex) error {
+	hold, err := mu.TryAcquire(ctx, 2*time.Second)
+	switch {
+	case errors.Is(err, locks.ErrNotAcquired):
+		return nil // somebody else has it
+	case err != nil:
+		return err
+	}
+	defer hold.Release(context.WithoutCancel(ctx))
+	return work(hold.Context(), hold.Token())
+}
+
+func transfer(ctx context.Context, mu *locks.InterProcessMutex) error {
+	ctx = locks.WithOwner(ctx) // once, where a thread began in Java
+	hold, err := mu.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Release(context.WithoutCancel(ctx))
+	return book(hold.Context(), mu)
+}
+
+func book(ctx context.Context, mu *locks.InterProcessMutex) error {
+	hold, err := mu.Acquire(ctx) // the same owner
+	if err != nil {
+		return err
+	}
+	defer hold.Release(context.WithoutCancel(ctx))
+	return write(hold.Context())
+}
+
+func revocable(ctx context.Context, mu *locks.InterProcessMutex) {
+	mu.MakeRevocable(func(hold *locks.Hold) { stopWork() })
+	hold, err := mu.Acquire(ctx)
+	use(hold, err)
+}
+
+func revoke(ctx context.Context, client *framework.Client, mu *locks.InterProcessMutex) error {
+	nodes, err := mu.ParticipantNodes(ctx)
+	if err != nil || len(nodes) == 0 {
+		return err
+	}
+	return locks.Revoke(ctx, client, nodes[0])
+}
+
+func closing(client *framework.Client) error {
+	if err := client.Close(); err != nil {
+		return err // a callback is still running
+	}
+	return nil
+}

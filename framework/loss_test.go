@@ -1,0 +1,266 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// tick is the unit of time of the test servers.
+const tick = 100 * time.Millisecond
+
+// Whatever becomes of the connection, the session ends at the latest when its timeout has passed since the
+// last answer; F13.
+func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	for _, direction := range []curatortest.Direction{
+		curatortest.ToServer, curatortest.ToClient, curatortest.Both,
+	} {
+		t.Run(direction.String(), func(t *testing.T) {
+			t.Parallel()
+			proxy, connect := newProxy(t)
+			client := newClient(t, connect, framework.WithSessionTimeout(timeout))
+			ended := make(chan time.Time, 1)
+			client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+				if s == lost {
+					ended <- time.Now()
+				}
+			})
+			start(t, client)
+			awaitConnected(t, client)
+			session := client.Session()
+			other := connectClient(t, testenv.Addr(t)+chrootOf(connect))
+			create(t, other, "/busy", "")
+			noise := noisyWatch(t, client, "/busy")
+
+			restore := proxy.BlackHole(direction)
+			dark := time.Now()
+			stop := noise(other)
+			<-session.Context().Done()
+			took := time.Since(dark)
+			if took > timeout+tick {
+				t.Errorf("the session has ended %v after the last answer, want %v", took, timeout)
+			}
+			if took < timeout*2/3-tick { // the last ping was answered a third of the timeout ago at most
+				t.Errorf("the session has ended after %v already, want %v", took, timeout)
+			}
+			wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+			if at := receive(t, ended); at.Sub(dark) > timeout+tick {
+				t.Errorf("listeners are told %v after the last answer, want %v", at.Sub(dark), timeout)
+			}
+			stop()
+			restore()
+			awaitConnected(t, client)
+			if client.SessionID() == session.ID() {
+				t.Error("the same session")
+			}
+		})
+	}
+}
+
+func chrootOf(connect string) string {
+	_, chroot := split(connect)
+	return chroot
+}
+
+// noisyWatch has client watch path for good. What it returns makes events for it until stopped: they show that
+// the server can be heard, not that it hears.
+func noisyWatch(t *testing.T, client *framework.Client, path string) (begin func(*framework.Client) (stop func())) {
+	t.Helper()
+	watcher, _ := newWatcher()
+	if err := client.Watches().Add().UsingWatcher(watcher).ForPath(testenv.Context(t), path); err != nil {
+		t.Fatal(err)
+	}
+	return func(writer *framework.Client) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range time.Tick(20 * time.Millisecond) {
+				if _, err := writer.SetData().ForPath(ctx, path, nil); err != nil {
+					return
+				}
+			}
+		}()
+		return func() {
+			cancel()
+			<-done
+		}
+	}
+}
+
+// Answers that were on their way for longer than the timeout come too late: the session is not taken back.
+func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(timeout))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	thaw := proxy.Freeze()
+	frozen := time.Now()
+	<-session.Context().Done()
+	if d := time.Since(frozen); d > timeout+tick {
+		t.Errorf("the session has ended %v after the last answer, want %v", d, timeout)
+	}
+	thaw()
+	told.want(t, suspended, lost, reconnected)
+	told.end(t, client)
+}
+
+// A session that the server has kept is never taken for lost.
+func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
+	t.Parallel()
+	const timeout = 3 * time.Second
+	server := newServer(t)
+	client := newClient(t, server.ConnectString(), framework.WithSessionTimeout(timeout))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	createEphemeral(t, client, "/mine")
+	for range 3 {
+		must(t, server.Freeze())
+		pass(t, timeout/2) // with the pause since the last ping still less than the timeout
+		must(t, server.Thaw())
+		if !exists(t, client, "/mine") {
+			t.Fatal("the ephemeral node is gone")
+		}
+	}
+	if client.Session() != session || session.Context().Err() != nil {
+		t.Error("the session was taken for lost")
+	}
+	closeClient(t, client)
+	close(told)
+	for s := range told {
+		if s != suspended && s != reconnected {
+			t.Errorf("state %v of a session that lives", s)
+		}
+	}
+}
+
+// A listener sees only sequences of states that make sense, whatever happens to the connection; F13.
+func TestStatesMakeSenseUnderRandomFaults(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{1, 2, 3, 4} {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			randomFaults(t, rand.New(rand.NewPCG(seed, 0)))
+		})
+	}
+}
+
+func randomFaults(t *testing.T, random *rand.Rand) {
+	const timeout = 400 * time.Millisecond
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(timeout))
+	told := record(client)
+	start(t, client)
+	ctx := testenv.Context(t)
+	for range 40 {
+		short := time.Duration(random.Int64N(int64(timeout / 4)))
+		long := short + timeout
+		restore := func() {}
+		switch random.IntN(8) {
+		case 0, 1:
+			proxy.CutAll()
+		case 2:
+			restore = outage(proxy)
+			pass(t, short)
+		case 3:
+			restore = outage(proxy)
+			pass(t, long)
+		case 4:
+			restore = proxy.BlackHole(curatortest.Direction(1 + random.IntN(3)))
+			pass(t, short)
+		case 5:
+			err := curatortest.ExpireSession(ctx, testenv.Addr(t), client.SessionID())
+			if err != nil && !errors.Is(err, zk.ErrSessionExpired) { // it may have ended by itself
+				t.Fatal(err)
+			}
+		case 6:
+			must(t, client.Reset())
+		case 7: // while a connection is being made
+			proxy.CutAll()
+			pass(t, time.Duration(random.Int64N(int64(15*time.Millisecond))))
+			restore = outage(proxy)
+		}
+		restore()
+		if random.IntN(3) > 0 {
+			awaitConnected(t, client)
+		}
+	}
+	awaitConnected(t, client)
+	createEphemeral(t, client, "/mine") // whatever has been, it works
+	session := client.Session()
+	stat, err := client.CheckExists().ForPath(ctx, "/mine")
+	if err != nil || stat == nil || stat.EphemeralOwner != session.ID() {
+		t.Errorf("node of session %#x: %v, %v", session.ID(), stat, err)
+	}
+	closeClient(t, client)
+	close(told)
+	checkStates(t, told)
+}
+
+// checkStates fails if a sequence of states makes no sense.
+func checkStates(t *testing.T, told states) {
+	t.Helper()
+	var seen []framework.ConnectionState
+	var before framework.ConnectionState
+	everConnected := false
+	for s := range told {
+		seen = append(seen, s)
+		up := connected
+		if everConnected {
+			up = reconnected
+		}
+		legal := map[framework.ConnectionState][]framework.ConnectionState{
+			0:           {up, suspended, lost},
+			suspended:   {up, lost},
+			lost:        {up},
+			connected:   {suspended, lost},
+			reconnected: {suspended, lost},
+		}
+		ok := false
+		for _, next := range legal[before] {
+			ok = ok || next == s
+		}
+		if !ok {
+			t.Fatalf("states %v: %v after %v", seen, s, before)
+		}
+		everConnected = everConnected || s == connected
+		before = s
+	}
+}
+
+// The end of a session is known before anything of the next one can happen.
+func TestNextSessionComesAfterTheEndOfTheLast(t *testing.T) {
+	t.Parallel()
+	client := connectClient(t, testenv.ConnectString(t))
+	session := client.Session()
+	expire(t, client)
+	<-session.Context().Done()
+	results := newEvents()
+	err := client.Create().WithMode(builders.Ephemeral).InBackground(results.callback).
+		ForPath(testenv.Context(t), "/mine", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := receive(t, results)
+	if ev.Err != nil || ev.Stat.EphemeralOwner == session.ID() || ev.Stat.EphemeralOwner != client.SessionID() {
+		t.Errorf("node %v after the end of session %#x: %v", ev.Stat, session.ID(), ev.Err)
+	}
+}

@@ -1,0 +1,332 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+)
+
+// The session is there again within 50 ms of a dropped connection, as a rule, and within a second in any case.
+// In Java: client.TestResetConnectionWithBackgroundFailure.
+func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect)
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	drops := map[string]func(){
+		"by the network": func() { proxy.CutAll() },
+		"by the server": func() {
+			must(t, curatortest.DropConnection(testenv.Context(t), testenv.Addr(t), session.ID()))
+		},
+	}
+	for name, drop := range drops {
+		var all []time.Duration
+		for range 50 {
+			began := time.Now()
+			drop()
+			told.want(t, suspended, reconnected)
+			all = append(all, time.Since(began))
+		}
+		slices.Sort(all)
+		if median := all[len(all)/2]; median > 50*time.Millisecond {
+			t.Errorf("%s: the median is %v, want at most 50 ms", name, median)
+		}
+		if worst := all[len(all)-1]; worst > time.Second {
+			t.Errorf("%s: it took %v, want at most a second", name, worst)
+		}
+	}
+	if client.Session() != session {
+		t.Error("another session")
+	}
+	told.end(t, client)
+}
+
+// An operation that goes on through a dropped connection is not slower than the connection.
+func TestOperationsGoOnThroughDroppedConnections(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := connectClient(t, connect)
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	var wg sync.WaitGroup
+	var n atomic.Int64
+	for range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				began := time.Now()
+				_, err := client.GetData().ForPath(ctx, "/")
+				if err != nil && ctx.Err() == nil {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				n.Add(1)
+			}
+		})
+	}
+	for range 30 {
+		at := n.Load()
+		testenv.Eventually(t, func() bool { return n.Load() > at+10 }, "more operations")
+		proxy.CutAll()
+	}
+	cancel()
+	wg.Wait()
+}
+
+// mute returns the address of a server that accepts connections and never says a word.
+func mute(t *testing.T) string {
+	t.Helper()
+	proxy := proxyTo(t, nowhere)
+	t.Cleanup(proxy.AcceptSilently())
+	return proxy.Addr()
+}
+
+func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
+	t.Parallel()
+	const connectionTimeout = 500 * time.Millisecond
+	for round := range 6 { // the servers are tried in any order
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			t.Parallel()
+			proxy, connect := newProxy(t)
+			client := newClient(t, mute(t)+","+connect, framework.WithConnectionTimeout(connectionTimeout))
+			told := record(client)
+			start(t, client)
+			took(t, connectionTimeout+200*time.Millisecond, "the first connection", func() {
+				told.want(t, connected)
+			})
+			for range 2 {
+				proxy.CutAll()
+				told.want(t, suspended)
+				took(t, connectionTimeout+200*time.Millisecond, "the next connection", func() {
+					told.want(t, reconnected)
+				})
+			}
+		})
+	}
+}
+
+// A server that is mute in the middle of it costs two thirds of the session timeout, not the whole.
+func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
+	t.Parallel()
+	chroot := testenv.Chroot(t)
+	one, two := proxyTo(t, testenv.Addr(t)), proxyTo(t, testenv.Addr(t))
+	client := newClient(t, one.Addr()+","+two.Addr()+chroot, framework.WithSessionTimeout(1500*time.Millisecond),
+		framework.WithConnectionTimeout(200*time.Millisecond))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	for range 2 {
+		current := one
+		if one.Connections() == 0 {
+			current = two
+		}
+		restore := current.BlackHole(curatortest.Both)
+		told.want(t, suspended, reconnected)
+		restore()
+	}
+	if client.Session() != session {
+		t.Error("another session")
+	}
+	told.end(t, client)
+}
+
+// A watch event that was missed while there was no connection is seen before what is newer than it.
+func TestMissedWatchEventComesBeforeNewerData(t *testing.T) {
+	t.Parallel()
+	const clients, rounds = 4, 250
+	proxy, connect := newProxy(t)
+	writer := connectClient(t, testenv.Addr(t)+chrootOf(connect))
+	for i := range clients {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			path := fmt.Sprint("/watched-", i)
+			create(t, writer, path, "")
+			client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(100, time.Millisecond)))
+			fired := make(chan zk.Event, 100)
+			watcher := callbacks.NewChanWatcher(fired)
+			for round := range rounds {
+				if _, err := client.GetData().UsingWatcher(watcher).ForPath(ctx, path); err != nil {
+					t.Fatal(err)
+				}
+				if round%2 == 0 {
+					proxy.Cut(client.SessionID())
+				}
+				changed, err := writer.SetData().ForPath(ctx, path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if round%2 == 1 {
+					proxy.Cut(client.SessionID())
+				}
+				seen := false
+				for newer := false; !newer; {
+					var now zk.Stat
+					if _, err := client.GetData().StoringStatIn(&now).ForPath(ctx, path); err != nil {
+						t.Fatal(err)
+					}
+					newer = now.Mzxid >= changed.Mzxid
+				drain:
+					for {
+						select {
+						case ev := <-fired:
+							seen = seen || ev.Type == zk.EventNodeDataChanged
+						default:
+							break drain
+						}
+					}
+				}
+				if !seen {
+					t.Fatalf("round %d: newer data before the event", round)
+				}
+			}
+		})
+	}
+}
+
+// Nothing that was issued in one session is executed in the next: what fails with its session has not been
+// created, and what was created belongs to one session after the other.
+func TestNothingOfOneSessionIsExecutedInTheNext(t *testing.T) {
+	t.Parallel()
+	const sessions, window = 8, 200
+	client := newClient(t, testenv.ConnectString(t), framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	ctx := testenv.Context(t)
+
+	type issued struct {
+		name   string
+		before int64 // the session when it was submitted
+		result chan callbacks.Event
+	}
+	var all []issued
+	for range sessions {
+		before := client.Session()
+		slots := make(chan struct{}, window)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			expire(t, client)
+		}()
+		for more := true; more; {
+			op := issued{numbered("/n", len(all)), client.SessionID(), make(chan callbacks.Event, 1)}
+			slots <- struct{}{}
+			err := client.Create().WithMode(builders.Ephemeral).InBackground(
+				func(_ context.Context, ev callbacks.Event) {
+					op.result <- ev
+					<-slots
+				},
+			).ForPath(ctx, op.name, []byte{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, op)
+			more = before.Context().Err() == nil
+		}
+		<-ended
+		awaitConnected(t, client)
+	}
+
+	created, lastOwner := 0, int64(0)
+	owners := map[int64]bool{}
+	for _, op := range all {
+		ev := receive(t, op.result)
+		switch {
+		case ev.Err == nil:
+			created++
+			owner := ev.Stat.EphemeralOwner
+			if owner != lastOwner && owners[owner] {
+				t.Errorf("%s: of session %#x after one of %#x", op.name, owner, lastOwner)
+			}
+			owners[owner], lastOwner = true, owner
+		case errors.Is(ev.Err, framework.ErrConnectionLoss):
+			if exists(t, client, op.name) {
+				t.Errorf("%s: failed with session %#x and exists in %#x", op.name, op.before, client.SessionID())
+			}
+		default:
+			t.Errorf("%s: %v", op.name, ev.Err)
+		}
+	}
+	t.Logf("%d of %d created in %d sessions", created, len(all), len(owners))
+	if len(owners) < 2 {
+		t.Errorf("nodes of %d sessions, want more", len(owners))
+	}
+}
+
+// The order of submission is that of execution, through outages too as far as there is no retry.
+func TestOperationsParkedInAnOutageKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect)
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	for range 5 {
+		restore := outage(proxy)
+		told.want(t, suspended)
+		results := newEvents()
+		const n = 100
+		for i := range n {
+			must(t, client.Create().WithMode(builders.PersistentSequential).InBackground(results.callback).
+				ForPath(testenv.Context(t), "/s-", fmt.Append(nil, i)))
+		}
+		restore()
+		told.want(t, reconnected)
+		var last string
+		for i := range n {
+			ev := receive(t, results)
+			if ev.Err != nil || string(ev.Data) != fmt.Sprint(i) || ev.Name <= last {
+				t.Fatalf("result %d: %s %q after %s: %v", i, ev.Name, ev.Data, last, ev.Err)
+			}
+			last = ev.Name
+		}
+	}
+}
+
+// A dialer of one's own opens every connection, and its errors are those of a server that is not there.
+func TestDialer(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	addr, chroot := split(connect)
+	var dialed atomic.Int32
+	var refuse atomic.Bool
+	client := newClient(t, "zk.example:2181"+chroot, framework.WithDialer(
+		func(ctx context.Context, network, address string) (net.Conn, error) {
+			if network != "tcp" || address != "zk.example:2181" {
+				return nil, fmt.Errorf("dial %s %s", network, address)
+			}
+			if refuse.Load() {
+				return nil, errors.New("refused")
+			}
+			dialed.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	refuse.Store(true)
+	must(t, curatortest.DropConnection(testenv.Context(t), addr, client.SessionID()))
+	told.want(t, suspended)
+	refuse.Store(false)
+	told.want(t, reconnected)
+	if n := dialed.Load(); n != 2 {
+		t.Errorf("dialed %d times, want 2", n)
+	}
+	told.end(t, client)
+}

@@ -1,0 +1,470 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+)
+
+// counting is a policy that counts what it is asked.
+type counting struct {
+	retry.Policy
+	schedules, asked atomic.Int32
+}
+
+func (c *counting) NewBackOff() backoff.BackOff {
+	c.schedules.Add(1)
+	return &countingSchedule{c.Policy.NewBackOff(), c}
+}
+
+type countingSchedule struct {
+	backoff.BackOff
+	c *counting
+}
+
+func (s *countingSchedule) NextBackOff() time.Duration {
+	s.c.asked.Add(1)
+	return s.BackOff.NextBackOff()
+}
+
+// wantAsked fails unless the policy was asked for so many pauses, by one operation.
+func (c *counting) wantAsked(t *testing.T, want int32) {
+	t.Helper()
+	if schedules, asked := c.schedules.Load(), c.asked.Load(); schedules != 1 || asked != want {
+		t.Errorf("%d schedules, asked %d times; want one, asked %d times", schedules, asked, want)
+	}
+}
+
+// In Java: TestFrameworkEdges.testRetry.
+func TestOperationIsTriedAsOftenAsThePolicySays(t *testing.T) {
+	t.Parallel()
+	for _, retries := range []int{0, 1, 3} {
+		for name, run := range map[string]func(t *testing.T, client *framework.Client) error{
+			"foreground": func(t *testing.T, client *framework.Client) error {
+				t.Helper()
+				_, err := client.GetData().ForPath(testenv.Context(t), "/")
+				return err
+			},
+			"background": func(t *testing.T, client *framework.Client) error {
+				t.Helper()
+				results := newEvents()
+				must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
+				return receive(t, results).Err
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				policy := &counting{Policy: retry.NTimes(retries, 30*time.Millisecond)}
+				proxy, connect := newProxy(t)
+				client := connectClient(t, connect, framework.WithRetryPolicy(policy))
+				proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
+				err := run(t, client)
+				wantErr(t, "get data", err, framework.ErrConnectionLoss)
+				wantErr(t, "get data", err, zk.ErrConnectionClosed) // go-zookeeper's name for it
+				var op *framework.OpError
+				if !errors.As(err, &op) || op.Attempts != retries+1 || op.Op != "getData" || op.Path != "/" {
+					t.Errorf("error %#v, want getData of / with %d attempts", err, retries+1)
+				}
+				if n := requests(proxy, "getData"); n != retries+1 {
+					t.Errorf("%d attempts, want %d", n, retries+1)
+				}
+				policy.wantAsked(t, int32(retries+1))
+			})
+		}
+	}
+}
+
+func TestSuccessAndFinalErrorsAskNoPolicy(t *testing.T) {
+	t.Parallel()
+	policy := &counting{Policy: retry.Forever(time.Millisecond)}
+	client := connectClient(t, testenv.ConnectString(t), framework.WithRetryPolicy(policy))
+	create(t, client, "/a", "")
+	_, err := client.GetData().ForPath(testenv.Context(t), "/b")
+	wantErr(t, "get data", err, zk.ErrNoNode)
+	if n := policy.schedules.Load(); n != 0 {
+		t.Errorf("%d schedules, want none", n)
+	}
+}
+
+// An attempt of which the first part succeeded is one attempt all the same: the steps of an operation share its
+// retries.
+func TestStepsOfAnOperationShareItsRetries(t *testing.T) {
+	t.Parallel()
+	policy := &counting{Policy: retry.NTimes(2, 30*time.Millisecond)}
+	proxy, connect := newProxy(t)
+	client := connectClient(t, connect, framework.WithRetryPolicy(policy))
+	proxy.Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.CutBefore})
+	_, err := client.Create().CreatingParentsIfNeeded().ForPath(testenv.Context(t), "/a/b/c", nil)
+	wantErr(t, "create", err, framework.ErrConnectionLoss)
+	if creates, looks := requests(proxy, "create2"), requests(proxy, "exists"); creates != 3 || looks != 3 {
+		t.Errorf("%d attempts, %d of the parents; want 3", creates, looks)
+	}
+	policy.wantAsked(t, 3)
+}
+
+// C-559: loops in loops must not multiply.
+func TestNestedLoopsShareTheOuterOne(t *testing.T) {
+	t.Parallel()
+	policy := &counting{Policy: retry.NTimes(2, 30*time.Millisecond)}
+	proxy, connect := newProxy(t)
+	client := connectClient(t, connect, framework.WithRetryPolicy(policy))
+	proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
+	outer, middle, inner := 0, 0, 0
+	err := client.CallWithRetry(testenv.Context(t), func(ctx context.Context) error {
+		outer++
+		return client.CallWithRetry(ctx, func(ctx context.Context) error {
+			middle++
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				return err
+			}
+			return client.UsingNamespace("").CallWithRetry(ctx, func(ctx context.Context) error {
+				inner++
+				_, err := client.GetData().ForPath(ctx, "/")
+				return err
+			})
+		})
+	})
+	wantErr(t, "loop", err, framework.ErrConnectionLoss)
+	if n := requests(proxy, "getData"); outer != 3 || middle != 3 || inner != 3 || n != 3 {
+		t.Errorf("called %d, %d and %d times, %d attempts; want 3", outer, middle, inner, n)
+	}
+	policy.wantAsked(t, 3)
+}
+
+func TestCallWithRetry(t *testing.T) {
+	t.Parallel()
+	client := connectClient(t, testenv.ConnectString(t), framework.WithRetryPolicy(retry.NTimes(3, time.Millisecond)))
+	other := errors.New("something else")
+	tests := []struct {
+		name    string
+		results []error
+		want    error
+		calls   int
+	}{
+		{"success", []error{nil}, nil, 1},
+		{"success at last", []error{zk.ErrSessionExpired, zk.ErrSessionMoved, framework.ErrOperationTimeout, nil}, nil, 4},
+		{"never", []error{zk.ErrConnectionClosed}, zk.ErrConnectionClosed, 4},
+		{"final error", []error{zk.ErrNoNode}, zk.ErrNoNode, 1},
+		{"final error at last", []error{zk.ErrConnectionClosed, other}, other, 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			calls := 0
+			err := client.CallWithRetry(testenv.Context(t), func(context.Context) error {
+				calls++
+				return tt.results[min(calls, len(tt.results))-1]
+			})
+			if !errors.Is(err, tt.want) || calls != tt.calls {
+				t.Errorf("%v after %d calls, want %v after %d", err, calls, tt.want, tt.calls)
+			}
+		})
+	}
+}
+
+func TestEndsOfARetryLoopInItsPause(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	fail := func(paused chan<- struct{}) func(context.Context) error {
+		return func(context.Context) error {
+			close(paused)
+			return zk.ErrConnectionClosed
+		}
+	}
+	t.Run("its context", func(t *testing.T) {
+		client := connectClient(t, connect, framework.WithRetryPolicy(retry.OneTime(time.Hour)))
+		ctx, cancel := context.WithCancel(testenv.Context(t))
+		paused, result := make(chan struct{}), make(chan error, 1)
+		go func() { result <- client.CallWithRetry(ctx, fail(paused)) }()
+		<-paused
+		cancel()
+		err := receive(t, result)
+		wantErr(t, "loop", err, context.Canceled)
+		wantErr(t, "loop", err, zk.ErrConnectionClosed)
+	})
+	t.Run("the client", func(t *testing.T) {
+		client := connectClient(t, connect, framework.WithRetryPolicy(retry.OneTime(time.Hour)))
+		paused, result := make(chan struct{}), make(chan error, 1)
+		go func() { result <- client.CallWithRetry(testenv.Context(t), fail(paused)) }()
+		<-paused
+		closeClient(t, client)
+		wantErr(t, "loop", receive(t, result), framework.ErrClosed)
+	})
+}
+
+// An operation waits for a connection once, not at each attempt; 1afa38ea: also for less than a second.
+func TestOperationWaitsForAConnectionOnce(t *testing.T) {
+	t.Parallel()
+	const pauses = 2 * 50 * time.Millisecond
+	policy := retry.NTimes(2, 50*time.Millisecond)
+	for _, timeout := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			t.Parallel()
+			client := startClient(t, nowhere, framework.WithConnectionTimeout(timeout), framework.WithRetryPolicy(policy))
+			measure := func(what string, do func() error) {
+				t.Helper()
+				began := time.Now()
+				wantErr(t, what, do(), framework.ErrConnectionLoss)
+				if d := time.Since(began); d < timeout+pauses-time.Millisecond || d > timeout+pauses+150*time.Millisecond {
+					t.Errorf("%s took %v, want %v and %v", what, d, timeout, pauses)
+				}
+			}
+			measure("an operation", func() error {
+				_, err := client.GetData().ForPath(testenv.Context(t), "/")
+				return err
+			})
+			measure("an operation in the background", func() error { // C-52
+				results := newEvents()
+				must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
+				return receive(t, results).Err
+			})
+			measure("a loop", func() error {
+				return client.CallWithRetry(testenv.Context(t), func(ctx context.Context) error {
+					_, err := client.GetData().ForPath(ctx, "/")
+					return err
+				})
+			})
+		})
+	}
+}
+
+// The wait ends when a connection stands, and the attempt it was for counts as none.
+func TestOperationThatHasWaitedIsNoRetry(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	restore := proxy.RefuseConnects()
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	told := record(client)
+	start(t, client)
+	result := make(chan error, 1)
+	go func() {
+		_, err := client.GetData().ForPath(testenv.Context(t), "/")
+		result <- err
+	}()
+	told.want(t, suspended)
+	restore()
+	if err := receive(t, result); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestContextBoundsTheWaitOfAnOperation(t *testing.T) {
+	t.Parallel()
+	client := startClient(t, nowhere, framework.WithRetryPolicy(retry.Forever(time.Hour)))
+	for name, c := range map[string]*framework.Client{"client": client, "namespace": client.UsingNamespace("ns")} {
+		for _, op := range operations {
+			if offline(op) {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			took(t, time.Second, op.name, func() {
+				wantErr(t, name+": "+op.name, op.foreground(ctx, c, "/a"), context.DeadlineExceeded)
+			})
+			wantErr(t, name+": "+op.name, op.foreground(ctx, c, "/a"), context.DeadlineExceeded) // has ended before
+			cancel()
+		}
+	}
+}
+
+// C-720.
+func TestOperationDuringCloseReturnsPromptly(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, nowhere, framework.WithConnectionTimeout(time.Hour),
+		framework.WithRetryPolicy(retry.Forever(time.Hour)))
+	told := record(client)
+	start(t, client)
+	ctx := testenv.Context(t)
+	waits := map[string]func() error{
+		"loop": func() error {
+			return client.CallWithRetry(ctx, func(context.Context) error { return errors.New("called") })
+		},
+		"session loop": func() error {
+			return client.CallInSession(ctx, true, func(context.Context) error { return errors.New("called") })
+		},
+		"wait for the connection": func() error { return client.BlockUntilConnected(ctx) },
+	}
+	for _, op := range operations {
+		if !offline(op) {
+			waits[op.name] = func() error { return op.foreground(ctx, client, "/a") }
+		}
+	}
+	type result struct {
+		name string
+		err  error
+	}
+	results := make(chan result, len(waits))
+	for name, wait := range waits {
+		go func() { results <- result{name, wait()} }()
+	}
+	told.want(t, suspended)
+	took(t, time.Second, "Close and the operations", func() {
+		closeClient(t, client)
+		for range waits {
+			r := receive(t, results)
+			wantErr(t, r.name, r.err, framework.ErrClosed)
+		}
+	})
+}
+
+// In Java: TestSessionFailRetryLoop.
+func TestCallInSession(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	// untilLost is a call that lasts as long as its session.
+	untilLost := func(t *testing.T, client *framework.Client, sessions *[]int64) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			*sessions = append(*sessions, client.SessionID())
+			if len(*sessions) == 1 {
+				expire(t, client)
+				<-ctx.Done()
+				wantErr(t, "cause", context.Cause(ctx), framework.ErrSessionFailed)
+				return ctx.Err()
+			}
+			_, err := client.CheckExists().ForPath(ctx, "/")
+			return err
+		}
+	}
+	t.Run("fail", func(t *testing.T) {
+		client := connectClient(t, connect)
+		var sessions []int64
+		err := client.CallInSession(testenv.Context(t), false, untilLost(t, client, &sessions))
+		wantErr(t, "call", err, framework.ErrSessionFailed)
+		wantErr(t, "call", err, context.Canceled) // what the function has returned
+		if len(sessions) != 1 {
+			t.Errorf("called %d times, want once", len(sessions))
+		}
+	})
+	t.Run("again", func(t *testing.T) {
+		client := connectClient(t, connect)
+		var sessions []int64
+		if err := client.CallInSession(testenv.Context(t), true, untilLost(t, client, &sessions)); err != nil {
+			t.Error(err)
+		}
+		if len(sessions) != 2 || sessions[0] == sessions[1] {
+			t.Errorf("sessions %#x, want two", sessions)
+		}
+	})
+	t.Run("success in a session that is lost counts for nothing", func(t *testing.T) {
+		client := connectClient(t, connect)
+		err := client.CallInSession(testenv.Context(t), false, func(ctx context.Context) error {
+			expire(t, client)
+			<-ctx.Done()
+			return nil
+		})
+		wantErr(t, "call", err, framework.ErrSessionFailed)
+	})
+	t.Run("error of the function", func(t *testing.T) {
+		client := connectClient(t, connect)
+		calls := 0
+		err := client.CallInSession(testenv.Context(t), true, func(ctx context.Context) error {
+			calls++
+			_, err := client.GetData().ForPath(ctx, "/none")
+			return err
+		})
+		wantErr(t, "call", err, zk.ErrNoNode)
+		if calls != 1 {
+			t.Errorf("called %d times, want once", calls)
+		}
+	})
+	t.Run("a dropped connection is no end", func(t *testing.T) {
+		proxy, connect := newProxy(t)
+		client := connectClient(t, connect)
+		err := client.CallInSession(testenv.Context(t), false, func(ctx context.Context) error {
+			proxy.CutAll()
+			_, err := client.CheckExists().ForPath(ctx, "/")
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("canceled while waiting", func(t *testing.T) {
+		client := startClient(t, nowhere)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		err := client.CallInSession(ctx, true, func(context.Context) error { return errors.New("called") })
+		wantErr(t, "call", err, context.DeadlineExceeded)
+	})
+	t.Run("closed", func(t *testing.T) {
+		for _, again := range []bool{true, false} {
+			client := connectClient(t, connect)
+			err := client.CallInSession(testenv.Context(t), again, func(ctx context.Context) error {
+				go closeClient(t, client)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			wantErr(t, "call", err, framework.ErrClosed)
+			closeClient(t, client)
+		}
+	})
+}
+
+// stubborn is a policy of its own kind: it also waits for nodes to appear.
+type stubborn struct{ retry.Policy }
+
+func (s stubborn) Retryable(err error) bool {
+	return errors.Is(err, zk.ErrNoNode) || s.Policy.Retryable(err)
+}
+
+func TestPolicyOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	client := connectClient(t, connect, framework.WithRetryPolicy(stubborn{retry.Forever(5 * time.Millisecond)}))
+	results := newEvents()
+	must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/late"))
+	create(t, connectClient(t, connect), "/late", "data")
+	if ev := receive(t, results); ev.Err != nil || string(ev.Data) != "data" {
+		t.Errorf("%q, %v", ev.Data, ev.Err)
+	}
+
+	var asked atomic.Int32
+	policy := retry.Func(func() backoff.BackOff {
+		asked.Add(1)
+		return backoff.WithMaxRetries(backoff.NewConstantBackOff(30*time.Millisecond), 2)
+	})
+	proxy, through := newProxy(t)
+	client = connectClient(t, through, framework.WithRetryPolicy(policy))
+	proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutBefore})
+	_, err := client.Create().WithMode(builders.Ephemeral).ForPath(testenv.Context(t), "/a", nil)
+	wantErr(t, "create", err, framework.ErrConnectionLoss)
+	if n := requests(proxy, "create2"); asked.Load() != 1 || n != 3 {
+		t.Errorf("%d schedules and %d attempts, want one and 3", asked.Load(), n)
+	}
+}
+
+// In Java: TestFrameworkBackground.testRetries. The pause is the operation's, not that of others.
+func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(2, 300*time.Millisecond)))
+	told := record(client)
+	start(t, client)
+	create(t, client, "/a", "")
+	proxy.Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutBefore})
+	began := time.Now()
+	results, others := newEvents(), newEvents()
+	must(t, client.SetData().InBackground(results.callback).ForPath(testenv.Context(t), "/a", nil))
+	told.want(t, connected, suspended, reconnected)
+	must(t, client.Sync().InBackground(others.callback).ForPath(testenv.Context(t), "/a"))
+	receive(t, others)
+	if d := time.Since(began); d > 250*time.Millisecond {
+		t.Errorf("another operation took %v", d)
+		for _, e := range proxy.Trace() {
+			t.Logf("%+v", e)
+		}
+	}
+	ev := receive(t, results)
+	if d := time.Since(began); ev.Err != nil || ev.Type != callbacks.SetData || d < 300*time.Millisecond {
+		t.Errorf("%v %v after %v, want success after a pause of 300 ms", ev.Type, ev.Err, d)
+	}
+}

@@ -1,0 +1,591 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// outage ends the connection of client through proxy, and lets nobody connect again before restore.
+func outage(proxy interface {
+	RefuseConnects() func()
+	CutAll() int
+},
+) (restore func()) {
+	restore = proxy.RefuseConnects()
+	proxy.CutAll()
+	return restore
+}
+
+// In Java: TestEnabledSessionExpiredState.testReconnectWithoutExpiration.
+func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect)
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	createEphemeral(t, client, "/mine")
+	for range 3 {
+		restore := outage(proxy)
+		told.want(t, suspended)
+		if client.IsConnected() {
+			t.Error("connected while suspended")
+		}
+		restore()
+		told.want(t, reconnected)
+		if !client.IsConnected() {
+			t.Error("not connected when reconnected")
+		}
+	}
+	if client.Session() != session || session.Context().Err() != nil {
+		t.Error("another session")
+	}
+	if !exists(t, client, "/mine") {
+		t.Error("the ephemeral node is gone")
+	}
+	told.end(t, client)
+}
+
+// In Java: TestEnabledSessionExpiredState.testLossToReconnect, TestFrameworkEdges.testReconnectAfterLoss.
+func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
+	t.Parallel()
+	server := newServer(t)
+	client := newClient(t, server.ConnectString(), framework.WithSessionTimeout(time.Second))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	createEphemeral(t, client, "/mine")
+	for range 2 {
+		must(t, server.Stop())
+		told.want(t, suspended, lost)
+		if client.IsConnected() {
+			t.Error("connected while lost")
+		}
+		<-session.Context().Done()
+		wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+		must(t, server.Restart())
+		told.want(t, reconnected)
+		next := client.Session()
+		if next == session || next.ID() == session.ID() || next.Context().Err() != nil {
+			t.Errorf("session %#x after %#x: %v", next.ID(), session.ID(), next.Context().Err())
+		}
+		session = next
+	}
+	testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session ends")
+	told.end(t, client)
+}
+
+// In Java: TestEnabledSessionExpiredState.testKillSession, TestFrameworkEdges.testSessionKilled.
+func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect)
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	createEphemeral(t, client, "/mine")
+	seen := make(chan zk.Event, 100)
+	watcher := callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { seen <- ev })
+	if _, err := client.CheckExists().UsingWatcher(watcher).ForPath(testenv.Context(t), "/other"); err != nil {
+		t.Fatal(err)
+	}
+
+	restore := outage(proxy)
+	told.want(t, suspended)
+	expire(t, client)
+	restore()
+	told.want(t, lost, reconnected)
+
+	wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+	if next := client.Session(); next.ID() == session.ID() || next.Context().Err() != nil {
+		t.Errorf("session %#x after %#x: %v", next.ID(), session.ID(), next.Context().Err())
+	}
+	if exists(t, client, "/mine") {
+		t.Error("the ephemeral node of the old session is there")
+	}
+	for _, want := range []zk.State{zk.StateDisconnected, zk.StateExpired} {
+		if ev := receive(t, seen); ev.Type != zk.EventSession || ev.State != want {
+			t.Errorf("watcher is told %v, want state %v", ev, want)
+		}
+	}
+	create(t, client, "/other", "")
+	told.end(t, client)
+	if len(seen) > 0 {
+		t.Errorf("watcher is told %v after the end of its session", <-seen)
+	}
+}
+
+// Without a proxy the client may take its session back a few times before it is closed: each time is one more
+// outage, and nothing else is left out or added.
+func TestKilledSessionIsLostOnce(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, testenv.ConnectString(t))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	for range 5 {
+		expire(t, client)
+		told.want(t, suspended)
+		state := receive(t, told)
+		for state == reconnected {
+			told.want(t, suspended)
+			state = receive(t, told)
+		}
+		if state != lost {
+			t.Fatalf("state %v, want LOST", state)
+		}
+		told.want(t, reconnected)
+	}
+	told.end(t, client)
+}
+
+// In Java: TestEnabledSessionExpiredState.testResetCausesLost, TestFrameworkEdges.testInjectSessionExpiration.
+func TestResetGivesTheSessionUp(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, testenv.ConnectString(t), framework.WithSessionTimeout(time.Second))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	createEphemeral(t, client, "/mine")
+	must(t, client.Reset())
+	wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+	told.want(t, lost, reconnected)
+	if client.SessionID() == session.ID() {
+		t.Error("the same session")
+	}
+	if !exists(t, client, "/mine") {
+		t.Error("the old session is closed, want it to time out")
+	}
+	testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session times out")
+	told.end(t, client)
+}
+
+func TestResetWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	restore := proxy.RefuseConnects()
+	client := newClient(t, connect)
+	told := record(client)
+	start(t, client)
+	told.want(t, suspended)
+	for range 3 {
+		must(t, client.Reset())
+	}
+	told.want(t, lost) // once
+	restore()
+	told.want(t, connected)
+	told.end(t, client)
+}
+
+// In Java: TestNeverConnected; 01b6066f.
+func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		fail func(t *testing.T) (connect string, restore func())
+	}{
+		{"refused", func(t *testing.T) (string, func()) {
+			proxy, connect := newProxy(t)
+			return connect, proxy.RefuseConnects()
+		}},
+		{"accepted and never answered", func(t *testing.T) (string, func()) {
+			proxy, connect := newProxy(t)
+			return connect, proxy.AcceptSilently()
+		}},
+		{"accepted and dropped", func(t *testing.T) (string, func()) {
+			server := newServer(t)
+			must(t, server.Stop())
+			proxy := proxyTo(t, server.Addr())
+			return proxy.Addr(), func() { must(t, server.Restart()) }
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			connect, restore := tt.fail(t)
+			client := newClient(t, connect, framework.WithSessionTimeout(500*time.Millisecond))
+			told := record(client)
+			start(t, client)
+			told.want(t, suspended, lost)
+			if client.Session() != nil {
+				t.Error("a session")
+			}
+			restore()
+			told.want(t, connected)
+			told.end(t, client)
+		})
+	}
+}
+
+// In Java: TestFrameworkBackground.testListenerConnectedAtStart, C-72.
+func TestListenerIsToldConnectedFirst(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	for range 20 {
+		client := newClient(t, connect)
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		told.end(t, client)
+	}
+}
+
+// In Java: TestConnectionStateManager, C-460.
+func TestExpirationPercentHastensTheLoss(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect,
+		framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(30))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	restore := outage(proxy)
+	told.want(t, suspended)
+	began := time.Now()
+	told.want(t, lost)
+	if d := time.Since(began); d < 1400*time.Millisecond || d > 2*time.Second {
+		t.Errorf("lost after %v, want 1.5 s: 30 percent of 5 s", d)
+	}
+	restore()
+	told.want(t, reconnected)
+	told.end(t, client)
+}
+
+// The percentage is of the time without a connection: a client that was idle before loses nothing.
+func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect,
+		framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(10))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	session := client.Session()
+	pass(t, 700*time.Millisecond) // the next ping is at a third of the timeout
+	proxy.CutAll()
+	told.want(t, suspended, reconnected)
+	if client.Session() != session {
+		t.Error("another session")
+	}
+	told.end(t, client)
+}
+
+// GH-1248: a percentage of a long timeout must not overflow.
+func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect,
+		framework.WithSessionTimeout(24*24*time.Hour), framework.WithSimulatedSessionExpirationPercent(99))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	restore := outage(proxy)
+	told.want(t, suspended)
+	pass(t, 100*time.Millisecond)
+	restore()
+	told.want(t, reconnected)
+	told.end(t, client)
+}
+
+// In Java: client.TestBackgroundStates, and C-525: what gives up late does not bring LOST back.
+func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect,
+		framework.WithSessionTimeout(time.Second), framework.WithConnectionTimeout(100*time.Millisecond))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	restore := outage(proxy)
+	results := newEvents()
+	for range 3 {
+		must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
+	}
+	told.want(t, suspended)
+	for range 3 {
+		wantErr(t, "get data", receive(t, results).Err, framework.ErrConnectionLoss)
+	}
+	told.want(t, lost)
+	for range 3 {
+		must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
+	}
+	restore()
+	told.want(t, reconnected)
+	for range 3 {
+		receive(t, results)
+	}
+	told.end(t, client)
+}
+
+func TestListenersAreToldEverythingInOrder(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(300*time.Millisecond))
+	listeners := client.ConnectionStateListeners()
+
+	entered, leave := make(chan struct{}), make(chan struct{})
+	slow := make(states, 100)
+	listeners.AddListener(func(_ context.Context, s framework.ConnectionState) {
+		if s == connected {
+			close(entered)
+			<-leave
+		}
+		slow <- s
+	})
+	start(t, client)
+	<-entered
+	for range 3 { // while the listener is at its first state
+		session := client.Session()
+		restore := outage(proxy)
+		<-session.Context().Done() // nobody has to be told for that
+		restore()
+		awaitConnected(t, client)
+		testenv.Eventually(t, func() bool { return client.Session() != session }, "the next session")
+	}
+	close(leave)
+	slow.want(t, connected)
+	for range 3 {
+		slow.want(t, suspended, lost, reconnected)
+	}
+	slow.end(t, client)
+}
+
+func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect)
+	listeners := client.ConnectionStateListeners()
+	once := make(states, 10)
+	var remove func()
+	remove = listeners.AddListener(func(_ context.Context, s framework.ConnectionState) {
+		once <- s
+		remove()
+		remove() // again: nothing
+	})
+	removed := make(states, 10)
+	var removeOther func()
+	listeners.AddListener(func(context.Context, framework.ConnectionState) { removeOther() })
+	removeOther = listeners.AddListener(func(_ context.Context, s framework.ConnectionState) { removed <- s })
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	proxy.CutAll()
+	told.want(t, suspended, reconnected)
+	told.end(t, client)
+	once.want(t, connected)
+	once.none(t)
+	removed.none(t)
+	if n := listeners.Len(); n != 2 {
+		t.Errorf("%d listeners left, want 2", n)
+	}
+}
+
+func TestPanickingListenerHarmsNobody(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect)
+	unhandled := make(chan framework.UnhandledError, 10)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+		unhandled <- e
+		panic("in the last resort")
+	})
+	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+		panic(s.String() + " is too much")
+	})
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	proxy.CutAll()
+	told.want(t, suspended, reconnected)
+	told.end(t, client)
+	for _, want := range []string{"CONNECTED", "SUSPENDED", "RECONNECTED"} {
+		if e := receive(t, unhandled); !strings.Contains(e.Err.Error(), want+" is too much") {
+			t.Errorf("unhandled error %q, want %s", e.Err, want)
+		}
+	}
+}
+
+func TestBlockedCallbackDelaysNoState(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(500*time.Millisecond))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	leave := make(chan struct{})
+	err := client.Sync().InBackground(func(context.Context, callbacks.Event) { <-leave }).
+		ForPath(testenv.Context(t), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := outage(proxy)
+	told.want(t, suspended, lost)
+	restore()
+	told.want(t, reconnected)
+	if exists(t, client, "/a") { // the foreground works too
+		t.Error("/a exists")
+	}
+	close(leave)
+	told.end(t, client)
+}
+
+// TestBlockUntilConnected has the cases of Java's test of that name.
+func TestBlockUntilConnected(t *testing.T) {
+	t.Parallel()
+	t.Run("server is there", func(t *testing.T) {
+		client := startClient(t, testenv.ConnectString(t))
+		awaitConnected(t, client)
+		if !client.IsConnected() {
+			t.Error("not connected")
+		}
+		awaitConnected(t, client) // again: at once
+	})
+	t.Run("server comes later", func(t *testing.T) {
+		proxy, connect := newProxy(t)
+		restore := proxy.RefuseConnects()
+		client := newClient(t, connect)
+		told := record(client)
+		start(t, client)
+		result := make(chan error, 1)
+		go func() { result <- client.BlockUntilConnected(testenv.Context(t)) }()
+		told.want(t, suspended)
+		select {
+		case err := <-result:
+			t.Errorf("returned %v without a connection", err)
+		default:
+		}
+		restore()
+		if err := receive(t, result); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("server never comes", func(t *testing.T) {
+		client := startClient(t, nowhere)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		took(t, time.Second, "BlockUntilConnected", func() {
+			wantErr(t, "BlockUntilConnected", client.BlockUntilConnected(ctx), context.DeadlineExceeded)
+		})
+	})
+	t.Run("canceled", func(t *testing.T) {
+		client := startClient(t, nowhere)
+		ctx, cancel := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- client.BlockUntilConnected(ctx) }()
+		cancel()
+		wantErr(t, "BlockUntilConnected", receive(t, result), context.Canceled)
+	})
+	t.Run("connection is lost and comes back", func(t *testing.T) {
+		proxy, connect := newProxy(t)
+		client := newClient(t, connect)
+		told := record(client)
+		start(t, client)
+		awaitConnected(t, client)
+		told.want(t, connected)
+		restore := outage(proxy)
+		told.want(t, suspended)
+		result := make(chan error, 1)
+		go func() { result <- client.BlockUntilConnected(testenv.Context(t)) }()
+		restore()
+		if err := receive(t, result); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("client is closed", func(t *testing.T) {
+		client := newClient(t, nowhere)
+		told := record(client)
+		start(t, client)
+		result := make(chan error, 1)
+		go func() { result <- client.BlockUntilConnected(testenv.Context(t)) }()
+		told.want(t, suspended)
+		closeClient(t, client)
+		wantErr(t, "BlockUntilConnected", receive(t, result), framework.ErrClosed)
+	})
+	t.Run("in a tight loop", func(t *testing.T) { // C-218
+		connect := testenv.ConnectString(t)
+		for i := range 50 {
+			client := startClient(t, connect)
+			awaitConnected(t, client)
+			if !client.IsConnected() || client.SessionID() == 0 {
+				t.Fatalf("round %d: not connected", i)
+			}
+			if _, err := client.CheckExists().ForPath(testenv.Context(t), "/"); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+			closeClient(t, client)
+		}
+	})
+}
+
+func TestNamesOfTheStates(t *testing.T) {
+	for s, want := range map[interface{ String() string }]string{
+		framework.Latent: "LATENT", framework.Started: "STARTED", framework.Stopped: "STOPPED",
+		connected: "CONNECTED", suspended: "SUSPENDED", reconnected: "RECONNECTED", lost: "LOST",
+		readOnly: "READ_ONLY", framework.ConnectionState(0): "NONE",
+	} {
+		if got := s.String(); got != want {
+			t.Errorf("%#v is named %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestErrorPolicies(t *testing.T) {
+	tests := []struct {
+		state             framework.ConnectionState
+		connected         bool
+		standard, session bool
+	}{
+		{connected, true, false, false},
+		{suspended, false, true, false},
+		{reconnected, true, false, false},
+		{lost, false, true, true},
+		{readOnly, true, false, false},
+	}
+	for _, tt := range tests {
+		if got := tt.state.IsConnected(); got != tt.connected {
+			t.Errorf("%v: connected is %v", tt.state, got)
+		}
+		if got := (framework.StandardErrorPolicy{}).IsErrorState(tt.state); got != tt.standard {
+			t.Errorf("%v: an error of the standard policy is %v", tt.state, got)
+		}
+		if got := (framework.SessionErrorPolicy{}).IsErrorState(tt.state); got != tt.session {
+			t.Errorf("%v: an error of the session policy is %v", tt.state, got)
+		}
+	}
+	client := newClient(t, nowhere)
+	if _, ok := client.ConnectionStateErrorPolicy().(framework.StandardErrorPolicy); !ok {
+		t.Error("the default is another policy")
+	}
+	client = newClient(t, nowhere, framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
+	if _, ok := client.ConnectionStateErrorPolicy().(framework.SessionErrorPolicy); !ok {
+		t.Error("the policy given is ignored")
+	}
+}
+
+// In Java: TestFrameworkEdges.testQuickClose.
+func TestQuickClose(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	for range 50 {
+		client := startClient(t, connect)
+		_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // has begun to connect
+		if err != nil && !errors.Is(err, framework.ErrClosed) {
+			t.Fatal(err)
+		}
+		closeClient(t, client)
+		closeClient(t, startClient(t, connect)) // has not
+	}
+}

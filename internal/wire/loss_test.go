@@ -1,0 +1,235 @@
+package wire_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
+)
+
+// outcome is a request's number and how it ended.
+type outcome struct {
+	N    int
+	Lost bool
+}
+
+func outcomeOf(tb testing.TB, r *wire.Request) outcome {
+	tb.Helper()
+	if r.Err != nil && r.Err != jute.ErrConnectionLoss {
+		tb.Errorf("%s: %v", r.Path, r.Err)
+	}
+	return outcome{number(tb, r.Path), r.Err != nil}
+}
+
+func TestEveryRequestIsAnsweredOnceWhereverTheConnectionIsCut(t *testing.T) {
+	const total = 6
+	cuts := []struct {
+		name     string
+		answered int // of the request at which it is cut
+		cut      func(p *peer, r *request)
+	}{
+		{"before the server has acted", 0, func(p *peer, _ *request) { p.cut() }},
+		{"in the length of an answer", 0, func(p *peer, _ *request) {
+			p.raw([]byte{0, 0})
+			p.cut()
+		}},
+		{"in the middle of an answer", 0, func(p *peer, r *request) {
+			b := jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: r.Xid, Zxid: 1})
+			p.raw(framed(b)[:9])
+			p.cut()
+		}},
+		{"behind an answer", 1, func(p *peer, r *request) {
+			p.yes(r)
+			p.cut()
+		}},
+	}
+	for _, cut := range cuts {
+		for position := range total {
+			t.Run(fmt.Sprintf("%s %d", cut.name, position), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newServer(t)
+					var once atomic.Bool
+					all := make(chan struct{})
+					s.serve = func(p *peer, r *request) bool {
+						<-all
+						if r.Xid < wire.FirstXid || number(t, r.path()) != position || once.Swap(true) {
+							return false
+						}
+						cut.cut(p, r)
+						return true
+					}
+					c, _ := connectPiped(t, s)
+					done := newAnswers()
+					for n := range total {
+						c.submit(t, numbered(n, done))
+					}
+					close(all)
+					var got, want []outcome
+					for n := range total {
+						got = append(got, outcomeOf(t, receive(t, done)))
+						want = append(want, outcome{n, n >= position+cut.answered})
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("answers (-want +got):\n%s", diff)
+					}
+					c.await(t, wire.Connected)
+					c.submit(t, numbered(total, done))
+					if got := outcomeOf(t, receive(t, done)); got != (outcome{total, false}) {
+						t.Errorf("on the next connection: %+v", got)
+					}
+					synctest.Wait()
+					empty(t, done)
+				})
+			})
+		}
+	}
+}
+
+func TestLossOfWhatWaitsIsToldInOrder(t *testing.T) {
+	const total = wire.MaxInFlight + 1000
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(_ *peer, r *request) bool { return r.Xid >= wire.FirstXid }
+		c, p := connectPiped(t, s)
+		done := newAnswers()
+		for n := range total {
+			c.submit(t, numbered(n, done))
+		}
+		synctest.Wait()
+		p.cut()
+		for n := range total {
+			if got := outcomeOf(t, receive(t, done)); got != (outcome{n, true}) {
+				t.Fatalf("got %+v, want the loss of %d", got, n)
+			}
+		}
+		synctest.Wait()
+		empty(t, done)
+	})
+}
+
+// What is submitted while the losses are being told is told after them: to whoever watches the order of completion
+// it was submitted later.
+func TestRequestSubmittedWhileLossesAreToldComesAfterThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(_ *peer, r *request) bool { return r.Xid >= wire.FirstXid && number(t, r.path()) < 100 }
+		c, p := connectPiped(t, s)
+		var got recorder[outcome]
+		finished := make(chan struct{})
+		later := handlerFunc(func(r *wire.Request) {
+			if got.add(outcomeOf(t, r)); number(t, r.Path) == 104 {
+				close(finished)
+			}
+		})
+		first := handlerFunc(func(r *wire.Request) {
+			got.add(outcomeOf(t, r))
+			if err := c.Submit(numbered(100+number(t, r.Path), later), false); err != nil {
+				t.Errorf("submit: %v", err)
+			}
+		})
+		for n := range 5 {
+			c.submit(t, numbered(n, first))
+		}
+		synctest.Wait()
+		p.cut()
+		wait(t, finished)
+		want := []outcome{
+			{0, true}, {1, true}, {2, true}, {3, true}, {4, true},
+			{100, true}, {101, true}, {102, true}, {103, true}, {104, true},
+		}
+		if diff := cmp.Diff(want, got.all()); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWithoutAConnectionNothingIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, dialTo(network{"a:1": nil}))
+		c.want(t, wire.Disconnected)
+		if err := c.Submit(get("/a", discard), false); err != wire.ErrNotConnected {
+			t.Errorf("submit: %v, want ErrNotConnected", err)
+		}
+		if c.IsConnected() {
+			t.Error("claims to be connected")
+		}
+	})
+}
+
+// Connections are cut at random while many goroutines submit: what was accepted is answered once, and in order.
+func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
+	const goroutines, cuts = 6, 60
+	s := newServer(t)
+	var served atomic.Int64
+	s.serve = func(p *peer, _ *request) bool {
+		if served.Add(1)%500 == 0 {
+			p.cut()
+			return true
+		}
+		return false
+	}
+	address := s.listen(t)
+	c := open(t, wire.Config{Servers: []string{address}})
+	c.want(t, wire.Connected)
+
+	var accepted atomic.Int64
+	var told, wrong, lost int // of the reader
+	var last int32
+	window := make(chan struct{}, 300)
+	h := handlerFunc(func(r *wire.Request) {
+		<-window
+		told++
+		if r.Version <= last {
+			wrong++
+		}
+		last = r.Version
+		if r.Err != nil {
+			lost++
+		}
+	})
+	var mu sync.Mutex // makes the order of Submit known
+	var next int32
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for !stop.Load() {
+				r := get("/a", h)
+				window <- struct{}{}
+				mu.Lock()
+				r.Version = next + 1
+				err := c.Submit(r, rand.IntN(4) == 0)
+				if err == nil {
+					next++
+					accepted.Add(1)
+				}
+				mu.Unlock()
+				if err != nil {
+					<-window
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	for range cuts {
+		c.await(t, wire.Disconnected)
+		c.await(t, wire.Connected)
+	}
+	stop.Store(true)
+	wg.Wait()
+	c.Close() // the reader has ended
+	if n := accepted.Load(); told != int(n) || wrong > 0 {
+		t.Errorf("%d accepted, %d told, %d out of order", n, told, wrong)
+	}
+	if lost == 0 {
+		t.Error("nothing was lost: the test tests nothing")
+	}
+}
