@@ -1,0 +1,110 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/gocurator/curator/bench/nullserver"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// short is a load of some operations.
+func short(name string) load {
+	l := work(name).threads(3)
+	l.Seconds, l.Window, l.Waiters = 0.02, 10, 5
+	return l
+}
+
+func TestCasesOnNullServer(t *testing.T) {
+	srv, err := nullserver.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	atEnd(t, srv.Close)
+	for name := range libraries {
+		target := open(t, name, srv.Addr())
+		for _, l := range []load{
+			short(createSync), short(getDataSync), short(createBackground), short(getDataBg), short(connecting),
+		} {
+			check(t, target, l)
+			l.Keep = true
+			check(t, target, l)
+		}
+	}
+}
+
+// TestLocks needs a server that keeps nodes.
+func TestLocks(t *testing.T) {
+	curators := open(t, curator, testenv.ConnectString(t))
+	for _, l := range []load{short(mutexUncontended), short(mutexContended), short(mutexLine), short(waiting)} {
+		r := check(t, curators, l)
+		if l.Case == waiting && (r.Ops != int64(l.Waiters) || r.Waiting.HeapBytes == 0) {
+			t.Errorf("not all waiters were there: %+v", r)
+		}
+	}
+	check(t, open(t, plain, testenv.Addr(t)), short(mutexUncontended))
+}
+
+func TestReconnect(t *testing.T) {
+	cut, err := startCutter(testenv.Addr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	atEnd(t, cut.close)
+	l := short(reconnecting)
+	for name := range libraries {
+		// Several servers, and no time but what the first cut takes.
+		target := open(t, name, cut.addr()+","+cut.addr())
+		for l.Seconds = 0.1; l.Seconds < 20; l.Seconds *= 2 {
+			if r := mustRun(t, target, l); r.Ops > 0 {
+				break
+			}
+		}
+		if l.Seconds > 20 {
+			t.Errorf("%s: nothing was cut", name)
+		}
+	}
+}
+
+func open(t *testing.T, library, connect string) *target {
+	t.Helper()
+	ctx := testenv.Context(t)
+	l, err := libraryNamed(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := openTarget(ctx, l, connect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	atEnd(t, func() error { return target.close(ctx) })
+	return target
+}
+
+// atEnd closes something after what was opened later.
+func atEnd(t *testing.T, closing func() error) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := closing(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func mustRun(t *testing.T, target *target, l load) result {
+	t.Helper()
+	r, err := target.run(testenv.Context(t), l)
+	if err != nil || r.Errors > 0 {
+		t.Fatalf("%+v: %+v, %v", l, r, err)
+	}
+	return r
+}
+
+// check runs a load and looks at what every good result has.
+func check(t *testing.T, target *target, l load) result {
+	t.Helper()
+	r := mustRun(t, target, l)
+	if r.Ops <= 0 || r.Elapsed <= 0 || r.CPU < 0 || r.P50 > r.P99 || r.P99 > r.Max {
+		t.Errorf("%+v: %+v", l, r)
+	}
+	return r
+}

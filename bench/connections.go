@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// runConnect opens clients one after the other. The latency is from the opening to the first answer; elapsed and CPU
+// time include the closing.
+func runConnect(ctx context.Context, t *target, l load) (result, error) {
+	return loop(l.duration(), []operation{func() (time.Duration, error) {
+		start := time.Now()
+		c, err := connectTo(ctx, t.library.open, t.connect)
+		if err != nil {
+			return -1, err
+		}
+		latency := time.Since(start)
+		return latency, c.close()
+	}}), nil
+}
+
+// retryPause is how long an operation that found no connection waits.
+const retryPause = time.Millisecond
+
+// runReconnect asks all the time while somebody else cuts the connection. An operation is an interruption, its latency
+// from the last answer before to the first one after it.
+func runReconnect(ctx context.Context, t *target, l load) (r result, err error) {
+	c, err := connectTo(ctx, t.library.impatient, t.connect)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	var all tally
+	var latencies histogram
+	watch := startWatch()
+	last := time.Now()
+	for end, cut := last.Add(l.duration()), false; cut || last.Before(end); {
+		if c.exists(ctx, "/") != nil {
+			cut = true
+			select {
+			case <-time.After(retryPause):
+			case <-ctx.Done():
+				return r, ctx.Err()
+			}
+			continue
+		}
+		now := time.Now()
+		if cut {
+			all.count(nil)
+			latencies.add(now.Sub(last))
+		}
+		cut, last = false, now
+		r.Answers++
+	}
+	watch.stop(&r)
+	all.tell(&r)
+	latencies.tell(&r)
+	return r, nil
+}

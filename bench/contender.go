@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/bench/java"
+	"github.com/gocurator/curator/interop"
+)
+
+// contender is a process that does work.
+type contender interface {
+	// connect has it work on this server from now on.
+	connect(ctx context.Context, connect string) error
+	// leave has it close its connections.
+	leave(ctx context.Context) error
+	run(ctx context.Context, l load) (result, error)
+	// close ends the process.
+	close() error
+}
+
+// startContender starts the process of a library.
+func startContender(ctx context.Context, name string) (contender, error) {
+	if name != javas {
+		return startProcess(name)
+	}
+	peer, err := interop.Start(ctx, java.Bench)
+	if err != nil {
+		return nil, err
+	}
+	return javaContender{peer}, nil
+}

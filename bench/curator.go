@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+const (
+	sessionTimeout    = 10 * time.Second
+	connectionTimeout = 15 * time.Second
+)
+
+// curatorClient is a client of this module.
+type curatorClient struct{ *framework.Client }
+
+func openCurator(connect string) (client, error) {
+	return startCurator(connect, retry.ExponentialBackoff(100*time.Millisecond, 5))
+}
+
+func openImpatientCurator(connect string) (client, error) {
+	return startCurator(connect, retry.NTimes(0, 0))
+}
+
+// startCurator starts a client with the settings of the Java side.
+func startCurator(connect string, policy retry.Policy) (client, error) {
+	c, err := framework.New(connect,
+		framework.WithSessionTimeout(sessionTimeout),
+		framework.WithConnectionTimeout(connectionTimeout),
+		framework.WithEnsembleTracker(false),
+		framework.WithRetryPolicy(policy))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return curatorClient{c}, nil
+}
+
+func (c curatorClient) create(ctx context.Context, path string, data []byte) error {
+	_, err := c.Create().ForPath(ctx, path, data)
+	return err
+}
+
+func (c curatorClient) get(ctx context.Context, path string) error {
+	_, err := c.GetData().ForPath(ctx, path)
+	return err
+}
+
+func (c curatorClient) exists(ctx context.Context, path string) error {
+	_, err := c.CheckExists().ForPath(ctx, path)
+	return err
+}
+
+func (c curatorClient) children(ctx context.Context, path string) ([]string, error) {
+	return c.GetChildren().ForPath(ctx, path)
+}
+
+func (c curatorClient) deleteAll(ctx context.Context, paths []string) error {
+	ops := make([]builders.TransactionOperation, len(paths))
+	for i, path := range paths {
+		ops[i] = c.TransactionOp().Delete().ForPath(path)
+	}
+	_, err := c.Transaction().ForOperations(ctx, ops...)
+	return err
+}
+
+func (c curatorClient) createMany(
+	ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool,
+) tally {
+	w := newFlight(window)
+	create := c.Create().InBackground(w.landed)
+	return w.keep(stop, func() error { return create.ForPath(ctx, s.series[0].next(), data) })
+}
+
+func (c curatorClient) getMany(ctx context.Context, window int, path string, stop *atomic.Bool) tally {
+	w := newFlight(window)
+	get := c.GetData().InBackground(w.landed)
+	return w.keep(stop, func() error { return get.ForPath(ctx, path) })
+}
+
+func (c curatorClient) lock(path string) lock {
+	return &curatorLock{mutex: locks.NewInterProcessMutex(c.Client, path)}
+}
+
+func (c curatorClient) close() error { return c.Close() }
+
+// flight is the operations in the background, at most as many as it has seats.
+type flight struct {
+	seats chan struct{}
+	tally tally // of the dispatcher until all have landed
+}
+
+func newFlight(window int) *flight { return &flight{seats: make(chan struct{}, window)} }
+
+// landed is the callback of all operations.
+func (f *flight) landed(_ context.Context, ev callbacks.Event) {
+	f.tally.count(ev.Err)
+	<-f.seats
+}
+
+// keep submits operations until stop is set, and waits for the last of them.
+func (f *flight) keep(stop *atomic.Bool, submit func() error) tally {
+	var refused error
+	for refused == nil && !stop.Load() {
+		f.seats <- struct{}{}
+		if refused = submit(); refused != nil {
+			<-f.seats
+		}
+	}
+	for range cap(f.seats) {
+		f.seats <- struct{}{}
+	}
+	if refused != nil {
+		f.tally.fail(refused)
+	}
+	return f.tally
+}
+
+// curatorLock is a mutex and, while it is held, its hold.
+type curatorLock struct {
+	mutex *locks.InterProcessMutex
+	hold  *locks.Hold
+}
+
+func (l *curatorLock) acquire(ctx context.Context) (err error) {
+	l.hold, err = l.mutex.Acquire(ctx)
+	return err
+}
+
+func (l *curatorLock) release(ctx context.Context) error { return l.hold.Release(ctx) }

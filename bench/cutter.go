@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/gocurator/curator/curatortest"
+)
+
+// cutter is a proxy that cuts every connection some time after it has come into use.
+type cutter struct {
+	proxy  *curatortest.Proxy
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	err    error
+}
+
+// requestsToCut is after how many requests a connection ends. It is some tenths of a second: a client may be wary of
+// one that ends at once.
+const requestsToCut = 1000
+
+func startCutter(server string) (*cutter, error) {
+	p, err := curatortest.NewProxy(server)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &cutter{proxy: p, cancel: cancel}
+	c.wg.Go(func() { c.err = c.cut(ctx) })
+	return c, nil
+}
+
+func (c *cutter) addr() string { return c.proxy.Addr() }
+
+// cut cuts one connection after the other until ctx ends. It counts only what those ask who are measured.
+func (c *cutter) cut(ctx context.Context) error {
+	for {
+		in := c.proxy.Add(curatortest.Rule{
+			Ops: []string{"exists"}, Skip: requestsToCut, Count: 1, Action: curatortest.CutBefore,
+		})
+		err := in.Wait(ctx)
+		in.Remove()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *cutter) close() error {
+	c.cancel()
+	c.wg.Wait()
+	return errors.Join(c.err, c.proxy.Close())
+}

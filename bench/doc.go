@@ -1,0 +1,19 @@
+// Command bench measures the library against go-zookeeper and Java Curator, and says where it misses its budget.
+//
+//	go run ./bench                        # everything, some minutes
+//	go run ./bench -only 'null'           # the rows whose name and server match
+//	go run ./bench -rounds 9 -chunk 2s    # longer, steadier
+//	go run ./bench -connect host:2181     # with a server of yours in place of one of its own
+//	go run ./bench -out docs/performance.md
+//
+// # How it measures
+//
+// A row of the table is one piece of work and its contenders. In each round every contender does the work for one
+// chunk of time on the same server, one after the other, and the order rotates from round to round; so a busy or a
+// slow minute of the machine meets all of them. The figures are medians over the rounds, ratios are medians of the
+// ratios within a round. Rounds to warm up, for the compiler of Java mostly, come first and do not count.
+//
+// Each contender has a process of its own and tells its own CPU time, user and system, garbage collection included.
+// The Go contenders are this program, started again. The null server, which answers everything at once and so shows
+// what a client can do, is a process too.
+package main

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// The names of the contenders.
+const (
+	curator = "curator"
+	plain   = "go-zookeeper"
+	javas   = "Java Curator"
+)
+
+// library is a ZooKeeper client library of Go.
+type library struct {
+	base string // the node that everything is created under
+	// open opens a client, and does not wait until it is connected.
+	open func(connect string) (client, error)
+	// impatient is open for a client that tries nothing twice.
+	impatient func(connect string) (client, error)
+}
+
+// client is one client of a library.
+type client interface {
+	create(ctx context.Context, path string, data []byte) error
+	get(ctx context.Context, path string) error
+	exists(ctx context.Context, path string) error
+	children(ctx context.Context, path string) ([]string, error)
+	deleteAll(ctx context.Context, paths []string) error
+
+	// createMany and getMany keep so many operations in flight until stop is set, in the way of the library:
+	// asynchronously, or with as many goroutines. They return when nothing is in flight any more.
+	createMany(ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool) tally
+	getMany(ctx context.Context, window int, path string, stop *atomic.Bool) tally
+
+	// lock returns one contender for the lock of a path.
+	lock(path string) lock
+
+	close() error
+}
+
+// lock is one contender for a lock.
+type lock interface {
+	acquire(ctx context.Context) error
+	release(ctx context.Context) error
+}
+
+// libraries has the libraries of Go by their names.
+var libraries = map[string]library{
+	curator: {base: "/bench-curator", open: openCurator, impatient: openImpatientCurator},
+	plain:   {base: "/bench-plain", open: openPlain, impatient: openPlain},
+}
+
+func libraryNamed(name string) (library, error) {
+	l, ok := libraries[name]
+	if !ok {
+		return l, fmt.Errorf("no library %q", name)
+	}
+	return l, nil
+}

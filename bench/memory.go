@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/gocurator/curator/bench/java"
+)
+
+// memoryNow gives what the process uses after a garbage collection, pages that are free given back.
+func memoryNow() java.Memory {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return java.Memory{HeapBytes: int64(m.HeapAlloc), RSSKB: residentKB(), Threads: runtime.NumGoroutine()}
+}
+
+// residentKB gives the resident set, -1 where the system does not tell.
+func residentKB() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return -1
+	}
+	lines := bufio.NewScanner(bytes.NewReader(status))
+	for lines.Scan() {
+		if rest, ok := bytes.CutPrefix(lines.Bytes(), []byte("VmRSS:")); ok {
+			n, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
+			if err != nil {
+				return -1
+			}
+			return n
+		}
+	}
+	return -1
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// metric is a figure of a result.
+type metric struct {
+	name string
+	of   func(r result) float64 // NaN where there is none
+}
+
+var (
+	rate   = metric{"operations/s", func(r result) float64 { return float64(r.Ops) / r.Elapsed.Seconds() }}
+	cpu    = metric{"CPU µs/op", func(r result) float64 { return per(float64(r.CPU)/float64(time.Microsecond), r.Ops) }}
+	allocs = metric{"allocations/op", func(r result) float64 { return per(float64(r.Allocs), r.Ops) }}
+	median = metric{"p50 µs", func(r result) float64 { return r.P50 }}
+	p99    = metric{"p99 µs", func(r result) float64 { return r.P99 }}
+
+	// memory is the growth of the resident set for each waiter.
+	memory = metric{"KB/waiter", func(r result) float64 {
+		if r.Waiting.RSSKB <= 0 || r.Before.RSSKB <= 0 {
+			return math.NaN()
+		}
+		return per(float64(r.Waiting.RSSKB-r.Before.RSSKB), r.Ops)
+	}}
+)
+
+func per(total float64, ops int64) float64 {
+	if ops == 0 {
+		return math.NaN()
+	}
+	return total / float64(ops)
+}
+
+// spread is what several rounds gave.
+type spread struct{ low, mid, high float64 }
+
+// spreadOf gives the lowest, the median and the highest value; those that are no number do not count.
+func spreadOf(values []float64) spread {
+	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	if len(values) == 0 {
+		return spread{math.NaN(), math.NaN(), math.NaN()}
+	}
+	slices.Sort(values)
+	n := len(values)
+	return spread{values[0], (values[(n-1)/2] + values[n/2]) / 2, values[n-1]}
+}

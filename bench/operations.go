@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// runCreateSync has each thread create nodes, all with one client.
+func runCreateSync(ctx context.Context, t *target, l load) (result, error) {
+	return t.withScratch(ctx, l, l.Threads, func(c client, s *scratch) result {
+		data := make([]byte, l.Payload)
+		operations := make([]operation, l.Threads)
+		for i := range operations {
+			paths := s.series[i]
+			operations[i] = timed(func() error { return c.create(ctx, paths.next(), data) })
+		}
+		return loop(l.duration(), operations)
+	})
+}
+
+// runGetDataSync has each thread read one node, all with one client.
+func runGetDataSync(ctx context.Context, t *target, l load) (result, error) {
+	return t.withData(ctx, l, func(c client, path string) result {
+		operations := make([]operation, l.Threads)
+		for i := range operations {
+			operations[i] = timed(func() error { return c.get(ctx, path) })
+		}
+		return loop(l.duration(), operations)
+	})
+}
+
+// runCreateBackground keeps a window of creates in flight.
+func runCreateBackground(ctx context.Context, t *target, l load) (result, error) {
+	return t.withScratch(ctx, l, l.Window, func(c client, s *scratch) result {
+		data := make([]byte, l.Payload)
+		return fly(l.duration(), func(stop *atomic.Bool) tally { return c.createMany(ctx, l.Window, s, data, stop) })
+	})
+}
+
+// runGetDataBackground keeps a window of reads in flight.
+func runGetDataBackground(ctx context.Context, t *target, l load) (result, error) {
+	return t.withData(ctx, l, func(c client, path string) result {
+		return fly(l.duration(), func(stop *atomic.Bool) tally { return c.getMany(ctx, l.Window, path, stop) })
+	})
+}
+
+// fly sets stop when the time is up; the measurement ends when the last operation has.
+func fly(d time.Duration, many func(stop *atomic.Bool) tally) (r result) {
+	var stop atomic.Bool
+	watch := startWatch()
+	timer := time.AfterFunc(d, func() { stop.Store(true) })
+	all := many(&stop)
+	watch.stop(&r)
+	timer.Stop()
+	all.tell(&r)
+	return r
+}
+
+// withScratch runs fn with a scratch that is removed afterwards.
+func (t *target) withScratch(
+	ctx context.Context, l load, series int, fn func(c client, s *scratch) result,
+) (r result, err error) {
+	c, err := t.client(ctx, 0)
+	if err != nil {
+		return r, err
+	}
+	parent, err := t.node(ctx, "run", nil)
+	if err != nil {
+		return r, err
+	}
+	s := newScratch(c, parent, series)
+	r = fn(c, s)
+	if l.Keep {
+		return r, nil
+	}
+	return r, s.remove(ctx)
+}
+
+// withData runs fn with the path of a node with data.
+func (t *target) withData(ctx context.Context, l load, fn func(c client, path string) result) (r result, err error) {
+	c, err := t.client(ctx, 0)
+	if err != nil {
+		return r, err
+	}
+	path, err := t.node(ctx, "data", make([]byte, l.Payload))
+	if err != nil {
+		return r, err
+	}
+	r = fn(c, path)
+	return r, c.deleteAll(ctx, []string{path})
+}

@@ -1,0 +1,17 @@
+package main
+
+// outcome is what a row came to.
+type outcome struct {
+	row     row
+	results [][]result // of each entry, round by round; none of a contender that is not there
+	err     error
+}
+
+// values gives a metric of an entry in each round.
+func (o *outcome) values(entry int, m metric) []float64 {
+	values := make([]float64, len(o.results[entry]))
+	for i, r := range o.results[entry] {
+		values[i] = m.of(r)
+	}
+	return values
+}

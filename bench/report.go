@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// newReport writes the tables: what the budget says, and what it is taken from.
+func newReport(outcomes []*outcome) string {
+	var b strings.Builder
+	b.WriteString("| work | server | metric | against | budget | measured | range | |\n|---|---|---|---|--:|--:|--:|---|\n")
+	for _, o := range outcomes {
+		if o.err != nil {
+			fmt.Fprintf(&b, "| %s | %s | | | | | | **failed** |\n", o.row.name, o.row.server)
+			continue
+		}
+		for _, l := range o.row.budget {
+			writeBound(&b, o, l)
+		}
+	}
+	b.WriteString("\n| work | server | contender | operations/s | p50 µs | p99 µs | CPU µs/op | allocations/op | KB/waiter |\n")
+	b.WriteString("|---|---|---|--:|--:|--:|--:|--:|--:|\n")
+	for _, o := range outcomes {
+		for i, e := range o.row.entries {
+			if o.err == nil && len(o.results[i]) > 0 {
+				writeEntry(&b, o, i, e)
+			}
+		}
+	}
+	return b.String()
+}
+
+func writeBound(b *strings.Builder, o *outcome, l bound) {
+	unit, against := "", "–"
+	if l.against != "" {
+		unit, against = "×", l.against
+	}
+	sign := "≤"
+	if l.least {
+		sign = "≥"
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s %s%s |", o.row.name, o.row.server, l.metric.name, against,
+		sign, number(l.limit), unit)
+	s, mark := spreadOf(l.values(o)), "met"
+	if math.IsNaN(s.mid) {
+		b.WriteString(" | | not measured |\n")
+		return
+	}
+	if !l.isMet(s.mid) {
+		mark = "**missed**"
+	}
+	fmt.Fprintf(b, " %s%s | %s–%s | %s |\n", number(s.mid), unit, number(s.low), number(s.high), mark)
+}
+
+// columns are those of the second table.
+var columns = []metric{rate, median, p99, cpu, allocs, memory}
+
+func writeEntry(b *strings.Builder, o *outcome, i int, e entry) {
+	fmt.Fprintf(b, "| %s | %s | %s |", o.row.name, o.row.server, e.name)
+	for _, m := range columns {
+		cell := ""
+		if o.row.shows(m) && (m.name != allocs.name || e.library != javas) {
+			cell = number(spreadOf(o.values(i, m)).mid)
+		}
+		fmt.Fprintf(b, " %s |", cell)
+	}
+	b.WriteByte('\n')
+}
+
+// number writes three digits, more only in front of the point, thousands apart.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case math.Abs(v) >= 999.5: // what %.3g would round to 1e+03
+		digits := strconv.FormatFloat(v, 'f', 0, 64)
+		for i := len(digits) - 3; i > 0; i -= 3 {
+			digits = digits[:i] + "," + digits[i:]
+		}
+		return digits
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// The tables are put between these lines of a file.
+const (
+	markBegin = "<!-- tables of bench: begin -->"
+	markEnd   = "<!-- tables of bench: end -->"
+)
+
+// insertReport replaces what is between the marks of a file.
+func insertReport(file, report string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, found := bytes.Cut(text, []byte(markBegin))
+	_, after, closed := bytes.Cut(rest, []byte(markEnd))
+	if !found || !closed {
+		return fmt.Errorf("%s has no lines %q and %q", file, markBegin, markEnd)
+	}
+	text = fmt.Appendf(nil, "%s%s\n\n%s\n%s%s", before, markBegin, report, markEnd, after)
+	return os.WriteFile(file, text, 0o644)
+}

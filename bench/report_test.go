@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/bench/java"
+)
+
+// rounds gives the results of a contender that did so many operations a second in each round.
+func rounds(ops ...int64) []result {
+	results := make([]result, len(ops))
+	for i, n := range ops {
+		results[i].Result = java.Result{Ops: n, Elapsed: time.Second, CPU: time.Millisecond}
+	}
+	return results
+}
+
+func TestReport(t *testing.T) {
+	r := row{
+		name: "work", server: nullServer, show: []metric{rate},
+		entries: against(work(getDataSync), curator, plain, javas),
+		budget: []bound{
+			atLeast(2, rate).of(plain), atLeast(1500, rate), atMost(1, cpu).of(plain), atLeast(1, rate).of(javas),
+		},
+	}
+	report := newReport([]*outcome{
+		{row: r, results: [][]result{rounds(1000, 4000, 900), rounds(500, 1000, 900), nil}},
+		{row: r, err: errors.New("failed")},
+	})
+	for _, line := range []string{
+		"| work | null server | operations/s | go-zookeeper | ≥ 2× | 2× | 1–4 | met |", // 2, 4 and 1
+		"| work | null server | operations/s | – | ≥ 1,500 | 1,000 | 900–4,000 | **missed** |",
+		"| work | null server | CPU µs/op | go-zookeeper | ≤ 1× | 0.5× | 0.25–1 | met |",
+		"| work | null server | operations/s | Java Curator | ≥ 1× | | | not measured |",
+		"| work | null server | | | | | | **failed** |",
+		"| work | null server | curator | 1,000 |  |  |  |  |  |",
+	} {
+		if !strings.Contains(report, line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(report)
+	}
+}
+
+func TestInsertReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before\n" + markBegin + "\nold\n" + markEnd + "\nafter\n")
+	for range 2 { // the second time changes nothing
+		if err := insertReport(file, "| table |\n"); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		want := "before\n" + markBegin + "\n\n| table |\n\n" + markEnd + "\nafter\n"
+		if string(text) != want || err != nil {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+	write("no marks")
+	if err := insertReport(file, ""); err == nil {
+		t.Error("a report was put nowhere")
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if s := spreadOf([]float64{3, math.NaN(), 1}); s != (spread{1, 2, 3}) {
+		t.Error(s)
+	}
+	if s := spreadOf(nil); !math.IsNaN(s.mid) {
+		t.Error(s)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.01234: "0.0123", 1.5: "1.5", 999.4: "999", 999.9: "1,000", 1234567.8: "1,234,568", 12345: "12,345",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	var h, other histogram
+	for i := range 1000 {
+		h.add(time.Duration(i+1) * time.Microsecond)
+	}
+	other.add(time.Hour)
+	h.merge(&other)
+	for part, want := range map[float64]float64{0.5: 500, 0.99: 990, 0.001: 2, 1: histogramMax / 1e3} {
+		if got := h.quantile(part); math.Abs(got-want) > want/16 {
+			t.Errorf("quantile(%v) = %v, want about %v", part, got, want)
+		}
+	}
+	if empty := new(histogram).quantile(0.5); empty != 0 {
+		t.Error(empty)
+	}
+}
+
+// TestRows checks what the table of rows must agree with.
+func TestRows(t *testing.T) {
+	for _, r := range rows {
+		for _, e := range r.entries {
+			if _, ok := workloads[e.load.Case]; !ok {
+				t.Errorf("%s: no case %q", r, e.load.Case)
+			}
+			if _, ok := libraries[e.library]; !ok && e.library != javas {
+				t.Errorf("%s: no library %q", r, e.library)
+			}
+		}
+		for _, b := range r.budget {
+			if b.against != "" && r.entry(b.against) < 1 {
+				t.Errorf("%s: nothing called %q to compare with", r, b.against)
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// deletesAtOnce is how many nodes one transaction deletes.
+const deletesAtOnce = 500
+
+// scratch is a node of a run's own, with series of paths below it: one for each goroutine.
+type scratch struct {
+	client client
+	parent string
+	series []*names
+}
+
+func newScratch(c client, parent string, series int) *scratch {
+	s := &scratch{client: c, parent: parent, series: make([]*names, series)}
+	for i := range s.series {
+		s.series[i] = newNames(fmt.Sprintf("%s/%d-", parent, i))
+	}
+	return s
+}
+
+// remove deletes the node and all nodes whose paths were given.
+func (s *scratch) remove(ctx context.Context) error {
+	batch := make([]string, 0, deletesAtOnce)
+	for _, n := range s.series {
+		err := n.again(func(path string) error {
+			if batch = append(batch, path); len(batch) < deletesAtOnce {
+				return nil
+			}
+			err := s.client.deleteAll(ctx, batch)
+			batch = batch[:0]
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.client.deleteAll(ctx, append(batch, s.parent))
+}

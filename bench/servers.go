@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/gocurator/curator/bench/nullserver"
+	"github.com/gocurator/curator/curatortest"
+)
+
+// servers are the servers of a run, started when a row first needs them.
+type servers struct {
+	given  string // the address of a real server, if there is one already
+	real   *curatortest.RealServer
+	null   *nullserver.Process
+	cutter *cutter
+}
+
+// connectString gives what the contenders of r connect to.
+func (s *servers) connectString(ctx context.Context, r row) (string, error) {
+	addr, err := s.addr(ctx, r.server)
+	if err != nil {
+		return "", err
+	}
+	return addr + strings.Repeat(","+addr, max(r.servers, 1)-1), nil
+}
+
+func (s *servers) addr(ctx context.Context, which server) (addr string, err error) {
+	switch which {
+	case nullServer:
+		if s.null == nil {
+			s.null, err = startNullServer(ctx)
+		}
+		if err != nil {
+			return "", err
+		}
+		return s.null.Addr(), nil
+	case cutServer:
+		if s.cutter != nil {
+			return s.cutter.addr(), nil
+		}
+		if addr, err = s.addr(ctx, realServer); err != nil {
+			return "", err
+		}
+		if s.cutter, err = startCutter(addr); err != nil {
+			return "", err
+		}
+		return s.cutter.addr(), nil
+	}
+	if s.given != "" {
+		return s.given, nil
+	}
+	if s.real == nil {
+		if s.real, err = startRealServer(); err != nil {
+			return "", err
+		}
+	}
+	return s.real.Addr(), nil
+}
+
+func (s *servers) close() error {
+	var errs []error
+	if s.cutter != nil {
+		errs = append(errs, s.cutter.close())
+	}
+	if s.null != nil {
+		errs = append(errs, s.null.Close())
+	}
+	if s.real != nil {
+		errs = append(errs, s.real.Close())
+	}
+	return errors.Join(errs...)
+}
+
+const startLimit = 10 * time.Second
+
+// startNullServer starts this program as the null server.
+func startNullServer(ctx context.Context) (*nullserver.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	return nullserver.Spawn(ctx, exec.Command(self, asNullServer))
+}
+
+// javaOptions is where the virtual machine takes flags from that go before those it is started with.
+const javaOptions = "_JAVA_OPTIONS"
+
+// startRealServer starts ZooKeeper with the compiler and the memory that it has in production: curatortest has them
+// set for a quick start.
+func startRealServer() (*curatortest.RealServer, error) {
+	before, was := os.LookupEnv(javaOptions)
+	if err := os.Setenv(javaOptions, before+" -XX:TieredStopAtLevel=4 -Xmx1g"); err != nil {
+		return nil, err
+	}
+	srv, err := curatortest.NewRealServer(curatortest.WithTickTime(500 * time.Millisecond))
+	if was {
+		return srv, errors.Join(err, os.Setenv(javaOptions, before))
+	}
+	return srv, errors.Join(err, os.Unsetenv(javaOptions))
+}

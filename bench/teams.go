@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+)
+
+// teams are the contenders that have been started, by their libraries.
+type teams map[string]*team
+
+type team struct {
+	contender
+	connected bool
+}
+
+// connected gives a contender that is connected.
+func (t teams) connected(ctx context.Context, library, connect string) (contender, error) {
+	if t[library] == nil {
+		c, err := startContender(ctx, library)
+		if err != nil {
+			return nil, err
+		}
+		t[library] = &team{contender: c}
+	}
+	m := t[library]
+	if m.connected {
+		return m, nil
+	}
+	m.connected = true
+	return m, m.connect(ctx, connect)
+}
+
+// leave has all of them close their connections. Those that cannot are ended: the next row starts them again.
+func (t teams) leave(ctx context.Context) error {
+	var errs []error
+	for name, m := range t {
+		if !m.connected {
+			continue
+		}
+		m.connected = false
+		if err := m.leave(ctx); err != nil {
+			delete(t, name)
+			errs = append(errs, err, m.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close ends all of them.
+func (t teams) close() error {
+	var errs []error
+	for name, m := range t {
+		delete(t, name)
+		errs = append(errs, m.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// workload does the work of a case.
+type workload func(ctx context.Context, t *target, l load) (result, error)
+
+// workloads has the cases by their names.
+var workloads = map[string]workload{
+	createSync:       runCreateSync,
+	getDataSync:      runGetDataSync,
+	createBackground: runCreateBackground,
+	getDataBg:        runGetDataBackground,
+	mutexUncontended: runMutexUncontended,
+	mutexContended:   runMutexContended,
+	mutexLine:        runMutexLine,
+	connecting:       runConnect,
+	reconnecting:     runReconnect,
+	waiting:          runWaiters,
+}
+
+// run runs a load on t.
+func (t *target) run(ctx context.Context, l load) (result, error) {
+	w, ok := workloads[l.Case]
+	if !ok {
+		return result{}, fmt.Errorf("no case %q", l.Case)
+	}
+	return w(ctx, t, l)
+}
+
+// operation is one operation; it gives the latency to record, below 0 for none.
+type operation func() (time.Duration, error)
+
+// timed makes an operation of fn whose latency is all of it.
+func timed(fn func() error) operation {
+	return func() (time.Duration, error) {
+		start := time.Now()
+		err := fn()
+		return time.Since(start), err
+	}
+}
+
+// loop runs each operation over and over in a goroutine of its own until the time is up; one that fails is out.
+func loop(d time.Duration, operations []operation) result {
+	var r result
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	latencies := make([]histogram, len(operations))
+	tallies := make([]tally, len(operations))
+	watch := startWatch()
+	for i, operation := range operations {
+		wg.Go(func() {
+			var t tally
+			for !stop.Load() {
+				latency, err := operation()
+				if !t.count(err) {
+					break
+				}
+				if latency >= 0 {
+					latencies[i].add(latency)
+				}
+			}
+			tallies[i] = t
+		})
+	}
+	timer := time.AfterFunc(d, func() { stop.Store(true) })
+	wg.Wait()
+	timer.Stop()
+	watch.stop(&r)
+	var all tally
+	var whole histogram
+	for i := range tallies {
+		all.merge(tallies[i])
+		whole.merge(&latencies[i])
+	}
+	all.tell(&r)
+	whole.tell(&r)
+	return r
+}
