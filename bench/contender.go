@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gocurator/curator/bench/java"
 	"github.com/gocurator/curator/interop"
@@ -18,12 +19,14 @@ type contender interface {
 	close() error
 }
 
-// startContender starts the process of a library.
-func startContender(ctx context.Context, name string) (contender, error) {
+// startContender starts the process of a library; the flags are for Java's virtual machine.
+func startContender(ctx context.Context, name string, flags ...string) (contender, error) {
 	if name != javas {
 		return startProcess(name)
 	}
-	peer, err := interop.Start(ctx, java.Bench)
+	prog := java.Bench
+	prog.Flags = append(slices.Clone(prog.Flags), flags...)
+	peer, err := interop.Start(ctx, prog)
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,10 @@ func (m *meter) row(ctx context.Context, out *outcome) (err error) {
 	return nil
 }
 
+// smallHeap keeps Java's heap small where its memory is measured: else the collector takes many times of what is in
+// use, and gives it back, some time after a collection, only in part.
+const smallHeap = "-Xmx64m"
+
 // patience is what a contender may take beyond the time for its work, to make ready and to clean up.
 const patience = time.Minute
 
@@ -90,12 +94,12 @@ func (m *meter) chunk(ctx context.Context, r row, e entry, connect string) (res 
 	l.Keep = r.server == nullServer
 	ctx, cancel := context.WithTimeout(ctx, patience+l.duration())
 	defer cancel()
-	t := m.teams
+	t, flags := m.teams, []string(nil)
 	if r.fresh {
-		t = make(teams)
+		t, flags = make(teams), []string{smallHeap}
 		defer func() { err = errors.Join(err, t.close()) }()
 	}
-	c, err := t.connected(ctx, e.library, connect)
+	c, err := t.connected(ctx, e.library, connect, flags...)
 	if err != nil {
 		return res, err
 	}

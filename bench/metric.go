@@ -16,7 +16,7 @@ var (
 	rate   = metric{"operations/s", func(r result) float64 { return float64(r.Ops) / r.Elapsed.Seconds() }}
 	cpu    = metric{"CPU µs/op", func(r result) float64 { return per(float64(r.CPU)/float64(time.Microsecond), r.Ops) }}
 	allocs = metric{"allocations/op", func(r result) float64 { return per(float64(r.Allocs), r.Ops) }}
-	median = metric{"p50 µs", func(r result) float64 { return r.P50 }}
+	p50    = metric{"p50 µs", func(r result) float64 { return r.P50 }}
 	p99    = metric{"p99 µs", func(r result) float64 { return r.P99 }}
 
 	// memory is the growth of the resident set for each waiter.

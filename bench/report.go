@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -57,7 +55,7 @@ func writeBound(b *strings.Builder, o *outcome, l bound) {
 }
 
 // columns are those of the second table.
-var columns = []metric{rate, median, p99, cpu, allocs, memory}
+var columns = []metric{rate, p50, p99, cpu, allocs, memory}
 
 func writeEntry(b *strings.Builder, o *outcome, i int, e entry) {
 	fmt.Fprintf(b, "| %s | %s | %s |", o.row.name, o.row.server, e.name)
@@ -84,25 +82,4 @@ func number(v float64) string {
 		return digits
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// The tables are put between these lines of a file.
-const (
-	markBegin = "<!-- tables of bench: begin -->"
-	markEnd   = "<!-- tables of bench: end -->"
-)
-
-// insertReport replaces what is between the marks of a file.
-func insertReport(file, report string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, found := bytes.Cut(text, []byte(markBegin))
-	_, after, closed := bytes.Cut(rest, []byte(markEnd))
-	if !found || !closed {
-		return fmt.Errorf("%s has no lines %q and %q", file, markBegin, markEnd)
-	}
-	text = fmt.Appendf(nil, "%s%s\n\n%s\n%s%s", before, markBegin, report, markEnd, after)
-	return os.WriteFile(file, text, 0o644)
 }

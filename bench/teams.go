@@ -13,10 +13,10 @@ type team struct {
 	connected bool
 }
 
-// connected gives a contender that is connected.
-func (t teams) connected(ctx context.Context, library, connect string) (contender, error) {
+// connected gives a contender that is connected. The flags are for Java, should it have to be started.
+func (t teams) connected(ctx context.Context, library, connect string, flags ...string) (contender, error) {
 	if t[library] == nil {
-		c, err := startContender(ctx, library)
+		c, err := startContender(ctx, library, flags...)
 		if err != nil {
 			return nil, err
 		}
@@ -32,6 +32,8 @@ func (t teams) connected(ctx context.Context, library, connect string) (contende
 
 // leave has all of them close their connections. Those that cannot are ended: the next row starts them again.
 func (t teams) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	var errs []error
 	for name, m := range t {
 		if !m.connected {

@@ -81,18 +81,20 @@ func TestBadPaths(t *testing.T) {
 			return nil
 		},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for name, run := range tests {
-			t.Run(name, func(t *testing.T) {
-				verb, _, _ := strings.Cut(name, " ")
-				for _, p := range badPaths {
-					if err := run(t, w, p); name != "create of a sequential node" {
-						wantErr(t, err, zk.ErrInvalidPath, verb, p)
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for name, run := range tests {
+				t.Run(name, func(t *testing.T) {
+					verb, _, _ := strings.Cut(name, " ")
+					for _, p := range badPaths {
+						if err := run(t, w, p); name != "create of a sequential node" {
+							wantErr(t, err, zk.ErrInvalidPath, verb, p)
+						}
 					}
-				}
-			})
-		}
-	})
+				})
+			}
+		})
+	}
 	wantNothingSent(t, proxy)
 }
 
@@ -171,17 +173,19 @@ func TestBadArguments(t *testing.T) {
 			reconfig(client.Reconfig().WithNewMembers("server.1=b:1:2;3").Leaving("2")),
 		},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
-				path := "/n"
-				if tt.op == "reconfig" {
-					path = builders.ConfigNode
-				}
-				wantErr(t, tt.run(t, w), builders.ErrBadArguments, tt.op, path)
-			})
-		}
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, tt := range tests {
+				t.Run(tt.name, func(t *testing.T) {
+					path := "/n"
+					if tt.op == "reconfig" {
+						path = builders.ConfigNode
+					}
+					wantErr(t, tt.run(t, w), builders.ErrBadArguments, tt.op, path)
+				})
+			}
+		})
+	}
 	wantNothingSent(t, proxy)
 }
 
@@ -190,17 +194,19 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	data := make([]byte, 2<<20)
-	bothWays(t, func(t *testing.T, w way) {
-		wantErr(t, w.create(t, client.Create(), "/x", data).Err, builders.ErrRequestTooLarge, "create", "/x")
-		b := client.Create().CreatingParentsIfNeeded().WithProtection()
-		wantErr(t, w.create(t, b, "/x/y", data).Err, builders.ErrRequestTooLarge, "create", "/x/y")
-		wantErr(t, w.setData(t, client.SetData(), "/n", data).Err, builders.ErrRequestTooLarge, "setData", "/n")
-		op := client.TransactionOp().SetData().ForPath("/n", data[:700<<10])
-		err := w.transaction(t, client.Transaction(), op, op).Err
-		wantErr(t, err, builders.ErrRequestTooLarge, "multi", "")
-		long := "/" + strings.Repeat("long", 300<<10)
-		wantErr(t, w.delete(t, client.Delete().Guaranteed(), long).Err, builders.ErrRequestTooLarge, "delete", long)
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			wantErr(t, w.create(t, client.Create(), "/x", data).Err, builders.ErrRequestTooLarge, "create", "/x")
+			b := client.Create().CreatingParentsIfNeeded().WithProtection()
+			wantErr(t, w.create(t, b, "/x/y", data).Err, builders.ErrRequestTooLarge, "create", "/x/y")
+			wantErr(t, w.setData(t, client.SetData(), "/n", data).Err, builders.ErrRequestTooLarge, "setData", "/n")
+			op := client.TransactionOp().SetData().ForPath("/n", data[:700<<10])
+			err := w.transaction(t, client.Transaction(), op, op).Err
+			wantErr(t, err, builders.ErrRequestTooLarge, "multi", "")
+			long := "/" + strings.Repeat("long", 300<<10)
+			wantErr(t, w.delete(t, client.Delete().Guaranteed(), long).Err, builders.ErrRequestTooLarge, "delete", long)
+		})
+	}
 	wantNothingSent(t, proxy)
 }
 
@@ -211,7 +217,7 @@ func TestOperationsOfAClientThatDoesNotRun(t *testing.T) {
 	}
 	check := func(want error) {
 		t.Helper()
-		for _, w := range []way{foreground, background} {
+		for _, w := range ways {
 			wantErr(t, w.create(t, client.Create().WithProtection(), "/n", nil).Err, want, "create", "/n")
 			wantErr(t, w.delete(t, client.Delete().Guaranteed(), "/n").Err, want, "delete", "/n")
 			wantErr(t, w.getData(t, client.GetData(), "/n").Err, want, "getData", "/n")
@@ -360,11 +366,13 @@ func TestAttemptsAreCounted(t *testing.T) {
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
 	cut := proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
 	defer cut.Remove()
-	bothWays(t, func(t *testing.T, w way) {
-		err := w.getData(t, client.GetData(), "/n").Err
-		wantErr(t, err, framework.ErrConnectionLoss, "getData", "/n")
-		if want := "curator: getData /n (3 attempts): curator: connection loss"; err.Error() != want {
-			t.Errorf("error is %q, want %q", err, want)
-		}
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			err := w.getData(t, client.GetData(), "/n").Err
+			wantErr(t, err, framework.ErrConnectionLoss, "getData", "/n")
+			if want := "curator: getData /n (3 attempts): curator: connection loss"; err.Error() != want {
+				t.Errorf("error is %q, want %q", err, want)
+			}
+		})
+	}
 }

@@ -127,10 +127,15 @@ func (c *call) deliver(ev callbacks.Event) {
 	}
 	message := "background operation given up"
 	if c.onError != nil {
-		c.onError(message, ev.Err)
+		c.guard(func() { c.onError(message, ev.Err) })
 		return
 	}
 	c.env.Unhandled(c.Context(), message, ev.Err)
+}
+
+// guard runs the user's code on the dispatcher: a panic in it is reported like that of a callback.
+func (c *call) guard(fn func()) {
+	c.env.Deliver(c.Context(), func(context.Context, callbacks.Event) { fn() }, callbacks.Event{})
 }
 
 // ask sends r; next goes on with the answer.

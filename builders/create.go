@@ -242,7 +242,8 @@ type createOp struct {
 	unprotected string // full without the protection prefix
 	name        string // of the created node, for the caller
 	stat        zk.Stat
-	rounds      int // of repairing what others undo
+	ours        bool // the node is of this call
+	rounds      int  // of repairing what others undo
 }
 
 // maxRounds bounds how often an operation repairs what somebody else undoes.
@@ -265,6 +266,7 @@ func (o *createOp) create() {
 func (o *createOp) created() {
 	switch err := o.Request.Err; {
 	case err == nil:
+		o.ours = true
 		o.done(o.Reply.Path, o.Reply.Stat)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
 		parents := o.b.acl
@@ -372,6 +374,7 @@ func (o *createOp) adopt(path string) {
 			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
 			o.create()
 		default:
+			o.ours = true
 			o.done(path, o.Reply.Stat)
 		}
 	})
@@ -386,6 +389,7 @@ func (o *createOp) done(full string, stat zk.Stat) {
 func (o *createOp) CleanUp(err error) {
 	switch {
 	case !o.b.protected || !o.Sent():
+	case err == nil && !o.ours: // it was there before
 	case err == nil: // the caller had given up
 		deleteGuaranteed(o.env, o.env.Namespace.full(o.name))
 	case exec.IsIndefinite(err) || o.Attempts() > 1:

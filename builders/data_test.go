@@ -12,61 +12,65 @@ import (
 )
 
 func TestGetData(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		for _, ns := range []string{"", "ns"} {
-			client, tr := setUp(t, framework.WithNamespace(ns))
-			succeed(t, w.create(t, client.Create(), "/n", []byte("data")))
-			succeed(t, w.create(t, client.Create(), "/empty", []byte{}))
-			var stored zk.Stat
-			ev := succeed(t, w.getData(t, client.GetData().StoringStatIn(&stored), "/n"))
-			equal(t, "data", string(ev.Data), "data")
-			_, stat := tr.read(map[string]string{"": "/n", "ns": "/ns/n"}[ns])
-			equal(t, "stored stat", stored, stat)
-			if w == background {
-				equal(t, "stat", ev.Stat, &stat)
-			}
-			ev = succeed(t, w.getData(t, client.GetData(), "/empty"))
-			equal(t, "data of the empty node", string(ev.Data), "")
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, ns := range []string{"", "ns"} {
+				client, tr := setUp(t, framework.WithNamespace(ns))
+				succeed(t, w.create(t, client.Create(), "/n", []byte("data")))
+				succeed(t, w.create(t, client.Create(), "/empty", []byte{}))
+				var stored zk.Stat
+				ev := succeed(t, w.getData(t, client.GetData().StoringStatIn(&stored), "/n"))
+				equal(t, "data", string(ev.Data), "data")
+				_, stat := tr.read(map[string]string{"": "/n", "ns": "/ns/n"}[ns])
+				equal(t, "stored stat", stored, stat)
+				if w == background {
+					equal(t, "stat", ev.Stat, &stat)
+				}
+				ev = succeed(t, w.getData(t, client.GetData(), "/empty"))
+				equal(t, "data of the empty node", string(ev.Data), "")
 
-			before := stored
-			ev = w.getData(t, client.GetData().StoringStatIn(&stored), "/none")
-			wantErr(t, ev.Err, zk.ErrNoNode, "getData", "/none")
-			equal(t, "stat after a failure", stored, before)
-			if ev.Data != nil || ev.Stat != nil {
-				t.Errorf("failure has data %q, stat %v", ev.Data, ev.Stat)
+				before := stored
+				ev = w.getData(t, client.GetData().StoringStatIn(&stored), "/none")
+				wantErr(t, ev.Err, zk.ErrNoNode, "getData", "/none")
+				equal(t, "stat after a failure", stored, before)
+				if ev.Data != nil || ev.Stat != nil {
+					t.Errorf("failure has data %q, stat %v", ev.Data, ev.Stat)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestSetData(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		for _, ns := range []string{"", "ns"} {
-			client, tr := setUp(t, framework.WithNamespace(ns))
-			succeed(t, w.create(t, client.Create(), "/n", nil))
-			full := map[string]string{"": "/n", "ns": "/ns/n"}[ns]
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, ns := range []string{"", "ns"} {
+				client, tr := setUp(t, framework.WithNamespace(ns))
+				succeed(t, w.create(t, client.Create(), "/n", nil))
+				full := map[string]string{"": "/n", "ns": "/ns/n"}[ns]
 
-			ev := succeed(t, w.setData(t, client.SetData(), "/n", []byte("one")))
-			data, stat := tr.read(full)
-			equal(t, "data", data, "one")
-			equal(t, "stat", ev.Stat, &stat)
+				ev := succeed(t, w.setData(t, client.SetData(), "/n", []byte("one")))
+				data, stat := tr.read(full)
+				equal(t, "data", data, "one")
+				equal(t, "stat", ev.Stat, &stat)
 
-			ev = succeed(t, w.setData(t, client.SetData().WithVersion(1), "/n", []byte("two")))
-			data, stat = tr.read(full)
-			equal(t, "data", data, "two")
-			equal(t, "stat", ev.Stat, &stat)
+				ev = succeed(t, w.setData(t, client.SetData().WithVersion(1), "/n", []byte("two")))
+				data, stat = tr.read(full)
+				equal(t, "data", data, "two")
+				equal(t, "stat", ev.Stat, &stat)
 
-			ev = w.setData(t, client.SetData().WithVersion(1), "/n", []byte("three"))
-			wantErr(t, ev.Err, zk.ErrBadVersion, "setData", "/n")
-			if ev.Stat != nil {
-				t.Errorf("failure has stat %v", ev.Stat)
+				ev = w.setData(t, client.SetData().WithVersion(1), "/n", []byte("three"))
+				wantErr(t, ev.Err, zk.ErrBadVersion, "setData", "/n")
+				if ev.Stat != nil {
+					t.Errorf("failure has stat %v", ev.Stat)
+				}
+				data, _ = tr.read(full)
+				equal(t, "data", data, "two")
+				ev = w.setData(t, client.SetData(), "/none", []byte("data"))
+				wantErr(t, ev.Err, zk.ErrNoNode, "setData", "/none")
 			}
-			data, _ = tr.read(full)
-			equal(t, "data", data, "two")
-			ev = w.setData(t, client.SetData(), "/none", []byte("data"))
-			wantErr(t, ev.Err, zk.ErrNoNode, "setData", "/none")
-		}
-	})
+		})
+	}
 }
 
 func TestSetDataIdempotent(t *testing.T) {
@@ -84,40 +88,42 @@ func TestSetDataIdempotent(t *testing.T) {
 		{"a later version, with our data", "mine", 2, zk.ErrBadVersion, 1},
 		{"a version that was never, with our data", "mine", 7, zk.ErrBadVersion, 1},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, tt := range tests {
+				t.Run(tt.name, func(t *testing.T) {
+					client, tr := setUp(t)
+					tr.make("/n", "first")
+					if _, err := tr.conn.Set(tr.root+"/n", []byte(tt.there), 0); err != nil {
+						t.Fatal(err)
+					}
+					b := client.SetData().Idempotent().WithVersion(tt.version)
+					ev := w.setData(t, b, "/n", []byte("mine"))
+					_, stat := tr.read("/n")
+					equal(t, "version", stat.Version, tt.wantVersion)
+					if tt.wantErr != nil {
+						wantErr(t, ev.Err, tt.wantErr, "setData", "/n")
+						return
+					}
+					equal(t, "stat", succeed(t, ev).Stat, &stat)
+				})
+			}
+			t.Run("absent", func(t *testing.T) {
+				client, _ := setUp(t)
+				ev := w.setData(t, client.SetData().Idempotent(), "/n", nil)
+				wantErr(t, ev.Err, zk.ErrNoNode, "setData", "/n")
+			})
+			t.Run("may not be read", func(t *testing.T) { // the second step fails: CURATOR-673
 				client, tr := setUp(t)
-				tr.make("/n", "first")
-				if _, err := tr.conn.Set(tr.root+"/n", []byte(tt.there), 0); err != nil {
+				tr.make("/n", "mine")
+				if _, err := tr.conn.SetACL(tr.root+"/n", zk.WorldACL(zk.PermWrite|zk.PermAdmin), -1); err != nil {
 					t.Fatal(err)
 				}
-				b := client.SetData().Idempotent().WithVersion(tt.version)
-				ev := w.setData(t, b, "/n", []byte("mine"))
-				_, stat := tr.read("/n")
-				equal(t, "version", stat.Version, tt.wantVersion)
-				if tt.wantErr != nil {
-					wantErr(t, ev.Err, tt.wantErr, "setData", "/n")
-					return
-				}
-				equal(t, "stat", succeed(t, ev).Stat, &stat)
+				ev := w.setData(t, client.SetData().Idempotent().WithVersion(7), "/n", nil)
+				wantErr(t, ev.Err, zk.ErrNoAuth, "setData", "/n")
 			})
-		}
-		t.Run("absent", func(t *testing.T) {
-			client, _ := setUp(t)
-			ev := w.setData(t, client.SetData().Idempotent(), "/n", nil)
-			wantErr(t, ev.Err, zk.ErrNoNode, "setData", "/n")
 		})
-		t.Run("may not be read", func(t *testing.T) { // the second step fails: CURATOR-673
-			client, tr := setUp(t)
-			tr.make("/n", "mine")
-			if _, err := tr.conn.SetACL(tr.root+"/n", zk.WorldACL(zk.PermWrite|zk.PermAdmin), -1); err != nil {
-				t.Fatal(err)
-			}
-			ev := w.setData(t, client.SetData().Idempotent().WithVersion(7), "/n", nil)
-			wantErr(t, ev.Err, zk.ErrNoAuth, "setData", "/n")
-		})
-	})
+	}
 }
 
 func TestCompression(t *testing.T) {
@@ -137,68 +143,72 @@ func TestCompression(t *testing.T) {
 		{"by the client", true, false, false, true, true},
 		{"not against the builder", true, false, true, false, false},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
-				client, tr := setUp(t, framework.WithCompression(tt.all), framework.WithDefaultData(data))
-				create, set, get := client.Create(), client.SetData(), client.GetData()
-				op := client.TransactionOp()
-				createOp, setOp := op.Create(), op.SetData()
-				switch {
-				case tt.on:
-					create, set, get = create.Compressed(), set.Compressed(), get.Decompressed()
-					createOp, setOp = createOp.Compressed(), setOp.Compressed()
-				case tt.off:
-					create, set, get = create.Uncompressed(), set.Uncompressed(), get.Undecompressed()
-					createOp, setOp = createOp.Uncompressed(), setOp.Uncompressed()
-				}
-				succeed(t, w.create(t, create, "/created", data))
-				succeed(t, w.create(t, create, "/default", nil))
-				tr.make("/or-set", "")
-				succeed(t, w.create(t, create.OrSetData(), "/or-set", data))
-				tr.make("/set", "")
-				succeed(t, w.setData(t, set, "/set", data))
-				tr.make("/op-set", "")
-				succeed(t, w.transaction(t, client.Transaction(),
-					createOp.ForPath("/op-created", data),
-					createOp.ForPath("/op-default", nil),
-					setOp.ForPath("/op-set", data)))
-				want := data
-				if tt.packed {
-					want = packed
-				}
-				for _, name := range tr.children("/") {
-					stored, _ := tr.read("/" + name)
-					equal(t, "stored in "+name, stored, string(want))
-					ev := succeed(t, w.getData(t, get, "/"+name))
-					equal(t, "read from "+name, string(ev.Data), string(data))
-				}
-				ev := succeed(t, w.create(t, create.Idempotent(), "/created", data))
-				equal(t, "name of what is there already", ev.Name, "/created")
-				b := set.Idempotent().WithVersion(0)
-				succeed(t, w.setData(t, b, "/created", data))
-				succeed(t, w.setData(t, b, "/created", data))
-			})
-		}
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, tt := range tests {
+				t.Run(tt.name, func(t *testing.T) {
+					client, tr := setUp(t, framework.WithCompression(tt.all), framework.WithDefaultData(data))
+					create, set, get := client.Create(), client.SetData(), client.GetData()
+					op := client.TransactionOp()
+					createOp, setOp := op.Create(), op.SetData()
+					switch {
+					case tt.on:
+						create, set, get = create.Compressed(), set.Compressed(), get.Decompressed()
+						createOp, setOp = createOp.Compressed(), setOp.Compressed()
+					case tt.off:
+						create, set, get = create.Uncompressed(), set.Uncompressed(), get.Undecompressed()
+						createOp, setOp = createOp.Uncompressed(), setOp.Uncompressed()
+					}
+					succeed(t, w.create(t, create, "/created", data))
+					succeed(t, w.create(t, create, "/default", nil))
+					tr.make("/or-set", "")
+					succeed(t, w.create(t, create.OrSetData(), "/or-set", data))
+					tr.make("/set", "")
+					succeed(t, w.setData(t, set, "/set", data))
+					tr.make("/op-set", "")
+					succeed(t, w.transaction(t, client.Transaction(),
+						createOp.ForPath("/op-created", data),
+						createOp.ForPath("/op-default", nil),
+						setOp.ForPath("/op-set", data)))
+					want := data
+					if tt.packed {
+						want = packed
+					}
+					for _, name := range tr.children("/") {
+						stored, _ := tr.read("/" + name)
+						equal(t, "stored in "+name, stored, string(want))
+						ev := succeed(t, w.getData(t, get, "/"+name))
+						equal(t, "read from "+name, string(ev.Data), string(data))
+					}
+					ev := succeed(t, w.create(t, create.Idempotent(), "/created", data))
+					equal(t, "name of what is there already", ev.Name, "/created")
+					b := set.Idempotent().WithVersion(0)
+					succeed(t, w.setData(t, b, "/created", data))
+					succeed(t, w.setData(t, b, "/created", data))
+				})
+			}
+		})
+	}
 }
 
 // Data that does not decompress is handed over as it is, with the error.
 func TestDataThatDoesNotDecompress(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		for _, data := range []string{"plain text", ""} {
-			client, tr := setUp(t)
-			tr.make("/n", data)
-			var stored zk.Stat
-			ev := w.getData(t, client.GetData().Decompressed().StoringStatIn(&stored), "/n")
-			wantErr(t, ev.Err, framework.ErrDataInconsistency, "getData", "/n")
-			if ev.Data == nil || string(ev.Data) != data {
-				t.Errorf("data is %q, want it as it is", ev.Data)
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, data := range []string{"plain text", ""} {
+				client, tr := setUp(t)
+				tr.make("/n", data)
+				var stored zk.Stat
+				ev := w.getData(t, client.GetData().Decompressed().StoringStatIn(&stored), "/n")
+				wantErr(t, ev.Err, framework.ErrDataInconsistency, "getData", "/n")
+				if ev.Data == nil || string(ev.Data) != data {
+					t.Errorf("data is %q, want it as it is", ev.Data)
+				}
+				_, stat := tr.read("/n")
+				equal(t, "stored stat", stored, stat)
 			}
-			_, stat := tr.read("/n")
-			equal(t, "stored stat", stored, stat)
-		}
-	})
+		})
+	}
 }
 
 var errProvider = errors.New("provider fails")
@@ -220,34 +230,38 @@ func (p provider) Decompress(path string, data []byte) ([]byte, error) {
 }
 
 func TestCompressionProviderIsGivenThePathWithoutNamespace(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		p := provider{paths: make(chan string, 10)}
-		client, tr := setUp(t, framework.WithNamespace("ns"), framework.WithCompression(true),
-			framework.WithCompressionProvider(p))
-		succeed(t, w.create(t, client.Create(), "/n", []byte("data")))
-		equal(t, "told", <-p.paths, "compress /n")
-		stored, _ := tr.read("/ns/n")
-		equal(t, "stored", stored, "packed data")
-		equal(t, "read", string(succeed(t, w.getData(t, client.GetData(), "/n")).Data), "data")
-		equal(t, "told", <-p.paths, "decompress /n")
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			p := provider{paths: make(chan string, 10)}
+			client, tr := setUp(t, framework.WithNamespace("ns"), framework.WithCompression(true),
+				framework.WithCompressionProvider(p))
+			succeed(t, w.create(t, client.Create(), "/n", []byte("data")))
+			equal(t, "told", <-p.paths, "compress /n")
+			stored, _ := tr.read("/ns/n")
+			equal(t, "stored", stored, "packed data")
+			equal(t, "read", string(succeed(t, w.getData(t, client.GetData(), "/n")).Data), "data")
+			equal(t, "told", <-p.paths, "decompress /n")
+		})
+	}
 }
 
 func TestCompressionProviderThatFails(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		p := provider{paths: make(chan string, 10), err: errProvider}
-		client, tr := setUp(t, framework.WithCompressionProvider(p))
-		tr.make("/n", "as it is")
-		wantErr(t, w.create(t, client.Create().Compressed(), "/x", nil).Err, errProvider, "create", "/x")
-		wantErr(t, w.setData(t, client.SetData().Compressed(), "/n", nil).Err, errProvider, "setData", "/n")
-		op := client.TransactionOp()
-		ev := w.transaction(t, client.Transaction(), op.Create().Compressed().ForPath("/x", nil))
-		wantErr(t, ev.Err, errProvider, "create", "/x")
-		ev = w.transaction(t, client.Transaction(), op.SetData().Compressed().ForPath("/n", nil))
-		wantErr(t, ev.Err, errProvider, "setData", "/n")
-		ev = w.getData(t, client.GetData().Decompressed(), "/n")
-		wantErr(t, ev.Err, errProvider, "getData", "/n")
-		equal(t, "data", string(ev.Data), "as it is")
-		equal(t, "nodes", tr.children("/"), []string{"n"})
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			p := provider{paths: make(chan string, 10), err: errProvider}
+			client, tr := setUp(t, framework.WithCompressionProvider(p))
+			tr.make("/n", "as it is")
+			wantErr(t, w.create(t, client.Create().Compressed(), "/x", nil).Err, errProvider, "create", "/x")
+			wantErr(t, w.setData(t, client.SetData().Compressed(), "/n", nil).Err, errProvider, "setData", "/n")
+			op := client.TransactionOp()
+			ev := w.transaction(t, client.Transaction(), op.Create().Compressed().ForPath("/x", nil))
+			wantErr(t, ev.Err, errProvider, "create", "/x")
+			ev = w.transaction(t, client.Transaction(), op.SetData().Compressed().ForPath("/n", nil))
+			wantErr(t, ev.Err, errProvider, "setData", "/n")
+			ev = w.getData(t, client.GetData().Decompressed(), "/n")
+			wantErr(t, ev.Err, errProvider, "getData", "/n")
+			equal(t, "data", string(ev.Data), "as it is")
+			equal(t, "nodes", tr.children("/"), []string{"n"})
+		})
+	}
 }

@@ -54,11 +54,11 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil && d.guaranteed && d.env.Err == nil { // it is not even begun
+	err := o.foreground(ctx, o)
+	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.Err == nil { // it was not even begun
 		o.goOn()
-		return o.wrap(err)
 	}
-	return o.foreground(ctx, o)
+	return err
 }
 
 func (d Delete) start(ctx context.Context, path string, b background) error {

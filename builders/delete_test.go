@@ -47,117 +47,123 @@ func TestDelete(t *testing.T) {
 		{"with children, that version", deep, childrenOfVersion(0), nil},
 		{"with children, another version", deep, childrenOfVersion(1), zk.ErrBadVersion},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for _, tt := range tests {
-			for _, ns := range []string{"", "ns"} {
-				t.Run(fmt.Sprintf("%s, namespace %q", tt.name, ns), func(t *testing.T) {
-					client, tr := setUp(t, framework.WithNamespace(ns))
-					prefix := ""
-					if ns != "" {
-						prefix = "/" + ns
-						tr.make(prefix, "")
-					}
-					for _, p := range tt.there {
-						tr.make(prefix+p, "")
-					}
-					err := w.delete(t, tt.build(client.Delete()), "/n").Err
-					if tt.wantErr == nil && err == nil {
-						if tr.exists(prefix + "/n") {
-							t.Error("it is still there")
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, tt := range tests {
+				for _, ns := range []string{"", "ns"} {
+					t.Run(fmt.Sprintf("%s, namespace %q", tt.name, ns), func(t *testing.T) {
+						client, tr := setUp(t, framework.WithNamespace(ns))
+						prefix := ""
+						if ns != "" {
+							prefix = "/" + ns
+							tr.make(prefix, "")
 						}
-						return
-					}
-					wantErr(t, err, tt.wantErr, "delete", "/n")
-					for _, p := range tt.there {
-						if !tr.exists(prefix + p) {
-							t.Errorf("%s is gone", p)
+						for _, p := range tt.there {
+							tr.make(prefix+p, "")
 						}
-					}
-				})
+						err := w.delete(t, tt.build(client.Delete()), "/n").Err
+						if tt.wantErr == nil && err == nil {
+							if tr.exists(prefix + "/n") {
+								t.Error("it is still there")
+							}
+							return
+						}
+						wantErr(t, err, tt.wantErr, "delete", "/n")
+						for _, p := range tt.there {
+							if !tr.exists(prefix + p) {
+								t.Errorf("%s is gone", p)
+							}
+						}
+					})
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // What may not be deleted ends the sweep of the children with an error, in the background too, where an error that
 // nobody waits for would try for ever: CURATOR-673, CURATOR-677.
 func TestDeleteChildrenThatMayNotBeDeletedIsTold(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t)
-		for _, p := range []string{"/n", "/n/a", "/n/a/b"} {
-			tr.make(p, "")
-		}
-		if _, err := tr.conn.SetACL(tr.root+"/n/a", zk.WorldACL(zk.PermRead|zk.PermAdmin), -1); err != nil {
-			t.Fatal(err)
-		}
-		b := client.Delete().DeletingChildrenIfNeeded()
-		wantErr(t, w.delete(t, b, "/n").Err, zk.ErrNoAuth, "delete", "/n")
-		if _, err := tr.conn.SetACL(tr.root+"/n/a", zk.WorldACL(zk.PermAdmin|zk.PermDelete), -1); err != nil {
-			t.Fatal(err)
-		}
-		wantErr(t, w.delete(t, b, "/n").Err, zk.ErrNoAuth, "delete", "/n") // may not be listed
-		if _, err := tr.conn.SetACL(tr.root+"/n/a", builders.OpenACL, -1); err != nil {
-			t.Fatal(err)
-		}
-		succeed(t, w.delete(t, b, "/n"))
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			for _, p := range []string{"/n", "/n/a", "/n/a/b"} {
+				tr.make(p, "")
+			}
+			if _, err := tr.conn.SetACL(tr.root+"/n/a", zk.WorldACL(zk.PermRead|zk.PermAdmin), -1); err != nil {
+				t.Fatal(err)
+			}
+			b := client.Delete().DeletingChildrenIfNeeded()
+			wantErr(t, w.delete(t, b, "/n").Err, zk.ErrNoAuth, "delete", "/n")
+			if _, err := tr.conn.SetACL(tr.root+"/n/a", zk.WorldACL(zk.PermAdmin|zk.PermDelete), -1); err != nil {
+				t.Fatal(err)
+			}
+			wantErr(t, w.delete(t, b, "/n").Err, zk.ErrNoAuth, "delete", "/n") // may not be listed
+			if _, err := tr.conn.SetACL(tr.root+"/n/a", builders.OpenACL, -1); err != nil {
+				t.Fatal(err)
+			}
+			succeed(t, w.delete(t, b, "/n"))
+		})
+	}
 }
 
 // CURATOR-430.
 func TestDeleteChildrenWhileOthersCreateAndDelete(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		tr := newTree(t)
-		ctx := testenv.Context(t)
-		const rounds, deleters = 10, 3
-		creator := newClient(t, tr.connect)
-		var clients []*framework.Client
-		for range deleters {
-			clients = append(clients, newClient(t, tr.connect))
-		}
-		for range rounds {
-			for i := range 10 {
-				if _, err := creator.Create().CreatingParentsIfNeeded().
-					ForPath(ctx, fmt.Sprintf("/n/%d/%d", i%3, i), nil); err != nil {
-					t.Fatal(err)
-				}
-			}
-			errs := make(chan error, deleters)
-			for _, client := range clients {
-				go func() {
-					errs <- w.delete(t, client.Delete().DeletingChildrenIfNeeded().Quietly(), "/n").Err
-				}()
-			}
-			stop, stopped := make(chan struct{}), make(chan error)
-			go func() {
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						stopped <- nil
-						return
-					default:
-					}
-					_, err := creator.Create().ForPath(ctx, fmt.Sprintf("/n/late%d", i), nil)
-					if errors.Is(err, zk.ErrNoNode) {
-						err = nil // they were faster
-					}
-					if err != nil {
-						stopped <- err
-						return
-					}
-				}
-			}()
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			tr := newTree(t)
+			ctx := testenv.Context(t)
+			const rounds, deleters = 10, 3
+			creator := newClient(t, tr.connect)
+			var clients []*framework.Client
 			for range deleters {
-				if err := receive(t, errs); err != nil {
+				clients = append(clients, newClient(t, tr.connect))
+			}
+			for range rounds {
+				for i := range 10 {
+					if _, err := creator.Create().CreatingParentsIfNeeded().
+						ForPath(ctx, fmt.Sprintf("/n/%d/%d", i%3, i), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				errs := make(chan error, deleters)
+				for _, client := range clients {
+					go func() {
+						errs <- w.delete(t, client.Delete().DeletingChildrenIfNeeded().Quietly(), "/n").Err
+					}()
+				}
+				stop, stopped := make(chan struct{}), make(chan error)
+				go func() {
+					for i := 0; ; i++ {
+						select {
+						case <-stop:
+							stopped <- nil
+							return
+						default:
+						}
+						_, err := creator.Create().ForPath(ctx, fmt.Sprintf("/n/late%d", i), nil)
+						if errors.Is(err, zk.ErrNoNode) {
+							err = nil // they were faster
+						}
+						if err != nil {
+							stopped <- err
+							return
+						}
+					}
+				}()
+				for range deleters {
+					if err := receive(t, errs); err != nil {
+						t.Error(err)
+					}
+				}
+				close(stop)
+				if err := receive(t, stopped); err != nil {
 					t.Error(err)
 				}
+				if tr.exists("/n") {
+					t.Fatal("it is still there")
+				}
 			}
-			close(stop)
-			if err := receive(t, stopped); err != nil {
-				t.Error(err)
-			}
-			if tr.exists("/n") {
-				t.Fatal("it is still there")
-			}
-		}
-	})
+		})
+	}
 }

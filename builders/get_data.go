@@ -2,6 +2,7 @@ package builders
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-zookeeper/zk"
 
@@ -97,6 +98,8 @@ func (o *getDataOp) unpack() error {
 	return err
 }
 
+var errPanicked = errors.New("curator: panic in the compression provider")
+
 func (o *getDataOp) store() {
 	if o.b.stat != nil {
 		*o.b.stat = o.Reply.Stat
@@ -108,7 +111,8 @@ func (o *getDataOp) Run() {
 	var ev callbacks.Event
 	if o.Result() == nil {
 		o.store()
-		ev.Err = o.unpack()
+		ev.Err = errPanicked // unless unpack returns
+		o.guard(func() { ev.Err = o.unpack() })
 		ev.Data, ev.Stat = o.data, &o.Reply.Stat
 	}
 	o.deliver(ev)

@@ -15,43 +15,47 @@ import (
 
 // CURATOR-666.
 func TestNamespaceIsTakenOffOnce(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t, framework.WithNamespace("zoo"))
-		b := client.Create().CreatingParentsIfNeeded()
-		equal(t, "name", succeed(t, w.create(t, b, "/zoo/a", nil)).Name, "/zoo/a")
-		equal(t, "nodes", tr.children("/zoo/zoo"), []string{"a"})
-		equal(t, "name", succeed(t, w.create(t, b.OrSetData(), "/zoo/a", nil)).Name, "/zoo/a")
-		equal(t, "name", succeed(t, w.create(t, b, "/zooa", nil)).Name, "/zooa")
-		ev := succeed(t, w.transaction(t, client.Transaction(), client.TransactionOp().Create().ForPath("/zoo/b", nil)))
-		equal(t, "path", ev.Results[0].ResultPath, "/zoo/b")
-		ev = succeed(t, w.create(t, b.WithMode(builders.PersistentSequential), "/zoo/", nil))
-		equal(t, "name", ev.Name, "/zoo/0000000002")
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t, framework.WithNamespace("zoo"))
+			b := client.Create().CreatingParentsIfNeeded()
+			equal(t, "name", succeed(t, w.create(t, b, "/zoo/a", nil)).Name, "/zoo/a")
+			equal(t, "nodes", tr.children("/zoo/zoo"), []string{"a"})
+			equal(t, "name", succeed(t, w.create(t, b.OrSetData(), "/zoo/a", nil)).Name, "/zoo/a")
+			equal(t, "name", succeed(t, w.create(t, b, "/zooa", nil)).Name, "/zooa")
+			ev := succeed(t, w.transaction(t, client.Transaction(), client.TransactionOp().Create().ForPath("/zoo/b", nil)))
+			equal(t, "path", ev.Results[0].ResultPath, "/zoo/b")
+			ev = succeed(t, w.create(t, b.WithMode(builders.PersistentSequential), "/zoo/", nil))
+			equal(t, "name", ev.Name, "/zoo/0000000002")
 
-		watcher, events := chanWatcher()
-		succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), "/zoo/c"))
-		tr.make("/zoo/zoo/c", "")
-		equal(t, "path of the event", receive(t, events).Path, "/zoo/c")
-	})
+			watcher, events := chanWatcher()
+			succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), "/zoo/c"))
+			tr.make("/zoo/zoo/c", "")
+			equal(t, "path of the event", receive(t, events).Path, "/zoo/c")
+		})
+	}
 }
 
 func TestNamespaceIsMadeOfContainersAheadOfTheFirstOperation(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t, framework.WithNamespace("my/ns"))
-		succeed(t, w.exists(t, client.CheckExists(), "/"))
-		equal(t, "nodes", tr.children("/my"), []string{"ns"})
-		succeed(t, w.create(t, client.Create(), "/n", nil)) // without making parents
-		succeed(t, w.delete(t, client.Delete(), "/n"))
-		tr.awaitGone("/my/ns")
-		tr.awaitGone("/my")
-		// A namespace that the server has removed because it was empty is made again.
-		for _, b := range []builders.Create{client.Create(), client.Create().WithProtection()} {
-			name := succeed(t, w.create(t, b, "/n", nil)).Name
-			succeed(t, w.delete(t, client.Delete(), name))
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t, framework.WithNamespace("my/ns"))
+			succeed(t, w.exists(t, client.CheckExists(), "/"))
+			equal(t, "nodes", tr.children("/my"), []string{"ns"})
+			succeed(t, w.create(t, client.Create(), "/n", nil)) // without making parents
+			succeed(t, w.delete(t, client.Delete(), "/n"))
+			tr.awaitGone("/my/ns")
 			tr.awaitGone("/my")
-		}
-		err := w.create(t, client.Create(), "/a/n", nil).Err // but no other parent
-		wantErr(t, err, zk.ErrNoNode, "create", "/a/n")
-	})
+			// A namespace that the server has removed because it was empty is made again.
+			for _, b := range []builders.Create{client.Create(), client.Create().WithProtection()} {
+				name := succeed(t, w.create(t, b, "/n", nil)).Name
+				succeed(t, w.delete(t, client.Delete(), name))
+				tr.awaitGone("/my")
+			}
+			err := w.create(t, client.Create(), "/a/n", nil).Err // but no other parent
+			wantErr(t, err, zk.ErrNoNode, "create", "/a/n")
+		})
+	}
 }
 
 // All of the operations that begin at the same time find the namespace there, not only the one that makes it.
@@ -82,26 +86,28 @@ func TestNamespaceIsThereForAllWhoBeginAtOnce(t *testing.T) {
 func TestNamespaceThatCannotBe(t *testing.T) {
 	client, tr := setUp(t)
 	bad := client.UsingNamespace("a//b")
-	bothWays(t, func(t *testing.T, w way) {
-		for _, err := range []error{
-			w.create(t, bad.Create(), "/n", nil).Err,
-			w.delete(t, bad.Delete(), "/n").Err,
-			w.exists(t, bad.CheckExists(), "/n").Err,
-			w.getData(t, bad.GetData(), "/n").Err,
-			w.setData(t, bad.SetData(), "/n", nil).Err,
-			w.getChildren(t, bad.GetChildren(), "/n").Err,
-			w.getACL(t, bad.GetACL(), "/n").Err,
-			w.setACL(t, bad.SetACL().WithACL(builders.OpenACL...), "/n").Err,
-			w.sync(t, bad.Sync(), "/n").Err,
-			w.transaction(t, bad.Transaction(), client.TransactionOp().Create().ForPath("/n", nil)).Err,
-		} {
-			var opErr *builders.OpError
-			if !errors.Is(err, zk.ErrInvalidPath) || !errors.As(err, &opErr) {
-				t.Errorf("error is %v", err)
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, err := range []error{
+				w.create(t, bad.Create(), "/n", nil).Err,
+				w.delete(t, bad.Delete(), "/n").Err,
+				w.exists(t, bad.CheckExists(), "/n").Err,
+				w.getData(t, bad.GetData(), "/n").Err,
+				w.setData(t, bad.SetData(), "/n", nil).Err,
+				w.getChildren(t, bad.GetChildren(), "/n").Err,
+				w.getACL(t, bad.GetACL(), "/n").Err,
+				w.setACL(t, bad.SetACL().WithACL(builders.OpenACL...), "/n").Err,
+				w.sync(t, bad.Sync(), "/n").Err,
+				w.transaction(t, bad.Transaction(), client.TransactionOp().Create().ForPath("/n", nil)).Err,
+			} {
+				var opErr *builders.OpError
+				if !errors.Is(err, zk.ErrInvalidPath) || !errors.As(err, &opErr) {
+					t.Errorf("error is %v", err)
+				}
 			}
-		}
-		_, err := bad.Create().Submit(testenv.Context(t), "/n", nil).Wait(testenv.Context(t))
-		wantErr(t, err, zk.ErrInvalidPath, "create", "/n")
-	})
+			_, err := bad.Create().Submit(testenv.Context(t), "/n", nil).Wait(testenv.Context(t))
+			wantErr(t, err, zk.ErrInvalidPath, "create", "/n")
+		})
+	}
 	equal(t, "nodes", tr.children("/"), []string{})
 }

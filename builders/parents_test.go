@@ -30,47 +30,51 @@ func lockedDown(t *testing.T, tr tree) {
 // CURATOR-715, CURATOR-728: neither the right to read nor the right to create is needed above the deepest parent that
 // exists.
 func TestParentsAreMadeBelowWhatIsForbidden(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t)
-		lockedDown(t, tr)
-		create := client.Create()
-		for name, b := range map[string]builders.Create{
-			"/top/mine/a/b/c": create.CreatingParentsIfNeeded(),
-			"/top/mine/d/e/f": create.CreatingParentContainersIfNeeded(),
-			"/top/mine/g":     create.CreatingParentsIfNeeded(),
-			"/top/mine/h/i":   create.CreatingParentsIfNeeded().OrSetData(),
-			"/top/mine/k/l":   create.CreatingParentsIfNeeded().Idempotent(),
-		} {
-			for range 2 { // then with parents that are there
-				equal(t, "name", succeed(t, w.create(t, b, name, nil)).Name, name)
-				succeed(t, w.delete(t, client.Delete(), name))
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			lockedDown(t, tr)
+			create := client.Create()
+			for name, b := range map[string]builders.Create{
+				"/top/mine/a/b/c": create.CreatingParentsIfNeeded(),
+				"/top/mine/d/e/f": create.CreatingParentContainersIfNeeded(),
+				"/top/mine/g":     create.CreatingParentsIfNeeded(),
+				"/top/mine/h/i":   create.CreatingParentsIfNeeded().OrSetData(),
+				"/top/mine/k/l":   create.CreatingParentsIfNeeded().Idempotent(),
+			} {
+				for range 2 { // then with parents that are there
+					equal(t, "name", succeed(t, w.create(t, b, name, nil)).Name, name)
+					succeed(t, w.delete(t, client.Delete(), name))
+				}
 			}
-		}
-		succeed(t, w.exists(t, client.CheckExists().CreatingParentsIfNeeded(), "/top/mine/x/y/z"))
-		if !tr.exists("/top/mine/x/y") {
-			t.Error("no parent is made")
-		}
-		view := client.UsingNamespace("top/mine/ns")
-		succeed(t, w.create(t, view.Create().CreatingParentsIfNeeded(), "/a/b", nil))
-	})
+			succeed(t, w.exists(t, client.CheckExists().CreatingParentsIfNeeded(), "/top/mine/x/y/z"))
+			if !tr.exists("/top/mine/x/y") {
+				t.Error("no parent is made")
+			}
+			view := client.UsingNamespace("top/mine/ns")
+			succeed(t, w.create(t, view.Create().CreatingParentsIfNeeded(), "/a/b", nil))
+		})
+	}
 }
 
 // CURATOR-665: that a parent may not be made ends the operation, in the background too.
 func TestParentsThatMayNotBeMadeAreTold(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t)
-		lockedDown(t, tr)
-		for _, b := range []builders.Create{
-			client.Create().CreatingParentsIfNeeded(),
-			client.Create().CreatingParentContainersIfNeeded().OrSetData(),
-			client.Create().CreatingParentsIfNeeded().WithProtection().WithMode(builders.EphemeralSequential),
-		} {
-			wantErr(t, w.create(t, b, "/top/other/a/b", nil).Err, zk.ErrNoAuth, "create", "/top/other/a/b")
-		}
-		b := client.CheckExists().CreatingParentsIfNeeded()
-		wantErr(t, w.exists(t, b, "/top/other/a/b").Err, zk.ErrNoAuth, "exists", "/top/other/a/b")
-		// The ACL of the parents may forbid what is to be put into them.
-		c := client.Create().CreatingParentsIfNeeded().WithACLAppliedToParents(zk.WorldACL(zk.PermRead)...)
-		wantErr(t, w.create(t, c, "/top/mine/a/b", nil).Err, zk.ErrNoAuth, "create", "/top/mine/a/b")
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			lockedDown(t, tr)
+			for _, b := range []builders.Create{
+				client.Create().CreatingParentsIfNeeded(),
+				client.Create().CreatingParentContainersIfNeeded().OrSetData(),
+				client.Create().CreatingParentsIfNeeded().WithProtection().WithMode(builders.EphemeralSequential),
+			} {
+				wantErr(t, w.create(t, b, "/top/other/a/b", nil).Err, zk.ErrNoAuth, "create", "/top/other/a/b")
+			}
+			b := client.CheckExists().CreatingParentsIfNeeded()
+			wantErr(t, w.exists(t, b, "/top/other/a/b").Err, zk.ErrNoAuth, "exists", "/top/other/a/b")
+			// The ACL of the parents may forbid what is to be put into them.
+			c := client.Create().CreatingParentsIfNeeded().WithACLAppliedToParents(zk.WorldACL(zk.PermRead)...)
+			wantErr(t, w.create(t, c, "/top/mine/a/b", nil).Err, zk.ErrNoAuth, "create", "/top/mine/a/b")
+		})
+	}
 }

@@ -166,12 +166,7 @@ const (
 	background way = "background"
 )
 
-func bothWays(t *testing.T, test func(t *testing.T, w way)) {
-	t.Helper()
-	for _, w := range []way{foreground, background} {
-		t.Run(string(w), func(t *testing.T) { test(t, w) })
-	}
-}
+var ways = []way{foreground, background}
 
 // await returns the result of a background operation. One that is refused has only an error.
 func await(

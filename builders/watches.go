@@ -209,9 +209,11 @@ func (o *removeWatchesOp) Begin() {
 		return
 	}
 	if o.b.locally {
-		if conn.IsConnected() { // ahead of forget: what goes on the server depends on whose watches there are
+		// Ahead of forget: what goes on the server depends on whose watches there are. The registry knows paths below
+		// the chroot only, so a watch of another is removed when there is a connection.
+		if conn.IsConnected() || o.Absolute {
 			rest := &removeWatchesOp{call: call{env: o.env, full: o.full}, b: o.b}
-			rest.Protocol, rest.b.locally, rest.Detached = rest, false, true
+			rest.Protocol, rest.b.locally, rest.Detached, rest.Absolute = rest, false, true, o.Absolute
 			_ = o.env.Executor.Go(exec.WithSingleAttempt(exec.Root), &rest.Operation)
 		}
 		o.forget()

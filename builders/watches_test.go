@@ -77,56 +77,60 @@ func TestWatchers(t *testing.T) {
 		{"getChildren, changed", true, getChildren, nil, []func(tree){change}, nil},
 		{"getChildren, absent", false, getChildren, zk.ErrNoNode, []func(tree){create, makeChild}, nil},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
-				client, tr := setUp(t, framework.WithNamespace("ns"))
-				tr.make("/ns", "")
-				if tt.there {
-					create(tr)
-				}
-				watcher, events := chanWatcher()
-				for range 2 { // set twice, a watcher is told once
-					if err := tt.watch(t, w, client, watcher); !errors.Is(err, tt.wantErr) {
-						t.Fatal(err)
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, tt := range tests {
+				t.Run(tt.name, func(t *testing.T) {
+					client, tr := setUp(t, framework.WithNamespace("ns"))
+					tr.make("/ns", "")
+					if tt.there {
+						create(tr)
 					}
-				}
-				for _, do := range tt.do {
-					do(tr)
-				}
-				wantEvents(t, events, tt.want...)
-				wantNoEvents(t, client, events)
-			})
-		}
-	})
+					watcher, events := chanWatcher()
+					for range 2 { // set twice, a watcher is told once
+						if err := tt.watch(t, w, client, watcher); !errors.Is(err, tt.wantErr) {
+							t.Fatal(err)
+						}
+					}
+					for _, do := range tt.do {
+						do(tr)
+					}
+					wantEvents(t, events, tt.want...)
+					wantNoEvents(t, client, events)
+				})
+			}
+		})
+	}
 }
 
 func TestWatchedTellsTheListenersOfTheClient(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t)
-		events := make(chan callbacks.Event, 10)
-		client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) {
-			if ev.Type == callbacks.Watched && ev.Watched.Type != zk.EventSession {
-				events <- ev
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			events := make(chan callbacks.Event, 10)
+			client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) {
+				if ev.Type == callbacks.Watched && ev.Watched.Type != zk.EventSession {
+					events <- ev
+				}
+			})
+			tr.make("/data", "")
+			tr.make("/children", "")
+			succeed(t, w.exists(t, client.CheckExists().Watched(), "/exists"))
+			succeed(t, w.getData(t, client.GetData().Watched(), "/data"))
+			succeed(t, w.getChildren(t, client.GetChildren().Watched(), "/children"))
+			succeed(t, w.addWatch(t, client.Watches().Add().Watched(), "/added"))
+			tr.make("/exists", "")
+			tr.remove("/data")
+			tr.make("/children/child", "")
+			tr.make("/added", "")
+			for _, path := range []string{"/exists", "/data", "/children", "/added"} {
+				ev := receive(t, events)
+				if ev.Path != path || ev.Watched.Path != path || ev.Err != nil {
+					t.Errorf("event is %+v, want one of %s", ev, path)
+				}
 			}
 		})
-		tr.make("/data", "")
-		tr.make("/children", "")
-		succeed(t, w.exists(t, client.CheckExists().Watched(), "/exists"))
-		succeed(t, w.getData(t, client.GetData().Watched(), "/data"))
-		succeed(t, w.getChildren(t, client.GetChildren().Watched(), "/children"))
-		succeed(t, w.addWatch(t, client.Watches().Add().Watched(), "/added"))
-		tr.make("/exists", "")
-		tr.remove("/data")
-		tr.make("/children/child", "")
-		tr.make("/added", "")
-		for _, path := range []string{"/exists", "/data", "/children", "/added"} {
-			ev := receive(t, events)
-			if ev.Path != path || ev.Watched.Path != path || ev.Err != nil {
-				t.Errorf("event is %+v, want one of %s", ev, path)
-			}
-		}
-	})
+	}
 }
 
 // A background operation without a callback tells the listeners.
@@ -150,58 +154,62 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 }
 
 func TestPersistentWatch(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t, framework.WithNamespace("ns"))
-		tr.make("/ns", "")
-		watcher, events := chanWatcher()
-		b := client.Watches().Add().WithMode(builders.PersistentWatch).UsingWatcher(watcher)
-		for range 2 { // a watcher is told once, however often it is added
-			succeed(t, w.addWatch(t, b, "/n"))
-		}
-		tr.make("/ns/n", "")
-		tr.make("/ns/n/child", "")
-		tr.make("/ns/n/child/below", "")
-		for range 2 {
-			succeed(t, w.setData(t, client.SetData(), "/n", nil))
-		}
-		tr.remove("/ns/n/child/below")
-		tr.remove("/ns/n/child")
-		tr.remove("/ns/n")
-		tr.make("/ns/n", "")
-		wantEvents(t, events,
-			zk.Event{Type: zk.EventNodeCreated, Path: "/n"},
-			zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"},
-			zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"},
-			zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"},
-			zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"},
-			zk.Event{Type: zk.EventNodeDeleted, Path: "/n"},
-			zk.Event{Type: zk.EventNodeCreated, Path: "/n"},
-		)
-		wantNoEvents(t, client, events)
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t, framework.WithNamespace("ns"))
+			tr.make("/ns", "")
+			watcher, events := chanWatcher()
+			b := client.Watches().Add().WithMode(builders.PersistentWatch).UsingWatcher(watcher)
+			for range 2 { // a watcher is told once, however often it is added
+				succeed(t, w.addWatch(t, b, "/n"))
+			}
+			tr.make("/ns/n", "")
+			tr.make("/ns/n/child", "")
+			tr.make("/ns/n/child/below", "")
+			for range 2 {
+				succeed(t, w.setData(t, client.SetData(), "/n", nil))
+			}
+			tr.remove("/ns/n/child/below")
+			tr.remove("/ns/n/child")
+			tr.remove("/ns/n")
+			tr.make("/ns/n", "")
+			wantEvents(t, events,
+				zk.Event{Type: zk.EventNodeCreated, Path: "/n"},
+				zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"},
+				zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"},
+				zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"},
+				zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"},
+				zk.Event{Type: zk.EventNodeDeleted, Path: "/n"},
+				zk.Event{Type: zk.EventNodeCreated, Path: "/n"},
+			)
+			wantNoEvents(t, client, events)
+		})
+	}
 }
 
 func TestPersistentRecursiveWatchIsTheDefault(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t, framework.WithNamespace("ns"))
-		tr.make("/ns", "")
-		watcher, events := chanWatcher()
-		succeed(t, w.addWatch(t, client.Watches().Add().UsingWatcher(watcher), "/n"))
-		tr.make("/ns/n", "")
-		tr.make("/ns/n/child", "")
-		tr.make("/ns/other", "")
-		tr.make("/ns/n/child/below", "")
-		succeed(t, w.setData(t, client.SetData(), "/n/child", nil))
-		tr.remove("/ns/n/child/below")
-		wantEvents(t, events,
-			zk.Event{Type: zk.EventNodeCreated, Path: "/n"},
-			zk.Event{Type: zk.EventNodeCreated, Path: "/n/child"},
-			zk.Event{Type: zk.EventNodeCreated, Path: "/n/child/below"},
-			zk.Event{Type: zk.EventNodeDataChanged, Path: "/n/child"},
-			zk.Event{Type: zk.EventNodeDeleted, Path: "/n/child/below"},
-		)
-		wantNoEvents(t, client, events)
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t, framework.WithNamespace("ns"))
+			tr.make("/ns", "")
+			watcher, events := chanWatcher()
+			succeed(t, w.addWatch(t, client.Watches().Add().UsingWatcher(watcher), "/n"))
+			tr.make("/ns/n", "")
+			tr.make("/ns/n/child", "")
+			tr.make("/ns/other", "")
+			tr.make("/ns/n/child/below", "")
+			succeed(t, w.setData(t, client.SetData(), "/n/child", nil))
+			tr.remove("/ns/n/child/below")
+			wantEvents(t, events,
+				zk.Event{Type: zk.EventNodeCreated, Path: "/n"},
+				zk.Event{Type: zk.EventNodeCreated, Path: "/n/child"},
+				zk.Event{Type: zk.EventNodeCreated, Path: "/n/child/below"},
+				zk.Event{Type: zk.EventNodeDataChanged, Path: "/n/child"},
+				zk.Event{Type: zk.EventNodeDeleted, Path: "/n/child/below"},
+			)
+			wantNoEvents(t, client, events)
+		})
+	}
 }
 
 // setEach sets a watch of each kind.
@@ -226,33 +234,35 @@ func TestRemoveWatches(t *testing.T) {
 			return b.RemoveAll().Locally()
 		},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for name, build := range remove {
-			t.Run(name, func(t *testing.T) {
-				client, tr := setUp(t, framework.WithNamespace("ns"))
-				succeed(t, w.create(t, client.Create(), "/n", nil))
-				watcher, events := chanWatcher()
-				setEach(t, w, client, watcher, "/n")
-				paths := []string{"/n", "/n-added", "/n-added-recursively", "/n-none"}
-				tr.awaitWatches("/ns/n", "/ns/n-added", "/ns/n-added-recursively", "/ns/n-none")
-				b := build(client.Watches(), watcher)
-				for _, p := range paths {
-					succeed(t, w.removeWatches(t, b, p))
-				}
-				tr.awaitWatches()
-				for _, p := range paths {
-					err := w.removeWatches(t, b, p).Err
-					wantErr(t, err, framework.ErrNoWatcher, "removeWatches", p)
-					succeed(t, w.removeWatches(t, b.Quietly(), p))
-				}
-				tr.make("/ns/n/child", "")
-				tr.make("/ns/n-none", "")
-				tr.make("/ns/n-added", "")
-				tr.make("/ns/n-added-recursively", "")
-				wantNoEvents(t, client, events)
-			})
-		}
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for name, build := range remove {
+				t.Run(name, func(t *testing.T) {
+					client, tr := setUp(t, framework.WithNamespace("ns"))
+					succeed(t, w.create(t, client.Create(), "/n", nil))
+					watcher, events := chanWatcher()
+					setEach(t, w, client, watcher, "/n")
+					paths := []string{"/n", "/n-added", "/n-added-recursively", "/n-none"}
+					tr.awaitWatches("/ns/n", "/ns/n-added", "/ns/n-added-recursively", "/ns/n-none")
+					b := build(client.Watches(), watcher)
+					for _, p := range paths {
+						succeed(t, w.removeWatches(t, b, p))
+					}
+					tr.awaitWatches()
+					for _, p := range paths {
+						err := w.removeWatches(t, b, p).Err
+						wantErr(t, err, framework.ErrNoWatcher, "removeWatches", p)
+						succeed(t, w.removeWatches(t, b.Quietly(), p))
+					}
+					tr.make("/ns/n/child", "")
+					tr.make("/ns/n-none", "")
+					tr.make("/ns/n-added", "")
+					tr.make("/ns/n-added-recursively", "")
+					wantNoEvents(t, client, events)
+				})
+			}
+		})
+	}
 }
 
 func TestRemoveWatchesOfAType(t *testing.T) {
@@ -267,75 +277,79 @@ func TestRemoveWatchesOfAType(t *testing.T) {
 		{"data", builders.DataWatches, []zk.Event{created}},
 		{"any", builders.AnyWatches, nil},
 	}
-	bothWays(t, func(t *testing.T, w way) {
-		for _, tt := range tests {
-			for _, all := range []bool{false, true} {
-				t.Run(tt.name, func(t *testing.T) {
-					client, tr := setUp(t)
-					tr.make("/n", "")
-					watcher, events := chanWatcher()
-					succeed(t, w.getData(t, client.GetData().UsingWatcher(watcher), "/n"))
-					succeed(t, w.getChildren(t, client.GetChildren().UsingWatcher(watcher), "/n"))
-					b := client.Watches().Remove(watcher)
-					if all {
-						b = client.Watches().RemoveAll()
-					}
-					b = b.OfType(tt.typ)
-					succeed(t, w.removeWatches(t, b, "/n"))
-					err := w.removeWatches(t, b, "/n").Err
-					wantErr(t, err, framework.ErrNoWatcher, "removeWatches", "/n")
-					tr.make("/n/child", "")
-					succeed(t, w.setData(t, client.SetData(), "/n", nil))
-					wantEvents(t, events, tt.want...)
-					wantNoEvents(t, client, events)
-					tr.awaitWatches()
-				})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, tt := range tests {
+				for _, all := range []bool{false, true} {
+					t.Run(tt.name, func(t *testing.T) {
+						client, tr := setUp(t)
+						tr.make("/n", "")
+						watcher, events := chanWatcher()
+						succeed(t, w.getData(t, client.GetData().UsingWatcher(watcher), "/n"))
+						succeed(t, w.getChildren(t, client.GetChildren().UsingWatcher(watcher), "/n"))
+						b := client.Watches().Remove(watcher)
+						if all {
+							b = client.Watches().RemoveAll()
+						}
+						b = b.OfType(tt.typ)
+						succeed(t, w.removeWatches(t, b, "/n"))
+						err := w.removeWatches(t, b, "/n").Err
+						wantErr(t, err, framework.ErrNoWatcher, "removeWatches", "/n")
+						tr.make("/n/child", "")
+						succeed(t, w.setData(t, client.SetData(), "/n", nil))
+						wantEvents(t, events, tt.want...)
+						wantNoEvents(t, client, events)
+						tr.awaitWatches()
+					})
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // The watch on the server goes with its last watcher only.
 func TestRemoveWatchesLeavesTheOthersOfThePath(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		for _, local := range []bool{false, true} {
-			client, tr := setUp(t)
-			view := client.UsingNamespace("ns")
-			tr.make("/ns", "")
-			tr.make("/ns/n", "")
-			removed, events := chanWatcher()
-			kept, keptEvents := chanWatcher()
-			setEach(t, w, view, removed, "/n")
-			setEach(t, w, view, kept, "/n")
-			viaRoot, rootEvents := chanWatcher()
-			succeed(t, w.getData(t, client.GetData().UsingWatcher(viaRoot), "/ns/n"))
-			b := view.Watches().Remove(removed)
-			if local {
-				b = b.Locally()
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, local := range []bool{false, true} {
+				client, tr := setUp(t)
+				view := client.UsingNamespace("ns")
+				tr.make("/ns", "")
+				tr.make("/ns/n", "")
+				removed, events := chanWatcher()
+				kept, keptEvents := chanWatcher()
+				setEach(t, w, view, removed, "/n")
+				setEach(t, w, view, kept, "/n")
+				viaRoot, rootEvents := chanWatcher()
+				succeed(t, w.getData(t, client.GetData().UsingWatcher(viaRoot), "/ns/n"))
+				b := view.Watches().Remove(removed)
+				if local {
+					b = b.Locally()
+				}
+				for _, p := range []string{"/n", "/n-none", "/n-added", "/n-added-recursively"} {
+					succeed(t, w.removeWatches(t, b, p))
+				}
+				tr.make("/ns/n/child", "")
+				succeed(t, w.setData(t, view.SetData(), "/n", nil))
+				for _, p := range []string{"/ns/n-none", "/ns/n-added", "/ns/n-added-recursively"} {
+					tr.make(p, "")
+				}
+				wantEvents(t, keptEvents,
+					zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"},
+					zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"},
+					zk.Event{Type: zk.EventNodeCreated, Path: "/n-none"},
+					zk.Event{Type: zk.EventNodeCreated, Path: "/n-added"},
+					zk.Event{Type: zk.EventNodeCreated, Path: "/n-added-recursively"},
+				)
+				wantEvents(t, rootEvents, zk.Event{Type: zk.EventNodeDataChanged, Path: "/ns/n"})
+				wantNoEvents(t, client, events)
+				b = view.Watches().Remove(kept)
+				succeed(t, w.removeWatches(t, b, "/n-added"))
+				succeed(t, w.removeWatches(t, b, "/n-added-recursively"))
+				tr.awaitWatches()
 			}
-			for _, p := range []string{"/n", "/n-none", "/n-added", "/n-added-recursively"} {
-				succeed(t, w.removeWatches(t, b, p))
-			}
-			tr.make("/ns/n/child", "")
-			succeed(t, w.setData(t, view.SetData(), "/n", nil))
-			for _, p := range []string{"/ns/n-none", "/ns/n-added", "/ns/n-added-recursively"} {
-				tr.make(p, "")
-			}
-			wantEvents(t, keptEvents,
-				zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"},
-				zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"},
-				zk.Event{Type: zk.EventNodeCreated, Path: "/n-none"},
-				zk.Event{Type: zk.EventNodeCreated, Path: "/n-added"},
-				zk.Event{Type: zk.EventNodeCreated, Path: "/n-added-recursively"},
-			)
-			wantEvents(t, rootEvents, zk.Event{Type: zk.EventNodeDataChanged, Path: "/ns/n"})
-			wantNoEvents(t, client, events)
-			b = view.Watches().Remove(kept)
-			succeed(t, w.removeWatches(t, b, "/n-added"))
-			succeed(t, w.removeWatches(t, b, "/n-added-recursively"))
-			tr.awaitWatches()
-		}
-	})
+		})
+	}
 }
 
 // setUpProxied returns a client that reaches the server through a proxy.
@@ -392,123 +406,131 @@ func impatient() []framework.Option {
 }
 
 func TestRemoveWatchesWithoutAConnection(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		for name, build := range map[string]func(builders.RemoveWatches) builders.RemoveWatches{
-			"plain":      func(b builders.RemoveWatches) builders.RemoveWatches { return b },
-			"guaranteed": func(b builders.RemoveWatches) builders.RemoveWatches { return b.Guaranteed() },
-			"locally":    func(b builders.RemoveWatches) builders.RemoveWatches { return b.Locally() },
-		} {
-			t.Run(name, func(t *testing.T) {
-				client, tr, proxy := setUpProxied(t, impatient()...)
-				tr.make("/n", "")
-				watcher, events := chanWatcher()
-				setEach(t, w, client, watcher, "/n")
-				connect := disconnect(t, client, proxy)
-				b := build(client.Watches().Remove(watcher))
-				for _, p := range []string{"/n", "/n-none", "/n-added", "/n-added-recursively"} {
-					ev := w.removeWatches(t, b, p)
-					if name == "locally" {
-						succeed(t, ev)
-						continue
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for name, build := range map[string]func(builders.RemoveWatches) builders.RemoveWatches{
+				"plain":      func(b builders.RemoveWatches) builders.RemoveWatches { return b },
+				"guaranteed": func(b builders.RemoveWatches) builders.RemoveWatches { return b.Guaranteed() },
+				"locally":    func(b builders.RemoveWatches) builders.RemoveWatches { return b.Locally() },
+			} {
+				t.Run(name, func(t *testing.T) {
+					client, tr, proxy := setUpProxied(t, impatient()...)
+					tr.make("/n", "")
+					watcher, events := chanWatcher()
+					setEach(t, w, client, watcher, "/n")
+					connect := disconnect(t, client, proxy)
+					b := build(client.Watches().Remove(watcher))
+					for _, p := range []string{"/n", "/n-none", "/n-added", "/n-added-recursively"} {
+						ev := w.removeWatches(t, b, p)
+						if name == "locally" {
+							succeed(t, ev)
+							continue
+						}
+						wantErr(t, ev.Err, framework.ErrConnectionLoss, "removeWatches", p)
 					}
-					wantErr(t, ev.Err, framework.ErrConnectionLoss, "removeWatches", p)
-				}
-				connect()
-				succeed(t, w.exists(t, client.CheckExists(), "/n")) // the watches that are left are set again
-				if name == "plain" {
-					tr.awaitWatches("/n", "/n-added", "/n-added-recursively", "/n-none")
-					return
-				}
-				tr.awaitWatches()
-				tr.make("/n/child", "")
-				tr.make("/n-none", "")
-				tr.make("/n-added", "")
-				tr.make("/n-added-recursively", "")
-				wantNoEvents(t, client, events)
-			})
-		}
-	})
+					connect()
+					succeed(t, w.exists(t, client.CheckExists(), "/n")) // the watches that are left are set again
+					if name == "plain" {
+						tr.awaitWatches("/n", "/n-added", "/n-added-recursively", "/n-none")
+						return
+					}
+					tr.awaitWatches()
+					tr.make("/n/child", "")
+					tr.make("/n-none", "")
+					tr.make("/n-added", "")
+					tr.make("/n-added-recursively", "")
+					wantNoEvents(t, client, events)
+				})
+			}
+		})
+	}
 }
 
 func TestWatcherRemovingClientForgetsWhatHasEnded(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t, framework.WithNamespace("ns"))
-		ctx := testenv.Context(t)
-		tr.make("/ns", "")
-		tr.make("/ns/n", "")
-		removing := client.WatcherRemoving()
-		watcher, events := chanWatcher()
-		setEach(t, w, removing.Client, watcher, "/n")
-		ignored, _ := chanWatcher()
-		err := w.getData(t, removing.GetData().UsingWatcher(ignored), "/none").Err
-		wantErr(t, err, zk.ErrNoNode, "getData", "/none")
-		equal(t, "watchers", removing.WatcherCount(), 4) // of each path one
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t, framework.WithNamespace("ns"))
+			ctx := testenv.Context(t)
+			tr.make("/ns", "")
+			tr.make("/ns/n", "")
+			removing := client.WatcherRemoving()
+			watcher, events := chanWatcher()
+			setEach(t, w, removing.Client, watcher, "/n")
+			ignored, _ := chanWatcher()
+			err := w.getData(t, removing.GetData().UsingWatcher(ignored), "/none").Err
+			wantErr(t, err, zk.ErrNoNode, "getData", "/none")
+			equal(t, "watchers", removing.WatcherCount(), 4) // of each path one
 
-		tr.make("/ns/n-none", "")
-		wantEvents(t, events, zk.Event{Type: zk.EventNodeCreated, Path: "/n-none"})
-		equal(t, "watchers", removing.WatcherCount(), 3)
-		tr.make("/ns/n-added", "")
-		wantEvents(t, events, zk.Event{Type: zk.EventNodeCreated, Path: "/n-added"})
-		equal(t, "watchers", removing.WatcherCount(), 3)
+			tr.make("/ns/n-none", "")
+			wantEvents(t, events, zk.Event{Type: zk.EventNodeCreated, Path: "/n-none"})
+			equal(t, "watchers", removing.WatcherCount(), 3)
+			tr.make("/ns/n-added", "")
+			wantEvents(t, events, zk.Event{Type: zk.EventNodeCreated, Path: "/n-added"})
+			equal(t, "watchers", removing.WatcherCount(), 3)
 
-		// One kind has ended, another is still set.
-		tr.make("/ns/n/child", "")
-		wantEvents(t, events, zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"})
-		equal(t, "watchers", removing.WatcherCount(), 3)
+			// One kind has ended, another is still set.
+			tr.make("/ns/n/child", "")
+			wantEvents(t, events, zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"})
+			equal(t, "watchers", removing.WatcherCount(), 3)
 
-		other, otherEvents := chanWatcher()
-		succeed(t, w.getData(t, client.GetData().UsingWatcher(other), "/n"))
-		removing.RemoveWatchers(ctx)
-		equal(t, "watchers", removing.WatcherCount(), 0)
-		tr.awaitWatches("/ns/n") // of the other watcher
-		succeed(t, w.setData(t, client.SetData(), "/n", nil))
-		wantEvents(t, otherEvents, zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"})
-		wantNoEvents(t, client, events)
-		tr.awaitWatches()
-	})
+			other, otherEvents := chanWatcher()
+			succeed(t, w.getData(t, client.GetData().UsingWatcher(other), "/n"))
+			removing.RemoveWatchers(ctx)
+			equal(t, "watchers", removing.WatcherCount(), 0)
+			tr.awaitWatches("/ns/n") // of the other watcher
+			succeed(t, w.setData(t, client.SetData(), "/n", nil))
+			wantEvents(t, otherEvents, zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"})
+			wantNoEvents(t, client, events)
+			tr.awaitWatches()
+		})
+	}
 }
 
 func TestWatcherRemovingClientForgetsWhatIsRemoved(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		client, tr := setUp(t)
-		tr.make("/n", "")
-		removing := client.WatcherRemoving()
-		watcher, _ := chanWatcher()
-		set := func() {
-			t.Helper()
-			succeed(t, w.getData(t, removing.GetData().UsingWatcher(watcher), "/n"))
-			succeed(t, w.getChildren(t, removing.GetChildren().UsingWatcher(watcher), "/n"))
-			equal(t, "watchers", removing.WatcherCount(), 1)
-		}
-		set()
-		succeed(t, w.removeWatches(t, removing.Watches().Remove(watcher), "/n"))
-		equal(t, "watchers", removing.WatcherCount(), 0)
-		set()
-		succeed(t, w.removeWatches(t, removing.Watches().Remove(watcher).Locally(), "/n"))
-		equal(t, "watchers", removing.WatcherCount(), 0)
-		tr.awaitWatches()
-		set()
-		succeed(t, w.removeWatches(t, removing.Watches().Remove(watcher).OfType(builders.DataWatches), "/n"))
-		equal(t, "watchers with one kind removed", removing.WatcherCount(), 1)
-		succeed(t, w.removeWatches(t, removing.Watches().RemoveAll(), "/n"))
-		equal(t, "watchers with all removed", removing.WatcherCount(), 0)
-		tr.awaitWatches()
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			tr.make("/n", "")
+			removing := client.WatcherRemoving()
+			watcher, _ := chanWatcher()
+			set := func() {
+				t.Helper()
+				succeed(t, w.getData(t, removing.GetData().UsingWatcher(watcher), "/n"))
+				succeed(t, w.getChildren(t, removing.GetChildren().UsingWatcher(watcher), "/n"))
+				equal(t, "watchers", removing.WatcherCount(), 1)
+			}
+			set()
+			succeed(t, w.removeWatches(t, removing.Watches().Remove(watcher), "/n"))
+			equal(t, "watchers", removing.WatcherCount(), 0)
+			set()
+			succeed(t, w.removeWatches(t, removing.Watches().Remove(watcher).Locally(), "/n"))
+			equal(t, "watchers", removing.WatcherCount(), 0)
+			tr.awaitWatches()
+			set()
+			succeed(t, w.removeWatches(t, removing.Watches().Remove(watcher).OfType(builders.DataWatches), "/n"))
+			equal(t, "watchers with one kind removed", removing.WatcherCount(), 1)
+			succeed(t, w.removeWatches(t, removing.Watches().RemoveAll(), "/n"))
+			equal(t, "watchers with all removed", removing.WatcherCount(), 0)
+			tr.awaitWatches()
+		})
+	}
 }
 
 // CURATOR-710: the watch of the configuration, which is outside the chroot and the namespace, does not escape.
 func TestWatcherRemovingClientRemovesTheWatchOfTheConfiguration(t *testing.T) {
-	bothWays(t, func(t *testing.T, w way) {
-		for _, ns := range []string{"", "ns"} {
-			client, _ := setUp(t, framework.WithNamespace(ns))
-			removing := client.WatcherRemoving()
-			watcher, _ := chanWatcher()
-			succeed(t, w.getConfig(t, removing.GetConfig().UsingWatcher(watcher)))
-			root := tree{tb: t, root: "/zookeeper"}
-			root.awaitWatches("/config")
-			removing.RemoveWatchers(testenv.Context(t))
-			root.awaitWatches()
-			equal(t, "watchers", removing.WatcherCount(), 0)
-		}
-	})
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			for _, ns := range []string{"", "ns"} {
+				client, _ := setUp(t, framework.WithNamespace(ns))
+				removing := client.WatcherRemoving()
+				watcher, _ := chanWatcher()
+				succeed(t, w.getConfig(t, removing.GetConfig().UsingWatcher(watcher)))
+				root := tree{tb: t, root: "/zookeeper"}
+				root.awaitWatches("/config")
+				removing.RemoveWatchers(testenv.Context(t))
+				root.awaitWatches()
+				equal(t, "watchers", removing.WatcherCount(), 0)
+			}
+		})
+	}
 }

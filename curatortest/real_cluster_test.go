@@ -41,12 +41,8 @@ func TestRealCluster(t *testing.T) {
 	witness := newSession(t, leader.Addr())
 	witness.create(t, "/data", "before", 0)
 
-	step := func(name string, f func(t *testing.T)) { // the next builds on it
-		if !t.Run(name, f) {
-			t.FailNow()
-		}
-	}
-	step("sessions", func(t *testing.T) {
+	// Each builds on the one before.
+	_ = t.Run("sessions", func(t *testing.T) {
 		s := newSession(t, followers[1].Addr())
 		s.create(t, "/ephemeral", "", zk.FlagEphemeral)
 		id := s.SessionID()
@@ -75,9 +71,7 @@ func TestRealCluster(t *testing.T) {
 		s.await(t, zk.StateHasSession)
 		must(t, cluster.KillSession(s.SessionID()))
 		s.await(t, zk.StateExpired)
-	})
-
-	step("reconfiguration", func(t *testing.T) {
+	}) && t.Run("reconfiguration", func(t *testing.T) {
 		stays, leaves := followers[0], followers[1] // a leader that has to leave cuts the connection that tells it
 		_, err := witness.IncrementalReconfig(nil, []string{fmt.Sprint(leaves.ID())}, -1)
 		must(t, err)
@@ -91,9 +85,7 @@ func TestRealCluster(t *testing.T) {
 		_, err = s.Sync("/zookeeper/config")
 		must(t, err)
 		members(t, s, 3)
-	})
-
-	step("leader is killed", func(t *testing.T) {
+	}) && t.Run("leader is killed", func(t *testing.T) {
 		must(t, cluster.AwaitQuorum(ctx))
 		old, err := cluster.Leader()
 		must(t, err)
@@ -108,9 +100,7 @@ func TestRealCluster(t *testing.T) {
 
 		must(t, old.Restart())
 		newSession(t, old.Addr()).wantData(t, "/data", "before")
-	})
-
-	step("leader is frozen", func(t *testing.T) {
+	}) && t.Run("leader is frozen", func(t *testing.T) {
 		old, err := cluster.Leader()
 		must(t, err)
 		must(t, old.Freeze())
@@ -122,9 +112,7 @@ func TestRealCluster(t *testing.T) {
 		}
 		must(t, old.Thaw())
 		must(t, old.AwaitServing(ctx))
-	})
-
-	step("no quorum", func(t *testing.T) {
+	}) && t.Run("no quorum", func(t *testing.T) {
 		for _, s := range servers[:2] {
 			must(t, s.Stop())
 		}

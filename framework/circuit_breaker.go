@@ -11,7 +11,7 @@ import (
 
 // circuitBreaker keeps a flapping connection from the listeners: the first loss is passed on and opens the circuit, and
 // until it closes only a first Lost is. It closes after the pauses of its policy: after one that ends with a connection,
-// or the last, the state is passed on if it is another than the one that opened. In Java:
+// or the last, the state is passed on if it is another than was told last. In Java:
 // CircuitBreakingConnectionStateListener.
 //
 // stateChanged and check run on the goroutine of the state listeners.
@@ -21,8 +21,8 @@ type circuitBreaker struct {
 	queue  func(fn func()) // runs fn on that goroutine
 
 	schedule backoff.BackOff // while open
-	initial  ConnectionState
 	last     ConnectionState
+	told     ConnectionState // that listeners know of
 	lostSent bool
 
 	mu      sync.Mutex
@@ -36,18 +36,23 @@ func (b *circuitBreaker) stateChanged(s ConnectionState) {
 		if !s.IsConnected() {
 			b.open(s)
 		}
-		b.pass(s)
+		b.tell(s)
 	case s == Lost && !b.lostSent:
 		b.lostSent, b.last = true, s
-		b.pass(s)
+		b.tell(s)
 	default:
 		b.last = s
 	}
 }
 
+func (b *circuitBreaker) tell(s ConnectionState) {
+	b.told = s
+	b.pass(s)
+}
+
 func (b *circuitBreaker) open(s ConnectionState) {
 	b.schedule = b.policy.NewBackOff()
-	b.initial, b.last, b.lostSent = s, s, s == Lost
+	b.last, b.lostSent = s, s == Lost
 	if !b.wait() {
 		b.schedule = nil
 	}
@@ -73,8 +78,8 @@ func (b *circuitBreaker) check() {
 		return
 	}
 	b.schedule = nil
-	if b.last != b.initial {
-		b.pass(b.last)
+	if b.last != b.told {
+		b.tell(b.last)
 	}
 }
 

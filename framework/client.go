@@ -22,6 +22,7 @@ import (
 type Client struct {
 	core *core
 	env  *builders.Env
+	envs *envs
 	view bool
 }
 
@@ -39,8 +40,9 @@ type core struct {
 
 	mu         sync.Mutex
 	state      State
-	dispatcher *dispatch.Queue          // of background callbacks, watchers and listeners
-	envs       map[string]*builders.Env // by namespace
+	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
+
+	envs *envs // of all views but the watcher-removing ones
 
 	closeOnce sync.Once
 	closeErr  error
@@ -60,7 +62,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("curator: new client: %w", err)
 	}
-	c := &core{cfg: cfg, envs: make(map[string]*builders.Env)}
+	c := &core{cfg: cfg, envs: newEnvs(nil)}
 	c.states = newStatePublisher(cfg.breaker, c.stateChanged, c.guard)
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch)
@@ -69,8 +71,8 @@ func New(connectString string, opts ...Option) (*Client, error) {
 		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, message, err) }))
 	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
-	client := &Client{core: c, env: c.envFor(cfg.namespace, nil)}
-	c.tracker = newEnsembleTracker(client)
+	client := &Client{core: c, env: c.envFor(cfg.namespace, c.envs), envs: c.envs}
+	c.tracker = newEnsembleTracker(client.UsingNamespace("")) // not to create the namespace before it is used
 	return client, nil
 }
 
@@ -238,7 +240,7 @@ func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 // the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
 // an error that wraps zk.ErrInvalidPath. In Java: usingNamespace.
 func (c *Client) UsingNamespace(ns string) *Client {
-	return &Client{core: c.core, env: c.core.envFor(ns, c.env.Watchers), view: true}
+	return &Client{core: c.core, env: c.core.envFor(ns, c.envs), envs: c.envs, view: true}
 }
 
 // The verbs. Each returns a builder; see package builders.
@@ -298,28 +300,42 @@ func (c *Client) CurrentConfig() []byte { return c.core.tracker.current() }
 // maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
 const maxNamespaces = 1000
 
-// envFor returns what the builders of a namespace need: one for each, so that a watcher that is set through two views
-// of it is one.
-func (k *core) envFor(ns string, set *builders.WatcherSet) *builders.Env {
-	env := k.newEnv(ns, set)
-	if set != nil {
-		return env
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if known, ok := k.envs[ns]; ok {
+// envs has what the builders of each namespace need: one env for each, so that a watcher that is set through two views
+// of a namespace is one.
+type envs struct {
+	watchers *builders.WatcherSet // of a watcher-removing view
+
+	mu     sync.Mutex
+	byName map[string]*builders.Env
+}
+
+func newEnvs(watchers *builders.WatcherSet) *envs {
+	return &envs{watchers: watchers, byName: make(map[string]*builders.Env)}
+}
+
+func (k *core) envFor(ns string, of *envs) *builders.Env {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if known, ok := of.byName[ns]; ok {
 		return known
 	}
+	var env *builders.Env
+	if of == k.envs {
+		env = k.newEnv(ns)
+	} else { // the namespace is the same: it is created once
+		shared := *k.envFor(ns, k.envs)
+		env, shared.Watchers = &shared, of.watchers
+	}
 	if env.Err == nil {
-		if len(k.envs) >= maxNamespaces { // those who make up names are not to fill the memory
-			clear(k.envs)
+		if len(of.byName) >= maxNamespaces { // those who make up names are not to fill the memory
+			clear(of.byName)
 		}
-		k.envs[ns] = env
+		of.byName[ns] = env
 	}
 	return env
 }
 
-func (k *core) newEnv(ns string, set *builders.WatcherSet) *builders.Env {
+func (k *core) newEnv(ns string) *builders.Env {
 	var err error
 	if ns != "" {
 		err = zkpath.ValidateNamespace(ns)
@@ -338,7 +354,6 @@ func (k *core) newEnv(ns string, set *builders.WatcherSet) *builders.Env {
 		Deliver:        k.deliver,
 		Unhandled:      k.reportUnhandled,
 		DefaultWatcher: k.watcher,
-		Watchers:       set,
 	}
 }
 
@@ -405,16 +420,16 @@ type WatcherRemoveClient struct {
 // WatcherRemoving returns a view of the client that remembers its watchers, so that all can be removed at once. In
 // Java: newWatcherRemoveCuratorFramework.
 func (c *Client) WatcherRemoving() *WatcherRemoveClient {
-	env := c.core.newEnv(c.Namespace(), builders.NewWatcherSet())
-	return &WatcherRemoveClient{&Client{core: c.core, env: env, view: true}}
+	of := newEnvs(builders.NewWatcherSet())
+	return &WatcherRemoveClient{&Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}}
 }
 
-// RemoveWatchers removes, in the background, all watchers that were set through this view and have not ended. They are
-// told of nothing any more, even without a connection.
+// RemoveWatchers removes all watchers that were set through this view and have not ended. They are told of nothing any
+// more, even without a connection; the server's watches are removed in the background.
 func (w *WatcherRemoveClient) RemoveWatchers(ctx context.Context) {
 	w.env.Watchers.RemoveAll(func(r builders.RemoveWatches, path string) {
 		ignore := func(context.Context, callbacks.Event) {}
-		_ = r.InBackground(ignore).ForPath(ctx, path) // refused only when closed: then there are none
+		_ = r.Locally().InBackground(ignore).ForPath(ctx, path) // refused only when closed: then there are none
 	})
 }
 

@@ -119,6 +119,7 @@ func (c *connection) on(conn *wire.Conn, s wire.State) {
 
 // up takes a connection that stands. mu is held.
 func (c *connection) up(conn *wire.Conn, readOnly bool) {
+	c.refused = nil
 	if id := conn.SessionID(); c.session == nil || c.session.id != id || c.session.ctx.Err() != nil {
 		if c.session != nil && c.state != Lost {
 			c.lose() // a read-only server's session is unknown to the others

@@ -19,7 +19,7 @@ type EnsembleProvider interface {
 	// Start is called once, when the client starts; its error is that of the client's Start.
 	Start() error
 	// ConnectionString returns the servers to connect to, "h1:2181,h2:2181/chroot". It is asked before every
-	// new session and must not block.
+	// new session and must not block or call the client.
 	ConnectionString() string
 	// SetConnectionString is told the servers whenever the ensemble changes its configuration.
 	SetConnectionString(connectString string)

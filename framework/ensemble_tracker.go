@@ -16,9 +16,11 @@ type ensembleTracker struct {
 	client  *Client
 	watcher *callbacks.Watcher
 
-	mu     sync.Mutex
-	active bool
-	config []byte
+	mu      sync.Mutex
+	active  bool
+	reading int   // how many reads are under way
+	session int64 // of the last that has succeeded
+	config  []byte
 }
 
 func newEnsembleTracker(client *Client) *ensembleTracker {
@@ -46,9 +48,17 @@ func (t *ensembleTracker) stop() {
 
 // stateChanged reads again in a new session, which has no watches yet, and after a gap.
 func (t *ensembleTracker) stateChanged(s ConnectionState) {
-	if s == Reconnected {
+	if s == Reconnected || s == Connected && t.due() {
 		t.read()
 	}
+}
+
+// due reports whether the read that the start has begun is over and was in vain: it has failed before there was a
+// connection, or was answered in the session of a read-only server.
+func (t *ensembleTracker) due() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reading == 0 && t.session != t.client.SessionID()
 }
 
 func (t *ensembleTracker) current() []byte {
@@ -60,8 +70,11 @@ func (t *ensembleTracker) current() []byte {
 func (t *ensembleTracker) read() {
 	t.mu.Lock()
 	active := t.active
-	t.mu.Unlock()
 	if active {
+		t.reading++
+	}
+	t.mu.Unlock()
+	if active { // refused only when closed
 		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).ForEnsemble(exec.Root)
 	}
 }
@@ -73,12 +86,15 @@ func (t *ensembleTracker) failed(message string, err error) {
 
 // take applies a configuration that was read.
 func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
+	t.mu.Lock()
+	t.reading--
+	if ev.Err == nil {
+		t.session, t.config = t.client.SessionID(), ev.Data
+	}
+	t.mu.Unlock()
 	if ev.Err != nil { // read again on the next connection; a standalone server of old has no such node
 		return
 	}
-	t.mu.Lock()
-	t.config = ev.Data
-	t.mu.Unlock()
 	k := t.client.core
 	s, err := configToConnectString(ev.Data, k.connection.chroot())
 	if err != nil {

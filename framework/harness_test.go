@@ -502,3 +502,8 @@ func wantErr(tb testing.TB, what string, err, want error) {
 }
 
 func numbered(prefix string, i int) string { return fmt.Sprintf("%s-%06d", prefix, i) }
+
+// onUnhandled returns a listener that sends the errors to ch.
+func onUnhandled(ch chan<- error) callbacks.Listener[framework.UnhandledError] {
+	return func(_ context.Context, e framework.UnhandledError) { ch <- e.Err }
+}

@@ -216,7 +216,7 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			connect, restore := tt.fail(t)
-			client := newClient(t, connect, framework.WithSessionTimeout(500*time.Millisecond))
+			client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
 			told := record(client)
 			start(t, client)
 			told.want(t, suspended, lost)
@@ -333,7 +333,7 @@ func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 func TestListenersAreToldEverythingInOrder(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(300*time.Millisecond))
+	client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
 	listeners := client.ConnectionStateListeners()
 
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -421,7 +421,7 @@ func TestPanickingListenerHarmsNobody(t *testing.T) {
 func TestBlockedCallbackDelaysNoState(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(500*time.Millisecond))
+	client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)

@@ -23,6 +23,10 @@ type Queue struct {
 	closed bool
 	wake   chan struct{}
 	done   chan struct{}
+
+	// Of the goroutine that runs.
+	batch []Task // what is left of what was taken
+	spare []Task // its memory
 }
 
 // Start returns a running queue.
@@ -73,27 +77,43 @@ func (q *Queue) signal() {
 }
 
 func (q *Queue) run() {
-	defer close(q.done)
-	var spare []Task
-	for {
-		q.mu.Lock()
-		tasks, closed := q.tasks, q.closed
-		q.tasks = spare[:0]
-		q.mu.Unlock()
-		if len(tasks) == 0 {
-			if closed {
-				return
-			}
-			<-q.wake
-			spare = tasks
-			continue
+	finished := false
+	defer func() {
+		if !finished { // a task has ended its goroutine, as a test that fails does: the others still run
+			go q.run()
 		}
-		for i, t := range tasks {
-			tasks[i] = nil
+	}()
+	for {
+		for len(q.batch) > 0 {
+			t := q.batch[0]
+			q.batch[0], q.batch = nil, q.batch[1:]
 			t.Run()
 		}
-		if spare = tasks; cap(spare) > 4096 { // a burst does not keep its memory
-			spare = nil
+		if q.refill() {
+			continue
 		}
+		q.mu.Lock()
+		over := q.closed && len(q.tasks) == 0
+		q.mu.Unlock()
+		if over {
+			finished = true
+			close(q.done)
+			return
+		}
+		<-q.wake
 	}
 }
+
+// refill takes what was pushed meanwhile, all at once, and leaves the memory of the last batch for the next.
+func (q *Queue) refill() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	spare := q.spare
+	if cap(spare) > maxSpare { // a burst does not keep its memory
+		spare = nil
+	}
+	q.batch, q.spare, q.tasks = q.tasks, q.tasks, spare[:0]
+	return len(q.batch) > 0
+}
+
+const maxSpare = 4096

@@ -111,7 +111,7 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	op.done = make(chan struct{}, 1)
+	op.done = make(chan struct{})
 	if err := e.accept(ctx, op); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 		return op.err
 	case <-ctx.Done():
 	}
-	if !op.abandon() {
+	if !op.abandon(ctx.Err()) {
 		<-op.done
 		return op.err
 	}
@@ -139,8 +139,7 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 
 // withdraw takes op back from the connection if its request is not encoded yet: what it refers to is the caller's.
 func (e *Executor) withdraw(op *Operation) bool {
-	conn := e.conn()
-	return conn != nil && conn.Withdraw(&op.Request)
+	return op.on != nil && op.on.Withdraw(&op.Request)
 }
 
 // Go runs op without waiting. The error says only whether it was accepted; if so, its result is delivered once.
@@ -171,7 +170,7 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 }
 
 func (op *Operation) begin() {
-	op.attempts++
+	op.attempts.Add(1)
 	op.Protocol.Begin()
 }
 
@@ -187,39 +186,50 @@ func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
 
 // send submits op's request, or parks op while there is no connection.
 func (e *Executor) send(op *Operation) {
-	if op.isAbandoned() { // nobody wants what would follow
-		op.Finish(op.ctx.Err())
-		return
+	inline := op.inline
+	op.inline = false // only the first request: whoever reads its answer goes on, and must not write
+	if !inline {
+		op.gate.Lock()
 	}
-	if !e.holding.Load() && e.submit(op) {
-		return
+	gone := op.isAbandoned()
+	var sent bool
+	var refused error
+	if !gone && !e.holding.Load() {
+		sent, refused = e.submit(op, inline)
 	}
-	e.park(op)
+	if !inline {
+		op.gate.Unlock()
+	}
+	switch {
+	case gone: // nobody wants what would follow
+		op.Finish(op.cause)
+	case refused != nil:
+		op.Finish(refused)
+	case !sent:
+		e.park(op)
+	}
 }
 
-// submit reports whether op is on its way.
-func (e *Executor) submit(op *Operation) bool {
+// submit reports whether op is on its way, or why it never will be.
+func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	conn := e.conn()
 	if conn == nil {
-		return false
+		return false, nil
 	}
 	if e.outlived(op, conn) {
-		op.Finish(zk.ErrSessionExpired)
-		return true
+		return false, zk.ErrSessionExpired
 	}
 	sent := op.sent
-	op.sent = true // before the answer can come
-	err := conn.Submit(&op.Request, op.inline)
+	op.sent, op.on = true, conn // before the answer can come
+	err := conn.Submit(&op.Request, inline)
 	if err == nil {
-		return true
+		return true, nil
 	}
 	op.sent = sent
 	if errors.Is(err, zk.ErrAuthFailed) { // for good: no session will follow
-		op.Request.Err = err
-		op.next()
-		return true
+		return false, err
 	}
-	return false // the session that follows will do
+	return false, nil // the session that follows will do
 }
 
 // outlived reports whether op began in an earlier session than that of conn and the policy does not let it go on.
@@ -252,7 +262,7 @@ func (e *Executor) park(op *Operation) {
 	e.mu.Unlock()
 	if op.isAbandoned() { // its caller found nothing to take back
 		if e.unpark(op) {
-			op.Finish(op.ctx.Err())
+			op.Finish(op.cause)
 		}
 	}
 	if conn != nil && conn.IsConnected() { // it came while op was on its way here
@@ -279,7 +289,7 @@ func (e *Executor) Connected() {
 			continue
 		}
 		sent := op.sent
-		op.sent = true
+		op.sent, op.on = true, conn
 		// Submitted under the lock: whoever comes meanwhile parks behind.
 		if conn == nil || conn.Submit(&op.Request, false) != nil {
 			op.sent = sent
@@ -374,7 +384,7 @@ func (e *Executor) again(op *Operation, err error) {
 	e.sleeping[op] = time.AfterFunc(pause, func() {
 		if e.unpark(op) {
 			if op.isAbandoned() {
-				op.Finish(op.ctx.Err())
+				op.Finish(op.cause)
 				return
 			}
 			op.begin()
@@ -382,7 +392,7 @@ func (e *Executor) again(op *Operation, err error) {
 	})
 	e.mu.Unlock()
 	if op.isAbandoned() && e.unpark(op) {
-		op.Finish(op.ctx.Err())
+		op.Finish(op.cause)
 	}
 }
 

@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,14 +46,17 @@ type Operation struct {
 	ctx        context.Context
 	next       func()
 	background bool
-	inline     bool // the caller waits and may write by itself
+	inline     bool // the caller waits and may write the first request by itself
 	single     bool // an outer loop retries
 	sent       bool
-	attempts   int
+	attempts   atomic.Int32
 	started    time.Time
 	conn       *wire.Conn // of the session that it began in, nil before the first
+	on         *wire.Conn // that has the request in flight
 	schedule   backoff.BackOff
+	gate       sync.Mutex // the caller does not leave while what is its own is being encoded
 	state      atomic.Int32
+	cause      error // of having been abandoned
 	done       chan struct{}
 	err        error
 }
@@ -67,7 +71,7 @@ const (
 func (op *Operation) Context() context.Context { return op.ctx }
 
 // Attempts returns how many attempts were begun.
-func (op *Operation) Attempts() int { return op.attempts }
+func (op *Operation) Attempts() int { return int(op.attempts.Load()) }
 
 // Sent reports whether anything was ever sent.
 func (op *Operation) Sent() bool { return op.sent }
@@ -108,13 +112,21 @@ func (op *Operation) Finish(err error) {
 	case op.background:
 		op.ex.deliver(op.Protocol)
 	case !late:
-		op.done <- struct{}{}
+		close(op.done)
 	}
 	op.ex.ended()
 }
 
-// abandon says that the caller has stopped waiting. It returns false if op has finished before.
-func (op *Operation) abandon() bool { return op.state.CompareAndSwap(running, abandoned) }
+// abandon says that the caller has stopped waiting, and why. It returns false if op has finished before.
+func (op *Operation) abandon(cause error) bool {
+	op.gate.Lock()
+	defer op.gate.Unlock()
+	if op.isAbandoned() {
+		return true
+	}
+	op.cause = cause
+	return op.state.CompareAndSwap(running, abandoned)
+}
 
 func (op *Operation) isAbandoned() bool { return op.state.Load() == abandoned }
 

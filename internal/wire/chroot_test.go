@@ -23,44 +23,44 @@ func openChrooted(t *testing.T, s *server) (*client, *peer) {
 func TestPathsAreBelowTheChroot(t *testing.T) {
 	tests := []struct {
 		name    string
-		request wire.Request
+		request *wire.Request
 		sent    []string // paths
 		answer  jute.Reply
 		want    jute.Reply
 	}{
 		{
-			"create", wire.Request{Request: jute.Request{Op: jute.OpCreate, Path: "/n"}},
+			"create", &wire.Request{Request: jute.Request{Op: jute.OpCreate, Path: "/n"}},
 			[]string{"/app/one/n"},
 			jute.Reply{Path: "/app/one/n"}, jute.Reply{Path: "/n"},
 		},
 		{
-			"create of the chroot itself", wire.Request{Request: jute.Request{Op: jute.OpCreate, Path: "/"}},
+			"create of the chroot itself", &wire.Request{Request: jute.Request{Op: jute.OpCreate, Path: "/"}},
 			[]string{"/app/one"},
 			jute.Reply{Path: "/app/one"}, jute.Reply{Path: "/"},
 		},
 		{
-			"sequential create at the root", wire.Request{Request: jute.Request{Op: jute.OpCreate2, Path: "/", Flags: 2}},
+			"sequential create at the root", &wire.Request{Request: jute.Request{Op: jute.OpCreate2, Path: "/", Flags: 2}},
 			[]string{"/app/one"}, // as the Java client sends it: the number is put behind the chroot's own name
 			jute.Reply{Path: "/app/one0000000001"}, jute.Reply{Path: "/app/one0000000001"},
 		},
 		{
-			"sync", wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/"}},
+			"sync", &wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/"}},
 			[]string{"/app/one"},
 			jute.Reply{Path: "/app/one"}, jute.Reply{Path: "/"},
 		},
 		{
-			"getChildren: names are no paths", wire.Request{Request: jute.Request{Op: jute.OpGetChildren, Path: "/n"}},
+			"getChildren: names are no paths", &wire.Request{Request: jute.Request{Op: jute.OpGetChildren, Path: "/n"}},
 			[]string{"/app/one/n"},
 			jute.Reply{Children: []string{"app", "x"}}, jute.Reply{Children: []string{"app", "x"}},
 		},
 		{
-			"getEphemerals: whole paths", wire.Request{Request: jute.Request{Op: jute.OpGetEphemerals, Path: "/n"}},
+			"getEphemerals: whole paths", &wire.Request{Request: jute.Request{Op: jute.OpGetEphemerals, Path: "/n"}},
 			[]string{"/app/one/n"},
 			jute.Reply{Children: []string{"/app/one/n/x", "/app/one/n"}}, jute.Reply{Children: []string{"/n/x", "/n"}},
 		},
 		{
 			"multi",
-			wire.Request{Request: jute.Request{Op: jute.OpMulti, Ops: []jute.Request{
+			&wire.Request{Request: jute.Request{Op: jute.OpMulti, Ops: []jute.Request{
 				{Op: jute.OpCreate, Path: "/n", Data: []byte{}, ACL: []zk.ACL{}},
 				{Op: jute.OpCheck, Path: "/"},
 				{Op: jute.OpDelete, Path: "/m"},
@@ -72,13 +72,13 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 			jute.Reply{Results: []jute.Result{{Op: jute.OpCreate, Path: "/n"}, {Op: jute.OpCheck}, {Op: jute.OpDelete}}},
 		},
 		{
-			"absolute", wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/zookeeper/config"}, Absolute: true},
+			"absolute", &wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/zookeeper/config"}, Absolute: true},
 			[]string{"/zookeeper/config"},
 			jute.Reply{Path: "/zookeeper/config"}, jute.Reply{Path: "/zookeeper/config"},
 		},
 		{
 			"absolute, of a node below the chroot",
-			wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/app/one/n"}, Absolute: true},
+			&wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/app/one/n"}, Absolute: true},
 			[]string{"/app/one/n"},
 			jute.Reply{Path: "/app/one/n"}, jute.Reply{Path: "/app/one/n"},
 		},
@@ -103,7 +103,7 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 					return true
 				}
 				c, _ := openChrooted(t, s)
-				r := c.ask(t, &tt.request)
+				r := c.ask(t, tt.request)
 				if r.Err != nil {
 					t.Fatal(r.Err)
 				}

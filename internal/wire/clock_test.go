@@ -11,16 +11,25 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
+// The session clock shows when what was answered last was sent: no later than the server has heard of us.
 func TestSessionClockMovesWithAnswersAndPingsOnly(t *testing.T) {
+	const delay = 300 * time.Millisecond // of the handshake and of each answer
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
+		s.greet = func(*peer, jute.ConnectRequest) bool {
+			<-time.After(delay)
+			return false
+		}
+		s.serve = func(*peer, *request) bool {
+			<-time.After(delay)
+			return false
+		}
 		cfg := dialTo(network{"a:1": s})
 		cfg.SessionTimeout = 30 * time.Second // a ping each 10 s
+		start := time.Now()
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
 		p := s.next(t)
-		w := newWatcher()
-		c.ask(t, addWatch(wire.Persistent, "/a", w, nil))
 
 		pass := func(d time.Duration) {
 			<-time.After(d)
@@ -29,40 +38,74 @@ func TestSessionClockMovesWithAnswersAndPingsOnly(t *testing.T) {
 		check := func(what string, want time.Time) {
 			t.Helper()
 			if got := c.LastAnswer(); !got.Equal(want) {
-				t.Errorf("%s: last answer %s from what it should be", what, got.Sub(want))
+				t.Errorf("%s: %s from what it should be", what, got.Sub(want))
 			}
 		}
-		start := time.Now()
 		check("after the handshake", start)
-		pass(time.Second)
-		c.ask(t, get("/a", nil))
-		answered := time.Now()
-		check("after an answer", answered)
+		w := newWatcher()
+		asked := time.Now()
+		c.ask(t, addWatch(wire.Persistent, "/a", w, nil))
+		check("after an answer", asked)
+
 		pass(time.Second)
 		p.event(zk.EventNodeDataChanged, "/a")
 		w.nodeEvent(t)
-		check("after an event", answered)
-		s.serve = nil
-		pass(8*time.Second + time.Millisecond)
-		check("after a ping", start.Add(10*time.Second))
-		s.mutePings.Store(true)
-		pass(5 * time.Second)
+		check("after an event", asked)
 
-		// It stands still while there is no connection, and moves with the next handshake.
+		asked = time.Now()
+		done := newAnswers()
+		c.submit(t, get("/first", done))
+		pass(delay / 3)
+		second := time.Now()
+		c.submit(t, get("/second", done))
+		receive(t, done)
+		check("after the first of two answers", asked)
+		receive(t, done)
+		check("after the second", second)
+		c.ask(t, get("/refused", nil))
+
+		ping := start.Add(delay + 10*time.Second)
+		pass(time.Until(ping) + time.Millisecond)
+		check("after a ping", ping)
+
+		// It stands still while nobody answers, and moves with the next handshake.
+		s.mutePings.Store(true)
+		pass(15 * time.Second)
+		check("of a mute server", ping)
 		s.mutePings.Store(false)
-		var greeted time.Time
-		s.greet = func(p *peer, _ jute.ConnectRequest) bool {
-			greeted = time.Now() // the server takes its time: that is not time that it gives us
-			pass(700 * time.Millisecond)
-			return false
-		}
-		last := c.LastAnswer()
 		p.cut()
 		c.want(t, wire.Disconnected)
-		pass(500 * time.Millisecond)
-		check("without a connection", last)
+		check("without a connection", ping)
+		greeted := time.Now()
 		c.want(t, wire.Connected)
-		check("after the next handshake", greeted)
+		if got := c.LastAnswer(); got.Before(greeted) || got.After(time.Now().Add(-delay)) {
+			t.Errorf("after the next handshake: %s after the cut", got.Sub(greeted))
+		}
+	})
+}
+
+func TestSessionClockIsNeverAhead(t *testing.T) {
+	const total, delay = 2 * wire.MaxInFlight, time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(*peer, *request) bool {
+			<-time.After(delay)
+			return false
+		}
+		c, _ := connectPiped(t, s)
+		done := newAnswers()
+		for n := range total {
+			c.submit(t, numbered(n, done))
+			if n%100 == 0 {
+				<-time.After(10 * delay)
+			}
+		}
+		for n := range total {
+			receive(t, done)
+			if d := time.Since(c.LastAnswer()); d < delay {
+				t.Fatalf("answer %d: the clock shows %s ago, and a way takes %s", n, d, delay)
+			}
+		}
 	})
 }
 

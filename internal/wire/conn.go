@@ -168,7 +168,7 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 		return c.end
 	}
 	l := c.link
-	if l == nil {
+	if l == nil || l.dead { // it would be lost with those that are being told of their loss
 		return ErrNotConnected
 	}
 	l.submit(r)
@@ -190,11 +190,12 @@ func (c *Conn) Withdraw(r *Request) bool {
 	return c.link != nil && c.link.waiting.remove(r)
 }
 
-// Watches reports whether w, or anybody if w is nil, watches path.
+// Watches reports whether w, or anybody if w is nil, watches path or is about to: a watch whose request is in flight can
+// be removed behind it.
 func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.watches.has(t, withChroot(path, c.cfg.Chroot), w)
+	return c.watches.has(t, withChroot(path, c.cfg.Chroot), w) || c.link != nil && w != nil && c.link.setting(path, w)
 }
 
 // Forget removes w, or everybody if w is nil, from the registry without telling the server.

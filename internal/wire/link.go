@@ -415,7 +415,9 @@ func (l *link) encode(r *Request) {
 	wireOp, flags := r.Op, r.Flags
 	if r.Op == jute.OpRemoveWatches {
 		path := withChroot(r.Path, chroot)
-		if wireOp, flags = c.watches.removal(r.Flags, path, r.Watcher); l.registering(r) {
+		if wireOp, flags = c.watches.removal(r.Flags, path, r.Watcher, func(w Watcher) bool {
+			return l.leaving(path, w)
+		}); l.registering(r) {
 			wireOp = jute.OpCheckWatches // else the watch that is just being set would go too
 		}
 	}
@@ -435,6 +437,33 @@ func (l *link) encode(r *Request) {
 	r.size = len(b) - at
 	l.unanswered += r.size
 	l.flight.push(r)
+}
+
+// setting reports whether w is being set on path by a request in flight.
+func (l *link) setting(path string, w Watcher) bool {
+	for i := range l.flight.len() {
+		if o := l.flight.at(i); o.Watcher == w && o.Path == path && o.Op != jute.OpRemoveWatches {
+			return true
+		}
+	}
+	for i := range l.waiting.len() {
+		if o := l.waiting.at(i); o.Watcher == w && o.Path == path && o.Op != jute.OpRemoveWatches {
+			return true
+		}
+	}
+	return false
+}
+
+// leaving reports whether w is being removed from path by a request in flight.
+func (l *link) leaving(path string, w Watcher) bool {
+	for i := range l.flight.len() {
+		o := l.flight.at(i)
+		if o.Op == jute.OpRemoveWatches && o.Flags == WatchAny && o.Watcher == w &&
+			withChroot(o.Path, o.chroot(l.c)) == path {
+			return true
+		}
+	}
+	return false
 }
 
 // registering reports whether a watch on r's path, one that r is not meant for, is being set by a request in flight.

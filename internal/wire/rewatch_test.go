@@ -475,9 +475,8 @@ func TestRemovalOnTheWire(t *testing.T) {
 					n = 0
 					continue
 				}
-				again := *r
-				again.Handler = done
-				c.submit(t, &again)
+				again := &wire.Request{Request: r.Request, Absolute: r.Absolute, Watcher: r.Watcher, Handler: done}
+				c.submit(t, again)
 				n++
 			}
 			answer(n)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
 )
 
 // server is a ZooKeeper server that does what a test tells it. Untold it grants every session and says yes to every
@@ -219,7 +220,12 @@ func (p *peer) frame() ([]byte, error) {
 	if _, err := io.ReadFull(p.r, size[:]); err != nil {
 		return nil, err
 	}
-	frame := make([]byte, binary.BigEndian.Uint32(size[:]))
+	n := binary.BigEndian.Uint32(size[:])
+	if n > wire.MaxFrame { // somebody else's protocol: wait for an end that does not come
+		_, err := io.Copy(io.Discard, p.r)
+		return nil, errors.Join(io.ErrUnexpectedEOF, err)
+	}
+	frame := make([]byte, n)
 	_, err := io.ReadFull(p.r, frame)
 	return frame, err
 }

@@ -171,15 +171,16 @@ func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 
 // removal says how to take w's watches, or everybody's if w is nil, off the server without taking those that stay:
 // the opcode and the watcher type to send. The server has two tables, of data and of children, with one watch a session
-// in each; persistent and recursive ones are in both. A watch may only go with its last watcher.
-func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherType) {
+// in each; persistent and recursive ones are in both. A watch may only go with its last watcher; leaving says who is on
+// the way out already.
+func (ws *watches) removal(t WatcherType, path string, w Watcher, leaving func(Watcher) bool) (jute.Op, WatcherType) {
 	needed := func(table WatcherType) bool {
 		for k := range kinds {
 			if table == WatchData && k == kindChild || table == WatchChildren && (k == kindData || k == kindExist) {
 				continue
 			}
 			for _, o := range ws[k][path] {
-				if goes := (w == nil || o == w) && slices.Contains(selected(t), k); !goes {
+				if goes := (w == nil || o == w) && slices.Contains(selected(t), k); !goes && !leaving(o) {
 					return true
 				}
 			}

@@ -301,7 +301,7 @@ func TestRemovals(t *testing.T) {
 			if tt.w != all {
 				w = named(tt.w)
 			}
-			if op, typ := ws.removal(tt.typ, "/a", w); op != tt.op || typ != tt.sentType {
+			if op, typ := ws.removal(tt.typ, "/a", w, func(Watcher) bool { return false }); op != tt.op || typ != tt.sentType {
 				t.Errorf("sends %s of type %d, want %s of type %d", op, typ, tt.op, tt.sentType)
 			}
 			ws.remove(tt.typ, "/a", w)

@@ -51,7 +51,7 @@ func (l *lineup) acquire(ctx context.Context, wait time.Duration, data []byte) (
 			return c, nil
 		case errors.Is(err, errGone):
 			continue
-		case bounded.Err() != nil && ctx.Err() == nil:
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the end of wait
 			return nil, ErrNotAcquired
 		}
 		return nil, err
@@ -78,7 +78,7 @@ func (l *lineup) attempt(ctx context.Context, wait time.Duration, data []byte) (
 		}
 	}()
 	if listErr != nil || !slices.Contains(children, zkpath.Node(c.path)) { // the lock itself had to be created first
-		if children, err = l.client.GetChildren().ForPath(ctx, l.path); err != nil {
+		if children, err = l.list(ctx); err != nil {
 			return nil, gone(err)
 		}
 	}
@@ -87,12 +87,10 @@ func (l *lineup) attempt(ctx context.Context, wait time.Duration, data []byte) (
 
 // await waits until c is the first in line. Each contender watches only the one before it.
 func (l *lineup) await(ctx context.Context, wait time.Duration, c *contender, children []string) error {
-	woken := make(chan zk.Event, 1)
-	watcher := callbacks.NewChanWatcher(woken)
 	for {
 		pred, found := predecessor(children, l.name, zkpath.Node(c.path))
 		switch {
-		case !found:
+		case !found || !l.isCurrent(c):
 			return errGone
 		case pred == "":
 			return l.grant(c)
@@ -100,6 +98,8 @@ func (l *lineup) await(ctx context.Context, wait time.Duration, c *contender, ch
 			return ErrNotAcquired
 		}
 		watched := zkpath.Join(l.path, pred)
+		woken := make(chan zk.Event, 1)
+		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
 		// Not exists: that would leave a watch on a node that is gone.
 		switch _, err := l.client.GetData().UsingWatcher(watcher).ForPath(ctx, watched); {
 		case err == nil:
@@ -111,8 +111,11 @@ func (l *lineup) await(ctx context.Context, wait time.Duration, c *contender, ch
 			}
 			l.unwatch(ctx, watcher, watched)
 		case errors.Is(err, zk.ErrNoNode):
-		case !isOutage(err):
-			return err
+		default:
+			l.unwatch(ctx, watcher, watched) // its answer may be on its way
+			if !isOutage(err) {
+				return err
+			}
 		}
 		var err error
 		if children, err = l.list(ctx); err != nil {
@@ -152,20 +155,21 @@ func gone(err error) error {
 // grant gives the lock to c if its node belongs to the current session. The node of an earlier one may still be there,
 // first in line and about to vanish.
 func (l *lineup) grant(c *contender) error {
-	s := l.client.Session()
-	if s == nil || s.ID() != c.stat.EphemeralOwner || s.Context().Err() != nil {
+	if !l.isCurrent(c) {
 		return errGone
 	}
-	c.session = s
+	c.session = l.client.Session()
 	return nil
+}
+
+// isCurrent reports whether c's node belongs to the session that we have.
+func (l *lineup) isCurrent(c *contender) bool {
+	s := l.client.Session()
+	return s != nil && s.ID() == c.stat.EphemeralOwner && s.Context().Err() == nil
 }
 
 // release deletes a node and waits for it. ctx bounds the waiting, not the deleting.
 func (l *lineup) release(ctx context.Context, path string) error {
-	if err := ctx.Err(); err != nil {
-		l.leave(ctx, path)
-		return fmt.Errorf("locks: release %s: %w", path, err)
-	}
 	if err := l.client.Delete().Guaranteed().Quietly().ForPath(ctx, path); err != nil {
 		return fmt.Errorf("locks: release: %w", err)
 	}

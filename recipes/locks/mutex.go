@@ -106,7 +106,7 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 	g = newGrant(ctx, c, func(ctx context.Context) error {
 		m.mu.Lock()
 		delete(m.grants, g)
-		delete(m.owned, o)
+		m.forgetReleased(o)
 		m.mu.Unlock()
 		revocation.stop()
 		return m.line.release(ctx, c.path)

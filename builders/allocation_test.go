@@ -1,0 +1,53 @@
+package builders_test
+
+import (
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// A foreground operation costs at most six allocations beside those of the caller's data: its operation, the channel
+// that it waits on, and what the answer is read into. The count is that of the whole process, so it is the least of
+// several rounds that counts: a ping or the garbage collector may add to one.
+func TestForegroundOperationsAllocateLittle(t *testing.T) {
+	client, tr := setUp(t)
+	tr.make("/n", "data")
+	ctx := testenv.Context(t)
+	data := []byte("data")
+	create, del := client.Create(), client.Delete()
+	tests := []struct {
+		name string
+		run  func() error
+		more int // the data, or the path, that the caller gets; what else run does
+	}{
+		{"getData", func() error { _, err := client.GetData().ForPath(ctx, "/n"); return err }, 1},
+		{"exists", func() error { _, err := client.CheckExists().ForPath(ctx, "/n"); return err }, 0},
+		{"exists, absent", func() error { _, err := client.CheckExists().ForPath(ctx, "/x"); return err }, 0},
+		{"setData", func() error { _, err := client.SetData().ForPath(ctx, "/n", data); return err }, 0},
+		{"create and delete", func() error {
+			if _, err := create.ForPath(ctx, "/c", data); err != nil {
+				return err
+			}
+			return del.ForPath(ctx, "/c")
+		}, 1 + 6},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			least := -1.0
+			for range 5 {
+				n := testing.AllocsPerRun(100, func() {
+					if err := tt.run(); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if least < 0 || n < least {
+					least = n
+				}
+			}
+			if limit := float64(6 + tt.more); least > limit {
+				t.Errorf("%v allocations, at most %v wanted", least, limit)
+			}
+			t.Logf("%v allocations", least)
+		})
+	}
+}

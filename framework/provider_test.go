@@ -1,0 +1,202 @@
+package framework_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+)
+
+// provider is an ensemble provider that remembers what it is told.
+type provider struct {
+	framework.EnsembleProvider
+	keepSession bool
+
+	mu   sync.Mutex
+	told []string
+}
+
+func newProvider(connect string, keepSession bool) *provider {
+	return &provider{EnsembleProvider: framework.FixedEnsemble(connect), keepSession: keepSession}
+}
+
+func (p *provider) UpdateServerListEnabled() bool { return p.keepSession }
+
+func (p *provider) SetConnectionString(s string) {
+	p.mu.Lock()
+	p.told = append(p.told, s)
+	p.mu.Unlock()
+	p.EnsembleProvider.SetConnectionString(s)
+}
+
+func (p *provider) hasTold() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told
+}
+
+// In Java: ensemble.TestEnsembleProvider; C-551.
+func TestServersOfTheProviderChange(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name        string
+		keepSession bool
+		chroot      string // below that of the test
+		want        []framework.ConnectionState
+	}{
+		{"with the session", true, "", []framework.ConnectionState{reconnected}},
+		{"without it", false, "", []framework.ConnectionState{lost, reconnected}},
+		{"to another chroot", true, "/other", []framework.ConnectionState{lost, reconnected}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			first, connect := newProxy(t)
+			second := proxyTo(t, testenv.Addr(t))
+			chroot := chrootOf(connect)
+			create(t, connectClient(t, testenv.Addr(t)+chroot), "/other", "")
+			servers := newProvider(connect, tt.keepSession)
+			client := newClient(t, "", framework.WithEnsembleProvider(servers))
+			told := record(client)
+			start(t, client)
+			told.want(t, connected)
+			session := client.SessionID()
+
+			servers.SetConnectionString(second.Addr() + chroot + tt.chroot) // counts from the next event on
+			first.CutAll()
+			told.want(t, suspended)
+			told.want(t, tt.want...)
+			if same := client.SessionID() == session; same != (len(tt.want) == 1) {
+				t.Errorf("the same session: %v", same)
+			}
+			if first.Connections() != 0 || second.Connections() != 1 {
+				t.Errorf("%d and %d connections", first.Connections(), second.Connections())
+			}
+			create(t, client, "/new", "")
+			if server := newTree(t); !server.exists(chroot + tt.chroot + "/new") {
+				t.Error("the new node is not where it belongs")
+			}
+			second.CutAll() // the string is not new any more
+			told.want(t, suspended, reconnected)
+			told.end(t, client)
+		})
+	}
+}
+
+// In Java: TestEnsembleProvider.testAfterSessionExpiration.
+func TestServersOfTheProviderChangeAfterTheLoss(t *testing.T) {
+	t.Parallel()
+	first, connect := newProxy(t)
+	second := proxyTo(t, testenv.Addr(t))
+	servers := newProvider(connect, true)
+	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithSessionTimeout(time.Second))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	outage(first) // for good
+	told.want(t, suspended, lost)
+	servers.SetConnectionString(second.Addr() + chrootOf(connect))
+	told.want(t, reconnected)
+	told.end(t, client)
+}
+
+func TestServersOfTheProviderThatMakeNoSenseAreIgnored(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	servers := newProvider(connect, true)
+	client := newClient(t, "", framework.WithEnsembleProvider(servers))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	servers.SetConnectionString("h:0")
+	proxy.CutAll()
+	told.want(t, suspended, reconnected)
+	must(t, client.Reset())
+	told.want(t, lost, reconnected)
+	told.end(t, client)
+}
+
+func TestTrackerOfAServerThatStandsAlone(t *testing.T) {
+	t.Parallel()
+	t.Run("on", func(t *testing.T) {
+		proxy, connect := newProxy(t)
+		servers := newProvider(connect, true)
+		client := connectClient(t, "", framework.WithEnsembleProvider(servers), framework.WithEnsembleTracker(true))
+		testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+		fence(t, client)
+		if diff := cmp.Diff([]string(nil), servers.hasTold()); diff != "" {
+			t.Errorf("servers (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("off", func(t *testing.T) {
+		proxy, connect := newProxy(t)
+		client := connectClient(t, connect)
+		fence(t, client)
+		if n := requests(proxy, "getData"); n != 0 {
+			t.Errorf("the configuration is read %d times", n)
+		}
+		if config := client.CurrentConfig(); config != nil {
+			t.Errorf("configuration %q", config)
+		}
+	})
+}
+
+// The configuration is read with the first connection, also when that takes longer than operations are tried.
+func TestTrackerReadsWithTheFirstConnection(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	restore := proxy.RefuseConnects()
+	client := startClient(t, connect, framework.WithEnsembleTracker(true),
+		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // begun after the tracker's, and tried as long
+	wantErr(t, "operation", err, framework.ErrConnectionLoss)
+	restore()
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+}
+
+// A namespace is created when it is used, not because the ensemble is tracked.
+func TestTrackerCreatesNoNamespace(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	startClient(t, connect, framework.WithEnsembleTracker(true), framework.WithNamespace("ns"))
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+	if n := requests(proxy, "createContainer"); n > 0 {
+		t.Errorf("%d nodes created", n)
+	}
+}
+
+// The tracker's own failures are nobody's business.
+func TestTrackerFailsSilently(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, nowhere, framework.WithEnsembleTracker(true),
+		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	unhandled := make(chan error, 10)
+	client.UnhandledErrorListeners().AddListener(onUnhandled(unhandled))
+	start(t, client)
+	_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // tried as long
+	wantErr(t, "operation", err, framework.ErrConnectionLoss)
+	closeClient(t, client)
+	if len(unhandled) > 0 {
+		t.Errorf("unhandled error: %v", <-unhandled)
+	}
+}
+
+func TestTrackerReadsAgainInTheNextSession(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithEnsembleTracker(true))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
+	proxy.ResetTrace()
+	must(t, client.Reset())
+	told.want(t, lost, reconnected)
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read again")
+	told.end(t, client)
+}

@@ -1,0 +1,128 @@
+package locks_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+// unevenPolicy pauses longer for the first operation that fails than for the others, as a random policy may.
+type unevenPolicy struct {
+	retry.Policy
+	schedules atomic.Int32
+}
+
+func (p *unevenPolicy) NewBackOff() backoff.BackOff {
+	if p.schedules.Add(1) == 1 {
+		return retry.NTimes(5, time.Second).NewBackOff()
+	}
+	return p.Policy.NewBackOff()
+}
+
+// A waiter that was woken by an outage takes its watch back and sets it again. The taking back is delayed by another
+// outage and comes when the new watch is set already: it must not take that one.
+func TestLateRemovalOfAWatchDoesNotTakeTheNextOne(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	direct := newClient(t, testenv.Addr(t)+chroot)
+	hold := acquire(t, ctx, locks.NewInterProcessMutex(direct, lockPath))
+	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
+		framework.WithRetryPolicy(&unevenPolicy{Policy: retry.NTimes(5, 50*time.Millisecond)}))
+	granted := make(chan error, 1)
+	go func() {
+		next, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+		if err == nil {
+			err = next.Release(ctx)
+		}
+		granted <- err
+	}()
+	awaitContenders(t, direct, 2)
+	watched := func() bool { return strings.Contains(watches(t), hold.Path()) }
+	testenv.Eventually(t, watched, "the holder's node is watched")
+
+	removals := []string{"removeWatches", "checkWatches"}
+	delayed := proxy.Add(curatortest.Rule{Ops: removals, Count: 1, Action: curatortest.CutBefore})
+	proxy.CutAll()
+	if err := delayed.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// The removal is tried again after a second, if it is: nothing else is sent by then.
+	proxy.ResetTrace()
+	deadline := time.NewTimer(2 * time.Second)
+	defer deadline.Stop()
+	<-deadline.C
+	testenv.Eventually(t, watched, "the holder's node is watched again")
+	release(t, hold)
+	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaiterOfALostSessionLinesUpAnewAtOnce(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	direct := newClient(t, connect)
+	mu := locks.NewInterProcessMutex(direct, lockPath)
+	hold := acquire(t, ctx, mu)
+	client := newClient(t, connect)
+	granted := make(chan error, 1)
+	go func() {
+		next, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+		if err == nil {
+			err = next.Release(ctx)
+		}
+		granted <- err
+	}()
+	awaitContenders(t, direct, 2)
+	old := client.SessionID()
+	if err := client.Reset(); err != nil { // the node of the old session stays until its timeout
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, func() bool {
+		nodes, err := mu.ParticipantNodes(ctx)
+		if err != nil || len(nodes) < 2 {
+			return false
+		}
+		stat, err := direct.CheckExists().ForPath(ctx, nodes[len(nodes)-1])
+		return err == nil && stat != nil && stat.EphemeralOwner == client.SessionID() && client.SessionID() != old
+	}, "a node of the new session in line")
+	release(t, hold)
+	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchWhoseAnswerComesAfterTheEndOfTheWaitIsTakenBack(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	direct := newClient(t, testenv.Addr(t)+chroot)
+	hold := acquire(t, ctx, locks.NewInterProcessMutex(direct, lockPath))
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	held := proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldReply})
+	_, err := locks.NewInterProcessMutex(client, lockPath).TryAcquire(ctx, 150*time.Millisecond)
+	if !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	if held.Hits() == 0 {
+		t.Fatal("the wait ended before it had begun")
+	}
+	held.Release()
+	awaitContenders(t, direct, 1)
+	testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "no watch is left")
+	release(t, hold)
+}
