@@ -1,7 +1,9 @@
 package curatortest
 
 import (
+	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -9,10 +11,11 @@ import (
 	"time"
 )
 
-// process is a child that does not outlive us.
+// process is a child that does not outlive us. Its methods are not safe for concurrent use.
 type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when it has ended
+	frozen bool
 }
 
 func startProcess(name string, args []string, log io.Writer) (*process, error) {
@@ -42,12 +45,42 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 
 func (p *process) signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
+// freeze stops the process without ending it, and returns when all its threads have stopped: until then they may answer.
+func (p *process) freeze() error {
+	if p.frozen {
+		return nil
+	}
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(p.pid(), &status, syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return err
+		case !status.Stopped():
+			return os.ErrProcessDone
+		default:
+			p.frozen = true
+			return nil
+		}
+	}
+}
+
+// thaw lets a frozen process go on.
+func (p *process) thaw() error {
+	p.frozen = false
+	return p.signal(syscall.SIGCONT)
+}
+
 // stopLimit is how long a server may take to end by itself.
 const stopLimit = 5 * time.Second
 
 // stop ends the process and waits.
 func (p *process) stop(sig syscall.Signal) {
-	_ = p.signal(syscall.SIGCONT) // a frozen one could not end
+	_ = p.thaw() // a frozen one could not end
 	_ = p.signal(sig)
 	t := time.NewTimer(stopLimit)
 	defer t.Stop()

@@ -55,7 +55,7 @@ func NewRealCluster(n int, opts ...RealOption) (*RealCluster, error) {
 var clusterDefaults = []RealOption{
 	WithConfig("initLimit", "50"), // ticks, as syncLimit
 	WithConfig("syncLimit", "25"),
-	WithConfig("standaloneEnabled", "false"), // no server leaves the protocol of the ensemble when it is the last
+	WithConfig("standaloneEnabled", "false"),                                  // no server leaves the protocol of the ensemble when it is the last
 	WithSystemProperty("zookeeper.fastleader.maxNotificationInterval", "400"), // ms until a lost vote is cast again
 }
 

@@ -277,19 +277,19 @@ func (s *RealServer) stopLocked(sig syscall.Signal) {
 	}
 }
 
-// Freeze stops the server without ending it: its connections stay open and nothing is answered.
-func (s *RealServer) Freeze() error { return s.signal(syscall.SIGSTOP) }
+// Freeze stops the server without ending it: from when it returns, nothing is answered, but connections stay open.
+func (s *RealServer) Freeze() error { return s.withProcess((*process).freeze) }
 
 // Thaw lets a frozen server go on.
-func (s *RealServer) Thaw() error { return s.signal(syscall.SIGCONT) }
+func (s *RealServer) Thaw() error { return s.withProcess((*process).thaw) }
 
-func (s *RealServer) signal(sig syscall.Signal) error {
+func (s *RealServer) withProcess(do func(*process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil {
 		return errors.New("curatortest: server does not run")
 	}
-	return s.process.signal(sig)
+	return do(s.process)
 }
 
 // Close ends the server and removes its data. A second Close does nothing.

@@ -95,10 +95,14 @@ func TestRealServerFreeze(t *testing.T) {
 	default:
 	}
 
+	must(t, server.Freeze()) // again: nothing
 	must(t, server.Thaw())
 	if err := <-answered; err != nil { // on the connection that was there
 		t.Error(err)
 	}
+
+	must(t, syscall.Kill(server.PID(), syscall.SIGKILL))
+	testenv.Eventually(t, func() bool { return server.Freeze() != nil }, "what has ended cannot be frozen")
 }
 
 func TestRealServerClose(t *testing.T) {

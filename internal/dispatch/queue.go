@@ -65,6 +65,11 @@ func (q *Queue) Close(limit time.Duration) bool {
 	case <-q.done:
 		return true
 	case <-t.C:
+	}
+	select { // both may have been ready
+	case <-q.done:
+		return true
+	default:
 		return false
 	}
 }

@@ -1,0 +1,44 @@
+package callbacks_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+)
+
+func TestWatcherWithAFunctionIsCalledOnTheDispatcher(t *testing.T) {
+	var got zk.Event
+	var value any
+	w := callbacks.NewWatcher(func(ctx context.Context, ev zk.Event) { got, value = ev, ctx.Value(key{}) })
+	var dispatched []func(ctx context.Context)
+	ev := zk.Event{Type: zk.EventNodeDeleted, Path: "/a"}
+	w.Deliver(ev, func(run func(ctx context.Context)) { dispatched = append(dispatched, run) })
+	if got.Path != "" || len(dispatched) != 1 {
+		t.Fatalf("told %+v ahead of the dispatcher, which has %d tasks", got, len(dispatched))
+	}
+	dispatched[0](context.WithValue(t.Context(), key{}, "v"))
+	if got != ev || value != "v" {
+		t.Errorf("told %+v with %v", got, value)
+	}
+}
+
+func TestWatcherWithAChannelNeverBlocks(t *testing.T) {
+	ch := make(chan zk.Event, 1)
+	w := callbacks.NewChanWatcher(ch)
+	deliver := func(path string) {
+		w.Deliver(zk.Event{Path: path}, func(func(context.Context)) { t.Error("uses the dispatcher") })
+	}
+	deliver("/first")
+	deliver("/second") // is dropped: that something has happened is known
+	if ev := <-ch; ev.Path != "/first" {
+		t.Errorf("told %+v", ev)
+	}
+	deliver("/third")
+	if ev := <-ch; ev.Path != "/third" {
+		t.Errorf("told %+v", ev)
+	}
+	callbacks.NewChanWatcher(make(chan zk.Event)).Deliver(zk.Event{}, nil) // nobody receives
+}
