@@ -6,9 +6,9 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// A foreground operation costs at most six allocations beside those of the caller's data: its operation, the channel
-// that it waits on, and what the answer is read into. The count is that of the whole process, so it is the least of
-// several rounds that counts: a ping or the garbage collector may add to one.
+// A foreground operation costs at most six allocations beside those of the caller's data: its operation, the
+// channel that it waits on, and what the answer is read into. The count is that of the whole process, so it
+// is the least of several rounds that counts: a ping or the garbage collector may add to one.
 func TestForegroundOperationsAllocateLittle(t *testing.T) {
 	client, tr := setUp(t)
 	tr.make("/n", "data")

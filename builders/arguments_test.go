@@ -33,67 +33,59 @@ func wantNothingSent(tb testing.TB, proxy *curatortest.Proxy) {
 	}
 }
 
+// probe is a way in a test.
+type probe struct {
+	testing.TB
+	way
+}
+
 func TestBadPaths(t *testing.T) {
 	client, _, proxy := setUpProxied(t)
 	one, _ := chanWatcher()
 	op := client.TransactionOp()
-	transact := func(t *testing.T, w way, op builders.TransactionOperation) error {
-		t.Helper()
-		return w.transaction(t, client.Transaction(), client.TransactionOp().Check().ForPath("/"), op).Err
+	transact := func(t probe, op builders.TransactionOperation) error {
+		return t.transaction(t, client.Transaction(), client.TransactionOp().Check().ForPath("/"), op).Err
 	}
-	tests := map[string]func(t *testing.T, w way, p string) error{
-		"create":      func(t *testing.T, w way, p string) error { return w.create(t, client.Create(), p, nil).Err },
-		"delete":      func(t *testing.T, w way, p string) error { return w.delete(t, client.Delete(), p).Err },
-		"exists":      func(t *testing.T, w way, p string) error { return w.exists(t, client.CheckExists(), p).Err },
-		"getData":     func(t *testing.T, w way, p string) error { return w.getData(t, client.GetData(), p).Err },
-		"setData":     func(t *testing.T, w way, p string) error { return w.setData(t, client.SetData(), p, nil).Err },
-		"getChildren": func(t *testing.T, w way, p string) error { return w.getChildren(t, client.GetChildren(), p).Err },
-		"getACL":      func(t *testing.T, w way, p string) error { return w.getACL(t, client.GetACL(), p).Err },
-		"setACL": func(t *testing.T, w way, p string) error {
-			return w.setACL(t, client.SetACL().WithACL(builders.OpenACL...), p).Err
+	tests := map[string]func(t probe, p string) error{
+		"create":      func(t probe, p string) error { return t.create(t, client.Create(), p, nil).Err },
+		"delete":      func(t probe, p string) error { return t.delete(t, client.Delete(), p).Err },
+		"exists":      func(t probe, p string) error { return t.exists(t, client.CheckExists(), p).Err },
+		"getData":     func(t probe, p string) error { return t.getData(t, client.GetData(), p).Err },
+		"setData":     func(t probe, p string) error { return t.setData(t, client.SetData(), p, nil).Err },
+		"getChildren": func(t probe, p string) error { return t.getChildren(t, client.GetChildren(), p).Err },
+		"getACL":      func(t probe, p string) error { return t.getACL(t, client.GetACL(), p).Err },
+		"setACL": func(t probe, p string) error {
+			return t.setACL(t, client.SetACL().WithACL(builders.OpenACL...), p).Err
 		},
-		"sync": func(t *testing.T, w way, p string) error { return w.sync(t, client.Sync(), p).Err },
-		"addWatch": func(t *testing.T, w way, p string) error {
-			return w.addWatch(t, client.Watches().Add().UsingWatcher(one), p).Err
+		"sync": func(t probe, p string) error { return t.sync(t, client.Sync(), p).Err },
+		"addWatch": func(t probe, p string) error {
+			return t.addWatch(t, client.Watches().Add().UsingWatcher(one), p).Err
 		},
-		"removeWatches": func(t *testing.T, w way, p string) error {
-			return w.removeWatches(t, client.Watches().Remove(one), p).Err
+		"removeWatches": func(t probe, p string) error {
+			return t.removeWatches(t, client.Watches().Remove(one), p).Err
 		},
-		"create in a transaction": func(t *testing.T, w way, p string) error {
-			return transact(t, w, op.Create().ForPath(p, nil))
+		"create in a transaction": func(t probe, p string) error {
+			return transact(t, op.Create().ForPath(p, nil))
 		},
-		"delete in a transaction": func(t *testing.T, w way, p string) error {
-			return transact(t, w, op.Delete().ForPath(p))
+		"setData in a transaction": func(t probe, p string) error {
+			return transact(t, op.SetData().ForPath(p, nil))
 		},
-		"setData in a transaction": func(t *testing.T, w way, p string) error {
-			return transact(t, w, op.SetData().ForPath(p, nil))
-		},
-		"check in a transaction": func(t *testing.T, w way, p string) error {
-			return transact(t, w, op.Check().ForPath(p))
-		},
-		"create of a sequential node": func(t *testing.T, w way, p string) error {
-			if strings.HasPrefix(p, "/n/") || p == "//" {
-				p += "/" // else there are paths that are good for it
-			}
-			b := client.Create().WithMode(builders.PersistentSequential)
-			err := w.create(t, b, p, nil).Err
-			wantErr(t, err, zk.ErrInvalidPath, "create", p)
-			return nil
-		},
+		"delete in a transaction": func(t probe, p string) error { return transact(t, op.Delete().ForPath(p)) },
+		"check in a transaction":  func(t probe, p string) error { return transact(t, op.Check().ForPath(p)) },
 	}
 	for _, w := range ways {
-		t.Run(string(w), func(t *testing.T) {
-			for name, run := range tests {
-				t.Run(name, func(t *testing.T) {
-					verb, _, _ := strings.Cut(name, " ")
-					for _, p := range badPaths {
-						if err := run(t, w, p); name != "create of a sequential node" {
-							wantErr(t, err, zk.ErrInvalidPath, verb, p)
-						}
-					}
-				})
-			}
-		})
+		for name, run := range tests {
+			t.Run(name+" in the "+string(w), func(t *testing.T) {
+				verb, _, _ := strings.Cut(name, " ")
+				for _, p := range badPaths {
+					wantErr(t, run(probe{t, w}, p), zk.ErrInvalidPath, verb, p)
+				}
+			})
+		}
+		b := client.Create().WithMode(builders.PersistentSequential) // may end in a slash, but not in two
+		for _, p := range []string{"", "n", "/n//", "//", "/../", "/./n", "/n\x00"} {
+			wantErr(t, w.create(t, b, p, nil).Err, zk.ErrInvalidPath, "create", p)
+		}
 	}
 	wantNothingSent(t, proxy)
 }
@@ -189,7 +181,8 @@ func TestBadArguments(t *testing.T) {
 	wantNothingSent(t, proxy)
 }
 
-// A request that is too large for the server is refused: the server would hang up, on all other operations too.
+// A request that is too large for the server is refused: the server would hang up, and on all other
+// operations too.
 func TestRequestsThatAreTooLarge(t *testing.T) {
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
@@ -204,7 +197,8 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 			err := w.transaction(t, client.Transaction(), op, op).Err
 			wantErr(t, err, builders.ErrRequestTooLarge, "multi", "")
 			long := "/" + strings.Repeat("long", 300<<10)
-			wantErr(t, w.delete(t, client.Delete().Guaranteed(), long).Err, builders.ErrRequestTooLarge, "delete", long)
+			err = w.delete(t, client.Delete().Guaranteed(), long).Err
+			wantErr(t, err, builders.ErrRequestTooLarge, "delete", long)
 		})
 	}
 	wantNothingSent(t, proxy)
@@ -303,7 +297,8 @@ func TestBuildersDoNotKeepTheSlicesOfTheirCaller(t *testing.T) {
 	tr.make("/n", "")
 	acl := append([]zk.ACL{}, builders.OpenACL...)
 	create, parents := client.Create().WithACL(acl...), client.Create().WithACLAppliedToParents(acl...)
-	exists, set := client.CheckExists().WithACL(acl...).CreatingParentsIfNeeded(), client.SetACL().WithACL(acl...)
+	exists := client.CheckExists().WithACL(acl...).CreatingParentsIfNeeded()
+	set := client.SetACL().WithACL(acl...)
 	op := client.TransactionOp().Create().WithACL(acl...)
 	acl[0] = zk.ACL{Perms: zk.PermAll, Scheme: "nonsense"}
 	if _, err := create.ForPath(ctx, "/a", nil); err != nil {
@@ -326,7 +321,8 @@ func TestBuildersDoNotKeepTheSlicesOfTheirCaller(t *testing.T) {
 func TestBuildersMayBeSharedByGoroutines(t *testing.T) {
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
-	create := client.Create().CreatingParentsIfNeeded().WithACLAppliedToParents(builders.OpenACL...).WithProtection()
+	create := client.Create().CreatingParentsIfNeeded().WithProtection().
+		WithACLAppliedToParents(builders.OpenACL...)
 	set, get, del := client.SetData(), client.GetData(), client.Delete().DeletingChildrenIfNeeded()
 	inBackground := create.InBackground(nil)
 	op := client.TransactionOp().Create()

@@ -79,9 +79,10 @@ func TestBackgroundAndForegroundOperationsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// starters begin an operation of each builder in the background, some of them with further steps behind the first.
-func starters(client *framework.Client) map[string]func(context.Context, callbacks.BackgroundCallback) error {
-	type start = func(context.Context, callbacks.BackgroundCallback) error
+type start = func(context.Context, callbacks.BackgroundCallback) error
+
+// starters begin an operation of each builder in the background, some with further steps behind the first.
+func starters(client *framework.Client) map[string]start {
 	watcher, _ := chanWatcher()
 	path := func(inBackground func(callbacks.BackgroundCallback) builders.Background, path string) start {
 		return func(ctx context.Context, cb callbacks.BackgroundCallback) error {
@@ -138,7 +139,7 @@ type tally struct {
 	errs     []error
 }
 
-func (c *tally) start(ctx context.Context, start func(context.Context, callbacks.BackgroundCallback) error) error {
+func (c *tally) start(ctx context.Context, start start) error {
 	c.mu.Lock()
 	i := len(c.calls)
 	c.calls = append(c.calls, 0)
@@ -396,8 +397,7 @@ func TestOperationThatIsGivenUpIsTold(t *testing.T) {
 				func(_ context.Context, e framework.UnhandledError) { told <- e.Err })
 			listen := func(_ string, err error) { toldOwn <- err }
 			ctx := testenv.Context(t)
-			type start = func(cb callbacks.BackgroundCallback) error
-			for op, run := range map[string]start{
+			for op, run := range map[string]func(cb callbacks.BackgroundCallback) error{
 				"create /n": func(cb callbacks.BackgroundCallback) error {
 					b := client.Create().InBackground(cb)
 					if own {

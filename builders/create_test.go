@@ -1,6 +1,7 @@
 package builders_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -203,7 +204,9 @@ func TestCreateACL(t *testing.T) {
 		{"open by default", builders.FixedACL(nil), plain, builders.OpenACL, builders.OpenACL, builders.OpenACL},
 		{"of the provider", builders.FixedACL(provided), plain, provided, provided, provided},
 		{
-			"of the provider for a path", forPath{"/ns/a/b": provided, "/a/b": provided}, plain,
+			"of the provider for a path",
+			forPath{"/ns/a/b": provided, "/a/b": provided},
+			plain,
 			provided, builders.OpenACL, builders.OpenACL,
 		},
 		{
@@ -497,6 +500,28 @@ func TestCreateSubmitted(t *testing.T) {
 	wantErr(t, err, zk.ErrInvalidPath, "create", "a")
 }
 
+func TestCreateModesTellWhatTheyAre(t *testing.T) {
+	type facts struct {
+		Name                       string
+		Ephemeral, Sequential, TTL bool
+	}
+	got := make(map[builders.CreateMode]facts)
+	for m := builders.Persistent - 1; m <= builders.PersistentSequentialWithTTL+1; m++ {
+		got[m] = facts{m.String(), m.IsEphemeral(), m.IsSequential(), m.HasTTL()}
+	}
+	equal(t, "modes", got, map[builders.CreateMode]facts{
+		-1:                                   {Name: "UNKNOWN"},
+		builders.Persistent:                  {Name: "PERSISTENT"},
+		builders.Ephemeral:                   {Name: "EPHEMERAL", Ephemeral: true},
+		builders.PersistentSequential:        {Name: "PERSISTENT_SEQUENTIAL", Sequential: true},
+		builders.EphemeralSequential:         {Name: "EPHEMERAL_SEQUENTIAL", Ephemeral: true, Sequential: true},
+		builders.Container:                   {Name: "CONTAINER"},
+		builders.PersistentWithTTL:           {Name: "PERSISTENT_WITH_TTL", TTL: true},
+		builders.PersistentSequentialWithTTL: {Name: "PERSISTENT_SEQUENTIAL_WITH_TTL", Sequential: true, TTL: true},
+		7:                                    {Name: "UNKNOWN"},
+	})
+}
+
 func TestOpErrorTellsHowOftenItWasTried(t *testing.T) {
 	client, _ := setUp(t)
 	var opErr *builders.OpError
@@ -507,4 +532,20 @@ func TestOpErrorTellsHowOftenItWasTried(t *testing.T) {
 		sameError)
 	equal(t, "text", opErr.Error(), "curator: delete /none: zk: node does not exist")
 	equal(t, "type", opErr.ErrorType(), "NONODE")
+}
+
+func TestOpErrorNamesTheKindOfItsCause(t *testing.T) {
+	for want, err := range map[string]error{
+		"NONODE":            zk.ErrNoNode,
+		"CONNECTIONLOSS":    framework.ErrConnectionLoss,
+		"SESSIONEXPIRED":    zk.ErrSessionExpired,
+		"DATAINCONSISTENCY": fmt.Errorf("%w: no gzip", framework.ErrDataInconsistency),
+		"CANCELED":          context.Canceled,
+		"DEADLINE_EXCEEDED": fmt.Errorf("at last: %w", context.DeadlineExceeded),
+		"_OTHER":            errors.New("something else"),
+	} {
+		equal(t, "kind", (&builders.OpError{Op: "create", Err: err}).ErrorType(), want)
+	}
+	err := &builders.OpError{Op: "multi", Attempts: 2, Err: zk.ErrNoNode}
+	equal(t, "text", err.Error(), "curator: multi (2 attempts): zk: node does not exist")
 }

@@ -81,8 +81,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// What may not be deleted ends the sweep of the children with an error, in the background too, where an error that
-// nobody waits for would try for ever: CURATOR-673, CURATOR-677.
+// What may not be deleted ends the sweep of the children with an error, in the background too, where an error
+// that nobody waits for would try for ever: CURATOR-673, CURATOR-677.
 func TestDeleteChildrenThatMayNotBeDeletedIsTold(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestDeleteChildrenWhileOthersCreateAndDelete(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			tr := newTree(t)
 			ctx := testenv.Context(t)
-			const rounds, deleters = 10, 3
+			const rounds, deleters = 4, 3
 			creator := newClient(t, tr.connect)
 			var clients []*framework.Client
 			for range deleters {

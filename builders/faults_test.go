@@ -32,8 +32,8 @@ type trial struct {
 	stat   zk.Stat
 }
 
-// lost checks an error that only a lost answer explains: the operation was carried out, tried again, and then found
-// its own work. That is what callers without a protection get.
+// lost checks an error that only a lost answer explains: the operation was carried out, tried again, and then
+// found its own work. That is what callers without a protection get.
 func (t *trial) lost(err, foundOwnWork error) {
 	t.Helper()
 	if err == nil {
@@ -49,7 +49,8 @@ func (t *trial) wantNodes(want ...string) {
 	equal(t, "nodes", t.tr.children(t.full), append([]string{}, want...))
 }
 
-// wantOne checks that there is exactly one node, the one that the caller was told of, with the stat that it was told.
+// wantOne checks that there is exactly one node, the one that the caller was told of, with the stat that it
+// was told.
 func (t *trial) wantOne(ev callbacks.Event, dir string) {
 	t.Helper()
 	succeed(t, ev)
@@ -62,8 +63,9 @@ func (t *trial) wantOne(ev callbacks.Event, dir string) {
 	equal(t, "stored stat", t.stat, stat)
 }
 
-// cutEverywhere runs an operation again and again, with the connection cut before or after the server carries out its
-// first request, its second, and so on, until a run has no request left to cut at. Each run has so many cuts in a row.
+// cutEverywhere runs an operation again and again, with the connection cut before or after the server carries
+// out its first request, its second, and so on, until a run has no request left to cut at. Each run has so
+// many cuts in a row.
 func cutEverywhere(t *testing.T, cuts int, there []string, run func(t *trial)) {
 	t.Helper()
 	for _, w := range ways {
@@ -95,6 +97,17 @@ func cutEverywhere(t *testing.T, cuts int, there []string, run func(t *trial)) {
 				}
 			}
 		})
+	}
+}
+
+// wantNoEphemerals checks that no session has left a node at p or below.
+func (t tree) wantNoEphemerals(p string) {
+	t.tb.Helper()
+	if _, stat := t.read(p); stat.EphemeralOwner != 0 {
+		t.tb.Errorf("%s is left by session %x", p, stat.EphemeralOwner)
+	}
+	for _, name := range t.children(p) {
+		t.wantNoEphemerals(p + "/" + name)
 	}
 }
 
@@ -316,8 +329,8 @@ func TestReadsWithLostConnections(t *testing.T) {
 	})
 }
 
-// held begins an operation with the reply to a request, or the request itself, on its way, gives it up and returns
-// its error.
+// held begins an operation with the reply to a request, or the request itself, on its way, gives it up and
+// returns its error.
 func held(
 	t *testing.T, proxy *curatortest.Proxy, rule curatortest.Rule, run func(ctx context.Context) error,
 ) (in *curatortest.Injection, err error) {
@@ -341,27 +354,33 @@ func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
 		after func(*curatortest.Proxy, *curatortest.Injection) // what happens when the caller has gone
 	}{
 		{
-			"the answer comes", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
+			"the answer comes",
+			curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
 			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
 		},
 		{
-			"the answer is lost", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
+			"the answer is lost",
+			curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
 			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.CutAll() },
 		},
 		{
-			"the request comes late", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
+			"the request comes late",
+			curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
 			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
 		},
 		{
-			"the request is lost", curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
+			"the request is lost",
+			curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
 			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.CutAll() },
 		},
 		{
-			"while the parents are made", curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldReply},
+			"while the parents are made",
+			curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldReply},
 			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
 		},
 		{
-			"while it is looked for", curatortest.Rule{Ops: []string{"getChildren2"}, Action: curatortest.HoldReply},
+			"while it is looked for",
+			curatortest.Rule{Ops: []string{"getChildren2"}, Action: curatortest.HoldReply},
 			func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
 		},
 	}
@@ -454,8 +473,8 @@ func TestGuaranteedDeleteWhoseContextEndsGoesOn(t *testing.T) {
 	}
 }
 
-// CURATOR-498: a node of an earlier session is about to vanish and must not be taken for ours. It is removed, also in
-// a namespace.
+// CURATOR-498: a node of an earlier session is about to vanish and must not be taken for ours. It is removed,
+// also in a namespace.
 func TestProtectedCreateDoesNotAdoptTheNodeOfAnEarlierSession(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
@@ -540,6 +559,36 @@ func TestGuaranteedDeleteOfNothingIsNotTriedAgain(t *testing.T) {
 			}
 			equal(t, "requests", requests, 1)
 		})
+	}
+}
+
+// A guaranteed delete that never found a connection is done when there is one.
+func TestGuaranteedDeleteWithoutAConnectionGoesOn(t *testing.T) {
+	for _, w := range ways {
+		for _, ns := range []string{"", "ns"} {
+			t.Run(fmt.Sprintf("%s, namespace %q", w, ns), func(t *testing.T) {
+				client, tr, proxy := setUpProxied(t, append(impatient(), framework.WithNamespace(ns))...)
+				view := client.UsingNamespace("other")
+				for _, name := range []string{"/n", "/m"} {
+					succeed(t, w.create(t, client.Create(), name, nil))
+					succeed(t, w.create(t, view.Create(), name, nil))
+				}
+				connect := disconnect(t, client, proxy)
+				for _, c := range []*framework.Client{client, view} {
+					err := w.delete(t, c.Delete().Guaranteed(), "/n").Err
+					wantErr(t, err, framework.ErrConnectionLoss, "delete", "/n")
+					ctx, cancel := context.WithTimeout(testenv.Context(t), time.Millisecond)
+					err = c.Delete().Guaranteed().ForPath(ctx, "/m")
+					wantErr(t, err, context.DeadlineExceeded, "delete", "/m")
+					cancel()
+				}
+				connect()
+				for _, prefix := range []string{map[string]string{"": "", "ns": "/ns"}[ns], "/other"} {
+					tr.awaitGone(prefix + "/n")
+					tr.awaitGone(prefix + "/m")
+				}
+			})
+		}
 	}
 }
 

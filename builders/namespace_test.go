@@ -9,8 +9,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
 )
 
 // CURATOR-666.
@@ -23,7 +25,8 @@ func TestNamespaceIsTakenOffOnce(t *testing.T) {
 			equal(t, "nodes", tr.children("/zoo/zoo"), []string{"a"})
 			equal(t, "name", succeed(t, w.create(t, b.OrSetData(), "/zoo/a", nil)).Name, "/zoo/a")
 			equal(t, "name", succeed(t, w.create(t, b, "/zooa", nil)).Name, "/zooa")
-			ev := succeed(t, w.transaction(t, client.Transaction(), client.TransactionOp().Create().ForPath("/zoo/b", nil)))
+			op := client.TransactionOp().Create().ForPath("/zoo/b", nil)
+			ev := succeed(t, w.transaction(t, client.Transaction(), op))
 			equal(t, "path", ev.Results[0].ResultPath, "/zoo/b")
 			ev = succeed(t, w.create(t, b.WithMode(builders.PersistentSequential), "/zoo/", nil))
 			equal(t, "name", ev.Name, "/zoo/0000000002")
@@ -62,7 +65,7 @@ func TestNamespaceIsMadeOfContainersAheadOfTheFirstOperation(t *testing.T) {
 func TestNamespaceIsThereForAllWhoBeginAtOnce(t *testing.T) {
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
-	for round := range 200 {
+	for round := range 100 {
 		view := client.UsingNamespace(fmt.Sprintf("many/ns%d", round))
 		var wg sync.WaitGroup
 		begin := make(chan struct{})
@@ -80,6 +83,30 @@ func TestNamespaceIsThereForAllWhoBeginAtOnce(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// What makes the namespace may be lost with the connection: it is made ahead of the next operation then.
+func TestNamespaceWhoseCreationIsLostIsMadeAheadOfTheNextOperation(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t, framework.WithNamespace("my/ns"),
+				framework.WithRetryPolicy(retry.NTimes(0, 0)))
+			proxy.Add(curatortest.Rule{
+				Ops: []string{"createContainer"}, Action: curatortest.CutBefore, Count: 1,
+			})
+			err := w.exists(t, client.CheckExists(), "/n").Err
+			if err != nil { // it may have been lost too, or not
+				wantErr(t, err, framework.ErrConnectionLoss, "exists", "/n")
+			}
+			if err := client.BlockUntilConnected(testenv.Context(t)); err != nil {
+				t.Fatal(err)
+			}
+			succeed(t, background.sync(t, client.UsingNamespace("").Sync(), "/")) // behind the loss being told
+			op := client.TransactionOp().Create().ForPath("/n", nil)
+			succeed(t, w.transaction(t, client.Transaction(), op))
+			equal(t, "nodes", tr.children("/my/ns"), []string{"n"})
+		})
 	}
 }
 

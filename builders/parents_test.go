@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/builders"
 )
 
-// lockedDown makes /top, where only an administrator may do anything, and below it /top/mine, where everybody may do
-// everything.
+// lockedDown makes /top, where only an administrator may do anything, and below it /top/mine, where everybody
+// may do everything.
 func lockedDown(t *testing.T, tr tree) {
 	t.Helper()
 	if err := tr.conn.AddAuth("digest", []byte("admin:secret")); err != nil {
@@ -27,8 +27,8 @@ func lockedDown(t *testing.T, tr tree) {
 	})
 }
 
-// CURATOR-715, CURATOR-728: neither the right to read nor the right to create is needed above the deepest parent that
-// exists.
+// CURATOR-715, CURATOR-728: neither the right to read nor the right to create is needed above the deepest
+// parent that exists.
 func TestParentsAreMadeBelowWhatIsForbidden(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {

@@ -167,33 +167,3 @@ func TestSync(t *testing.T) {
 		})
 	}
 }
-
-// CURATOR-667: the configuration is outside every chroot and namespace, and so is its path.
-func TestGetConfig(t *testing.T) {
-	for _, w := range ways {
-		t.Run(string(w), func(t *testing.T) {
-			for _, ns := range []string{"", "ns", "zookeeper"} {
-				client, _ := setUp(t, framework.WithNamespace(ns))
-				var stored zk.Stat
-				ev := succeed(t, w.getConfig(t, client.GetConfig().StoringStatIn(&stored)))
-				data, stat, err := testenv.Raw(t).Get(builders.ConfigNode)
-				if err != nil {
-					t.Fatal(err)
-				}
-				equal(t, "configuration", string(ev.Data), string(data))
-				equal(t, "stored stat", stored, *stat)
-			}
-		})
-	}
-}
-
-func TestReconfigOfAServerThatStandsAlone(t *testing.T) {
-	for _, w := range ways {
-		t.Run(string(w), func(t *testing.T) {
-			client, _ := setUp(t)
-			b := client.Reconfig().Leaving("1")
-			err := w.reconfig(t, b).Err
-			wantErr(t, err, zk.ErrReconfigDisabled, "reconfig", builders.ConfigNode)
-		})
-	}
-}

@@ -157,8 +157,8 @@ func (t tree) awaitWatches(want ...string) {
 	testenv.Eventually(t.tb, func() bool { return slices.Equal(t.watches(), want) }, "watched paths")
 }
 
-// way is how operations are run. What a test says of an operation has to hold in both, and the result is put into one
-// form: that of the background.
+// way is how operations are run. What a test says of an operation has to hold in both, and the result is put
+// into one form: that of the background.
 type way string
 
 const (
@@ -368,7 +368,8 @@ func succeed(tb testing.TB, ev callbacks.Event) callbacks.Event {
 	return ev
 }
 
-// wantErr checks that an operation failed in the way that all do: with an OpError that tells op and path as given.
+// wantErr checks that an operation failed in the way that all do: with an OpError that tells op and path as
+// given.
 func wantErr(tb testing.TB, err, want error, op, path string) {
 	tb.Helper()
 	if !errors.Is(err, want) {

@@ -63,7 +63,6 @@ func TestTransactionResultsAreInOrder(t *testing.T) {
 }
 
 func TestOneFailureAbortsATransaction(t *testing.T) {
-	create := func(op builders.TransactionOp) builders.TransactionOperation { return op.Create().ForPath("/n", nil) }
 	tests := []struct {
 		name string
 		fail func(op builders.TransactionOp) builders.TransactionOperation
@@ -100,7 +99,10 @@ func TestOneFailureAbortsATransaction(t *testing.T) {
 					op := client.TransactionOp()
 					failing := tt.fail(op)
 					ev := w.transaction(t, client.Transaction(),
-						create(op), op.SetData().ForPath("/there", []byte("changed")), failing, op.Delete().ForPath("/n"))
+						op.Create().ForPath("/n", nil),
+						op.SetData().ForPath("/there", []byte("changed")),
+						failing,
+						op.Delete().ForPath("/n"))
 					wantErr(t, ev.Err, tt.want, "multi", "")
 					equal(t, "nodes", tr.children("/"), []string{"there"})
 					data, _ := tr.read("/there")

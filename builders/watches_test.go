@@ -213,38 +213,43 @@ func TestPersistentRecursiveWatchIsTheDefault(t *testing.T) {
 }
 
 // setEach sets a watch of each kind.
-func setEach(t *testing.T, w way, client *framework.Client, watcher *callbacks.Watcher, path string) {
+func setEach(t *testing.T, w way, client *framework.Client, watcher *callbacks.Watcher) {
 	t.Helper()
-	succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), path))
-	succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), path+"-none"))
-	succeed(t, w.getData(t, client.GetData().UsingWatcher(watcher), path))
-	succeed(t, w.getChildren(t, client.GetChildren().UsingWatcher(watcher), path))
+	succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), "/n"))
+	succeed(t, w.exists(t, client.CheckExists().UsingWatcher(watcher), "/n-none"))
+	succeed(t, w.getData(t, client.GetData().UsingWatcher(watcher), "/n"))
+	succeed(t, w.getChildren(t, client.GetChildren().UsingWatcher(watcher), "/n"))
 	add := client.Watches().Add().UsingWatcher(watcher)
-	succeed(t, w.addWatch(t, add.WithMode(builders.PersistentWatch), path+"-added"))
-	succeed(t, w.addWatch(t, add, path+"-added-recursively"))
+	succeed(t, w.addWatch(t, add.WithMode(builders.PersistentWatch), "/n-added"))
+	succeed(t, w.addWatch(t, add, "/n-added-recursively"))
 }
 
 func TestRemoveWatches(t *testing.T) {
-	remove := map[string]func(b builders.Watches, w *callbacks.Watcher) builders.RemoveWatches{
-		"one":        func(b builders.Watches, w *callbacks.Watcher) builders.RemoveWatches { return b.Remove(w) },
-		"all":        func(b builders.Watches, _ *callbacks.Watcher) builders.RemoveWatches { return b.RemoveAll() },
-		"guaranteed": func(b builders.Watches, w *callbacks.Watcher) builders.RemoveWatches { return b.Remove(w).Guaranteed() },
-		"locally":    func(b builders.Watches, w *callbacks.Watcher) builders.RemoveWatches { return b.Remove(w).Locally() },
-		"all, locally": func(b builders.Watches, _ *callbacks.Watcher) builders.RemoveWatches {
-			return b.RemoveAll().Locally()
-		},
+	one := func(b builders.Watches, w *callbacks.Watcher) builders.RemoveWatches { return b.Remove(w) }
+	all := func(b builders.Watches, _ *callbacks.Watcher) builders.RemoveWatches { return b.RemoveAll() }
+	plain := func(b builders.RemoveWatches) builders.RemoveWatches { return b }
+	tests := []struct {
+		name   string
+		remove func(builders.Watches, *callbacks.Watcher) builders.RemoveWatches
+		with   func(builders.RemoveWatches) builders.RemoveWatches
+	}{
+		{"one", one, plain},
+		{"all", all, plain},
+		{"guaranteed", one, builders.RemoveWatches.Guaranteed},
+		{"locally", one, builders.RemoveWatches.Locally},
+		{"all, locally", all, builders.RemoveWatches.Locally},
 	}
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
-			for name, build := range remove {
-				t.Run(name, func(t *testing.T) {
+			for _, tt := range tests {
+				t.Run(tt.name, func(t *testing.T) {
 					client, tr := setUp(t, framework.WithNamespace("ns"))
 					succeed(t, w.create(t, client.Create(), "/n", nil))
 					watcher, events := chanWatcher()
-					setEach(t, w, client, watcher, "/n")
+					setEach(t, w, client, watcher)
 					paths := []string{"/n", "/n-added", "/n-added-recursively", "/n-none"}
 					tr.awaitWatches("/ns/n", "/ns/n-added", "/ns/n-added-recursively", "/ns/n-none")
-					b := build(client.Watches(), watcher)
+					b := tt.with(tt.remove(client.Watches(), watcher))
 					for _, p := range paths {
 						succeed(t, w.removeWatches(t, b, p))
 					}
@@ -318,8 +323,8 @@ func TestRemoveWatchesLeavesTheOthersOfThePath(t *testing.T) {
 				tr.make("/ns/n", "")
 				removed, events := chanWatcher()
 				kept, keptEvents := chanWatcher()
-				setEach(t, w, view, removed, "/n")
-				setEach(t, w, view, kept, "/n")
+				setEach(t, w, view, removed)
+				setEach(t, w, view, kept)
 				viaRoot, rootEvents := chanWatcher()
 				succeed(t, w.getData(t, client.GetData().UsingWatcher(viaRoot), "/ns/n"))
 				b := view.Watches().Remove(removed)
@@ -410,14 +415,14 @@ func TestRemoveWatchesWithoutAConnection(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			for name, build := range map[string]func(builders.RemoveWatches) builders.RemoveWatches{
 				"plain":      func(b builders.RemoveWatches) builders.RemoveWatches { return b },
-				"guaranteed": func(b builders.RemoveWatches) builders.RemoveWatches { return b.Guaranteed() },
-				"locally":    func(b builders.RemoveWatches) builders.RemoveWatches { return b.Locally() },
+				"guaranteed": builders.RemoveWatches.Guaranteed,
+				"locally":    builders.RemoveWatches.Locally,
 			} {
 				t.Run(name, func(t *testing.T) {
 					client, tr, proxy := setUpProxied(t, impatient()...)
 					tr.make("/n", "")
 					watcher, events := chanWatcher()
-					setEach(t, w, client, watcher, "/n")
+					setEach(t, w, client, watcher)
 					connect := disconnect(t, client, proxy)
 					b := build(client.Watches().Remove(watcher))
 					for _, p := range []string{"/n", "/n-none", "/n-added", "/n-added-recursively"} {
@@ -455,7 +460,7 @@ func TestWatcherRemovingClientForgetsWhatHasEnded(t *testing.T) {
 			tr.make("/ns/n", "")
 			removing := client.WatcherRemoving()
 			watcher, events := chanWatcher()
-			setEach(t, w, removing.Client, watcher, "/n")
+			setEach(t, w, removing.Client, watcher)
 			ignored, _ := chanWatcher()
 			err := w.getData(t, removing.GetData().UsingWatcher(ignored), "/none").Err
 			wantErr(t, err, zk.ErrNoNode, "getData", "/none")
@@ -516,7 +521,40 @@ func TestWatcherRemovingClientForgetsWhatIsRemoved(t *testing.T) {
 	}
 }
 
-// CURATOR-710: the watch of the configuration, which is outside the chroot and the namespace, does not escape.
+func TestWatcherRemovingClientForgetsWhatEndsWithTheSession(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			tr.make("/n", "")
+			removing := client.WatcherRemoving()
+			watcher, _ := chanWatcher()
+			setEach(t, w, removing.Client, watcher)
+			other := client.WatcherRemoving()
+			succeed(t, w.getData(t, other.GetData().UsingWatcher(watcher), "/n"))
+			lost := make(chan struct{}, 1)
+			client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+				if s == framework.Lost {
+					lost <- struct{}{}
+				}
+			})
+			ctx := testenv.Context(t)
+			if err := curatortest.ExpireSession(ctx, testenv.Addr(t), client.SessionID()); err != nil {
+				t.Fatal(err)
+			}
+			receive(t, lost)
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				t.Fatal(err)
+			}
+			testenv.Eventually(t, func() bool {
+				return removing.WatcherCount()+other.WatcherCount() == 0
+			}, "no watcher is remembered")
+			tr.awaitWatches()
+		})
+	}
+}
+
+// CURATOR-710: the watch of the configuration, which is outside the chroot and the namespace, does not
+// escape.
 func TestWatcherRemovingClientRemovesTheWatchOfTheConfiguration(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {

@@ -468,3 +468,39 @@ func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 		t.Errorf("%v %v after %v, want success after a pause of 300 ms", ev.Type, ev.Err, d)
 	}
 }
+
+// In Java: TestRetryLoop.testRetryForeverWithSessionFailed.
+func TestOperationWithTheSessionFailedPolicyEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := connectClient(t, connect, framework.WithSessionTimeout(time.Second),
+		framework.WithRetryPolicy(retry.SessionFailed(retry.Forever(10*time.Millisecond))))
+	restore := outage(proxy)
+	result := make(chan error, 1)
+	results := newEvents()
+	must(t, client.GetData().InBackground(results.callback).ForPath(t.Context(), "/"))
+	go func() {
+		_, err := client.GetData().ForPath(testenv.Context(t), "/")
+		result <- err
+	}()
+	<-client.Session().Context().Done()
+	restore()
+	wantErr(t, "get data", receive(t, result), zk.ErrSessionExpired)
+	wantErr(t, "get data in background", receive(t, results).Err, zk.ErrSessionExpired)
+	_, err := client.GetData().ForPath(testenv.Context(t), "/") // of the next session
+	must(t, err)
+}
+
+// An operation behind one whose connection was lost waits for the next connection, like any other.
+func TestOperationBehindALostOneIsNotLostUnsent(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	for range 50 {
+		proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
+		_, err := client.GetData().ForPath(testenv.Context(t), "/")
+		wantErr(t, "first", err, framework.ErrConnectionLoss)
+		_, err = client.GetData().ForPath(testenv.Context(t), "/")
+		must(t, err)
+	}
+}

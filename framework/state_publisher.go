@@ -15,19 +15,22 @@ type statePublisher struct {
 	listeners callbacks.Listeners[ConnectionState]
 	before    func(ConnectionState)           // told first, and of every state
 	guard     func(message string, fn func()) // calls the user's code
+	policy    retry.Policy                    // of the breaker, nil: none
 	queue     *dispatch.Queue
 	breaker   *circuitBreaker // nil: none
 }
 
 func newStatePublisher(breaker retry.Policy, before func(ConnectionState), guard func(string, func())) *statePublisher {
-	p := &statePublisher{before: before, guard: guard}
-	if breaker != nil {
-		p.breaker = &circuitBreaker{policy: breaker, pass: p.notify, queue: p.push}
-	}
-	return p
+	return &statePublisher{before: before, guard: guard, policy: breaker}
 }
 
-func (p *statePublisher) start() { p.queue = dispatch.Start() }
+// start may be called again after close: a start of the client that fails may be tried again.
+func (p *statePublisher) start() {
+	p.queue = dispatch.Start()
+	if p.policy != nil {
+		p.breaker = &circuitBreaker{policy: p.policy, pass: p.notify, queue: p.push}
+	}
+}
 
 // publish must not block.
 func (p *statePublisher) publish(s ConnectionState) {

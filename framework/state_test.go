@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
 )
 
 // outage ends the connection of client through proxy, and lets nobody connect again before restore.
@@ -588,4 +589,37 @@ func TestQuickClose(t *testing.T) {
 		closeClient(t, client)
 		closeClient(t, startClient(t, connect)) // has not
 	}
+}
+
+// The listeners of a client with a circuit breaker see no flapping; what is not for them does: who waits for a
+// connection, and the tracker of the ensemble.
+func TestCircuitBreakerOfAClient(t *testing.T) {
+	t.Parallel()
+	const pause = 500 * time.Millisecond
+	proxy, connect := newProxy(t)
+	servers := newProvider("", true) // so that the first start fails
+	client := newClient(t, "", framework.WithEnsembleProvider(servers),
+		framework.WithEnsembleTracker(true), framework.WithCircuitBreaker(retry.Forever(pause)))
+	told := record(client)
+	if err := client.Start(); err == nil {
+		t.Error("started without servers")
+	}
+	servers.SetConnectionString(connect)
+	start(t, client)
+	told.want(t, connected)
+	began := time.Now()
+	for range 5 {
+		proxy.CutAll()
+		testenv.Eventually(t, func() bool { return proxy.Connections() == 0 }, "the cut")
+		awaitConnected(t, client)
+		testenv.Eventually(t, func() bool { return proxy.Connections() == 1 }, "the next connection")
+	}
+	told.want(t, suspended, reconnected)
+	if d := time.Since(began); d < pause {
+		t.Errorf("reconnected after %v, want a pause of %v", d, pause)
+	}
+	if n := requests(proxy, "getData"); n < 3 {
+		t.Errorf("the configuration was read %d times, want after each outage", n)
+	}
+	told.end(t, client)
 }

@@ -217,29 +217,31 @@ func TestOperationWaitsForAConnectionOnceAndNoLongerThanTheConnectionTimeout(t *
 func TestEachWaitEndsAtItsOwnTime(t *testing.T) {
 	story(t, func(t *testing.T) {
 		f := start(t, pauses{5 * time.Second}, true)
-		f.server.serve = func(p *peer, _ *request) bool {
-			f.server.down.Store(true)
-			p.cut()
-			return true
-		}
+		f.server.serve = func(*peer, *request) bool { return true }
 		begin := time.Now()
-		ends := make(chan string, 3)
+		ends := make(chan string, 4)
 		run := func(name string) {
-			op := newSteps("/" + name)
-			if err := f.Do(t.Context(), &op.Operation); err != jute.ErrConnectionLoss {
-				t.Errorf("%s: %v", name, err)
-			}
-			ends <- fmt.Sprintf("%s %s", name, time.Since(begin))
+			go func() {
+				op := newSteps("/" + name)
+				if err := f.Do(t.Context(), &op.Operation); err != jute.ErrConnectionLoss {
+					t.Errorf("%s: %v", name, err)
+				}
+				ends <- fmt.Sprintf("%s %s", name, time.Since(begin))
+			}()
 		}
-		go run("first") // is sent, lost, sleeps until 5s, and has waited enough at 15s
-		<-time.After(2 * time.Second)
-		go run("second") // waits from 2s to 17s, and ends with its retry
-		<-time.After(4 * time.Second)
-		go run("third")
-		want := []string{"first 15s", "second 22s", "third 26s"}
-		for _, w := range want {
-			if got := receive(t, ends); got != w {
-				t.Errorf("got %s, want %s", got, w)
+		run("first") // is in flight until 2s, sleeps until 7s, and has waited enough at 15s
+		<-time.After(time.Second)
+		run("second") // the same, but has waited enough at 16s
+		<-time.After(time.Second)
+		f.server.down.Store(true)
+		f.server.cutAll()
+		synctest.Wait()
+		run("third") // waits from 2s to 17s, in front of the others, and ends with its retry
+		<-time.After(time.Second)
+		run("fourth")
+		for _, want := range []string{"first 15s", "second 16s", "third 22s", "fourth 23s"} {
+			if got := receive(t, ends); got != want {
+				t.Errorf("got %s, want %s", got, want)
 			}
 		}
 	})
@@ -283,6 +285,30 @@ func TestParkedOperationsStartInOrderTheMomentTheConnectionStands(t *testing.T) 
 	})
 }
 
+func TestNothingOvertakesWhatIsParked(t *testing.T) {
+	story(t, func(t *testing.T) {
+		f := start(t, everySecond(3), false)
+		order := make(chan string, 10)
+		submit := func(path string) {
+			op := &delivered{order: order}
+			op.Protocol = op
+			op.Request.Request = jute.Request{Op: jute.OpGetData, Path: path}
+			if err := f.Go(t.Context(), &op.Operation); err != nil {
+				t.Error(err)
+			}
+		}
+		submit("/first")
+		submit("/second")
+		f.onUp = func() { submit("/third") } // the connection stands, and the executor does not know it yet
+		f.connect()
+		for _, want := range []string{"/first", "/second", "/third"} {
+			if got := receive(t, order); got != want {
+				t.Errorf("delivered %s, want %s", got, want)
+			}
+		}
+	})
+}
+
 func TestContextThatHasEndedStartsNothing(t *testing.T) {
 	story(t, func(t *testing.T) {
 		f := start(t, everySecond(3), true)
@@ -302,9 +328,9 @@ var stages = []struct {
 	// prepare makes the server keep the operation in the stage, and release lets it go on.
 	prepare, release func(f *fixture)
 	connected        bool
-	sent             bool
+	requests         int   // that have been sent
 	afterContext     error // what is cleaned up after when the context has ended
-	afterStop        error // what the operation ends with when the executor is stopped and the connections closed
+	afterStop        error // what the operation ends with when the executor is stopped
 }{
 	{
 		name:         "parked",
@@ -323,7 +349,7 @@ var stages = []struct {
 		},
 		release:      func(*fixture) {},
 		connected:    true,
-		sent:         true,
+		requests:     1,
 		afterContext: context.DeadlineExceeded,
 		afterStop:    exec.ErrClosed,
 	},
@@ -332,7 +358,7 @@ var stages = []struct {
 		prepare:      func(f *fixture) { f.hold("/b", jute.CodeOK) },
 		release:      func(f *fixture) { f.letGo() },
 		connected:    true,
-		sent:         true,
+		requests:     2,
 		afterContext: nil,
 		afterStop:    nil,
 	},
@@ -341,7 +367,7 @@ var stages = []struct {
 		prepare:      func(f *fixture) { f.hold("/b", jute.CodeNoNode) },
 		release:      func(f *fixture) { f.letGo() },
 		connected:    true,
-		sent:         true,
+		requests:     2,
 		afterContext: zk.ErrNoNode,
 		afterStop:    zk.ErrNoNode,
 	},
@@ -350,7 +376,7 @@ var stages = []struct {
 		prepare:      func(f *fixture) { f.hold("/b", jute.CodeOK) },
 		release:      func(f *fixture) { f.server.cutAll(); f.letGo() },
 		connected:    true,
-		sent:         true,
+		requests:     2,
 		afterContext: jute.ErrConnectionLoss,
 		afterStop:    exec.ErrClosed,
 	},
@@ -359,7 +385,7 @@ var stages = []struct {
 		prepare:      func(f *fixture) { f.hold("/a", jute.CodeOK) },
 		release:      func(f *fixture) { f.letGo() },
 		connected:    true,
-		sent:         true,
+		requests:     1,
 		afterContext: context.DeadlineExceeded,
 		afterStop:    nil, // the connection still stands: the second step is answered too
 	},
@@ -409,13 +435,13 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 					if got := receive(t, op.cleaned); got != tt.afterContext {
 						t.Errorf("cleans up after %v, want %v", got, tt.afterContext)
 					}
-					if op.Sent() != tt.sent {
-						t.Errorf("sent %t, want %t", op.Sent(), tt.sent)
+					if op.Sent() != (tt.requests > 0) {
+						t.Errorf("sent %t after %d requests", op.Sent(), tt.requests)
 					}
 					<-time.After(time.Minute)
 					empty(t, op.cleaned)
-					if got, want := len(f.server.paths()), map[bool]int{true: 2, false: 1}[tt.name[:2] == "in"]; got > want {
-						t.Errorf("%d requests, want %d: nobody wants what follows", got, want)
+					if got := len(f.server.paths()); got != tt.requests {
+						t.Errorf("%d requests, want %d: nobody wants what follows", got, tt.requests)
 					}
 				})
 			})
@@ -423,8 +449,60 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 	}
 }
 
-// When the context has ended, what the operation refers to is the caller's again. Here the context ends while the second
-// step is on its way to the connection, which is the latest moment there is.
+// The context ends between the failure of an attempt and the pause before the next.
+func TestEndOfTheContextIsSeenOnTheWayToThePause(t *testing.T) {
+	story(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		returned := make(chan error)
+		f := start(t, hooked{everySecond(3), func() {
+			cancel()
+			if err := <-returned; err != context.Canceled {
+				t.Errorf("got %v, want context.Canceled", err)
+			}
+		}}, true)
+		f.server.serve = func(p *peer, _ *request) bool {
+			p.cut()
+			return true
+		}
+		begin := time.Now()
+		op := newSteps("/a")
+		returned <- f.Do(ctx, &op.Operation)
+		if err := receive(t, op.cleaned); err != context.Canceled {
+			t.Errorf("cleans up after %v", err)
+		}
+		elapsed(t, begin, 0)
+	})
+}
+
+func TestOperationThatWaitsBehindOthersIsTakenBack(t *testing.T) {
+	const others = 4096 // as many as may be in flight
+	story(t, func(t *testing.T) {
+		f := start(t, everySecond(0), true)
+		f.hold("/held", jute.CodeOK)
+		for range others {
+			if err := f.Go(t.Context(), &newSteps("/held").Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		op := newSteps("/waits")
+		if err := f.Do(ctx, &op.Operation); err != context.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		if err := receive(t, op.cleaned); err != context.DeadlineExceeded {
+			t.Errorf("cleans up after %v", err)
+		}
+		f.letGo()
+		f.close()
+		if got := len(f.server.paths()); got != others {
+			t.Errorf("%d requests were sent, want %d", got, others)
+		}
+	})
+}
+
+// When the context has ended, what the operation refers to is the caller's again. Here the context ends while
+// the second step is on its way to the connection, which is the latest moment there is.
 func TestDataIsTheCallersOnceTheContextHasEnded(t *testing.T) {
 	story(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)
@@ -458,8 +536,8 @@ func TestDataIsTheCallersOnceTheContextHasEnded(t *testing.T) {
 			defer close(returned)
 			op := newSteps("/a", "/b")
 			op.requests[1] = jute.Request{Op: jute.OpSetData, Path: "/b", Data: data}
-			if err := f.Do(ctx, &op.Operation); err != context.Canceled {
-				t.Errorf("got %v, want context.Canceled", err)
+			if err := f.Do(ctx, &op.Operation); err != nil && err != context.Canceled {
+				t.Errorf("got %v", err)
 			}
 		}()
 		<-returned
@@ -512,6 +590,33 @@ func TestStopEndsOperationsAtEachStage(t *testing.T) {
 	}
 }
 
+// The next attempt and Stop find the operation at the same moment.
+func TestStopAtTheMomentOfARetry(t *testing.T) {
+	for range 200 {
+		story(t, func(t *testing.T) {
+			f := start(t, everySecond(3), true)
+			f.server.serve = func(p *peer, _ *request) bool {
+				p.cut()
+				return true
+			}
+			var ops []*steps
+			for range 5 {
+				op := newSteps("/a")
+				ops = append(ops, op)
+				if err := f.Go(t.Context(), &op.Operation); err != nil {
+					t.Fatal(err)
+				}
+			}
+			<-time.After(time.Second)
+			f.close()
+			for _, op := range ops {
+				receive(t, op.delivered)
+				empty(t, op.delivered)
+			}
+		})
+	}
+}
+
 func TestNothingIsAcceptedBeforeStart(t *testing.T) {
 	story(t, func(t *testing.T) {
 		f := latent(t, everySecond(1))
@@ -560,24 +665,34 @@ func TestSingleAttemptNeitherWaitsNorRetries(t *testing.T) {
 
 func TestDetachedOperationIsTriedUntilItIsDone(t *testing.T) {
 	story(t, func(t *testing.T) {
-		f := start(t, everySecond(2), false)
+		f := start(t, pauses{3 * time.Second, 5 * time.Second}, false)
 		op := newSteps("/a")
 		op.Detached = true
 		if err := f.Go(t.Context(), &op.Operation); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour) // without a connection
-		var refused int
-		f.server.serve = func(p *peer, r *request) bool {
-			if refused++; refused > 20 {
+		var attempts []time.Duration
+		var last time.Time
+		f.server.serve = func(p *peer, _ *request) bool {
+			if !last.IsZero() {
+				attempts = append(attempts, time.Since(last).Round(time.Second))
+			}
+			if last = time.Now(); len(attempts) == 7 {
 				return false
 			}
 			p.cut()
 			return true
 		}
 		f.connect()
-		if err := receive(t, op.delivered); err != nil || op.Attempts() != 21 {
-			t.Errorf("got %v after %d attempts", err, op.Attempts())
+		if err := receive(t, op.delivered); err != nil {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		// The policy's pauses, one second between two rounds of it.
+		const s = time.Second
+		if diff := cmp.Diff([]time.Duration{3 * s, 5 * s, s, 3 * s, 5 * s, s, 3 * s}, attempts); diff != "" {
+			t.Errorf("pauses (-want +got):\n%s", diff)
 		}
 		empty(t, op.cleaned)
 	})
@@ -608,7 +723,8 @@ func TestDetachedOperationEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// Others that wait for a connection end when their time is over; what waits without a limit does not hold them.
+// Others that wait for a connection end when their time is over; what waits without a limit does not hold
+// them.
 func TestDetachedOperationDoesNotKeepOthersWaiting(t *testing.T) {
 	story(t, func(t *testing.T) {
 		f := start(t, pauses{}, false)
@@ -735,8 +851,8 @@ func (f *fixture) onlyPeer() *peer {
 	return nil
 }
 
-// An operation goes on where its answer is read. If that wrote by itself, both ends could wait for each other with
-// full buffers: here there are no buffers at all.
+// An operation goes on where its answer is read. If that wrote by itself, both ends could wait for each other
+// with full buffers: here there are no buffers at all.
 func TestGoroutineThatReadsDoesNotWrite(t *testing.T) {
 	for name, connected := range map[string]bool{"connected": true, "parked at first": false} {
 		t.Run(name, func(t *testing.T) {

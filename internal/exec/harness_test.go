@@ -31,17 +31,23 @@ func everySecond(n int) pauses {
 	return p
 }
 
-func (p pauses) NewBackOff() backoff.BackOff { return &schedule{p} }
+func (p pauses) NewBackOff() backoff.BackOff { return &schedule{left: p} }
 
 func (p pauses) Retryable(err error) bool {
 	return errors.Is(err, jute.ErrConnectionLoss) || errors.Is(err, zk.ErrSessionExpired)
 }
 
-type schedule struct{ left pauses }
+type schedule struct {
+	left pauses
+	hook func()
+}
 
 func (s *schedule) Reset() {}
 
 func (s *schedule) NextBackOff() time.Duration {
+	if s.hook != nil {
+		s.hook()
+	}
 	if len(s.left) == 0 {
 		return backoff.Stop
 	}
@@ -49,6 +55,14 @@ func (s *schedule) NextBackOff() time.Duration {
 	s.left = s.left[1:]
 	return next
 }
+
+// hooked is a policy that calls a function when it is asked for a pause.
+type hooked struct {
+	pauses
+	hook func()
+}
+
+func (h hooked) NewBackOff() backoff.BackOff { return &schedule{left: h.pauses, hook: h.hook} }
 
 // fixture is an executor on a server in memory, put together as the framework does it.
 type fixture struct {
@@ -60,6 +74,7 @@ type fixture struct {
 
 	held   chan struct{} // closed when a held answer may go
 	onConn func()        // is called whenever the executor asks for the connection
+	onUp   func()        // is called when a connection stands, before the executor is told
 
 	mu     sync.Mutex
 	conns  []*wire.Conn
@@ -116,6 +131,9 @@ func (f *fixture) connect() {
 			switch {
 			case f.conn.Load() != conn:
 			case s == wire.Connected:
+				if f.onUp != nil {
+					f.onUp()
+				}
 				f.Connected()
 			case s == wire.Expired:
 				f.connect()

@@ -15,8 +15,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// server is a ZooKeeper server in memory that does what a test tells it. Untold it grants every session and says yes
-// to every request. While it is down it refuses connections.
+// server is a ZooKeeper server in memory that does what a test tells it. Untold it grants every session and
+// says yes to every request. While it is down it refuses connections.
 type server struct {
 	// serve answers a request by itself if it returns true. It is not asked about pings and goodbyes.
 	serve func(p *peer, r *request) bool
@@ -175,7 +175,8 @@ func (p *peer) grant() {
 		p.s.mu.Unlock()
 	}
 	p.send(jute.AppendConnectResponse(nil, &jute.ConnectResponse{
-		TimeoutMs: p.greeting.TimeoutMs, SessionID: id, Password: make([]byte, jute.PasswordSize), HasReadOnly: true,
+		TimeoutMs: p.greeting.TimeoutMs, SessionID: id, HasReadOnly: true,
+		Password: make([]byte, jute.PasswordSize),
 	}))
 }
 

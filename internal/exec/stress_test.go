@@ -126,8 +126,9 @@ func TestEveryAcceptedOperationEndsOnce(t *testing.T) {
 							}
 						default:
 							err := f.Do(ctx, &op.Operation)
-							if ended := ctx.Err(); ended == nil && op.Attempts() > 0 && (err != nil) != (op.cleanUps.Load() == 1) {
-								t.Errorf("seed %d: ended with %v, cleaned up %d times", seed, err, op.cleanUps.Load())
+							cleanUps := op.cleanUps.Load()
+							if ctx.Err() == nil && op.Attempts() > 0 && (err != nil) != (cleanUps == 1) {
+								t.Errorf("seed %d: ended with %v, cleaned up %d times", seed, err, cleanUps)
 							}
 							mu.Lock()
 							background = append(background, op) // its end may still be to come

@@ -12,7 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// nullServer answers every getData at once with nothing, and allocates nothing for it: what is measured is the client.
+// nullServer answers every getData at once with nothing, and allocates nothing for it: what is measured is
+// the client.
 func nullServer(tb testing.TB) (address string) {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -39,7 +39,8 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 			jute.Reply{Path: "/app/one"}, jute.Reply{Path: "/"},
 		},
 		{
-			"sequential create at the root", &wire.Request{Request: jute.Request{Op: jute.OpCreate2, Path: "/", Flags: 2}},
+			"sequential create at the root",
+			&wire.Request{Request: jute.Request{Op: jute.OpCreate2, Path: "/", Flags: 2}},
 			[]string{"/app/one"}, // as the Java client sends it: the number is put behind the chroot's own name
 			jute.Reply{Path: "/app/one0000000001"}, jute.Reply{Path: "/app/one0000000001"},
 		},
@@ -49,7 +50,8 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 			jute.Reply{Path: "/app/one"}, jute.Reply{Path: "/"},
 		},
 		{
-			"getChildren: names are no paths", &wire.Request{Request: jute.Request{Op: jute.OpGetChildren, Path: "/n"}},
+			"getChildren: names are no paths",
+			&wire.Request{Request: jute.Request{Op: jute.OpGetChildren, Path: "/n"}},
 			[]string{"/app/one/n"},
 			jute.Reply{Children: []string{"app", "x"}}, jute.Reply{Children: []string{"app", "x"}},
 		},
@@ -69,10 +71,13 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 			jute.Reply{Results: []jute.Result{
 				{Op: jute.OpCreate, Path: "/app/one/n"}, {Op: jute.OpCheck}, {Op: jute.OpDelete},
 			}},
-			jute.Reply{Results: []jute.Result{{Op: jute.OpCreate, Path: "/n"}, {Op: jute.OpCheck}, {Op: jute.OpDelete}}},
+			jute.Reply{Results: []jute.Result{
+				{Op: jute.OpCreate, Path: "/n"}, {Op: jute.OpCheck}, {Op: jute.OpDelete},
+			}},
 		},
 		{
-			"absolute", &wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/zookeeper/config"}, Absolute: true},
+			"absolute",
+			&wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/zookeeper/config"}, Absolute: true},
 			[]string{"/zookeeper/config"},
 			jute.Reply{Path: "/zookeeper/config"}, jute.Reply{Path: "/zookeeper/config"},
 		},

@@ -178,3 +178,28 @@ func TestSlowAnswerIsNoDeadPeer(t *testing.T) {
 		empty(t, c.states)
 	})
 }
+
+// Nor is a server that takes its time to read: what is written is more than it reads in two thirds of the
+// session timeout, but it answers all the time.
+func TestSlowReaderIsNoDeadPeer(t *testing.T) {
+	const total = 100
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			<-time.After(time.Second)
+			p.yes(r)
+			p.cork(false) // whatever else is at hand
+			return true
+		}
+		c, _ := connectPiped(t, s)
+		done := newAnswers()
+		for n := range total {
+			r := numbered(n, done)
+			r.Op, r.Data = jute.OpSetData, make([]byte, 32<<10)
+			c.submit(t, r)
+		}
+		<-time.After(total * time.Second)
+		done.collect(t, total)
+		empty(t, c.states)
+	})
+}

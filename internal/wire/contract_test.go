@@ -19,8 +19,9 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// The tests of this file pin what package wire leans on in go-zookeeper, without package wire between them and it. If
-// an upgrade of the library breaks one of them, it breaks package wire: read internal/wire before changing a test.
+// The tests of this file pin what package wire leans on in go-zookeeper, without package wire between them
+// and it. If an upgrade of the library breaks one of them, it breaks package wire: read internal/wire before
+// changing a test.
 
 // taped is a connection of the library and what it did with it.
 type taped struct {
@@ -217,7 +218,8 @@ func TestContractFailedHandshakeClosesAndDialsAgain(t *testing.T) {
 	})
 }
 
-// The library does not hang up on an expired session, which is why package wire does; and it goes on by itself.
+// The library does not hang up on an expired session, which is why package wire does; and it goes on by
+// itself.
 func TestContractExpiredSessionIsFollowedByANewOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -288,8 +290,8 @@ func TestContractLogOfTheLibraryDoesNotReachStderr(t *testing.T) {
 	}
 }
 
-// makeNoise meets everything that the library has something to say about: refused dials, failed handshakes, lost
-// connections, strange answers, an expired session.
+// makeNoise meets everything that the library has something to say about: refused dials, failed handshakes,
+// lost connections, strange answers, an expired session.
 func makeNoise() error {
 	s := &server{peers: make(chan *peer, 100), live: make(map[*peer]struct{})}
 	defer s.close()

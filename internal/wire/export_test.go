@@ -30,3 +30,9 @@ func (c *Conn) SetXids(n int32) {
 	defer c.mu.Unlock()
 	c.xid = n
 }
+
+// CutForTest ends the current TCP connection.
+func (c *Conn) CutForTest() { c.cutDialed() }
+
+// Chroot returns the chroot.
+func (c *Conn) Chroot() string { return c.cfg.Chroot }

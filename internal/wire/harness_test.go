@@ -20,7 +20,8 @@ type client struct {
 	states chan wire.State
 }
 
-// open opens a Conn with what cfg does not say set to what suits a test, and closes it at the end of the test.
+// open opens a Conn with what cfg does not say set to what suits a test, and closes it at the end of the
+// test.
 func open(tb testing.TB, cfg wire.Config) *client {
 	tb.Helper()
 	c := &client{states: make(chan wire.State, 100_000)}

@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// What a server of our time would never send ends the connection, and only that: what was in flight is lost, and the
-// next connection serves.
+// What a server of our time would never send ends the connection, and only that: what was in flight is lost,
+// and the next connection serves.
 func TestHostileFrameEndsTheConnection(t *testing.T) {
 	answer := func(xid int32, code jute.Code, body []byte) []byte {
 		return framed(append(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: xid, Zxid: 1, Code: code}), body...))
@@ -35,7 +35,7 @@ func TestHostileFrameEndsTheConnection(t *testing.T) {
 		{"half a header", func(*request) []byte { return framed(make([]byte, 9)) }, false},
 		{"a truncated frame", func(r *request) []byte { return answer(r.Xid, 0, nil)[:11] }, true},
 		{"an answer of another request", func(r *request) []byte { return answer(r.Xid+1, 0, nil) }, false},
-		{"an answer of a request that is not sent yet", func(r *request) []byte { return answer(r.Xid+7, 0, nil) }, false},
+		{"an answer of a request of later", func(r *request) []byte { return answer(r.Xid+7, 0, nil) }, false},
 		{"an answer of a request of old", func(r *request) []byte { return answer(r.Xid-1, 0, nil) }, false},
 		{"an answer of a request of nobody", func(*request) []byte { return answer(12, 0, nil) }, false},
 		{"an answer of the number 0", func(*request) []byte { return answer(0, 0, nil) }, false},
@@ -48,7 +48,10 @@ func TestHostileFrameEndsTheConnection(t *testing.T) {
 			func(r *request) []byte { return answer(r.Xid, 0, []byte{0xff, 0xff, 0xff, 0xf0, 1, 2, 3}) }, false,
 		},
 		{"an event without its record", func(*request) []byte { return event() }, false},
-		{"an event whose path is cut", func(*request) []byte { return event(0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 9, '/') }, false},
+		{
+			"an event whose path is cut",
+			func(*request) []byte { return event(0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 9, '/') }, false,
+		},
 		{"no ZooKeeper", func(*request) []byte { return []byte("HTTP/1.1 400 Bad Request\r\n\r\n") }, false},
 	}
 	for _, tt := range tests {
@@ -99,14 +102,17 @@ func TestOddFrameIsPassedOver(t *testing.T) {
 		b := jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: jute.XidNotification, Zxid: -1})
 		return framed(jute.AppendWatcherEvent(b, &jute.WatcherEvent{Type: typ, Path: path}))
 	}
+	answer := func(xid int32) []byte {
+		return framed(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: xid}))
+	}
 	tests := map[string][]byte{
-		"a ping that nobody asked for":      framed(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: jute.XidPing})),
+		"a ping that nobody asked for":      answer(jute.XidPing),
 		"an event that nobody watches":      event(zk.EventNodeDeleted, "/elsewhere"),
 		"an event of an unknown type":       event(77, "/elsewhere"),
 		"an event of the session":           event(zk.EventSession, ""),
 		"an event of a path without a root": event(zk.EventNodeDeleted, "elsewhere"),
-		"an answer to watches":              framed(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: jute.XidSetWatches})),
-		"an answer to credentials":          framed(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: jute.XidAuth})),
+		"an answer to watches":              answer(jute.XidSetWatches),
+		"an answer to credentials":          answer(jute.XidAuth),
 	}
 	for name, frame := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +133,8 @@ func TestOddFrameIsPassedOver(t *testing.T) {
 }
 
 func TestFramesOfAllSizesArrive(t *testing.T) {
-	sizes := []int{0, 1, 100, 4 << 10, 15 << 10, 16 << 10, 17 << 10, 63 << 10, 64 << 10, 65 << 10, 300 << 10, 5 << 20, 10}
+	const k = 1 << 10
+	sizes := []int{0, 1, 100, 4 * k, 15 * k, 16 * k, 17 * k, 63 * k, 64 * k, 65 * k, 300 * k, 5000 * k, 10}
 	for name, start := range map[string]func(testing.TB, *server) (*client, *peer){
 		"over TCP": connect, "in memory": connectPiped,
 	} {

@@ -429,7 +429,7 @@ func (l *link) encode(r *Request) {
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
-	r.Flags, r.Watch = flags, r.Watcher != nil
+	r.Flags, r.Watch = flags, r.Watcher != nil && !l.covered(r)
 	b = jute.AppendRequest(b, chroot, &r.Request)
 	r.Flags = keep
 	sized(b[at:])
@@ -437,6 +437,37 @@ func (l *link) encode(r *Request) {
 	r.size = len(b) - at
 	l.unanswered += r.size
 	l.flight.push(r)
+}
+
+// covered reports whether a persistent watch on the same node tells of what r asks to watch. A server before 3.9 keeps
+// one mode for each node of a session: a one-shot watch would make the persistent one end with the next event
+// (ZOOKEEPER-4466).
+func (l *link) covered(r *Request) bool {
+	ws := &l.c.watches
+	if r.Watcher == nil || len(ws[kindPersistent])+len(ws[kindRecursive]) == 0 {
+		return false
+	}
+	path := withChroot(r.Path, r.chroot(l.c))
+	by := len(ws[kindPersistent][path])
+	switch r.Op {
+	case jute.OpExists, jute.OpGetData:
+		by += len(ws[kindRecursive][path])
+	case jute.OpGetChildren, jute.OpGetChildren2:
+	default:
+		return false
+	}
+	return by > 0 && !l.removing(path)
+}
+
+// removing reports whether watches on path are being removed by a request in flight.
+func (l *link) removing(path string) bool {
+	for i := range l.flight.len() {
+		o := l.flight.at(i)
+		if o.Op == jute.OpRemoveWatches && withChroot(o.Path, o.chroot(l.c)) == path {
+			return true
+		}
+	}
+	return false
 }
 
 // setting reports whether w is being set on path by a request in flight.

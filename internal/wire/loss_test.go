@@ -158,7 +158,8 @@ func TestWithoutAConnectionNothingIsAccepted(t *testing.T) {
 	})
 }
 
-// Connections are cut at random while many goroutines submit: what was accepted is answered once, and in order.
+// Connections are cut at random while many goroutines submit: what was accepted is answered once, and in
+// order.
 func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
 	const goroutines, cuts = 6, 60
 	s := newServer(t)

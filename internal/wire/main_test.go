@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -17,5 +17,5 @@ func TestMain(m *testing.M) {
 		fmt.Println("done")
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	testenv.Main(m)
 }

@@ -149,6 +149,51 @@ func TestRequestsBeyondTheLimitOfFlightWaitInOrder(t *testing.T) {
 	})
 }
 
+func TestWhatWaitsCanBeWithdrawn(t *testing.T) {
+	const total = wire.MaxInFlight + 10
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		held := make(chan *request, total)
+		s.serve = func(_ *peer, r *request) bool {
+			held <- r
+			return r.Xid >= wire.FirstXid
+		}
+		c, p := connectPiped(t, s)
+		done := newAnswers()
+		requests := make([]*wire.Request, total)
+		for n := range requests {
+			requests[n] = numbered(n, done)
+			c.submit(t, requests[n])
+		}
+		synctest.Wait()
+		var want []int
+		for n, r := range requests {
+			switch withdrawn := c.Withdraw(r); {
+			case n < wire.MaxInFlight && withdrawn:
+				t.Fatalf("request %d is on its way, and was withdrawn", n)
+			case n >= wire.MaxInFlight && !withdrawn:
+				t.Errorf("request %d waits, and was not withdrawn", n)
+			}
+			if n < wire.MaxInFlight {
+				want = append(want, n)
+			}
+			if n == total-4 {
+				break
+			}
+		}
+		want = append(want, total-3, total-2, total-1)
+		for range want {
+			p.yes(receive(t, held))
+		}
+		if diff := cmp.Diff(want, done.collect(t, len(want))); diff != "" {
+			t.Errorf("answered (-want +got):\n%s", diff)
+		}
+		synctest.Wait()
+		empty(t, done)
+		empty(t, held)
+	})
+}
+
 func TestBytesBeyondTheLimitWaitInOrder(t *testing.T) {
 	const total, size = 64, 100 << 10
 	synctest.Test(t, func(t *testing.T) {

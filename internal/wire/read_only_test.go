@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,34 @@ func TestReadOnlySessionIsReplacedWhenAQuorumIsFound(t *testing.T) {
 		empty(t, c.states)
 		empty(t, lonely.peers)
 	})
+}
+
+func TestServerThatHasAQuorumIsTheNextToBeTried(t *testing.T) {
+	for range 20 { // the order of the servers is random
+		synctest.Test(t, func(t *testing.T) {
+			lonely, other := answering(t, "ro"), answering(t, "rw")
+			lonely.greet = readOnly
+			n := network{"a:1": lonely, "b:1": blackHole, "c:1": blackHole, "d:1": blackHole}
+			cfg := dialTo(n)
+			cfg.ReadOnly = true
+			var found atomic.Bool
+			cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if address == "d:1" && found.Load() {
+					return other.pipe(), nil
+				}
+				return n.dial(ctx, network, address)
+			}
+			c := open(t, cfg)
+			c.await(t, wire.ConnectedReadOnly)
+			found.Store(true)
+			c.await(t, wire.Disconnected)
+			lost := time.Now()
+			c.want(t, wire.Connected)
+			if d := time.Since(lost); d > 10*time.Millisecond {
+				t.Errorf("%s without a connection: others were tried first", d)
+			}
+		})
+	}
 }
 
 func TestSessionOfAQuorumOutlivesAReadOnlyServer(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +125,55 @@ func TestWatchOnAMissingNodeIsSetAgainAsSuch(t *testing.T) {
 	})
 }
 
+// The frames of the watches alone are more than may be unsent.
+func TestRequestsFollowManyWatches(t *testing.T) {
+	const watches = 12_000
+	s := newServer(t)
+	var c *client
+	opened := make(chan struct{})
+	done := newAnswers()
+	cfg := wire.Config{Servers: []string{s.listen(t)}}
+	cfg.OnState = func(state wire.State) {
+		if <-opened; state == wire.Connected {
+			if err := c.Submit(get("/first", done), false); err != nil {
+				t.Errorf("submit: %v", err)
+			}
+		}
+	}
+	c = open(t, cfg)
+	close(opened)
+	if r := receive(t, done); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	w := newWatcher()
+	set := newAnswers()
+	for n := range watches {
+		c.submit(t, watch(jute.OpGetData, fmt.Sprintf("/%0100d", n), w, set))
+	}
+	for range watches {
+		receive(t, set)
+	}
+	c.want(t, wire.Connected)
+	var paths atomic.Int64
+	s.serve = func(p *peer, r *request) bool {
+		if r.Op == jute.OpSetWatches {
+			frame, err := jute.DecodeSetWatches(r.body)
+			if err != nil {
+				t.Error(err)
+			}
+			paths.Add(int64(len(frame.Data)))
+		}
+		return false
+	}
+	s.next(t).cut()
+	if r := receive(t, done); r.Err != nil {
+		t.Error(r.Err)
+	}
+	if got := paths.Load(); got != watches {
+		t.Errorf("%d watches were set ahead of the request, want %d", got, watches)
+	}
+}
+
 func TestWithoutWatchesNoneAreSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -202,7 +252,8 @@ func (n *oneNode) answer(p *peer, r *request) bool {
 	return false
 }
 
-// change changes the node, before or after all connections are lost: the event is sent or not, and may not arrive.
+// change changes the node, before or after all connections are lost: the event is sent or not, and may not
+// arrive.
 func (n *oneNode) change(after bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -418,6 +469,25 @@ func TestRemovalOnTheWire(t *testing.T) {
 			[]string{"addWatch /a 0", "getData /a watch", "checkWatches /a 2"}, "w",
 		},
 		{
+			"of two that go at once the second takes it",
+			[]*wire.Request{
+				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetData, "/a", v, nil), nil,
+				removal(wire.WatchAny, "/a", w, nil), removal(wire.WatchAny, "/a", v, nil),
+			},
+			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 3", "removeWatches /a 3"}, "",
+		},
+		{
+			"unless the first comes again",
+			[]*wire.Request{
+				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetData, "/a", v, nil), nil,
+				removal(wire.WatchAny, "/a", w, nil), watch(jute.OpGetData, "/a", w, nil),
+				removal(wire.WatchAny, "/a", v, nil),
+			},
+			[]string{
+				"getData /a watch", "getData /a watch", "checkWatches /a 3", "getData /a watch", "checkWatches /a 3",
+			}, "w",
+		},
+		{
 			"everybody's",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetChildren, "/a", v, nil), nil,
@@ -512,6 +582,95 @@ func underRoot(line string) string {
 	return op + " /root" + path + " " + rest
 }
 
+// A server before 3.9 keeps one mode for each node of a session: beside a persistent watch no other may be asked for,
+// nor is it needed.
+func TestPersistentWatchCoversOthersOnTheSameNode(t *testing.T) {
+	v, w := newWatcher(), newWatcher()
+	persistent, recursive := addWatch(wire.Persistent, "/a", w, nil), addWatch(wire.PersistentRecursive, "/a", w, nil)
+	gone := removal(wire.WatchAny, "/a", w, nil)
+	tests := []struct {
+		name   string
+		first  []*wire.Request // answered
+		second []*wire.Request // in flight
+		op     jute.Op
+		path   string
+		asks   bool
+	}{
+		{"nobody", nil, nil, jute.OpGetData, "/a", true},
+		{"persistent, for data", []*wire.Request{persistent}, nil, jute.OpGetData, "/a", false},
+		{"persistent, for existence", []*wire.Request{persistent}, nil, jute.OpExists, "/a", false},
+		{"persistent, for children", []*wire.Request{persistent}, nil, jute.OpGetChildren2, "/a", false},
+		{"recursive, for data", []*wire.Request{recursive}, nil, jute.OpGetData, "/a", false},
+		{"recursive, for children: it does not tell", []*wire.Request{recursive}, nil, jute.OpGetChildren, "/a", true},
+		{"recursive, for a node below it", []*wire.Request{recursive}, nil, jute.OpGetData, "/a/b", true},
+		{"one that may still fail", nil, []*wire.Request{persistent}, jute.OpGetData, "/a", true},
+		{"one that is on its way out", []*wire.Request{persistent}, []*wire.Request{gone}, jute.OpGetData, "/a", true},
+		{"one that is gone", []*wire.Request{persistent, gone}, nil, jute.OpGetData, "/a", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				release := make(chan struct{})
+				var asks atomic.Bool
+				s.serve = func(_ *peer, r *request) bool {
+					if r.Op == tt.op {
+						asks.Store(r.decoded(t).Watch)
+					}
+					<-release
+					return false
+				}
+				c, p := connectPiped(t, s)
+				fresh := func(r *wire.Request, h wire.Handler) *wire.Request {
+					return &wire.Request{Request: r.Request, Watcher: r.Watcher, Handler: h}
+				}
+				close(release)
+				for _, r := range tt.first {
+					if r := c.ask(t, fresh(r, nil)); r.Err != nil {
+						t.Fatal(r.Err)
+					}
+				}
+				release = make(chan struct{})
+				for _, r := range tt.second {
+					c.submit(t, fresh(r, discard))
+				}
+				done := make(answers, 1)
+				c.submit(t, watch(tt.op, tt.path, v, done))
+				close(release)
+				receive(t, done)
+				if got := asks.Load(); got != tt.asks {
+					t.Errorf("asks the server for a watch: %t, want %t", got, tt.asks)
+				}
+				p.event(zk.EventNodeDeleted, tt.path) // it fires either way
+				if ev := v.nodeEvent(t); ev.Path != tt.path {
+					t.Errorf("told %+v", ev)
+				}
+			})
+		})
+	}
+}
+
+func TestWatchThatIsBeingSetIsThereToBeRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(_ *peer, r *request) bool { return r.path() == "/held" }
+		c, p := connectPiped(t, s)
+		w := newWatcher()
+		c.submit(t, watch(jute.OpGetData, "/held", w, discard))
+		if !c.Watches(wire.WatchAny, "/held", w) {
+			t.Error("a watcher in flight is not known")
+		}
+		if c.Watches(wire.WatchAny, "/held", newWatcher()) || c.Watches(wire.WatchAny, "/other", w) {
+			t.Error("others are")
+		}
+		p.cut()
+		c.await(t, wire.Connected)
+		if c.Watches(wire.WatchAny, "/held", w) {
+			t.Error("it is still known when its request was lost")
+		}
+	})
+}
+
 func TestRefusedRemovalChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -534,7 +693,7 @@ func TestRefusedRemovalChangesNothing(t *testing.T) {
 }
 
 func TestRefusedCredentialsEndTheConn(t *testing.T) {
-	for name, hangUp := range map[string]bool{"and the server hangs up": true, "and the server does not": false} {
+	for name, hangUp := range map[string]bool{"the server hangs up": true, "the server does not": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)

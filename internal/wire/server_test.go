@@ -19,8 +19,9 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// server is a ZooKeeper server that does what a test tells it. Untold it grants every session and says yes to every
-// request. It listens on TCP after listen, and always on connections in memory, for tests in a bubble of synctest.
+// server is a ZooKeeper server that does what a test tells it. Untold it grants every session and says yes to
+// every request. It listens on TCP after listen, and always on connections in memory, for tests in a bubble
+// of synctest.
 type server struct {
 	// greet answers a connect request by itself if it returns true; a peer that stays mute is left unanswered.
 	greet func(p *peer, req jute.ConnectRequest) bool

@@ -202,7 +202,8 @@ func (ws *watches) removal(t WatcherType, path string, w Watcher, leaving func(W
 const maxSetWatches = 128 << 10
 
 // frames returns the bodies of the requests that set the watches again on a new connection, and their opcode: the
-// old one when there is nothing persistent, because servers before 3.6 know no other.
+// old one when there is nothing persistent, because servers before 3.6 know no other. Watches on the children of a node
+// with a recursive watch come last: for a server before 3.9 the mode that was set last counts (ZOOKEEPER-4466).
 func (ws *watches) frames(zxid int64) (op jute.Op, bodies [][]byte) {
 	op = jute.OpSetWatches
 	encode := jute.AppendSetWatches
@@ -218,17 +219,25 @@ func (ws *watches) frames(zxid int64) (op jute.Op, bodies [][]byte) {
 		}))
 		lists, size = [kinds][]string{}, 0
 	}
-	for k := range ws {
-		for path := range ws[k] {
-			if size > 0 && size+4+len(path) > maxSetWatches {
-				flush()
-			}
-			lists[k] = append(lists[k], path)
-			size += 4 + len(path)
+	add := func(k kind, path string) {
+		if size > 0 && size+4+len(path) > maxSetWatches {
+			flush()
 		}
+		lists[k] = append(lists[k], path)
+		size += 4 + len(path)
 	}
-	if size > 0 {
-		flush()
+	late := func(k kind, path string) bool { return k == kindChild && len(ws[kindRecursive][path]) > 0 }
+	for _, pass := range []bool{false, true} {
+		for k := range kinds {
+			for path := range ws[k] {
+				if late(k, path) == pass {
+					add(k, path)
+				}
+			}
+		}
+		if size > 0 {
+			flush()
+		}
 	}
 	return op, bodies
 }

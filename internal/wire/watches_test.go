@@ -34,7 +34,8 @@ func registry(tb testing.TB, lines ...string) *watches {
 }
 
 var kindNames = [kinds]string{
-	kindData: "data", kindExist: "exist", kindChild: "child", kindPersistent: "persistent", kindRecursive: "recursive",
+	kindData: "data", kindExist: "exist", kindChild: "child",
+	kindPersistent: "persistent", kindRecursive: "recursive",
 }
 
 // lines is the inverse of registry, sorted.
@@ -99,9 +100,9 @@ func TestEventsReachTheirWatchers(t *testing.T) {
 		},
 		{
 			"recursive ones of all ancestors, the nearest first",
-			[]string{"recursive / root", "recursive /a a", "recursive /a/b b", "recursive /a/bc no", "recursive /b no"},
+			[]string{"recursive / root", "recursive /a a", "recursive /a/b b", "recursive /a/bc -", "recursive /d -"},
 			zk.EventNodeCreated, "/a/b/c", "b a root",
-			[]string{"recursive / root", "recursive /a a", "recursive /a/b b", "recursive /a/bc no", "recursive /b no"},
+			[]string{"recursive / root", "recursive /a a", "recursive /a/b b", "recursive /a/bc -", "recursive /d -"},
 		},
 		{
 			"recursive one of the root, at the root",
@@ -195,9 +196,9 @@ func TestSessionEventsReachEveryWatcherOnce(t *testing.T) {
 	}
 }
 
-// A removal takes watches of w, or of everybody, off the registry; what goes to the server must not take with it what
-// others need. The server has two tables: that of data, where exists, persistent and recursive watches are too, and
-// that of children, where persistent and recursive ones are too.
+// A removal takes watches of w, or of everybody, off the registry; what goes to the server must not take with
+// it what others need. The server has two tables: that of data, where exists, persistent and recursive
+// watches are too, and that of children, where persistent and recursive ones are too.
 func TestRemovals(t *testing.T) {
 	const remove, check = jute.OpRemoveWatches, jute.OpCheckWatches
 	const childType, dataType, anyType = WatchChildren, WatchData, WatchAny
@@ -242,8 +243,8 @@ func TestRemovals(t *testing.T) {
 			remove, childType, []string{"data /a v"},
 		},
 		{
-			"both of mine, the other watches children", []string{"data /a w", "child /a w", "child /a v"}, anyType, "w",
-			remove, dataType, []string{"child /a v"},
+			"both of mine, the other watches children", []string{"data /a w", "child /a w", "child /a v"},
+			anyType, "w", remove, dataType, []string{"child /a v"},
 		},
 		{
 			"not the last persistent", []string{"persistent /a w", "persistent /a v"}, anyType, "w",
@@ -254,12 +255,12 @@ func TestRemovals(t *testing.T) {
 			check, anyType, []string{"recursive /a v"},
 		},
 		{
-			"a persistent one of another needs the table of data", []string{"data /a w", "persistent /a v"}, dataType, "w",
-			check, dataType, []string{"persistent /a v"},
+			"a persistent one of another needs the table of data", []string{"data /a w", "persistent /a v"},
+			dataType, "w", check, dataType, []string{"persistent /a v"},
 		},
 		{
-			"a recursive one of another needs the table of data", []string{"data /a w", "recursive /a v"}, anyType, "w",
-			check, anyType, []string{"recursive /a v"},
+			"a recursive one of another needs the table of data", []string{"data /a w", "recursive /a v"},
+			anyType, "w", check, anyType, []string{"recursive /a v"},
 		},
 		{
 			"a persistent one of another needs the table of children", []string{"child /a w", "persistent /a v"},
@@ -301,7 +302,8 @@ func TestRemovals(t *testing.T) {
 			if tt.w != all {
 				w = named(tt.w)
 			}
-			if op, typ := ws.removal(tt.typ, "/a", w, func(Watcher) bool { return false }); op != tt.op || typ != tt.sentType {
+			op, typ := ws.removal(tt.typ, "/a", w, func(Watcher) bool { return false })
+			if op != tt.op || typ != tt.sentType {
 				t.Errorf("sends %s of type %d, want %s of type %d", op, typ, tt.op, tt.sentType)
 			}
 			ws.remove(tt.typ, "/a", w)
@@ -374,6 +376,19 @@ func TestFramesOfANewConnection(t *testing.T) {
 				RelativeZxid: 77, Data: []string{}, Exist: []string{}, Child: []string{},
 				Persistent: []string{}, Recursive: []string{"/"},
 			}},
+		},
+		{
+			"of children under a recursive one", []string{"child /a x", "child /b x", "data /a x", "recursive /a x"},
+			jute.OpSetWatches2, []jute.SetWatches{
+				{
+					RelativeZxid: 77, Data: []string{"/a"}, Exist: []string{}, Child: []string{"/b"},
+					Persistent: []string{}, Recursive: []string{"/a"},
+				},
+				{
+					RelativeZxid: 77, Data: []string{}, Exist: []string{}, Child: []string{"/a"},
+					Persistent: []string{}, Recursive: []string{},
+				},
+			},
 		},
 	}
 	for _, tt := range tests {
