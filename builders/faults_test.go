@@ -96,6 +96,11 @@ func cutEverywhere(t *testing.T, cuts int, there []string, run func(t *trial)) {
 					})
 				}
 			}
+			if err := client.Close(); err != nil {
+				t.Error(err)
+			}
+			tr.tb = t
+			tr.wantNoEphemerals("/ns")
 		})
 	}
 }
@@ -438,9 +443,14 @@ func TestContextThatHasEnded(t *testing.T) {
 	wantErr(t, err, context.Canceled, "getData", "/n")
 	wantNothingSent(t, proxy)
 
-	// But for a guaranteed delete, which goes on when its context ends.
+	// But for what is guaranteed: the watcher is told of nothing any more, the delete goes on.
+	watcher, events := chanWatcher()
+	succeed(t, foreground.exists(t, client.CheckExists().UsingWatcher(watcher), "/n"))
+	err = client.Watches().Remove(watcher).Guaranteed().ForPath(ctx, "/n")
+	wantErr(t, err, context.Canceled, "removeWatches", "/n")
 	wantErr(t, client.Delete().Guaranteed().ForPath(ctx, "/n"), context.Canceled, "delete", "/n")
 	tr.awaitGone("/n")
+	wantNoEvents(t, client, events)
 
 	// In the background the context only carries values.
 	ev := await(t, callbacks.Create, "/x", func(cb callbacks.BackgroundCallback) error {

@@ -120,8 +120,8 @@ func TestOthersInterfere(t *testing.T) {
 	}
 }
 
-// The server that a client comes back to may not have heard yet of what another one did for it: a node of ours
-// is looked for behind a sync, else it would be created twice, or left behind.
+// The server that a client comes back to may not have heard yet of what another one did for it: a node of
+// ours is looked for behind a sync, else it would be created twice, or left behind.
 func TestProtectedNodeIsLookedForBehindASync(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
+// found reports whether an exists has found the node. One that we may not read is there: newer servers say so.
+func found(err error) bool { return err == nil || err == zk.ErrNoAuth }
+
 // makeParents creates what is missing of path and goes on with done. It looks for the deepest node that exists from
 // the bottom up, so that no right to read what is above is needed, and creates downward from there. That somebody
 // else creates the same is no error.
@@ -16,9 +19,9 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, done func(
 	look = func(path string) {
 		c.ask(jute.Request{Op: jute.OpExists, Path: path}, func() {
 			switch err := c.Request.Err; {
-			case err == nil && len(missing) == 0:
+			case found(err) && len(missing) == 0:
 				done(nil)
-			case err == nil:
+			case found(err):
 				create(missing[len(missing)-1])
 			case err == zk.ErrNoNode && path != "/":
 				missing = append(missing, path)

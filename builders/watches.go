@@ -203,7 +203,7 @@ func (o *removeWatchesOp) bound() wire.Watcher {
 
 // Begin asks.
 func (o *removeWatchesOp) Begin() {
-	conn := o.Executor().Conn()
+	conn := o.env.Executor.Conn()
 	if conn == nil || !o.Absolute && !conn.Watches(int32(o.b.typ), o.full, o.bound()) {
 		o.removed(jute.ErrNoWatcher)
 		return
@@ -241,7 +241,7 @@ func (o *removeWatchesOp) removed(err error) {
 
 // forget removes the watches on our side. With the connection those on the server's side go.
 func (o *removeWatchesOp) forget() {
-	if conn := o.Executor().Conn(); conn != nil {
+	if conn := o.env.Executor.Conn(); conn != nil {
 		conn.Forget(int32(o.b.typ), o.full, o.bound())
 	}
 }

@@ -105,7 +105,8 @@ func TestListenersMayChangeTheSetWhileTheyAreTold(t *testing.T) {
 		},
 		{
 			"clears", func(b *book, _ []func()) { b.Clear() },
-			[]string{"a 1", "b 1"}, nil,
+			[]string{"a 1", "b 1"},
+			nil,
 		},
 		{
 			"replaces the one behind", func(b *book, remove []func()) { remove[2](); b.add("d", nil) },

@@ -156,7 +156,7 @@ func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
 	told.want(t, suspended)
 	restore()
 	told.want(t, connected)
-	took(t, 200*time.Millisecond, "three operations", func() {
+	took(t, 700*time.Millisecond, "three operations", func() {
 		for i := range 3 {
 			if ev := receive(t, results); ev.Err != nil || ev.Path != numbered("/a", i) {
 				t.Errorf("%s: %v", ev.Path, ev.Err)

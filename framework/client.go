@@ -348,7 +348,7 @@ func (k *core) newEnv(ns string) *builders.Env {
 		ACL:            k.cfg.acl,
 		Compression:    k.cfg.compression,
 		CompressAll:    k.cfg.compressAll,
-		MaxBuffer:      k.cfg.maxBuffer,
+		MaxBuffer:      k.cfg.maxBuffer - k.cfg.chrootLen(),
 		NoContainers:   k.cfg.noContainers,
 		Dispatch:       k.dispatchWatcher,
 		Deliver:        k.deliver,

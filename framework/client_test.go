@@ -50,6 +50,8 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		{"connection timeout 0", good, options{framework.WithConnectionTimeout(0)}, "connection timeout"},
 		{"negative connection timeout", good, options{framework.WithConnectionTimeout(-1)}, "connection timeout"},
 		{"negative wait for close", good, options{framework.WithMaxCloseWait(-1)}, "close"},
+		{"no buffer", good, options{framework.WithMaxBuffer(0)}, "buffer"},
+		{"negative buffer", good, options{framework.WithMaxBuffer(-1)}, "buffer"},
 		{"0 percent", good, options{framework.WithSimulatedSessionExpirationPercent(0)}, "percent"},
 		{"negative percent", good, options{framework.WithSimulatedSessionExpirationPercent(-1)}, "percent"},
 		{"101 percent", good, options{framework.WithSimulatedSessionExpirationPercent(101)}, "percent"},

@@ -16,8 +16,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// tick is the unit of time of the test servers.
-const tick = 100 * time.Millisecond
+// tick is a quarter of that of a ZooKeeper server by default.
+const tick = 500 * time.Millisecond
 
 // Whatever becomes of the connection, the session ends at the latest when its timeout has passed since the
 // last answer; F13.

@@ -129,6 +129,15 @@ func (c *config) validate() error {
 	return errors.Join(errs...)
 }
 
+// chrootLen returns the length of what the connection puts in front of every path.
+func (c *config) chrootLen() int {
+	target, err := parseConnectString(c.ensemble.ConnectionString())
+	if err != nil { // not known before the start of the provider
+		return 0
+	}
+	return len(target.chroot)
+}
+
 // dialer returns what opens connections.
 func (c *config) dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
 	if c.tls == nil {

@@ -33,7 +33,8 @@ func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 	drops := map[string]func(){
 		"by the network": func() { proxy.CutAll() },
 		"by the server": func() {
-			must(t, curatortest.DropConnection(testenv.Context(t), testenv.Addr(t), session.ID()))
+			// An error says that the client was faster: the states tell what counts.
+			_ = curatortest.DropConnection(testenv.Context(t), testenv.Addr(t), session.ID())
 		},
 	}
 	for name, drop := range drops {
@@ -105,13 +106,13 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 			client := newClient(t, mute(t)+","+connect, framework.WithConnectionTimeout(connectionTimeout))
 			told := record(client)
 			start(t, client)
-			took(t, connectionTimeout+200*time.Millisecond, "the first connection", func() {
+			took(t, connectionTimeout+400*time.Millisecond, "the first connection", func() {
 				told.want(t, connected)
 			})
 			for range 2 {
 				proxy.CutAll()
 				told.want(t, suspended)
-				took(t, connectionTimeout+200*time.Millisecond, "the next connection", func() {
+				took(t, connectionTimeout+400*time.Millisecond, "the next connection", func() {
 					told.want(t, reconnected)
 				})
 			}

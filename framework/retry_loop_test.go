@@ -215,7 +215,7 @@ func TestOperationWaitsForAConnectionOnce(t *testing.T) {
 				t.Helper()
 				began := time.Now()
 				wantErr(t, what, do(), framework.ErrConnectionLoss)
-				if d := time.Since(began); d < timeout+pauses-time.Millisecond || d > timeout+pauses+150*time.Millisecond {
+				if d := time.Since(began); d < timeout+pauses-time.Millisecond || d > timeout+pauses+300*time.Millisecond {
 					t.Errorf("%s took %v, want %v and %v", what, d, timeout, pauses)
 				}
 			}
@@ -446,7 +446,7 @@ func TestPolicyOfOnesOwn(t *testing.T) {
 func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(2, 300*time.Millisecond)))
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(2, 700*time.Millisecond)))
 	told := record(client)
 	start(t, client)
 	create(t, client, "/a", "")
@@ -457,15 +457,12 @@ func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 	told.want(t, connected, suspended, reconnected)
 	must(t, client.Sync().InBackground(others.callback).ForPath(testenv.Context(t), "/a"))
 	receive(t, others)
-	if d := time.Since(began); d > 250*time.Millisecond {
+	if d := time.Since(began); d > 600*time.Millisecond {
 		t.Errorf("another operation took %v", d)
-		for _, e := range proxy.Trace() {
-			t.Logf("%+v", e)
-		}
 	}
 	ev := receive(t, results)
-	if d := time.Since(began); ev.Err != nil || ev.Type != callbacks.SetData || d < 300*time.Millisecond {
-		t.Errorf("%v %v after %v, want success after a pause of 300 ms", ev.Type, ev.Err, d)
+	if d := time.Since(began); ev.Err != nil || ev.Type != callbacks.SetData || d < 700*time.Millisecond {
+		t.Errorf("%v %v after %v, want success after a pause of 700 ms", ev.Type, ev.Err, d)
 	}
 }
 

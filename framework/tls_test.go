@@ -190,9 +190,9 @@ func TestMuteTLSServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 	client := newClient(t, mute(t), framework.WithTLS(&tls.Config{}),
 		framework.WithConnectionTimeout(300*time.Millisecond))
 	told := record(client)
-	took(t, 600*time.Millisecond, "the first try", func() {
+	took(t, 900*time.Millisecond, "the first try", func() {
 		start(t, client)
 		told.want(t, suspended)
 	})
-	took(t, 300*time.Millisecond, "Close", func() { closeClient(t, client) })
+	took(t, 500*time.Millisecond, "Close", func() { closeClient(t, client) })
 }

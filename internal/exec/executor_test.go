@@ -18,11 +18,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// story runs a test in a bubble: time is exact, and a goroutine that is left makes it fail.
-func story(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
-}
+// Most tests run in a bubble of synctest: time is exact, and a goroutine that is left makes them fail.
 
 // elapsed fails if not exactly d has passed since start.
 func elapsed(tb testing.TB, start time.Time, d time.Duration) {
@@ -33,7 +29,7 @@ func elapsed(tb testing.TB, start time.Time, d time.Duration) {
 }
 
 func TestForegroundOperationReturnsItsAnswer(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), true)
 		f.server.serve = func(p *peer, r *request) bool {
 			if r.path() == "/missing" {
@@ -67,7 +63,7 @@ func TestForegroundOperationReturnsItsAnswer(t *testing.T) {
 
 func TestBackgroundOperationsAreDeliveredInTheOrderOfTheirAnswers(t *testing.T) {
 	const total = 1000
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), true)
 		order := make(chan string, total)
 		var want []string
@@ -106,7 +102,7 @@ func (d *delivered) Run()   { d.order <- d.Path }
 type valueKey struct{}
 
 func TestBackgroundOperationOutlivesItsContext(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), false)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey{}, "v"))
 		op := newSteps("/a")
@@ -125,7 +121,7 @@ func TestBackgroundOperationOutlivesItsContext(t *testing.T) {
 }
 
 func TestLossIsRetriedAfterThePausesOfThePolicy(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, pauses{time.Second, 3 * time.Second, 0, 5 * time.Second}, true)
 		var times []time.Duration
 		begin := time.Now()
@@ -165,7 +161,7 @@ func TestLossIsRetriedAfterThePausesOfThePolicy(t *testing.T) {
 func TestLossIsTheErrorWhenThePolicyGivesUp(t *testing.T) {
 	for name, background := range map[string]bool{"foreground": false, "background": true} {
 		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := start(t, everySecond(2), true)
 				f.server.serve = func(p *peer, _ *request) bool {
 					p.cut()
@@ -200,7 +196,7 @@ func TestLossIsTheErrorWhenThePolicyGivesUp(t *testing.T) {
 }
 
 func TestOperationWaitsForAConnectionOnceAndNoLongerThanTheConnectionTimeout(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), false)
 		begin := time.Now()
 		op := newSteps("/a")
@@ -215,7 +211,7 @@ func TestOperationWaitsForAConnectionOnceAndNoLongerThanTheConnectionTimeout(t *
 }
 
 func TestEachWaitEndsAtItsOwnTime(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, pauses{5 * time.Second}, true)
 		f.server.serve = func(*peer, *request) bool { return true }
 		begin := time.Now()
@@ -249,7 +245,7 @@ func TestEachWaitEndsAtItsOwnTime(t *testing.T) {
 
 func TestParkedOperationsStartInOrderTheMomentTheConnectionStands(t *testing.T) {
 	const total = 500
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), false)
 		order := make(chan string, total)
 		submit := func(n int) {
@@ -286,7 +282,7 @@ func TestParkedOperationsStartInOrderTheMomentTheConnectionStands(t *testing.T) 
 }
 
 func TestNothingOvertakesWhatIsParked(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), false)
 		order := make(chan string, 10)
 		submit := func(path string) {
@@ -309,8 +305,33 @@ func TestNothingOvertakesWhatIsParked(t *testing.T) {
 	})
 }
 
+// The connection comes while the operation, which has found none, is on its way to those that are parked.
+func TestConnectionThatComesAtTheLastMomentIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, everySecond(3), false)
+		up := make(chan struct{})
+		f.onUp = func() { close(up) }
+		var calls atomic.Int32
+		f.onConn = func() {
+			if calls.Add(1) == 2 { // the first is at the start of the operation, the second for its request
+				f.connect()
+				<-up
+				for range 1000 { // let the executor be told
+					runtime.Gosched()
+				}
+			}
+		}
+		begin := time.Now()
+		op := newSteps("/a")
+		if err := f.Do(t.Context(), &op.Operation); err != nil {
+			t.Errorf("got %v", err)
+		}
+		elapsed(t, begin, 0)
+	})
+}
+
 func TestContextThatHasEndedStartsNothing(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), true)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -411,7 +432,7 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 	for _, tt := range stages {
 		for name, split := range map[string]bool{"Do": false, "Begin and Wait": true} {
 			t.Run(tt.name+", by "+name, func(t *testing.T) {
-				story(t, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
 					f := start(t, pauses{5 * time.Second, 5 * time.Second}, tt.connected)
 					tt.prepare(f)
 					op := newSteps("/a", "/b")
@@ -451,7 +472,7 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 
 // The context ends between the failure of an attempt and the pause before the next.
 func TestEndOfTheContextIsSeenOnTheWayToThePause(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		returned := make(chan error)
 		f := start(t, hooked{everySecond(3), func() {
@@ -476,7 +497,7 @@ func TestEndOfTheContextIsSeenOnTheWayToThePause(t *testing.T) {
 
 func TestOperationThatWaitsBehindOthersIsTakenBack(t *testing.T) {
 	const others = 4096 // as many as may be in flight
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)
 		f.hold("/held", jute.CodeOK)
 		for range others {
@@ -504,7 +525,7 @@ func TestOperationThatWaitsBehindOthersIsTakenBack(t *testing.T) {
 // When the context has ended, what the operation refers to is the caller's again. Here the context ends while
 // the second step is on its way to the connection, which is the latest moment there is.
 func TestDataIsTheCallersOnceTheContextHasEnded(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)
 		ctx, cancel := context.WithCancel(t.Context())
 		data := []byte("mine")
@@ -549,7 +570,7 @@ func TestStopEndsOperationsAtEachStage(t *testing.T) {
 	for _, tt := range stages {
 		for name, background := range map[string]bool{"foreground": false, "background": true} {
 			t.Run(tt.name+", "+name, func(t *testing.T) {
-				story(t, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
 					f := start(t, pauses{5 * time.Second, 5 * time.Second}, tt.connected)
 					tt.prepare(f)
 					op := newSteps("/a", "/b")
@@ -593,7 +614,7 @@ func TestStopEndsOperationsAtEachStage(t *testing.T) {
 // The next attempt and Stop find the operation at the same moment.
 func TestStopAtTheMomentOfARetry(t *testing.T) {
 	for range 200 {
-		story(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			f := start(t, everySecond(3), true)
 			f.server.serve = func(p *peer, _ *request) bool {
 				p.cut()
@@ -618,7 +639,7 @@ func TestStopAtTheMomentOfARetry(t *testing.T) {
 }
 
 func TestNothingIsAcceptedBeforeStart(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := latent(t, everySecond(1))
 		op := newSteps("/a")
 		if err := f.Do(t.Context(), &op.Operation); err != exec.ErrNotStarted {
@@ -645,7 +666,7 @@ func TestNothingIsAcceptedBeforeStart(t *testing.T) {
 func TestSingleAttemptNeitherWaitsNorRetries(t *testing.T) {
 	for name, connected := range map[string]bool{"without a connection": false, "with one that is lost": true} {
 		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := start(t, everySecond(3), connected)
 				f.server.serve = func(p *peer, _ *request) bool {
 					p.cut()
@@ -664,7 +685,7 @@ func TestSingleAttemptNeitherWaitsNorRetries(t *testing.T) {
 }
 
 func TestDetachedOperationIsTriedUntilItIsDone(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, pauses{3 * time.Second, 5 * time.Second}, false)
 		op := newSteps("/a")
 		op.Detached = true
@@ -701,7 +722,7 @@ func TestDetachedOperationIsTriedUntilItIsDone(t *testing.T) {
 func TestDetachedOperationEndsWithTheClient(t *testing.T) {
 	for name, connected := range map[string]bool{"parked": false, "sleeping": true} {
 		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := start(t, everySecond(2), connected)
 				f.server.serve = func(p *peer, _ *request) bool {
 					p.cut()
@@ -726,7 +747,7 @@ func TestDetachedOperationEndsWithTheClient(t *testing.T) {
 // Others that wait for a connection end when their time is over; what waits without a limit does not hold
 // them.
 func TestDetachedOperationDoesNotKeepOthersWaiting(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, pauses{}, false)
 		detached := newSteps("/d")
 		detached.Detached = true
@@ -758,7 +779,7 @@ func (f *fixture) expire() {
 }
 
 func TestOperationGoesOnInTheNextSession(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), true)
 		f.hold("/a", jute.CodeOK)
 		op := newSteps("/a")
@@ -785,7 +806,7 @@ func (oneSession) Retryable(err error) bool { return errors.Is(err, jute.ErrConn
 func TestOperationEndsWithItsSessionIfThePolicySaysSo(t *testing.T) {
 	for name, hold := range map[string]string{"sleeping": "", "parked": "down"} {
 		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := start(t, oneSession{everySecond(3)}, true)
 				f.server.serve = func(p *peer, r *request) bool {
 					if r.path() != "/a" {
@@ -819,7 +840,7 @@ func TestOperationEndsWithItsSessionIfThePolicySaysSo(t *testing.T) {
 }
 
 func TestRefusedCredentialsEndEveryOperation(t *testing.T) {
-	story(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(3), true)
 		p := f.onlyPeer()
 		p.send(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: jute.XidAuth, Code: jute.CodeAuthFailed}))
@@ -856,7 +877,7 @@ func (f *fixture) onlyPeer() *peer {
 func TestGoroutineThatReadsDoesNotWrite(t *testing.T) {
 	for name, connected := range map[string]bool{"connected": true, "parked at first": false} {
 		t.Run(name, func(t *testing.T) {
-			story(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := start(t, everySecond(0), connected)
 				f.server.serve = func(p *peer, r *request) bool {
 					p.answer(r, jute.CodeOK)

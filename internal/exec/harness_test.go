@@ -99,10 +99,11 @@ func latent(tb testing.TB, policy exec.Policy) *fixture {
 	tb.Helper()
 	f := &fixture{server: newServer(tb), queue: dispatch.Start(), tb: tb}
 	conn := func() *wire.Conn {
+		c := f.conn.Load()
 		if f.onConn != nil {
 			f.onConn()
 		}
-		return f.conn.Load()
+		return c
 	}
 	f.Executor = exec.New(conn, policy, connectTimeout, func(t dispatch.Task) { f.queue.Push(t) })
 	tb.Cleanup(f.close)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocurator/curator/internal/exec"
@@ -93,7 +94,7 @@ func (o *tracked) CleanUp(err error) {
 func TestEveryAcceptedOperationEndsOnce(t *testing.T) {
 	const workers, seeds = 8, 150
 	for seed := range uint64(seeds) {
-		story(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			d := newDice(seed)
 			f := start(t, pauses{100 * time.Millisecond, time.Second, 0, 2 * time.Second}, seed%2 == 0)
 			f.moody(d)

@@ -21,13 +21,20 @@ type Request struct {
 	Reconfig *Reconfig
 }
 
+// isSequential reports whether the server is to put a number behind the name of a node of these flags.
+func isSequential(flags int32) bool { return flags == 2 || flags == 3 || flags == 6 }
+
 // AppendRequest appends the body that follows the request header. Every path in it, those of a multi's
 // operations included, is put under chroot; "" is no chroot, and a chroot has no slash at its end. An opcode
 // without a body, or whose body is not a Request, appends nothing.
 func AppendRequest(b []byte, chroot string, r *Request) []byte {
 	switch r.Op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		b = appendPath(b, chroot, r.Path)
+		if r.Path == "/" && isSequential(r.Flags) { // the number goes below the chroot, not beside it
+			b = AppendString(b, chroot+"/")
+		} else {
+			b = appendPath(b, chroot, r.Path)
+		}
 		b = AppendBuffer(b, r.Data)
 		b = AppendACLs(b, r.ACL)
 		b = AppendInt32(b, r.Flags)

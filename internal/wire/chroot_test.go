@@ -31,34 +31,40 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 		{
 			"create", &wire.Request{Request: jute.Request{Op: jute.OpCreate, Path: "/n"}},
 			[]string{"/app/one/n"},
-			jute.Reply{Path: "/app/one/n"}, jute.Reply{Path: "/n"},
+			jute.Reply{Path: "/app/one/n"},
+			jute.Reply{Path: "/n"},
 		},
 		{
 			"create of the chroot itself", &wire.Request{Request: jute.Request{Op: jute.OpCreate, Path: "/"}},
 			[]string{"/app/one"},
-			jute.Reply{Path: "/app/one"}, jute.Reply{Path: "/"},
+			jute.Reply{Path: "/app/one"},
+			jute.Reply{Path: "/"},
 		},
 		{
 			"sequential create at the root",
 			&wire.Request{Request: jute.Request{Op: jute.OpCreate2, Path: "/", Flags: 2}},
 			[]string{"/app/one"}, // as the Java client sends it: the number is put behind the chroot's own name
-			jute.Reply{Path: "/app/one0000000001"}, jute.Reply{Path: "/app/one0000000001"},
+			jute.Reply{Path: "/app/one0000000001"},
+			jute.Reply{Path: "/app/one0000000001"},
 		},
 		{
 			"sync", &wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/"}},
 			[]string{"/app/one"},
-			jute.Reply{Path: "/app/one"}, jute.Reply{Path: "/"},
+			jute.Reply{Path: "/app/one"},
+			jute.Reply{Path: "/"},
 		},
 		{
 			"getChildren: names are no paths",
 			&wire.Request{Request: jute.Request{Op: jute.OpGetChildren, Path: "/n"}},
 			[]string{"/app/one/n"},
-			jute.Reply{Children: []string{"app", "x"}}, jute.Reply{Children: []string{"app", "x"}},
+			jute.Reply{Children: []string{"app", "x"}},
+			jute.Reply{Children: []string{"app", "x"}},
 		},
 		{
 			"getEphemerals: whole paths", &wire.Request{Request: jute.Request{Op: jute.OpGetEphemerals, Path: "/n"}},
 			[]string{"/app/one/n"},
-			jute.Reply{Children: []string{"/app/one/n/x", "/app/one/n"}}, jute.Reply{Children: []string{"/n/x", "/n"}},
+			jute.Reply{Children: []string{"/app/one/n/x", "/app/one/n"}},
+			jute.Reply{Children: []string{"/n/x", "/n"}},
 		},
 		{
 			"multi",
@@ -79,13 +85,15 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 			"absolute",
 			&wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/zookeeper/config"}, Absolute: true},
 			[]string{"/zookeeper/config"},
-			jute.Reply{Path: "/zookeeper/config"}, jute.Reply{Path: "/zookeeper/config"},
+			jute.Reply{Path: "/zookeeper/config"},
+			jute.Reply{Path: "/zookeeper/config"},
 		},
 		{
 			"absolute, of a node below the chroot",
 			&wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/app/one/n"}, Absolute: true},
 			[]string{"/app/one/n"},
-			jute.Reply{Path: "/app/one/n"}, jute.Reply{Path: "/app/one/n"},
+			jute.Reply{Path: "/app/one/n"},
+			jute.Reply{Path: "/app/one/n"},
 		},
 	}
 	for _, tt := range tests {

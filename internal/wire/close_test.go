@@ -412,3 +412,51 @@ func TestAbandonTellsTheWatchers(t *testing.T) {
 		}
 	})
 }
+
+// politeConn says goodbye in a protocol of its own when it is closed, as TLS does, and gives the other side its time
+// to take it.
+type politeConn struct {
+	net.Conn
+	cut    context.Context // has ended when the connection below is closed
+	cancel context.CancelFunc
+}
+
+// NetConn returns the connection below.
+func (p politeConn) NetConn() net.Conn { return bluntConn{p.Conn, p.cancel} }
+
+func (p politeConn) Close() error {
+	select {
+	case <-p.cut.Done():
+	case <-time.After(5 * time.Second):
+	}
+	return p.Conn.Close()
+}
+
+type bluntConn struct {
+	net.Conn
+	closed func()
+}
+
+func (b bluntConn) Close() error {
+	b.closed()
+	return b.Conn.Close()
+}
+
+func TestConnectionIsCutWithoutPoliteness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := dialTo(network{"a:1": newServer(t)})
+		dial := cfg.Dial
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			nc, err := dial(ctx, network, address)
+			cut, cancel := context.WithCancel(t.Context())
+			return politeConn{nc, cut, cancel}, err
+		}
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		start := time.Now()
+		c.Abandon()
+		if d := time.Since(start); d > 0 {
+			t.Errorf("took %s", d)
+		}
+	})
+}

@@ -61,11 +61,11 @@ type library struct {
 	tape   taped // of all its connections
 }
 
-func openLibrary(t *testing.T, s *server, timeout time.Duration) *library {
+func openLibrary(t *testing.T, s *server) *library {
 	t.Helper()
 	l := &library{hosts: new(everywhere), tape: taped{writes: new(recorder[[]byte]), reads: new(recorder[int])}}
 	var err error
-	l.Conn, l.events, err = zk.Connect([]string{"unused:1"}, timeout,
+	l.Conn, l.events, err = zk.Connect([]string{"unused:1"}, 3*time.Second,
 		zk.WithHostProvider(l.hosts),
 		zk.WithDialer(func(_, address string, _ time.Duration) (net.Conn, error) {
 			if address != "a:1" {
@@ -83,7 +83,7 @@ func openLibrary(t *testing.T, s *server, timeout time.Duration) *library {
 	}
 	t.Cleanup(func() {
 		l.Close()
-		for range l.events { //nolint:revive // until its goroutines have ended
+		for range l.events { // until its goroutines have ended
 		}
 	})
 	return l
@@ -96,7 +96,7 @@ func (silent) Printf(string, ...any) {}
 func TestContractFirstWriteIsAConnectRequestAndEachWriteOneFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		l := openLibrary(t, s, 3*time.Second)
+		l := openLibrary(t, s)
 		p := s.next(t)
 		<-time.After(10 * time.Second) // of pings
 		l.Close()
@@ -134,7 +134,7 @@ func TestContractFirstWriteIsAConnectRequestAndEachWriteOneFrame(t *testing.T) {
 func TestContractReadsAskForNoMoreThanOneFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		l := openLibrary(t, s, 3*time.Second)
+		l := openLibrary(t, s)
 		<-time.After(2 * time.Second)
 		l.Close()
 		// The connect response without the byte of read-only, two pings, the goodbye.
@@ -159,7 +159,7 @@ func TestContractUnknownFramesPassThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)
-				l := openLibrary(t, s, 3*time.Second)
+				l := openLibrary(t, s)
 				s.next(t).send(frame)
 				<-time.After(10 * time.Second)
 				empty(t, s.peers)
@@ -174,7 +174,7 @@ func TestContractUnknownFramesPassThrough(t *testing.T) {
 func TestContractSessionIsTakenUpAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		l := openLibrary(t, s, 3*time.Second)
+		l := openLibrary(t, s)
 		first := s.next(t)
 		synctest.Wait()
 		cut := time.Now()
@@ -207,7 +207,7 @@ func TestContractFailedHandshakeClosesAndDialsAgain(t *testing.T) {
 			p.cut()
 			return true
 		}
-		l := openLibrary(t, s, 3*time.Second)
+		l := openLibrary(t, s)
 		for range 4 {
 			s.next(t)
 		}
@@ -230,7 +230,7 @@ func TestContractExpiredSessionIsFollowedByANewOne(t *testing.T) {
 			p.respond(jute.ConnectResponse{})
 			return true
 		}
-		openLibrary(t, s, 3*time.Second)
+		openLibrary(t, s)
 		first := s.next(t)
 		synctest.Wait()
 		first.cut()
@@ -251,13 +251,13 @@ func TestContractCloseSaysGoodbyeAndEndsEverything(t *testing.T) {
 			}
 			return false
 		}
-		l := openLibrary(t, s, 3*time.Second)
+		l := openLibrary(t, s)
 		s.next(t)
 		synctest.Wait()
 		start := time.Now()
 		l.Close()
 		receive(t, goodbyes)
-		for range l.events { //nolint:revive // it is closed in the end: package wire waits for that
+		for range l.events { // it is closed in the end: package wire waits for that
 		}
 		if d := time.Since(start); d != 0 {
 			t.Errorf("took %s with a server that answers at once", d)

@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"slices"
@@ -96,7 +95,7 @@ func (c *client) want(tb testing.TB, want wire.State) {
 // await takes states until want comes.
 func (c *client) await(tb testing.TB, want wire.State) {
 	tb.Helper()
-	for receive(tb, c.states) != want { //nolint:revive // until it comes
+	for receive(tb, c.states) != want {
 	}
 }
 
@@ -131,8 +130,8 @@ func addWatch(mode int32, path string, w wire.Watcher, a wire.Handler) *wire.Req
 }
 
 // removal is a request that removes watches.
-func removal(t wire.WatcherType, path string, w wire.Watcher, a wire.Handler) *wire.Request {
-	r := watch(jute.OpRemoveWatches, path, w, a)
+func removal(t wire.WatcherType, path string, w wire.Watcher) *wire.Request {
+	r := watch(jute.OpRemoveWatches, path, w, nil)
 	r.Flags = t
 	return r
 }
@@ -152,20 +151,6 @@ func (c *client) submit(tb testing.TB, r *wire.Request) {
 	if err := c.Submit(r, false); err != nil {
 		tb.Fatalf("submit: %v", err)
 	}
-}
-
-// reachable asks until an answer comes: the connection stands and is served.
-func (c *client) reachable(tb testing.TB) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
-	defer cancel()
-	for ctx.Err() == nil {
-		a := make(answers, 1)
-		if c.Submit(get("/reachable", a), true) == nil && receive(tb, a).Err == nil {
-			return
-		}
-	}
-	tb.Fatal("no connection")
 }
 
 // watcher takes events in their order.

@@ -59,8 +59,10 @@ func TestHostileFrameEndsTheConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)
 				var hostile *peer
+				all := make(chan struct{})
 				s.serve = func(p *peer, r *request) bool {
 					if hostile == nil && r.path() == "/n" {
+						<-all
 						hostile = p
 						p.raw(tt.bytes(r))
 						if tt.cut {
@@ -77,6 +79,7 @@ func TestHostileFrameEndsTheConnection(t *testing.T) {
 				for range 3 {
 					c.submit(t, get("/n", done))
 				}
+				close(all)
 				for i := range 3 {
 					if r := receive(t, done); r.Err != jute.ErrConnectionLoss {
 						t.Errorf("request %d: %v, want connection loss", i, r.Err)

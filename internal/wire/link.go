@@ -74,8 +74,14 @@ func (l *link) SetDeadline(time.Time) error      { return nil }
 func (l *link) SetReadDeadline(time.Time) error  { return nil }
 func (l *link) SetWriteDeadline(time.Time) error { return nil }
 
-// cut closes the connection; the reader then notices.
-func (l *link) cut() { _ = l.Conn.Close() }
+// cut closes the connection; the reader then notices. It goes below TLS first, whose own goodbye waits for a peer that
+// reads nothing.
+func (l *link) cut() {
+	if t, ok := l.Conn.(interface{ NetConn() net.Conn }); ok {
+		_ = t.NetConn().Close()
+	}
+	_ = l.Conn.Close()
+}
 
 func (l *link) established(timeout time.Duration) {
 	_ = l.Conn.SetDeadline(time.Time{})

@@ -420,96 +420,108 @@ func TestRemovalOnTheWire(t *testing.T) {
 	}{
 		{
 			"the last watcher takes the server's watch with it",
-			[]*wire.Request{watch(jute.OpGetData, "/a", w, nil), nil, removal(wire.WatchData, "/a", w, nil)},
-			[]string{"getData /a watch", "removeWatches /a 2"}, "",
+			[]*wire.Request{watch(jute.OpGetData, "/a", w, nil), nil, removal(wire.WatchData, "/a", w)},
+			[]string{"getData /a watch", "removeWatches /a 2"},
+			"",
 		},
 		{
 			"another watcher keeps it",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetData, "/a", v, nil), nil,
-				removal(wire.WatchData, "/a", w, nil),
+				removal(wire.WatchData, "/a", w),
 			},
-			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"}, "v",
+			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
+			"v",
 		},
 		{
 			"so does another that is being registered",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), nil, watch(jute.OpGetData, "/a", v, nil),
-				removal(wire.WatchData, "/a", w, nil),
+				removal(wire.WatchData, "/a", w),
 			},
-			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"}, "v",
+			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
+			"v",
 		},
 		{
 			"but not one that is registered behind it",
 			[]*wire.Request{
-				watch(jute.OpGetData, "/a", w, nil), nil, removal(wire.WatchData, "/a", w, nil),
+				watch(jute.OpGetData, "/a", w, nil), nil, removal(wire.WatchData, "/a", w),
 				watch(jute.OpGetData, "/a", v, nil),
 			},
-			[]string{"getData /a watch", "removeWatches /a 2", "getData /a watch"}, "v",
+			[]string{"getData /a watch", "removeWatches /a 2", "getData /a watch"},
+			"v",
 		},
 		{
 			"nor one on another node",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), nil, watch(jute.OpGetData, "/b", v, nil),
-				removal(wire.WatchData, "/a", w, nil),
+				removal(wire.WatchData, "/a", w),
 			},
-			[]string{"getData /a watch", "getData /b watch", "removeWatches /a 2"}, "",
+			[]string{"getData /a watch", "getData /b watch", "removeWatches /a 2"},
+			"",
 		},
 		{
 			"one's own that is being registered goes too",
-			[]*wire.Request{watch(jute.OpGetData, "/a", w, nil), removal(wire.WatchData, "/a", w, nil)},
-			[]string{"getData /a watch", "removeWatches /a 2"}, "",
+			[]*wire.Request{watch(jute.OpGetData, "/a", w, nil), removal(wire.WatchData, "/a", w)},
+			[]string{"getData /a watch", "removeWatches /a 2"},
+			"",
 		},
 		{
 			"one's own that is being registered stays if it is not meant",
 			[]*wire.Request{
 				addWatch(wire.Persistent, "/a", w, nil), watch(jute.OpGetData, "/a", w, nil),
-				removal(wire.WatchData, "/a", w, nil),
+				removal(wire.WatchData, "/a", w),
 			},
-			[]string{"addWatch /a 0", "getData /a watch", "checkWatches /a 2"}, "w",
+			[]string{"addWatch /a 0", "getData /a watch", "checkWatches /a 2"},
+			"w",
 		},
 		{
 			"of two that go at once the second takes it",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetData, "/a", v, nil), nil,
-				removal(wire.WatchAny, "/a", w, nil), removal(wire.WatchAny, "/a", v, nil),
+				removal(wire.WatchAny, "/a", w), removal(wire.WatchAny, "/a", v),
 			},
-			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 3", "removeWatches /a 3"}, "",
+			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 3", "removeWatches /a 3"},
+			"",
 		},
 		{
 			"unless the first comes again",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetData, "/a", v, nil), nil,
-				removal(wire.WatchAny, "/a", w, nil), watch(jute.OpGetData, "/a", w, nil),
-				removal(wire.WatchAny, "/a", v, nil),
+				removal(wire.WatchAny, "/a", w), watch(jute.OpGetData, "/a", w, nil),
+				removal(wire.WatchAny, "/a", v),
 			},
 			[]string{
 				"getData /a watch", "getData /a watch", "checkWatches /a 3", "getData /a watch", "checkWatches /a 3",
-			}, "w",
+			},
+			"w",
 		},
 		{
 			"everybody's",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), watch(jute.OpGetChildren, "/a", v, nil), nil,
-				removal(wire.WatchAny, "/a", nil, nil),
+				removal(wire.WatchAny, "/a", nil),
 			},
-			[]string{"getData /a watch", "getChildren /a watch", "removeWatches /a 3"}, "",
+			[]string{"getData /a watch", "getChildren /a watch", "removeWatches /a 3"},
+			"",
 		},
 		{
 			"everybody's, while somebody is being registered",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), nil, watch(jute.OpGetChildren, "/a", v, nil),
-				removal(wire.WatchAny, "/a", nil, nil),
+				removal(wire.WatchAny, "/a", nil),
 			},
-			[]string{"getData /a watch", "getChildren /a watch", "checkWatches /a 3"}, "",
+			[]string{"getData /a watch", "getChildren /a watch", "checkWatches /a 3"},
+			"",
 		},
 		{
 			"a request beside the chroot is for the same node",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), nil, absolute(watch(jute.OpGetData, "/root/a", v, nil)),
-				removal(wire.WatchData, "/a", w, nil),
+				removal(wire.WatchData, "/a", w),
 			},
-			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"}, "v",
+			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
+			"v",
 		},
 	}
 	for _, tt := range tests {
@@ -582,12 +594,13 @@ func underRoot(line string) string {
 	return op + " /root" + path + " " + rest
 }
 
-// A server before 3.9 keeps one mode for each node of a session: beside a persistent watch no other may be asked for,
-// nor is it needed.
+// A server before 3.9 keeps one mode for each node of a session: beside a persistent watch no other may be
+// asked for, nor is it needed.
 func TestPersistentWatchCoversOthersOnTheSameNode(t *testing.T) {
 	v, w := newWatcher(), newWatcher()
-	persistent, recursive := addWatch(wire.Persistent, "/a", w, nil), addWatch(wire.PersistentRecursive, "/a", w, nil)
-	gone := removal(wire.WatchAny, "/a", w, nil)
+	persistent := addWatch(wire.Persistent, "/a", w, nil)
+	recursive := addWatch(wire.PersistentRecursive, "/a", w, nil)
+	gone := removal(wire.WatchAny, "/a", w)
 	tests := []struct {
 		name   string
 		first  []*wire.Request // answered
@@ -601,10 +614,10 @@ func TestPersistentWatchCoversOthersOnTheSameNode(t *testing.T) {
 		{"persistent, for existence", []*wire.Request{persistent}, nil, jute.OpExists, "/a", false},
 		{"persistent, for children", []*wire.Request{persistent}, nil, jute.OpGetChildren2, "/a", false},
 		{"recursive, for data", []*wire.Request{recursive}, nil, jute.OpGetData, "/a", false},
-		{"recursive, for children: it does not tell", []*wire.Request{recursive}, nil, jute.OpGetChildren, "/a", true},
+		{"recursive, for children", []*wire.Request{recursive}, nil, jute.OpGetChildren, "/a", true},
 		{"recursive, for a node below it", []*wire.Request{recursive}, nil, jute.OpGetData, "/a/b", true},
 		{"one that may still fail", nil, []*wire.Request{persistent}, jute.OpGetData, "/a", true},
-		{"one that is on its way out", []*wire.Request{persistent}, []*wire.Request{gone}, jute.OpGetData, "/a", true},
+		{"one on its way out", []*wire.Request{persistent}, []*wire.Request{gone}, jute.OpGetData, "/a", true},
 		{"one that is gone", []*wire.Request{persistent, gone}, nil, jute.OpGetData, "/a", true},
 	}
 	for _, tt := range tests {
@@ -683,7 +696,7 @@ func TestRefusedRemovalChangesNothing(t *testing.T) {
 		c, _ := connectPiped(t, s)
 		w := newWatcher()
 		c.ask(t, watch(jute.OpGetData, "/a", w, nil))
-		if r := c.ask(t, removal(wire.WatchAny, "/a", w, nil)); r.Err != jute.ErrNoWatcher {
+		if r := c.ask(t, removal(wire.WatchAny, "/a", w)); r.Err != jute.ErrNoWatcher {
 			t.Errorf("got %v, want that there is no such watch", r.Err)
 		}
 		if !c.Watches(wire.WatchData, "/a", w) {
@@ -735,11 +748,11 @@ func TestAnswerToCredentialsMayComeLate(t *testing.T) {
 		s := newServer(t)
 		var auth *request
 		s.serve = func(p *peer, r *request) bool {
-			switch {
-			case r.Op == jute.OpAuth:
+			switch r.Op {
+			case jute.OpAuth:
 				auth = r
 				return true
-			case r.Op == jute.OpGetData:
+			case jute.OpGetData:
 				p.yes(r)
 				p.yes(auth)
 				return true
