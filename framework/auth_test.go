@@ -148,7 +148,8 @@ func TestACLProvider(t *testing.T) {
 	must(t, err)
 	_, err = client.Create().WithACL(given...).CreatingParentsIfNeeded().ForPath(ctx, "/n/s/a", nil)
 	must(t, err)
-	_, err = client.Create().WithACLAppliedToParents(given...).CreatingParentsIfNeeded().ForPath(ctx, "/x/y", nil)
+	_, err = client.Create().WithACLAppliedToParents(given...).CreatingParentsIfNeeded().
+		ForPath(ctx, "/x/y", nil)
 	must(t, err)
 	op := client.TransactionOp()
 	_, err = client.Transaction().ForOperations(ctx,

@@ -47,8 +47,8 @@ func TestBackgroundResultsComeInTheOrderOfSubmission(t *testing.T) {
 	}
 }
 
-// Java has a test for each: TestFramework.testBackground…WithConcurrentClose; C-673, C-677. Whoever waits for a
-// callback must get it.
+// Java has a test for each: TestFramework.testBackground…WithConcurrentClose; C-673, C-677. Whoever waits
+// for a callback must get it.
 func TestBackgroundCallbackFiresOnceWhateverCloseDoes(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
@@ -80,6 +80,7 @@ func TestBackgroundCallbackFiresOnceWhateverCloseDoes(t *testing.T) {
 
 // closeUnder closes client while op is submitted again and again.
 func closeUnder(t *testing.T, client *framework.Client, op operation) {
+	t.Helper()
 	const most = 5000
 	var called [most]atomic.Int32
 	first := make(chan struct{})
@@ -398,9 +399,8 @@ func TestBlockedCallbackBlocksOnlyCallbacks(t *testing.T) {
 	must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { <-leave }).ForPath(ctx, "/"))
 	must(t, client.Sync().InBackground(results.callback).ForPath(ctx, "/"))
 	fired := make(chan zk.Event, 1)
-	if _, err := client.CheckExists().UsingWatcher(callbacks.NewChanWatcher(fired)).ForPath(ctx, "/a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.CheckExists().UsingWatcher(callbacks.NewChanWatcher(fired)).ForPath(ctx, "/a")
+	must(t, err)
 	create(t, client, "/a", "") // the foreground
 	receive(t, fired)           // channels
 	must(t, other.Sync().InBackground(others.callback).ForPath(ctx, "/"))

@@ -26,8 +26,16 @@ func TestCircuitBreaker(t *testing.T) {
 		want   []at
 	}{
 		{"closed: all passes", three, []at{{0, Connected}, {1, ReadOnly}}, []at{{0, Connected}, {1, ReadOnly}}},
-		{"short outage", three, []at{{0, Suspended}, {500, Reconnected}}, []at{{0, Suspended}, {1000, Reconnected}}},
-		{"connection without a quorum", three, []at{{0, Suspended}, {500, ReadOnly}}, []at{{0, Suspended}, {1000, ReadOnly}}},
+		{
+			"short outage", three,
+			[]at{{0, Suspended}, {500, Reconnected}},
+			[]at{{0, Suspended}, {1000, Reconnected}},
+		},
+		{
+			"connection without a quorum", three,
+			[]at{{0, Suspended}, {500, ReadOnly}},
+			[]at{{0, Suspended}, {1000, ReadOnly}},
+		},
 		{
 			"flapping", three,
 			[]at{{0, Suspended}, {100, Reconnected}, {200, Suspended}, {300, Reconnected}},
@@ -38,7 +46,11 @@ func TestCircuitBreaker(t *testing.T) {
 			[]at{{0, Suspended}, {100, Reconnected}, {900, Suspended}, {1100, Reconnected}},
 			[]at{{0, Suspended}, {2000, Reconnected}},
 		},
-		{"down until the last pause", three, []at{{0, Suspended}, {5000, Reconnected}}, []at{{0, Suspended}, {5000, Reconnected}}},
+		{
+			"down until the last pause", three,
+			[]at{{0, Suspended}, {5000, Reconnected}},
+			[]at{{0, Suspended}, {5000, Reconnected}},
+		},
 		{
 			"loss while open", three,
 			[]at{{0, Suspended}, {500, Lost}, {600, Reconnected}},

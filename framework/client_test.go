@@ -45,7 +45,8 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		{"session timeout below a millisecond", good, options{framework.WithSessionTimeout(1)}, "session timeout"},
 		{
 			"session timeout that the protocol cannot say", good,
-			options{framework.WithSessionTimeout((math.MaxInt32 + 1) * time.Millisecond)}, "session timeout",
+			options{framework.WithSessionTimeout((math.MaxInt32 + 1) * time.Millisecond)},
+			"session timeout",
 		},
 		{"connection timeout 0", good, options{framework.WithConnectionTimeout(0)}, "connection timeout"},
 		{"negative connection timeout", good, options{framework.WithConnectionTimeout(-1)}, "connection timeout"},
@@ -67,16 +68,19 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		{"retries forever without a pause", good, options{framework.WithRetryPolicy(retry.Forever(0))}, "Forever"},
 		{
 			"a bad policy in another", good,
-			options{framework.WithRetryPolicy(retry.SessionFailed(retry.OneTime(-1)))}, "OneTime",
+			options{framework.WithRetryPolicy(retry.SessionFailed(retry.OneTime(-1)))},
+			"OneTime",
 		},
 		{"a bad circuit breaker", good, options{framework.WithCircuitBreaker(retry.Forever(-1))}, "Forever"},
 		{
 			"connect string and provider", good,
-			options{framework.WithEnsembleProvider(framework.FixedEnsemble(good))}, "provider",
+			options{framework.WithEnsembleProvider(framework.FixedEnsemble(good))},
+			"provider",
 		},
 		{
 			"a provider of nothing", "",
-			options{framework.WithEnsembleProvider(framework.FixedEnsemble(""))}, "server",
+			options{framework.WithEnsembleProvider(framework.FixedEnsemble(""))},
+			"server",
 		},
 	}
 	for _, tt := range tests {

@@ -76,7 +76,10 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 			reach(t, client, connected)
 			return outage(proxy)
 		}},
-		{"lost", []framework.Option{framework.WithSessionTimeout(time.Second)}, 0,
+		{
+			"lost",
+			[]framework.Option{framework.WithSessionTimeout(time.Second)},
+			0,
 			func(t *testing.T, client *framework.Client) func() {
 				t.Helper()
 				told := record(client)
@@ -85,24 +88,32 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 				restore := outage(proxy)
 				told.want(t, suspended, lost)
 				return restore
-			}},
+			},
+		},
 		{"session given up", nil, 0, func(t *testing.T, client *framework.Client) func() {
 			t.Helper()
 			reach(t, client, connected)
 			must(t, client.Reset())
 			return func() {}
 		}},
-		{"connected to a server that has fallen mute", nil, wait, func(t *testing.T, client *framework.Client) func() {
-			t.Helper()
-			reach(t, client, connected)
-			return proxy.BlackHole(curatortest.Both)
-		}},
-		{"credentials refused", []framework.Option{framework.WithAuth("nonsense", nil)}, 0,
+		{
+			"connected to a server that has fallen mute", nil, wait,
+			func(t *testing.T, client *framework.Client) func() {
+				t.Helper()
+				reach(t, client, connected)
+				return proxy.BlackHole(curatortest.Both)
+			},
+		},
+		{
+			"credentials refused",
+			[]framework.Option{framework.WithAuth("nonsense", nil)},
+			0,
 			func(t *testing.T, client *framework.Client) func() {
 				t.Helper()
 				reach(t, client, connected, lost)
 				return func() {}
-			}},
+			},
+		},
 	}
 	for _, tt := range tests {
 		for _, busy := range []bool{false, true} {
@@ -279,7 +290,8 @@ func TestCloseWaitsForCallbacksOnlySoLong(t *testing.T) {
 	receive(t, results) // whoever waits for it gets it still
 }
 
-// A second Close from a callback, while the first waits for that callback, must not make them wait for each other.
+// A second Close from a callback, while the first waits for that callback, must not make them wait for each
+// other.
 func TestClosesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	const wait = 200 * time.Millisecond

@@ -22,8 +22,8 @@ type ensemble struct {
 	*curatortest.RealCluster
 }
 
-// TestEnsemble has the stories that need one. They share it, one after the other, because it takes its time to
-// start; each leaves it with all servers up.
+// TestEnsemble has the stories that need one. They share it, one after the other, because it takes its time
+// to start; each leaves it with all servers up.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	cluster, err := curatortest.NewRealCluster(3,
@@ -95,7 +95,8 @@ func (e ensemble) sessionSurvives(t *testing.T) {
 	session := client.SessionID()
 	createEphemeral(t, client, "/mine")
 	fired := make(chan zk.Event, 10)
-	_, err := client.CheckExists().UsingWatcher(callbacks.NewChanWatcher(fired)).ForPath(testenv.Context(t), "/new")
+	_, err := client.CheckExists().UsingWatcher(callbacks.NewChanWatcher(fired)).
+		ForPath(testenv.Context(t), "/new")
 	must(t, err)
 	server, err := e.FindConnectionInstance(session)
 	if err != nil {
@@ -133,10 +134,11 @@ func (e ensemble) noQuorum(t *testing.T) {
 	endWithOutages(t, told, client)
 }
 
-// In Java: TestReadOnly. A server without a quorum takes no session that it has with one: the client has to give
-// its session up first, and so it does with the other when there is a quorum again.
+// In Java: TestReadOnly. A server without a quorum takes no session that it has with one: the client has to
+// give its session up first, and so it does with the other when there is a quorum again.
 func (e ensemble) readOnly(t *testing.T) {
-	client := newClient(t, e.connectString(), framework.WithReadOnly(true), framework.WithSessionTimeout(2*time.Second))
+	client := newClient(t, e.connectString(), framework.WithReadOnly(true),
+		framework.WithSessionTimeout(2*time.Second))
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)

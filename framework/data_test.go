@@ -28,7 +28,8 @@ func TestDefaultData(t *testing.T) {
 	must(t, err)
 	_, err = client.Create().CreatingParentsIfNeeded().ForPath(ctx, "/parent/child", nil)
 	must(t, err)
-	_, err = client.Transaction().ForOperations(ctx, op.Create().ForPath("/t", nil), op.Create().ForPath("/te", []byte{}))
+	_, err = client.Transaction().ForOperations(ctx,
+		op.Create().ForPath("/t", nil), op.Create().ForPath("/te", []byte{}))
 	must(t, err)
 	_, err = client.Create().ForPath(ctx, "/set", []byte("x"))
 	must(t, err)
@@ -62,7 +63,8 @@ func TestCompressionOfAllData(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	server, root := newTree(t), chrootOf(connect)
 	ctx := testenv.Context(t)
-	client := connectClient(t, connect, framework.WithCompression(true), framework.WithDefaultData([]byte("default")))
+	client := connectClient(t, connect, framework.WithCompression(true),
+		framework.WithDefaultData([]byte("default")))
 	plain := connectClient(t, connect)
 	text := strings.Repeat("data ", 100)
 
@@ -152,7 +154,8 @@ func reverse(data []byte) []byte {
 func TestCompressionProvider(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
-	client := connectClient(t, connect, framework.WithCompression(true), framework.WithCompressionProvider(upside{}))
+	client := connectClient(t, connect, framework.WithCompression(true),
+		framework.WithCompressionProvider(upside{}))
 	create(t, client, "/a", "abc")
 	if got := newTree(t).data(chrootOf(connect) + "/a"); got != "cba" {
 		t.Errorf("on the server %q", got)

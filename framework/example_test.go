@@ -48,7 +48,8 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
-	client, err := framework.New(zkServers(), framework.WithRetryPolicy(retry.ExponentialBackoff(time.Second, 3)))
+	client, err := framework.New(zkServers(),
+		framework.WithRetryPolicy(retry.ExponentialBackoff(time.Second, 3)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -109,9 +110,8 @@ func ExampleClient_ConnectionStateListeners() {
 		log.Fatal(err)
 	}
 	states := make(chan framework.ConnectionState, 10)
-	remove := client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
-		states <- s
-	})
+	remove := client.ConnectionStateListeners().AddListener(
+		func(_ context.Context, s framework.ConnectionState) { states <- s })
 	defer remove()
 	if err := client.Start(); err != nil {
 		log.Fatal(err)
@@ -290,7 +290,7 @@ func ExampleClient_GetChildren() {
 	// Output: [a b] <nil>
 }
 
-// A policy of one's own for those who pause as soon as the connection is in doubt, or only when the session is over.
+// Recipes pause as soon as the connection is in doubt, or only when the session is over.
 func ExampleWithConnectionStateErrorPolicy() {
 	client, err := framework.New("zk1:2181",
 		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))

@@ -34,8 +34,8 @@ const (
 	readOnly    = framework.ReadOnly
 )
 
-// newClient returns a client that is closed at the end of the test, with what opts do not say set to what suits
-// a test. The ensemble tracker is off: it would lead a client past a proxy.
+// newClient returns a client that is closed at the end of the test, with what opts do not say set to what
+// suits a test. The ensemble tracker is off: it would lead a client past a proxy.
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
 	opts = append([]framework.Option{
@@ -101,8 +101,8 @@ func newServer(tb testing.TB, opts ...curatortest.RealOption) *curatortest.RealS
 	return server
 }
 
-// newProxy returns a proxy in front of the shared server, and a connect string through it with a chroot of the
-// test's own.
+// newProxy returns a proxy in front of the shared server, and a connect string through it with a chroot of
+// the test's own.
 func newProxy(tb testing.TB) (*curatortest.Proxy, string) {
 	tb.Helper()
 	chroot := testenv.Chroot(tb)

@@ -103,6 +103,7 @@ func TestNothingIsWrittenToTheStandardStreams(t *testing.T) {
 }
 
 func goThroughALot(t *testing.T, connect string) {
+	t.Helper()
 	addr, chroot := split(connect)
 	proxy := proxyTo(t, addr)
 	client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(time.Second))

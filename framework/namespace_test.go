@@ -113,7 +113,8 @@ func checkPaths(t *testing.T, client *framework.Client, server tree, base string
 		wantName("create", name, p)
 	}
 	results := newEvents()
-	must(t, client.Create().CreatingParentsIfNeeded().InBackground(results.callback).ForPath(ctx, "/zoo/zoo/b/c", nil))
+	must(t, client.Create().CreatingParentsIfNeeded().InBackground(results.callback).
+		ForPath(ctx, "/zoo/zoo/b/c", nil))
 	ev := receive(t, results)
 	wantName("create in background", ev.Name, "/zoo/zoo/b/c")
 	if ev.Path != "/zoo/zoo/b/c" {
@@ -123,7 +124,8 @@ func checkPaths(t *testing.T, client *framework.Client, server tree, base string
 	name, err := client.Create().WithMode(builders.PersistentSequential).ForPath(ctx, "/zoo/", nil)
 	must(t, err)
 	wantName("sequential", name, "/zoo/0000000001")
-	name, err = client.Create().WithProtection().WithMode(builders.EphemeralSequential).ForPath(ctx, "/zoo/p-", nil)
+	name, err = client.Create().WithProtection().WithMode(builders.EphemeralSequential).
+		ForPath(ctx, "/zoo/p-", nil)
 	must(t, err)
 	if !strings.HasPrefix(zkpath.NormalizePath(name), "/zoo/p-000000000") || !server.exists(base+name) {
 		t.Errorf("protected: %q", name)
@@ -213,7 +215,9 @@ func TestUsingNamespace(t *testing.T) {
 	root := chrootOf(connect)
 	client := connectClient(t, connect, framework.WithNamespace("own"))
 	other, whole := client.UsingNamespace("other"), client.UsingNamespace("")
-	for i, c := range []*framework.Client{client, other, whole, other.UsingNamespace("own"), whole.UsingNamespace("x/y")} {
+	for i, c := range []*framework.Client{
+		client, other, whole, other.UsingNamespace("own"), whole.UsingNamespace("x/y"),
+	} {
 		want := []string{"own", "other", "", "own", "x/y"}[i]
 		if got := c.Namespace(); got != want {
 			t.Errorf("namespace %q, want %q", got, want)
@@ -266,9 +270,11 @@ type namespaceACL struct {
 	asked []string
 }
 
+const permOthers = zk.PermRead | zk.PermDelete | zk.PermAdmin
+
 var (
 	aclOfNamespaces = []zk.ACL{{Perms: zk.PermAll, Scheme: "ip", ID: "127.0.0.1"}}
-	aclOfOthers     = []zk.ACL{{Perms: zk.PermRead | zk.PermDelete | zk.PermAdmin, Scheme: "world", ID: "anyone"}}
+	aclOfOthers     = []zk.ACL{{Perms: permOthers, Scheme: "world", ID: "anyone"}}
 )
 
 func (p *namespaceACL) DefaultACL() []zk.ACL { return aclOfOthers }
@@ -303,7 +309,9 @@ func TestNamespaceIsCreatedAsContainersWithTheACLOfTheClient(t *testing.T) {
 			if _, err := client.Create().ForPath(testenv.Context(t), "/a", nil); err != nil {
 				t.Fatal(err)
 			}
-			for p, acl := range map[string][]zk.ACL{"/n": aclOfNamespaces, "/n/s": aclOfNamespaces, "/n/s/a": aclOfOthers} {
+			for p, acl := range map[string][]zk.ACL{
+				"/n": aclOfNamespaces, "/n/s": aclOfNamespaces, "/n/s/a": aclOfOthers,
+			} {
 				if diff := cmp.Diff(acl, server.acl(root+p)); diff != "" {
 					t.Errorf("ACL of %s (-want +got):\n%s", p, diff)
 				}

@@ -94,7 +94,8 @@ func TestServersOfTheProviderChangeAfterTheLoss(t *testing.T) {
 	first, connect := newProxy(t)
 	second := proxyTo(t, testenv.Addr(t))
 	servers := newProvider(connect, true)
-	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithSessionTimeout(time.Second))
+	client := newClient(t, "", framework.WithEnsembleProvider(servers),
+		framework.WithSessionTimeout(time.Second))
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)
@@ -153,7 +154,8 @@ func TestTrackerReadsWithTheFirstConnection(t *testing.T) {
 	restore := proxy.RefuseConnects()
 	client := startClient(t, connect, framework.WithEnsembleTracker(true),
 		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
-	_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // begun after the tracker's, and tried as long
+	// Begun after the tracker's, and tried as long.
+	_, err := client.CheckExists().ForPath(testenv.Context(t), "/")
 	wantErr(t, "operation", err, framework.ErrConnectionLoss)
 	restore()
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
@@ -197,6 +199,6 @@ func TestTrackerReadsAgainInTheNextSession(t *testing.T) {
 	proxy.ResetTrace()
 	must(t, client.Reset())
 	told.want(t, lost, reconnected)
-	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read again")
+	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "it is read again")
 	told.end(t, client)
 }

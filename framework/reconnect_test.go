@@ -21,7 +21,8 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// The session is there again within 50 ms of a dropped connection, as a rule, and within a second in any case.
+// The session is there again within 50 ms of a dropped connection, as a rule, and within a second in any
+// case.
 // In Java: client.TestResetConnectionWithBackgroundFailure.
 func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 	proxy, connect := newProxy(t)

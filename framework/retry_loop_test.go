@@ -97,8 +97,8 @@ func TestSuccessAndFinalErrorsAskNoPolicy(t *testing.T) {
 	}
 }
 
-// An attempt of which the first part succeeded is one attempt all the same: the steps of an operation share its
-// retries.
+// An attempt of which the first part succeeded is one attempt all the same: the steps of an operation share
+// its retries.
 func TestStepsOfAnOperationShareItsRetries(t *testing.T) {
 	t.Parallel()
 	policy := &counting{Policy: retry.NTimes(2, 30*time.Millisecond)}
@@ -144,7 +144,8 @@ func TestNestedLoopsShareTheOuterOne(t *testing.T) {
 
 func TestCallWithRetry(t *testing.T) {
 	t.Parallel()
-	client := connectClient(t, testenv.ConnectString(t), framework.WithRetryPolicy(retry.NTimes(3, time.Millisecond)))
+	client := connectClient(t, testenv.ConnectString(t),
+		framework.WithRetryPolicy(retry.NTimes(3, time.Millisecond)))
 	other := errors.New("something else")
 	tests := []struct {
 		name    string
@@ -153,7 +154,11 @@ func TestCallWithRetry(t *testing.T) {
 		calls   int
 	}{
 		{"success", []error{nil}, nil, 1},
-		{"success at last", []error{zk.ErrSessionExpired, zk.ErrSessionMoved, framework.ErrOperationTimeout, nil}, nil, 4},
+		{
+			"success at last",
+			[]error{zk.ErrSessionExpired, zk.ErrSessionMoved, framework.ErrOperationTimeout, nil},
+			nil, 4,
+		},
 		{"never", []error{zk.ErrConnectionClosed}, zk.ErrConnectionClosed, 4},
 		{"final error", []error{zk.ErrNoNode}, zk.ErrNoNode, 1},
 		{"final error at last", []error{zk.ErrConnectionClosed, other}, other, 2},
@@ -210,12 +215,14 @@ func TestOperationWaitsForAConnectionOnce(t *testing.T) {
 	for _, timeout := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond} {
 		t.Run(timeout.String(), func(t *testing.T) {
 			t.Parallel()
-			client := startClient(t, nowhere, framework.WithConnectionTimeout(timeout), framework.WithRetryPolicy(policy))
+			client := startClient(t, nowhere,
+				framework.WithConnectionTimeout(timeout), framework.WithRetryPolicy(policy))
 			measure := func(what string, do func() error) {
 				t.Helper()
 				began := time.Now()
 				wantErr(t, what, do(), framework.ErrConnectionLoss)
-				if d := time.Since(began); d < timeout+pauses-time.Millisecond || d > timeout+pauses+300*time.Millisecond {
+				d, want := time.Since(began), timeout+pauses
+				if d < want-time.Millisecond || d > want+300*time.Millisecond {
 					t.Errorf("%s took %v, want %v and %v", what, d, timeout, pauses)
 				}
 			}
@@ -261,7 +268,9 @@ func TestOperationThatHasWaitedIsNoRetry(t *testing.T) {
 func TestContextBoundsTheWaitOfAnOperation(t *testing.T) {
 	t.Parallel()
 	client := startClient(t, nowhere, framework.WithRetryPolicy(retry.Forever(time.Hour)))
-	for name, c := range map[string]*framework.Client{"client": client, "namespace": client.UsingNamespace("ns")} {
+	for name, c := range map[string]*framework.Client{
+		"client": client, "namespace": client.UsingNamespace("ns"),
+	} {
 		for _, op := range operations {
 			if offline(op) {
 				continue
@@ -321,7 +330,8 @@ func TestCallInSession(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	// untilLost is a call that lasts as long as its session.
-	untilLost := func(t *testing.T, client *framework.Client, sessions *[]int64) func(ctx context.Context) error {
+	untilLost := func(t *testing.T, client *framework.Client, sessions *[]int64) func(context.Context) error {
+		t.Helper()
 		return func(ctx context.Context) error {
 			*sessions = append(*sessions, client.SessionID())
 			if len(*sessions) == 1 {

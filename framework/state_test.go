@@ -152,7 +152,8 @@ func TestKilledSessionIsLostOnce(t *testing.T) {
 	told.end(t, client)
 }
 
-// In Java: TestEnabledSessionExpiredState.testResetCausesLost, TestFrameworkEdges.testInjectSessionExpiration.
+// In Java: TestEnabledSessionExpiredState.testResetCausesLost,
+// TestFrameworkEdges.testInjectSessionExpiration.
 func TestResetGivesTheSessionUp(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, testenv.ConnectString(t), framework.WithSessionTimeout(time.Second))
@@ -199,14 +200,17 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 		fail func(t *testing.T) (connect string, restore func())
 	}{
 		{"refused", func(t *testing.T) (string, func()) {
+			t.Helper()
 			proxy, connect := newProxy(t)
 			return connect, proxy.RefuseConnects()
 		}},
 		{"accepted and never answered", func(t *testing.T) (string, func()) {
+			t.Helper()
 			proxy, connect := newProxy(t)
 			return connect, proxy.AcceptSilently()
 		}},
 		{"accepted and dropped", func(t *testing.T) (string, func()) {
+			t.Helper()
 			server := newServer(t)
 			must(t, server.Stop())
 			proxy := proxyTo(t, server.Addr())
@@ -591,8 +595,8 @@ func TestQuickClose(t *testing.T) {
 	}
 }
 
-// The listeners of a client with a circuit breaker see no flapping; what is not for them does: who waits for a
-// connection, and the tracker of the ensemble.
+// The listeners of a client with a circuit breaker see no flapping; those who wait for a connection do, and
+// the tracker of the ensemble.
 func TestCircuitBreakerOfAClient(t *testing.T) {
 	t.Parallel()
 	const pause = 500 * time.Millisecond

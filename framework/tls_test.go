@@ -116,8 +116,11 @@ func TestTLS(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	proxy, connect := newProxy(t)
 	chroot := chrootOf(connect)
-	onLoopback := terminate(t, proxy.Addr(), &tls.Config{Certificates: []tls.Certificate{ours.issue(t, "127.0.0.1")}})
-	elsewhere := terminate(t, proxy.Addr(), &tls.Config{Certificates: []tls.Certificate{ours.issue(t, "zk.example")}})
+	named := func(name string) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{ours.issue(t, name)}}
+	}
+	onLoopback := terminate(t, proxy.Addr(), named("127.0.0.1"))
+	elsewhere := terminate(t, proxy.Addr(), named("zk.example"))
 	mutual := terminate(t, proxy.Addr(), &tls.Config{
 		Certificates: []tls.Certificate{ours.issue(t, "127.0.0.1")},
 		ClientAuth:   tls.RequireAndVerifyClientCert,
@@ -137,16 +140,23 @@ func TestTLS(t *testing.T) {
 		ok      bool
 	}{
 		{"address of the connect string", onLoopback, &tls.Config{RootCAs: ours.pool}, nil, true},
-		{"name of the connect string", "zk.example:2281", &tls.Config{RootCAs: ours.pool},
-			[]framework.Option{dialTo(elsewhere)}, true},
+		{
+			"name of the connect string", "zk.example:2281", &tls.Config{RootCAs: ours.pool},
+			[]framework.Option{dialTo(elsewhere)},
+			true,
+		},
 		{"another name", elsewhere, &tls.Config{RootCAs: ours.pool}, nil, false},
-		{"another name that is expected", elsewhere,
-			&tls.Config{RootCAs: ours.pool, ServerName: "zk.example"}, nil, true},
+		{
+			"another name that is expected", elsewhere,
+			&tls.Config{RootCAs: ours.pool, ServerName: "zk.example"}, nil, true,
+		},
 		{"another authority", onLoopback, &tls.Config{RootCAs: theirs.pool}, nil, false},
 		{"the authorities of the system", onLoopback, &tls.Config{}, nil, false},
 		{"no verification", elsewhere, &tls.Config{InsecureSkipVerify: true}, nil, true},
-		{"with a certificate", mutual,
-			&tls.Config{RootCAs: ours.pool, Certificates: []tls.Certificate{user}}, nil, true},
+		{
+			"with a certificate", mutual,
+			&tls.Config{RootCAs: ours.pool, Certificates: []tls.Certificate{user}}, nil, true,
+		},
 		{"without a certificate", mutual, &tls.Config{RootCAs: ours.pool}, nil, false},
 		{"a server without TLS", proxy.Addr(), &tls.Config{RootCAs: ours.pool}, nil, false},
 	}

@@ -223,15 +223,18 @@ func TestWatcherRemovingViewCountsItsWatchers(t *testing.T) {
 		}, zk.ErrNoNode, 0},
 		{"its event ends it", []step{getData("/a"), getData("/b"), change}, nil, 1},
 		{"its event does not end it for good", []step{add("/a"), change}, nil, 1},
-		{"removed", []step{getData("/a"), getData("/b"),
+		{"removed", []step{
+			getData("/a"), getData("/b"),
 			func(_ *testing.T, c *framework.WatcherRemoveClient, w *callbacks.Watcher) error {
 				return c.Watches().Remove(w).ForPath(ctx, "/a")
-			}}, nil, 1},
+			},
+		}, nil, 1},
 		{"of a view of a namespace", []step{
 			func(_ *testing.T, c *framework.WatcherRemoveClient, w *callbacks.Watcher) error {
 				_, err := c.UsingNamespace("ns").CheckExists().UsingWatcher(w).ForPath(ctx, "/a")
 				return err
-			}}, nil, 1},
+			},
+		}, nil, 1},
 		{"of the whole tree of a namespace", []step{ // C-710
 			func(_ *testing.T, c *framework.WatcherRemoveClient, w *callbacks.Watcher) error {
 				_, err := c.UsingNamespace("ns").UsingNamespace("").CheckExists().UsingWatcher(w).ForPath(ctx, "/a")
@@ -241,7 +244,8 @@ func TestWatcherRemovingViewCountsItsWatchers(t *testing.T) {
 			func(_ *testing.T, c *framework.WatcherRemoveClient, w *callbacks.Watcher) error {
 				_, err := c.GetConfig().UsingWatcher(w).ForEnsemble(ctx)
 				return err
-			}}, nil, 1},
+			},
+		}, nil, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -94,11 +94,17 @@ func (op *Operation) Send(next func()) {
 
 // Answered continues op. It runs on the goroutine that reads the connection.
 func (op *Operation) Answered(*wire.Request) {
-	if err := op.Request.Err; err != nil && op.ex.policy.Retryable(err) {
+	if err := op.Request.Err; err != nil && op.mayGoOn(err) {
 		op.ex.again(op, err)
 		return
 	}
 	op.next()
+}
+
+// mayGoOn reports whether op may be tried again. What is detached is, whatever the policy says of failures: it was
+// promised.
+func (op *Operation) mayGoOn(err error) bool {
+	return op.ex.policy.Retryable(err) || op.Detached && IsIndefinite(err)
 }
 
 // Finish ends op.

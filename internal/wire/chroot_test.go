@@ -43,9 +43,9 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 		{
 			"sequential create at the root",
 			&wire.Request{Request: jute.Request{Op: jute.OpCreate2, Path: "/", Flags: 2}},
-			[]string{"/app/one"}, // as the Java client sends it: the number is put behind the chroot's own name
-			jute.Reply{Path: "/app/one0000000001"},
-			jute.Reply{Path: "/app/one0000000001"},
+			[]string{"/app/one/"}, // without the slash the number would be put behind the chroot's own name
+			jute.Reply{Path: "/app/one/0000000001"},
+			jute.Reply{Path: "/0000000001"},
 		},
 		{
 			"sync", &wire.Request{Request: jute.Request{Op: jute.OpSync, Path: "/"}},

@@ -1,0 +1,54 @@
+package builders_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// noRetries is a policy that takes every failure for final.
+type noRetries struct{}
+
+func (noRetries) NewBackOff() backoff.BackOff { return &backoff.StopBackOff{} }
+func (noRetries) Retryable(error) bool        { return false }
+
+func TestGuaranteedDeleteGoesOnWhateverThePolicySays(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, err := curatortest.NewProxy(testenv.Addr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close() //nolint:errcheck // the end of the test
+	client, err := framework.New(proxy.Addr()+chroot, framework.WithRetryPolicy(noRetries{}),
+		framework.WithSessionTimeout(5*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := client.Create().ForPath(ctx, "/n", nil); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 3, Action: curatortest.CutBefore})
+	if err := client.Delete().Guaranteed().ForPath(ctx, "/n"); !errors.Is(err, framework.ErrConnectionLoss) {
+		t.Errorf("got %v", err)
+	}
+	raw := testenv.Raw(t)
+	testenv.Eventually(t, func() bool {
+		exists, _, err := raw.Exists(chroot + "/n")
+		return err == nil && !exists
+	}, "the node is deleted")
+}
