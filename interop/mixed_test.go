@@ -178,7 +178,7 @@ func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
 			if err != nil || len(nodes) != n {
 				return false
 			}
-			return cmp.Equal(nodes, j.participants("m")) // both sides see one order
+			return cmp.Equal(nodes, j.participants()) // both sides see one order
 		}, "contenders in line")
 	}
 

@@ -209,8 +209,8 @@ func TestMutex(t *testing.T) {
 
 	var acquired bool
 	waiting := j.async("mutexAcquire", m2, &acquired)
-	testenv.Eventually(t, func() bool { return len(j.participants("m")) == 2 }, "a second participant")
-	if got := j.participants("m"); got[0] != held {
+	testenv.Eventually(t, func() bool { return len(j.participants()) == 2 }, "a second participant")
+	if got := j.participants(); got[0] != held {
 		t.Errorf("the first of %q is not the holder", got)
 	}
 	j.must("mutexRelease", m1, nil)
@@ -218,14 +218,15 @@ func TestMutex(t *testing.T) {
 		t.Errorf("the waiter was not let in: %t, %v", acquired, err)
 	}
 	j.must("mutexRelease", m2, nil)
-	if got := j.participants("m"); len(got) != 0 {
+	if got := j.participants(); len(got) != 0 {
 		t.Errorf("nodes stay behind: %q", got)
 	}
 }
 
-func (j *java) participants(mutex string) (paths []string) {
+// participants gives the line of the mutex "m".
+func (j *java) participants() (paths []string) {
 	j.t.Helper()
-	j.must("mutexParticipants", interop.Args{"name": mutex}, &paths)
+	j.must("mutexParticipants", interop.Args{"name": "m"}, &paths)
 	return paths
 }
 

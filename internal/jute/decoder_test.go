@@ -38,11 +38,13 @@ func TestValuesRoundTripThroughTheirBytes(t *testing.T) {
 			func(d *jute.Decoder) any { return d.String() },
 		},
 		{
-			"buffer", jute.AppendBuffer(nil, []byte{0, 1}), "00000002 0001", []byte{0, 1},
+			"buffer", jute.AppendBuffer(nil, []byte{0, 1}), "00000002 0001",
+			[]byte{0, 1},
 			func(d *jute.Decoder) any { return d.Buffer() },
 		},
 		{
-			"empty buffer", jute.AppendBuffer(nil, []byte{}), "00000000", []byte{},
+			"empty buffer", jute.AppendBuffer(nil, []byte{}), "00000000",
+			[]byte{},
 			func(d *jute.Decoder) any { return d.Buffer() },
 		},
 		{
@@ -50,7 +52,8 @@ func TestValuesRoundTripThroughTheirBytes(t *testing.T) {
 			func(d *jute.Decoder) any { return d.Buffer() },
 		},
 		{
-			"strings", jute.AppendStrings(nil, []string{"a", ""}), "00000002 00000001 61 00000000", []string{"a", ""},
+			"strings", jute.AppendStrings(nil, []string{"a", ""}), "00000002 00000001 61 00000000",
+			[]string{"a", ""},
 			func(d *jute.Decoder) any { return d.Strings() },
 		},
 		{

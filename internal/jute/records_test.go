@@ -90,7 +90,8 @@ func records() []record {
 			func(b []byte) (any, error) { return jute.DecodeSetWatches2(b) },
 		},
 		{
-			"request header", jute.RequestHeader{Xid: -2, Op: jute.OpPing},
+			"request header",
+			jute.RequestHeader{Xid: -2, Op: jute.OpPing},
 			"fffffffe 0000000b",
 			func() []byte { return jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: -2, Op: jute.OpPing}) },
 			func(b []byte) (any, error) {
@@ -99,7 +100,8 @@ func records() []record {
 			},
 		},
 		{
-			"reply header", jute.ReplyHeader{Xid: 1, Zxid: 2, Code: jute.CodeNoNode},
+			"reply header",
+			jute.ReplyHeader{Xid: 1, Zxid: 2, Code: jute.CodeNoNode},
 			"00000001 0000000000000002 ffffff9b",
 			func() []byte {
 				return jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: 1, Zxid: 2, Code: jute.CodeNoNode})

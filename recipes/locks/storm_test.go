@@ -105,6 +105,7 @@ type guarded struct {
 }
 
 func newStorm(t *testing.T) *storm {
+	t.Helper()
 	s := &storm{t: t, chroot: testenv.Chroot(t)}
 	for i := range s.guards {
 		s.guards[i] = &guarded{}
