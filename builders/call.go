@@ -125,12 +125,17 @@ func (c *call) deliver(ev callbacks.Event) {
 	if err == nil || !c.env.Executor.Policy().Retryable(err) {
 		return
 	}
+	c.givenUp(ev.Err)
+}
+
+// givenUp tells whoever is to hear of failures that nobody may have looked at.
+func (c *call) givenUp(err error) {
 	message := "background operation given up"
 	if c.onError != nil {
-		c.guard(func() { c.onError(message, ev.Err) })
+		c.guard(func() { c.onError(message, err) })
 		return
 	}
-	c.env.Unhandled(c.Context(), message, ev.Err)
+	c.env.Unhandled(c.Context(), message, err)
 }
 
 // guard runs the user's code on the dispatcher: a panic in it is reported like that of a callback.

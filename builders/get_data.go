@@ -88,13 +88,22 @@ func (o *getDataOp) answered() {
 
 // unpack decompresses: not on the goroutine that reads the connection.
 func (o *getDataOp) unpack() error {
-	if !o.b.decompress.or(o.env.CompressAll) {
+	if !o.isPacked() {
 		return nil
 	}
 	data, err := o.env.Compression.Decompress(o.given, o.data)
 	if err == nil {
 		o.data = data
 	}
+	return err
+}
+
+func (o *getDataOp) isPacked() bool { return o.b.decompress.or(o.env.CompressAll) }
+
+// unpackGuarded is unpack on the dispatcher, which has to survive the user's code.
+func (o *getDataOp) unpackGuarded() error {
+	err := errPanicked // unless unpack returns
+	o.guard(func() { err = o.unpack() })
 	return err
 }
 
@@ -111,8 +120,9 @@ func (o *getDataOp) Run() {
 	var ev callbacks.Event
 	if o.Result() == nil {
 		o.store()
-		ev.Err = errPanicked // unless unpack returns
-		o.guard(func() { ev.Err = o.unpack() })
+		if o.isPacked() {
+			ev.Err = o.unpackGuarded()
+		}
 		ev.Data, ev.Stat = o.data, &o.Reply.Stat
 	}
 	o.deliver(ev)
