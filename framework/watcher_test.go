@@ -392,3 +392,28 @@ func TestWatchersRemovedWithoutAConnectionAreToldNothing(t *testing.T) {
 		t.Errorf("watches left on the server: %q", left)
 	}
 }
+
+// Watchers hear of the end of their session before anything of the next one can happen.
+func TestWatchersHearOfTheEndOfTheirSessionAtOnce(t *testing.T) {
+	t.Parallel()
+	client := connectClient(t, testenv.ConnectString(t))
+	for range 20 {
+		removing := client.WatcherRemoving()
+		told := make(chan zk.Event, 10)
+		_, err := removing.CheckExists().UsingWatcher(callbacks.NewChanWatcher(told)).
+			ForPath(testenv.Context(t), "/none")
+		must(t, err)
+		must(t, client.Reset())
+		select {
+		case ev := <-told:
+			if ev.Type != zk.EventSession || ev.State != zk.StateExpired {
+				t.Errorf("watcher is told %v", ev)
+			}
+		default:
+			t.Fatal("watcher is told nothing")
+		}
+		if n := removing.WatcherCount(); n != 0 {
+			t.Errorf("%d watchers of a session that has ended", n)
+		}
+	}
+}
