@@ -36,7 +36,7 @@ func (c *cutter) addr() string { return c.proxy.Addr() }
 // cut cuts one connection after the other until ctx ends. It counts only what those ask who are measured.
 func (c *cutter) cut(ctx context.Context) error {
 	for {
-		in := c.proxy.Add(curatortest.Rule{
+		in := c.proxy.Faults().Add(curatortest.Rule{
 			Ops: []string{"exists"}, Skip: requestsToCut, Count: 1, Action: curatortest.CutBefore,
 		})
 		err := in.Wait(ctx)

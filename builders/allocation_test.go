@@ -10,6 +10,7 @@ import (
 // channel that it waits on, and what the answer is read into. The count is that of the whole process, so it
 // is the least of several rounds that counts: a ping or the garbage collector may add to one.
 func TestForegroundOperationsAllocateLittle(t *testing.T) {
+	testenv.RequireReal(t) // it counts what this process allocates: a server has to be in another
 	client, tr := setUp(t)
 	tr.make("/n", "data")
 	ctx := testenv.Context(t)

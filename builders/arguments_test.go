@@ -26,7 +26,7 @@ var badPaths = []string{
 // wantNothingSent checks that no request has come to the proxy but what belongs to the session.
 func wantNothingSent(tb testing.TB, proxy *curatortest.Proxy) {
 	tb.Helper()
-	for _, e := range proxy.Trace() {
+	for _, e := range proxy.Faults().Trace() {
 		if e.Op != "connect" && e.Op != "closeSession" {
 			tb.Errorf("sent: %+v", e)
 		}
@@ -360,7 +360,7 @@ func TestBuildersMayBeSharedByGoroutines(t *testing.T) {
 
 func TestAttemptsAreCounted(t *testing.T) {
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
-	cut := proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
+	cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
 	defer cut.Remove()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {

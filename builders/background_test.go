@@ -254,7 +254,7 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *tes
 	})
 	t.Run("between two attempts", func(t *testing.T) {
 		client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.Forever(time.Hour)))
-		cut := proxy.Add(curatortest.Rule{Action: curatortest.CutBefore})
+		cut := proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutBefore})
 		var c tally
 		for name, start := range starters(client) {
 			if err := c.start(testenv.Context(t), start); err != nil {
@@ -274,7 +274,7 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *tes
 // The connection is cut again and again: every operation of each builder tells its result once.
 func TestEveryCallbackIsCalledOnceWhenConnectionsAreLost(t *testing.T) {
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
-	cut := proxy.Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
+	cut := proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
 	var c tally
 	for range 20 {
 		for name, start := range starters(client) {
@@ -284,7 +284,7 @@ func TestEveryCallbackIsCalledOnceWhenConnectionsAreLost(t *testing.T) {
 		}
 		cut.Remove()
 		succeed(t, background.sync(t, client.Sync(), "/"))
-		cut = proxy.Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
+		cut = proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
 	}
 	cut.Remove()
 	if err := client.Close(); err != nil {
@@ -491,7 +491,7 @@ func TestPanicsOfTheUsersCodeAreReported(t *testing.T) {
 			return client.Sync().InBackground(nil).ForPath(ctx, "/")
 		},
 		"unhandled-error listener of an operation": func(client *framework.Client, p *curatortest.Proxy) error {
-			p.Add(curatortest.Rule{Ops: []string{"sync"}, Count: 3, Action: curatortest.CutBefore})
+			p.Faults().Add(curatortest.Rule{Ops: []string{"sync"}, Count: 3, Action: curatortest.CutBefore})
 			b := client.Sync().InBackground(ignore)
 			return b.WithUnhandledErrorListener(func(string, error) { panic("listener") }).ForPath(ctx, "/")
 		},

@@ -63,6 +63,7 @@ func members(tb testing.TB, config []byte) (servers int, version int64) {
 }
 
 func TestReconfigOfAnEnsemble(t *testing.T) {
+	testenv.RequireReal(t)
 	cluster, err := curatortest.NewRealCluster(3,
 		curatortest.WithConfig("reconfigEnabled", "true"),
 		curatortest.WithSystemProperty("zookeeper.skipACL", "yes"))

@@ -85,7 +85,7 @@ func cutEverywhere(t *testing.T, cuts int, there []string, run func(t *trial)) {
 						}
 						tl := &trial{T: t, w: w, client: client, tr: tr, dir: dir, full: "/ns" + dir}
 						tl.after = action == curatortest.CutAfter
-						tl.cut = proxy.Add(curatortest.Rule{Action: action, Skip: k, Count: cuts})
+						tl.cut = proxy.Faults().Add(curatortest.Rule{Action: action, Skip: k, Count: cuts})
 						if err := tl.cut.Err(); err != nil {
 							t.Fatal(err)
 						}
@@ -340,7 +340,7 @@ func held(
 	t *testing.T, proxy *curatortest.Proxy, rule curatortest.Rule, run func(ctx context.Context) error,
 ) (in *curatortest.Injection, err error) {
 	t.Helper()
-	in = proxy.Add(rule)
+	in = proxy.Faults().Add(rule)
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	errs := make(chan error, 1)
 	go func() { errs <- run(ctx) }()
@@ -366,7 +366,7 @@ func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
 		{
 			"the answer is lost",
 			curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
-			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.CutAll() },
+			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.Faults().CutAll() },
 		},
 		{
 			"the request comes late",
@@ -376,7 +376,7 @@ func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
 		{
 			"the request is lost",
 			curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest},
-			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.CutAll() },
+			func(p *curatortest.Proxy, _ *curatortest.Injection) { p.Faults().CutAll() },
 		},
 		{
 			"while the parents are made",
@@ -401,7 +401,7 @@ func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
 				case "exists":
 					path, b = "/a/n-", b.CreatingParentsIfNeeded()
 				case "getChildren2":
-					lose := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+					lose := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
 					defer lose.Remove()
 				}
 				in, err := held(t, proxy, tt.rule, func(ctx context.Context) error {
@@ -473,7 +473,7 @@ func TestGuaranteedDeleteWhoseContextEndsGoesOn(t *testing.T) {
 					})
 					wantErr(t, err, context.Canceled, "delete", "/n")
 					if cut {
-						proxy.CutAll()
+						proxy.Faults().CutAll()
 					}
 					in.Remove()
 					tr.awaitGone(map[string]string{"": "/n", "ns": "/ns/n"}[ns])
@@ -496,8 +496,8 @@ func TestProtectedCreateDoesNotAdoptTheNodeOfAnEarlierSession(t *testing.T) {
 						prefix := map[string]string{"": "", "ns": "/ns"}[ns]
 						succeed(t, w.create(t, client.Create(), "/a", nil))
 						earlier := client.SessionID()
-						cut := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
-						restore := proxy.RefuseConnects()
+						cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+						restore := proxy.Faults().RefuseConnects()
 						results := make(chan callbacks.Event, 1)
 						var stat zk.Stat
 						go func() {
@@ -533,8 +533,8 @@ func TestProtectedCreateAdoptsAPersistentNodeOfAnEarlierSession(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))
-			cut := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
-			restore := proxy.RefuseConnects()
+			cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+			restore := proxy.Faults().RefuseConnects()
 			results := make(chan callbacks.Event, 1)
 			go func() {
 				b := client.Create().WithProtection().WithMode(builders.PersistentSequential)
@@ -562,7 +562,7 @@ func TestGuaranteedDeleteOfNothingIsNotTriedAgain(t *testing.T) {
 			wantErr(t, w.delete(t, client.Delete().Guaranteed(), "/n").Err, zk.ErrNoNode, "delete", "/n")
 			succeed(t, w.sync(t, client.Sync(), "/")) // behind whatever else would be sent
 			var requests int
-			for _, e := range proxy.Trace() {
+			for _, e := range proxy.Faults().Trace() {
 				if e.Op == "delete" && !e.Reply {
 					requests++
 				}
@@ -615,8 +615,8 @@ func TestGuaranteedDeleteGoesOnInTheNextSession(t *testing.T) {
 				for prefix, c := range map[string]*framework.Client{
 					map[string]string{"": "", "ns": "/ns"}[ns]: client, "/other": view,
 				} {
-					cut := proxy.Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.CutBefore, Count: 1})
-					restore := proxy.RefuseConnects()
+					cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.CutBefore, Count: 1})
+					restore := proxy.Faults().RefuseConnects()
 					err := w.delete(t, c.Delete().Guaranteed(), "/n").Err
 					wantErr(t, err, framework.ErrConnectionLoss, "delete", "/n")
 					if err := cut.Wait(testenv.Context(t)); err != nil {

@@ -42,7 +42,7 @@ func TestGuaranteedDeleteGoesOnWhateverThePolicySays(t *testing.T) {
 	if _, err := client.Create().ForPath(ctx, "/n", nil); err != nil {
 		t.Fatal(err)
 	}
-	proxy.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 3, Action: curatortest.CutBefore})
+	proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 3, Action: curatortest.CutBefore})
 	if err := client.Delete().Guaranteed().ForPath(ctx, "/n"); !errors.Is(err, framework.ErrConnectionLoss) {
 		t.Errorf("got %v", err)
 	}

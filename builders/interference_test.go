@@ -95,10 +95,10 @@ func TestOthersInterfere(t *testing.T) {
 					tr.make(p, "")
 				}
 				if tt.lose {
-					proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+					proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
 				}
 				tt.held.Action, tt.held.Count = curatortest.HoldRequest, 1
-				held := proxy.Add(tt.held)
+				held := proxy.Faults().Add(tt.held)
 				results := make(chan callbacks.Event, 1)
 				go func() { results <- w.create(t, tt.build(client.Create()), "/a/n", []byte("data")) }()
 				if err := held.Wait(testenv.Context(t)); err != nil {
@@ -132,7 +132,7 @@ func TestProtectedNodeIsLookedForBehindASync(t *testing.T) {
 				t.Helper()
 				var last string
 				var found bool
-				for _, e := range proxy.Trace() {
+				for _, e := range proxy.Faults().Trace() {
 					if e.Reply || e.Op == "connect" {
 						continue
 					}
@@ -145,14 +145,14 @@ func TestProtectedNodeIsLookedForBehindASync(t *testing.T) {
 				if !found {
 					t.Error("nothing is looked for")
 				}
-				proxy.ResetTrace()
+				proxy.Faults().ResetTrace()
 			}
-			proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+			proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
 			succeed(t, w.create(t, b, "/a/n-", nil)) // found
 			wantOrder()
 
-			proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
-			cut := proxy.Add(curatortest.Rule{
+			proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+			cut := proxy.Faults().Add(curatortest.Rule{
 				Ops: []string{"sync", "getChildren2"}, Action: curatortest.CutBefore, Count: 1,
 			})
 			err := w.create(t, b, "/a/n-", nil).Err // given up
@@ -291,7 +291,7 @@ func TestRemoveWatchesBehindTheirSetting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			watcher, events := chanWatcher()
-			held := proxy.Add(curatortest.Rule{Ops: []string{name}, Action: curatortest.HoldReply})
+			held := proxy.Faults().Add(curatortest.Rule{Ops: []string{name}, Action: curatortest.HoldReply})
 			if err := set(watcher).ForPath(ctx, "/n"); err != nil {
 				t.Fatal(err)
 			}

@@ -92,7 +92,7 @@ func TestNamespaceWhoseCreationIsLostIsMadeAheadOfTheNextOperation(t *testing.T)
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, framework.WithNamespace("my/ns"),
 				framework.WithRetryPolicy(retry.NTimes(0, 0)))
-			proxy.Add(curatortest.Rule{
+			proxy.Faults().Add(curatortest.Rule{
 				Ops: []string{"createContainer"}, Action: curatortest.CutBefore, Count: 1,
 			})
 			err := w.exists(t, client.CheckExists(), "/n").Err

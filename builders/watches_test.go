@@ -390,8 +390,8 @@ func disconnect(tb testing.TB, client *framework.Client, proxy *curatortest.Prox
 			}
 		})
 	defer remove()
-	restore := proxy.RefuseConnects()
-	proxy.CutAll()
+	restore := proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
 	receive(tb, suspended)
 	return func() {
 		tb.Helper()

@@ -13,7 +13,7 @@ import (
 
 // The server creates the node, but its client learns only that the connection is lost.
 func ExampleProxy() {
-	server, err := curatortest.NewRealServer()
+	server, err := curatortest.NewServer()
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -26,7 +26,7 @@ func ExampleProxy() {
 	}
 	defer proxy.Close()
 
-	lost := proxy.Add(curatortest.Rule{
+	lost := proxy.Faults().Add(curatortest.Rule{
 		Ops:    []string{"create"},
 		Path:   "/orders/**",
 		Count:  1,

@@ -17,8 +17,7 @@ func ExampleRealServer() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	fmt.Println(run(server))
-	// Output: the service is gone with its session
+	fmt.Println(run(server)) // the service is gone with its session
 }
 
 func run(server *curatortest.RealServer) (outcome string) {

@@ -13,6 +13,11 @@ func fourLetterWord(ctx context.Context, addr, word string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return ask(ctx, c, word)
+}
+
+// ask asks the question on a connection and closes it.
+func ask(ctx context.Context, c net.Conn, word string) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer func() {
 		stop()

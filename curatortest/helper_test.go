@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 // limit bounds every wait of a test.
@@ -21,6 +22,7 @@ func must(tb testing.TB, err error) {
 
 func newServer(tb testing.TB, opts ...curatortest.RealOption) *curatortest.RealServer {
 	tb.Helper()
+	testenv.RequireReal(tb)
 	s, err := curatortest.NewRealServer(opts...)
 	must(tb, err)
 	tb.Cleanup(func() { closeServer(tb, s) })

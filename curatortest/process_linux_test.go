@@ -14,6 +14,7 @@ import (
 )
 
 func TestServerEndsWithItsParent(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Parallel()
 	dir := t.TempDir() // nobody tidies up after the parent
 	parent := exec.CommandContext(testenv.Context(t), os.Args[0])

@@ -12,12 +12,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 // proxied starts a server and a proxy for it.
 func proxied(tb testing.TB) *curatortest.Proxy {
 	tb.Helper()
-	p, err := curatortest.NewProxy(newServer(tb).Addr())
+	p, err := curatortest.NewProxy(testenv.NewServer(tb).Addr())
 	must(tb, err)
 	tb.Cleanup(func() { must(tb, p.Close()) })
 	return p
@@ -52,7 +53,7 @@ func TestClientThroughProxy(t *testing.T) {
 		t.Errorf("event %v", e)
 	}
 
-	drop := p.Add(curatortest.Rule{
+	drop := p.Faults().Add(curatortest.Rule{
 		Ops: []string{"notification"}, Path: "/a", Action: curatortest.DropReply, Count: 1,
 	})
 	if _, _, watch, err = c.GetW("/a"); err != nil {
@@ -78,9 +79,36 @@ func TestClientThroughProxy(t *testing.T) {
 	if _, _, err := c.Get("/none"); !errors.Is(err, zk.ErrNoNode) {
 		t.Error(err)
 	}
-	last := p.Trace()[len(p.Trace())-1]
+	last := p.Faults().Trace()[len(p.Faults().Trace())-1]
 	if last.Op != "getData" || last.Path != "/none" || last.Code != -101 || last.SessionID != c.SessionID() {
 		t.Errorf("last entry %+v", last)
+	}
+}
+
+func TestClientIsRefused(t *testing.T) {
+	p := proxied(t)
+	c := proxySession(t, p)
+	in := p.Faults().Add(curatortest.Rule{Path: "/refused", Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	acl := zk.WorldACL(zk.PermAll)
+	if _, err := c.Create("/refused", nil, 0, acl); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("create: %v", err)
+	}
+	if _, err := c.Multi(
+		&zk.CreateRequest{Path: "/other", Acl: acl}, &zk.CreateRequest{Path: "/refused", Acl: acl},
+	); err == nil {
+		t.Error("multi: no error")
+	}
+	if _, _, _, err := c.GetW("/refused"); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("get: %v", err)
+	}
+	if _, _, _, err := c.ChildrenW("/refused"); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("children: %v", err)
+	}
+	in.Remove()
+	c.wantExists(t, "/refused", false)
+	c.wantExists(t, "/other", false)
+	if in.Hits() != 4 {
+		t.Errorf("%d hits", in.Hits())
 	}
 }
 
@@ -97,7 +125,7 @@ func TestClientSurvivesThousandCuts(t *testing.T) {
 		if i%2 == 1 {
 			action = curatortest.CutBefore
 		}
-		in := p.Add(curatortest.Rule{Ops: []string{"setData"}, Path: "/n", Action: action, Count: 1})
+		in := p.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Path: "/n", Action: action, Count: 1})
 		if _, err := c.Set("/n", nil, -1); err == nil {
 			t.Fatalf("cycle %d: no error", i)
 		}
@@ -119,16 +147,16 @@ func TestClientSurvivesThousandCuts(t *testing.T) {
 	if c.SessionID() != id {
 		t.Error("another session")
 	}
-	eventually(t, "one connection is left", func() bool { return p.Connections() == 1 })
+	eventually(t, "one connection is left", func() bool { return p.Faults().Connections() == 1 })
 }
 
 func TestClientComesBack(t *testing.T) {
 	p := proxied(t)
 	c := proxySession(t, p)
 	faults := map[string]func() func(){
-		"black hole": func() func() { return p.BlackHole(curatortest.Both) },
-		"refusal":    func() func() { restore := p.RefuseConnects(); p.CutAll(); return restore },
-		"freeze":     func() func() { return p.Freeze() },
+		"black hole": func() func() { return p.Faults().BlackHole(curatortest.Both) },
+		"refusal":    func() func() { restore := p.Faults().RefuseConnects(); p.Faults().CutAll(); return restore },
+		"freeze":     func() func() { return p.Faults().Freeze() },
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +186,7 @@ func TestClientComesBack(t *testing.T) {
 
 // BenchmarkProxy measures one request at a time and many in flight, to the server and through the proxy.
 func BenchmarkProxy(b *testing.B) {
-	server := newServer(b)
+	server := testenv.NewServer(b)
 	p, err := curatortest.NewProxy(server.Addr())
 	must(b, err)
 	b.Cleanup(func() { must(b, p.Close()) })

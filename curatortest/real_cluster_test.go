@@ -13,6 +13,7 @@ import (
 )
 
 func TestRealCluster(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Parallel()
 	ctx := testenv.Context(t)
 	cluster, err := curatortest.NewRealCluster(3,
@@ -136,6 +137,7 @@ func members(tb testing.TB, s *session, want int) {
 }
 
 func TestRealClusterClose(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Parallel()
 	cluster, err := curatortest.NewRealCluster(1)
 	must(t, err)

@@ -50,11 +50,6 @@ func WithSystemProperty(key, value string) RealOption {
 	return realOption(func(s *RealServer) { s.props[key] = value })
 }
 
-// WithTickTime sets the server's unit of time; the default is 100 ms. Sessions end on a tick.
-func WithTickTime(d time.Duration) RealOption {
-	return WithConfig("tickTime", fmt.Sprint(d.Milliseconds()))
-}
-
 // startLimit bounds how long a server may take to serve.
 const startLimit = 30 * time.Second
 

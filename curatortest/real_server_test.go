@@ -150,6 +150,7 @@ func TestRealServerOptions(t *testing.T) {
 }
 
 func TestRealServerThatCannotStart(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Parallel()
 	server, err := curatortest.NewRealServer(curatortest.WithConfig("tickTime", "soon"))
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Action is what a [Proxy] does to a request or its reply.
+// Action is what happens to a request or its reply.
 type Action int
 
 // The actions of a [Rule]. Those that end a connection close both sides of it.
@@ -36,23 +36,38 @@ const (
 	TruncateReply
 	// DropReply swallows the reply; the connection goes on without it.
 	DropReply
+	// ReplyError keeps the request from the server and has it answered, in its turn, with the code of Rule.Err
+	// and nothing else. No watch is left. A multi is answered so too, though its own errors come otherwise, one
+	// for each operation. A handshake and a watch event cannot be.
+	ReplyError
+	// DuplicateReply delivers a watch event twice. A reply must not be: its xid is spent.
+	DuplicateReply
 )
 
 var actionNames = [...]string{
-	CutBefore:     "CutBefore",
-	CutAfter:      "CutAfter",
-	HoldRequest:   "HoldRequest",
-	HoldReply:     "HoldReply",
-	DelayRequest:  "DelayRequest",
-	DelayReply:    "DelayReply",
-	TruncateReply: "TruncateReply",
-	DropReply:     "DropReply",
+	CutBefore:      "CutBefore",
+	CutAfter:       "CutAfter",
+	HoldRequest:    "HoldRequest",
+	HoldReply:      "HoldReply",
+	DelayRequest:   "DelayRequest",
+	DelayReply:     "DelayReply",
+	TruncateReply:  "TruncateReply",
+	DropReply:      "DropReply",
+	ReplyError:     "ReplyError",
+	DuplicateReply: "DuplicateReply",
 }
 
 func (a Action) valid() bool { return a >= CutBefore && int(a) < len(actionNames) }
 
 // onRequest tells whether the action is over before the request is forwarded.
-func (a Action) onRequest() bool { return a == CutBefore || a == HoldRequest || a == DelayRequest }
+func (a Action) onRequest() bool {
+	switch a {
+	case CutBefore, HoldRequest, DelayRequest, ReplyError:
+		return true
+	default:
+		return false
+	}
+}
 
 // String returns the name of the constant.
 func (a Action) String() string {
@@ -66,6 +81,7 @@ func (a Action) String() string {
 const (
 	opConnect      = "connect"
 	opNotification = "notification"
+	opNone         = "" // what cannot be read
 )
 
 var (
@@ -84,6 +100,21 @@ func requestNames() map[string]bool {
 }
 
 // Rule selects requests and says what happens to them. The zero value of a field but Action selects all.
+//
+// Some faults, and the rules for them:
+//
+//	the request is lost                     Action: CutBefore
+//	it is done, and the answer is lost      Action: CutAfter
+//	half of the answer comes                Action: TruncateReply
+//	the server is slow                      Action: DelayReply, Delay: d
+//	the server refuses the request          Action: ReplyError, Err: zk.ErrNoAuth
+//	n attempts to connect fail              Ops: "connect", Action: CutBefore, Count: n
+//	a handshake is never answered           Ops: "connect", Action: DropReply
+//	the server dies as a session is made    Ops: "connect", Action: CutAfter
+//	a watch event is lost                   Ops: "notification", Action: DropReply
+//	a watch event is late                   Ops: "notification", Action: HoldReply
+//	a watch event comes twice               Ops: "notification", Action: DuplicateReply
+//	one request in a hundred is lost        Action: CutBefore, Chance: 0.01, Seed: s
 type Rule struct {
 	// Ops are the names of operations as in ZooDefs.OpCode of Java: "create2", "delete", "multi". "connect" is
 	// the handshake, "notification" a watch event, which has no request: an action on its "reply" acts on the
@@ -95,6 +126,14 @@ type Rule struct {
 	Path string
 	// SessionID selects a session. A handshake belongs to the session the client asks for, 0 if a new one.
 	SessionID int64
+	// Connection selects a connection by its number: the first that was ever accepted is 1.
+	Connection int64
+	// Chance is the probability with which a match counts, up to 1; else it passes as if it were none. 0 is
+	// always.
+	Chance float64
+	// Seed decides with Chance: with the same one, the same of a sequence of matches count. Clients that send at
+	// the same time make their own sequence.
+	Seed uint64
 	// Skip is how many matches pass before the first that Action is for.
 	Skip int
 	// Count is how many matches Action is for; those after them pass. 0 is all.
@@ -103,6 +142,8 @@ type Rule struct {
 	Action Action
 	// Delay is the time of DelayRequest and DelayReply.
 	Delay time.Duration
+	// Err is the error of ReplyError: one that stands for a code of the server, such as zk.ErrNoAuth.
+	Err error
 }
 
 // Validate returns what is wrong with the rule, nil if nothing is.
@@ -115,35 +156,67 @@ func (r Rule) Validate() error {
 		bad("no such action: %d", int(r.Action))
 	}
 	for _, op := range r.Ops {
-		if !knownNames[op] {
+		switch {
+		case !knownNames[op]:
 			bad("no such operation: %q", op)
-		}
-		if op == opNotification && r.Action.onRequest() {
+		case op == opNotification && r.Action.onRequest():
 			bad("%v needs a request, a watch event has none", r.Action)
+		case op == opConnect && r.Action == ReplyError:
+			bad("the answer to a handshake has no code")
+		case op != opNotification && r.Action == DuplicateReply:
+			bad("%v is for watch events only", r.Action)
 		}
+	}
+	if r.Action == DuplicateReply && len(r.Ops) == 0 {
+		bad("%v is for watch events only", r.Action)
+	}
+	if code, ok := jute.CodeOf(r.Err); r.Action == ReplyError && (!ok || code == jute.CodeOK) {
+		bad("%v needs an error that a server has a code for, not %v", r.Action, r.Err)
 	}
 	if _, err := compileGlob(r.Path); err != nil {
 		bad("path %q: %w", r.Path, err)
 	}
-	if r.Skip < 0 || r.Count < 0 || r.Delay < 0 {
+	if r.Skip < 0 || r.Count < 0 || r.Delay < 0 || r.Connection < 0 {
 		bad("negative number")
+	}
+	if !(r.Chance >= 0 && r.Chance <= 1) { // what is not a number is neither
+		bad("chance of %v", r.Chance)
 	}
 	return errors.Join(errs...)
 }
 
-// wants tells whether the rule is about the frame, Skip and Count aside.
+// wants tells whether the rule is about the frame; Chance, Skip and Count aside.
 func (r *Rule) wants(g glob, m *message) bool {
 	if len(r.Ops) > 0 {
 		if !slices.Contains(r.Ops, m.op) {
 			return false
 		}
-	} else if m.op == opConnect || m.op == opNotification || m.op == opPing {
+	} else if m.op == opConnect || m.op == opNotification || m.op == opPing || m.op == opNone {
 		return false
 	}
 	if r.SessionID != 0 && r.SessionID != m.session {
 		return false
 	}
-	return r.Path == "" || slices.ContainsFunc(m.paths, g.match)
+	if r.Connection != 0 && r.Connection != m.connection {
+		return false
+	}
+	if r.Path == "" || len(m.paths) == 0 {
+		return r.Path == "" || g.match(m.path)
+	}
+	return slices.ContainsFunc(m.paths, g.match)
+}
+
+// counts tells whether Chance has the match of that number count.
+func (r *Rule) counts(number uint64) bool {
+	if r.Chance == 0 || r.Chance == 1 {
+		return true
+	}
+	z := r.Seed + number*0x9e3779b97f4a7c15 // SplitMix64
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	const bits = 53 // of a float64
+	return float64(z>>(64-bits))/(1<<bits) < r.Chance
 }
 
 const anyRest = "**"
@@ -170,30 +243,33 @@ func compileGlob(pattern string) (glob, error) {
 }
 
 func (g glob) match(p string) bool {
-	return p != "" && g.matchSegments(strings.Split(strings.TrimPrefix(p, "/"), "/"))
+	return p != "" && g.matchSegments(strings.TrimPrefix(p, "/"), true)
 }
 
-func (g glob) matchSegments(segments []string) bool {
+// matchSegments matches the segments of rest. There is one more than rest has slashes, or none if more is false.
+func (g glob) matchSegments(rest string, more bool) bool {
 	for i, want := range g {
 		if want == anyRest {
-			rest := g[i+1:]
-			if len(rest) == 0 {
-				return len(segments) > 0
+			tail := g[i+1:]
+			if len(tail) == 0 {
+				return more
 			}
-			for n := range segments {
-				if rest.matchSegments(segments[n:]) {
+			for more {
+				if tail.matchSegments(rest, more) {
 					return true
 				}
+				_, rest, more = strings.Cut(rest, "/")
 			}
 			return false
 		}
-		if len(segments) == 0 {
+		if !more {
 			return false
 		}
-		if ok, _ := path.Match(want, segments[0]); !ok {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		if ok, _ := path.Match(want, segment); !ok {
 			return false
 		}
-		segments = segments[1:]
 	}
-	return len(segments) == 0
+	return !more
 }

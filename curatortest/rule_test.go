@@ -3,8 +3,14 @@ package curatortest
 import (
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
 )
 
 func TestGlob(t *testing.T) {
@@ -62,6 +68,12 @@ func TestRuleValidate(t *testing.T) {
 			Ops: []string{"create2", "multi", "connect", "ping", "closeSession"}, Path: "/a/**",
 			SessionID: 1, Skip: 1, Count: 1, Action: DelayReply, Delay: time.Second,
 		}, true},
+		{"more", Rule{
+			Connection: 1, Chance: 1, Seed: 1, Action: ReplyError, Err: fmt.Errorf("wrapped: %w", zk.ErrNoAuth),
+		}, true},
+		{"code of this library", Rule{Action: ReplyError, Err: jute.ErrThrottledOp}, true},
+		{"code of nobody", Rule{Action: ReplyError, Err: jute.UnknownCode(-999)}, true},
+		{"event twice", Rule{Ops: []string{"notification"}, Action: DuplicateReply}, true},
 		{"event", Rule{Ops: []string{"notification"}, Action: DropReply}, true},
 		{"no action", Rule{}, false},
 		{"unknown action", Rule{Action: 99}, false},
@@ -72,6 +84,18 @@ func TestRuleValidate(t *testing.T) {
 		{"relative", Rule{Action: CutAfter, Path: "a"}, false},
 		{"skip", Rule{Action: CutAfter, Skip: -1}, false},
 		{"count", Rule{Action: CutAfter, Count: -1}, false},
+		{"no error", Rule{Action: ReplyError}, false},
+		{"an error no server knows", Rule{Action: ReplyError, Err: io.EOF}, false},
+		{"an error that is none", Rule{Action: ReplyError, Err: jute.UnknownCode(0)}, false},
+		{"error to a handshake", Rule{Ops: []string{"connect"}, Action: ReplyError, Err: zk.ErrNoAuth}, false},
+		{"error to an event", Rule{Ops: []string{"notification"}, Action: ReplyError, Err: zk.ErrNoAuth}, false},
+		{"reply twice", Rule{Ops: []string{"exists"}, Action: DuplicateReply}, false},
+		{"event or reply twice", Rule{Ops: []string{"notification", "exists"}, Action: DuplicateReply}, false},
+		{"anything twice", Rule{Action: DuplicateReply}, false},
+		{"connection", Rule{Action: CutAfter, Connection: -1}, false},
+		{"chance above 1", Rule{Action: CutAfter, Chance: 1.5}, false},
+		{"chance below 0", Rule{Action: CutAfter, Chance: -0.5}, false},
+		{"no chance at all", Rule{Action: CutAfter, Chance: math.NaN()}, false},
 		{"delay", Rule{Action: DelayReply, Delay: -1}, false},
 	}
 	for _, tt := range tests {
@@ -84,16 +108,13 @@ func TestRuleValidate(t *testing.T) {
 }
 
 func TestInvalidRuleMatchesNothing(t *testing.T) {
-	p, err := NewProxy("127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	in := p.Add(Rule{Action: CutBefore, Path: "/["})
+	f := newFaults(nil)
+	defer f.close() //nolint:errcheck // there is nothing to close
+	in := f.Add(Rule{Action: CutBefore, Path: "/["})
 	if in.Err() == nil || in.Wait(context.Background()) == nil {
 		t.Error("an invalid rule has no error")
 	}
-	if n := len(p.injections()); n != 0 {
+	if n := len(f.injections()); n != 0 {
 		t.Errorf("%d rules at work", n)
 	}
 	in.Release()
@@ -101,7 +122,7 @@ func TestInvalidRuleMatchesNothing(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for a := CutBefore; a <= DropReply; a++ {
+	for a := CutBefore; a <= DuplicateReply; a++ {
 		if !a.valid() || a.String() == "" {
 			t.Errorf("%d has no name", int(a))
 		}
@@ -112,7 +133,7 @@ func TestNames(t *testing.T) {
 	}{
 		{Action(0), "Action(0)"},
 		{HoldReply, "HoldReply"},
-		{Action(9), "Action(9)"},
+		{Action(99), "Action(99)"},
 		{ToServer, "ToServer"},
 		{ToClient, "ToClient"},
 		{Both, "Both"},
@@ -122,21 +143,5 @@ func TestNames(t *testing.T) {
 		if got := tt.value.String(); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
-	}
-}
-
-func TestTraceIsBounded(t *testing.T) {
-	var p Proxy
-	for i := range traceSize + 5 {
-		p.trace.add(TraceEntry{Xid: int32(i)})
-	}
-	got := p.Trace()
-	if len(got) != traceSize || got[0].Xid != 5 || got[traceSize-1].Xid != traceSize+4 {
-		t.Errorf("%d entries, %d to %d", len(got), got[0].Xid, got[len(got)-1].Xid)
-	}
-	p.ResetTrace()
-	p.trace.add(TraceEntry{Xid: 7})
-	if got := p.Trace(); len(got) != 1 || got[0].Xid != 7 {
-		t.Errorf("after reset: %v", got)
 	}
 }

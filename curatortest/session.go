@@ -26,7 +26,7 @@ func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
 }
 
 // KillSession is [ExpireSession]. In Java: KillSession, which for the client is the same, but tells the server
-// nothing: there the ephemeral nodes stay until the session times out.
+// nothing: there the ephemeral nodes stay until the session times out, as with [Faults.KillSession].
 func KillSession(ctx context.Context, addr string, sessionID int64) error {
 	return ExpireSession(ctx, addr, sessionID)
 }

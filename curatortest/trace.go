@@ -1,19 +1,61 @@
 package curatortest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
+
+	"github.com/gocurator/curator/internal/jute"
 )
 
-// TraceEntry is a request, a reply or a watch event that came to a [Proxy].
+// TraceEntry is a request, a reply or a watch event on its way.
 type TraceEntry struct {
-	SessionID int64  // 0 as long as the handshake for a new session is not answered
-	Xid       int32  // 0 for the handshake, negative for what the protocol numbers so
-	Op        string // as in Rule.Ops; of a reply, its request's
-	Path      string // of a multi, its paths joined by commas; empty if there is none, and for setWatches
-	Reply     bool   // from the server: a reply or a watch event
-	Code      int32  // of a reply; SESSIONEXPIRED (-112) in a handshake for a session that is gone
-	Zxid      int64  // of a reply
+	Connection int64  // its number, as in Rule.Connection
+	SessionID  int64  // 0 as long as the handshake for a new session is not answered
+	Xid        int32  // 0 for the handshake, negative for what the protocol numbers so
+	Op         string // as in Rule.Ops; of a reply, its request's; empty for what cannot be read
+	Path       string // of a multi, its paths joined by commas; empty if there is none, and for setWatches
+	Reply      bool   // from the server: a reply or a watch event
+	Code       int32  // of a reply; SESSIONEXPIRED (-112) in a handshake for a session that is gone
+	Zxid       int64  // of a reply
+}
+
+// String returns the entry as one line: connection, session and xid, then what was asked, or what was answered:
+//
+//	#1 0x100004a5e8b0000 7 > create2 /a
+//	#1 0x100004a5e8b0000 7 < create2 /a NODEEXISTS zxid 0x1f
+func (e TraceEntry) String() string {
+	way, op := '>', e.Op
+	if e.Reply {
+		way = '<'
+	}
+	if op == opNone {
+		op = "?"
+	}
+	b := fmt.Appendf(nil, "#%d %#x %d %c %s", e.Connection, e.SessionID, e.Xid, way, op)
+	if e.Path != "" {
+		b = append(append(b, ' '), e.Path...)
+	}
+	if e.Reply && e.Op != opNotification {
+		b = append(append(b, ' '), jute.Code(e.Code).String()...)
+	}
+	if e.Reply && e.Zxid > 0 {
+		b = fmt.Appendf(b, " zxid %#x", e.Zxid)
+	}
+	return string(b)
+}
+
+// FormatTrace returns the entries line by line, to print them when a test fails.
+func FormatTrace(entries []TraceEntry) string {
+	var b strings.Builder
+	for i, e := range entries {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(e.String())
+	}
+	return b.String()
 }
 
 // traceSize is how many entries a trace keeps.
@@ -40,16 +82,16 @@ func (t *trace) add(e TraceEntry) {
 // Trace returns the last 10,000 requests, replies and watch events in the order they came, pings and what
 // fell into a black hole left out. A request stands there even if a rule kept it from the server, a reply
 // even if the client never got it.
-func (p *Proxy) Trace() []TraceEntry {
-	t := &p.trace
+func (f *Faults) Trace() []TraceEntry {
+	t := &f.trace
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Concat(t.entries[t.next:], t.entries[:t.next])
 }
 
 // ResetTrace empties the trace.
-func (p *Proxy) ResetTrace() {
-	t := &p.trace
+func (f *Faults) ResetTrace() {
+	t := &f.trace
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.entries, t.next = t.entries[:0], 0

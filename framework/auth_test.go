@@ -53,7 +53,7 @@ func TestCredentialsAreToldToEveryConnectionAndSession(t *testing.T) {
 		t.Errorf("others: %v, want %v", err, zk.ErrNoAuth)
 	}
 	t.Run("after a dropped connection", func(t *testing.T) {
-		proxy.CutAll()
+		proxy.Faults().CutAll()
 		told.want(t, suspended, reconnected)
 		if got := read(t, client, "/a"); got != "x" {
 			t.Errorf("data %q", got)

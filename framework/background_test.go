@@ -146,7 +146,7 @@ func TestForegroundOperationsReturnWhateverCloseDoes(t *testing.T) {
 func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	restore := proxy.RefuseConnects()
+	restore := proxy.Faults().RefuseConnects()
 	client := newClient(t, connect)
 	told := record(client)
 	start(t, client)
@@ -197,7 +197,7 @@ func TestOperationsThatAreGivenUpReachTheUnhandledErrorListeners(t *testing.T) {
 	unhandled := make(chan framework.UnhandledError, 10)
 	remove := client.UnhandledErrorListeners().AddListener(
 		func(_ context.Context, e framework.UnhandledError) { unhandled <- e })
-	proxy.Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutBefore})
+	proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutBefore})
 	ctx := testenv.Context(t)
 	results := newEvents()
 

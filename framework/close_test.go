@@ -50,7 +50,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 		}},
 		{"refused", nil, 0, func(t *testing.T, client *framework.Client) func() {
 			t.Helper()
-			restore := proxy.RefuseConnects()
+			restore := proxy.Faults().RefuseConnects()
 			reach(t, client, suspended)
 			return restore
 		}},
@@ -66,9 +66,9 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 		}},
 		{"shaking hands with a mute server", nil, 0, func(t *testing.T, client *framework.Client) func() {
 			t.Helper()
-			restore := proxy.AcceptSilently()
+			restore := proxy.Faults().AcceptSilently()
 			start(t, client)
-			testenv.Eventually(t, func() bool { return proxy.Connections() > 0 }, "a connection")
+			testenv.Eventually(t, func() bool { return proxy.Faults().Connections() > 0 }, "a connection")
 			return restore
 		}},
 		{"suspended", nil, 0, func(t *testing.T, client *framework.Client) func() {
@@ -101,7 +101,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 			func(t *testing.T, client *framework.Client) func() {
 				t.Helper()
 				reach(t, client, connected)
-				return proxy.BlackHole(curatortest.Both)
+				return proxy.Faults().BlackHole(curatortest.Both)
 			},
 		},
 		{
@@ -149,7 +149,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 					t.Errorf("%d callbacks, want 100", len(results))
 				}
 				<-waiting
-				if err := goleak.Find(before, proxyLink, proxyPump); err != nil {
+				if err := goleak.Find(before, proxyLink, proxyPump, serverConn, serverOutbox); err != nil {
 					t.Error(err)
 				}
 			})
@@ -157,10 +157,13 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 	}
 }
 
-// What a proxy runs for a connection ends some time after its client.
+// What a proxy and a server run for a connection ends some time after its client.
 var (
 	proxyLink = goleak.IgnoreAnyFunction("github.com/gocurator/curator/curatortest.(*link).run")
 	proxyPump = goleak.IgnoreAnyFunction("github.com/gocurator/curator/curatortest.(*pump).run")
+
+	serverConn   = goleak.IgnoreAnyFunction("github.com/gocurator/curator/internal/zkserver.(*conn).serve")
+	serverOutbox = goleak.IgnoreAnyFunction("github.com/gocurator/curator/internal/zkserver.(*outbox).send")
 )
 
 func TestCloseEndsTheSessionOnTheServer(t *testing.T) {

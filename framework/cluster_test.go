@@ -25,6 +25,7 @@ type ensemble struct {
 // TestEnsemble has the stories that need one. They share it, one after the other, because it takes its time
 // to start; each leaves it with all servers up.
 func TestEnsemble(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Parallel()
 	cluster, err := curatortest.NewRealCluster(3,
 		curatortest.WithConfig("reconfigEnabled", "true"),

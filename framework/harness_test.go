@@ -90,17 +90,6 @@ func closeClient(tb testing.TB, client *framework.Client) {
 	}
 }
 
-// newServer starts a server of the test's own, one that may be stopped.
-func newServer(tb testing.TB, opts ...curatortest.RealOption) *curatortest.RealServer {
-	tb.Helper()
-	server, err := curatortest.NewRealServer(opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { must(tb, server.Close()) })
-	return server
-}
-
 // newProxy returns a proxy in front of the shared server, and a connect string through it with a chroot of
 // the test's own.
 func newProxy(tb testing.TB) (*curatortest.Proxy, string) {
@@ -129,7 +118,7 @@ func must(tb testing.TB, err error) {
 
 // requests returns how many requests of op have come to the proxy.
 func requests(proxy *curatortest.Proxy, op string) (n int) {
-	for _, e := range proxy.Trace() {
+	for _, e := range proxy.Faults().Trace() {
 		if e.Op == op && !e.Reply {
 			n++
 		}

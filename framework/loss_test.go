@@ -45,7 +45,7 @@ func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
 			create(t, other, "/busy", "")
 			noise := noisyWatch(t, client, "/busy")
 
-			restore := proxy.BlackHole(direction)
+			restore := proxy.Faults().BlackHole(direction)
 			dark := time.Now()
 			stop := noise(other)
 			<-session.Context().Done()
@@ -112,7 +112,7 @@ func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 	start(t, client)
 	told.want(t, connected)
 	session := client.Session()
-	thaw := proxy.Freeze()
+	thaw := proxy.Faults().Freeze()
 	frozen := time.Now()
 	<-session.Context().Done()
 	if d := time.Since(frozen); d > timeout+tick {
@@ -127,7 +127,7 @@ func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
-	server := newServer(t)
+	server := testenv.NewServer(t)
 	client := newClient(t, server.ConnectString(), framework.WithSessionTimeout(timeout))
 	told := record(client)
 	start(t, client)
@@ -179,7 +179,7 @@ func randomFaults(t *testing.T, random *rand.Rand) {
 		restore := func() {}
 		switch random.IntN(8) {
 		case 0, 1:
-			proxy.CutAll()
+			proxy.Faults().CutAll()
 		case 2:
 			restore = outage(proxy)
 			pass(t, short)
@@ -187,7 +187,7 @@ func randomFaults(t *testing.T, random *rand.Rand) {
 			restore = outage(proxy)
 			pass(t, long)
 		case 4:
-			restore = proxy.BlackHole(curatortest.Direction(1 + random.IntN(3)))
+			restore = proxy.Faults().BlackHole(curatortest.Direction(1 + random.IntN(3)))
 			pass(t, short)
 		case 5:
 			err := curatortest.ExpireSession(ctx, testenv.Addr(t), client.SessionID())
@@ -197,7 +197,7 @@ func randomFaults(t *testing.T, random *rand.Rand) {
 		case 6:
 			must(t, client.Reset())
 		case 7: // while a connection is being made
-			proxy.CutAll()
+			proxy.Faults().CutAll()
 			pass(t, time.Duration(random.Int64N(int64(15*time.Millisecond))))
 			restore = outage(proxy)
 		}

@@ -320,7 +320,7 @@ func TestNamespaceIsCreatedAsContainersWithTheACLOfTheClient(t *testing.T) {
 				t.Errorf("data %q", got)
 			}
 			var created []string
-			for _, e := range proxy.Trace() {
+			for _, e := range proxy.Faults().Trace() {
 				if !e.Reply && strings.HasPrefix(e.Op, "create") {
 					created = append(created, e.Op+" "+strings.TrimPrefix(e.Path, root))
 				}

@@ -74,7 +74,7 @@ func TestErrorOfAnEndedContextIsSafeWhileRetriesGoOn(t *testing.T) {
 func TestRetriesAreNotUsedUpOnTheConnectionThatIsLost(t *testing.T) {
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(10, 10*time.Millisecond)))
-	restore := proxy.BlackHole(curatortest.Both)
+	restore := proxy.Faults().BlackHole(curatortest.Both)
 	const n = 30_000
 	var failed atomic.Int64
 	var wg sync.WaitGroup
@@ -91,7 +91,7 @@ func TestRetriesAreNotUsedUpOnTheConnectionThatIsLost(t *testing.T) {
 		}
 	}
 	restore()
-	proxy.CutAll()
+	proxy.Faults().CutAll()
 	wg.Wait()
 	if n := failed.Load(); n != 0 {
 		t.Errorf("%d failed", n)
@@ -101,7 +101,7 @@ func TestRetriesAreNotUsedUpOnTheConnectionThatIsLost(t *testing.T) {
 func TestFutureMayBeWaitedForAgain(t *testing.T) {
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect)
-	thaw := proxy.Freeze()
+	thaw := proxy.Faults().Freeze()
 	defer thaw()
 	future := client.Create().Submit(context.Background(), "/a", nil)
 	for range 2 {

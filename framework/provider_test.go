@@ -68,20 +68,20 @@ func TestServersOfTheProviderChange(t *testing.T) {
 			session := client.SessionID()
 
 			servers.SetConnectionString(second.Addr() + chroot + tt.chroot) // counts from the next event on
-			first.CutAll()
+			first.Faults().CutAll()
 			told.want(t, suspended)
 			told.want(t, tt.want...)
 			if same := client.SessionID() == session; same != (len(tt.want) == 1) {
 				t.Errorf("the same session: %v", same)
 			}
-			if first.Connections() != 0 || second.Connections() != 1 {
-				t.Errorf("%d and %d connections", first.Connections(), second.Connections())
+			if first.Faults().Connections() != 0 || second.Faults().Connections() != 1 {
+				t.Errorf("%d and %d connections", first.Faults().Connections(), second.Faults().Connections())
 			}
 			create(t, client, "/new", "")
 			if server := newTree(t); !server.exists(chroot + tt.chroot + "/new") {
 				t.Error("the new node is not where it belongs")
 			}
-			second.CutAll() // the string is not new any more
+			second.Faults().CutAll() // the string is not new any more
 			told.want(t, suspended, reconnected)
 			told.end(t, client)
 		})
@@ -115,7 +115,7 @@ func TestServersOfTheProviderThatMakeNoSenseAreIgnored(t *testing.T) {
 	start(t, client)
 	told.want(t, connected)
 	servers.SetConnectionString("h:0")
-	proxy.CutAll()
+	proxy.Faults().CutAll()
 	told.want(t, suspended, reconnected)
 	must(t, client.Reset())
 	told.want(t, lost, reconnected)
@@ -151,7 +151,7 @@ func TestTrackerOfAServerThatStandsAlone(t *testing.T) {
 func TestTrackerReadsWithTheFirstConnection(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	restore := proxy.RefuseConnects()
+	restore := proxy.Faults().RefuseConnects()
 	client := startClient(t, connect, framework.WithEnsembleTracker(true),
 		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
 	// Begun after the tracker's, and tried as long.
@@ -196,7 +196,7 @@ func TestTrackerReadsAgainInTheNextSession(t *testing.T) {
 	start(t, client)
 	told.want(t, connected)
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
-	proxy.ResetTrace()
+	proxy.Faults().ResetTrace()
 	must(t, client.Reset())
 	told.want(t, lost, reconnected)
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "it is read again")

@@ -32,7 +32,7 @@ func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 	told.want(t, connected)
 	session := client.Session()
 	drops := map[string]func(){
-		"by the network": func() { proxy.CutAll() },
+		"by the network": func() { proxy.Faults().CutAll() },
 		"by the server": func() {
 			// An error says that the client was faster: the states tell what counts.
 			_ = curatortest.DropConnection(testenv.Context(t), testenv.Addr(t), session.ID())
@@ -83,7 +83,7 @@ func TestOperationsGoOnThroughDroppedConnections(t *testing.T) {
 	for range 30 {
 		at := n.Load()
 		testenv.Eventually(t, func() bool { return n.Load() > at+10 }, "more operations")
-		proxy.CutAll()
+		proxy.Faults().CutAll()
 	}
 	cancel()
 	wg.Wait()
@@ -93,7 +93,7 @@ func TestOperationsGoOnThroughDroppedConnections(t *testing.T) {
 func mute(t *testing.T) string {
 	t.Helper()
 	proxy := proxyTo(t, nowhere)
-	t.Cleanup(proxy.AcceptSilently())
+	t.Cleanup(proxy.Faults().AcceptSilently())
 	return proxy.Addr()
 }
 
@@ -111,7 +111,7 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 				told.want(t, connected)
 			})
 			for range 2 {
-				proxy.CutAll()
+				proxy.Faults().CutAll()
 				told.want(t, suspended)
 				took(t, connectionTimeout+400*time.Millisecond, "the next connection", func() {
 					told.want(t, reconnected)
@@ -134,10 +134,10 @@ func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 	session := client.Session()
 	for range 2 {
 		current := one
-		if one.Connections() == 0 {
+		if one.Faults().Connections() == 0 {
 			current = two
 		}
-		restore := current.BlackHole(curatortest.Both)
+		restore := current.Faults().BlackHole(curatortest.Both)
 		told.want(t, suspended, reconnected)
 		restore()
 	}
@@ -167,14 +167,14 @@ func TestMissedWatchEventComesBeforeNewerData(t *testing.T) {
 					t.Fatal(err)
 				}
 				if round%2 == 0 {
-					proxy.Cut(client.SessionID())
+					proxy.Faults().Cut(client.SessionID())
 				}
 				changed, err := writer.SetData().ForPath(ctx, path, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if round%2 == 1 {
-					proxy.Cut(client.SessionID())
+					proxy.Faults().Cut(client.SessionID())
 				}
 				seen := false
 				for newer := false; !newer; {

@@ -10,19 +10,16 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/retry"
 )
 
 // outage ends the connection of client through proxy, and lets nobody connect again before restore.
-func outage(proxy interface {
-	RefuseConnects() func()
-	CutAll() int
-},
-) (restore func()) {
-	restore = proxy.RefuseConnects()
-	proxy.CutAll()
+func outage(proxy *curatortest.Proxy) (restore func()) {
+	restore = proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
 	return restore
 }
 
@@ -60,7 +57,7 @@ func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
 // In Java: TestEnabledSessionExpiredState.testLossToReconnect, TestFrameworkEdges.testReconnectAfterLoss.
 func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
 	t.Parallel()
-	server := newServer(t)
+	server := testenv.NewServer(t)
 	client := newClient(t, server.ConnectString(), framework.WithSessionTimeout(time.Second))
 	told := record(client)
 	start(t, client)
@@ -178,7 +175,7 @@ func TestResetGivesTheSessionUp(t *testing.T) {
 func TestResetWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	restore := proxy.RefuseConnects()
+	restore := proxy.Faults().RefuseConnects()
 	client := newClient(t, connect)
 	told := record(client)
 	start(t, client)
@@ -202,16 +199,16 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 		{"refused", func(t *testing.T) (string, func()) {
 			t.Helper()
 			proxy, connect := newProxy(t)
-			return connect, proxy.RefuseConnects()
+			return connect, proxy.Faults().RefuseConnects()
 		}},
 		{"accepted and never answered", func(t *testing.T) (string, func()) {
 			t.Helper()
 			proxy, connect := newProxy(t)
-			return connect, proxy.AcceptSilently()
+			return connect, proxy.Faults().AcceptSilently()
 		}},
 		{"accepted and dropped", func(t *testing.T) (string, func()) {
 			t.Helper()
-			server := newServer(t)
+			server := testenv.NewServer(t)
 			must(t, server.Stop())
 			proxy := proxyTo(t, server.Addr())
 			return proxy.Addr(), func() { must(t, server.Restart()) }
@@ -280,7 +277,7 @@ func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 	told.want(t, connected)
 	session := client.Session()
 	pass(t, 700*time.Millisecond) // the next ping is at a third of the timeout
-	proxy.CutAll()
+	proxy.Faults().CutAll()
 	told.want(t, suspended, reconnected)
 	if client.Session() != session {
 		t.Error("another session")
@@ -387,7 +384,7 @@ func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)
-	proxy.CutAll()
+	proxy.Faults().CutAll()
 	told.want(t, suspended, reconnected)
 	told.end(t, client)
 	once.want(t, connected)
@@ -413,7 +410,7 @@ func TestPanickingListenerHarmsNobody(t *testing.T) {
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)
-	proxy.CutAll()
+	proxy.Faults().CutAll()
 	told.want(t, suspended, reconnected)
 	told.end(t, client)
 	for _, want := range []string{"CONNECTED", "SUSPENDED", "RECONNECTED"} {
@@ -460,7 +457,7 @@ func TestBlockUntilConnected(t *testing.T) {
 	})
 	t.Run("server comes later", func(t *testing.T) {
 		proxy, connect := newProxy(t)
-		restore := proxy.RefuseConnects()
+		restore := proxy.Faults().RefuseConnects()
 		client := newClient(t, connect)
 		told := record(client)
 		start(t, client)
@@ -613,10 +610,10 @@ func TestCircuitBreakerOfAClient(t *testing.T) {
 	told.want(t, connected)
 	began := time.Now()
 	for range 5 {
-		proxy.CutAll()
-		testenv.Eventually(t, func() bool { return proxy.Connections() == 0 }, "the cut")
+		proxy.Faults().CutAll()
+		testenv.Eventually(t, func() bool { return proxy.Faults().Connections() == 0 }, "the cut")
 		awaitConnected(t, client)
-		testenv.Eventually(t, func() bool { return proxy.Connections() == 1 }, "the next connection")
+		testenv.Eventually(t, func() bool { return proxy.Faults().Connections() == 1 }, "the next connection")
 	}
 	told.want(t, suspended, reconnected)
 	if d := time.Since(began); d < pause {

@@ -184,7 +184,7 @@ func TestTLS(t *testing.T) {
 			must(t, err)
 			told.want(t, connected)
 			createEphemeral(t, client, "/mine")
-			proxy.Cut(client.SessionID())
+			proxy.Faults().Cut(client.SessionID())
 			told.want(t, suspended, reconnected)
 			if !exists(t, client, "/mine") {
 				t.Error("the session is another")

@@ -110,6 +110,7 @@ type bench struct {
 
 func start(t *testing.T) *bench {
 	t.Helper()
+	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
 	peer, err := interop.Start(ctx, java.Bench)
 	if err != nil {

@@ -46,10 +46,12 @@ var rules = map[string]rule{
 	// Recipes do not know each other, nor the engine.
 	"recipes/locks": {imports: slices.Concat(vocabulary, []string{"builders", "framework"})},
 
-	// Test support. curatortest knows nothing of the client: it speaks the protocol on its own.
-	"curatortest":      {imports: []string{"internal/jute"}},
-	"internal/testenv": {imports: []string{"curatortest"}},
-	"internal/arrows":  {},
+	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
+	"internal/zkserver":    {imports: []string{"internal/jute"}},
+	"curatortest":          {imports: []string{"internal/jute", "internal/zkserver"}},
+	"internal/conformance": {}, // tests alone
+	"internal/testenv":     {imports: []string{"curatortest"}},
+	"internal/arrows":      {},
 
 	// Programs, imported by nobody.
 	"bench/...":    {any: true},

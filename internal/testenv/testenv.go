@@ -1,5 +1,6 @@
 // Package testenv gives the tests of all packages a ZooKeeper server: one for each test binary, and a part of its tree
-// for each test.
+// for each test. It is the in-process server of package curatortest, or Apache ZooKeeper if the environment says
+// CURATOR_TEST_SERVER=real, as make test does in its second pass: the tests are the same.
 package testenv
 
 import (
@@ -16,8 +17,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
-
-	"github.com/gocurator/curator/curatortest"
 )
 
 // connectVariable names the environment variable with a server of one's own, or the servers of an ensemble, separated
@@ -26,7 +25,7 @@ const connectVariable = "ZOOKEEPER_CONNECT"
 
 var shared struct {
 	sync.Mutex
-	server *curatortest.RealServer
+	server Instance
 	err    error
 }
 
@@ -48,18 +47,16 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Server returns the server of this test binary. A test that needs one fails without it: it must not be skipped where
-// nobody looks.
-func Server(tb testing.TB) *curatortest.RealServer {
+// Server returns the server of this test binary.
+func Server(tb testing.TB) Instance {
 	tb.Helper()
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = curatortest.NewRealServer()
+		shared.server, shared.err = newInstance()
 	}
 	if shared.err != nil {
-		tb.Fatalf("this test needs a ZooKeeper server (run make test, which installs one, or set %s): %v",
-			connectVariable, shared.err)
+		tb.Fatalf("this test needs a ZooKeeper server: %v", shared.err)
 	}
 	return shared.server
 }

@@ -14,7 +14,7 @@ import (
 
 // connected starts a server and a client for an example.
 func connected() (client *framework.Client, stop func()) {
-	server, err := curatortest.NewRealServer()
+	server, err := curatortest.NewServer()
 	if err != nil {
 		log.Fatal(err)
 	}

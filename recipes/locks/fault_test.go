@@ -65,7 +65,7 @@ func lostReply(t *testing.T, action curatortest.Action, k int, policy retry.Poli
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
 	}
-	injection := proxy.Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
 	hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
 	switch {
 	case err == nil:
@@ -95,7 +95,7 @@ func TestAcquireCancelledWhileTheAnswerIsOnItsWayLeavesNoNode(t *testing.T) {
 			if err := client.BlockUntilConnected(ctx); err != nil {
 				t.Fatal(err)
 			}
-			held := proxy.Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.HoldReply})
+			held := proxy.Faults().Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.HoldReply})
 			waiting, cancel := context.WithCancel(ctx)
 			done := make(chan error, 1)
 			go func() {
@@ -140,7 +140,7 @@ func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 			}()
 			awaitContenders(t, other, 2)
 			start := time.Now()
-			restore := proxy.BlackHole(direction)
+			restore := proxy.Faults().BlackHole(direction)
 			if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
 				t.Errorf("cause %v", cause)
 			}
@@ -162,15 +162,7 @@ func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 
 func TestWaiterSurvivesARestartOfTheServer(t *testing.T) {
 	ctx := testenv.Context(t)
-	server, err := curatortest.NewRealServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := testenv.NewServer(t)
 	long := framework.WithSessionTimeout(30 * time.Second)
 	quick := framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)) // the wait does not depend on it
 	holder := newClient(t, server.ConnectString(), long)
@@ -215,7 +207,7 @@ func TestNothingIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
 	}
 	old := client.SessionID()
 	// The create is applied and its answer lost; before it can be asked for, the client takes the session for lost.
-	injection := proxy.Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+	injection := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
 	granted := make(chan *locks.Hold, 1)
 	go func() {
 		hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)

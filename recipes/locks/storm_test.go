@@ -22,12 +22,18 @@ import (
 
 // Size of the storm.
 const (
-	stormClients  = 16
-	stormLocks    = 8
-	stormDuration = 30 * time.Second
-	stormFaults   = 100
-	stormSession  = time.Second
+	stormClients = 16
+	stormLocks   = 8
+	stormSession = time.Second
 )
+
+// stormDuration gives how long the storm is, and how many faults it has at least.
+func stormDuration() (d time.Duration, faults int) {
+	if testenv.Real() {
+		return 30 * time.Second, 100
+	}
+	return 6 * time.Second, 15
+}
 
 // TestMutexStorm has clients contend for locks while connections are cut, sessions killed and networks frozen. The
 // history must be one of locks, and what the locks guard must be exact.
@@ -41,19 +47,20 @@ func TestMutexStorm(t *testing.T) {
 		seed = n
 	}
 	t.Logf("CURATOR_SEED=%d", seed)
-	ctx, cancel := context.WithTimeout(context.Background(), stormDuration+time.Minute)
+	duration, faults := stormDuration()
+	ctx, cancel := context.WithTimeout(context.Background(), duration+time.Minute)
 	defer cancel()
-	working, stop := context.WithTimeout(ctx, stormDuration)
+	working, stop := context.WithTimeout(ctx, duration)
 	defer stop()
 
 	s := newStorm(t)
-	var workers, faults sync.WaitGroup
+	var workers, disturber sync.WaitGroup
 	for i := range s.clients {
 		workers.Go(func() { s.work(working, ctx, i, rand.New(rand.NewPCG(seed, uint64(i)))) })
 	}
 	injected := 0
-	faults.Go(func() { injected = s.disturb(working, rand.New(rand.NewPCG(seed, 1<<32))) })
-	faults.Wait()
+	disturber.Go(func() { injected = s.disturb(working, rand.New(rand.NewPCG(seed, 1<<32))) })
+	disturber.Wait()
 	workers.Wait()
 
 	for i, guard := range s.guards {
@@ -72,7 +79,7 @@ func TestMutexStorm(t *testing.T) {
 		}
 	}
 	t.Logf("%d faults", injected)
-	if injected < stormFaults {
+	if injected < faults {
 		t.Errorf("only %d faults", injected)
 	}
 	testenv.Eventually(t, func() bool { return s.nodes(ctx) == 0 }, "no node is left")
@@ -193,7 +200,7 @@ func (s *storm) disturb(working context.Context, random *rand.Rand) (faults int)
 		faults++
 		switch random.IntN(3) {
 		case 0:
-			c.proxy.CutAll()
+			c.proxy.Faults().CutAll()
 		case 1:
 			ask, cancel := context.WithTimeout(working, time.Second)
 			if err := curatortest.ExpireSession(ask, testenv.Addr(s.t), c.SessionID()); err != nil {
@@ -201,7 +208,7 @@ func (s *storm) disturb(working context.Context, random *rand.Rand) (faults int)
 			}
 			cancel()
 		case 2:
-			thaw := c.proxy.Freeze()
+			thaw := c.proxy.Faults().Freeze()
 			thaws.Go(func() {
 				select {
 				case <-time.After(stormSession * 3 / 2):

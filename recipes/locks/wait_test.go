@@ -52,13 +52,13 @@ func TestLateRemovalOfAWatchDoesNotTakeTheNextOne(t *testing.T) {
 	testenv.Eventually(t, watched, "the holder's node is watched")
 
 	removals := []string{"removeWatches", "checkWatches"}
-	delayed := proxy.Add(curatortest.Rule{Ops: removals, Count: 1, Action: curatortest.CutBefore})
-	proxy.CutAll()
+	delayed := proxy.Faults().Add(curatortest.Rule{Ops: removals, Count: 1, Action: curatortest.CutBefore})
+	proxy.Faults().CutAll()
 	if err := delayed.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
 	// The removal is tried again after a second, if it is: nothing else is sent by then.
-	proxy.ResetTrace()
+	proxy.Faults().ResetTrace()
 	deadline := time.NewTimer(2 * time.Second)
 	defer deadline.Stop()
 	<-deadline.C
@@ -113,7 +113,7 @@ func TestWatchWhoseAnswerComesAfterTheEndOfTheWaitIsTakenBack(t *testing.T) {
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
 	}
-	held := proxy.Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldReply})
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldReply})
 	_, err := locks.NewInterProcessMutex(client, lockPath).TryAcquire(ctx, 150*time.Millisecond)
 	if !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("got %v", err)

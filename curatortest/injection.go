@@ -9,30 +9,31 @@ import (
 
 var errRemoved = errors.New("curatortest: injection was removed before its first hit")
 
-// Injection is a [Rule] at work in a [Proxy]. All methods are safe for concurrent use.
+// Injection is a [Rule] at work. All methods are safe for concurrent use.
 type Injection struct {
-	proxy *Proxy
-	rule  Rule
-	glob  glob
-	err   error
+	faults *Faults
+	rule   Rule
+	glob   glob
+	err    error
 
 	first    chan struct{} // closed at the first hit
 	released chan struct{}
 	removed  chan struct{}
 
 	mu    sync.Mutex
-	seen  int
-	taken int // matches the action is for; each becomes a hit unless its connection ends before
+	found uint64 // matches
+	seen  int    // of those, the ones that count
+	taken int    // of those, the ones the action is for; each becomes a hit unless its connection ends before
 	hits  int
 }
 
 // Add puts a rule to work, for the frames that come from now on. When several rules match a frame, all of
 // them act, in the order they were added, until one ends the connection. A rule that is not valid matches
 // nothing and Err tells why.
-func (p *Proxy) Add(r Rule) *Injection {
+func (f *Faults) Add(r Rule) *Injection {
 	r.Ops = slices.Clone(r.Ops)
 	in := &Injection{
-		proxy:    p,
+		faults:   f,
 		rule:     r,
 		err:      r.Validate(),
 		first:    make(chan struct{}),
@@ -43,13 +44,13 @@ func (p *Proxy) Add(r Rule) *Injection {
 		return in
 	}
 	in.glob, in.err = compileGlob(r.Path)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		in.shut(in.removed)
 		return in
 	}
-	p.setInjections(append(p.injections(), in))
+	f.setInjections(append(f.injections(), in))
 	return in
 }
 
@@ -59,12 +60,12 @@ func (in *Injection) Err() error { return in.err }
 // Remove ends the rule: it matches nothing more, what it holds or delays goes on, and replies it was to act
 // on pass. A second Remove does nothing.
 func (in *Injection) Remove() {
-	in.proxy.mu.Lock()
-	list := in.proxy.injections()
+	in.faults.mu.Lock()
+	list := in.faults.injections()
 	if i := slices.Index(list, in); i >= 0 {
-		in.proxy.setInjections(slices.Delete(list, i, i+1))
+		in.faults.setInjections(slices.Delete(list, i, i+1))
 	}
-	in.proxy.mu.Unlock()
+	in.faults.mu.Unlock()
 	in.shut(in.removed)
 	in.shut(in.released)
 }
@@ -74,7 +75,7 @@ func (in *Injection) Remove() {
 func (in *Injection) Release() { in.shut(in.released) }
 
 // Hits returns how often the rule has acted: how many connections it has cut, and how many requests, replies
-// or events it has held, delayed or dropped.
+// or events it has held, delayed, dropped, refused or duplicated.
 func (in *Injection) Hits() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -83,7 +84,7 @@ func (in *Injection) Hits() int {
 
 // Wait returns nil after the first hit: the connection is cut, the request held, the reply, if that is what
 // the rule acts on, has come from the server. It returns an error when ctx ends, the rule is not valid, or
-// Remove or [Proxy.Close] has ended it before it hit anything.
+// Remove or the end of the [Proxy] has ended it before it hit anything.
 func (in *Injection) Wait(ctx context.Context) error {
 	if in.err != nil {
 		return in.err
@@ -112,6 +113,10 @@ func (in *Injection) take(m *message) bool {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	in.found++
+	if !in.rule.counts(in.found) {
+		return false
+	}
 	in.seen++
 	if in.seen <= in.rule.Skip || in.rule.Count > 0 && in.taken >= in.rule.Count {
 		return false
@@ -150,14 +155,14 @@ func (in *Injection) shut(c chan struct{}) {
 }
 
 // injections returns a copy of the rules at work.
-func (p *Proxy) injections() []*Injection { return slices.Clone(*p.active.Load()) }
+func (f *Faults) injections() []*Injection { return slices.Clone(*f.active.Load()) }
 
-func (p *Proxy) setInjections(list []*Injection) { p.active.Store(&list) }
+func (f *Faults) setInjections(list []*Injection) { f.active.Store(&list) }
 
 // match returns the rules that are to act on the frame.
-func (p *Proxy) match(m *message) []*Injection {
+func (f *Faults) match(m *message) []*Injection {
 	var acts []*Injection
-	for _, in := range *p.active.Load() {
+	for _, in := range *f.active.Load() {
 		if in.take(m) {
 			acts = append(acts, in)
 		}

@@ -7,20 +7,20 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/gocurator/curator/internal/jute"
 )
 
 // link is a connection of a client and the one to the server it is forwarded to.
 type link struct {
-	proxy   *Proxy
+	faults  *Faults
+	number  int64           // of all connections, from 1 on
 	ctx     context.Context // ends when the link is cut
 	cancel  context.CancelFunc
 	client  net.Conn
 	session atomic.Int64
 	lost    atomic.Bool // something fell into a black hole
-	raw     atomic.Bool // no frames: a four letter word
+	command atomic.Bool // no frames: a four letter word and its answer
 
 	mu      sync.Mutex
 	server  net.Conn // nil before it is connected
@@ -33,41 +33,38 @@ type link struct {
 type request struct {
 	message
 	acts []*Injection
+	code jute.Code // what it is answered, if the server never gets it
 }
 
-func newLink(p *Proxy, client net.Conn) *link {
-	l := &link{proxy: p, client: client}
-	l.ctx, l.cancel = context.WithCancel(p.ctx)
+func newLink(f *Faults, client net.Conn, number int64) *link {
+	l := &link{faults: f, client: client, number: number}
+	l.ctx, l.cancel = context.WithCancel(f.ctx)
 	return l
 }
 
-// dialTimeout bounds the connecting to the server.
-const dialTimeout = 10 * time.Second
-
 // run forwards until one side ends the connection or it is cut.
-func (l *link) run(target string) {
+func (l *link) run() {
 	defer l.cut()
-	f, ok := l.awaitThaw()
+	t, ok := l.awaitThaw()
 	if !ok {
 		return
 	}
-	if f.silent > 0 || f.swallows(ToServer) {
-		if f.silent == 0 && !l.lose() {
+	if t.silent > 0 || t.swallows(ToServer) {
+		if t.silent == 0 && !l.lose() {
 			return
 		}
 		io.Copy(io.Discard, l.client) //nolint:errcheck // ends when the client goes or the link is cut
 		return
 	}
-	d := net.Dialer{Timeout: dialTimeout}
-	server, err := d.DialContext(l.ctx, "tcp", target)
+	server, err := l.faults.dial(l.ctx)
 	if err != nil || !l.setServer(server) {
 		return
 	}
 	up := newPump(l, ToServer, l.client, server)
 	down := newPump(l, ToClient, server, l.client)
-	l.proxy.wg.Go(down.run)
+	l.faults.wg.Go(down.run)
 	up.run()
-	if l.raw.Load() {
+	if l.command.Load() {
 		<-l.ctx.Done() // the command is there, its answer still to come
 	}
 }
@@ -96,21 +93,21 @@ func (l *link) cut() bool {
 	}
 	l.mu.Unlock()
 	l.cancel()
-	l.proxy.forget(l)
+	l.faults.forget(l)
 	return first
 }
 
-// awaitThaw returns the faults of the proxy as soon as it is not frozen, and false when the link is cut.
-func (l *link) awaitThaw() (*faults, bool) {
+// awaitThaw returns what is wrong as soon as nothing is frozen, and false when the link is cut.
+func (l *link) awaitThaw() (*trouble, bool) {
 	for {
-		f := l.proxy.faults.Load()
-		if f.frozen == 0 {
-			return f, l.ctx.Err() == nil
+		t := l.faults.trouble.Load()
+		if t.frozen == 0 {
+			return t, l.ctx.Err() == nil
 		}
 		select {
-		case <-f.changed:
+		case <-t.changed:
 		case <-l.ctx.Done():
-			return f, false
+			return t, false
 		}
 	}
 }
@@ -119,7 +116,7 @@ func (l *link) awaitThaw() (*faults, bool) {
 // restored since, restore may have looked at the mark too early, and the link is cut here.
 func (l *link) lose() bool {
 	l.lost.Store(true)
-	if l.proxy.faults.Load().swallows(Both) {
+	if l.faults.trouble.Load().swallows(Both) {
 		return true
 	}
 	l.cut()
@@ -160,18 +157,22 @@ func (l *link) pop(xid int32) (r request, ok bool) {
 	return r, true
 }
 
+// message begins the description of a frame.
+func (l *link) message() message { return message{connection: l.number, session: l.session.Load()} }
+
 // record adds a frame to the trace.
 func (l *link) record(m *message, reply bool, h jute.ReplyHeader) {
 	if m.op == opPing {
 		return
 	}
-	l.proxy.trace.add(TraceEntry{
-		SessionID: m.session,
-		Xid:       m.xid,
-		Op:        m.op,
-		Path:      m.path(),
-		Reply:     reply,
-		Code:      int32(h.Code),
-		Zxid:      h.Zxid,
+	l.faults.trace.add(TraceEntry{
+		Connection: m.connection,
+		SessionID:  m.session,
+		Xid:        m.xid,
+		Op:         m.op,
+		Path:       m.path,
+		Reply:      reply,
+		Code:       int32(h.Code),
+		Zxid:       h.Zxid,
 	})
 }

@@ -23,7 +23,7 @@ import (
 // scripted answers every request with OK, in order, and a request for a path under /event with an event
 // before.
 type scripted struct {
-	l  net.Listener
+	l  net.Listener // nil in memory
 	wg sync.WaitGroup
 
 	mu    sync.Mutex
@@ -34,29 +34,41 @@ type scripted struct {
 
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
+	s := newScriptedInMemory(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scripted{l: l, conns: map[net.Conn]struct{}{}, last: 100}
+	s.l = l
 	s.wg.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			s.mu.Lock()
-			s.conns[conn] = struct{}{}
-			s.mu.Unlock()
-			s.wg.Go(func() { s.serve(conn) })
+			s.accept(conn)
 		}
 	})
+	t.Cleanup(func() { l.Close() })
+	return s
+}
+
+// newScriptedInMemory makes one without a listener, so that it can live in a bubble of testing/synctest.
+func newScriptedInMemory(t *testing.T) *scripted {
+	t.Helper()
+	s := &scripted{conns: map[net.Conn]struct{}{}, last: 100}
 	t.Cleanup(func() {
-		l.Close()
 		s.cutAll()
 		s.wg.Wait()
 	})
 	return s
+}
+
+func (s *scripted) accept(conn net.Conn) {
+	s.mu.Lock()
+	s.conns[conn] = struct{}{}
+	s.mu.Unlock()
+	s.wg.Go(func() { s.serve(conn) })
 }
 
 func (s *scripted) cutAll() {
@@ -132,12 +144,21 @@ func frameOf(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
 }
 
+// maxFrame is the limit of servers and clients, jute.maxbuffer of Java.
+const maxFrame = 1<<20 - 1
+
+var errTooLong = errors.New("frame too long")
+
 func readFrame(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, err
 	}
-	b := make([]byte, binary.BigEndian.Uint32(head[:]))
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxFrame {
+		return nil, errTooLong
+	}
+	b := make([]byte, n)
 	_, err := io.ReadFull(r, b)
 	return b, err
 }
@@ -151,9 +172,9 @@ type rawClient struct {
 	xid     int32
 }
 
-func dialRaw(t *testing.T, p *curatortest.Proxy) *rawClient {
+func dialRaw(t *testing.T, p *faulty) *rawClient {
 	t.Helper()
-	conn, err := net.Dial("tcp", p.Addr())
+	conn, err := p.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +182,7 @@ func dialRaw(t *testing.T, p *curatortest.Proxy) *rawClient {
 	return &rawClient{t: t, conn: conn, r: bufio.NewReader(conn)}
 }
 
-func connectRaw(t *testing.T, p *curatortest.Proxy) *rawClient {
+func connectRaw(t *testing.T, p *faulty) *rawClient {
 	t.Helper()
 	c := dialRaw(t, p)
 	c.hello()
@@ -260,10 +281,46 @@ func newProxy(t *testing.T, target string) *curatortest.Proxy {
 	return p
 }
 
-func scriptedProxy(t *testing.T) (*scripted, *curatortest.Proxy) {
+// faulty is a scripted server behind faults.
+type faulty struct {
+	*curatortest.Faults
+	proxy *curatortest.Proxy // nil in memory
+	dial  func() (net.Conn, error)
+	close func() error
+}
+
+// way sets up a scripted server and faults before it.
+type way func(t *testing.T) (*scripted, *faulty)
+
+// ways are a proxy, and in memory as with a server of this package.
+var ways = map[string]way{"proxy": scriptedProxy, "memory": scriptedInMemory}
+
+func scriptedProxy(t *testing.T) (*scripted, *faulty) {
 	t.Helper()
 	s := newScripted(t)
-	return s, newProxy(t, s.l.Addr().String())
+	p := newProxy(t, s.l.Addr().String())
+	return s, &faulty{
+		Faults: p.Faults(),
+		proxy:  p,
+		dial:   func() (net.Conn, error) { return net.Dial("tcp", p.Addr()) },
+		close:  p.Close,
+	}
+}
+
+func scriptedInMemory(t *testing.T) (*scripted, *faulty) {
+	t.Helper()
+	s := newScriptedInMemory(t)
+	f := curatortest.NewFaults(func(context.Context) (net.Conn, error) {
+		ours, theirs := curatortest.NewPipe()
+		s.accept(theirs)
+		return ours, nil
+	})
+	t.Cleanup(func() { f.Close() })
+	return s, &faulty{
+		Faults: f,
+		dial:   func() (net.Conn, error) { return f.Connect(t.Context()) },
+		close:  f.Close,
+	}
 }
 
 func wait(t *testing.T, in *curatortest.Injection) {

@@ -7,44 +7,39 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// maxFrame bounds a frame; the server's own bound, jute.maxbuffer, is 1 MiB by default.
-const maxFrame = 64 << 20
-
-// lengthSize is the length in front of a frame.
-const lengthSize = 4
+const (
+	// lengthSize is the length in front of a frame.
+	lengthSize = 4
+	// maxFrame is what a server might just be configured for; a length above means that these are no frames.
+	maxFrame = 64 << 20
+	// defaultMaxRequest is the limit of a server that is not configured for another: jute.maxbuffer of Java.
+	defaultMaxRequest = 1<<20 - 1
+)
 
 // message is what rules and the trace want to know of a frame.
 type message struct {
-	session int64
-	xid     int32
-	op      string
-	paths   []string
-}
-
-// path is how the trace shows the paths.
-func (m *message) path() string {
-	if m.op == jute.OpSetWatches.String() || m.op == jute.OpSetWatches2.String() {
-		return ""
-	}
-	return strings.Join(m.paths, ",")
+	connection int64
+	session    int64
+	xid        int32
+	op         string
+	path       string   // as the trace shows it
+	paths      []string // nil if path is the only one
 }
 
 // readConnect reads the first frame of a client.
-func readConnect(frame []byte) message {
-	m := message{op: opConnect}
+func (m *message) readConnect(frame []byte) {
+	m.op = opConnect
 	if r, err := jute.DecodeConnectRequest(frame); err == nil {
 		m.session = r.SessionID
 	}
-	return m
 }
 
 // readRequest reads any other frame of a client. What it cannot read it leaves out: that is for the server to
 // refuse.
-func readRequest(session int64, frame []byte) message {
-	m := message{session: session}
+func (m *message) readRequest(frame []byte) {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
-		return m
+		return
 	}
 	m.xid, m.op = h.Xid, h.Op.String()
 	switch h.Op {
@@ -57,6 +52,7 @@ func readRequest(session int64, frame []byte) message {
 		for _, op := range r.Ops {
 			m.paths = append(m.paths, op.Path)
 		}
+		m.path = strings.Join(m.paths, ",")
 	case jute.OpSetWatches:
 		w, err := jute.DecodeSetWatches(body)
 		if err == nil {
@@ -70,12 +66,12 @@ func readRequest(session int64, frame []byte) message {
 	default: // the path comes first in all others, and is all that is worth decoding
 		d := jute.NewDecoder(body)
 		if path := d.String(); d.Err() == nil && strings.HasPrefix(path, "/") {
-			m.paths = []string{path}
+			m.path = path
 		}
 	}
-	return m
 }
 
+// addWatches leaves path empty: the trace would grow by all watches of a client with every connection.
 func (m *message) addWatches(w *jute.SetWatches) {
 	for _, list := range [][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
 		m.paths = append(m.paths, list...)
@@ -94,4 +90,28 @@ func isFourLetterWord(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// innocent makes the request in frame one that changes nothing and is answered as well: exists of the root.
+// If the length has gone ahead it stays as it is; a server takes no notice of what is behind a request.
+func innocent(frame []byte, xid int32, keepLength bool) []byte {
+	size := len(frame)
+	frame = jute.AppendRequestHeader(frame[:lengthSize], jute.RequestHeader{Xid: xid, Op: jute.OpExists})
+	frame = jute.AppendRequest(frame, "", &jute.Request{Op: jute.OpExists, Path: "/"})
+	if keepLength {
+		clear(frame[len(frame):size])
+		return frame[:size]
+	}
+	return setLength(frame)
+}
+
+// verdict makes the reply in frame a header alone.
+func verdict(frame []byte, h jute.ReplyHeader) []byte {
+	return setLength(jute.AppendReplyHeader(frame[:lengthSize], h))
+}
+
+// setLength writes the length in front of a frame.
+func setLength(frame []byte) []byte {
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-lengthSize))
+	return frame
 }

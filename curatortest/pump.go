@@ -20,10 +20,13 @@ type pump struct {
 	w      *bufio.Writer
 	dst    net.Conn
 	frame  []byte // with its length in front; reused
+	ahead  int    // how much of the frame has gone ahead
+	torn   bool   // a part of a frame was swallowed: what is behind would be taken for that part
 	opened bool   // the handshake is behind
+	raw    bool   // these are no frames
 }
 
-const pumpBuffer = 64 << 10
+const pumpBuffer = 16 << 10
 
 func newPump(l *link, dir Direction, src, dst net.Conn) *pump {
 	return &pump{
@@ -38,17 +41,14 @@ func newPump(l *link, dir Direction, src, dst net.Conn) *pump {
 // run forwards until the source ends or the link is cut, and passes the end on.
 func (u *pump) run() {
 	err := u.forward()
-	if errors.Is(err, io.EOF) && u.dir == ToServer && u.link.raw.Load() {
+	if errors.Is(err, io.EOF) && u.dir == ToServer && u.link.command.Load() {
 		u.halfClose()
 		return
 	}
 	u.link.cut()
 }
 
-var (
-	errCut   = errors.New("link was cut")
-	errFrame = errors.New("no frame of the protocol")
-)
+var errCut = errors.New("link was cut")
 
 func (u *pump) forward() error {
 	for {
@@ -58,6 +58,7 @@ func (u *pump) forward() error {
 		case !ok:
 			return errCut
 		case err != nil && pass:
+			u.write() // what came of a frame
 			return errors.Join(err, u.w.Flush())
 		case err != nil:
 			<-u.link.ctx.Done() // in a black hole, nobody hears the end
@@ -68,70 +69,115 @@ func (u *pump) forward() error {
 	}
 }
 
-// read reads the next frame. What is buffered for the destination is sent before that blocks.
+// read reads the next frame, or what came of it before an error. What is buffered for the destination is sent before
+// that blocks.
 func (u *pump) read() error {
+	u.frame, u.ahead = u.frame[:0], 0
+	if cap(u.frame) > frameKept {
+		u.frame = nil
+	}
 	if !u.ready() {
 		if err := u.w.Flush(); err != nil {
 			return err
 		}
 	}
-	if u.link.raw.Load() {
+	if u.unframed() {
 		return u.readRaw()
 	}
 	head, err := u.r.Peek(lengthSize)
 	if err != nil {
-		return err
-	}
-	if !u.opened && u.dir == ToServer && isFourLetterWord(head) {
-		u.link.raw.Store(true)
-	}
-	if u.link.raw.Load() { // the server's side learns it here: it answers to what was forwarded
-		return u.readRaw()
+		return errors.Join(err, u.fill(len(head)))
 	}
 	n := frameLength(head)
-	if n < 0 || n > maxFrame {
-		return errFrame
+	switch {
+	case !u.opened && u.dir == ToServer && isFourLetterWord(head):
+		u.link.command.Store(true)
+	case n < 0 || n > maxFrame: // whoever gets it knows what to do about it
+		u.raw = true
 	}
-	size := lengthSize + n
-	u.frame = slices.Grow(u.frame[:0], size)[:size]
-	_, err = io.ReadFull(u.r, u.frame)
-	return err
+	if u.unframed() { // the server's side learns here of a command: it answers to what was forwarded
+		return u.readRaw()
+	}
+	if u.dir == ToServer && n > u.link.faults.maxRequest {
+		if err := u.sendLength(); err != nil {
+			return err
+		}
+	}
+	return u.fill(lengthSize + n)
+}
+
+// frameKept is the size up to which the memory of a frame is kept for the next.
+const frameKept = 1 << 20
+
+// sendLength sends the length of a frame ahead: a server that refuses so much does so at once.
+func (u *pump) sendLength() error {
+	if err := u.fill(lengthSize); err != nil {
+		return err
+	}
+	pass, ok := u.admit()
+	switch {
+	case !ok:
+		return errCut
+	case !pass:
+		u.torn = true
+		return nil
+	}
+	u.write()
+	u.ahead = lengthSize
+	return u.w.Flush()
+}
+
+// fill reads on until the frame has size bytes. Memory grows with what comes, not with what a length claims.
+func (u *pump) fill(size int) error {
+	for len(u.frame) < size {
+		have := len(u.frame)
+		next := min(size, max(2*have, pumpBuffer))
+		u.frame = slices.Grow(u.frame, next-have)[:next]
+		n, err := io.ReadFull(u.r, u.frame[have:])
+		u.frame = u.frame[:have+n]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ready tells whether the next frame can be read without blocking.
 func (u *pump) ready() bool {
-	if u.link.raw.Load() || u.r.Buffered() < lengthSize {
+	if u.unframed() || u.r.Buffered() < lengthSize {
 		return false
 	}
 	head, err := u.r.Peek(lengthSize)
 	return err == nil && frameLength(head) <= u.r.Buffered()-lengthSize
 }
 
+// unframed tells whether bytes pass as they come.
+func (u *pump) unframed() bool { return u.raw || u.link.command.Load() }
+
 func (u *pump) readRaw() error {
 	if _, err := u.r.Peek(1); err != nil {
 		return err
 	}
-	u.frame = slices.Grow(u.frame[:0], u.r.Buffered())[:u.r.Buffered()]
-	_, err := io.ReadFull(u.r, u.frame)
-	return err
+	return u.fill(u.r.Buffered())
 }
 
-// admit waits while the proxy is frozen and tells whether what was read may pass, or else is lost; ok is
+// admit waits while everything is frozen and tells whether what was read may pass, or else is lost; ok is
 // false when the link is cut.
 func (u *pump) admit() (pass, ok bool) {
-	if u.link.proxy.faults.Load().frozen > 0 && u.w.Flush() != nil {
+	if u.link.faults.trouble.Load().frozen > 0 && u.w.Flush() != nil {
 		return false, false
 	}
-	f, ok := u.link.awaitThaw()
-	if !ok || !f.swallows(u.dir) {
+	t, ok := u.link.awaitThaw()
+	if !ok || !u.torn && !t.swallows(u.dir) {
 		return true, ok
 	}
+	u.torn = u.torn || u.ahead > 0
 	return false, u.link.lose()
 }
 
 // handle does with the frame what the rules say; it returns false when that has cut the link.
 func (u *pump) handle() bool {
-	if u.link.raw.Load() {
+	if u.unframed() {
 		return u.write()
 	}
 	if u.dir == ToServer {
@@ -141,26 +187,34 @@ func (u *pump) handle() bool {
 }
 
 func (u *pump) request() bool {
-	var m message
+	r := request{message: u.link.message()}
 	if u.opened {
-		m = readRequest(u.link.session.Load(), u.frame[lengthSize:])
+		r.readRequest(u.frame[lengthSize:])
 	} else {
 		u.opened = true
-		m = readConnect(u.frame[lengthSize:])
-		u.link.session.Store(m.session)
-	}
-	u.link.record(&m, false, jute.ReplyHeader{})
-	acts := u.link.proxy.match(&m)
-	var later []*Injection
-	waited := false
-	for _, in := range acts {
-		if !in.rule.Action.onRequest() {
-			later = append(later, in)
-			continue
+		r.readConnect(u.frame[lengthSize:])
+		u.link.session.Store(r.session)
+		if u.link.faults.isKilled(r.session) {
+			askForNobody(u.frame)
 		}
-		waited = true
-		if !u.act(in) {
-			return false
+	}
+	u.link.record(&r.message, false, jute.ReplyHeader{})
+	if r.op == opNone {
+		return u.write()
+	}
+	waited := false
+	for _, in := range u.link.faults.match(&r.message) {
+		switch {
+		case in.rule.Action == ReplyError:
+			in.hit()
+			r.code, _ = jute.CodeOf(in.rule.Err)
+		case in.rule.Action.onRequest():
+			waited = true
+			if !u.act(in) {
+				return false
+			}
+		default:
+			r.acts = append(r.acts, in)
 		}
 	}
 	if waited {
@@ -168,11 +222,14 @@ func (u *pump) request() bool {
 			return ok
 		}
 	}
-	u.link.push(request{message: m, acts: later})
+	if r.code != jute.CodeOK {
+		u.frame = innocent(u.frame, r.xid, u.ahead > 0)
+	}
+	u.link.push(r)
 	if !u.write() {
 		return false
 	}
-	for _, in := range later {
+	for _, in := range r.acts {
 		if in.rule.Action == CutAfter || in.rule.Action == TruncateReply {
 			if !u.pause(in.removed, nil) {
 				return false
@@ -185,18 +242,23 @@ func (u *pump) request() bool {
 func (u *pump) reply() bool {
 	m, header, acts := u.readReply()
 	u.link.record(&m, true, header)
-	waited := false
+	waited, copies := false, 1
 	for _, in := range acts {
 		if in.over() {
 			continue
 		}
-		if in.rule.Action == DropReply {
+		switch in.rule.Action {
+		case DropReply:
 			in.hit()
 			return true
-		}
-		waited = true
-		if !u.act(in) {
-			return false
+		case DuplicateReply:
+			in.hit()
+			copies++
+		default:
+			waited = true
+			if !u.act(in) {
+				return false
+			}
 		}
 	}
 	if waited {
@@ -204,7 +266,12 @@ func (u *pump) reply() bool {
 			return ok
 		}
 	}
-	return u.write()
+	for range copies {
+		if !u.write() {
+			return false
+		}
+	}
+	return true
 }
 
 // readReply reads a frame of the server and finds the request it answers and the rules that wait for it.
@@ -225,26 +292,32 @@ func (u *pump) readReply() (message, jute.ReplyHeader, []*Injection) {
 		}
 		return r.message, h, r.acts
 	}
+	m := l.message()
 	h, body, err := jute.DecodeReplyHeader(frame)
 	if err != nil {
-		return message{session: l.session.Load()}, jute.ReplyHeader{}, nil
+		return m, jute.ReplyHeader{}, nil
 	}
+	m.xid = h.Xid
 	if h.Xid == jute.XidNotification {
-		m := message{session: l.session.Load(), xid: h.Xid, op: opNotification}
+		m.op = opNotification
 		if e, err := jute.DecodeWatcherEvent(body); err == nil {
-			m.paths = []string{e.Path}
+			m.path = e.Path
 		}
-		return m, h, l.proxy.match(&m)
+		return m, h, l.faults.match(&m)
 	}
 	r, ok := l.pop(h.Xid)
 	if !ok {
-		r.xid = h.Xid
+		return m, h, nil
 	}
-	r.session = l.session.Load()
+	if r.code != jute.CodeOK {
+		h.Code = r.code
+		u.frame = verdict(u.frame, h)
+	}
+	r.session = m.session
 	return r.message, h, r.acts
 }
 
-// act does what a rule says, DropReply aside; it returns false when that has cut the link.
+// act does what a rule says that ends the connection or waits; it returns false when that has cut the link.
 func (u *pump) act(in *Injection) bool {
 	switch in.rule.Action {
 	case TruncateReply:
@@ -280,12 +353,12 @@ func (u *pump) pause(until <-chan struct{}, end <-chan time.Time) bool {
 }
 
 func (u *pump) write() bool {
-	_, err := u.w.Write(u.frame)
+	_, err := u.w.Write(u.frame[u.ahead:])
 	return err == nil
 }
 
 func (u *pump) halfClose() {
-	if c, ok := u.dst.(*net.TCPConn); ok {
+	if c, ok := u.dst.(interface{ CloseWrite() error }); ok {
 		c.CloseWrite() //nolint:errcheck // the other direction tells
 	}
 }

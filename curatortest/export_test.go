@@ -1,0 +1,24 @@
+package curatortest
+
+import (
+	"context"
+	"net"
+)
+
+// What the server of this package is made of, for tests.
+
+func NewFaults(dial func(context.Context) (net.Conn, error)) *Faults { return newFaults(dial) }
+
+func (f *Faults) Listen(addr string) error { return f.listen(addr) }
+
+func (f *Faults) Addr() string { return f.addr() }
+
+func (f *Faults) StopListening() { f.stopListening() }
+
+func (f *Faults) ListenAgain() error { return f.listenAgain() }
+
+func (f *Faults) Connect(ctx context.Context) (net.Conn, error) { return f.connect(ctx) }
+
+func (f *Faults) Close() error { return f.close() }
+
+func NewPipe() (a, b net.Conn) { return newPipe() }

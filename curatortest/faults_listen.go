@@ -1,0 +1,161 @@
+package curatortest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// RefuseConnects refuses new connections until restore; open ones go on. restore returns when the port is listened on
+// again: should somebody else have got hold of it, when it is free.
+func (f *Faults) RefuseConnects() (restore func()) {
+	f.refuse(1)
+	return sync.OnceFunc(func() { f.refuse(-1) })
+}
+
+func (f *Faults) refuse(more int) {
+	f.listening.Lock()
+	defer f.listening.Unlock()
+	f.mu.Lock()
+	f.refusals += more
+	f.mu.Unlock()
+	f.settle(f.ctx) //nolint:errcheck // it fails only after close
+}
+
+// listen accepts connections at addr, host and port, from now on. With port 0, it is a free one.
+func (f *Faults) listen(addr string) error {
+	f.listening.Lock()
+	defer f.listening.Unlock()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.address = l.Addr().String()
+	f.mu.Unlock()
+	f.serve(l)
+	return nil
+}
+
+// addr returns where connections of the network are accepted, whether they are at present or not.
+func (f *Faults) addr() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.address
+}
+
+// stopListening refuses new connections, in memory too, and ends those that are open.
+func (f *Faults) stopListening() {
+	f.listening.Lock()
+	defer f.listening.Unlock()
+	f.setStopped(true)
+	f.settle(f.ctx) //nolint:errcheck // closing the listener is all it does
+	f.CutAll()
+}
+
+// listenLimit bounds the wait for the own port.
+const listenLimit = 10 * time.Second
+
+// listenAgain ends stopListening: connections are accepted where they were. It waits for the port, should somebody else
+// have got hold of it, but not for long.
+func (f *Faults) listenAgain() error {
+	f.listening.Lock()
+	defer f.listening.Unlock()
+	f.setStopped(false)
+	ctx, cancel := context.WithTimeout(f.ctx, listenLimit)
+	defer cancel()
+	err := f.settle(ctx)
+	if err != nil {
+		f.setStopped(true)
+	}
+	return err
+}
+
+func (f *Faults) setStopped(stopped bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = stopped
+}
+
+// connect connects a client in memory and returns its end. Like a dial of the network it does not wait for the server.
+func (f *Faults) connect(ctx context.Context) (net.Conn, error) {
+	err := ctx.Err()
+	if err == nil {
+		client, server := newPipe()
+		if f.accept(server) {
+			return client, nil
+		}
+		err = os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	}
+	return nil, &net.OpError{Op: "dial", Net: pipeNetwork, Addr: pipeAddr{}, Err: err}
+}
+
+// settle has the listener be there if connections are accepted, and not if they are not. The caller holds listening.
+func (f *Faults) settle(ctx context.Context) error {
+	f.mu.Lock()
+	addr, open, closed := f.address, f.open(), f.closed
+	f.mu.Unlock()
+	switch {
+	case closed:
+		return net.ErrClosed
+	case !open:
+		f.closeListener() //nolint:errcheck // it is closed in any case
+		return nil
+	case addr == "" || f.listener != nil:
+		return nil
+	}
+	t := time.NewTicker(listenPause)
+	defer t.Stop()
+	for {
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			f.serve(l)
+			return nil
+		}
+		select { // a connection of somebody else may have been given the port for its own end
+		case <-t.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// listenPause is the pause between two attempts to get the port back.
+const listenPause = 5 * time.Millisecond
+
+// closeListener stops listening. The caller holds listening.
+func (f *Faults) closeListener() error {
+	if f.listener == nil {
+		return nil
+	}
+	l := f.listener
+	f.listener = nil
+	return l.Close()
+}
+
+// serve accepts connections until the listener is closed. The caller holds listening.
+func (f *Faults) serve(l net.Listener) {
+	f.listener = l
+	f.wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			switch {
+			case err == nil:
+				f.accept(conn)
+			case errors.Is(err, net.ErrClosed):
+				return
+			default: // no file descriptors, or the client has gone already
+				select {
+				case <-time.After(acceptPause):
+				case <-f.ctx.Done():
+				}
+			}
+		}
+	})
+}
+
+const acceptPause = 10 * time.Millisecond

@@ -1,0 +1,293 @@
+package curatortest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/internal/zkserver"
+)
+
+// Server is a ZooKeeper server in memory, for tests: it starts in less than a millisecond, needs no Java and no files,
+// and fails on demand, see [Server.Faults]. To clients it is Apache ZooKeeper, what they may see of it included;
+// docs/curatortest.md lists the differences that are known. It is no server for production.
+//
+// All methods are safe for concurrent use. In Java: TestingServer.
+type Server struct {
+	service *zkserver.Service
+	member  *zkserver.Member
+	faults  *Faults
+	cluster *Cluster       // nil for a server that stands alone
+	joined  chan struct{}  // closed once service and member are there
+	serving sync.WaitGroup // the member's connections
+
+	mu      sync.Mutex
+	stopped bool
+	closed  bool
+	thaw    func() // ends Freeze; nil if the server is not frozen
+}
+
+// NewServer starts a server on a free port of the loopback interface. The error is about the options or the port.
+func NewServer(opts ...ServerOption) (*Server, error) {
+	o, err := serverOptionsOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	s := newServer()
+	if err := s.listen(o); err != nil {
+		return nil, err
+	}
+	service := zkserver.New(o.config)
+	s.join(service, service.Member(1))
+	return s, nil
+}
+
+func newServer() *Server {
+	s := &Server{joined: make(chan struct{})}
+	s.faults = newFaults(s.connect)
+	return s
+}
+
+func (s *Server) listen(o *serverOptions) error {
+	s.faults.maxRequest = o.config.MaxRequest
+	if o.inMemory {
+		return nil
+	}
+	return s.faults.listen(o.addr)
+}
+
+// join makes the server a member of a service, which needs to know first where its servers listen.
+func (s *Server) join(service *zkserver.Service, member *zkserver.Member) {
+	s.service, s.member = service, member
+	close(s.joined)
+}
+
+// connect is how the fault layer reaches the member.
+func (s *Server) connect(ctx context.Context) (net.Conn, error) {
+	select {
+	case <-s.joined:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	near, far := newPipe()
+	s.serving.Go(func() { s.member.Serve(far) })
+	return near, nil
+}
+
+// NewServerT is [NewServer] for a test: it fails the test if there is an error, and closes the server when the test
+// ends.
+func NewServerT(tb testing.TB, opts ...ServerOption) *Server {
+	tb.Helper()
+	s, err := NewServer(opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// memoryAddr is the address of a server without one.
+const memoryAddr = "memory:2181"
+
+// Addr returns host and port of the server. One that is reached by [Server.DialContext] alone has "memory:2181".
+func (s *Server) Addr() string {
+	if addr := s.faults.addr(); addr != "" {
+		return addr
+	}
+	return memoryAddr
+}
+
+// ConnectString returns what a client connects to.
+func (s *Server) ConnectString() string { return s.Addr() }
+
+// DialContext connects to the server without the network, whatever the network and the address: it is for
+// framework.WithDialer, and works within a bubble of testing/synctest.
+func (s *Server) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return s.faults.connect(ctx)
+}
+
+// Faults is what can be made to go wrong between the clients and the server.
+func (s *Server) Faults() *Faults { return s.faults }
+
+// Trace returns the last requests, replies and watch events, see [Faults.Trace].
+func (s *Server) Trace() []TraceEntry { return s.faults.Trace() }
+
+var (
+	errClosed  = errors.New("curatortest: server is closed")
+	errStopped = errors.New("curatortest: server does not run")
+)
+
+// Stop ends all connections and refuses new ones until Restart. Nodes and sessions stay; time does not pass for the
+// sessions of a service that nobody serves. A second Stop does nothing.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.stop()
+	return nil
+}
+
+func (s *Server) stop() {
+	if s.stopped {
+		return
+	}
+	s.stopped = true
+	s.faults.stopListening()
+	s.member.Stop()
+}
+
+// Kill is Stop: what the server has answered it has kept, however it ends.
+func (s *Server) Kill() error { return s.Stop() }
+
+// Freeze halts the server until Thaw, as if its machine stood still: connections stay open, new ones are accepted by the
+// system, nothing is answered and no session ends. A second Freeze does nothing.
+func (s *Server) Freeze() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if s.thaw == nil {
+		resume, thaw := s.service.Pause(), s.faults.Freeze()
+		s.thaw = func() {
+			thaw()
+			resume()
+		}
+	}
+	return nil
+}
+
+// Thaw ends Freeze. A second Thaw does nothing.
+func (s *Server) Thaw() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.thaw != nil {
+		s.thaw()
+		s.thaw = nil
+	}
+	return nil
+}
+
+// Restart starts the server again, with the same address and data; one that runs is stopped first. Every session has
+// its whole timeout again. In Java: restart.
+func (s *Server) Restart() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.stop()
+	s.member.Start()
+	if err := s.faults.listenAgain(); err != nil {
+		s.member.Stop()
+		return err
+	}
+	s.stopped = false
+	return nil
+}
+
+// Close ends the server and all its connections and waits for them. A second Close does nothing. The servers of a
+// [Cluster] are closed with it.
+func (s *Server) Close() error {
+	if s.cluster != nil {
+		return s.cluster.Close()
+	}
+	err := s.shut()
+	s.service.Close()
+	return err
+}
+
+// shut ends what is between the clients and the service.
+func (s *Server) shut() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.faults.close()
+	s.member.Stop()
+	s.serving.Wait()
+	return err
+}
+
+// ExpireSession ends a session on the server, as if its time were over, and returns when its ephemeral nodes are gone.
+// Its client finds out when it reconnects. The error wraps [zk.ErrSessionExpired] if there is no such session.
+//
+// [zk.ErrSessionExpired]: https://pkg.go.dev/github.com/go-zookeeper/zk#ErrSessionExpired
+func (s *Server) ExpireSession(sessionID int64) error { return expireIn(s.service, sessionID) }
+
+// KillSession makes the client of a session find it expired, and tells the server nothing: the ephemeral nodes stay
+// until the session times out. In Java: KillSession.
+func (s *Server) KillSession(sessionID int64) error {
+	s.faults.KillSession(sessionID)
+	return nil
+}
+
+// DropConnection closes the connection of a session. The session lives on, if its client comes back in time. If that
+// client is not connected to this server nothing happens.
+func (s *Server) DropConnection(sessionID int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped || s.closed {
+		return errStopped
+	}
+	s.faults.Cut(sessionID)
+	return nil
+}
+
+// KeepSession keeps a session from expiring, whether its client is heard of or not, until release.
+func (s *Server) KeepSession(sessionID int64) (release func(), err error) {
+	release, err = s.service.Keep(sessionID)
+	return release, sessionError("keep", sessionID, err)
+}
+
+// MoveSession makes the server believe that the session has been taken to another server: it closes the session's
+// connection in place of doing the next write on it.
+func (s *Server) MoveSession(sessionID int64) error {
+	return sessionError("move", sessionID, s.service.Move(sessionID))
+}
+
+// Sessions returns the ids of the sessions, in the order in which they began.
+func (s *Server) Sessions() []int64 { return s.service.Sessions() }
+
+// SetSequence makes n the number of the next sequential child of a node. It can only be raised.
+func (s *Server) SetSequence(path string, n int32) error {
+	return nodeError("set sequence", path, s.service.SetSequence(path, n))
+}
+
+// Advance moves the server's clock forward, and returns when all that this made due is done: sessions are over, nodes
+// removed. Clients know nothing of it.
+func (s *Server) Advance(d time.Duration) { s.service.Advance(d) }
+
+// Sweep removes the containers that are empty again and the nodes whose time to live is over. The server does so by
+// itself too, see [WithSweepInterval].
+func (s *Server) Sweep() { s.service.Sweep() }
+
+// Snapshot is the state of a server at one moment.
+type Snapshot struct{ state *zkserver.Snapshot }
+
+// Snapshot returns the nodes and sessions of this moment.
+func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.service.Snapshot()} }
+
+// Restore brings back a state, as an operator does from a backup: all connections end, what was written since is lost,
+// and a client that has seen it is turned away until the server has as many writes behind it again.
+func (s *Server) Restore(from *Snapshot) { s.service.Restore(from.state) }
+
+// FourLetterWord asks the server one of the questions that need no session: "ruok", "srvr", "wchp".
+func (s *Server) FourLetterWord(ctx context.Context, word string) (string, error) {
+	conn, err := s.faults.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	return ask(ctx, conn, word)
+}

@@ -1,0 +1,149 @@
+package curatortest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gocurator/curator/internal/zkserver"
+)
+
+// ServerOption changes a [Server], or all servers of a [Cluster].
+type ServerOption interface{ applyServer(*serverOptions) }
+
+type serverOptions struct {
+	config   zkserver.Config
+	addr     string
+	inMemory bool
+}
+
+type serverOption func(*serverOptions)
+
+func (o serverOption) applyServer(s *serverOptions) { o(s) }
+
+// The limits of a server that is not told otherwise.
+const (
+	defaultTick       = 100 * time.Millisecond
+	defaultMaxTimeout = time.Hour
+	defaultSweep      = 100 * time.Millisecond
+	defaultMaxBuffer  = 0xfffff // jute.maxbuffer of Java
+	minTimeoutTicks   = 2
+)
+
+func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
+	o := &serverOptions{
+		addr: loopback + ":0",
+		config: zkserver.Config{
+			Members:           1,
+			Tick:              defaultTick,
+			MaxSessionTimeout: defaultMaxTimeout,
+			SweepInterval:     defaultSweep,
+			MaxRequest:        defaultMaxBuffer,
+		},
+	}
+	for _, opt := range opts {
+		opt.applyServer(o)
+	}
+	c := &o.config
+	if c.MinSessionTimeout == 0 {
+		c.MinSessionTimeout = min(minTimeoutTicks*c.Tick, c.MaxSessionTimeout)
+	}
+	switch {
+	case c.Tick <= 0:
+		return nil, errors.New("curatortest: the tick is not positive")
+	case c.MinSessionTimeout < 0 || c.MinSessionTimeout > c.MaxSessionTimeout:
+		return nil, fmt.Errorf("curatortest: session timeouts from %v to %v", c.MinSessionTimeout, c.MaxSessionTimeout)
+	case c.SweepInterval <= 0:
+		return nil, errors.New("curatortest: the sweep interval is not positive")
+	case c.MaxRequest <= 0:
+		return nil, errors.New("curatortest: the longest request has no bytes")
+	}
+	return o, nil
+}
+
+// TickTime is an option of both kinds of servers.
+type TickTime time.Duration
+
+// WithTickTime sets the server's unit of time; the default is 100 ms. Sessions end on a tick.
+func WithTickTime(d time.Duration) TickTime { return TickTime(d) }
+
+func (t TickTime) apply(s *RealServer) {
+	s.config["tickTime"] = fmt.Sprint(time.Duration(t).Milliseconds())
+}
+
+func (t TickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(t) }
+
+// WithSessionTimeouts sets the bounds of what a client can have for a session timeout; the default is from two ticks to
+// an hour.
+func WithSessionTimeouts(least, most time.Duration) ServerOption {
+	return serverOption(func(o *serverOptions) { o.config.MinSessionTimeout, o.config.MaxSessionTimeout = least, most })
+}
+
+// Version is a release of Apache ZooKeeper.
+type Version int
+
+// The releases that a [Server] can be, where they differ.
+const (
+	// Version38 is 3.8.0 as Debian and Ubuntu have it, the default.
+	Version38 Version = iota
+	// Version39 is 3.9.2. A client can watch one path in several modes at once, a watch event has the zxid of what it
+	// tells, and exists needs the permission to read.
+	Version39
+)
+
+// WithVersion makes the server behave as a release does.
+func WithVersion(v Version) ServerOption {
+	return serverOption(func(o *serverOptions) {
+		o.config.Version = zkserver.V38
+		if v >= Version39 {
+			o.config.Version = zkserver.V39
+		}
+	})
+}
+
+// WithAddr sets host and port that the server listens on; the default is a free port of the loopback interface. It
+// does not go with a [Cluster].
+func WithAddr(addr string) ServerOption {
+	return serverOption(func(o *serverOptions) { o.addr = addr })
+}
+
+// InMemory has the server listen on no port: clients reach it by [Server.DialContext] only. A bubble of testing/synctest
+// needs it.
+func InMemory() ServerOption { return serverOption(func(o *serverOptions) { o.inMemory = true }) }
+
+// WithSweepInterval sets how often the server looks for containers that are empty again and nodes whose time to live is
+// over; the default is 100 ms, that of Apache ZooKeeper a minute.
+func WithSweepInterval(d time.Duration) ServerOption {
+	return serverOption(func(o *serverOptions) { o.config.SweepInterval = d })
+}
+
+// WithMaxBuffer sets how many bytes a request may have; the default is that of Apache ZooKeeper, 1,048,575. A longer
+// one ends its connection. In Java: jute.maxbuffer.
+func WithMaxBuffer(bytes int) ServerOption {
+	return serverOption(func(o *serverOptions) { o.config.MaxRequest = bytes })
+}
+
+// WithSuperUser lets who authenticates with the scheme "digest" and these credentials, "user:password", do everything.
+func WithSuperUser(credentials string) ServerOption {
+	return serverOption(func(o *serverOptions) { o.config.SuperDigest = zkserver.Digest(credentials) })
+}
+
+// WithReadOnlyMode lets the servers of a [Cluster] serve clients that are content with reading while they are cut off
+// from the majority.
+func WithReadOnlyMode() ServerOption {
+	return serverOption(func(o *serverOptions) { o.config.ReadOnly = true })
+}
+
+// WithoutTTL has the server refuse nodes with a time to live, as Apache ZooKeeper does by default.
+func WithoutTTL() ServerOption { return serverOption(func(o *serverOptions) { o.config.NoTTL = true }) }
+
+// membership is the text of a service's configuration node.
+func membership(servers []*Server) []byte {
+	var b strings.Builder
+	for i, s := range servers {
+		fmt.Fprintf(&b, "server.%d=%s:0:0:participant;%s\n", i+1, loopback, s.Addr())
+	}
+	b.WriteString("version=100000000")
+	return []byte(b.String())
+}

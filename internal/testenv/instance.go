@@ -1,0 +1,69 @@
+package testenv
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/gocurator/curator/curatortest"
+)
+
+// serverVariable names the environment variable that chooses the server of the tests.
+const serverVariable = "CURATOR_TEST_SERVER"
+
+// realServer is its value for Apache ZooKeeper.
+const realServer = "real"
+
+// Instance is a server that tests run on, of whichever kind.
+type Instance interface {
+	Addr() string
+	ConnectString() string
+	Stop() error
+	Kill() error
+	Restart() error
+	Freeze() error
+	Thaw() error
+	ExpireSession(sessionID int64) error
+	DropConnection(sessionID int64) error
+	FourLetterWord(ctx context.Context, word string) (string, error)
+	Close() error
+}
+
+var (
+	_ Instance = (*curatortest.Server)(nil)
+	_ Instance = (*curatortest.RealServer)(nil)
+)
+
+// Real tells whether the tests run on Apache ZooKeeper.
+func Real() bool { return os.Getenv(serverVariable) == realServer }
+
+func newInstance() (Instance, error) {
+	if Real() {
+		return curatortest.NewRealServer()
+	}
+	return curatortest.NewServer()
+}
+
+// NewServer returns a server of the test's own, one that may be stopped.
+func NewServer(tb testing.TB) Instance {
+	tb.Helper()
+	server, err := newInstance()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return server
+}
+
+// RequireReal is for a test about Apache ZooKeeper itself, or one that needs Java. It is skipped where nobody has asked
+// for them; where somebody has, it fails if they are not there.
+func RequireReal(tb testing.TB) {
+	tb.Helper()
+	if !Real() {
+		tb.Skipf("this test needs Apache ZooKeeper: run make test, which installs it and sets %s=%s", serverVariable, realServer)
+	}
+}

@@ -1,0 +1,192 @@
+package zkserver
+
+import (
+	"crypto/sha1" //nolint:gosec // the digest scheme is made of it
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// identity is who a client is to one scheme.
+type identity struct{ scheme, id string }
+
+const (
+	schemeWorld  = "world"
+	schemeAuth   = "auth"
+	schemeDigest = "digest"
+	schemeIP     = "ip"
+	schemeSuper  = "super"
+	anyone       = "anyone"
+)
+
+// identities are those of a connection.
+type identities []identity
+
+func (ids *identities) add(id identity) {
+	if !slices.Contains(*ids, id) {
+		*ids = append(*ids, id)
+	}
+}
+
+// authenticate adds the identities that the credentials prove.
+func (ids *identities) authenticate(a *jute.Auth, super, remoteIP string) bool {
+	switch a.Scheme {
+	case schemeDigest:
+		id := Digest(string(a.Auth))
+		if id == super {
+			ids.add(identity{schemeSuper, ""})
+		}
+		ids.add(identity{schemeDigest, id})
+		return true
+	case schemeIP:
+		ids.add(identity{schemeIP, remoteIP})
+		return true
+	}
+	return false
+}
+
+// Digest makes the id of the scheme "digest" from user and password with a colon between them.
+func Digest(credentials string) string {
+	user, _, _ := strings.Cut(credentials, ":")
+	sum := sha1.Sum([]byte(credentials)) //nolint:gosec // as above
+	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// allowed tells whether one of the identities has one of the permissions.
+func allowed(acl []zk.ACL, perms int32, ids identities) bool {
+	if len(acl) == 0 {
+		return true
+	}
+	for _, id := range ids {
+		if id.scheme == schemeSuper {
+			return true
+		}
+	}
+	for _, a := range acl {
+		if a.Perms&perms == 0 {
+			continue
+		}
+		if a.Scheme == schemeWorld && a.ID == anyone {
+			return true
+		}
+		for _, id := range ids {
+			if id.scheme == a.Scheme && id.matches(a.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (id identity) matches(expr string) bool {
+	if id.scheme != schemeIP {
+		return id.id == expr
+	}
+	want, bits, ok := parseIP(expr)
+	have, _, ok2 := parseIP(id.id)
+	return ok && ok2 && want>>(32-bits) == have>>(32-bits)
+}
+
+// parseIP reads an IPv4 address, with or without the number of bits that count.
+func parseIP(s string) (addr uint64, bits int, ok bool) {
+	host, mask, masked := strings.Cut(s, "/")
+	parts := strings.Split(host, ".")
+	if len(parts) != 4 {
+		return 0, 0, false
+	}
+	for _, p := range parts {
+		b, err := strconv.ParseUint(p, 10, 8)
+		if err != nil {
+			return 0, 0, false
+		}
+		addr = addr<<8 | b
+	}
+	bits = 32
+	if masked {
+		n, err := strconv.Atoi(mask)
+		if err != nil || n < 0 || n > 32 {
+			return 0, 0, false
+		}
+		bits = n
+	}
+	return addr, bits, true
+}
+
+// resolveACL gives the ACL to store for one that a client sends: without doubles, and with the client's own identities
+// in the place of "auth".
+func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
+	var resolved []zk.ACL
+	for i, a := range acl {
+		if slices.Contains(acl[:i], a) {
+			continue
+		}
+		switch a.Scheme {
+		case schemeWorld:
+			if a.ID != anyone {
+				return nil, jute.CodeInvalidACL
+			}
+			resolved = append(resolved, a)
+		case schemeAuth:
+			proven := false
+			for _, id := range ids {
+				if id.scheme == schemeDigest {
+					resolved = append(resolved, zk.ACL{Perms: a.Perms, Scheme: id.scheme, ID: id.id})
+					proven = true
+				}
+			}
+			if !proven {
+				return nil, jute.CodeInvalidACL
+			}
+		default:
+			if !validID(a) {
+				return nil, jute.CodeInvalidACL
+			}
+			resolved = append(resolved, a)
+		}
+	}
+	if len(resolved) == 0 {
+		return nil, jute.CodeInvalidACL
+	}
+	return resolved, jute.CodeOK
+}
+
+func validID(a zk.ACL) bool {
+	switch a.Scheme {
+	case schemeDigest:
+		// As Java splits: empty parts at the end do not count.
+		return strings.Count(strings.TrimRight(a.ID, ":"), ":") == 1
+	case schemeIP:
+		_, _, ok := parseIP(a.ID)
+		return ok
+	}
+	return false
+}
+
+// hideDigests masks the passwords in an ACL for a client that may not administer the node.
+func hideDigests(acl []zk.ACL) []zk.ACL {
+	hidden := slices.Clone(acl)
+	for i := range hidden {
+		if hidden[i].Scheme == schemeDigest {
+			user, _, _ := strings.Cut(hidden[i].ID, ":")
+			hidden[i].ID = user + ":x"
+		}
+	}
+	return hidden
+}
+
+// users are the identities as whoAmI shows them.
+func (ids identities) users() []zk.ACL {
+	users := make([]zk.ACL, len(ids))
+	for i, id := range ids {
+		users[i] = zk.ACL{Scheme: id.scheme, ID: id.id}
+		if id.scheme == schemeDigest {
+			users[i].ID, _, _ = strings.Cut(id.id, ":")
+		}
+	}
+	return users
+}

@@ -1,0 +1,102 @@
+package zkserver
+
+import "time"
+
+// now is the service's time.
+func (s *Service) now() time.Time { return time.Now().Add(s.advanced) }
+
+// tickAfter gives the first tick after t: when something that t is over for ends.
+func (s *Service) tickAfter(t time.Time) time.Time {
+	n := t.Sub(s.began)/s.config.Tick + 1
+	return s.began.Add(n * s.config.Tick)
+}
+
+// Advance moves the service's clock, and does at once what that makes due.
+func (s *Service) Advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advanced += d
+	s.elapse()
+}
+
+// runClock does what is due, when it is.
+func (s *Service) runClock() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-s.changed:
+		case <-s.done:
+			return
+		}
+		s.mu.Lock()
+		next := s.elapse()
+		wait := next.Sub(s.now())
+		s.mu.Unlock()
+		timer.Reset(wait)
+	}
+}
+
+// wakeClock makes the clock look again at what is due.
+func (s *Service) wakeClock() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Pause makes nothing due until resume, which does it all at once.
+func (s *Service) Pause() (resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.paused--
+		s.elapse()
+	}
+}
+
+// elapse does what is due and gives the time of the next.
+func (s *Service) elapse() time.Time {
+	now := s.now()
+	if s.paused > 0 || s.closed {
+		return s.tickAfter(now)
+	}
+	s.expireSessions(now)
+	if !now.Before(s.nextSweep) {
+		s.sweep(now)
+		s.nextSweep = now.Add(s.config.SweepInterval)
+	}
+	next := s.nextSweep
+	if tick := s.tickAfter(now); tick.Before(next) {
+		next = tick
+	}
+	for _, m := range s.members {
+		if due, ok := m.hear(now); ok && due.Before(next) {
+			next = due
+		}
+	}
+	s.trim()
+	return next
+}
+
+// hear applies what has reached a member that lags, and gives the time when more will.
+func (m *Member) hear(now time.Time) (next time.Time, more bool) {
+	if !m.serving() || m.lag <= 0 {
+		return time.Time{}, false
+	}
+	before := m.tree.applied
+	m.applyUntil(now.Add(-m.lag))
+	if m.tree.applied != before {
+		m.service.announce()
+	}
+	for i := range m.service.log {
+		if e := &m.service.log[i]; e.txn.zxid > m.tree.applied {
+			return e.at.Add(m.lag), true
+		}
+	}
+	return time.Time{}, false
+}

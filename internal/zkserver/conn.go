@@ -1,0 +1,168 @@
+package zkserver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"net"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// conn is a connection of a client to a member.
+type conn struct {
+	member *Member
+	nc     net.Conn
+	number int64 // of all connections of the service, in the order they came
+	out    *outbox
+
+	// All below is guarded by the mutex of the service.
+	ids      identities
+	session  *session // nil before the handshake
+	received int64
+	sent     int64
+	lastXid  int32
+}
+
+// loopback is who everybody is to the scheme ip: the service is not reached from elsewhere.
+const loopback = "127.0.0.1"
+
+func newConn(m *Member, nc net.Conn, number int64) *conn {
+	return &conn{
+		member: m,
+		nc:     nc,
+		number: number,
+		out:    newOutbox(),
+		ids:    identities{{schemeIP, loopback}},
+	}
+}
+
+// serve reads and answers until the connection ends. What is left to send then is sent, unless the connection was hung
+// up.
+func (c *conn) serve() {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		c.out.send(c.nc)
+		c.nc.Close() //nolint:errcheck // nobody is left to tell
+	}()
+	c.readFrames(bufio.NewReader(c.nc))
+	s := c.member.service
+	s.mu.Lock()
+	c.forget()
+	s.mu.Unlock()
+	c.out.finish()
+	<-sent
+}
+
+// readFrames reads frames and answers them until one cannot be read, or is the last.
+func (c *conn) readFrames(r *bufio.Reader) {
+	var size [4]byte
+	var frame []byte
+	for first := true; ; first = false {
+		if _, err := io.ReadFull(r, size[:]); err != nil {
+			return
+		}
+		if first && c.command(string(size[:])) {
+			return
+		}
+		n := int(int32(binary.BigEndian.Uint32(size[:])))
+		if n < 0 || n > c.member.service.config.MaxRequest {
+			return
+		}
+		if cap(frame) < n {
+			frame = make([]byte, n)
+		}
+		frame = frame[:n]
+		if _, err := io.ReadFull(r, frame); err != nil {
+			return
+		}
+		if !c.handle(frame, first) {
+			return
+		}
+	}
+}
+
+// handle answers a frame and tells whether another may follow.
+func (c *conn) handle(frame []byte, first bool) bool {
+	s := c.member.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.member.open() || !c.connected() {
+		return false
+	}
+	defer s.announce()
+	c.received++
+	c.member.received++
+	if first {
+		return c.handshake(frame)
+	}
+	return c.request(frame)
+}
+
+// connected tells whether the connection has not been hung up.
+func (c *conn) connected() bool {
+	_, ok := c.member.conns[c]
+	return ok
+}
+
+// hangUp closes the connection at once.
+func (c *conn) hangUp() {
+	c.forget()
+	c.out.drop()
+	c.nc.Close() //nolint:errcheck // the reader ends, whatever it is
+}
+
+// forget ends the connection's watches; nobody sends it anything any more.
+func (c *conn) forget() {
+	defer c.member.service.announce()
+	delete(c.member.conns, c)
+	c.member.dataWatches.forget(c)
+	c.member.childWatches.forget(c)
+}
+
+func (c *conn) count() {
+	c.sent++
+	c.member.sent++
+}
+
+// reply sends the answer to a request.
+func (c *conn) reply(h jute.ReplyHeader, op jute.Op, body *jute.Reply) {
+	c.count()
+	c.out.add(func(b []byte) []byte {
+		b = jute.AppendReplyHeader(b, h)
+		if h.Code == jute.CodeOK && body != nil {
+			b = jute.AppendReply(b, op, body)
+		}
+		return b
+	})
+}
+
+// undated is the zxid of a notification in the versions that do not tell it.
+const undated = -1
+
+// notify sends a watch event.
+func (c *conn) notify(path string, event zk.EventType) {
+	zxid := int64(undated)
+	if c.member.service.config.Version.dated() {
+		zxid = c.member.tree.applied
+	}
+	c.count()
+	c.out.add(func(b []byte) []byte {
+		b = jute.AppendReplyHeader(b, jute.ReplyHeader{Xid: jute.XidNotification, Zxid: zxid})
+		return jute.AppendWatcherEvent(b, &jute.WatcherEvent{Type: event, State: syncConnected, Path: path})
+	})
+}
+
+// syncConnected is KeeperState.SyncConnected of Java.
+const syncConnected zk.State = 3
+
+// appendFrame appends a frame; fill writes its content.
+func appendFrame(b []byte, fill func([]byte) []byte) []byte {
+	start := len(b)
+	b = fill(append(b, 0, 0, 0, 0))
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
+	return b
+}

@@ -1,0 +1,76 @@
+package zkserver
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// handshake answers the first frame and tells whether requests may follow.
+func (c *conn) handshake(frame []byte) bool {
+	r, err := jute.DecodeConnectRequest(frame)
+	if err != nil {
+		return false
+	}
+	m := c.member
+	readOnly := m.state == stateReadOnly
+	if readOnly && !r.ReadOnly {
+		return false
+	}
+	if r.LastZxidSeen > m.tree.applied {
+		return false // the client has seen what this server has not
+	}
+	c.session = c.findSession(&r)
+	if c.session == nil && r.SessionID != 0 && readOnly && m.service.sessions[r.SessionID] != nil {
+		return false // a session of the quorum cannot be renewed without it
+	}
+	answer := jute.ConnectResponse{
+		Password:    make([]byte, jute.PasswordSize),
+		ReadOnly:    readOnly,
+		HasReadOnly: r.HasReadOnly,
+	}
+	if s := c.session; s != nil {
+		s.conn, s.member = c, m
+		answer.TimeoutMs = int32(s.timeout.Milliseconds())
+		answer.SessionID = s.id
+		answer.Password = password(s.id)
+	}
+	c.count()
+	c.out.add(func(b []byte) []byte { return jute.AppendConnectResponse(b, &answer) })
+	return c.session != nil
+}
+
+// findSession gives the session that the client gets; nil is none.
+func (c *conn) findSession(r *jute.ConnectRequest) *session {
+	m := c.member
+	s := m.service
+	timeout := min(max(time.Duration(r.TimeoutMs)*time.Millisecond, s.config.MinSessionTimeout), s.config.MaxSessionTimeout)
+	known := s.sessions
+	if m.state == stateReadOnly {
+		known = m.local
+	}
+	if r.SessionID == 0 {
+		n := &session{id: s.newSessionID(), timeout: timeout, local: m.state == stateReadOnly}
+		s.touch(n)
+		known[n.id] = n
+		if !n.local {
+			s.commit(&txn{})
+		}
+		m.catchUp()
+		return n
+	}
+	found := known[r.SessionID]
+	// The connection that the session has on this server ends before anybody looks at the password.
+	for old := range m.conns {
+		if old != c && old.session != nil && old.session.id == r.SessionID {
+			old.hangUp()
+		}
+	}
+	if found == nil || !bytes.Equal(r.Password, password(r.SessionID)) {
+		return nil
+	}
+	found.timeout = timeout
+	s.touch(found)
+	return found
+}

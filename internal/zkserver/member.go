@@ -1,0 +1,191 @@
+package zkserver
+
+import (
+	"net"
+	"time"
+)
+
+// state is what a member does for clients.
+type state int
+
+const (
+	stateDown     state = iota
+	stateLooking        // for a quorum
+	stateReadOnly       // without a quorum
+	stateServing
+)
+
+// Member is a server of a service: a copy of the tree and the connections to it. Its methods are safe for concurrent
+// use.
+type Member struct {
+	service *Service
+	number  int
+
+	// All below is guarded by the mutex of the service.
+	up           bool
+	side         int // of a partition
+	state        state
+	lag          time.Duration // how late it hears of others' writes; negative for not at all
+	tree         *tree
+	dataWatches  *watchTable
+	childWatches *watchTable
+	conns        map[*conn]struct{}
+	local        map[int64]*session // those begun while it was read-only
+	received     int64
+	sent         int64
+}
+
+func newMember(s *Service, number int) *Member {
+	m := &Member{
+		service: s,
+		number:  number,
+		up:      true,
+		tree:    newTree(append([]byte{}, s.config.Membership...)),
+		conns:   map[*conn]struct{}{},
+		local:   map[int64]*session{},
+	}
+	m.dataWatches, m.childWatches = newWatchTable(s.config.Version), newWatchTable(s.config.Version)
+	return m
+}
+
+func (m *Member) serving() bool { return m.state == stateServing }
+
+// open tells whether the member has anything to say to a client.
+func (m *Member) open() bool { return m.state >= stateReadOnly && !m.service.closed }
+
+// Serve speaks the protocol on a connection until either side ends it or the member goes down, and closes it.
+func (m *Member) Serve(nc net.Conn) {
+	m.service.mu.Lock()
+	if m.service.closed || !m.up {
+		m.service.mu.Unlock()
+		nc.Close() //nolint:errcheck // nothing was said
+		return
+	}
+	m.service.connections++
+	c := newConn(m, nc, m.service.connections)
+	m.conns[c] = struct{}{}
+	m.service.wg.Add(1)
+	m.service.mu.Unlock()
+	defer m.service.wg.Done()
+	c.serve()
+}
+
+// disconnect ends all connections.
+func (m *Member) disconnect() {
+	for c := range m.conns {
+		c.hangUp()
+	}
+	clear(m.local)
+}
+
+// catchUp applies what was decided and the member has not heard of yet.
+func (m *Member) catchUp() { m.applyUntil(m.service.now()) }
+
+func (m *Member) applyUntil(t time.Time) {
+	for i := range m.service.log {
+		e := &m.service.log[i]
+		if e.txn.zxid > m.tree.applied && !e.at.After(t) {
+			m.tree.apply(&e.txn, m)
+		}
+	}
+}
+
+// Stop takes the member down, as a crash does: its connections end, its data stays.
+func (m *Member) Stop() {
+	m.service.mu.Lock()
+	defer m.service.mu.Unlock()
+	m.up = false
+	m.service.elect()
+}
+
+// Start brings a member back that was stopped.
+func (m *Member) Start() {
+	m.service.mu.Lock()
+	defer m.service.mu.Unlock()
+	if m.up {
+		return
+	}
+	m.up = true
+	m.service.elect()
+	if m.serving() && m.lag == 0 {
+		m.catchUp()
+		m.service.trim()
+	}
+}
+
+// Leads tells whether the member is the leader.
+func (m *Member) Leads() bool {
+	m.service.mu.Lock()
+	defer m.service.mu.Unlock()
+	return m.service.leader == m
+}
+
+// Serving tells whether the member is part of a quorum.
+func (m *Member) Serving() bool {
+	m.service.mu.Lock()
+	defer m.service.mu.Unlock()
+	return m.serving()
+}
+
+// Connected tells whether a session is connected to the member.
+func (m *Member) Connected(sessionID int64) bool {
+	m.service.mu.Lock()
+	defer m.service.mu.Unlock()
+	for c := range m.conns {
+		if c.session != nil && c.session.id == sessionID && !c.moved() {
+			return true
+		}
+	}
+	return false
+}
+
+// SetLag makes the member hear of the writes of others only d later, never if d is negative, until one of its own
+// clients writes or asks for a sync. A leader that is to lag hands over the lead first, if there is anyone to take it.
+func (m *Member) SetLag(d time.Duration) {
+	s := m.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.announce()
+	m.lag = d
+	if d == 0 {
+		m.catchUp()
+		s.trim()
+		return
+	}
+	if s.leader == m {
+		s.leader = nil
+		s.elect()
+	}
+	s.wakeClock()
+}
+
+// Part puts every member on the side whose number stands at its place. Members of different sides do not hear of each
+// other; the side with a majority serves. heal puts all on one side, unless they have been parted anew.
+func (s *Service) Part(sides []int) (heal func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part(sides)
+	s.parted++
+	mine := s.parted
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.parted == mine {
+			s.part(make([]int, len(s.members)))
+		}
+	}
+}
+
+func (s *Service) part(sides []int) {
+	defer s.announce()
+	for i, m := range s.members {
+		m.side = sides[i]
+	}
+	s.elect()
+	for _, m := range s.members {
+		if m.serving() && m.lag == 0 {
+			m.catchUp()
+		}
+	}
+	s.trim()
+}

@@ -1,0 +1,59 @@
+package zkserver
+
+import "github.com/gocurator/curator/internal/jute"
+
+// addAll adds the operations of a multi. If one is refused the transaction is empty, and the results say which: those
+// before it have no error, those after it are not tried.
+func (p *proposal) addAll(ops []jute.Request) (refused []jute.Result, code jute.Code) {
+	for i := range ops {
+		r := ops[i]
+		if !inMulti(&r) {
+			p.txn.changes = nil
+			return nil, jute.CodeMarshallingError
+		}
+		code := p.add(&r)
+		if code == jute.CodeOK {
+			continue
+		}
+		p.txn.changes = nil
+		refused = make([]jute.Result, len(ops))
+		for j := range refused {
+			refused[j].Op = jute.OpError
+			if j > i {
+				refused[j].Code = jute.CodeRuntimeInconsistency
+			}
+		}
+		refused[i].Code = code
+		return refused, jute.CodeOK
+	}
+	return nil, jute.CodeOK
+}
+
+// asInMulti gives the results of a multi: every create that has a stat is a create2 there.
+func asInMulti(results []jute.Result) []jute.Result {
+	for i := range results {
+		switch results[i].Op {
+		case jute.OpCreateContainer, jute.OpCreateTTL:
+			results[i].Op = jute.OpCreate2
+		}
+	}
+	return results
+}
+
+// inMulti makes a create what Apache ZooKeeper takes it for within a multi, where the flags choose the operation and
+// not the opcode; it is false where the two cannot be brought together.
+func inMulti(r *jute.Request) bool {
+	if r.Op != jute.OpCreate && r.Op != jute.OpCreate2 && r.Op != jute.OpCreateContainer && r.Op != jute.OpCreateTTL {
+		return true
+	}
+	mode, _ := modeOf(r.Flags)
+	switch {
+	case mode.ttl:
+		return r.Op == jute.OpCreateTTL
+	case mode.container:
+		r.Op = jute.OpCreateContainer
+	default:
+		r.Op = jute.OpCreate
+	}
+	return true
+}

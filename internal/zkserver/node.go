@@ -1,0 +1,48 @@
+package zkserver
+
+import (
+	"maps"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// node is a znode. Its data and ACL are replaced, never changed: members and snapshots share them.
+type node struct {
+	data     []byte
+	acl      []zk.ACL
+	children map[string]struct{}
+	owner    int64
+
+	czxid, mzxid, pzxid int64
+	ctime, mtime        int64
+	version, aversion   int32
+	creates             int32 // of children, ever; what sequential nodes are numbered by
+}
+
+// stat is what clients see. Their cversion counts the changes to the children, the node's own counter only creates: all
+// children created but those still there were deleted too.
+func (n *node) stat() zk.Stat {
+	children := int32(len(n.children))
+	s := zk.Stat{
+		Czxid:       n.czxid,
+		Mzxid:       n.mzxid,
+		Ctime:       n.ctime,
+		Mtime:       n.mtime,
+		Version:     n.version,
+		Cversion:    n.creates*2 - children,
+		Aversion:    n.aversion,
+		DataLength:  int32(len(n.data)),
+		NumChildren: children,
+		Pzxid:       n.pzxid,
+	}
+	if isEphemeral(n.owner) {
+		s.EphemeralOwner = n.owner
+	}
+	return s
+}
+
+func (n *node) clone() *node {
+	c := *n
+	c.children = maps.Clone(n.children)
+	return &c
+}

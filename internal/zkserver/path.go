@@ -1,0 +1,68 @@
+package zkserver
+
+import (
+	"strings"
+	"unicode/utf16"
+)
+
+const (
+	rootPath   = "/"
+	systemPath = "/zookeeper"
+	quotaPath  = "/zookeeper/quota"
+	configPath = "/zookeeper/config"
+)
+
+// undeletable tells whether the path is one of the nodes that no client may delete.
+func undeletable(path string) bool {
+	return path == "" || path == rootPath || path == systemPath || path == quotaPath || path == configPath
+}
+
+// parentOf splits the path as a server does before it has looked at it closely: at the last slash.
+func parentOf(path string) (parent string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 || strings.IndexByte(path, 0) >= 0 {
+		return "", false
+	}
+	if i == 0 {
+		return rootPath, true
+	}
+	return path[:i], true
+}
+
+// split gives the parent and the name of a node whose path is valid.
+func split(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i == 0 {
+		return rootPath, path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// validPath tells whether a server takes the path for one of a node. Java looks at UTF-16 units, which makes characters
+// beyond the first plane invalid.
+func validPath(path string) bool {
+	if path == rootPath {
+		return true
+	}
+	if path == "" || path[0] != '/' || path[len(path)-1] == '/' {
+		return false
+	}
+	for _, segment := range strings.Split(path[1:], "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+	}
+	for _, r := range path {
+		if invalidRune(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func invalidRune(r rune) bool {
+	if len(utf16.AppendRune(nil, r)) > 1 {
+		return true // surrogates
+	}
+	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
+}

@@ -1,0 +1,223 @@
+package zkserver
+
+import (
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// proposal turns the operations of one request into a transaction. It looks at the tree through what its own earlier
+// operations will have changed, and changes nothing itself: a request that is refused leaves no trace.
+type proposal struct {
+	tree    *tree
+	session int64
+	ids     identities
+	txn     txn
+	pending map[string]*outlook
+}
+
+// outlook is what a proposal needs to know of a node, as it will be; nil is a node that will not be there.
+type outlook struct {
+	acl               []zk.ACL
+	owner             int64
+	version, aversion int32
+	creates           int32
+	children          int
+}
+
+func (p *proposal) look(path string) *outlook {
+	if o, ok := p.pending[path]; ok {
+		return o
+	}
+	n := p.tree.get(path)
+	if n == nil {
+		return nil
+	}
+	return &outlook{
+		acl:      n.acl,
+		owner:    n.owner,
+		version:  n.version,
+		aversion: n.aversion,
+		creates:  n.creates,
+		children: len(n.children),
+	}
+}
+
+// expect notes how a node will be.
+func (p *proposal) expect(path string, o *outlook) {
+	if p.pending == nil {
+		p.pending = map[string]*outlook{}
+	}
+	p.pending[path] = o
+}
+
+func (p *proposal) change(c change) { p.txn.changes = append(p.txn.changes, c) }
+
+func (p *proposal) may(o *outlook, perms int32) bool { return allowed(o.acl, perms, p.ids) }
+
+// add adds an operation, or says why it is refused. The order of the checks decides which of several errors a client
+// gets.
+func (p *proposal) add(r *jute.Request) jute.Code {
+	switch r.Op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
+		return p.create(r)
+	case jute.OpDelete:
+		return p.delete(r)
+	case jute.OpSetData:
+		return p.setData(r)
+	case jute.OpSetACL:
+		return p.setACL(r)
+	case jute.OpCheck:
+		return p.check(r)
+	}
+	return jute.CodeReconfigDisabled // reconfig, which nobody has enabled
+}
+
+func (p *proposal) create(r *jute.Request) jute.Code {
+	mode, ok := modeOf(r.Flags)
+	switch {
+	case !ok:
+		return jute.CodeBadArguments
+	case r.Op == jute.OpCreateTTL && (!mode.ttl || r.TTL <= 0 || r.TTL > maxTTL):
+		return jute.CodeBadArguments
+	case r.Op != jute.OpCreateTTL && mode.ttl:
+		return jute.CodeBadArguments
+	}
+	parentPath, ok := parentOf(r.Path)
+	if !ok {
+		return jute.CodeBadArguments
+	}
+	acl, code := resolveACL(r.ACL, p.ids)
+	if code != jute.CodeOK {
+		return code
+	}
+	parent := p.look(parentPath)
+	if parent == nil {
+		return jute.CodeNoNode
+	}
+	if !p.may(parent, zk.PermCreate) {
+		return jute.CodeNoAuth
+	}
+	path := r.Path
+	if mode.sequential {
+		path += fmt.Sprintf("%010d", parent.creates)
+	}
+	switch {
+	case !validPath(path):
+		return jute.CodeBadArguments
+	case p.look(path) != nil:
+		return jute.CodeNodeExists
+	case isEphemeral(parent.owner):
+		return jute.CodeNoChildrenForEphemerals
+	}
+	owner := ownerNone
+	switch {
+	case r.Op == jute.OpCreateContainer:
+		owner = ownerContainer
+	case r.Op == jute.OpCreateTTL:
+		owner = ownerTTL | r.TTL
+	case mode.ephemeral:
+		owner = p.session
+	}
+	after := *parent
+	after.creates++
+	after.children++
+	p.expect(parentPath, &after)
+	p.expect(path, &outlook{acl: acl, owner: owner})
+	p.change(change{op: r.Op, path: path, data: r.Data, acl: acl, version: after.creates, owner: owner})
+	return jute.CodeOK
+}
+
+func (p *proposal) delete(r *jute.Request) jute.Code {
+	parentPath, ok := parentOf(r.Path)
+	if !ok || undeletable(r.Path) {
+		return jute.CodeBadArguments
+	}
+	parent := p.look(parentPath)
+	if parent == nil {
+		return jute.CodeNoNode
+	}
+	if !p.may(parent, zk.PermDelete) {
+		return jute.CodeNoAuth
+	}
+	node := p.look(r.Path)
+	switch {
+	case node == nil:
+		return jute.CodeNoNode
+	case !versionFits(r.Version, node.version):
+		return jute.CodeBadVersion
+	case node.children > 0:
+		return jute.CodeNotEmpty
+	}
+	after := *parent
+	after.children--
+	p.expect(parentPath, &after)
+	p.expect(r.Path, nil)
+	p.change(change{op: jute.OpDelete, path: r.Path})
+	return jute.CodeOK
+}
+
+func (p *proposal) setData(r *jute.Request) jute.Code {
+	if !validPath(r.Path) {
+		return jute.CodeBadArguments
+	}
+	node := p.look(r.Path)
+	switch {
+	case node == nil:
+		return jute.CodeNoNode
+	case !p.may(node, zk.PermWrite):
+		return jute.CodeNoAuth
+	case !versionFits(r.Version, node.version):
+		return jute.CodeBadVersion
+	}
+	after := *node
+	after.version++
+	p.expect(r.Path, &after)
+	p.change(change{op: jute.OpSetData, path: r.Path, data: r.Data, version: after.version})
+	return jute.CodeOK
+}
+
+func (p *proposal) setACL(r *jute.Request) jute.Code {
+	if !validPath(r.Path) {
+		return jute.CodeBadArguments
+	}
+	acl, code := resolveACL(r.ACL, p.ids)
+	if code != jute.CodeOK {
+		return code
+	}
+	node := p.look(r.Path)
+	switch {
+	case node == nil:
+		return jute.CodeNoNode
+	case !p.may(node, zk.PermAdmin):
+		return jute.CodeNoAuth
+	case !versionFits(r.Version, node.aversion):
+		return jute.CodeBadVersion
+	}
+	p.change(change{op: jute.OpSetACL, path: r.Path, acl: acl, version: node.aversion + 1})
+	return jute.CodeOK
+}
+
+func (p *proposal) check(r *jute.Request) jute.Code {
+	if !validPath(r.Path) {
+		return jute.CodeBadArguments
+	}
+	node := p.look(r.Path)
+	switch {
+	case node == nil:
+		return jute.CodeNoNode
+	case !p.may(node, zk.PermRead):
+		return jute.CodeNoAuth
+	case !versionFits(r.Version, node.version):
+		return jute.CodeBadVersion
+	}
+	p.change(change{op: jute.OpCheck, path: r.Path})
+	return jute.CodeOK
+}
+
+// anyVersion in a request is whatever version the node has.
+const anyVersion = -1
+
+func versionFits(want, have int32) bool { return want == anyVersion || want == have }

@@ -1,0 +1,147 @@
+package zkserver
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// read answers a request that changes nothing but the connection's watches.
+func (c *conn) read(r *jute.Request, reply *jute.Reply) jute.Code {
+	switch r.Op {
+	case jute.OpExists:
+		return c.exists(r, reply)
+	case jute.OpGetData:
+		return c.getData(r, reply)
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		return c.getChildren(r, reply)
+	case jute.OpMultiRead:
+		return c.multiRead(r, reply)
+	case jute.OpGetACL:
+		return c.getACL(r, reply)
+	case jute.OpGetAllChildrenNumber:
+		n, code := c.readable(r.Path, zk.PermRead)
+		if n != nil {
+			reply.Count = int32(c.member.tree.descendants(r.Path))
+		}
+		return code
+	case jute.OpGetEphemerals:
+		reply.Children = c.ephemerals(r.Path)
+	case jute.OpSync:
+		c.member.catchUp()
+		reply.Path = r.Path
+	case jute.OpWhoAmI:
+		reply.Identities = c.ids.users()
+	case jute.OpAddWatch:
+		return c.addWatch(r)
+	case jute.OpCheckWatches:
+		return c.checkWatches(r)
+	case jute.OpRemoveWatches:
+		return c.removeWatches(r)
+	}
+	return jute.CodeOK
+}
+
+// readable finds a node that the client has one of the permissions for.
+func (c *conn) readable(path string, perms int32) (*node, jute.Code) {
+	n := c.member.tree.get(path)
+	if n == nil {
+		return nil, jute.CodeNoNode
+	}
+	if !allowed(n.acl, perms, c.ids) {
+		return nil, jute.CodeNoAuth
+	}
+	return n, jute.CodeOK
+}
+
+func (c *conn) exists(r *jute.Request, reply *jute.Reply) jute.Code {
+	if strings.IndexByte(r.Path, 0) >= 0 {
+		return jute.CodeBadArguments
+	}
+	n := c.member.tree.get(r.Path)
+	if n != nil && c.member.service.config.Version.guarded() && !allowed(n.acl, zk.PermRead, c.ids) {
+		return jute.CodeNoAuth
+	}
+	if r.Watch {
+		c.member.dataWatches.add(c, r.Path, watchOnce)
+	}
+	if n == nil {
+		return jute.CodeNoNode
+	}
+	reply.Stat = n.stat()
+	return jute.CodeOK
+}
+
+func (c *conn) getData(r *jute.Request, reply *jute.Reply) jute.Code {
+	n, code := c.readable(r.Path, zk.PermRead)
+	if n == nil {
+		return code
+	}
+	if r.Watch {
+		c.member.dataWatches.add(c, r.Path, watchOnce)
+	}
+	reply.Data, reply.Stat = n.data, n.stat()
+	return jute.CodeOK
+}
+
+func (c *conn) getChildren(r *jute.Request, reply *jute.Reply) jute.Code {
+	n, code := c.readable(r.Path, zk.PermRead)
+	if n == nil {
+		return code
+	}
+	if r.Watch {
+		c.member.childWatches.add(c, r.Path, watchOnce)
+	}
+	reply.Children, reply.Stat = sortedKeys(n.children), n.stat()
+	return jute.CodeOK
+}
+
+// multiRead reads node by node; one that fails does not keep the others from being read.
+func (c *conn) multiRead(r *jute.Request, reply *jute.Reply) jute.Code {
+	reply.Results = make([]jute.Result, len(r.Ops))
+	for i := range r.Ops {
+		op, result := &r.Ops[i], &reply.Results[i]
+		op.Watch = false // Java loses it on the way
+		var one jute.Reply
+		if code := c.read(op, &one); code != jute.CodeOK {
+			result.Op, result.Code = jute.OpError, code
+			continue
+		}
+		result.Op, result.Data, result.Stat, result.Children = op.Op, one.Data, one.Stat, one.Children
+	}
+	return jute.CodeOK
+}
+
+func (c *conn) getACL(r *jute.Request, reply *jute.Reply) jute.Code {
+	n, code := c.readable(r.Path, zk.PermRead|zk.PermAdmin)
+	if n == nil {
+		return code
+	}
+	reply.ACL, reply.Stat = n.acl, n.stat()
+	if !allowed(n.acl, zk.PermAdmin, c.ids) {
+		reply.ACL = hideDigests(n.acl)
+	}
+	return jute.CodeOK
+}
+
+func (c *conn) ephemerals(prefix string) []string {
+	if trimmed := strings.TrimSpace(prefix); trimmed == "" || trimmed == rootPath {
+		prefix = ""
+	}
+	paths := sortedKeys(c.member.tree.ephemerals[c.session.id])
+	return slices.DeleteFunc(paths, func(p string) bool { return !strings.HasPrefix(p, prefix) })
+}
+
+// sortedKeys gives the members of a set in an order that does not change from run to run. Apache ZooKeeper's is that of
+// a hash table.
+func sortedKeys(set map[string]struct{}) []string {
+	keys := make([]string, 0, len(set))
+	for k := range set {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

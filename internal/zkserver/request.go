@@ -1,0 +1,190 @@
+package zkserver
+
+import (
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// request answers a frame behind the handshake and tells whether another may follow.
+func (c *conn) request(frame []byte) bool {
+	h, body, err := jute.DecodeRequestHeader(frame)
+	if err != nil {
+		return false
+	}
+	c.lastXid = h.Xid
+	switch h.Op {
+	case jute.OpAuth:
+		return c.authenticate(h, body)
+	case jute.OpSASL:
+		return c.sasl(h, body)
+	}
+	if !c.alive() {
+		return true // the end of the session is on its way to the client
+	}
+	c.member.service.touch(c.session)
+	switch {
+	case !supported(h.Op):
+		c.reply(jute.ReplyHeader{Xid: h.Xid, Zxid: -1, Code: jute.CodeUnimplemented}, h.Op, nil)
+		return false
+	case h.Op == jute.OpPing:
+		c.answer(jute.RequestHeader{Xid: jute.XidPing, Op: h.Op}, jute.CodeOK, nil)
+		return true
+	case h.Op == jute.OpSetWatches, h.Op == jute.OpSetWatches2:
+		c.armWatches(h, body)
+		return true
+	case c.member.state == stateReadOnly && isWrite(h.Op) && !(h.Op == jute.OpCloseSession && c.session.local):
+		c.answer(h, jute.CodeNotReadOnly, nil)
+		return true
+	case h.Op == jute.OpCloseSession:
+		return c.close(h)
+	}
+	r, err := jute.DecodeRequest(h.Op, body)
+	if err == nil && nullPath(h.Op, body) {
+		err = jute.ErrMarshalling
+	}
+	switch {
+	case isWrite(h.Op) && h.Op != jute.OpSync:
+		return c.write(h, &r, err)
+	case err != nil:
+		c.answer(h, jute.CodeMarshallingError, nil)
+	case h.Op == jute.OpSync && c.moved():
+		return false
+	default:
+		var reply jute.Reply
+		code := c.read(&r, &reply)
+		c.answer(h, code, &reply)
+	}
+	return true
+}
+
+// answer sends a reply with the zxid of the last transaction that the member has applied.
+func (c *conn) answer(h jute.RequestHeader, code jute.Code, body *jute.Reply) {
+	c.reply(jute.ReplyHeader{Xid: h.Xid, Zxid: c.member.tree.applied, Code: code}, h.Op, body)
+}
+
+// alive tells whether the session has not ended.
+func (c *conn) alive() bool {
+	if c.session.local {
+		return c.member.local[c.session.id] == c.session
+	}
+	return c.member.service.sessions[c.session.id] == c.session
+}
+
+// moved tells whether the session has been taken to another connection, which the client of this one may not know yet. A
+// server that finds out ends the connection rather than answer.
+func (c *conn) moved() bool { return c.session.conn != c }
+
+// write has a transaction decided and done, and answers with what came of it.
+func (c *conn) write(h jute.RequestHeader, r *jute.Request, bad error) bool {
+	if c.moved() {
+		return false
+	}
+	s := c.member.service
+	p := proposal{tree: s.leader.tree, session: c.session.id, ids: c.ids}
+	var refused []jute.Result
+	code := jute.CodeMarshallingError
+	switch {
+	case bad != nil:
+	case h.Op == jute.OpMulti:
+		refused, code = p.addAll(r.Ops)
+	case h.Op == jute.OpCreateTTL && s.config.NoTTL:
+		code = jute.CodeUnimplemented
+	default:
+		code = p.add(r)
+	}
+	results := s.commit(&p.txn)
+	c.member.catchUp()
+	if h.Op == jute.OpCheck && code == jute.CodeOK {
+		return true // Apache ZooKeeper cannot put this answer into bytes, and sends none
+	}
+	var reply jute.Reply
+	switch {
+	case h.Op == jute.OpMulti && refused != nil:
+		reply.Results = refused
+	case h.Op == jute.OpMulti:
+		reply.Results = asInMulti(results)
+	case code == jute.CodeOK:
+		reply.Path, reply.Stat = results[0].Path, results[0].Stat
+	}
+	c.answer(h, code, &reply)
+	return true
+}
+
+// nullPath tells whether the path is Java's null and not just empty, which Java trips over.
+func nullPath(op jute.Op, body []byte) bool {
+	switch op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpExists,
+		jute.OpGetData, jute.OpGetACL, jute.OpGetChildren, jute.OpGetChildren2, jute.OpGetAllChildrenNumber:
+		d := jute.NewDecoder(body)
+		return d.Int32() < 0
+	}
+	return false
+}
+
+// close ends the session at its client's wish.
+func (c *conn) close(h jute.RequestHeader) bool {
+	if c.session.local {
+		delete(c.member.local, c.session.id)
+	} else {
+		c.member.service.closeSession(c.session)
+		c.member.catchUp()
+	}
+	c.answer(h, jute.CodeOK, nil)
+	return false
+}
+
+func (c *conn) armWatches(h jute.RequestHeader, body []byte) {
+	decode := jute.DecodeSetWatches
+	if h.Op == jute.OpSetWatches2 {
+		decode = jute.DecodeSetWatches2
+	}
+	w, err := decode(body)
+	if err != nil {
+		c.answer(h, jute.CodeMarshallingError, nil)
+		return
+	}
+	c.setWatches(&w)
+	c.answer(h, jute.CodeOK, nil)
+}
+
+func (c *conn) authenticate(h jute.RequestHeader, body []byte) bool {
+	a, err := jute.DecodeAuth(body)
+	if err != nil {
+		return false
+	}
+	if !c.ids.authenticate(&a, c.member.service.config.SuperDigest, loopback) {
+		c.reply(jute.ReplyHeader{Xid: h.Xid, Code: jute.CodeAuthFailed}, h.Op, nil)
+		return false
+	}
+	c.reply(jute.ReplyHeader{Xid: h.Xid}, h.Op, nil)
+	return true
+}
+
+// sasl answers as a server does that has no SASL configured: with an empty token.
+func (c *conn) sasl(h jute.RequestHeader, body []byte) bool {
+	if _, err := jute.DecodeRequest(h.Op, body); err != nil {
+		return false
+	}
+	c.reply(jute.ReplyHeader{Xid: h.Xid}, h.Op, &jute.Reply{})
+	return true
+}
+
+// supported tells whether a server knows the operation.
+func supported(op jute.Op) bool {
+	switch op {
+	case jute.OpPing, jute.OpSetWatches, jute.OpSetWatches2, jute.OpExists, jute.OpGetData, jute.OpGetACL,
+		jute.OpGetChildren, jute.OpGetChildren2, jute.OpMultiRead, jute.OpAddWatch, jute.OpCheckWatches,
+		jute.OpRemoveWatches, jute.OpGetEphemerals, jute.OpGetAllChildrenNumber, jute.OpWhoAmI:
+		return true
+	}
+	return isWrite(op)
+}
+
+// isWrite tells whether the operation is for the leader; a sync is not a transaction, but needs it too.
+func isWrite(op jute.Op) bool {
+	switch op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData,
+		jute.OpSetACL, jute.OpMulti, jute.OpCheck, jute.OpReconfig, jute.OpSync, jute.OpCloseSession:
+		return true
+	}
+	return false
+}

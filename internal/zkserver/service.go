@@ -1,0 +1,221 @@
+package zkserver
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// Config is what a service is made with. Every field has to be set but those that say otherwise.
+type Config struct {
+	Members           int // 1 is a server that stands alone
+	Version           Version
+	Tick              time.Duration // sessions end on a multiple of it
+	MinSessionTimeout time.Duration
+	MaxSessionTimeout time.Duration
+	SweepInterval     time.Duration // between two removals of containers and nodes whose time to live is over
+	MaxRequest        int           // bytes; a longer one ends its connection
+	SuperDigest       string        // the digest id of the identity that may do everything; empty for none
+	ReadOnly          bool          // members without a quorum serve clients that are content with reading
+	Membership        []byte        // the text of /zookeeper/config; may be nil
+	NoTTL             bool          // refuse nodes with a time to live
+}
+
+// Service is a ZooKeeper service: the history of all its members. Its methods are safe for concurrent use.
+type Service struct {
+	config Config
+	began  time.Time
+
+	mu          sync.Mutex
+	members     []*Member
+	leader      *Member // nil without a quorum
+	epoch       int64
+	zxid        int64
+	log         []logEntry // what some member has not applied yet
+	sessions    map[int64]*session
+	nextSession int64
+	advanced    time.Duration // by which the clock is ahead
+	paused      int           // how many want it to stand still
+	nextSweep   time.Time
+	connections int64 // ever
+	parted      int   // how often the members have been put on sides
+	closed      bool
+
+	seen    chan struct{} // closed when anything has happened; nil if nobody asks
+	changed chan struct{} // something the clock waits for may come sooner; holds one
+	done    chan struct{}
+	wg      sync.WaitGroup // the clock and all connections
+}
+
+// logEntry is a transaction and when it was decided.
+type logEntry struct {
+	txn txn
+	at  time.Time
+}
+
+// New makes a service whose members all serve, without a connection.
+func New(config Config) *Service {
+	s := &Service{
+		config:   config,
+		began:    time.Now(),
+		sessions: map[int64]*session{},
+		changed:  make(chan struct{}, 1),
+		done:     make(chan struct{}),
+	}
+	for i := range config.Members {
+		s.members = append(s.members, newMember(s, i+1))
+	}
+	s.nextSession = s.firstSession()
+	s.nextSweep = s.now().Add(config.SweepInterval)
+	s.elect()
+	s.wg.Go(s.runClock)
+	return s
+}
+
+// Member gives a member by its number, from 1 on.
+func (s *Service) Member(number int) *Member { return s.members[number-1] }
+
+// Close ends all connections and waits for them.
+func (s *Service) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
+	for _, m := range s.members {
+		m.disconnect()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// standalone tells whether there is one server and no quorum to lose.
+func (s *Service) standalone() bool { return len(s.members) == 1 }
+
+// commit decides a transaction and has the members apply it that are to hear of it at once. It gives the results.
+func (s *Service) commit(x *txn) []jute.Result {
+	defer s.announce()
+	x.time = s.now().UnixMilli()
+	s.zxid++
+	x.zxid = s.zxid
+	results := s.leader.tree.apply(x, s.leader)
+	if s.standalone() {
+		return results
+	}
+	s.log = append(s.log, logEntry{*x, s.now()})
+	for _, m := range s.members {
+		if m.serving() && m.lag == 0 {
+			m.catchUp()
+		}
+	}
+	s.trim()
+	s.wakeClock()
+	return results
+}
+
+// trim forgets the transactions that every member has applied.
+func (s *Service) trim() {
+	i := 0
+	for i < len(s.log) && s.appliedByAll(s.log[i].txn.zxid) {
+		i++
+	}
+	s.log = s.log[i:]
+}
+
+func (s *Service) appliedByAll(zxid int64) bool {
+	for _, m := range s.members {
+		if m.tree.applied < zxid {
+			return false
+		}
+	}
+	return true
+}
+
+// elect finds out who serves, after members have come, gone or been parted. A new leader opens a new epoch, and gives
+// every session its whole timeout again.
+func (s *Service) elect() {
+	quorum := len(s.members)/2 + 1
+	count := map[int]int{}
+	for _, m := range s.members {
+		if m.up {
+			count[m.side]++
+		}
+	}
+	var candidates []*Member
+	for _, m := range s.members {
+		was := m.state
+		switch {
+		case !m.up:
+			m.state = stateDown
+		case count[m.side] >= quorum:
+			m.state = stateServing
+			candidates = append(candidates, m)
+		case s.config.ReadOnly:
+			m.state = stateReadOnly
+		default:
+			m.state = stateLooking
+		}
+		if m.state != was {
+			m.disconnect()
+		}
+	}
+	if s.leader != nil && s.leader.serving() {
+		return
+	}
+	lost := s.leader
+	s.leader = nil
+	for _, m := range candidates {
+		if s.leader == nil || m.lag == 0 && s.leader.lag != 0 {
+			s.leader = m
+		}
+	}
+	if s.leader == nil {
+		return
+	}
+	s.leader.lag = 0
+	s.leader.catchUp()
+	if !s.standalone() {
+		s.epoch++
+		s.zxid = s.epoch << epochShift
+	}
+	for _, session := range s.sessions {
+		s.touch(session)
+	}
+	for _, m := range candidates { // who follows a new leader starts with all it knows
+		m.catchUp()
+		if lost != nil { // and has cut its clients off meanwhile
+			m.disconnect()
+		}
+	}
+	s.trim()
+}
+
+// epochShift is where a zxid has its epoch.
+const epochShift = 32
+
+var (
+	errAhead   = errors.New("zkserver: a sequence only grows")
+	errNoNode  = errors.New("zkserver: no such node")
+	errNoOwner = errors.New("zkserver: no such session")
+)
+
+// SetSequence makes n the number of the next sequential child of a node.
+func (s *Service) SetSequence(path string, n int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.members {
+		node := m.tree.get(path)
+		switch {
+		case node == nil:
+			return errNoNode
+		case node.creates > n:
+			return errAhead
+		}
+	}
+	for _, m := range s.members {
+		m.tree.get(path).creates = n
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package zkserver
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// session is a client's session, which may outlive its connections.
+type session struct {
+	id      int64
+	timeout time.Duration
+	expires time.Time // on a tick
+	member  *Member   // the one the client was last heard on; nil once it has been moved away
+	conn    *conn     // the last; it may be gone
+	local   bool      // known to a read-only member alone
+	kept    int       // how many want it kept alive
+}
+
+// firstSession is the id that a server gives first: its number, and the time.
+func (s *Service) firstSession() int64 {
+	const serverShift, timeShift = 56, 16
+	return 1<<serverShift | s.began.UnixMilli()<<timeShift&(1<<serverShift-1)
+}
+
+func (s *Service) newSessionID() int64 {
+	id := s.nextSession
+	s.nextSession++
+	return id
+}
+
+// touch gives a session its whole timeout again.
+func (s *Service) touch(session *session) {
+	session.expires = s.tickAfter(s.now().Add(session.timeout))
+}
+
+// expireSessions ends the sessions whose time is over. Without a leader nobody can end one.
+func (s *Service) expireSessions(now time.Time) {
+	if s.leader == nil || s.closed {
+		return
+	}
+	for _, id := range sortedIDs(s.sessions) {
+		if session := s.sessions[id]; session.kept == 0 && !now.Before(session.expires) {
+			s.endSession(session)
+		}
+	}
+	for _, m := range s.members {
+		for id, session := range m.local {
+			if session.kept == 0 && !now.Before(session.expires) {
+				delete(m.local, id)
+				session.conn.hangUp()
+			}
+		}
+	}
+}
+
+// endSession removes a session and its nodes and closes its connection.
+func (s *Service) endSession(session *session) {
+	s.closeSession(session)
+	for _, m := range s.members {
+		for c := range m.conns {
+			if c.session == session {
+				c.hangUp()
+			}
+		}
+	}
+}
+
+// closeSession is the transaction that removes a session and its nodes.
+func (s *Service) closeSession(session *session) {
+	var x txn
+	for _, path := range sortedKeys(s.leader.tree.ephemerals[session.id]) {
+		x.changes = append(x.changes, change{op: jute.OpDelete, path: path})
+	}
+	delete(s.sessions, session.id)
+	s.commit(&x)
+}
+
+// Sessions gives the ids of the sessions, in the order in which they began.
+func (s *Service) Sessions() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sortedIDs(s.sessions)
+}
+
+func sortedIDs[V any](m map[int64]V) []int64 { return slices.Sorted(maps.Keys(m)) }
+
+// Expire ends a session as if its time were over.
+func (s *Service) Expire(id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session, ok := s.sessions[id]
+	if !ok || s.leader == nil {
+		return errNoOwner
+	}
+	s.endSession(session)
+	return nil
+}
+
+// Keep keeps a session from expiring until release.
+func (s *Service) Keep(id int64) (release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session, ok := s.sessions[id]
+	if !ok {
+		return nil, errNoOwner
+	}
+	session.kept++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		session.kept--
+	}, nil
+}
+
+// Move makes a session belong to another server, as if its client had been there: its connection ends with the next
+// write on it.
+func (s *Service) Move(id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session, ok := s.sessions[id]
+	if !ok {
+		return errNoOwner
+	}
+	session.conn = nil
+	return nil
+}
+
+// passwordSecret is what every server makes passwords with, so that a session can move between them.
+const passwordSecret = 0xB3415C00
+
+// password gives the password of a session: the first bytes of Java's random numbers with the id for a seed.
+func password(id int64) []byte {
+	const multiplier, increment, mask = 0x5DEECE66D, 0xB, 1<<48 - 1
+	state := (uint64(id^passwordSecret) ^ multiplier) & mask
+	p := make([]byte, 0, jute.PasswordSize)
+	for len(p) < jute.PasswordSize {
+		state = (state*multiplier + increment) & mask
+		p = binary.LittleEndian.AppendUint32(p, uint32(state>>16))
+	}
+	return p
+}

@@ -1,0 +1,162 @@
+package zkserver
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// tree is all znodes, by path.
+type tree struct {
+	nodes      map[string]*node
+	ephemerals map[int64]map[string]struct{} // by session
+	expiring   map[string]struct{}           // containers and nodes with a time to live
+	applied    int64                         // the zxid of the last transaction
+}
+
+// watching is told what happens to the nodes of a tree. The ACL is the node's; of a deleted one, its last.
+type watching interface {
+	created(path string, acl []zk.ACL)
+	deleted(path string, acl []zk.ACL)
+	dataChanged(path string, acl []zk.ACL)
+	childrenChanged(path string, acl []zk.ACL)
+}
+
+func newTree(config []byte) *tree {
+	t := &tree{
+		nodes:      map[string]*node{},
+		ephemerals: map[int64]map[string]struct{}{},
+		expiring:   map[string]struct{}{},
+	}
+	for _, path := range []string{rootPath, systemPath, quotaPath, configPath} {
+		t.nodes[path] = &node{data: []byte{}, acl: zk.WorldACL(zk.PermAll), children: map[string]struct{}{}}
+		if path != rootPath {
+			parent, name := split(path)
+			t.nodes[parent].children[name] = struct{}{}
+		}
+	}
+	c := t.nodes[configPath]
+	c.data, c.acl, c.aversion = config, zk.WorldACL(zk.PermRead), -1
+	return t
+}
+
+// get finds a node. Like Apache ZooKeeper it knows the root by an empty path too.
+func (t *tree) get(path string) *node {
+	if path == "" {
+		path = rootPath
+	}
+	return t.nodes[path]
+}
+
+func (t *tree) clone() *tree {
+	c := &tree{
+		nodes:      make(map[string]*node, len(t.nodes)),
+		ephemerals: make(map[int64]map[string]struct{}, len(t.ephemerals)),
+		expiring:   maps.Clone(t.expiring),
+		applied:    t.applied,
+	}
+	for path, n := range t.nodes {
+		c.nodes[path] = n.clone()
+	}
+	for id, paths := range t.ephemerals {
+		c.ephemerals[id] = maps.Clone(paths)
+	}
+	return c
+}
+
+// apply does the changes of a transaction and gives a result for each.
+func (t *tree) apply(x *txn, w watching) []jute.Result {
+	t.applied = x.zxid
+	results := make([]jute.Result, len(x.changes))
+	for i := range x.changes {
+		c := &x.changes[i]
+		r := &results[i]
+		r.Op, r.Path = c.op, c.path
+		switch c.op {
+		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
+			r.Stat = t.create(x, c, w)
+		case jute.OpDelete:
+			t.delete(x, c.path, w)
+		case jute.OpSetData:
+			n := t.nodes[c.path]
+			n.data, n.version, n.mzxid, n.mtime = c.data, c.version, x.zxid, x.time
+			r.Stat = n.stat()
+			w.dataChanged(c.path, n.acl)
+		case jute.OpSetACL:
+			n := t.nodes[c.path]
+			n.acl, n.aversion = c.acl, c.version
+			r.Stat = n.stat()
+		}
+	}
+	return results
+}
+
+func (t *tree) create(x *txn, c *change, w watching) zk.Stat {
+	parentPath, name := split(c.path)
+	parent := t.nodes[parentPath]
+	// Once the counter has run over it grows no more: from then on every sequential create finds its name taken.
+	if c.version > parent.creates {
+		parent.creates, parent.pzxid = c.version, x.zxid
+	}
+	n := &node{
+		data:     c.data,
+		acl:      c.acl,
+		children: map[string]struct{}{},
+		owner:    c.owner,
+		czxid:    x.zxid,
+		mzxid:    x.zxid,
+		pzxid:    x.zxid,
+		ctime:    x.time,
+		mtime:    x.time,
+	}
+	parent.children[name] = struct{}{}
+	t.nodes[c.path] = n
+	switch {
+	case isEphemeral(c.owner):
+		if t.ephemerals[c.owner] == nil {
+			t.ephemerals[c.owner] = map[string]struct{}{}
+		}
+		t.ephemerals[c.owner][c.path] = struct{}{}
+	case c.owner != ownerNone:
+		t.expiring[c.path] = struct{}{}
+	}
+	s := n.stat()
+	w.created(c.path, n.acl)
+	w.childrenChanged(parentPath, parent.acl)
+	return s
+}
+
+func (t *tree) delete(x *txn, path string, w watching) {
+	n := t.nodes[path]
+	parentPath, name := split(path)
+	parent := t.nodes[parentPath]
+	delete(parent.children, name)
+	parent.pzxid = x.zxid
+	delete(t.nodes, path)
+	delete(t.expiring, path)
+	if mine := t.ephemerals[n.owner]; mine != nil {
+		delete(mine, path)
+		if len(mine) == 0 {
+			delete(t.ephemerals, n.owner)
+		}
+	}
+	w.deleted(path, n.acl)
+	w.childrenChanged(parentPath, parent.acl)
+}
+
+// descendants counts the nodes below a path.
+func (t *tree) descendants(path string) int {
+	if path == rootPath {
+		return len(t.nodes) - 1
+	}
+	n := 0
+	for p := range t.nodes {
+		if strings.HasPrefix(p, path+"/") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,25 @@
+package zkserver
+
+import (
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// txn is a transaction: what one write does to the tree, decided once and the same on every member. A write that was
+// refused is one without changes: it takes a zxid too.
+type txn struct {
+	zxid    int64
+	time    int64 // in milliseconds
+	changes []change
+}
+
+// change is what one operation does to one node.
+type change struct {
+	op      jute.Op // create, delete, setData, setACL; check for nothing
+	path    string
+	data    []byte
+	acl     []zk.ACL
+	version int32 // of setData and setACL; for create, the parent's count of creates
+	owner   int64 // of create
+}

@@ -1,0 +1,29 @@
+package zkserver
+
+// Version is a release whose behaviour a service has, where releases differ.
+type Version int
+
+// The versions.
+const (
+	// V38 is 3.8.0 as Debian has it, which tells of changes only to those who may read the node (ZOOKEEPER-4799).
+	V38 Version = iota
+	// V39 is 3.9.2: watch modes of one path add up, a notification says its zxid, and exists asks for the right to read.
+	V39
+)
+
+// String is the number of the release.
+func (v Version) String() string {
+	if v == V39 {
+		return "3.9.2"
+	}
+	return "3.8.0"
+}
+
+// manyModes tells whether a connection can watch one path in several modes at once.
+func (v Version) manyModes() bool { return v >= V39 }
+
+// dated tells whether a notification has the zxid of what it tells.
+func (v Version) dated() bool { return v >= V39 }
+
+// guarded tells whether exists needs the right to read.
+func (v Version) guarded() bool { return v >= V39 }

@@ -1,0 +1,277 @@
+package zkserver
+
+import (
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// watchMode is a set of the ways a connection watches a path.
+type watchMode uint8
+
+const (
+	watchOnce watchMode = 1 << iota
+	watchPersistent
+	watchRecursive
+)
+
+// watchTable is the watches of one kind, those for data or those for children.
+type watchTable struct {
+	manyModes bool
+	byPath    map[string]map[*conn]watchMode
+	byConn    map[*conn]map[string]struct{}
+	recursive int // watches of that mode
+}
+
+func newWatchTable(v Version) *watchTable {
+	return &watchTable{
+		manyModes: v.manyModes(),
+		byPath:    map[string]map[*conn]watchMode{},
+		byConn:    map[*conn]map[string]struct{}{},
+	}
+}
+
+// add makes the connection watch the path. Before 3.9 the last mode is the only one.
+func (t *watchTable) add(c *conn, path string, mode watchMode) {
+	if t.manyModes {
+		mode |= t.byPath[path][c]
+	}
+	t.set(c, path, mode)
+}
+
+// set makes mode all the modes in which the connection watches the path, none if it is 0.
+func (t *watchTable) set(c *conn, path string, mode watchMode) {
+	before := t.byPath[path][c]
+	t.recursive += int(mode&watchRecursive/watchRecursive) - int(before&watchRecursive/watchRecursive)
+	if mode == 0 {
+		delete(t.byPath[path], c)
+		if len(t.byPath[path]) == 0 {
+			delete(t.byPath, path)
+		}
+		delete(t.byConn[c], path)
+		if len(t.byConn[c]) == 0 {
+			delete(t.byConn, c)
+		}
+		return
+	}
+	if t.byPath[path] == nil {
+		t.byPath[path] = map[*conn]watchMode{}
+	}
+	t.byPath[path][c] = mode
+	if t.byConn[c] == nil {
+		t.byConn[c] = map[string]struct{}{}
+	}
+	t.byConn[c][path] = struct{}{}
+}
+
+// remove ends the modes for the connection and the path and tells whether there was one.
+func (t *watchTable) remove(c *conn, path string, modes watchMode) bool {
+	before := t.byPath[path][c]
+	t.set(c, path, before&^modes)
+	return before&modes != 0
+}
+
+// forget ends all watches of a connection.
+func (t *watchTable) forget(c *conn) {
+	for path := range t.byConn[c] {
+		t.set(c, path, 0)
+	}
+}
+
+// fire gives the connections that are to hear of what happened to the path, in the order in which they were accepted,
+// and ends the watches that fire once.
+func (t *watchTable) fire(path string, event zk.EventType) []*conn {
+	var told []*conn
+	for c, mode := range t.byPath[path] {
+		if mode&^watchRecursive != 0 || event != zk.EventNodeChildrenChanged {
+			told = append(told, c)
+		}
+		if mode&watchOnce != 0 {
+			t.set(c, path, mode&^watchOnce)
+		}
+	}
+	if t.recursive > 0 && event != zk.EventNodeChildrenChanged {
+		for ancestor := path; ancestor != rootPath && ancestor != ""; {
+			ancestor, _ = split(ancestor)
+			for c, mode := range t.byPath[ancestor] {
+				if mode&watchRecursive != 0 {
+					told = append(told, c)
+				}
+			}
+		}
+	}
+	slices.SortFunc(told, func(a, b *conn) int { return int(a.number - b.number) })
+	return slices.Compact(told)
+}
+
+// count is how many watches there are.
+func (t *watchTable) count() int {
+	n := 0
+	for _, paths := range t.byConn {
+		n += len(paths)
+	}
+	return n
+}
+
+// The modes of an addWatch.
+const (
+	addPersistent = 0
+	addRecursive  = 1
+)
+
+func (c *conn) addWatch(r *jute.Request) jute.Code {
+	switch r.Flags {
+	case addPersistent:
+		c.watch(r.Path, watchPersistent)
+	case addRecursive:
+		c.watch(r.Path, watchRecursive)
+	default:
+		return jute.CodeMarshallingError // Java trips over it while it reads the request
+	}
+	return jute.CodeOK
+}
+
+// watch adds a watch that stays.
+func (c *conn) watch(path string, mode watchMode) {
+	m := c.member
+	m.dataWatches.add(c, path, mode)
+	// A recursive watch has no use for children's events; until 3.9 it stands in both tables all the same, and takes
+	// the place of a one-shot watch there.
+	if mode != watchRecursive || !m.service.config.Version.manyModes() {
+		m.childWatches.add(c, path, mode)
+	}
+}
+
+// The types of watches of a checkWatches or removeWatches.
+const (
+	typeChildren = iota + 1
+	typeData
+	typeAny
+	typePersistent
+	typeRecursive
+)
+
+const anyMode = watchOnce | watchPersistent | watchRecursive
+
+// selection gives the modes that a type selects in each table; ok is false for no type of this version.
+func (c *conn) selection(watchType int32) (data, child watchMode, ok bool) {
+	once := anyMode
+	if c.member.service.config.Version.manyModes() {
+		once = watchOnce
+	}
+	switch watchType {
+	case typeChildren:
+		return 0, once, true
+	case typeData:
+		return once, 0, true
+	case typeAny:
+		return anyMode, anyMode, true
+	case typePersistent:
+		return watchPersistent, watchPersistent, once == watchOnce
+	case typeRecursive:
+		return watchRecursive, 0, once == watchOnce
+	}
+	return 0, 0, false
+}
+
+func (c *conn) checkWatches(r *jute.Request) jute.Code {
+	m := c.member
+	data, child, ok := c.selection(r.Flags)
+	if !ok {
+		return jute.CodeMarshallingError
+	}
+	found := m.dataWatches.byPath[r.Path][c]&data != 0 || m.childWatches.byPath[r.Path][c]&child != 0
+	if !m.service.config.Version.manyModes() { // any connection's watch will do
+		found = data != 0 && len(m.dataWatches.byPath[r.Path]) > 0 || child != 0 && len(m.childWatches.byPath[r.Path]) > 0
+	}
+	if !found {
+		return jute.CodeNoWatcher
+	}
+	return jute.CodeOK
+}
+
+func (c *conn) removeWatches(r *jute.Request) jute.Code {
+	data, child, ok := c.selection(r.Flags)
+	if !ok {
+		return jute.CodeMarshallingError
+	}
+	removedChild := c.member.childWatches.remove(c, r.Path, child)
+	removedData := c.member.dataWatches.remove(c, r.Path, data)
+	if !removedChild && !removedData {
+		return jute.CodeNoWatcher
+	}
+	return jute.CodeOK
+}
+
+// setWatches arms the watches of a session that comes back, and tells it what it missed: of one-shot watches only, those
+// that stay are just armed.
+func (c *conn) setWatches(w *jute.SetWatches) {
+	t, data, child := c.member.tree, c.member.dataWatches, c.member.childWatches
+	for _, path := range w.Data {
+		switch n := t.get(path); {
+		case n == nil:
+			c.notify(path, zk.EventNodeDeleted)
+		case n.mzxid > w.RelativeZxid:
+			c.notify(path, zk.EventNodeDataChanged)
+		default:
+			data.add(c, path, watchOnce)
+		}
+	}
+	for _, path := range w.Exist {
+		if t.get(path) != nil {
+			c.notify(path, zk.EventNodeCreated)
+		} else {
+			data.add(c, path, watchOnce)
+		}
+	}
+	for _, path := range w.Child {
+		switch n := t.get(path); {
+		case n == nil:
+			c.notify(path, zk.EventNodeDeleted)
+		case n.pzxid > w.RelativeZxid:
+			c.notify(path, zk.EventNodeChildrenChanged)
+		default:
+			child.add(c, path, watchOnce)
+		}
+	}
+	for _, path := range w.Persistent {
+		c.watch(path, watchPersistent)
+	}
+	for _, path := range w.Recursive {
+		c.watch(path, watchRecursive)
+	}
+}
+
+// What happens to the tree of a member is what its connections watch.
+
+func (m *Member) created(path string, acl []zk.ACL) {
+	m.tell(m.dataWatches.fire(path, zk.EventNodeCreated), path, zk.EventNodeCreated, acl)
+}
+
+func (m *Member) dataChanged(path string, acl []zk.ACL) {
+	m.tell(m.dataWatches.fire(path, zk.EventNodeDataChanged), path, zk.EventNodeDataChanged, acl)
+}
+
+func (m *Member) childrenChanged(path string, acl []zk.ACL) {
+	m.tell(m.childWatches.fire(path, zk.EventNodeChildrenChanged), path, zk.EventNodeChildrenChanged, acl)
+}
+
+// deleted tells a connection once, whichever watches it had.
+func (m *Member) deleted(path string, acl []zk.ACL) {
+	told := m.dataWatches.fire(path, zk.EventNodeDeleted)
+	m.tell(told, path, zk.EventNodeDeleted, acl)
+	others := slices.DeleteFunc(m.childWatches.fire(path, zk.EventNodeDeleted), func(c *conn) bool {
+		return slices.Contains(told, c)
+	})
+	m.tell(others, path, zk.EventNodeDeleted, acl)
+}
+
+func (m *Member) tell(conns []*conn, path string, event zk.EventType, acl []zk.ACL) {
+	for _, c := range conns {
+		if allowed(acl, zk.PermRead, c.ids) {
+			c.notify(path, event)
+		}
+	}
+}
