@@ -1,0 +1,133 @@
+package conformance_test
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+var update = flag.Bool("update", false, "write into testdata what Apache ZooKeeper answers")
+
+// TestGolden plays the scripts in testdata. What is written there is what Apache ZooKeeper answers.
+func TestGolden(t *testing.T) {
+	scripts, err := readScripts("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("in process", func(t *testing.T) { playScripts(t, startOurs(t), scripts, false) })
+	t.Run("real", func(t *testing.T) { playScripts(t, startReal(t), scripts, *update) })
+}
+
+func playScripts(t *testing.T, addr string, scripts []script, update bool) {
+	t.Helper()
+	n := 0
+	for _, s := range scripts {
+		for i := range s.cases {
+			c := &s.cases[i]
+			n++
+			root := fmt.Sprintf("/golden%d", n)
+			t.Run(strings.TrimSuffix(filepath.Base(s.file), ".txt")+"/"+c.name, func(t *testing.T) {
+				heard := playCase(t, addr, root, c)
+				for i, l := range c.lines {
+					if update {
+						c.lines[i].heard = heard[i]
+					} else if diff := cmp.Diff(l.heard, heard[i]); diff != "" {
+						t.Errorf("%s (-want +got)\n%s", l.command, diff)
+					}
+				}
+			})
+		}
+		if update {
+			if err := s.write(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func playCase(t *testing.T, addr, root string, c *scriptCase) (heard [][]string) {
+	t.Helper()
+	admin, err := open(addr, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = admin.ask(jute.OpAuth, jute.AppendAuth(nil, &jute.Auth{Scheme: schemeDigest, Auth: []byte(superUser)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := admin.request(&jute.Request{Op: jute.OpCreate, Path: root, ACL: zk.WorldACL(zk.PermAll)})
+	if err != nil || made.Code != jute.CodeOK {
+		t.Fatal(err, made.Code)
+	}
+	a := &actor{
+		narrator: narrator{root: root, base: made.Zxid, sessions: map[int64]int{}},
+		addr:     addr,
+		conns:    map[string]*conn{},
+		first:    map[string]*conn{},
+	}
+	defer func() {
+		for _, c := range a.conns {
+			c.end()
+		}
+		if err := remove(admin, root); err != nil {
+			t.Error(err)
+		}
+		admin.end()
+	}()
+	for _, l := range c.lines {
+		heard = append(heard, a.run(l.command))
+	}
+	return heard
+}
+
+// end ends the session, if the connection still has it, and the connection.
+func (c *conn) end() {
+	if b, _ := c.encode(jute.OpCloseSession, nil); c.session != 0 {
+		c.Write(b) //nolint:errcheck // the server may have ended the connection
+		for err := error(nil); err == nil; {
+			_, err = c.readFrame() // until the server ends it
+		}
+	}
+	c.Close() //nolint:errcheck // the script may have closed it
+}
+
+// word asks a four letter word. What is heard is what the answer is made of: numbers, addresses and versions are a
+// server's own.
+func (a *actor) word(word string) ([]string, error) {
+	c, err := dial(a.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() //nolint:errcheck // it has been read to its end
+	if _, err := c.Write([]byte(word)); err != nil {
+		return nil, err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(answerLimit)); err != nil {
+		return nil, err
+	}
+	text, err := readText(c)
+	if err != nil {
+		return nil, err
+	}
+	var heard []string
+	for line := range strings.Lines(text) {
+		line = key.FindString(strings.TrimRight(line, "\n"))
+		if line != "" && !slices.Contains(heard, line) {
+			heard = append(heard, line)
+		}
+	}
+	return heard, nil
+}
+
+// key is what a line of an answer starts with.
+var key = regexp.MustCompile(`^\s*[A-Za-z_ /]+[A-Za-z_]`)
