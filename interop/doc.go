@@ -33,7 +33,17 @@
 //	mutexParticipants name                              paths in order
 //	makeRevocable name                                  null; before the acquire; event "revoked"
 //	revoke   path                                       null
+//	latchStart name path participant                    null; events "isLeader" and "notLeader"
+//	latchAwait name timeoutMs                           whether it leads
+//	latchHasLeadership, latchLeader, latchParticipants  boolean, id, ids
+//	latchClose name mode                                null; SILENT or NOTIFY_LEADER
+//	queueStart name path lockPath consume               null; events "item" if it consumes
+//	queuePut name item                                  null
+//	queueFlush name timeoutMs                           whether all was put
+//	queueClose name                                     null
+//	cacheStart name path                                null; events "initialized", "created", "changed", "deleted"
+//	cacheDump, cacheClose name                          data by path, null
 //
 // A mode is named as in Java's CreateMode. Data that is left out is the client's default data. The events are
-// "state" with the client and the state, and "revoked" with the name of the mutex.
+// "state" with the client and the state, and those of the recipes with the name of the object.
 package interop

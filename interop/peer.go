@@ -70,7 +70,9 @@ type Event struct {
 	Kind   string `json:"event"`
 	Client string // state: the client's name
 	State  string // state: as in Java's ConnectionState
-	Name   string // revoked: the mutex
+	Name   string // of the recipe's object
+	Item   string // item: what was consumed; changed: the data
+	Path   string // created, changed, deleted
 }
 
 // RemoteError is the exception a command ended with.

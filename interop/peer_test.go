@@ -29,6 +29,7 @@ type java struct {
 // startJava starts a peer, without a client yet.
 func startJava(t *testing.T) *java {
 	t.Helper()
+	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
 	peer, err := interop.Start(ctx, interop.Curator)
 	if err != nil {

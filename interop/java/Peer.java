@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
@@ -20,8 +21,18 @@ import java.util.function.Consumer;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.imps.ProtectedUtils;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
+import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.recipes.queue.DistributedQueue;
+import org.apache.curator.framework.recipes.queue.QueueBuilder;
+import org.apache.curator.framework.recipes.queue.QueueConsumer;
+import org.apache.curator.framework.recipes.queue.QueueSerializer;
+import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
@@ -59,12 +70,27 @@ public final class Peer {
         return thread;
     };
 
+    private static final QueueSerializer<String> TEXT = new QueueSerializer<>() {
+        @Override
+        public byte[] serialize(String item) {
+            return item.getBytes(StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public String deserialize(byte[] bytes) {
+            return new String(bytes, StandardCharsets.UTF_8);
+        }
+    };
+
     private final PrintStream out;
     private final Map<String, Command> commands = new ConcurrentHashMap<>();
     private final Map<String, Executor> threads = new ConcurrentHashMap<>();
     private final Executor anyThread = Executors.newCachedThreadPool(DAEMONS);
     private final Named<CuratorFramework> clients = new Named<>("client");
     private final Named<Mutex> mutexes = new Named<>("mutex");
+    private final Named<LeaderLatch> latches = new Named<>("latch");
+    private final Named<DistributedQueue<String>> queues = new Named<>("queue");
+    private final Named<CuratorCache> caches = new Named<>("cache");
 
     public static void main(String[] args) throws IOException {
         PrintStream out = System.out;
@@ -78,6 +104,9 @@ public final class Peer {
         nodeCommands();
         nameCommands();
         mutexCommands();
+        latchCommands();
+        queueCommands();
+        cacheCommands();
     }
 
     private void clientCommands() {
@@ -210,6 +239,101 @@ public final class Peer {
         });
         commands.put("revoke", args -> {
             Revoker.attemptRevoke(client(args), args.text("path"));
+            return null;
+        });
+    }
+
+    private void latchCommands() {
+        commands.put("latchStart", args -> {
+            String name = args.text("name");
+            LeaderLatch latch = new LeaderLatch(client(args), args.text("path"), args.text("participant", ""));
+            latch.addListener(new LeaderLatchListener() {
+                @Override
+                public void isLeader() {
+                    event("isLeader", "name", name);
+                }
+
+                @Override
+                public void notLeader() {
+                    event("notLeader", "name", name);
+                }
+            });
+            latches.put(name, latch);
+            latch.start();
+            return null;
+        });
+        commands.put("latchAwait", args ->
+                latches.get(args.text("name")).await(args.number("timeoutMs", 0), TimeUnit.MILLISECONDS));
+        commands.put("latchHasLeadership", args -> latches.get(args.text("name")).hasLeadership());
+        commands.put("latchLeader", args -> latches.get(args.text("name")).getLeader().getId());
+        commands.put("latchParticipants", args ->
+                latches.get(args.text("name")).getParticipants().stream().map(Participant::getId).sorted().toList());
+        commands.put("latchClose", args -> {
+            latches.remove(args.text("name")).close(
+                    LeaderLatch.CloseMode.valueOf(args.text("mode", "SILENT")));
+            return null;
+        });
+    }
+
+    private void queueCommands() {
+        commands.put("queueStart", args -> {
+            String name = args.text("name");
+            QueueConsumer<String> consumer = !args.flag("consume") ? null : new QueueConsumer<>() {
+                @Override
+                public void consumeMessage(String message) {
+                    event("item", "name", name, "item", message);
+                }
+
+                @Override
+                public void stateChanged(CuratorFramework client, ConnectionState state) {
+                    // the client's own listener tells
+                }
+            };
+            QueueBuilder<String> builder =
+                    QueueBuilder.builder(client(args), consumer, TEXT, args.text("path"));
+            if (args.text("lockPath", null) != null) {
+                builder.lockPath(args.text("lockPath"));
+            }
+            DistributedQueue<String> queue = builder.buildQueue();
+            queues.put(name, queue);
+            queue.start();
+            return null;
+        });
+        commands.put("queuePut", args -> {
+            queues.get(args.text("name")).put(args.text("item"));
+            return null;
+        });
+        commands.put("queueFlush", args ->
+                queues.get(args.text("name")).flushPuts(args.number("timeoutMs", 0), TimeUnit.MILLISECONDS));
+        commands.put("queueClose", args -> {
+            queues.remove(args.text("name")).close();
+            return null;
+        });
+    }
+
+    private void cacheCommands() {
+        commands.put("cacheStart", args -> {
+            String name = args.text("name");
+            CuratorCache cache = CuratorCache.build(client(args), args.text("path"));
+            cache.listenable().addListener(CuratorCacheListener.builder()
+                    .forInitialized(() -> event("initialized", "name", name))
+                    .forCreates(node -> event("created", "name", name, "path", node.getPath()))
+                    .forChanges((old, node) -> event("changed", "name", name, "path", node.getPath(),
+                            "item", new String(node.getData(), StandardCharsets.UTF_8)))
+                    .forDeletes(node -> event("deleted", "name", name, "path", node.getPath()))
+                    .build());
+            caches.put(name, cache);
+            cache.start();
+            return null;
+        });
+        commands.put("cacheDump", args -> {
+            Map<String, String> nodes = new TreeMap<>();
+            caches.get(args.text("name")).stream().forEach(node ->
+                    nodes.put(node.getPath(), new String(node.getData(), StandardCharsets.UTF_8)));
+            return nodes;
+        });
+        commands.put("cacheClose", args -> {
+            caches.remove(args.text("name")).close();
             return null;
         });
     }
