@@ -7,13 +7,22 @@ GOLANGCI_LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
+
+# The tests wait for timeouts more than they compute.
+TEST = $(GO) test -race -count=1 -parallel=12 -timeout=15m
 
 .PHONY: test
-test: ## install what is missing, vet, and run every test with the race detector
+test: ## run every test: on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
 	./scripts/install.sh
 	$(GO) vet ./...
-	$(GO) test -race -count=1 -timeout=15m ./...
+	$(TEST) ./...
+	CURATOR_TEST_SERVER=real $(TEST) ./...
+
+.PHONY: conformance
+conformance: ## compare the in-process server with Apache ZooKeeper in 10,000 random sequences
+	./scripts/install.sh
+	CURATOR_TEST_SERVER=real $(GO) test -count=1 -timeout=90m ./internal/conformance -run Differential -sequences=10000
 
 .PHONY: lint
 lint: ## run the linters of .golangci.yaml

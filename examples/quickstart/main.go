@@ -1,5 +1,4 @@
-// Command quickstart shows the main job of the library live, on a ZooKeeper server that it starts for the purpose, or on
-// one of yours:
+// Command quickstart shows the main job of the library live, on a ZooKeeper server in its own memory, or on one of yours:
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -connect host:2181

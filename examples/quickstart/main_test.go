@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
@@ -66,10 +64,13 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestWithoutZooKeeper(t *testing.T) {
-	err := noServer(fmt.Errorf("%w: no java", curatortest.ErrNoZooKeeper))
-	if !strings.Contains(err.Error(), "run scripts/install.sh, or pass -connect") {
-		t.Error(err)
+func TestServerOfItsOwn(t *testing.T) {
+	var out, errs strings.Builder
+	if code := run(testenv.Context(t), nil, &out, &errs); code != success {
+		t.Errorf("status %d: %s", code, errs.String())
+	}
+	if !strings.Contains(out.String(), "ZooKeeper: one in memory at 127.0.0.1:") {
+		t.Error(out.String())
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -28,24 +27,16 @@ func openServer(connect string, out *report) (*server, error) {
 			close: func() error { return nil },
 		}, nil
 	}
-	own, err := curatortest.NewRealServer()
+	own, err := curatortest.NewServer()
 	if err != nil {
-		return nil, noServer(err)
+		return nil, fmt.Errorf("start ZooKeeper: %w", err)
 	}
-	out.say("ZooKeeper: started one at %s, for this run", own.Addr())
+	out.say("ZooKeeper: one in memory at %s, for this run; -connect host:port takes yours", own.Addr())
 	return &server{
 		connect: own.ConnectString(),
 		expire:  func(_ context.Context, sessionID int64) error { return own.ExpireSession(sessionID) },
 		close:   own.Close,
 	}, nil
-}
-
-// noServer says what to do when no server can be started.
-func noServer(err error) error {
-	if errors.Is(err, curatortest.ErrNoZooKeeper) {
-		return fmt.Errorf("ZooKeeper is not installed here: run scripts/install.sh, or pass -connect host:port (%w)", err)
-	}
-	return fmt.Errorf("start ZooKeeper: %w", err)
 }
 
 // firstServer returns the first server of a connect string, without the chroot.
