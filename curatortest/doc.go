@@ -1,13 +1,18 @@
-// Package curatortest has servers and fault injection for tests of code that uses this library: Apache ZooKeeper as it
-// is installed on the machine, alone or as an ensemble, started and stopped, killed and frozen at will, and a proxy
-// that cuts, delays or swallows single requests and answers. Production runs Apache ZooKeeper without any of this.
+// Package curatortest gives tests a ZooKeeper. A [Server], or a [Cluster] of them, is one in memory that starts in less
+// than a millisecond, needs no Java, works in a bubble of testing/synctest, and can fail exactly where a real one cannot
+// be made to. Production runs Apache ZooKeeper.
 //
-//	server, err := curatortest.NewRealServer()
-//	if err != nil {
-//		t.Fatal(err)
-//	}
-//	defer server.Close()
+//	server := curatortest.NewServerT(t)
 //	client, err := framework.New(server.ConnectString())
 //
-// In Java: TestingServer, TestingCluster and KillSession of curator-test.
+// A [Rule] for [Server.Faults] picks single requests, replies and watch events, to cut, hold, delay, swallow or refuse
+// them; other methods of [Faults] fail whole connections. [Server.EventuallyT] waits for what the server can tell, and
+// does not poll.
+//
+// A [RealServer] or [RealCluster] is Apache ZooKeeper as it is installed on the machine, started and stopped, killed and
+// frozen at will. With a [Proxy] in front the same faults, and the same tests, work on it.
+//
+// docs/curatortest.md has more, and how the server in memory is held to the real one.
+//
+// In Java: TestingServer, TestingCluster, KillSession and Timing2 of curator-test.
 package curatortest

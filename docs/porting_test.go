@@ -79,6 +79,12 @@ o.a.c.framework.state:
 o.a.c.framework.recipes.locks:
 	InterProcessLock 4, InterProcessMutex 8, LockInternals 4, LockInternalsDriver 3, LockInternalsSorter 2,
 	PredicateResults 4, Revocable 2, RevocationListener 2, Revoker 2, StandardLockInternalsDriver 6
+o.a.c.test:
+	BaseClassForTests 5, DelegatingExecutorService 11, DirectoryUtils 5,
+	ExecuteCalledWatchingExecutorService 5, FailedServerStartException 2, InstanceSpec 16, KillSession 3,
+	QuorumConfigBuilder 9, TestingCluster 12, TestingServer 9, TestingZooKeeperMain$TestZooKeeperServer 6,
+	TestingZooKeeperMain 7, TestingZooKeeperServer 9, Timing 11, ZooKeeperMainFace 5,
+	ZooKeeperServerEmbeddedAdapter 7
 `
 
 // TestPortingNamesAreThere checks that every name of Java Curator in porting.tsv has a symbol that exists and is
