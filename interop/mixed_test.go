@@ -54,6 +54,7 @@ func startBoth(t *testing.T) (*java, *framework.Client) {
 const mixedLock = "/locks/mixed"
 
 func TestGoAndJavaExcludeEachOther(t *testing.T) {
+	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	const rounds = 60
