@@ -85,7 +85,8 @@ func FuzzConnection(f *testing.F) {
 	f.Add(byte(1), int32(0), []byte{0, 0, 0, 1, 0, 0, 0, 14})
 	for op := jute.OpCloseSession; op <= jute.OpWhoAmI; op++ {
 		for _, body := range [][]byte{
-			{}, {0, 0, 0, 2, '/', 'a', 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+			{},
+			{0, 0, 0, 2, '/', 'a', 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
 			jute.AppendRequest(nil, "", &jute.Request{Op: op, Path: "/a", Ops: []jute.Request{{Op: jute.OpCreate, Path: "/a"}}}),
 		} {
 			f.Add(byte(2), int32(op), body)
