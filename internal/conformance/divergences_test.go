@@ -15,17 +15,20 @@ var divergences = []string{
 	orderOfSets,
 	setACLPipelined,
 	multiPipelined,
+	nonsense,
 }
 
 const (
-	// orderOfSets: children, ephemeral nodes and identities come in the order of Java's hash tables there, sorted here.
-	// The narrator sorts them, and what is heard of the end of a session.
+	// orderOfSets: children, ephemeral nodes and identities come in the order of Java's hash tables there, in that of
+	// another hash here. The narrator sorts them, and what is heard of the end of a session.
 	orderOfSets = "order-of-sets"
 	// setACLPipelined: a request that is sent before the answer to a setACL may still be judged by the old ACL there.
 	setACLPipelined = "setacl-pipelined"
 	// multiPipelined: a request that is sent before the answer to a multi that cannot be read may be judged by what that
 	// multi would have changed.
 	multiPipelined = "multi-pipelined"
+	// nonsense: what no library sends and the generator does not either.
+	nonsense = "nonsense"
 )
 
 // endsBurst tells whether what is sent behind the request, before its answer, may go otherwise there.

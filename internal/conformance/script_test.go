@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -108,7 +109,10 @@ func (a *actor) run(command string) (heard []string) {
 	client, rest, _ := strings.Cut(command, " ")
 	verb, args, _ := strings.Cut(rest, " ")
 	heard, err := a.act(client, verb, args)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		heard = append(heard, "silence")
+	case err != nil:
 		heard = append(heard, "the end")
 	}
 	return heard

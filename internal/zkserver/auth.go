@@ -37,6 +37,9 @@ func (ids *identities) add(id identity) {
 func (ids *identities) authenticate(a *jute.Auth, super, remoteIP string) bool {
 	switch a.Scheme {
 	case schemeDigest:
+		if a.Auth == nil {
+			return false
+		}
 		id := Digest(string(a.Auth))
 		if id == super {
 			ids.add(identity{schemeSuper, ""})

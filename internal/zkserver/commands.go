@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // commands are the four letter words: what people and monitors ask on a connection in place of a handshake.
@@ -127,12 +128,20 @@ func (m *Member) writeMonitor(b *strings.Builder) {
 	line("local_sessions", len(m.local))
 }
 
+// id is the number of the server, 0 of one that stands alone.
+func (m *Member) id() int {
+	if m.service.standalone() {
+		return 0
+	}
+	return m.number
+}
+
 func (m *Member) writeConfig(b *strings.Builder) {
 	c := &m.service.config
 	fmt.Fprintf(b, "clientPort=0\nsecureClientPort=-1\ndataDir=memory\ndataLogDir=memory\ntickTime=%d\nmaxClientCnxns=0\n",
 		c.Tick.Milliseconds())
 	fmt.Fprintf(b, "minSessionTimeout=%d\nmaxSessionTimeout=%d\nserverId=%d\n",
-		c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds(), m.number)
+		c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds(), m.id())
 }
 
 func (m *Member) writeConnections(b *strings.Builder) {
@@ -151,7 +160,7 @@ func (m *Member) writeSessions(b *strings.Builder) {
 	ids := sortedIDs(m.service.sessions)
 	fmt.Fprintf(b, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(ids), len(ids))
 	for _, id := range ids {
-		fmt.Fprintf(b, "1 expire at %v:\n\t%#x\n", m.service.sessions[id].expires, id)
+		fmt.Fprintf(b, "1 expire at %s:\n\t%#x\n", m.service.sessions[id].expires.UTC().Format(time.UnixDate), id)
 	}
 	fmt.Fprintf(b, "ephemeral nodes dump:\nSessions with Ephemerals (%d):\n", len(m.tree.ephemerals))
 	for _, id := range sortedIDs(m.tree.ephemerals) {

@@ -1,6 +1,9 @@
 package zkserver
 
 import (
+	"cmp"
+	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 
@@ -95,7 +98,7 @@ func (c *conn) getChildren(r *jute.Request, reply *jute.Reply) jute.Code {
 	if r.Watch {
 		c.member.childWatches.add(c, r.Path, watchOnce)
 	}
-	reply.Children, reply.Stat = sortedKeys(n.children), n.stat()
+	reply.Children, reply.Stat = shuffledKeys(n.children), n.stat()
 	return jute.CodeOK
 }
 
@@ -131,17 +134,22 @@ func (c *conn) ephemerals(prefix string) []string {
 	if trimmed := strings.TrimSpace(prefix); trimmed == "" || trimmed == rootPath {
 		prefix = ""
 	}
-	paths := sortedKeys(c.member.tree.ephemerals[c.session.id])
+	paths := shuffledKeys(c.member.tree.ephemerals[c.session.id])
 	return slices.DeleteFunc(paths, func(p string) bool { return !strings.HasPrefix(p, prefix) })
 }
 
-// sortedKeys gives the members of a set in an order that does not change from run to run. Apache ZooKeeper's is that of
-// a hash table.
-func sortedKeys(set map[string]struct{}) []string {
-	keys := make([]string, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+// shuffledKeys gives the members of a set in an order that does not change from run to run, and that nobody can take for
+// one to rely on: as in Apache ZooKeeper it is that of a hash.
+func shuffledKeys(set map[string]struct{}) []string {
+	keys := sortedKeys(set)
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(hash(a), hash(b)) })
 	return keys
 }
+
+func hash(s string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(s)) //nolint:errcheck // it never fails
+	return h.Sum32()
+}
+
+func sortedKeys(set map[string]struct{}) []string { return slices.Sorted(maps.Keys(set)) }

@@ -42,7 +42,7 @@ func (c *conn) request(frame []byte) bool {
 		err = jute.ErrMarshalling
 	}
 	switch {
-	case isWrite(h.Op) && h.Op != jute.OpSync:
+	case isWrite(h.Op) && h.Op != jute.OpSync && (err == nil || h.Op != jute.OpReconfig):
 		return c.write(h, &r, err)
 	case err != nil:
 		c.answer(h, jute.CodeMarshallingError, nil)
@@ -138,12 +138,11 @@ func (c *conn) armWatches(h jute.RequestHeader, body []byte) {
 		decode = jute.DecodeSetWatches2
 	}
 	w, err := decode(body)
-	if err != nil {
-		c.answer(h, jute.CodeMarshallingError, nil)
-		return
+	code := jute.CodeMarshallingError
+	if err == nil {
+		code = c.setWatches(&w, h.Op == jute.OpSetWatches2)
 	}
-	c.setWatches(&w)
-	c.answer(h, jute.CodeOK, nil)
+	c.answer(h, code, nil)
 }
 
 func (c *conn) authenticate(h jute.RequestHeader, body []byte) bool {
@@ -161,7 +160,7 @@ func (c *conn) authenticate(h jute.RequestHeader, body []byte) bool {
 
 // sasl answers as a server does that has no SASL configured: with an empty token.
 func (c *conn) sasl(h jute.RequestHeader, body []byte) bool {
-	if _, err := jute.DecodeRequest(h.Op, body); err != nil {
+	if r, err := jute.DecodeRequest(h.Op, body); err != nil || r.Data == nil {
 		return false
 	}
 	c.reply(jute.ReplyHeader{Xid: h.Xid}, h.Op, &jute.Reply{})

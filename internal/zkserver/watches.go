@@ -186,7 +186,7 @@ func (c *conn) checkWatches(r *jute.Request) jute.Code {
 	if !m.service.config.Version.manyModes() { // any connection's watch will do
 		found = data != 0 && len(m.dataWatches.byPath[r.Path]) > 0 || child != 0 && len(m.childWatches.byPath[r.Path]) > 0
 	}
-	if !found {
+	if !found || r.Path == "" { // which has no parents to go through
 		return jute.CodeNoWatcher
 	}
 	return jute.CodeOK
@@ -206,41 +206,59 @@ func (c *conn) removeWatches(r *jute.Request) jute.Code {
 }
 
 // setWatches arms the watches of a session that comes back, and tells it what it missed: of one-shot watches only, those
-// that stay are just armed.
-func (c *conn) setWatches(w *jute.SetWatches) {
-	t, data, child := c.member.tree, c.member.dataWatches, c.member.childWatches
-	for _, path := range w.Data {
-		switch n := t.get(path); {
-		case n == nil:
-			c.notify(path, zk.EventNodeDeleted)
-		case n.mzxid > w.RelativeZxid:
-			c.notify(path, zk.EventNodeDataChanged)
-		default:
-			data.add(c, path, watchOnce)
+// that stay are just armed. It goes list by list, up to one that is null.
+func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
+	lists := []struct {
+		paths []string
+		set   func(path string)
+	}{
+		{w.Data, func(path string) { c.rewatchData(path, w.RelativeZxid) }},
+		{w.Exist, c.rewatchExist},
+		{w.Child, func(path string) { c.rewatchChild(path, w.RelativeZxid) }},
+		{w.Persistent, func(path string) { c.watch(path, watchPersistent) }},
+		{w.Recursive, func(path string) { c.watch(path, watchRecursive) }},
+	}
+	if !persistent {
+		lists = lists[:3]
+	}
+	for _, l := range lists {
+		if l.paths == nil {
+			return jute.CodeMarshallingError
+		}
+		for _, path := range l.paths {
+			l.set(path)
 		}
 	}
-	for _, path := range w.Exist {
-		if t.get(path) != nil {
-			c.notify(path, zk.EventNodeCreated)
-		} else {
-			data.add(c, path, watchOnce)
-		}
+	return jute.CodeOK
+}
+
+func (c *conn) rewatchData(path string, seen int64) {
+	switch n := c.member.tree.get(path); {
+	case n == nil:
+		c.notify(path, zk.EventNodeDeleted)
+	case n.mzxid > seen:
+		c.notify(path, zk.EventNodeDataChanged)
+	default:
+		c.member.dataWatches.add(c, path, watchOnce)
 	}
-	for _, path := range w.Child {
-		switch n := t.get(path); {
-		case n == nil:
-			c.notify(path, zk.EventNodeDeleted)
-		case n.pzxid > w.RelativeZxid:
-			c.notify(path, zk.EventNodeChildrenChanged)
-		default:
-			child.add(c, path, watchOnce)
-		}
+}
+
+func (c *conn) rewatchExist(path string) {
+	if c.member.tree.get(path) != nil {
+		c.notify(path, zk.EventNodeCreated)
+	} else {
+		c.member.dataWatches.add(c, path, watchOnce)
 	}
-	for _, path := range w.Persistent {
-		c.watch(path, watchPersistent)
-	}
-	for _, path := range w.Recursive {
-		c.watch(path, watchRecursive)
+}
+
+func (c *conn) rewatchChild(path string, seen int64) {
+	switch n := c.member.tree.get(path); {
+	case n == nil:
+		c.notify(path, zk.EventNodeDeleted)
+	case n.pzxid > seen:
+		c.notify(path, zk.EventNodeChildrenChanged)
+	default:
+		c.member.childWatches.add(c, path, watchOnce)
 	}
 }
 

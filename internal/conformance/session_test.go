@@ -1,0 +1,154 @@
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+const ephemeral = 1
+
+var sessionStories = []story{
+	{name: "a session ends with a tick after its timeout", play: sessionEnds},
+	{name: "a ping keeps a session", play: pingKeeps},
+	{name: "a session that comes back has the timeout it asks for", play: timeoutChanges},
+	{name: "a wrong password ends the connection of the session but not the session", play: wrongPassword},
+	{name: "a connection without a session is not ended by a timeout", play: silentConnection},
+	{name: "a session id has the server's number first and counts", play: sessionIDs},
+	{name: "a password is made of the session id", play: passwords},
+}
+
+func sessionEnds(t stage) {
+	addr := t.addr
+	for _, timeout := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			t.Parallel()
+			path := "/ends-" + timeout.String()
+			witness, c := connect(t, addr, sessionTimeout), connect(t, addr, timeout)
+			if c.timeout != timeout {
+				t.Fatalf("the timeout is %v", c.timeout)
+			}
+			c.create(t, path, ephemeral)
+			witness.watch(t, path)
+			before := time.Now()
+			c.ping(t)
+			after := time.Now()
+			gone := witness.awaitDeleted(t, path)
+			if early := timeout - gone.Sub(before); early > time.Millisecond { // Java's clock has milliseconds
+				t.Errorf("the session ended too soon by %v", early)
+			}
+			if late := gone.Sub(after) - timeout - storyTick; late > slack {
+				t.Errorf("the session ended too late by %v", late)
+			}
+			c.awaitEnd(t)
+			if again := take(t, addr, c, timeout); again.session != 0 || again.timeout != 0 {
+				t.Errorf("session %#x is back with timeout %v", again.session, again.timeout)
+			}
+		})
+	}
+}
+
+func pingKeeps(t stage) {
+	const timeout, pause = time.Second, 200 * time.Millisecond
+	witness, c := connect(t, t.addr, sessionTimeout), connect(t, t.addr, timeout)
+	c.create(t, "/kept", ephemeral)
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for range (timeout + timeout/2) / pause {
+		<-tick.C
+		c.ping(t)
+	}
+	witness.watch(t, "/kept")
+	before := time.Now()
+	if gone := witness.awaitDeleted(t, "/kept"); gone.Sub(before) < timeout-pause {
+		t.Errorf("the session ended %v after the last ping", gone.Sub(before))
+	}
+}
+
+func timeoutChanges(t stage) {
+	witness, long := connect(t, t.addr, sessionTimeout), connect(t, t.addr, time.Hour)
+	long.create(t, "/changes", ephemeral)
+	witness.watch(t, "/changes")
+	const timeout = 300 * time.Millisecond
+	short := take(t, t.addr, long, timeout)
+	if short.session != long.session || short.timeout != timeout {
+		t.Fatalf("session %#x is back as %#x with timeout %v", long.session, short.session, short.timeout)
+	}
+	long.awaitEnd(t)
+	witness.awaitDeleted(t, "/changes")
+	short.awaitEnd(t)
+}
+
+func wrongPassword(t stage) {
+	victim := connect(t, t.addr, sessionTimeout)
+	victim.create(t, "/victim", ephemeral)
+	guess := take(t, t.addr, &conn{session: victim.session}, sessionTimeout)
+	if guess.session != 0 {
+		t.Fatalf("session %#x without its password", guess.session)
+	}
+	guess.awaitEnd(t)
+	victim.awaitEnd(t)
+	again := take(t, t.addr, victim, sessionTimeout)
+	if again.session != victim.session {
+		t.Fatalf("session %#x is back as %#x", victim.session, again.session)
+	}
+	again.must(t, jute.Request{Op: jute.OpExists, Path: "/victim"})
+}
+
+// silentConnection: the session of another ends meanwhile, so that time has passed on the server.
+func silentConnection(t stage) {
+	silent, err := dial(t.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() //nolint:errcheck // not what is tested
+	witness, c := connect(t, t.addr, sessionTimeout), connect(t, t.addr, time.Second)
+	c.create(t, "/silence", ephemeral)
+	witness.watch(t, "/silence")
+	witness.awaitDeleted(t, "/silence")
+	answer, err := silent.handshake(jute.ConnectRequest{TimeoutMs: 1000})
+	if err != nil || answer.SessionID == 0 {
+		t.Errorf("answer %+v, error %v", answer, err)
+	}
+}
+
+// sessionIDs: others may open sessions at the same time.
+func sessionIDs(t stage) {
+	const server, counter = 1 << 56, 1 << 16
+	first := connect(t, t.addr, sessionTimeout).session
+	second := connect(t, t.addr, sessionTimeout).session
+	if first/server != 1 || second <= first || second-first > counter {
+		t.Errorf("session ids %#x and %#x", first, second)
+	}
+}
+
+func passwords(t stage) {
+	measured, err := hex.DecodeString("1c054ddf7986c7105ac351f5ea51eda1")
+	if err != nil || !bytes.Equal(passwordOf(0x10000f0f3920000), measured) {
+		t.Fatalf("the test makes %x", passwordOf(0x10000f0f3920000))
+	}
+	for range 2 {
+		if c := connect(t, t.addr, sessionTimeout); !bytes.Equal(c.password, passwordOf(c.session)) {
+			t.Errorf("session %#x has password %x, not %x", c.session, c.password, passwordOf(c.session))
+		}
+	}
+}
+
+// passwordOf gives the bytes of java.util.Random that a server has for a password.
+func passwordOf(session int64) (password []byte) {
+	const (
+		secret     = 0xb3415c00
+		multiplier = 0x5deece66d
+		bits       = 1<<48 - 1
+	)
+	state := (uint64(session) ^ secret ^ multiplier) & bits
+	for len(password) < jute.PasswordSize {
+		state = (state*multiplier + 0xb) & bits
+		password = binary.LittleEndian.AppendUint32(password, uint32(state>>16))
+	}
+	return password
+}

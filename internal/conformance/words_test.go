@@ -1,0 +1,114 @@
+package conformance_test
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+var wordStories = []story{
+	{name: "four letter words", alone: true, play: words},
+	{name: "a word in capital letters is none", play: noWord},
+}
+
+// words asks about a server with two clients, of which one has a node and watches.
+func words(t stage) {
+	addr := t.addr
+	c, other := connect(t, t.addr, sessionTimeout), connect(t, t.addr, sessionTimeout)
+	c.create(t, "/word-ephemeral", ephemeral)
+	c.create(t, "/word", persistent)
+	c.watch(t, "/word")
+	c.watch(t, "/word-ephemeral")
+	other.must(t, jute.Request{Op: jute.OpGetData, Path: "/word", Watch: true})
+	other.must(t, jute.Request{Op: jute.OpGetChildren, Path: "/word", Watch: true})
+	id, otherID := fmt.Sprintf("0x%x", c.session), fmt.Sprintf("0x%x", other.session)
+
+	const number = `[0-9]+(\.[0-9]+)?`
+	counters := `Latency min/avg/max: ` + number + "/" + number + "/" + number + `\nReceived: \d+\nSent: \d+\n` +
+		`Connections: 3\nOutstanding: 0\nZxid: 0x4\nMode: standalone\nNode count: 7\n$`
+	tests := []struct {
+		word string
+		want []string
+	}{
+		{"ruok", []string{`^imok$`}},
+		{"isro", []string{`^rw$`}},
+		{"srvr", []string{`^Zookeeper version: 3\.8\.0\S*, built .*\n` + counters}},
+		{"stat", []string{
+			`^Zookeeper version: 3\.8\.0\S*, built .*\nClients:\n( /127.0.0.1:\d+\[[01]\]\(queued=0,recved=\d+,sent=\d+\)\n){3}\n` +
+				counters,
+			`\[1\]\(queued=0,recved=5,sent=5\)\n`,
+			`\[1\]\(queued=0,recved=3,sent=3\)\n`,
+		}},
+		{"mntr", []string{
+			`^zk_version\t3\.8\.0`, `\nzk_server_state\tstandalone\n`, `\nzk_ephemerals_count\t1\n`, `\nzk_znode_count\t7\n`,
+			`\nzk_num_alive_connections\t3\n`, `\nzk_outstanding_requests\t0\n`, `\nzk_global_sessions\t2\n`,
+			`\nzk_watch_count\t4\n`, `\nzk_packets_received\t\d+\n`, `\nzk_packets_sent\t\d+\n`, `\nzk_avg_latency\t` + number + `\n`,
+			`\nzk_min_latency\t\d+\n`, `\nzk_max_latency\t\d+\n`, `\nzk_approximate_data_size\t\d+\n`, `\nzk_local_sessions\t0\n`,
+		}},
+		{"conf", []string{
+			`^clientPort=\d+\n`, `\ntickTime=100\n`, `\nminSessionTimeout=200\n`, `\nmaxSessionTimeout=3600000\n`, `\nserverId=\d+\n`,
+		}},
+		{"cons", []string{
+			`(?m)^ /127.0.0.1:\d+\[1\]\(queued=0,recved=5,sent=5,sid=` + id + `,.*\bto=60000,lcxid=0x4,lzxid=0x4\b.*\)$`,
+			`(?m)^ /127.0.0.1:\d+\[1\]\(queued=0,recved=3,sent=3,sid=` + otherID + `,.*\bto=60000,lcxid=0x2,lzxid=0x4\b.*\)$`,
+			`(?m)^ /127.0.0.1:\d+\[[01]\]\(queued=0,recved=\d+,sent=0\)$`, `\n\n$`,
+		}},
+		{"dump", []string{
+			`^SessionTracker dump:\nSession Sets \(\d\)/\(2\):\n`,
+			`\n\t` + id + `\n`, `\n\t` + otherID + `\n`,
+			`\nephemeral nodes dump:\nSessions with Ephemerals \(1\):\n` + id + `:\n\t/word-ephemeral\nConnections dump:\n`,
+		}},
+		{"wchs", []string{`^2 connections watching 2 paths\nTotal watches:3\n$`}},
+		{"wchc", []string{
+			id + `\n(\t/word\n\t/word-ephemeral\n|\t/word-ephemeral\n\t/word\n)`, otherID + `\n\t/word\n`, `\n\n$`,
+		}},
+		{"wchp", []string{
+			`(?m)^/word-ephemeral\n\t` + id + `\n`,
+			`(?m)^/word\n(\t` + id + `\n\t` + otherID + `\n|\t` + otherID + `\n\t` + id + `\n)`, `\n\n$`,
+		}},
+		{"envi", []string{`^Environment:\n`, `\nhost\.name=\S+\n`, `\nos\.name=\S+\n`, `\nos\.arch=\S+\n`}},
+		{"crst", []string{`^Connection stats reset\.\n$`}},
+		{"srst", []string{`^Server stats reset\.\n$`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.word, func(t *testing.T) {
+			got := ask(t, addr, tt.word)
+			for _, want := range tt.want {
+				if !regexp.MustCompile(want).MatchString(got) {
+					t.Errorf("no %s in\n%s", want, got)
+				}
+			}
+		})
+	}
+}
+
+func noWord(t stage) {
+	if got := ask(t, t.addr, "RUOK"); got != "" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// ask asks a four letter word and gives all that is answered.
+func ask(tb testing.TB, addr, word string) string {
+	tb.Helper()
+	c, err := dial(addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it has been read to its end
+	if err := c.SetDeadline(time.Now().Add(answerLimit)); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := io.WriteString(c, word); err != nil {
+		tb.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(got)
+}
