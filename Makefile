@@ -10,7 +10,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
 
 # The tests wait for timeouts more than they compute.
-TEST = $(GO) test -race -count=1 -parallel=12 -timeout=15m
+TEST = $(GO) test -race -count=1 -p=4 -parallel=12 -timeout=15m
 
 .PHONY: test
 test: ## run every test: on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
