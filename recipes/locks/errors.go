@@ -1,10 +1,14 @@
 package locks
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
 
 var (
 	// ErrNotAcquired is returned by TryAcquire when others held the lock for all the time it could wait.
-	ErrNotAcquired = errors.New("locks: not acquired")
+	ErrNotAcquired = lineup.ErrNotAcquired
 	// ErrLockLost is the cause of the end of a [Hold]'s context when its session was lost, and is returned when an
 	// owner enters again a lock that it has lost.
 	ErrLockLost = errors.New("locks: lock lost")
@@ -13,4 +17,6 @@ var (
 	// ErrNotOwner is returned by Release of a lock when the owner of the context does not hold it. In Java:
 	// IllegalMonitorStateException.
 	ErrNotOwner = errors.New("locks: not held by this owner")
+	// ErrUpgrade is returned when an owner that has the read lock asks for the write lock: it would wait for itself.
+	ErrUpgrade = errors.New("locks: a reader cannot become a writer")
 )

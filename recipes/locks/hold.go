@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // Hold is a lock that is held, from Acquire to Release. It is safe for concurrent use.
@@ -26,10 +28,13 @@ type grant struct {
 }
 
 // newGrant returns a grant for a contender. release takes its node back.
-func newGrant(ctx context.Context, c *contender, release func(ctx context.Context) error) *grant {
-	g := &grant{path: c.path, token: c.stat.Czxid, release: release}
+func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context.Context) error) *grant {
+	g := &grant{path: c.Path, token: c.Stat.Czxid, release: release, holds: 1}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	g.stop = context.AfterFunc(c.session.Context(), func() { g.cancel(ErrLockLost) })
+	g.stop = func() bool { return true }
+	if c.Stat.EphemeralOwner != 0 { // else it outlives the session
+		g.stop = context.AfterFunc(c.Session.Context(), func() { g.cancel(ErrLockLost) })
+	}
 	return g
 }
 
@@ -66,6 +71,13 @@ func (h *Hold) Release(ctx context.Context) error {
 		return nil
 	}
 	return h.release(ctx)
+}
+
+// abandon ends the hold without deleting its node.
+func (h *Hold) abandon() {
+	h.released.Store(true)
+	h.stop()
+	h.cancel(ErrReleased)
 }
 
 func (h *Hold) isReleased() bool { return h.released.Load() }

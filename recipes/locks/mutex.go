@@ -2,10 +2,14 @@ package locks
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -22,9 +26,11 @@ type InterProcessLock interface {
 // InterProcessMutex is a lock that one holder at a time has, in the order in which they asked. One value serves all
 // goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
 type InterProcessMutex struct {
-	line lineup
-	data []byte
+	line lineup.Line
 	bad  error // why the path cannot be
+	// adapt makes of the line that of an owner, or says why it cannot line up; once is for a place that is lost with its
+	// node. It may be nil.
+	adapt func(o *owner, line *lineup.Line) (once bool, err error)
 
 	mu      sync.Mutex
 	revoked func(*Hold)
@@ -47,14 +53,14 @@ func (o option) apply(m *InterProcessMutex) { o(m) }
 // WithLockNodeData sets the data of the nodes of this process, by default the default data of the client. In Java:
 // getLockNodeBytes.
 func WithLockNodeData(data []byte) Option {
-	return option(func(m *InterProcessMutex) { m.data = append([]byte{}, data...) })
+	return option(func(m *InterProcessMutex) { m.line.Data = append([]byte{}, data...) })
 }
 
 // NewInterProcessMutex returns the mutex of a path. The node of the path and its parents are created, as containers,
 // when the lock is first acquired. It does no I/O; a path that cannot be is the error of every Acquire.
 func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProcessMutex {
 	m := &InterProcessMutex{
-		line:   lineup{client: client, path: path, name: lockName},
+		line:   lineup.Line{Client: client, Path: path, Name: lockName},
 		bad:    zkpath.Validate(path, false),
 		grants: make(map[*grant]struct{}),
 		owned:  make(map[*owner][]*Hold),
@@ -71,7 +77,7 @@ func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProc
 // the lock and not yet released it. Other errors: those of the first create, when the retry policy of the client has
 // given up.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
-	return m.acquire(ctx, forever)
+	return m.acquire(ctx, lineup.Forever)
 }
 
 // TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes the lock if it is
@@ -92,16 +98,16 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		return hold, err
 	}
 	m.mu.Lock()
-	data, revoked := m.data, m.revoked
+	line, revoked := m.line, m.revoked
 	m.mu.Unlock()
 	if revoked != nil {
-		data = []byte{} // as in Java: empty until somebody asks
+		line.Data = []byte{} // as in Java: empty until somebody asks
 	}
-	c, err := m.line.acquire(ctx, wait, data)
+	c, err := m.lineUp(ctx, wait, o, &line)
 	if err != nil {
-		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.path, err)
+		return nil, fmt.Errorf("locks: acquire %s: %w", line.Path, err)
 	}
-	revocation := &revocation{ctx: context.WithoutCancel(ctx), client: m.line.client, path: c.path}
+	revocation := &revocation{ctx: context.WithoutCancel(ctx), client: line.Client, path: c.Path}
 	var g *grant
 	g = newGrant(ctx, c, func(ctx context.Context) error {
 		m.mu.Lock()
@@ -109,10 +115,9 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		m.forgetReleased(o)
 		m.mu.Unlock()
 		revocation.stop()
-		return m.line.release(ctx, c.path)
+		return m.line.Release(ctx, c.Path)
 	})
 	hold := &Hold{grant: g}
-	g.holds = 1
 	m.mu.Lock()
 	m.grants[g] = struct{}{}
 	if o != nil {
@@ -123,6 +128,42 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		revocation.start(func() { revoked(hold) })
 	}
 	return hold, nil
+}
+
+// lineUp gets a place in line and waits until it is its turn.
+func (m *InterProcessMutex) lineUp(
+	ctx context.Context, wait time.Duration, o *owner, line *lineup.Line,
+) (*lineup.Contender, error) {
+	if m.adapt == nil {
+		return line.Acquire(ctx, wait)
+	}
+	once, err := m.adapt(o, line)
+	if err != nil {
+		return nil, err
+	}
+	if !once {
+		return line.Acquire(ctx, wait)
+	}
+	c, err := line.Once(ctx, wait)
+	if errors.Is(err, lineup.ErrGone) {
+		return nil, ErrLockLost
+	}
+	return c, err
+}
+
+// holdOf returns the newest hold of an owner, nil if it has none that is not lost.
+func (m *InterProcessMutex) holdOf(o *owner) *Hold {
+	if o == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgetReleased(o)
+	held := m.owned[o]
+	if len(held) == 0 || !held[len(held)-1].isHeld() {
+		return nil
+	}
+	return held[len(held)-1]
 }
 
 // enter returns another hold of an owner that has the lock; nil if it has none.
@@ -139,7 +180,7 @@ func (m *InterProcessMutex) enter(o *owner) (*Hold, error) {
 	}
 	hold, err := held[len(held)-1].hold()
 	if err != nil {
-		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.path, err)
+		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.Path, err)
 	}
 	m.owned[o] = append(held, hold)
 	return hold, nil
@@ -171,7 +212,7 @@ func (m *InterProcessMutex) Release(ctx context.Context) error {
 	held := m.owned[o]
 	m.mu.Unlock()
 	if o == nil || len(held) == 0 {
-		return fmt.Errorf("locks: release %s: %w", m.line.path, ErrNotOwner)
+		return fmt.Errorf("locks: release %s: %w", m.line.Path, ErrNotOwner)
 	}
 	hold := held[len(held)-1]
 	err := hold.Release(ctx)
@@ -195,19 +236,15 @@ func (m *InterProcessMutex) IsAcquiredInThisProcess() bool {
 
 // IsOwned reports whether the owner of ctx holds the lock through this value, and has not lost it. In Java:
 // isOwnedByCurrentThread.
-func (m *InterProcessMutex) IsOwned(ctx context.Context) bool {
-	o := ownerOf(ctx)
-	if o == nil {
-		return false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.forgetReleased(o)
-	held := m.owned[o]
-	return len(held) > 0 && held[len(held)-1].isHeld()
-}
+func (m *InterProcessMutex) IsOwned(ctx context.Context) bool { return m.holdOf(ownerOf(ctx)) != nil }
 
 // ParticipantNodes returns the paths of the nodes that stand in line, the holder's first.
 func (m *InterProcessMutex) ParticipantNodes(ctx context.Context) ([]string, error) {
-	return m.line.participants(ctx)
+	paths, err := m.line.Participants(ctx)
+	if m.adapt == nil {
+		return paths, err
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { // those of the other side
+		return !strings.Contains(zkpath.Node(path), m.line.Name)
+	}), err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // revokeMessage is what the data of a holder's node is set to when somebody asks for the lock.
@@ -33,7 +34,7 @@ func (m *InterProcessMutex) MakeRevocable(requested func(hold *Hold)) {
 // revocation watches a node of ours for a request to release.
 type revocation struct {
 	ctx       context.Context // the values of Acquire's
-	client    Client
+	client    lineup.Client
 	path      string
 	watcher   *callbacks.Watcher
 	requested func()
@@ -68,7 +69,7 @@ func (r *revocation) answered(_ context.Context, ev callbacks.Event) {
 	case ev.Err == nil && bytes.Equal(ev.Data, revokeMessage):
 		r.stop()
 		r.requested()
-	case isOutage(ev.Err): // given up: the request may come while nobody watches
+	case lineup.IsOutage(ev.Err): // given up: the request may come while nobody watches
 		r.read()
 	}
 }
@@ -89,6 +90,6 @@ func (r *revocation) stop() {
 }
 
 func (r *revocation) unwatch() {
-	_ = r.client.Watches().Remove(r.watcher).Guaranteed().Quietly().InBackground(ignore).
+	_ = r.client.Watches().Remove(r.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
 		ForPath(r.ctx, r.path)
 }

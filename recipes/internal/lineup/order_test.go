@@ -1,4 +1,4 @@
-package locks
+package lineup
 
 import (
 	"fmt"
@@ -25,13 +25,13 @@ func TestSequenceIsWhatFollowsTheLastNameOfTheLock(t *testing.T) {
 		{"", 0, false},
 	}
 	for _, tt := range tests {
-		if got, ok := sequence(tt.node, lockName); got != tt.want && ok || ok != tt.ok {
-			t.Errorf("sequence(%q) = %d, %v, want %d, %v", tt.node, got, ok, tt.want, tt.ok)
+		if got, ok := Sequence(tt.node, "lock-"); got != tt.want && ok || ok != tt.ok {
+			t.Errorf("Sequence(%q) = %d, %v, want %d, %v", tt.node, got, ok, tt.want, tt.ok)
 		}
 	}
 }
 
-func TestPredecessorIsTheNextOneBefore(t *testing.T) {
+func TestEachWaitsForTheNextOneBefore(t *testing.T) {
 	tests := []struct {
 		name     string
 		children []string
@@ -65,29 +65,29 @@ func TestPredecessorIsTheNextOneBefore(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, found := predecessor(tt.children, lockName, tt.own)
-			if got != tt.want || found != tt.found {
-				t.Errorf("got %q, %v, want %q, %v", got, found, tt.want, tt.found)
+			want := Verdict{Found: tt.found, Granted: tt.want == "", Watch: tt.want}
+			if got := First(tt.children, tt.own, "lock-"); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})
 	}
 }
 
 func TestSortedIsTheOrderOfTheNumbers(t *testing.T) {
-	got := sorted([]string{"x", "b-lock-0000000010", "c-lock-0000000009", "a"}, lockName)
+	got := Sorted([]string{"x", "b-lock-0000000010", "c-lock-0000000009", "a"}, "lock-")
 	want := []string{"c-lock-0000000009", "b-lock-0000000010", "a", "x"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func BenchmarkPredecessorOf1000(b *testing.B) {
+func BenchmarkFirstOf1000(b *testing.B) {
 	var children []string
 	for i := range 1000 {
 		children = append(children, fmt.Sprintf("_c_f16b9089-5912-4a51-bf5f-6e7e93cb7ff4-lock-%010d", i*7919%1000))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		predecessor(children, lockName, children[500])
+		First(children, children[500], "lock-")
 	}
 }

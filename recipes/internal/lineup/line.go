@@ -1,0 +1,270 @@
+package lineup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// Client is what a line needs of a [framework.Client].
+type Client interface {
+	Create() builders.Create
+	Delete() builders.Delete
+	GetData() builders.GetData
+	GetChildren() builders.GetChildren
+	Watches() builders.Watches
+	Session() *framework.Session
+	BlockUntilConnected(ctx context.Context) error
+}
+
+var _ Client = (*framework.Client)(nil)
+
+// Line is where contenders stand in line: a node whose children they are.
+type Line struct {
+	Client Client
+	Path   string
+	Name   string // in front of the numbers of those who line up here: "lock-"
+	Data   []byte // of their nodes, nil for the default data of the client
+	// Judge decides whose turn it is; nil is that of the first in line.
+	Judge func(children []string, own string) Verdict
+	// Make completes the create of a contender; nil makes a protected, ephemeral, sequential one.
+	Make func(builders.Create) builders.Create
+	// Changed gives a channel that is closed when Judge may decide otherwise than it just did. It may be nil.
+	Changed func() <-chan struct{}
+}
+
+// Verdict says how it stands with a contender.
+type Verdict struct {
+	Found   bool   // its node is there
+	Granted bool   // it is its turn
+	Watch   string // who has to go before it is; "" for anybody
+}
+
+// Contender is a place in the line: a node of ours that lives as long as our session.
+type Contender struct {
+	Path    string
+	Stat    zk.Stat
+	Session *framework.Session // set when it is granted what it waits for
+}
+
+// Forever is the wait of those whose context alone bounds it.
+const Forever time.Duration = -1
+
+// ErrNotAcquired says that others were ahead for all the time there was to wait.
+var ErrNotAcquired = errors.New("locks: not acquired")
+
+// ErrGone says that our node is gone, or belongs to a session that is over: to be granted anything we have to line up
+// anew.
+var ErrGone = errors.New("locks: contender is gone")
+
+// Acquire lines up and waits until it is our turn. It leaves nothing behind when it fails. With a wait of 0 it does not
+// wait for others; ErrNotAcquired says that wait was not enough.
+func (l *Line) Acquire(ctx context.Context, wait time.Duration) (*Contender, error) {
+	bounded := ctx
+	if wait > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	for {
+		c, err := l.Once(bounded, wait)
+		switch {
+		case err == nil:
+			return c, nil
+		case errors.Is(err, ErrGone):
+			continue
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the end of wait
+			return nil, ErrNotAcquired
+		}
+		return nil, err
+	}
+}
+
+// Once is Acquire that fails with [ErrGone] if our node goes while it waits. The create and the first list travel
+// together: when nobody is ahead it takes one round trip.
+func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
+	c := &Contender{}
+	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
+	children, listErr := l.Client.GetChildren().ForPath(ctx, l.Path)
+	if c.Path, err = creation.Wait(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			l.Leave(ctx, c.Path)
+		}
+	}()
+	if listErr != nil || !slices.Contains(children, zkpath.Node(c.Path)) { // the lock itself had to be created first
+		if children, err = l.list(ctx); err != nil {
+			return nil, gone(err)
+		}
+	}
+	return c, l.await(ctx, wait, c, children)
+}
+
+// make is the create of a contender.
+func (l *Line) make() builders.Create {
+	create := l.Client.Create().CreatingParentContainersIfNeeded()
+	if l.Make != nil {
+		return l.Make(create)
+	}
+	return create.WithProtection().WithMode(builders.EphemeralSequential)
+}
+
+// judge says how it stands with our node among the children.
+func (l *Line) judge(children []string, own string) Verdict {
+	if l.Judge != nil {
+		return l.Judge(children, own)
+	}
+	return First(children, own, l.Name)
+}
+
+// await waits until it is c's turn. Each contender watches only the one that it waits for.
+func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, children []string) error {
+	for {
+		changed := l.changed()
+		v := l.judge(children, zkpath.Node(c.Path))
+		switch {
+		case !v.Found || !l.isCurrent(c):
+			return ErrGone
+		case v.Granted:
+			return l.grant(c)
+		case wait == 0:
+			return ErrNotAcquired
+		}
+		woken := make(chan zk.Event, 1)
+		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
+		watched, news, err := l.watch(ctx, watcher, v, c)
+		switch {
+		case err == nil && !news:
+			select {
+			case <-woken: // whatever it was: look again
+			case <-changed:
+			case <-ctx.Done():
+				l.unwatch(ctx, watcher, watched)
+				return ctx.Err()
+			}
+			l.unwatch(ctx, watcher, watched)
+		case err == nil:
+			l.unwatch(ctx, watcher, watched)
+		case errors.Is(err, zk.ErrNoNode): // which leaves no watch
+		default:
+			l.unwatch(ctx, watcher, watched) // its answer may be on its way
+			if !IsOutage(err) {
+				return err
+			}
+		}
+		if children, err = l.list(ctx); err != nil {
+			return gone(err)
+		}
+	}
+}
+
+// watch watches what c waits for. There are news if that has changed since it was judged.
+func (l *Line) watch(ctx context.Context, w *callbacks.Watcher, v Verdict, c *Contender) (path string, news bool, err error) {
+	if v.Watch == "" {
+		children, err := l.Client.GetChildren().UsingWatcher(w).ForPath(ctx, l.Path)
+		return l.Path, err == nil && l.judge(children, zkpath.Node(c.Path)) != v, err
+	}
+	path = zkpath.Join(l.Path, v.Watch)
+	// Not exists: that would leave a watch on a node that is gone.
+	_, err = l.Client.GetData().UsingWatcher(w).ForPath(ctx, path)
+	return path, false, err
+}
+
+func (l *Line) changed() <-chan struct{} {
+	if l.Changed == nil {
+		return nil
+	}
+	return l.Changed()
+}
+
+// list lists the line. A lost connection does not end the wait of a contender: its place is kept as long as the
+// session, and what comes of that is seen when there is a connection again.
+func (l *Line) list(ctx context.Context) ([]string, error) {
+	for {
+		if err := l.Client.BlockUntilConnected(ctx); err != nil {
+			return nil, err
+		}
+		children, err := l.Client.GetChildren().ForPath(ctx, l.Path)
+		if err == nil || !IsOutage(err) {
+			return children, err
+		}
+	}
+}
+
+// IsOutage reports whether err only says that there was no connection.
+func IsOutage(err error) bool {
+	return errors.Is(err, framework.ErrConnectionLoss) || errors.Is(err, framework.ErrOperationTimeout) ||
+		errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved)
+}
+
+// gone turns the failure to list a line that does not exist any more into that of our node.
+func gone(err error) error {
+	if errors.Is(err, zk.ErrNoNode) {
+		return ErrGone
+	}
+	return err
+}
+
+// grant gives the lock to c if its node belongs to the current session. The node of an earlier one may still be there,
+// first in line and about to vanish.
+func (l *Line) grant(c *Contender) error {
+	if !l.isCurrent(c) {
+		return ErrGone
+	}
+	c.Session = l.Client.Session()
+	return nil
+}
+
+// isCurrent reports whether c's node belongs to the session that we have, or to none.
+func (l *Line) isCurrent(c *Contender) bool {
+	s := l.Client.Session()
+	return s != nil && (s.ID() == c.Stat.EphemeralOwner || c.Stat.EphemeralOwner == 0) && s.Context().Err() == nil
+}
+
+// Release deletes a node and waits for it. ctx bounds the waiting, not the deleting.
+func (l *Line) Release(ctx context.Context, path string) error {
+	if err := l.Client.Delete().Guaranteed().Quietly().ForPath(ctx, path); err != nil {
+		return fmt.Errorf("locks: release: %w", err)
+	}
+	return nil
+}
+
+// Participants returns the paths of the contenders in their order; none if there is no line yet.
+func (l *Line) Participants(ctx context.Context) ([]string, error) {
+	children, err := l.Client.GetChildren().ForPath(ctx, l.Path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locks: participants: %w", err)
+	}
+	paths := Sorted(children, l.Name)
+	for i, child := range paths {
+		paths[i] = zkpath.Join(l.Path, child)
+	}
+	return paths, nil
+}
+
+// Leave deletes a node, in the background until it is done.
+func (l *Line) Leave(ctx context.Context, path string) {
+	_ = l.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
+}
+
+// unwatch takes a watch back that may not have fired.
+func (l *Line) unwatch(ctx context.Context, w *callbacks.Watcher, path string) {
+	_ = l.Client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
+}
+
+// Ignore is for what goes on without us. When it is refused, the client is closed and the session ends with all it had.
+func Ignore(context.Context, callbacks.Event) {}

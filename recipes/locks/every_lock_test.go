@@ -1,0 +1,317 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+// everyLock are the locks that exclude everybody else, by name.
+var everyLock = map[string]func(*framework.Client) locks.InterProcessLock{
+	"mutex": func(c *framework.Client) locks.InterProcessLock { return locks.NewInterProcessMutex(c, lockPath) },
+	"mutex with a driver": func(c *framework.Client) locks.InterProcessLock {
+		return locks.NewInterProcessMutex(c, lockPath, locks.WithDriver(locks.StandardDriver{}))
+	},
+	"write lock": func(c *framework.Client) locks.InterProcessLock {
+		return locks.NewInterProcessReadWriteLock(c, lockPath).WriteLock()
+	},
+	"semaphore mutex": func(c *framework.Client) locks.InterProcessLock {
+		return locks.NewInterProcessSemaphoreMutex(c, lockPath)
+	},
+	"multi lock": func(c *framework.Client) locks.InterProcessLock {
+		return locks.NewInterProcessMultiLock(locks.NewInterProcessMutex(c, lockPath),
+			locks.NewInterProcessSemaphoreMutex(c, "/locks/other"))
+	},
+}
+
+// forEveryLock runs a test for each of the locks. In Java: TestInterProcessMutexBase.
+func forEveryLock(t *testing.T, test func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock)) {
+	t.Helper()
+	for name, lock := range everyLock {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, lock)
+		})
+	}
+}
+
+// nodesBelow counts the nodes without children below a path: contenders, leases, and empty containers that were not
+// removed yet.
+func nodesBelow(tb testing.TB, raw *zk.Conn, p string) (n int) {
+	tb.Helper()
+	children, stat, err := raw.Children(p)
+	if errors.Is(err, zk.ErrNoNode) {
+		return 0
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, child := range children {
+		n += nodesBelow(tb, raw, path.Join(p, child))
+	}
+	if stat.EphemeralOwner != 0 {
+		n++
+	}
+	return n
+}
+
+// awaitNothing waits until nobody holds, waits or watches below the chroot of a connect string.
+func awaitNothing(tb testing.TB, connect string) {
+	tb.Helper()
+	_, chroot, _ := strings.Cut(connect, "/")
+	raw := testenv.Raw(tb)
+	testenv.Eventually(tb, func() bool { return nodesBelow(tb, raw, "/"+chroot) == 0 }, "no node is left")
+	testenv.Eventually(tb, func() bool { return !strings.Contains(watches(tb), "/"+chroot+"/") }, "no watch is left")
+}
+
+func TestEveryLockHasOneHolderAtATime(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		const clients, goroutines, rounds = 3, 2, 6
+		var inside, entered atomic.Int32
+		var lastToken atomic.Int64
+		var wg sync.WaitGroup
+		for range clients {
+			l := lock(newClient(t, connect))
+			for range goroutines {
+				wg.Go(func() {
+					for range rounds {
+						err := locks.Do(ctx, l, func(context.Context) error {
+							if n := inside.Add(1); n != 1 {
+								t.Errorf("%d inside", n)
+							}
+							if !l.IsAcquiredInThisProcess() {
+								t.Error("not acquired")
+							}
+							entered.Add(1)
+							inside.Add(-1)
+							return nil
+						})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						hold, err := l.TryAcquire(ctx, time.Minute)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if last := lastToken.Swap(hold.Token()); last >= hold.Token() {
+							t.Errorf("token %d after %d", hold.Token(), last)
+						}
+						release(t, hold)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if got := entered.Load(); got != clients*goroutines*rounds {
+			t.Errorf("entered %d times", got)
+		}
+		awaitNothing(t, connect)
+	})
+}
+
+func TestEveryLockThatIsNotAcquiredLeavesNothing(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		holder, other := lock(newClient(t, connect)), lock(newClient(t, connect))
+		hold := acquire(t, ctx, holder)
+		for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
+			if _, err := other.TryAcquire(ctx, wait); !errors.Is(err, locks.ErrNotAcquired) {
+				t.Errorf("after %v: %v", wait, err)
+			}
+		}
+		if _, err := other.TryAcquire(ctx, -1); err == nil || errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("a negative wait: %v", err)
+		}
+		waiting, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		if _, err := other.Acquire(waiting); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a context that ends: %v", err)
+		}
+		if other.IsAcquiredInThisProcess() || !holder.IsAcquiredInThisProcess() {
+			t.Error("who holds it has changed")
+		}
+		release(t, hold)
+		release(t, hold) // once more does nothing
+		hold, err := other.TryAcquire(ctx, 10*time.Second)
+		if err != nil {
+			t.Fatalf("a free lock: %v", err)
+		}
+		release(t, hold)
+		awaitNothing(t, connect)
+	})
+}
+
+// In Java: testKilledSession.
+func TestEveryLockIsLostWithItsSessionAndGoesToTheNext(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		client := newClient(t, connect)
+		hold := acquire(t, ctx, lock(client))
+		next := make(chan *locks.Hold, 1)
+		other := lock(newClient(t, connect))
+		go func() {
+			got, err := other.Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- got
+		}()
+		if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+			t.Fatal(err)
+		}
+		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+			t.Errorf("cause %v", cause)
+		}
+		got := <-next
+		if got == nil || got.Context().Err() != nil {
+			t.Fatal("the next one has not got it")
+		}
+		release(t, hold) // of what is lost
+		if got.Context().Err() != nil {
+			t.Error("the release of the first has taken it from the next")
+		}
+		release(t, got)
+		awaitNothing(t, connect)
+	})
+}
+
+// In Java: testWaitingProcessKilledServer.
+func TestEveryLockIsKeptAndWaitedForThroughARestartOfTheServer(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		server := testenv.NewServer(t)
+		long := framework.WithSessionTimeout(30 * time.Second)
+		hold := acquire(t, ctx, lock(newClient(t, server.ConnectString(), long)))
+		waiting, next := make(chan struct{}), make(chan *locks.Hold, 1)
+		other := newClient(t, server.ConnectString(), long)
+		if err := other.BlockUntilConnected(ctx); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			close(waiting)
+			got, err := lock(other).Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- got
+		}()
+		<-waiting
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-next:
+			t.Fatalf("two hold it: %v", got)
+		default:
+		}
+		if hold.Context().Err() != nil {
+			t.Error("the hold has not survived")
+		}
+		release(t, hold)
+		if got := <-next; got != nil {
+			release(t, got)
+		}
+	})
+}
+
+// TestEveryLockWithLostRepliesLeavesNothing cuts the connection before and after each of the requests in turn.
+func TestEveryLockWithLostRepliesLeavesNothing(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
+			for k, hit := 0, true; hit; k++ {
+				hit = lostReplyOf(t, lock, action, k)
+			}
+		}
+	})
+}
+
+func lostReplyOf(
+	t *testing.T, lock func(*framework.Client) locks.InterProcessLock, action curatortest.Action, k int,
+) (hit bool) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(5, 5*time.Millisecond)))
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+	hold, err := lock(client).Acquire(ctx)
+	if err != nil {
+		t.Errorf("%v of request %d: acquire: %v", action, k, err)
+	} else if err := hold.Release(ctx); err != nil {
+		t.Errorf("%v of request %d: release: %v", action, k, err)
+	}
+	awaitNothing(t, testenv.Addr(t)+chroot)
+	return injection.Hits() > 0
+}
+
+func TestEveryLockFailsWhenItsClientIsClosed(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		hold := acquire(t, ctx, lock(newClient(t, connect)))
+		client := newClient(t, connect)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := lock(client).Acquire(ctx)
+			failed <- err
+		}()
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-failed; !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := lock(client).Acquire(ctx); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("of a closed client: %v", err)
+		}
+		release(t, hold)
+		awaitNothing(t, connect)
+	})
+}
+
+func TestEveryLockOfABadPathSaysSo(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t))
+	ctx := testenv.Context(t)
+	for name, l := range map[string]locks.InterProcessLock{
+		"mutex":           locks.NewInterProcessMutex(client, "no/slash"),
+		"read lock":       locks.NewInterProcessReadWriteLock(client, "//").ReadLock(),
+		"semaphore mutex": locks.NewInterProcessSemaphoreMutex(client, ""),
+		"multi lock":      locks.NewInterProcessMultiLock(locks.NewInterProcessMutex(client, "/a/")),
+		"no locks":        locks.NewInterProcessMultiLock(),
+	} {
+		if _, err := l.Acquire(ctx); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

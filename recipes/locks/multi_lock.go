@@ -1,0 +1,99 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// InterProcessMultiLock is several locks as one: all of them or none. It takes them in the order in which they are
+// given, so two of them that have the same locks must have them in the same order, or they may wait for each other. In
+// Java: InterProcessMultiLock.
+type InterProcessMultiLock struct{ locks []InterProcessLock }
+
+var _ InterProcessLock = (*InterProcessMultiLock)(nil)
+
+// NewInterProcessMultiLock returns the lock that is all of the locks.
+func NewInterProcessMultiLock(locks ...InterProcessLock) *InterProcessMultiLock {
+	return &InterProcessMultiLock{slices.Clone(locks)}
+}
+
+// Acquire waits for all locks. ctx bounds the waiting. When one cannot be had those before it are released. The [Hold]
+// ends when any of them is lost; its path and token are those of the first.
+func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*Hold, error) {
+	return m.acquire(ctx, func(l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
+}
+
+// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, one wait for all of them. 0 takes the locks if
+// all of them are free.
+func (m *InterProcessMultiLock) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if wait < 0 {
+		return nil, fmt.Errorf("locks: negative wait %v", wait)
+	}
+	end := time.Now().Add(wait)
+	return m.acquire(ctx, func(l InterProcessLock) (*Hold, error) {
+		return l.TryAcquire(ctx, max(time.Until(end), 0))
+	})
+}
+
+var errNoLocks = errors.New("locks: a multi lock of no locks")
+
+func (m *InterProcessMultiLock) acquire(
+	ctx context.Context, acquire func(InterProcessLock) (*Hold, error),
+) (*Hold, error) {
+	if len(m.locks) == 0 {
+		return nil, errNoLocks
+	}
+	var holds []*Hold
+	for _, l := range m.locks {
+		hold, err := acquire(l)
+		if err != nil {
+			return nil, errors.Join(err, releaseAll(context.WithoutCancel(ctx), holds))
+		}
+		holds = append(holds, hold)
+	}
+	return &Hold{grant: joinGrants(ctx, holds)}, nil
+}
+
+// releaseAll releases holds, the newest first, all of them whatever the error of one is.
+func releaseAll(ctx context.Context, holds []*Hold) error {
+	var errs []error
+	for _, h := range slices.Backward(holds) {
+		errs = append(errs, h.Release(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// joinGrants returns a grant that lasts as long as all of the holds.
+func joinGrants(ctx context.Context, holds []*Hold) *grant {
+	g := &grant{
+		path:    holds[0].Path(),
+		token:   holds[0].Token(),
+		holds:   1,
+		release: func(ctx context.Context) error { return releaseAll(ctx, holds) },
+	}
+	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	stops := make([]func() bool, len(holds))
+	for i, h := range holds {
+		stops[i] = context.AfterFunc(h.Context(), func() { g.cancel(context.Cause(h.Context())) })
+	}
+	g.stop = func() bool {
+		for _, stop := range stops {
+			stop()
+		}
+		return true
+	}
+	return g
+}
+
+// IsAcquiredInThisProcess reports whether all locks are held in this process, and not lost.
+func (m *InterProcessMultiLock) IsAcquiredInThisProcess() bool {
+	for _, l := range m.locks {
+		if !l.IsAcquiredInThisProcess() {
+			return false
+		}
+	}
+	return len(m.locks) > 0
+}

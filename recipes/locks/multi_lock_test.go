@@ -1,0 +1,171 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// unusable is a lock that cannot be had, or not be released.
+type unusable struct {
+	locks.InterProcessLock
+	acquire error
+}
+
+func (u unusable) Acquire(context.Context) (*locks.Hold, error) { return nil, u.acquire }
+func (u unusable) TryAcquire(context.Context, time.Duration) (*locks.Hold, error) {
+	return nil, u.acquire
+}
+
+// In Java: TestInterProcessMultiMutex.testSomeLocked, testSomeReleasedLocked. Java goes on to acquire the others.
+func TestMultiLockThatCannotHaveOneHasNone(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	refused := errors.New("refused")
+	first, last := locks.NewInterProcessMutex(client, "/first"), locks.NewInterProcessMutex(client, "/last")
+	multi := locks.NewInterProcessMultiLock(first, unusable{acquire: refused}, last)
+	if _, err := multi.Acquire(ctx); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := multi.TryAcquire(ctx, time.Second); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if first.IsAcquiredInThisProcess() || last.IsAcquiredInThisProcess() {
+		t.Error("one is held")
+	}
+	awaitNothing(t, connect)
+}
+
+// Java gives each of the locks the whole time.
+func TestMultiLockHasOneWaitForAll(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, other := newClient(t, connect), newClient(t, connect)
+	first, second := locks.NewInterProcessMutex(client, "/first"), locks.NewInterProcessMutex(client, "/second")
+	one := acquire(t, ctx, locks.NewInterProcessMutex(other, "/first"))
+	two := acquire(t, ctx, locks.NewInterProcessMutex(other, "/second"))
+	began := time.Now()
+	released := make(chan struct{})
+	time.AfterFunc(200*time.Millisecond, func() { // a part of the wait
+		release(t, one)
+		close(released)
+	})
+	_, err := locks.NewInterProcessMultiLock(first, second).TryAcquire(ctx, 300*time.Millisecond)
+	if d := time.Since(began); !errors.Is(err, locks.ErrNotAcquired) || d < 300*time.Millisecond {
+		t.Errorf("%v after %v", err, d)
+	}
+	<-released
+	release(t, two)
+	awaitNothing(t, connect)
+}
+
+func TestMultiLockIsLostWithAnyOfItsLocks(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, other := newClient(t, connect), newClient(t, connect)
+	multi := locks.NewInterProcessMultiLock(locks.NewInterProcessMutex(client, "/first"),
+		locks.NewInterProcessMutex(other, "/second"))
+	hold := acquire(t, ctx, multi)
+	if err := testenv.Server(t).ExpireSession(other.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+		t.Errorf("cause %v", cause)
+	}
+	if multi.IsAcquiredInThisProcess() {
+		t.Error("acquired")
+	}
+	release(t, hold)
+	awaitNothing(t, connect)
+}
+
+func TestDo(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	failed := errors.New("failed")
+	if err := locks.Do(ctx, mu, func(context.Context) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is gone")
+			}
+		}()
+		_ = locks.Do(ctx, mu, func(context.Context) error { panic("on purpose") })
+	}()
+	if mu.IsAcquiredInThisProcess() {
+		t.Error("not released")
+	}
+	err := locks.Do(ctx, mu, func(work context.Context) error {
+		if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+			return err
+		}
+		<-work.Done()
+		return context.Cause(work)
+	})
+	if !errors.Is(err, locks.ErrLockLost) {
+		t.Errorf("got %v", err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := locks.Do(ended, mu, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	awaitNothing(t, connect)
+}
+
+// persistent is a driver whose nodes outlive their session.
+type persistent struct{ locks.StandardDriver }
+
+func (persistent) CreatesTheLock(create builders.Create) builders.Create {
+	return create.WithProtection().WithMode(builders.PersistentSequential)
+}
+
+// In Java: TestInterProcessMutex.testPersistentLock.
+func TestLockOfADriverWithPersistentNodesOutlivesItsSession(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	mu := locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(persistent{}))
+	hold := acquire(t, ctx, mu)
+	session := client.Session()
+	if err := testenv.Server(t).ExpireSession(session.ID()); err != nil {
+		t.Fatal(err)
+	}
+	<-session.Context().Done()
+	if hold.Context().Err() != nil {
+		t.Error("the hold has ended with the session")
+	}
+	if _, err := mu.TryAcquire(ctx, 50*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	release(t, hold)
+	release(t, acquire(t, ctx, mu))
+}
+
+// newestFirst is a driver that gives the lock to who came last.
+type newestFirst struct{ locks.StandardDriver }
+
+func (newestFirst) GetsTheLock(children []string, own string) locks.PredicateResults {
+	return locks.PredicateResults{GetsTheLock: children[len(children)-1] == own}
+}
+
+func TestDriverDecidesWhoseTurnItIs(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	mu := locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(newestFirst{}))
+	first := acquire(t, ctx, mu)
+	second := acquire(t, ctx, mu) // the newest, at once
+	release(t, second)
+	release(t, first)
+	awaitNothing(t, connect)
+}

@@ -1,0 +1,198 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// InterProcessSemaphoreV2 is a semaphore: a number of leases that are held at a time. All processes have to agree on the
+// number. Leases are given in the order in which they were asked for. One value serves all goroutines of a process.
+//
+// Its nodes are not those of Java's deprecated InterProcessSemaphore, which is not ported. In Java:
+// InterProcessSemaphoreV2.
+type InterProcessSemaphoreV2 struct {
+	client Client
+	turn   lineup.Line // who may take leases: one at a time
+	leases lineup.Line
+	most   LeaseCount
+	bad    error // why the path or the number cannot be
+}
+
+// LeaseCount is a number of leases that may change. A SharedCount is one. In Java: SharedCountReader.
+type LeaseCount interface {
+	// Count returns the number of leases.
+	Count() int
+	// Changed returns a channel that is closed when the number changes after the call.
+	Changed() <-chan struct{}
+}
+
+// Where a semaphore has its nodes, and what stands in front of their numbers.
+const (
+	turnNode  = "locks"
+	leaseNode = "leases"
+	leaseName = "lease-"
+)
+
+// SemaphoreOption changes a default of a semaphore.
+type SemaphoreOption interface {
+	applySemaphore(*InterProcessSemaphoreV2)
+}
+
+type semaphoreOption func(*InterProcessSemaphoreV2)
+
+func (o semaphoreOption) applySemaphore(s *InterProcessSemaphoreV2) { o(s) }
+
+// WithLeaseData sets the data of the leases of this process, by default the default data of the client. In Java:
+// setNodeData.
+func WithLeaseData(data []byte) SemaphoreOption {
+	return semaphoreOption(func(s *InterProcessSemaphoreV2) { s.leases.Data = append([]byte{}, data...) })
+}
+
+// WithLeaseCount has the number of leases follow a count that all processes share, in place of the number that the
+// semaphore was made with. Who waits is woken by a change; leases that are held when the number falls are kept.
+func WithLeaseCount(c LeaseCount) SemaphoreOption {
+	return semaphoreOption(func(s *InterProcessSemaphoreV2) { s.most = c })
+}
+
+// fixedCount is a number of leases that does not change.
+type fixedCount int
+
+func (c fixedCount) Count() int             { return int(c) }
+func (fixedCount) Changed() <-chan struct{} { return nil }
+
+// NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O; a path or a number
+// that cannot be is the error of every Acquire.
+func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...SemaphoreOption) *InterProcessSemaphoreV2 {
+	s := &InterProcessSemaphoreV2{client: client, most: fixedCount(leases), bad: zkpath.Validate(path, false)}
+	if s.bad == nil {
+		s.turn = lineup.Line{Client: client, Path: zkpath.Join(path, turnNode), Name: lockName}
+		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
+	}
+	for _, o := range opts {
+		o.applySemaphore(s)
+	}
+	if _, fixed := s.most.(fixedCount); fixed && leases < 1 && s.bad == nil {
+		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
+	}
+	s.leases.Judge = s.judge
+	s.leases.Changed = s.most.Changed
+	return s
+}
+
+// judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
+// one.
+func (s *InterProcessSemaphoreV2) judge(children []string, own string) lineup.Verdict {
+	return lineup.Verdict{Found: slices.Contains(children, own), Granted: len(children) <= s.most.Count()}
+}
+
+// Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
+// left. While the connection is lost the place is kept; when the session is lost, Acquire lines up anew.
+func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
+	return one(s.acquire(ctx, 1, lineup.Forever))
+}
+
+// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes a lease if one is
+// free and nobody else is taking one. A negative wait is an error.
+func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, wait time.Duration) (*Lease, error) {
+	return one(s.TryAcquireN(ctx, 1, wait))
+}
+
+func one(leases []*Lease, err error) (*Lease, error) {
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+// AcquireN waits for n leases, all or none: nobody else gets a lease between two of them.
+func (s *InterProcessSemaphoreV2) AcquireN(ctx context.Context, n int) ([]*Lease, error) {
+	return s.acquire(ctx, n, lineup.Forever)
+}
+
+// TryAcquireN is AcquireN that gives up with [ErrNotAcquired] after wait, one wait for all of them.
+func (s *InterProcessSemaphoreV2) TryAcquireN(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
+	if wait < 0 {
+		return nil, fmt.Errorf("locks: negative wait %v", wait)
+	}
+	return s.acquire(ctx, n, wait)
+}
+
+func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
+	if s.bad != nil {
+		return nil, fmt.Errorf("locks: acquire: %w", s.bad)
+	}
+	if most, fixed := s.most.(fixedCount); n < 1 || fixed && n > int(most) {
+		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.most.Count())
+	}
+	bounded := ctx
+	if wait > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+		wait = lineup.Forever
+	}
+	leases, err := s.take(bounded, ctx, n, wait)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = ErrNotAcquired // the end of wait
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locks: acquire %s: %w", s.leases.Path, err)
+	}
+	return leases, nil
+}
+
+// take waits for the turn, then for the leases, and gives the turn on. bounded ends the waiting, values are for the
+// leases.
+func (s *InterProcessSemaphoreV2) take(bounded, values context.Context, n int, wait time.Duration) (leases []*Lease, err error) {
+	turn, err := s.turn.Acquire(bounded, wait)
+	if err != nil {
+		return nil, err
+	}
+	defer s.turn.Leave(bounded, turn.Path) // nobody needs to wait for that
+	defer func() {
+		if err != nil {
+			for _, l := range leases {
+				l.hold.abandon()
+				s.leases.Leave(bounded, l.Path())
+			}
+			leases = nil
+		}
+	}()
+	for range n {
+		c, err := s.leases.Acquire(bounded, wait)
+		if err != nil {
+			return leases, err
+		}
+		g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
+		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
+	}
+	return leases, nil
+}
+
+// ReturnAll returns leases, all of them whatever the error of one is. In Java: returnAll.
+func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Lease) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(leases))
+	for i, l := range leases {
+		if l != nil {
+			wg.Go(func() { errs[i] = l.Return(ctx) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// ParticipantNodes returns the paths of the leases that are held or being taken.
+func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
+	if s.bad != nil {
+		return nil, s.bad
+	}
+	return s.leases.Participants(ctx)
+}

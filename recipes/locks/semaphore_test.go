@@ -1,0 +1,288 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+const semaphorePath = "/semaphore"
+
+func takeLease(t *testing.T, ctx context.Context, s *locks.InterProcessSemaphoreV2) *locks.Lease { //nolint:revive // t first
+	t.Helper()
+	lease, err := s.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func returnLease(t *testing.T, lease *locks.Lease) {
+	t.Helper()
+	if err := lease.Return(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// In Java: TestInterProcessSemaphore.testMultiClient, testSimple2.
+func TestNoMoreLeasesThanThereAre(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	const clients, goroutines, rounds, most = 4, 2, 10, 3
+	var held, taken, peak atomic.Int32
+	var wg sync.WaitGroup
+	for range clients {
+		s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, most)
+		for range goroutines {
+			wg.Go(func() {
+				for range rounds {
+					lease, err := s.Acquire(ctx)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					n := held.Add(1)
+					if n > most {
+						t.Errorf("%d leases of %d", n, most)
+					}
+					for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+						continue
+					}
+					taken.Add(1)
+					held.Add(-1)
+					returnLease(t, lease)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := taken.Load(); n != clients*goroutines*rounds {
+		t.Errorf("%d leases taken", n)
+	}
+	awaitNothing(t, connect)
+}
+
+func TestLeasesAreThoseOfJava(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2, locks.WithLeaseData([]byte("me")))
+	lease := takeLease(t, ctx, s)
+	if want := regexp.MustCompile(`^/semaphore/leases/_c_[0-9a-f-]{36}-lease-\d{10}$`); !want.MatchString(lease.Path()) {
+		t.Errorf("path %s", lease.Path())
+	}
+	if data, err := lease.Data(ctx); err != nil || string(data) != "me" {
+		t.Errorf("data %q, error %v", data, err)
+	}
+	nodes, err := s.ParticipantNodes(ctx)
+	if err != nil || len(nodes) != 1 || nodes[0] != lease.Path() || lease.Path() != semaphorePath+"/leases/"+lease.NodeName() {
+		t.Errorf("participants %v, error %v", nodes, err)
+	}
+	returnLease(t, lease)
+	returnLease(t, lease)
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrReleased) {
+		t.Errorf("cause %v", cause)
+	}
+	awaitNothing(t, connect)
+}
+
+// In Java: testAcquireMultiple, and what a partial failure leaves.
+func TestSeveralLeasesAreTakenTogetherOrNotAtAll(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, 4)
+	three, err := s.AcquireN(ctx, 3)
+	if err != nil || len(three) != 3 {
+		t.Fatalf("%d leases, error %v", len(three), err)
+	}
+	for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
+		if got, err := s.TryAcquireN(ctx, 2, wait); !errors.Is(err, locks.ErrNotAcquired) || got != nil {
+			t.Errorf("two of one: %v, error %v", got, err)
+		}
+	}
+	testenv.Eventually(t, func() bool {
+		nodes, err := s.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 3
+	}, "the one that was taken is returned")
+	got := make(chan []*locks.Lease, 1)
+	go func() {
+		two, err := s.AcquireN(ctx, 2)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- two
+	}()
+	returnLease(t, three[0])
+	two := <-got
+	if err := s.ReturnAll(ctx, append(two, three[1:]...)...); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []int{0, -1, 5} {
+		if _, err := s.AcquireN(ctx, n); err == nil {
+			t.Errorf("%d leases of 4: no error", n)
+		}
+	}
+	for _, most := range []int{0, -1} {
+		if _, err := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, most).Acquire(ctx); err == nil {
+			t.Errorf("a semaphore of %d: no error", most)
+		}
+	}
+	awaitNothing(t, connect)
+}
+
+// sharedCount is a number of leases that a test changes.
+type sharedCount struct {
+	mu      sync.Mutex
+	n       int
+	changed chan struct{}
+}
+
+func (c *sharedCount) Count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+func (c *sharedCount) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+func (c *sharedCount) set(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n = n
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// In Java: testThreadedLeaseIncrease (CURATOR-75).
+func TestNumberOfLeasesMayChange(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	count := &sharedCount{n: 1, changed: make(chan struct{})}
+	s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, 0, locks.WithLeaseCount(count))
+	first := takeLease(t, ctx, s)
+	got := make(chan *locks.Lease, 1)
+	go func() {
+		lease, err := s.Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lease
+	}()
+	testenv.Eventually(t, func() bool {
+		nodes, err := s.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 2
+	}, "the second waits")
+	count.set(2)
+	second := <-got
+	count.set(1) // takes none away
+	if first.Context().Err() != nil || second.Context().Err() != nil {
+		t.Error("a lease was taken away")
+	}
+	returnLease(t, first)
+	if _, err := s.TryAcquire(ctx, 50*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("a second lease of one: %v", err)
+	}
+	returnLease(t, second)
+	returnLease(t, takeLease(t, ctx, s))
+	awaitNothing(t, connect)
+}
+
+// In Java: testNoOrphanedNodes.
+func TestLeaseThatSomebodyDeletesIsTakenAnew(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1)
+	first := takeLease(t, ctx, s)
+	got := make(chan *locks.Lease, 1)
+	go func() {
+		lease, err := s.Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lease
+	}()
+	var nodes []string
+	testenv.Eventually(t, func() bool {
+		var err error
+		nodes, err = s.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 2
+	}, "the second waits")
+	if err := client.Delete().ForPath(ctx, nodes[1]); err != nil {
+		t.Fatal(err)
+	}
+	returnLease(t, first)
+	second := <-got
+	if second.Path() == nodes[1] {
+		t.Error("granted with a node that is gone")
+	}
+	returnLease(t, second)
+	awaitNothing(t, connect)
+}
+
+// In Java: testAcquireAfterLostServer, testInterruptAcquire.
+func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
+	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			for k, hit := 0, true; hit; k++ {
+				ctx := testenv.Context(t)
+				chroot := testenv.Chroot(t)
+				proxy, connect := newProxy(t, chroot)
+				client := newClient(t, connect)
+				if err := client.BlockUntilConnected(ctx); err != nil {
+					t.Fatal(err)
+				}
+				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+				s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
+				leases, err := s.AcquireN(ctx, 2)
+				if err != nil {
+					t.Errorf("request %d: %v", k, err)
+				}
+				if err := s.ReturnAll(ctx, leases...); err != nil {
+					t.Errorf("request %d: return: %v", k, err)
+				}
+				awaitNothing(t, testenv.Addr(t)+chroot)
+				hit = injection.Hits() > 0
+			}
+		})
+	}
+}
+
+func TestLeaseIsLostWithItsSession(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2)
+	leases, err := s.AcquireN(ctx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leases {
+		<-l.Context().Done()
+		if cause := context.Cause(l.Context()); !errors.Is(cause, locks.ErrLockLost) {
+			t.Errorf("cause %v", cause)
+		}
+	}
+	again := takeLease(t, ctx, s)
+	if err := s.ReturnAll(ctx, append(leases, again, nil)...); err != nil {
+		t.Error(err)
+	}
+	awaitNothing(t, connect)
+}
