@@ -331,6 +331,7 @@ func TestCloseTwice(t *testing.T) {
 }
 
 func TestBadPrograms(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx := testenv.Context(t)
 	_, err := interop.Start(ctx, interop.Program{Class: "Bad", Source: []byte("class {")})
@@ -364,6 +365,7 @@ func TestBadPrograms(t *testing.T) {
 
 // TestCompileAtOnce has two test processes, as it were, come upon a program that nobody compiled yet.
 func TestCompileAtOnce(t *testing.T) {
+	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	prog := interop.Program{Class: "P", Source: []byte("public class P {}")}
