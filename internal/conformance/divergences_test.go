@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/internal/jute"
 )
 
@@ -15,6 +17,7 @@ var divergences = []string{
 	orderOfSets,
 	setACLPipelined,
 	multiPipelined,
+	containerPipelined,
 	nonsense,
 }
 
@@ -27,6 +30,9 @@ const (
 	// multiPipelined: a request that is sent before the answer to a multi that cannot be read may be judged by what that
 	// multi would have changed.
 	multiPipelined = "multi-pipelined"
+	// containerPipelined: a request that is sent before the answer to a createContainer with the flags of an ephemeral
+	// node may find that there.
+	containerPipelined = "container-pipelined"
 	// nonsense: what no library sends and the generator does not either.
 	nonsense = "nonsense"
 )
@@ -36,6 +42,8 @@ func endsBurst(r *jute.Request) bool {
 	switch r.Op {
 	case jute.OpSetACL:
 		return true // setACLPipelined
+	case jute.OpCreateContainer:
+		return r.Flags == zk.FlagEphemeral || r.Flags == zk.FlagEphemeralSequential // containerPipelined
 	case jute.OpMulti:
 		return slices.ContainsFunc(r.Ops, func(op jute.Request) bool { // multiPipelined
 			return isCreate(op.Op) && op.Op != jute.OpCreateTTL && (op.Flags == flagTTL || op.Flags == flagSequentialTTL)
