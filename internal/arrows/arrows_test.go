@@ -46,6 +46,7 @@ var rules = map[string]rule{
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.
 	"recipes/internal/lineup": {imports: slices.Concat(vocabulary, []string{"builders", "framework"})},
 	"recipes/locks":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
+	"recipes/leader":          {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
 	"internal/zkserver":    {imports: []string{"internal/jute"}},

@@ -1,0 +1,19 @@
+package leader
+
+import (
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// Client is what the recipes of this package need of a [framework.Client].
+type Client interface {
+	lineup.Client
+	SetData() builders.SetData
+	CheckExists() builders.CheckExists
+	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
+	ConnectionStateErrorPolicy() framework.ErrorPolicy
+}
+
+var _ Client = (*framework.Client)(nil)

@@ -1,0 +1,95 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/leader"
+)
+
+// connected starts a server and a client for an example.
+func connected() (client *framework.Client, stop func()) {
+	server, err := curatortest.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err = framework.New(server.ConnectString())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		if err := errors.Join(client.Close(), server.Close()); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+func ExampleLeaderLatch() {
+	client, stop := connected()
+	defer stop()
+	latch := leader.NewLeaderLatch(client, "/leader", leader.WithID("host-7"))
+	if err := latch.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer latch.Close() //nolint:errcheck // it has no error
+
+	ctx := context.Background()
+	leadership, err := latch.Await(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	who, err := latch.Leader(ctx)
+	fmt.Println(who.ID, "leads:", leadership.Context().Err() == nil, err)
+	// Output: host-7 leads: true <nil>
+}
+
+func ExampleLeaderSelector() {
+	client, stop := connected()
+	defer stop()
+	led := make(chan struct{})
+	selector := leader.NewLeaderSelector(client, "/leader", func(ctx context.Context) error {
+		fmt.Println("leading until this returns, or the context ends:", ctx.Err() == nil)
+		close(led)
+		return nil
+	})
+	if err := selector.Start(); err != nil {
+		log.Fatal(err)
+	}
+	<-led
+	if err := selector.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: leading until this returns, or the context ends: true
+}
+
+func ExampleObserveLatch() {
+	client, stop := connected()
+	defer stop()
+	latch := leader.NewLeaderLatch(client, "/leader", leader.WithID("host-7"))
+	ctx := context.Background()
+	for who, err := range leader.ObserveLatch(ctx, client, "/leader") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%q leads\n", who.ID)
+		if who.ID != "" {
+			break
+		}
+		if err := latch.Start(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := latch.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// "" leads
+	// "host-7" leads
+}

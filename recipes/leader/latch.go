@@ -1,0 +1,357 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// LeaderLatch takes part in an election from Start to Close. The latches of a path stand in line, and the first leads
+// until it is closed or lost. All methods are safe for concurrent use. In Java: LeaderLatch.
+type LeaderLatch struct { //nolint:revive // the name is Java's
+	client Client
+	line   lineup.Line
+	id     string
+	mode   CloseMode
+	bad    error // why the path cannot be
+
+	listeners callbacks.Listeners[LatchEvent]
+	told      serial          // what the listeners are told
+	ctx       context.Context // ends with Close
+	cancel    context.CancelCauseFunc
+	done      chan struct{} // closed when nothing runs any more
+
+	mu         sync.Mutex
+	state      State
+	broken     bool          // the connection is in an error state
+	leadership *Leadership   // nil if it does not lead
+	changed    chan struct{} // closed when leadership, broken or state is another
+}
+
+// LatchEvent tells a listener whether the latch leads.
+type LatchEvent struct {
+	// IsLeader is false when leadership has ended.
+	IsLeader bool
+	// Leadership is the one that begins, nil when one has ended.
+	Leadership *Leadership
+}
+
+// State is how far the life of a latch is. In Java: LeaderLatch.State.
+type State int
+
+// The states of a latch.
+const (
+	Latent State = iota
+	Started
+	Closed
+)
+
+// CloseMode says what Close tells the listeners of a latch that leads. In Java: LeaderLatch.CloseMode.
+type CloseMode int
+
+// The modes of closing.
+const (
+	// Silent tells them nothing.
+	Silent CloseMode = iota
+	// NotifyLeader tells them that leadership has ended.
+	NotifyLeader
+)
+
+const latchName = "latch-"
+
+// LatchOption changes a default of a latch.
+type LatchOption interface{ applyLatch(*LeaderLatch) }
+
+// SelectorOption changes a default of a selector.
+type SelectorOption interface{ applySelector(*LeaderSelector) }
+
+// Option is for latches and selectors alike.
+type Option interface {
+	LatchOption
+	SelectorOption
+}
+
+type idOption string
+
+func (o idOption) applyLatch(l *LeaderLatch)       { l.id = string(o) }
+func (o idOption) applySelector(s *LeaderSelector) { s.id = string(o) }
+
+// WithID sets the id by which others know the participant; the default is none.
+func WithID(id string) Option { return idOption(id) }
+
+type latchOption func(*LeaderLatch)
+
+func (o latchOption) applyLatch(l *LeaderLatch) { o(l) }
+
+// WithCloseMode sets what Close tells the listeners; the default is [Silent].
+func WithCloseMode(m CloseMode) LatchOption { return latchOption(func(l *LeaderLatch) { l.mode = m }) }
+
+// NewLeaderLatch returns a latch for the election of a path. It does no I/O; a path that cannot be is the error of
+// Start.
+func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatch {
+	l := &LeaderLatch{
+		client:  client,
+		bad:     zkpath.Validate(path, false),
+		done:    make(chan struct{}),
+		changed: make(chan struct{}),
+	}
+	for _, o := range opts {
+		o.applyLatch(l)
+	}
+	l.line = lineup.Line{Client: client, Path: path, Name: latchName, Data: []byte(l.id)}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
+	return l
+}
+
+// Start begins to take part, and does not wait for a connection. It fails with [ErrStarted] the second time and with
+// [ErrClosed] after Close.
+func (l *LeaderLatch) Start() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.bad != nil:
+		return l.bad
+	case l.state == Closed:
+		return ErrClosed
+	case l.state == Started:
+		return ErrStarted
+	}
+	l.state = Started
+	remove := l.client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+		l.setBroken(l.client.ConnectionStateErrorPolicy().IsErrorState(s))
+	})
+	go func() {
+		defer close(l.done)
+		defer remove()
+		l.run()
+	}()
+	return nil
+}
+
+// Close ends taking part: the node is deleted, in the background until it is done, and the next one leads. It does not
+// wait for listeners, which may call it. A second Close does nothing. In Java: close.
+func (l *LeaderLatch) Close() error { return l.CloseWithMode(l.mode) }
+
+// CloseWithMode is Close with another mode than the latch was made with. In Java: close(CloseMode).
+func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
+	l.mu.Lock()
+	before := l.state
+	l.state = Closed
+	if before != Closed {
+		l.mode = mode
+		l.announce()
+	}
+	l.mu.Unlock()
+	l.cancel(ErrClosed)
+	if before != Latent {
+		<-l.done
+	}
+	return nil
+}
+
+// run takes part again and again: a place in line is lost with its session.
+func (l *LeaderLatch) run() {
+	for l.ctx.Err() == nil {
+		c, err := l.line.Acquire(l.ctx, lineup.Forever)
+		if err == nil {
+			l.lead(c)
+			continue
+		}
+		if errors.Is(err, framework.ErrClosed) {
+			return // there will be no connection any more
+		}
+		pause(l.ctx, l.client)
+	}
+}
+
+// lead leads for as long as our node is the first of a session that lives. While the connection is in an error state
+// it does not lead, and leads again if it finds its node as it was.
+func (l *LeaderLatch) lead(c *lineup.Contender) {
+	gone := make(chan zk.Event, 1)
+	watcher := callbacks.NewChanWatcher(gone)
+	defer func() {
+		l.setLeadership(nil, ErrLeadershipLost)
+		l.line.Leave(context.WithoutCancel(l.ctx), c.Path)
+		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+			ForPath(context.WithoutCancel(l.ctx), c.Path)
+	}()
+	fresh, sure := true, false // it has just been found to be the first; it is, and its node is watched
+	for {
+		broken, changed := l.connection()
+		if broken {
+			l.setLeadership(nil, ErrLeadershipLost)
+			sure = false
+		} else if !sure {
+			if fresh { // the next leader does not wait for us to look again
+				l.setLeadership(newLeadership(l.ctx, c), nil)
+				fresh = false
+			}
+			first, err := l.isFirst(c, watcher)
+			switch {
+			case err != nil && !lineup.IsOutage(err), err == nil && !first:
+				return
+			case err == nil:
+				sure = true
+				if l.Leadership() == nil {
+					l.setLeadership(newLeadership(l.ctx, c), nil)
+				}
+			}
+		}
+		select {
+		case <-changed: // a connection that is lost or found again, too
+		case <-gone:
+			sure = false
+		case <-c.Session.Context().Done():
+			return
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// isFirst watches our node and looks at the line once more.
+func (l *LeaderLatch) isFirst(c *lineup.Contender, watcher *callbacks.Watcher) (bool, error) {
+	if _, err := l.client.GetData().UsingWatcher(watcher).ForPath(l.ctx, c.Path); err != nil {
+		return false, err
+	}
+	children, err := l.client.GetChildren().ForPath(l.ctx, l.line.Path)
+	if err != nil {
+		return false, err
+	}
+	v := lineup.First(children, zkpath.Node(c.Path), latchName)
+	return v.Found && v.Granted && c.Session.Context().Err() == nil, nil
+}
+
+// connection tells whether the connection is in an error state; the channel is closed when that may have changed.
+func (l *LeaderLatch) connection() (broken bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken, l.changed
+}
+
+// setBroken ends leadership at once; who leads on is decided by lead.
+func (l *LeaderLatch) setBroken(broken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = broken
+	if broken && l.leadership != nil {
+		l.leadership.end(ErrLeadershipLost)
+	}
+	l.announce()
+}
+
+// setLeadership tells the listeners if it changes anything. It is called by lead alone, so they hear of a beginning and
+// an end in turn. Nothing begins while the connection is in an error state.
+func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now != nil && l.broken {
+		now.end(ErrLeadershipLost)
+		now = nil
+	}
+	before := l.leadership
+	if before == nil && now == nil {
+		return
+	}
+	if before != nil {
+		if l.state == Closed {
+			cause = ErrClosed
+		} else if cause == nil {
+			cause = ErrLeadershipLost // it had ended before anybody looked
+		}
+		before.end(cause)
+		l.tell(nil)
+	}
+	l.leadership = now
+	l.announce()
+	if now != nil {
+		l.tell(now)
+	}
+}
+
+// tell tells the listeners. mu is held.
+func (l *LeaderLatch) tell(now *Leadership) {
+	if l.state == Closed && l.mode == Silent {
+		return
+	}
+	l.told.do(func() {
+		l.listeners.Notify(context.WithoutCancel(l.ctx), LatchEvent{IsLeader: now != nil, Leadership: now},
+			func(fn func()) { fn() })
+	})
+}
+
+// announce wakes who waits for a change. mu is held.
+func (l *LeaderLatch) announce() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// AddListener has fn told when leadership begins and when it ends, in turn, from now on; remove ends that. Listeners run
+// one after the other: until one returns the others are not told, and leadership may have ended meanwhile. In Java:
+// addListener.
+func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (remove func()) {
+	return l.listeners.AddListener(fn)
+}
+
+// Await waits until the latch leads, and returns its leadership. It fails with [ErrClosed] when the latch is closed and
+// with the error of ctx when that ends. In Java: await.
+func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
+	for {
+		l.mu.Lock()
+		leadership, state, changed := l.leadership, l.state, l.changed
+		l.mu.Unlock()
+		switch {
+		case state == Closed:
+			return nil, ErrClosed
+		case leadership != nil && leadership.holds():
+			return leadership, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Leadership returns the leadership of now, nil if the latch does not lead.
+func (l *LeaderLatch) Leadership() *Leadership {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leadership == nil || !l.leadership.holds() || l.state != Started {
+		return nil
+	}
+	return l.leadership
+}
+
+// HasLeadership reports whether the latch leads.
+func (l *LeaderLatch) HasLeadership() bool { return l.Leadership() != nil }
+
+// State returns how far the life of the latch is. In Java: getState.
+func (l *LeaderLatch) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+// ID returns the id of the latch. In Java: getId.
+func (l *LeaderLatch) ID() string { return l.id }
+
+// Participants returns who takes part, the leader first. In Java: getParticipants.
+func (l *LeaderLatch) Participants(ctx context.Context) ([]Participant, error) {
+	all, err := participants(ctx, l.client, l.line.Path, latchName, 0)
+	return slices.Clip(all), err
+}
+
+// Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.
+func (l *LeaderLatch) Leader(ctx context.Context) (Participant, error) {
+	return leaderOf(ctx, l.client, l.line.Path, latchName)
+}

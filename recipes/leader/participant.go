@@ -1,0 +1,142 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// Participant is one of those who take part in an election. In Java: Participant.
+type Participant struct {
+	ID       string
+	IsLeader bool
+}
+
+// participants returns who takes part, the leader first. One that leaves meanwhile is left out.
+func participants(ctx context.Context, client Client, path, name string, most int) ([]Participant, error) {
+	children, err := client.GetChildren().ForPath(ctx, path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil // nobody ever took part, or the container is gone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("leader: participants: %w", err)
+	}
+	var all []Participant
+	for _, child := range lineup.Sorted(children, name) {
+		if _, ours := lineup.Sequence(child, name); !ours {
+			continue
+		}
+		id, err := client.GetData().ForPath(ctx, zkpath.Join(path, child))
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("leader: participants: %w", err)
+		}
+		all = append(all, Participant{ID: string(id), IsLeader: len(all) == 0})
+		if len(all) == most {
+			break
+		}
+	}
+	return all, nil
+}
+
+// leaderOf returns the leader, the zero Participant if there is none.
+func leaderOf(ctx context.Context, client Client, path, name string) (Participant, error) {
+	all, err := participants(ctx, client, path, name, 1)
+	if err != nil || len(all) == 0 {
+		return Participant{}, err
+	}
+	return all[0], nil
+}
+
+// ObserveLatch returns who leads by the latches of a path, for one who takes no part: the leader of now, then every
+// other one, the zero Participant while there is none. Changes that follow each other at once may be left out, the last
+// one is not. It ends with ctx, whose error comes last, or with an error that no connection would mend.
+func ObserveLatch(ctx context.Context, client Client, path string) iter.Seq2[Participant, error] {
+	return observe(ctx, client, path, latchName)
+}
+
+// ObserveSelector is [ObserveLatch] for the selectors of a path.
+func ObserveSelector(ctx context.Context, client Client, path string) iter.Seq2[Participant, error] {
+	return observe(ctx, client, path, selectorName)
+}
+
+func observe(ctx context.Context, client Client, path, name string) iter.Seq2[Participant, error] {
+	return func(yield func(Participant, error) bool) {
+		o := observer{client: client, path: path, name: name, changes: make(chan zk.Event, 1)}
+		o.watcher = callbacks.NewChanWatcher(o.changes)
+		defer o.stop(ctx)
+		for first := true; ; first = false {
+			leader, err := o.next(ctx, first)
+			if err != nil {
+				yield(Participant{}, err)
+				return
+			}
+			if !yield(leader, nil) {
+				return
+			}
+		}
+	}
+}
+
+// observer watches an election.
+type observer struct {
+	client     Client
+	path, name string
+	watcher    *callbacks.Watcher
+	changes    chan zk.Event
+	last       Participant
+}
+
+// next waits until somebody else leads; the first time, it does not wait.
+func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
+	for {
+		leader, err := o.look(ctx)
+		switch {
+		case err == nil && (first || leader != o.last):
+			o.last = leader
+			return leader, nil
+		case err == nil:
+			select {
+			case <-o.changes:
+			case <-ctx.Done():
+				return Participant{}, ctx.Err()
+			}
+		case !lineup.IsOutage(err):
+			return Participant{}, err
+		default:
+			if err := o.client.BlockUntilConnected(ctx); err != nil {
+				return Participant{}, err
+			}
+		}
+	}
+}
+
+// look sets the watch, and finds the leader of then.
+func (o *observer) look(ctx context.Context) (Participant, error) {
+	_, err := o.client.GetChildren().UsingWatcher(o.watcher).ForPath(ctx, o.path)
+	if errors.Is(err, zk.ErrNoNode) {
+		stat, err := o.client.CheckExists().UsingWatcher(o.watcher).ForPath(ctx, o.path)
+		if err != nil || stat == nil {
+			return Participant{}, err
+		}
+		return o.look(ctx) // it came meanwhile
+	}
+	if err != nil {
+		return Participant{}, err
+	}
+	return leaderOf(ctx, o.client, o.path, o.name)
+}
+
+func (o *observer) stop(ctx context.Context) {
+	_ = o.client.Watches().Remove(o.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+		ForPath(context.WithoutCancel(ctx), o.path)
+}

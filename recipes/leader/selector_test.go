@@ -1,0 +1,273 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/leader"
+)
+
+// turns is the function of a selector: it tells of each turn, and leads until it is told to stop or its context ends.
+type turns struct {
+	began chan context.Context
+	stop  chan error
+	ended chan error // with the cause, nil if it was told to stop
+}
+
+func newTurns() *turns {
+	return &turns{began: make(chan context.Context, 100), stop: make(chan error), ended: make(chan error, 100)}
+}
+
+func (f *turns) take(ctx context.Context) error {
+	f.began <- ctx
+	select {
+	case err := <-f.stop:
+		f.ended <- nil
+		return err
+	case <-ctx.Done():
+		f.ended <- context.Cause(ctx)
+		return ctx.Err()
+	}
+}
+
+func startSelector(tb testing.TB, client *framework.Client, f *turns, opts ...leader.SelectorOption) *leader.LeaderSelector {
+	tb.Helper()
+	s := leader.NewLeaderSelector(client, electionPath, f.take, opts...)
+	must(tb, s.Start())
+	tb.Cleanup(func() { must(tb, s.Close()) })
+	return s
+}
+
+func receive[T any](tb testing.TB, ch <-chan T, what string) (v T) {
+	tb.Helper()
+	select {
+	case v = <-ch:
+	case <-testenv.Context(tb).Done():
+		tb.Fatalf("not in time: %s", what)
+	}
+	return v
+}
+
+// In Java: TestLeaderSelector.testBasic.
+func TestSelectorLeadsOnceForEachTimeItIsQueued(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	f := newTurns()
+	s := startSelector(t, client, f, leader.WithID("me"))
+	for range 3 {
+		ctx := receive(t, f.began, "it leads")
+		l := leader.LeadershipOf(ctx)
+		if l == nil || !s.HasLeadership() || s.Requeue() {
+			t.Error("it does not lead, or was queued while it leads")
+		}
+		if name := regexp.MustCompile(`^/election/_c_[0-9a-f-]{36}-lock-\d{10}$`); !name.MatchString(l.Path()) {
+			t.Errorf("path %s", l.Path())
+		}
+		data, err := client.GetData().ForPath(testenv.Context(t), l.Path())
+		if err != nil || string(data) != "me" {
+			t.Errorf("data %q, error %v", data, err)
+		}
+		f.stop <- nil
+		receive(t, f.ended, "it is over")
+		testenv.Eventually(t, s.Requeue, "it is queued again")
+	}
+	receive(t, f.began, "it leads")
+	must(t, s.Close())
+	if cause := receive(t, f.ended, "it is over"); !errors.Is(cause, leader.ErrClosed) {
+		t.Errorf("cause %v", cause)
+	}
+	if s.Requeue() || s.HasLeadership() || s.InterruptLeadership() {
+		t.Error("a closed selector leads")
+	}
+	awaitNoNode(t, connect)
+}
+
+// In Java: testAutoRequeue, testRotatingLeadership.
+func TestSelectorsTakeTurns(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	const selectors, rounds = 3, 4
+	var leading, most atomic.Int32
+	var mu sync.Mutex
+	count := map[string]int{}
+	done := make(chan struct{})
+	for i := range selectors {
+		id := fmt.Sprint(i)
+		s := leader.NewLeaderSelector(newClient(t, connect), electionPath, func(context.Context) error {
+			if n := leading.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			mu.Lock()
+			count[id]++
+			if len(count) == selectors && count["0"] >= rounds && count["1"] >= rounds && count["2"] >= rounds {
+				select {
+				case <-done:
+				default:
+					close(done)
+				}
+			}
+			mu.Unlock()
+			leading.Add(-1)
+			return nil
+		}, leader.WithAutoRequeue(), leader.WithID(id))
+		must(t, s.Start())
+		t.Cleanup(func() { must(t, s.Close()) })
+	}
+	receive(t, done, "each has had its turns")
+	if n := most.Load(); n != 1 {
+		t.Errorf("%d lead at once", n)
+	}
+}
+
+// In Java: testInterruptLeadershipWithRequeue (CURATOR-518, CURATOR-671), testLeaderNodeDeleteOnInterrupt.
+func TestInterruptedSelectorMayQueueAgain(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	f := newTurns()
+	s := startSelector(t, newClient(t, connect), f)
+	for range 3 {
+		receive(t, f.began, "it leads")
+		if !s.InterruptLeadership() {
+			t.Error("not interrupted")
+		}
+		if cause := receive(t, f.ended, "it is over"); !errors.Is(cause, leader.ErrInterrupted) {
+			t.Errorf("cause %v", cause)
+		}
+		testenv.Eventually(t, s.Requeue, "it is queued again")
+	}
+	receive(t, f.began, "it leads")
+	must(t, s.Close())
+	awaitNoNode(t, connect)
+}
+
+// In Java: testKillSessionThenCloseShouldElectNewLeader.
+func TestSelectorOfALostSessionIsToldAndAnotherLeads(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	first, second := newTurns(), newTurns()
+	s := startSelector(t, client, first, leader.WithAutoRequeue())
+	receive(t, first.began, "it leads")
+	other := startSelector(t, newClient(t, connect), second)
+	testenv.Eventually(t, func() bool {
+		all, err := s.Participants(testenv.Context(t))
+		return err == nil && len(all) == 2 && all[0].IsLeader && !all[1].IsLeader
+	}, "both take part")
+	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
+	if cause := receive(t, first.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+		t.Errorf("cause %v", cause)
+	}
+	receive(t, second.began, "the other leads")
+	if !other.HasLeadership() {
+		t.Error("it does not lead")
+	}
+	second.stop <- nil
+	receive(t, first.began, "it leads again")
+}
+
+// In Java: TestLeaderSelector.testErrorPolicies.
+func TestErrorPoliciesOfASelector(t *testing.T) {
+	for name, policy := range map[string]framework.ErrorPolicy{
+		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, connect, _ := newProxy(t)
+			client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
+				framework.WithConnectionStateErrorPolicy(policy))
+			f := newTurns()
+			s := startSelector(t, client, f)
+			ctx := receive(t, f.began, "it leads")
+			restore := proxy.Faults().RefuseConnects()
+			proxy.Faults().CutAll()
+			if name == "standard" {
+				if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+					t.Errorf("cause %v", cause)
+				}
+				restore()
+				return
+			}
+			testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
+			restore()
+			must(t, client.BlockUntilConnected(testenv.Context(t)))
+			if ctx.Err() != nil || !s.HasLeadership() {
+				t.Error("leadership was lost")
+			}
+		})
+	}
+}
+
+func TestFunctionThatFailsOrPanicsGivesTheLeadOn(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	failed := make(chan error, 10)
+	turn := 0
+	s := leader.NewLeaderSelector(newClient(t, connect), electionPath, func(context.Context) error {
+		turn++
+		switch turn {
+		case 1:
+			return errors.New("failed on purpose")
+		case 2:
+			panic("on purpose")
+		}
+		return nil
+	}, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	must(t, s.Start())
+	if err := receive(t, failed, "the error"); err.Error() != "failed on purpose" {
+		t.Errorf("got %v", err)
+	}
+	testenv.Eventually(t, s.Requeue, "it is queued again")
+	if err := receive(t, failed, "the panic"); !strings.Contains(err.Error(), "panic while leading: on purpose") {
+		t.Errorf("got %v", err)
+	}
+	awaitNoNode(t, connect)
+	must(t, s.Close())
+}
+
+func TestLifeOfASelector(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	s := leader.NewLeaderSelector(client, electionPath, func(context.Context) error { return nil }, leader.WithID("me"))
+	if s.Requeue() || s.ID() != "me" {
+		t.Error("queued before Start")
+	}
+	if who, err := s.Leader(ctx); err != nil || who != (leader.Participant{}) {
+		t.Errorf("%+v, error %v", who, err)
+	}
+	must(t, s.Start())
+	if err := s.Start(); !errors.Is(err, leader.ErrStarted) {
+		t.Errorf("got %v", err)
+	}
+	must(t, s.Close())
+	must(t, s.Close())
+	if err := s.Start(); !errors.Is(err, leader.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	if err := leader.NewLeaderSelector(client, "//", nil).Start(); err == nil {
+		t.Error("a bad path is accepted")
+	}
+	if leader.LeadershipOf(ctx) != nil {
+		t.Error("leadership of nobody")
+	}
+}
+
+// In Java: TestLeaderSelectorEdges.flappingTest: the connection is cut at each request in turn.
+func TestSelectorWithLostRepliesLeavesNoNode(t *testing.T) {
+	for k, hit := 0, true; hit; k++ {
+		proxy, connect, direct := newProxy(t)
+		client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
+		must(t, client.BlockUntilConnected(testenv.Context(t)))
+		injection := proxy.Faults().Add(cutAfter(k))
+		f := newTurns()
+		s := startSelector(t, client, f, leader.WithAutoRequeue())
+		receive(t, f.began, "it leads")
+		must(t, s.Close())
+		awaitNoNode(t, direct)
+		hit = injection.Hits() > 0
+	}
+}

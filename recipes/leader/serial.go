@@ -1,0 +1,35 @@
+package leader
+
+import "sync"
+
+// serial runs funcs one after the other, on a goroutine that there is only while there are any.
+type serial struct {
+	mu      sync.Mutex
+	waiting []func()
+	running bool
+}
+
+func (s *serial) do(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, fn)
+	if !s.running {
+		s.running = true
+		go s.run()
+	}
+}
+
+func (s *serial) run() {
+	for {
+		s.mu.Lock()
+		if len(s.waiting) == 0 {
+			s.running = false
+			s.mu.Unlock()
+			return
+		}
+		fn := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.mu.Unlock()
+		fn()
+	}
+}

@@ -1,0 +1,128 @@
+package leader_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/leader"
+	"github.com/gocurator/curator/retry"
+)
+
+const electionPath = "/election"
+
+func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
+	tb.Helper()
+	client, err := framework.New(connect, append([]framework.Option{
+		framework.WithSessionTimeout(2 * time.Second),
+		framework.WithConnectionTimeout(5 * time.Second),
+		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
+		framework.WithEnsembleTracker(false),
+	}, opts...)...)
+	must(tb, err)
+	must(tb, client.Start())
+	tb.Cleanup(func() { must(tb, client.Close()) })
+	return client
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// newProxy returns a proxy to the server, and a connect string through it.
+func newProxy(tb testing.TB) (proxy *curatortest.Proxy, connect, direct string) {
+	tb.Helper()
+	chroot := testenv.Chroot(tb)
+	proxy, err := curatortest.NewProxy(testenv.Addr(tb))
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return proxy, proxy.Addr() + chroot, testenv.Addr(tb) + chroot
+}
+
+// history is what the listener of a latch is told.
+type history struct {
+	tb    testing.TB
+	name  string
+	heard chan leader.LatchEvent
+
+	mu   sync.Mutex
+	last bool
+}
+
+// startLatch starts a latch; its listener fails the test if it is not told of beginnings and ends in turn.
+func startLatch(tb testing.TB, client *framework.Client, id string, opts ...leader.LatchOption) (*leader.LeaderLatch, *history) {
+	tb.Helper()
+	latch := leader.NewLeaderLatch(client, electionPath, append(opts, leader.WithID(id))...)
+	h := &history{tb: tb, name: id, heard: make(chan leader.LatchEvent, 1000)}
+	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
+		h.mu.Lock()
+		if ev.IsLeader == h.last || ev.IsLeader != (ev.Leadership != nil) {
+			tb.Errorf("%s is told %+v after %t", id, ev, h.last)
+		}
+		h.last = ev.IsLeader
+		h.mu.Unlock()
+		h.heard <- ev
+	})
+	must(tb, latch.Start())
+	tb.Cleanup(func() { must(tb, latch.Close()) })
+	return latch, h
+}
+
+// want takes what comes next.
+func (h *history) want(isLeader bool) leader.LatchEvent {
+	h.tb.Helper()
+	select {
+	case ev := <-h.heard:
+		if ev.IsLeader != isLeader {
+			h.tb.Errorf("%s leads: %t", h.name, ev.IsLeader)
+		}
+		return ev
+	case <-testenv.Context(h.tb).Done():
+		h.tb.Fatalf("%s is not told that it leads: %t", h.name, isLeader)
+	}
+	return leader.LatchEvent{}
+}
+
+func await(tb testing.TB, latch *leader.LeaderLatch) *leader.Leadership {
+	tb.Helper()
+	l, err := latch.Await(testenv.Context(tb))
+	must(tb, err)
+	return l
+}
+
+// awaitParticipants waits until so many take part.
+func awaitParticipants(tb testing.TB, latch *leader.LeaderLatch, want int) {
+	tb.Helper()
+	testenv.Eventually(tb, func() bool {
+		all, err := latch.Participants(testenv.Context(tb))
+		return err == nil && len(all) == want
+	}, "all take part")
+}
+
+// awaitNoNode waits until nobody takes part.
+func awaitNoNode(tb testing.TB, connect string) {
+	tb.Helper()
+	_, chroot, _ := strings.Cut(connect, "/")
+	raw := testenv.Raw(tb)
+	testenv.Eventually(tb, func() bool {
+		children, _, err := raw.Children("/" + chroot + electionPath)
+		return err != nil || len(children) == 0
+	}, "no node is left")
+}
+
+// cutAfter cuts the connection when the server has done request k.
+func cutAfter(k int) curatortest.Rule {
+	return curatortest.Rule{Skip: k, Count: 1, Action: curatortest.CutAfter}
+}
