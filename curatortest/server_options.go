@@ -52,7 +52,7 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 	switch {
 	case c.Tick <= 0:
 		return nil, errors.New("curatortest: the tick is not positive")
-	case c.MinSessionTimeout < 0 || c.MinSessionTimeout > c.MaxSessionTimeout:
+	case c.MinSessionTimeout < time.Millisecond || c.MinSessionTimeout > c.MaxSessionTimeout:
 		return nil, fmt.Errorf("curatortest: session timeouts from %v to %v", c.MinSessionTimeout, c.MaxSessionTimeout)
 	case c.SweepInterval <= 0:
 		return nil, errors.New("curatortest: the sweep interval is not positive")

@@ -1,6 +1,7 @@
 package curatortest
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
@@ -12,12 +13,15 @@ func expireIn(service *zkserver.Service, sessionID int64) error {
 	return sessionError("expire", sessionID, service.Expire(sessionID))
 }
 
-// sessionError says what was to be done to the session; the service's only complaint is that there is none.
+// sessionError says what was to be done to the session.
 func sessionError(what string, sessionID int64, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("curatortest: %s session %#x: %w: %w", what, sessionID, zk.ErrSessionExpired, err)
+	if errors.Is(err, zkserver.ErrNoSession) {
+		err = zk.ErrSessionExpired
+	}
+	return fmt.Errorf("curatortest: %s session %#x: %w", what, sessionID, err)
 }
 
 func nodeError(what, path string, err error) error {

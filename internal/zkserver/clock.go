@@ -11,12 +11,13 @@ func (s *Service) tickAfter(t time.Time) time.Time {
 	return s.began.Add(n * s.config.Tick)
 }
 
-// Advance moves the service's clock, and does at once what that makes due.
+// Advance moves the service's clock forward, and does at once what that makes due.
 func (s *Service) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.advanced += d
+	s.advanced += max(d, 0)
 	s.elapse()
+	s.wakeClock()
 }
 
 // runClock does what is due, when it is.
@@ -56,6 +57,7 @@ func (s *Service) Pause() (resume func()) {
 		defer s.mu.Unlock()
 		s.paused--
 		s.elapse()
+		s.wakeClock()
 	}
 }
 
@@ -93,10 +95,8 @@ func (m *Member) hear(now time.Time) (next time.Time, more bool) {
 	if m.tree.applied != before {
 		m.service.announce()
 	}
-	for i := range m.service.log {
-		if e := &m.service.log[i]; e.txn.zxid > m.tree.applied {
-			return e.at.Add(m.lag), true
-		}
+	if i := m.service.missedBy(m); i < len(m.service.log) {
+		return m.service.log[i].at.Add(m.lag), true
 	}
 	return time.Time{}, false
 }

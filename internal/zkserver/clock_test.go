@@ -4,18 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-func testConfig() Config {
-	return Config{
-		Members:           1,
-		Tick:              100 * time.Millisecond,
-		MinSessionTimeout: 200 * time.Millisecond,
-		MaxSessionTimeout: time.Hour,
-		SweepInterval:     time.Hour,
-		MaxRequest:        1 << 20,
-	}
-}
+	"github.com/gocurator/curator/internal/jute"
+)
 
 // In Java: ExpiryQueue.roundToNextInterval.
 func TestTimeEndsOnTheTickAfter(t *testing.T) {
@@ -37,7 +28,7 @@ func TestSessionThatNobodyIsHeardOfEndsOnATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(testConfig())
 		defer s.Close()
-		c := newClient(t, s.Member(1))
+		c := dial(t, s.Member(1), jute.ConnectRequest{TimeoutMs: 1000})
 		began := time.Now()
 		if n := len(s.Sessions()); n != 1 {
 			t.Fatalf("%d sessions", n)
@@ -47,6 +38,53 @@ func TestSessionThatNobodyIsHeardOfEndsOnATick(t *testing.T) {
 		}
 		if d := time.Since(began); d < c.timeout || d > c.timeout+100*time.Millisecond {
 			t.Errorf("ended after %v, with a timeout of %v", d, c.timeout)
+		}
+	})
+}
+
+// What an advance leaves to come is not late.
+func TestAdvanceBringsNearerWhatIsDueLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := testConfig()
+		config.Members, config.Tick, config.MinSessionTimeout = 3, 10*time.Second, 10*time.Second
+		s := New(config)
+		defer s.Close()
+		c := dial(t, s.Member(1), jute.ConnectRequest{TimeoutMs: 10_000}) // it ends at 20 s
+		s.Member(3).SetLag(5 * time.Second)
+		c.create(t, "/a")
+		synctest.Wait()
+		s.Advance(4 * time.Second)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !exists(s.Member(3), "/a") {
+			t.Error("not heard after 5 s")
+		}
+		s.Advance(14 * time.Second)
+		s.Advance(-time.Hour) // is none
+		if len(s.Sessions()) != 1 {
+			t.Error("the session has ended after 19 s")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(s.Sessions()) != 0 {
+			t.Error("the session has not ended after 20 s")
+		}
+	})
+}
+
+func TestPauseHoldsBackWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(testConfig())
+		defer s.Close()
+		dial(t, s.Member(1), jute.ConnectRequest{TimeoutMs: 1000})
+		resume := s.Pause()
+		time.Sleep(time.Minute)
+		if len(s.Sessions()) != 1 {
+			t.Error("the session has ended meanwhile")
+		}
+		resume()
+		if len(s.Sessions()) != 0 {
+			t.Error("the session has not ended")
 		}
 	})
 }

@@ -140,15 +140,20 @@ func (c *conn) reply(h jute.ReplyHeader, op jute.Op, body *jute.Reply) {
 	})
 }
 
-// undated is the zxid of a notification in the versions that do not tell it.
+// undated is the zxid of a notification in the versions that do not tell it, and of what a client has missed.
 const undated = -1
 
-// notify sends a watch event.
+// notify sends an event of the last transaction.
 func (c *conn) notify(path string, event zk.EventType) {
 	zxid := int64(undated)
 	if c.member.service.config.Version.dated() {
 		zxid = c.member.tree.applied
 	}
+	c.notifyAt(zxid, path, event)
+}
+
+// notifyAt sends a watch event.
+func (c *conn) notifyAt(zxid int64, path string, event zk.EventType) {
 	c.count()
 	c.out.add(func(b []byte) []byte {
 		b = jute.AppendReplyHeader(b, jute.ReplyHeader{Xid: jute.XidNotification, Zxid: zxid})

@@ -1,80 +1,12 @@
 package zkserver
 
 import (
-	"bufio"
-	"encoding/binary"
 	"io"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/gocurator/curator/internal/jute"
 )
-
-// client is a connection to a member with a session.
-type client struct {
-	net.Conn
-	r       *bufio.Reader
-	timeout time.Duration
-}
-
-// newClient connects and shakes hands.
-func newClient(tb testing.TB, m *Member) *client {
-	tb.Helper()
-	near, far := net.Pipe()
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		m.Serve(far)
-	}()
-	tb.Cleanup(func() {
-		near.Close() //nolint:errcheck // the server may have closed it
-		<-served
-	})
-	c := &client{Conn: near, r: bufio.NewReader(near)}
-	c.write(tb, jute.AppendConnectRequest(nil, &jute.ConnectRequest{TimeoutMs: 1000, Password: make([]byte, jute.PasswordSize)}))
-	answer, err := jute.DecodeConnectResponse(c.read(tb))
-	if err != nil || answer.SessionID == 0 {
-		tb.Fatalf("handshake: %+v, %v", answer, err)
-	}
-	c.timeout = time.Duration(answer.TimeoutMs) * time.Millisecond
-	return c
-}
-
-func (c *client) write(tb testing.TB, body []byte) {
-	tb.Helper()
-	if _, err := c.Write(appendFrame(nil, func(b []byte) []byte { return append(b, body...) })); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (c *client) read(tb testing.TB) []byte {
-	tb.Helper()
-	var size [4]byte
-	if _, err := io.ReadFull(c.r, size[:]); err != nil {
-		tb.Fatal(err)
-	}
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	if _, err := io.ReadFull(c.r, b); err != nil {
-		tb.Fatal(err)
-	}
-	return b
-}
-
-// ping fails if the server does not answer.
-func (c *client) ping(tb testing.TB) {
-	tb.Helper()
-	c.write(tb, jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
-	for {
-		h, _, err := jute.DecodeReplyHeader(c.read(tb))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if h.Xid == jute.XidPing {
-			return
-		}
-	}
-}
 
 // FuzzConnection has a client send anything: as what comes first, as a frame, or as the body of any operation. Whatever
 // becomes of its own connection, others are served.

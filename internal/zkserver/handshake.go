@@ -56,8 +56,8 @@ func (c *conn) findSession(r *jute.ConnectRequest) *session {
 		known[n.id] = n
 		if !n.local {
 			s.commit(&txn{})
+			m.catchUp()
 		}
-		m.catchUp()
 		return n
 	}
 	found := known[r.SessionID]

@@ -64,10 +64,14 @@ func (m *Member) Serve(nc net.Conn) {
 	m.service.connections++
 	c := newConn(m, nc, m.service.connections)
 	m.conns[c] = struct{}{}
+	m.service.serving[c] = struct{}{}
 	m.service.wg.Add(1)
 	m.service.mu.Unlock()
 	defer m.service.wg.Done()
 	c.serve()
+	m.service.mu.Lock()
+	delete(m.service.serving, c)
+	m.service.mu.Unlock()
 }
 
 // disconnect ends all connections.
@@ -82,11 +86,8 @@ func (m *Member) disconnect() {
 func (m *Member) catchUp() { m.applyUntil(m.service.now()) }
 
 func (m *Member) applyUntil(t time.Time) {
-	for i := range m.service.log {
-		e := &m.service.log[i]
-		if e.txn.zxid > m.tree.applied && !e.at.After(t) {
-			m.tree.apply(&e.txn, m)
-		}
+	for i := m.service.missedBy(m); i < len(m.service.log) && !m.service.log[i].at.After(t); i++ {
+		m.tree.apply(&m.service.log[i].txn, m)
 	}
 }
 
@@ -107,10 +108,6 @@ func (m *Member) Start() {
 	}
 	m.up = true
 	m.service.elect()
-	if m.serving() && m.lag == 0 {
-		m.catchUp()
-		m.service.trim()
-	}
 }
 
 // Leads tells whether the member is the leader.
@@ -148,8 +145,10 @@ func (m *Member) SetLag(d time.Duration) {
 	defer s.announce()
 	m.lag = d
 	if d == 0 {
-		m.catchUp()
-		s.trim()
+		if m.serving() {
+			m.catchUp()
+			s.trim()
+		}
 		return
 	}
 	if s.leader == m {
@@ -182,10 +181,4 @@ func (s *Service) part(sides []int) {
 		m.side = sides[i]
 	}
 	s.elect()
-	for _, m := range s.members {
-		if m.serving() && m.lag == 0 {
-			m.catchUp()
-		}
-	}
-	s.trim()
 }

@@ -127,6 +127,7 @@ func (c *conn) close(h jute.RequestHeader) bool {
 	} else {
 		c.member.service.closeSession(c.session)
 		c.member.catchUp()
+		c.member.service.hangUpBut(c, c.session)
 	}
 	c.answer(h, jute.CodeOK, nil)
 	return false

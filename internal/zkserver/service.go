@@ -1,7 +1,9 @@
 package zkserver
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,8 +41,9 @@ type Service struct {
 	advanced    time.Duration // by which the clock is ahead
 	paused      int           // how many want it to stand still
 	nextSweep   time.Time
-	connections int64 // ever
-	parted      int   // how often the members have been put on sides
+	serving     map[*conn]struct{} // until the last of it is sent
+	connections int64              // ever
+	parted      int                // how often the members have been put on sides
 	closed      bool
 
 	seen    chan struct{} // closed when anything has happened; nil if nobody asks
@@ -61,6 +64,7 @@ func New(config Config) *Service {
 		config:   config,
 		began:    time.Now(),
 		sessions: map[int64]*session{},
+		serving:  map[*conn]struct{}{},
 		changed:  make(chan struct{}, 1),
 		done:     make(chan struct{}),
 	}
@@ -84,8 +88,8 @@ func (s *Service) Close() {
 		s.closed = true
 		close(s.done)
 	}
-	for _, m := range s.members {
-		m.disconnect()
+	for c := range s.serving {
+		c.hangUp()
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
@@ -115,6 +119,14 @@ func (s *Service) commit(x *txn) []jute.Result {
 	return results
 }
 
+// missedBy gives where in the log that begins which a member has not applied.
+func (s *Service) missedBy(m *Member) int {
+	i, _ := slices.BinarySearchFunc(s.log, m.tree.applied+1, func(e logEntry, zxid int64) int {
+		return cmp.Compare(e.txn.zxid, zxid)
+	})
+	return i
+}
+
 // trim forgets the transactions that every member has applied.
 func (s *Service) trim() {
 	i := 0
@@ -136,6 +148,7 @@ func (s *Service) appliedByAll(zxid int64) bool {
 // elect finds out who serves, after members have come, gone or been parted. A new leader opens a new epoch, and gives
 // every session its whole timeout again.
 func (s *Service) elect() {
+	defer s.announce()
 	quorum := len(s.members)/2 + 1
 	count := map[int]int{}
 	for _, m := range s.members {
@@ -160,8 +173,12 @@ func (s *Service) elect() {
 		if m.state != was {
 			m.disconnect()
 		}
+		if m.state != was && m.serving() && s.leader != nil && s.leader.serving() {
+			m.catchUp() // who joins the quorum is brought up to date, however it lags later
+		}
 	}
 	if s.leader != nil && s.leader.serving() {
+		s.trim()
 		return
 	}
 	lost := s.leader
@@ -196,26 +213,31 @@ func (s *Service) elect() {
 const epochShift = 32
 
 var (
-	errAhead   = errors.New("zkserver: a sequence only grows")
-	errNoNode  = errors.New("zkserver: no such node")
-	errNoOwner = errors.New("zkserver: no such session")
+	errAhead  = errors.New("zkserver: a sequence only grows")
+	errNoNode = errors.New("zkserver: no such node")
+
+	// ErrNoSession says that there is no such session.
+	ErrNoSession = errors.New("zkserver: no such session")
+	// ErrNoQuorum says that no member can decide anything.
+	ErrNoQuorum = errors.New("zkserver: there is no quorum")
 )
 
 // SetSequence makes n the number of the next sequential child of a node.
 func (s *Service) SetSequence(path string, n int32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.members {
-		node := m.tree.get(path)
-		switch {
-		case node == nil:
-			return errNoNode
-		case node.creates > n:
-			return errAhead
-		}
+	if s.leader == nil {
+		return ErrNoQuorum
 	}
-	for _, m := range s.members {
-		m.tree.get(path).creates = n
+	switch node := s.leader.tree.get(path); {
+	case node == nil:
+		return errNoNode
+	case node.creates > n:
+		return errAhead
 	}
+	s.commit(&txn{changes: []change{{op: opSetSequence, path: path, version: n}}})
 	return nil
 }
+
+// opSetSequence is a change that no client can ask for.
+const opSetSequence jute.Op = -1 << 16

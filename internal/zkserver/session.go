@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gocurator/curator/internal/jute"
@@ -37,9 +38,18 @@ func (s *Service) touch(session *session) {
 	session.expires = s.tickAfter(s.now().Add(session.timeout))
 }
 
-// expireSessions ends the sessions whose time is over. Without a leader nobody can end one.
+// expireSessions ends the sessions whose time is over. Without a leader nobody can end one, but for those that a member
+// has for itself.
 func (s *Service) expireSessions(now time.Time) {
-	if s.leader == nil || s.closed {
+	for _, m := range s.members {
+		for _, id := range sortedIDs(m.local) {
+			if session := m.local[id]; !now.Before(session.expires) {
+				delete(m.local, id)
+				session.conn.hangUp()
+			}
+		}
+	}
+	if s.leader == nil {
 		return
 	}
 	for _, id := range sortedIDs(s.sessions) {
@@ -47,22 +57,19 @@ func (s *Service) expireSessions(now time.Time) {
 			s.endSession(session)
 		}
 	}
-	for _, m := range s.members {
-		for id, session := range m.local {
-			if session.kept == 0 && !now.Before(session.expires) {
-				delete(m.local, id)
-				session.conn.hangUp()
-			}
-		}
-	}
 }
 
 // endSession removes a session and its nodes and closes its connection.
 func (s *Service) endSession(session *session) {
 	s.closeSession(session)
+	s.hangUpBut(nil, session)
+}
+
+// hangUpBut closes the connections of a session, but one.
+func (s *Service) hangUpBut(kept *conn, session *session) {
 	for _, m := range s.members {
 		for c := range m.conns {
-			if c.session == session {
+			if c.session == session && c != kept {
 				c.hangUp()
 			}
 		}
@@ -93,8 +100,11 @@ func (s *Service) Expire(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	session, ok := s.sessions[id]
-	if !ok || s.leader == nil {
-		return errNoOwner
+	switch {
+	case !ok:
+		return ErrNoSession
+	case s.leader == nil:
+		return ErrNoQuorum
 	}
 	s.endSession(session)
 	return nil
@@ -106,14 +116,14 @@ func (s *Service) Keep(id int64) (release func(), err error) {
 	defer s.mu.Unlock()
 	session, ok := s.sessions[id]
 	if !ok {
-		return nil, errNoOwner
+		return nil, ErrNoSession
 	}
 	session.kept++
-	return func() {
+	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		session.kept--
-	}, nil
+	}), nil
 }
 
 // Move makes a session belong to another server, as if its client had been there: its connection ends with the next
@@ -123,7 +133,7 @@ func (s *Service) Move(id int64) error {
 	defer s.mu.Unlock()
 	session, ok := s.sessions[id]
 	if !ok {
-		return errNoOwner
+		return ErrNoSession
 	}
 	session.conn = nil
 	return nil

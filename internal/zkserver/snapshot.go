@@ -1,23 +1,28 @@
 package zkserver
 
-import "maps"
-
-// Snapshot is the state of a service at one moment.
+// Snapshot is the state of a service at one moment. It shares nothing with a service that goes on.
 type Snapshot struct {
-	tree     *tree
-	zxid     int64
-	sessions map[int64]*session
+	tree        *tree
+	zxid        int64
+	sessions    map[int64]session
+	nextSession int64
 }
 
-// Snapshot gives the state of now.
+// Snapshot gives the state of now: what a quorum has, or had when there was one.
 func (s *Service) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.members[0].tree
-	if s.leader != nil {
-		t = s.leader.tree
+	newest := s.members[0].tree
+	for _, m := range s.members {
+		if m.tree.applied > newest.applied {
+			newest = m.tree
+		}
 	}
-	return &Snapshot{tree: t.clone(), zxid: s.zxid, sessions: maps.Clone(s.sessions)}
+	sessions := make(map[int64]session, len(s.sessions))
+	for id, session := range s.sessions {
+		sessions[id] = *session
+	}
+	return &Snapshot{tree: newest.clone(), zxid: s.zxid, sessions: sessions, nextSession: s.nextSession}
 }
 
 // Restore brings a state back, as from a backup: all connections end, what was written since is lost, and a client that
@@ -27,13 +32,16 @@ func (s *Service) Restore(from *Snapshot) {
 	defer s.mu.Unlock()
 	defer s.announce()
 	s.zxid, s.log = from.zxid, nil
-	s.sessions = maps.Clone(from.sessions)
+	s.epoch = max(s.epoch, from.zxid>>epochShift)
+	s.nextSession = max(s.nextSession, from.nextSession) // no id is given twice
 	for _, m := range s.members {
 		m.disconnect()
 		m.tree = from.tree.clone()
 	}
-	for _, session := range s.sessions {
-		session.conn = nil
-		s.touch(session)
+	s.sessions = make(map[int64]*session, len(from.sessions))
+	for id, restored := range from.sessions {
+		restored.conn, restored.kept = nil, 0
+		s.touch(&restored)
+		s.sessions[id] = &restored
 	}
 }

@@ -85,6 +85,8 @@ func (t *tree) apply(x *txn, w watching) []jute.Result {
 			n.data, n.version, n.mzxid, n.mtime = c.data, c.version, x.zxid, x.time
 			r.Stat = n.stat()
 			w.dataChanged(c.path, n.acl)
+		case opSetSequence:
+			t.nodes[c.path].creates = c.version
 		case jute.OpSetACL:
 			n := t.nodes[c.path]
 			n.acl, n.aversion = c.acl, c.version

@@ -235,9 +235,9 @@ func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
 func (c *conn) rewatchData(path string, seen int64) {
 	switch n := c.member.tree.get(path); {
 	case n == nil:
-		c.notify(path, zk.EventNodeDeleted)
+		c.notifyAt(undated, path, zk.EventNodeDeleted)
 	case n.mzxid > seen:
-		c.notify(path, zk.EventNodeDataChanged)
+		c.notifyAt(undated, path, zk.EventNodeDataChanged)
 	default:
 		c.member.dataWatches.add(c, path, watchOnce)
 	}
@@ -245,7 +245,7 @@ func (c *conn) rewatchData(path string, seen int64) {
 
 func (c *conn) rewatchExist(path string) {
 	if c.member.tree.get(path) != nil {
-		c.notify(path, zk.EventNodeCreated)
+		c.notifyAt(undated, path, zk.EventNodeCreated)
 	} else {
 		c.member.dataWatches.add(c, path, watchOnce)
 	}
@@ -254,9 +254,9 @@ func (c *conn) rewatchExist(path string) {
 func (c *conn) rewatchChild(path string, seen int64) {
 	switch n := c.member.tree.get(path); {
 	case n == nil:
-		c.notify(path, zk.EventNodeDeleted)
+		c.notifyAt(undated, path, zk.EventNodeDeleted)
 	case n.pzxid > seen:
-		c.notify(path, zk.EventNodeChildrenChanged)
+		c.notifyAt(undated, path, zk.EventNodeChildrenChanged)
 	default:
 		c.member.childWatches.add(c, path, watchOnce)
 	}
