@@ -76,7 +76,14 @@ o.a.c.framework.state:
 	CircuitBreakingConnectionStateListener 4, ConnectionState 7, ConnectionStateErrorPolicy 2,
 	ConnectionStateListener 3, ConnectionStateListenerManagerFactory 4, ConnectionStateManager 9,
 	SessionConnectionStateErrorPolicy 3, StandardConnectionStateErrorPolicy 3
+o.a.c.framework.recipes.leader:
+	CancelLeadershipException 2, LeaderLatch$CloseMode 3, LeaderLatch$State 4, LeaderLatch 14,
+	LeaderLatchListener 3, LeaderSelector 12, LeaderSelectorListener 2, LeaderSelectorListenerAdapter 3,
+	Participant 4
 o.a.c.framework.recipes.locks:
+	InterProcessMultiLock 5, InterProcessReadWriteLock$ReadLock 2, InterProcessReadWriteLock$WriteLock 2,
+	InterProcessReadWriteLock 4, InterProcessSemaphore 5, InterProcessSemaphoreMutex 5,
+	InterProcessSemaphoreV2 7, Lease 4, Locker 3,
 	InterProcessLock 4, InterProcessMutex 8, LockInternals 4, LockInternalsDriver 3, LockInternalsSorter 2,
 	PredicateResults 4, Revocable 2, RevocationListener 2, Revoker 2, StandardLockInternalsDriver 6
 o.a.c.test:

@@ -9,6 +9,8 @@
 //	defer hold.Release(context.WithoutCancel(ctx))
 //	return work(hold.Context(), hold.Token())
 //
+// There are a mutex, a read-write lock, semaphores, and several locks as one; docs/locks.md says which to take.
+//
 // # What a lock promises
 //
 // At most one holder at a time, as the server sees it. A holder is told when it can no longer rely on that: the context

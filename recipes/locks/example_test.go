@@ -136,3 +136,64 @@ func ExampleInterProcessMutex_MakeRevocable() {
 	// asked to release
 	// locks: released
 }
+
+// A reader and a writer never meet; a writer that is done may go on as a reader, and nobody writes in between.
+func ExampleInterProcessReadWriteLock() {
+	client, stop := connected()
+	defer stop()
+	ctx := locks.WithOwner(context.Background())
+	rw := locks.NewInterProcessReadWriteLock(client, "/locks/table")
+
+	writing, err := rw.WriteLock().Acquire(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	reading, err := rw.ReadLock().Acquire(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := writing.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	_, err = rw.WriteLock().Acquire(ctx)
+	fmt.Println("reading:", reading.Context().Err() == nil, "write again:", err)
+	if err := reading.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output: reading: true write again: locks: acquire /locks/table: locks: a reader cannot become a writer
+}
+
+// Three connections to a database, whoever uses them.
+func ExampleInterProcessSemaphoreV2() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	connections := locks.NewInterProcessSemaphoreV2(client, "/db/connections", 3)
+
+	leases, err := connections.AcquireN(ctx, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = connections.TryAcquireN(ctx, 2, 0)
+	fmt.Println(len(leases), "leases, two more:", errors.Is(err, locks.ErrNotAcquired))
+	if err := connections.ReturnAll(ctx, leases...); err != nil {
+		log.Fatal(err)
+	}
+	// Output: 2 leases, two more: true
+}
+
+func ExampleInterProcessMultiLock() {
+	client, stop := connected()
+	defer stop()
+	both := locks.NewInterProcessMultiLock(
+		locks.NewInterProcessMutex(client, "/accounts/alice"),
+		locks.NewInterProcessMutex(client, "/accounts/bob"))
+	err := locks.Do(context.Background(), both, func(ctx context.Context) error {
+		fmt.Println("transfer under both locks:", ctx.Err() == nil)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// transfer under both locks: true
+	// <nil>
+}
