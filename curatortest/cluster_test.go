@@ -223,3 +223,16 @@ func TestSessionOfAClusterExpires(t *testing.T) {
 		}
 	}
 }
+
+func TestFrozenServerOfAClusterDoesNotHoldUpTheOthers(t *testing.T) {
+	cluster := curatortest.NewClusterT(t, 3)
+	leader, others := followers(t, cluster)
+	client := newSession(t, leader.Addr())
+	client.create(t, "/mine", "", zk.FlagEphemeral)
+	must(t, others[0].Freeze())
+	cluster.Advance(time.Hour)
+	if leader.Exists("/mine") {
+		t.Error("a session of another server has not ended")
+	}
+	must(t, others[0].Thaw())
+}

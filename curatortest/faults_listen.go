@@ -50,9 +50,9 @@ func (f *Faults) addr() string {
 
 // stopListening refuses new connections, in memory too, and ends those that are open.
 func (f *Faults) stopListening() {
+	f.setStopped(true) // before: somebody may hold listening, and wait for the port
 	f.listening.Lock()
 	defer f.listening.Unlock()
-	f.setStopped(true)
 	f.settle(f.ctx) //nolint:errcheck // closing the listener is all it does
 	f.CutAll()
 }
@@ -118,10 +118,19 @@ func (f *Faults) settle(ctx context.Context) error {
 		}
 		select { // a connection of somebody else may have been given the port for its own end
 		case <-t.C:
+			if !f.accepting() {
+				return err // nobody wants it any more
+			}
 		case <-ctx.Done():
 			return err
 		}
 	}
+}
+
+func (f *Faults) accepting() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open()
 }
 
 // listenPause is the pause between two attempts to get the port back.

@@ -143,13 +143,15 @@ func (s *Server) stop() {
 	s.stopped = true
 	s.faults.stopListening()
 	s.member.Stop()
+	s.unfreeze() // what starts again is not frozen
 }
 
 // Kill is Stop: what the server has answered it has kept, however it ends.
 func (s *Server) Kill() error { return s.Stop() }
 
 // Freeze halts the server until Thaw, as if its machine stood still: connections stay open, new ones are accepted by the
-// system, nothing is answered and no session ends. A second Freeze does nothing.
+// system, nothing is answered and no session ends. The other servers of a [Cluster] go on, and end the sessions of its
+// clients. A second Freeze does nothing.
 func (s *Server) Freeze() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +159,10 @@ func (s *Server) Freeze() error {
 		return errClosed
 	}
 	if s.thaw == nil {
-		resume, thaw := s.service.Pause(), s.faults.Freeze()
+		resume, thaw := func() {}, s.faults.Freeze()
+		if s.cluster == nil {
+			resume = s.service.Pause()
+		}
 		s.thaw = func() {
 			thaw()
 			resume()
@@ -170,11 +175,15 @@ func (s *Server) Freeze() error {
 func (s *Server) Thaw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.unfreeze()
+	return nil
+}
+
+func (s *Server) unfreeze() {
 	if s.thaw != nil {
 		s.thaw()
 		s.thaw = nil
 	}
-	return nil
 }
 
 // Restart starts the server again, with the same address and data; one that runs is stopped first. Every session has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -308,6 +309,36 @@ func TestFrozenServer(t *testing.T) {
 	if server.Exists("/mine") {
 		t.Error("the session has not ended")
 	}
+}
+
+func TestFrozenServerThatIsRestartedIsNotFrozen(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	must(t, server.Freeze())
+	must(t, server.Restart())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if word, err := server.FourLetterWord(ctx, "ruok"); word != "imok" {
+		t.Errorf("%q, error %v", word, err)
+	}
+}
+
+func TestCloseDoesNotWaitForAPortThatSomebodyHas(t *testing.T) {
+	server, err := curatortest.NewServer()
+	must(t, err)
+	restore := server.Faults().RefuseConnects()
+	thief, err := net.Listen("tcp", server.Addr())
+	must(t, err)
+	restored := make(chan struct{})
+	go func() {
+		restore()
+		close(restored)
+	}()
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Stop() }()
+	must(t, <-stopped)
+	must(t, server.Close())
+	<-restored
+	must(t, thief.Close())
 }
 
 // ZooKeeper 3.9 says when what it tells of happened, and has several watches on one path.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/zkserver"
 )
 
 // ExpireSession ends a session on the server at addr, or on any server of its ensemble, and returns when it is over: its
@@ -36,7 +37,7 @@ func KillSession(ctx context.Context, addr string, sessionID int64) error {
 func DropConnection(ctx context.Context, addr string, sessionID int64) error {
 	// A server closes the connection that a session has when another asks for that session, and looks at the password
 	// of the other only then.
-	wrong := sessionPassword(sessionID)
+	wrong := zkserver.Password(sessionID)
 	for i := range wrong {
 		wrong[i] = ^wrong[i]
 	}
@@ -79,7 +80,7 @@ func onSession(do func(context.Context, string, int64) error, addr string, sessi
 }
 
 func expireSession(ctx context.Context, addr string, sessionID int64) error {
-	password := sessionPassword(sessionID)
+	password := zkserver.Password(sessionID)
 	asked := false // to end it
 	for {
 		s, err := dialSession(ctx, addr)
@@ -184,37 +185,4 @@ func (s *sessionConn) roundTrip(body []byte) ([]byte, error) {
 	answer := make([]byte, n)
 	_, err := io.ReadFull(s, answer)
 	return answer, err
-}
-
-// passwordSecret is what a server makes the passwords of its sessions with. All servers have the same, so that a session
-// can move between them.
-const passwordSecret = 0xB3415C00
-
-// sessionPassword returns the password of a session: in Java, new Random(id ^ secret).nextBytes(password).
-func sessionPassword(sessionID int64) []byte {
-	password := make([]byte, 0, jute.PasswordSize)
-	for r := newJavaRandom(sessionID ^ passwordSecret); len(password) < jute.PasswordSize; {
-		password = binary.LittleEndian.AppendUint32(password, r.uint32())
-	}
-	return password
-}
-
-// javaRandom is java.util.Random: a linear congruential generator of 48 bits.
-type javaRandom uint64
-
-const (
-	javaMultiplier = 0x5DEECE66D
-	javaIncrement  = 0xB
-	javaMask       = 1<<48 - 1
-)
-
-func newJavaRandom(seed int64) *javaRandom {
-	r := javaRandom((uint64(seed) ^ javaMultiplier) & javaMask)
-	return &r
-}
-
-// uint32 returns the bits of nextInt.
-func (r *javaRandom) uint32() uint32 {
-	*r = (*r*javaMultiplier + javaIncrement) & javaMask
-	return uint32(*r >> 16)
 }

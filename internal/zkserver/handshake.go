@@ -31,10 +31,10 @@ func (c *conn) handshake(frame []byte) bool {
 		HasReadOnly: r.HasReadOnly,
 	}
 	if s := c.session; s != nil {
-		s.conn, s.member = c, m
+		s.conn = c
 		answer.TimeoutMs = int32(s.timeout.Milliseconds())
 		answer.SessionID = s.id
-		answer.Password = password(s.id)
+		answer.Password = Password(s.id)
 	}
 	c.count()
 	c.out.add(func(b []byte) []byte { return jute.AppendConnectResponse(b, &answer) })
@@ -67,7 +67,7 @@ func (c *conn) findSession(r *jute.ConnectRequest) *session {
 			old.hangUp()
 		}
 	}
-	if found == nil || !bytes.Equal(r.Password, password(r.SessionID)) {
+	if found == nil || !bytes.Equal(r.Password, Password(r.SessionID)) {
 		return nil
 	}
 	found.timeout = timeout

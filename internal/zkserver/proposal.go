@@ -160,17 +160,9 @@ func (p *proposal) delete(r *jute.Request) jute.Code {
 }
 
 func (p *proposal) setData(r *jute.Request) jute.Code {
-	if !validPath(r.Path) {
-		return jute.CodeBadArguments
-	}
-	node := p.look(r.Path)
-	switch {
-	case node == nil:
-		return jute.CodeNoNode
-	case !p.may(node, zk.PermWrite):
-		return jute.CodeNoAuth
-	case !versionFits(r.Version, node.version):
-		return jute.CodeBadVersion
+	node, code := p.target(r, zk.PermWrite)
+	if node == nil {
+		return code
 	}
 	after := *node
 	after.version++
@@ -201,20 +193,28 @@ func (p *proposal) setACL(r *jute.Request) jute.Code {
 }
 
 func (p *proposal) check(r *jute.Request) jute.Code {
+	node, code := p.target(r, zk.PermRead)
+	if node != nil {
+		p.change(change{op: jute.OpCheck, path: r.Path})
+	}
+	return code
+}
+
+// target finds the node of an operation that is to have a version of the data.
+func (p *proposal) target(r *jute.Request, perms int32) (*outlook, jute.Code) {
 	if !validPath(r.Path) {
-		return jute.CodeBadArguments
+		return nil, jute.CodeBadArguments
 	}
 	node := p.look(r.Path)
 	switch {
 	case node == nil:
-		return jute.CodeNoNode
-	case !p.may(node, zk.PermRead):
-		return jute.CodeNoAuth
+		return nil, jute.CodeNoNode
+	case !p.may(node, perms):
+		return nil, jute.CodeNoAuth
 	case !versionFits(r.Version, node.version):
-		return jute.CodeBadVersion
+		return nil, jute.CodeBadVersion
 	}
-	p.change(change{op: jute.OpCheck, path: r.Path})
-	return jute.CodeOK
+	return node, jute.CodeOK
 }
 
 // anyVersion in a request is whatever version the node has.

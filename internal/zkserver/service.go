@@ -37,6 +37,7 @@ type Service struct {
 	zxid        int64
 	log         []logEntry // what some member has not applied yet
 	sessions    map[int64]*session
+	kept        map[int64]int // how many want a session kept alive
 	nextSession int64
 	advanced    time.Duration // by which the clock is ahead
 	paused      int           // how many want it to stand still
@@ -64,6 +65,7 @@ func New(config Config) *Service {
 		config:   config,
 		began:    time.Now(),
 		sessions: map[int64]*session{},
+		kept:     map[int64]int{},
 		serving:  map[*conn]struct{}{},
 		changed:  make(chan struct{}, 1),
 		done:     make(chan struct{}),

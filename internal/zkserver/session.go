@@ -15,10 +15,8 @@ type session struct {
 	id      int64
 	timeout time.Duration
 	expires time.Time // on a tick
-	member  *Member   // the one the client was last heard on; nil once it has been moved away
-	conn    *conn     // the last; it may be gone
+	conn    *conn     // the last, which may be gone; nil once it has been moved away
 	local   bool      // known to a read-only member alone
-	kept    int       // how many want it kept alive
 }
 
 // firstSession is the id that a server gives first: its number, and the time.
@@ -53,7 +51,7 @@ func (s *Service) expireSessions(now time.Time) {
 		return
 	}
 	for _, id := range sortedIDs(s.sessions) {
-		if session := s.sessions[id]; session.kept == 0 && !now.Before(session.expires) {
+		if session := s.sessions[id]; s.kept[id] == 0 && !now.Before(session.expires) {
 			s.endSession(session)
 		}
 	}
@@ -114,15 +112,16 @@ func (s *Service) Expire(id int64) error {
 func (s *Service) Keep(id int64) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session, ok := s.sessions[id]
-	if !ok {
+	if s.sessions[id] == nil {
 		return nil, ErrNoSession
 	}
-	session.kept++
+	s.kept[id]++
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		session.kept--
+		if s.kept[id]--; s.kept[id] == 0 {
+			delete(s.kept, id)
+		}
 	}), nil
 }
 
@@ -142,8 +141,8 @@ func (s *Service) Move(id int64) error {
 // passwordSecret is what every server makes passwords with, so that a session can move between them.
 const passwordSecret = 0xB3415C00
 
-// password gives the password of a session: the first bytes of Java's random numbers with the id for a seed.
-func password(id int64) []byte {
+// Password gives the password of a session: the first bytes of Java's random numbers with the id for a seed.
+func Password(id int64) []byte {
 	const multiplier, increment, mask = 0x5DEECE66D, 0xB, 1<<48 - 1
 	state := (uint64(id^passwordSecret) ^ multiplier) & mask
 	p := make([]byte, 0, jute.PasswordSize)

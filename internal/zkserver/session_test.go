@@ -27,6 +27,26 @@ func TestReleaseOfAKeptSessionCountsOnce(t *testing.T) {
 	}
 }
 
+func TestKeptSessionIsKeptWhenItIsRestored(t *testing.T) {
+	s := New(testConfig())
+	t.Cleanup(s.Close)
+	c := newClient(t, s.Member(1))
+	release, err := s.Keep(c.session.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Restore(s.Snapshot())
+	s.Advance(time.Hour)
+	if len(s.Sessions()) != 1 {
+		t.Error("the session has ended")
+	}
+	release()
+	s.Advance(time.Hour)
+	if len(s.Sessions()) != 0 {
+		t.Error("the session has not ended")
+	}
+}
+
 func TestSessionThatIsClosedElsewhereEndsItsOtherConnections(t *testing.T) {
 	s := newCluster(t)
 	old := newClient(t, s.Member(1))

@@ -20,7 +20,9 @@ func (s *Service) Snapshot() *Snapshot {
 	}
 	sessions := make(map[int64]session, len(s.sessions))
 	for id, session := range s.sessions {
-		sessions[id] = *session
+		kept := *session
+		kept.conn = nil
+		sessions[id] = kept
 	}
 	return &Snapshot{tree: newest.clone(), zxid: s.zxid, sessions: sessions, nextSession: s.nextSession}
 }
@@ -40,7 +42,6 @@ func (s *Service) Restore(from *Snapshot) {
 	}
 	s.sessions = make(map[int64]*session, len(from.sessions))
 	for id, restored := range from.sessions {
-		restored.conn, restored.kept = nil, 0
 		s.touch(&restored)
 		s.sessions[id] = &restored
 	}

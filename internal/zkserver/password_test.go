@@ -1,4 +1,4 @@
-package curatortest
+package zkserver
 
 import (
 	"encoding/hex"
@@ -9,7 +9,7 @@ import (
 // The passwords are those that Java computes:
 //
 //	jshell> var p = new byte[16]; new Random(id ^ 0xB3415C00L).nextBytes(p)
-func TestSessionPassword(t *testing.T) {
+func TestPassword(t *testing.T) {
 	for id, want := range map[int64]string{
 		0:                   "f22acd4a97e69d6d20a49bb638eadb38",
 		1:                   "054cc74a37327db215e702e20c73f005",
@@ -20,7 +20,7 @@ func TestSessionPassword(t *testing.T) {
 		math.MaxInt64:       "20f62cb5648dc2d771471c8a2486a9ee",
 		math.MinInt64:       "f22acd4a97e69d6d20a49bb638eadb38",
 	} {
-		if got := hex.EncodeToString(sessionPassword(id)); got != want {
+		if got := hex.EncodeToString(Password(id)); got != want {
 			t.Errorf("session %#x: %s, want %s", id, got, want)
 		}
 	}
