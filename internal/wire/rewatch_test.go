@@ -129,6 +129,17 @@ func TestWatchOnAMissingNodeIsSetAgainAsSuch(t *testing.T) {
 func TestRequestsFollowManyWatches(t *testing.T) {
 	const watches = 12_000
 	s := newServer(t)
+	var paths atomic.Int64
+	s.serve = func(_ *peer, r *request) bool {
+		if r.Op == jute.OpSetWatches {
+			frame, err := jute.DecodeSetWatches(r.body)
+			if err != nil {
+				t.Error(err)
+			}
+			paths.Add(int64(len(frame.Data)))
+		}
+		return false
+	}
 	var c *client
 	opened := make(chan struct{})
 	done := newAnswers()
@@ -154,17 +165,6 @@ func TestRequestsFollowManyWatches(t *testing.T) {
 		receive(t, set)
 	}
 	c.want(t, wire.Connected)
-	var paths atomic.Int64
-	s.serve = func(p *peer, r *request) bool {
-		if r.Op == jute.OpSetWatches {
-			frame, err := jute.DecodeSetWatches(r.body)
-			if err != nil {
-				t.Error(err)
-			}
-			paths.Add(int64(len(frame.Data)))
-		}
-		return false
-	}
 	s.next(t).cut()
 	if r := receive(t, done); r.Err != nil {
 		t.Error(r.Err)

@@ -31,9 +31,10 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 
 	mu         sync.Mutex
 	state      State
-	broken     bool          // the connection is in an error state
-	leadership *Leadership   // nil if it does not lead
-	changed    chan struct{} // closed when leadership, broken or state is another
+	broken     bool               // the connection is in an error state
+	leadership *Leadership        // nil if it does not lead
+	stopLook   context.CancelFunc // of a look at the line; nil before the first
+	changed    chan struct{}      // closed when leadership, broken or state is another
 }
 
 // LatchEvent tells a listener whether the latch leads.
@@ -194,9 +195,12 @@ func (l *LeaderLatch) lead(c *lineup.Contender) {
 				l.setLeadership(newLeadership(l.ctx, c), nil)
 				fresh = false
 			}
-			first, err := l.isFirst(c, watcher)
+			ctx, stop := l.whileConnected()
+			first, err := l.isFirst(ctx, c, watcher)
+			connected := ctx.Err() == nil
+			stop()
 			switch {
-			case err != nil && !lineup.IsOutage(err), err == nil && !first:
+			case err != nil && !lineup.IsOutage(err) && connected, err == nil && !first:
 				return
 			case err == nil:
 				sure = true
@@ -217,12 +221,25 @@ func (l *LeaderLatch) lead(c *lineup.Contender) {
 	}
 }
 
+// whileConnected returns a context that ends when the connection comes to an error state: what waits for an answer then
+// is not to hold up what the listeners are told.
+func (l *LeaderLatch) whileConnected() (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(l.ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopLook = stop
+	if l.broken {
+		stop()
+	}
+	return ctx, stop
+}
+
 // isFirst watches our node and looks at the line once more.
-func (l *LeaderLatch) isFirst(c *lineup.Contender, watcher *callbacks.Watcher) (bool, error) {
-	if _, err := l.client.GetData().UsingWatcher(watcher).ForPath(l.ctx, c.Path); err != nil {
+func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) (bool, error) {
+	if _, err := l.client.GetData().UsingWatcher(watcher).ForPath(ctx, c.Path); err != nil {
 		return false, err
 	}
-	children, err := l.client.GetChildren().ForPath(l.ctx, l.line.Path)
+	children, err := l.client.GetChildren().ForPath(ctx, l.line.Path)
 	if err != nil {
 		return false, err
 	}
@@ -244,6 +261,9 @@ func (l *LeaderLatch) setBroken(broken bool) {
 	l.broken = broken
 	if broken && l.leadership != nil {
 		l.leadership.end(ErrLeadershipLost)
+	}
+	if broken && l.stopLook != nil {
+		l.stopLook()
 	}
 	l.announce()
 }
