@@ -40,10 +40,9 @@ func TestMemberThatJoinsIsUpToDateHoweverItLags(t *testing.T) {
 
 func TestSequenceIsSetOnAllMembers(t *testing.T) {
 	s := newCluster(t)
-	c := newClient(t, leader(t, s))
 	s.Member(2).Stop()
 	s.Member(3).SetLag(-1)
-	c = newClient(t, leader(t, s))
+	c := newClient(t, leader(t, s))
 	c.create(t, "/a")
 	if err := s.SetSequence("/a", 100); err != nil {
 		t.Fatal(err)
