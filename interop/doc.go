@@ -1,25 +1,37 @@
 // Package interop runs Java Curator beside the Go library, so that tests can put both on the same nodes.
 //
 // A [Peer] is a Java process that obeys commands: [Start] compiles and starts it, [Peer.Call] sends a command
-// and waits for its answer, and [Peer.Close] ends it.
+// and waits for its answer, and [Peer.Close] ends it. A [Scope] is a part of it that nobody else's names and events
+// get into.
 //
 //	peer, err := interop.Start(ctx, interop.Curator)
 //	defer peer.Close()
 //	err = peer.Call(ctx, "start", interop.Args{"connect": connect, "sessionTimeoutMs": 10_000}, nil)
 //	err = peer.Call(ctx, "mutexNew", interop.Args{"name": "m", "path": "/lock"}, nil)
 //	var acquired bool
-//	err = peer.Call(ctx, "mutexAcquire", interop.Args{"name": "m", "thread": "t1", "timeoutMs": -1}, &acquired)
+//	err = peer.Call(ctx, "mutexAcquire", interop.Args{"name": "m", "timeoutMs": 5000}, &acquired)
 //
 // # Commands of the program Curator
 //
-// Every command takes "thread", the name of the Java thread to run on, in order with the others that name it;
-// without it the command has a thread of its own. Java's locks belong to threads. Every command that uses a
-// client takes "client", its name, when there are several in the process. Bytes are [Bytes].
+// What makes an object ends in New, or in Start if it works by itself from then on. It takes "client", the name of its
+// client, when there are several in the scope, and "name", by which all other commands find the object. Those that wait
+// take "timeoutMs"; without it, or below 0, they wait for ever. They hold up nothing else. Bytes are [Bytes].
+//
+// A command has a Java thread of its own. Those that name the same "thread" share it, in order. Java's locks belong to
+// threads: the commands marked with * use one of the lock's own unless they name another, which is another owner.
+//
+// Clients and sessions:
 //
 //	version                                             "5.4.0"
 //	start    connect namespace sessionTimeoutMs connectionTimeoutMs ensembleTracker retryBaseMs retryMax
-//	                                                    session id, once connected
-//	close, killSession, sessionId                       null, null, number
+//	                                                    session id, once connected; events "state"
+//	sessionId                                           number
+//	killSession                                         null
+//	close                                               null; its objects close first
+//	end                                                 null; closes all of the scope
+//
+// Nodes, where a mode is named as in Java's CreateMode, and data that is left out is the client's default data:
+//
 //	create   path data mode parents containers protection compressed    the path created
 //	getData  path compressed                            [NodeData]
 //	setData  path data version compressed               [NodeStat]
@@ -27,23 +39,87 @@
 //	exists   path                                       [NodeStat] or null
 //	children path                                       names
 //	isProtected, normalize  name                        boolean, name
-//	mutexNew name path lockData                         null
-//	mutexAcquire name timeoutMs                         whether it was acquired; below 0 waits for ever
-//	mutexRelease, mutexPath, mutexOwned  name           null, path of the thread's node, boolean
-//	mutexParticipants name                              paths in order
-//	makeRevocable name                                  null; before the acquire; event "revoked"
-//	revoke   path                                       null
+//
+// Locks. One is a mutex, semaphoreMutex, multiLock, readLock or writeLock, for which lock stands here:
+//
+//	mutexNew          name path lockData                null
+//	semaphoreMutexNew name path                         null
+//	multiLockNew      name paths                        null
+//	readWriteLockNew  name path lockData                null; a readLock and a writeLock of the name, with one thread
+//	lockAcquire* name timeoutMs                         whether it was acquired
+//	lockRelease* name                                   null
+//	lockHeld     name                                   whether a thread of the process has it
+//
+// Of a mutex, readLock and writeLock also:
+//
+//	lockOwned*       name                               whether the thread has it
+//	lockPath*        name                               path of the thread's node
+//	lockParticipants name                               paths in order
+//	lockMakeRevocable name                              null; before the acquire; event "revoked"
+//	revoke           path                               null
+//
+// Semaphores and shared counts:
+//
+//	semaphoreNew     name path data leases              null; leases: how many, or with
+//	                               count                the name of the count that tells
+//	semaphoreAcquire name leases timeoutMs              names of the nodes, or null; 1 if leases is left out
+//	semaphoreRelease name leases                        null; the names of the nodes, all if left out
+//	semaphoreParticipants name                          names of the nodes
+//	countStart       name path seed                     null; events "counted"
+//	countGet         name                               [Count]
+//	countSet         name value                         null
+//	countTrySet      name value                         whether it was still what countGet gave last
+//	countClose       name                               null
+//
+// Barriers:
+//
+//	barrierNew name path                                null
+//	barrierSet, barrierRemove  name                     null
+//	barrierWait        name timeoutMs                   whether it opened
+//	doubleBarrierNew   name path members                null
+//	doubleBarrierEnter name timeoutMs                   whether all entered
+//	doubleBarrierLeave name timeoutMs                   whether all left
+//
+// Leaders:
+//
 //	latchStart name path participant                    null; events "isLeader" and "notLeader"
 //	latchAwait name timeoutMs                           whether it leads
-//	latchHasLeadership, latchLeader, latchParticipants  boolean, id, ids
+//	latchHasLeadership, latchLeader, latchPath  name    boolean, id, path
+//	latchParticipants name                              list of [Participant], in order
 //	latchClose name mode                                null; SILENT or NOTIFY_LEADER
-//	queueStart name path lockPath consume               null; events "item" if it consumes
-//	queuePut name item                                  null
-//	queueFlush name timeoutMs                           whether all was put
-//	queueClose name                                     null
-//	cacheStart name path                                null; events "initialized", "created", "changed", "deleted"
-//	cacheDump, cacheClose name                          data by path, null
+//	selectorStart name path participant autoRequeue     null; events "taken" and "released"
+//	selectorRelinquish, selectorInterrupt  name         null; one or the other ends its leadership
+//	selectorRequeue name                                boolean
+//	selectorHasLeadership, selectorLeader  name         boolean, id
+//	selectorParticipants name                           list of [Participant], in order
+//	selectorClose name                                  null
 //
-// A mode is named as in Java's CreateMode. Data that is left out is the client's default data. The events are
-// "state" with the client and the state, and those of the recipes with the name of the object.
+// Queues. One is a queue, priorityQueue, delayQueue or idQueue; the simpleQueue goes by itself:
+//
+//	queueStart    name path consume lockPath maxItems errorMode failures minItemsBeforeRefresh
+//	                                                    null; events "item" if it consumes, and before them as many
+//	                                                    "refused" as failures; minItemsBeforeRefresh: priorityQueue
+//	queuePut      name item                             null; waits if there are maxItems
+//	queuePutMulti name items                            null; not the idQueue
+//	                        priority                    priorityQueue: also
+//	                        epochMs                     delayQueue: also
+//	                        itemId                      idQueue: also
+//	idQueueRemove name itemId                           how many
+//	queueFlush    name timeoutMs                        whether all was put
+//	queueClose    name                                  null
+//	simpleQueueNew   name path                          null
+//	simpleQueueOffer name data                          boolean
+//	simpleQueueTake  name timeoutMs                     bytes or null
+//	simpleQueuePoll, simpleQueuePeek  name              bytes or null
+//	simpleQueueElement, simpleQueueRemove  name         bytes, or NoSuchElementException
+//
+// Caches:
+//
+//	cacheStart name path options                        null; events "initialized", "created", "changed", "deleted";
+//	                                                    options as in Java's CuratorCache.Options
+//	cacheDump  name                                     [Bytes] by path
+//	cacheClose name                                     null
+//
+// The events are "state" with the client and the state, and those of the recipes with the name of the object, see
+// [Event].
 package interop

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +25,37 @@ var jars = []string{
 	"jackson-core", "jackson-databind", "jackson-annotations",
 }
 
-// Program is a Java program on Java Curator, in one source file, that obeys commands as Peer.java does.
+// Program is a Java program on Java Curator that obeys commands as Peer.java does.
 type Program struct {
-	Class  string   // the public class, which names the file
-	Source []byte   // the text of the file
-	Flags  []string // for the virtual machine
+	Class   string   // the public class with main
+	Source  []byte   // the text of its file, if that is all
+	Sources fs.FS    // otherwise the files: all that end in .java
+	Flags   []string // for the virtual machine
+}
+
+// source is a file of a program.
+type source struct {
+	name string
+	text []byte
+}
+
+// sources gives the files of the program in the order of their names.
+func (p *Program) sources() (files []source, err error) {
+	if p.Sources == nil {
+		return []source{{p.Class + ".java", p.Source}}, nil
+	}
+	names, err := fs.Glob(p.Sources, "*.java")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(p.Sources, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, source{name, text})
+	}
+	return files, nil
 }
 
 // ClassPath gives the class path of Java Curator, or [ErrNoCurator].
@@ -54,8 +81,15 @@ func Compile(ctx context.Context, prog Program) (dir string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w (%w)", ErrNoCurator, err)
 	}
+	files, err := prog.sources()
+	if err != nil {
+		return "", fmt.Errorf("interop: %s: %w", prog.Class, err)
+	}
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s", prog.Class, classPath, prog.Source)
+	_, _ = fmt.Fprintln(sum, classPath)
+	for _, file := range files {
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", file.name, len(file.text), file.text)
+	}
 	dir = filepath.Join(os.TempDir(), fmt.Sprintf("curator-java-%x", sum.Sum(nil)[:12]))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
@@ -67,13 +101,16 @@ func Compile(ctx context.Context, prog Program) (dir string, err error) {
 		return "", fmt.Errorf("interop: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }() // nothing is there once it has its final name
-	source := filepath.Join(work, prog.Class+".java")
-	if err := os.WriteFile(source, prog.Source, 0o600); err != nil {
-		return "", fmt.Errorf("interop: %w", err)
+	args := []string{"-encoding", "UTF-8", "-cp", classPath, "-d", work}
+	for _, file := range files {
+		name := filepath.Join(work, file.name)
+		if err := os.WriteFile(name, file.text, 0o600); err != nil {
+			return "", fmt.Errorf("interop: %w", err)
+		}
+		args = append(args, name)
 	}
-	cmd := exec.CommandContext(ctx, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", work, source)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("interop: javac %s.java: %w\n%s", prog.Class, err, text)
+	if text, err := exec.CommandContext(ctx, javac, args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("interop: javac %s: %w\n%s", prog.Class, err, text)
 	}
 	if err := os.Rename(work, dir); err != nil {
 		if _, missing := os.Stat(dir); missing != nil {

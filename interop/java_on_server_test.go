@@ -1,15 +1,13 @@
 package interop_test
 
 import (
-	"bytes"
 	"fmt"
-	"os/exec"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
@@ -17,252 +15,530 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// onBothServers runs a story of Java Curator alone on Apache ZooKeeper and on the in-process server: it has to go the
-// same way.
-func onBothServers(t *testing.T, story func(t *testing.T, j *java, server testenv.Instance)) {
+// target is a server that a story of Java Curator alone runs on.
+type target struct {
+	testenv.Instance
+	t       *testing.T
+	connect string
+}
+
+// onBothServers runs a story on Apache ZooKeeper and on the server in memory: it has to go the same way. Java has two
+// clients, a and b.
+func onBothServers(t *testing.T, story func(t *testing.T, j *java, server *target)) {
 	t.Helper()
-	for name, server := range map[string]testenv.Instance{
-		"real":       testenv.Server(t),
-		"in process": curatortest.NewServerT(t),
-	} {
+	t.Parallel()
+	testenv.RequireReal(t)
+	run := func(name string, server testenv.Instance, connect func(testing.TB) string) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on := &target{Instance: server, t: t, connect: connect(t)}
 			j := startJava(t)
 			for _, client := range []string{"a", "b"} {
-				j.must("start", interop.Args{
-					"client": client, "connect": server.ConnectString(),
-					"namespace": strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "sessionTimeoutMs": 4000,
-				}, nil)
+				j.start(client, on.connect)
 			}
-			story(t, j, server)
+			story(t, j, on)
 		})
 	}
+	run("real", testenv.Server(t), testenv.ConnectString)
+	memory := curatortest.NewServerT(t)
+	run("in memory", memory, func(testing.TB) string { return memory.ConnectString() })
 }
 
-// session gives the id of a client's session.
-func (j *java) session(client string) (id int64) {
-	j.t.Helper()
+// expire ends the session of a client.
+func (s *target) expire(j *java, client string) {
+	s.t.Helper()
+	var id int64
 	j.must("sessionId", interop.Args{"client": client}, &id)
-	return id
-}
-
-// event waits for an event of an object.
-func (j *java) event(kind, name string) interop.Event {
-	j.t.Helper()
-	ev, err := j.WaitEvent(j.ctx, func(ev interop.Event) bool { return ev.Kind == kind && ev.Name == name })
-	if err != nil {
-		j.t.Fatalf("no %s of %s: %v", kind, name, err)
+	if err := s.ExpireSession(id); err != nil {
+		s.t.Fatal(err)
 	}
-	return ev
 }
 
-func TestJavaMutexOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server testenv.Instance) {
-		t.Helper()
-		for _, name := range []string{"a", "b"} {
-			j.must("mutexNew", interop.Args{"client": name, "name": name, "path": "/lock"}, nil)
-		}
-		a := interop.Args{"name": "a", "thread": "a", "timeoutMs": -1}
-		b := interop.Args{"name": "b", "thread": "b", "timeoutMs": -1}
-		j.truth("mutexAcquire", a)
-		var got bool
-		j.must("mutexAcquire", interop.Args{"name": "b", "thread": "b", "timeoutMs": 50}, &got)
-		if got {
-			t.Error("two hold it")
-		}
-		waiting := make(chan error, 1)
-		go func() { waiting <- j.Call(j.ctx, "mutexAcquire", b, nil) }()
-		j.must("mutexRelease", a, nil)
-		if err := <-waiting; err != nil {
-			t.Error(err)
-		}
-		go func() { waiting <- j.Call(j.ctx, "mutexAcquire", a, nil) }()
-		if err := server.ExpireSession(j.session("b")); err != nil {
-			t.Error(err)
-		}
-		if err := <-waiting; err != nil {
-			t.Error(err)
-		}
-		j.must("mutexRelease", a, nil)
-	})
+// drop ends the connection of a client, whose session goes on.
+func (s *target) drop(j *java, client string) {
+	s.t.Helper()
+	var id int64
+	j.must("sessionId", interop.Args{"client": client}, &id)
+	if err := s.DropConnection(id); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
-func TestJavaLatchOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server testenv.Instance) {
-		t.Helper()
-		j.must("latchStart", interop.Args{"client": "a", "name": "a", "path": "/latch", "participant": "A"}, nil)
-		j.event("isLeader", "a")
-		j.must("latchStart", interop.Args{"client": "b", "name": "b", "path": "/latch", "participant": "B"}, nil)
-		testenv.Eventually(t, func() bool {
-			var ids []string
-			j.must("latchParticipants", interop.Args{"name": "a"}, &ids)
-			return slices.Equal(ids, []string{"A", "B"})
-		}, "both take part")
-		if leader := j.text("latchLeader", interop.Args{"name": "b"}); leader != "A" {
-			t.Errorf("leader %s", leader)
-		}
-		if err := server.ExpireSession(j.session("a")); err != nil {
-			t.Error(err)
-		}
-		j.event("isLeader", "b")
-		j.event("notLeader", "a")
-		j.must("latchClose", interop.Args{"name": "b"}, nil)
-		j.truth("latchAwait", interop.Args{"name": "a", "timeoutMs": 20_000})
-		j.must("latchClose", interop.Args{"name": "a"}, nil)
-	})
-}
-
-func TestJavaQueueOnEitherServer(t *testing.T) {
-	for _, lockPath := range []string{"", "/locks"} {
-		t.Run("lock path "+lockPath, func(t *testing.T) {
-			onBothServers(t, func(t *testing.T, j *java, _ testenv.Instance) {
+// TestJavaLocksOnEitherServer has two clients of Java at one lock, of each kind that lets one in.
+func TestJavaLocksOnEitherServer(t *testing.T) {
+	t.Parallel()
+	for kind, op := range map[string]string{
+		"mutex": "mutexNew", "writeLock": "readWriteLockNew", "semaphoreMutex": "semaphoreMutexNew", "multiLock": "multiLockNew",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			onBothServers(t, func(t *testing.T, j *java, server *target) {
 				t.Helper()
-				const items = 200
-				start := interop.Args{"client": "a", "name": "put", "path": "/queue"}
-				consume := interop.Args{"client": "b", "name": "take", "path": "/queue", "consume": true}
-				if lockPath != "" {
-					start["lockPath"], consume["lockPath"] = lockPath, lockPath
+				lock := func(name string) *object {
+					j.must(op, interop.Args{
+						"client": name, "name": name, "path": "/lock", "paths": []string{"/lock/one", "/lock/two"},
+					}, nil)
+					return &object{j: j, kind: kind, name: name}
 				}
-				j.must("queueStart", start, nil)
-				j.must("queueStart", consume, nil)
-				for i := range items {
-					j.must("queuePut", interop.Args{"name": "put", "item": fmt.Sprint(i)}, nil)
+				a, b := lock("a"), lock("b")
+				a.yes("Acquire", nil)
+				if b.truth("Acquire", interop.Args{"timeoutMs": 50}) || b.truth("Held", nil) {
+					t.Error("two hold it")
 				}
-				j.truth("queueFlush", interop.Args{"name": "put", "timeoutMs": 20_000})
-				var got []string
-				for range items {
-					got = append(got, j.event("item", "take").Item)
-				}
-				slices.Sort(got)
-				if got = slices.Compact(got); len(got) != items {
-					t.Errorf("%d items", len(got))
-				}
-				j.must("queueClose", interop.Args{"name": "put"}, nil)
-				j.must("queueClose", interop.Args{"name": "take"}, nil)
+				waiting := b.later("Acquire", nil)
+				a.do("Release", nil, nil)
+				waiting.done()
+				b.yes("Held", nil)
+				waiting = a.later("Acquire", interop.Args{"timeoutMs": 20_000})
+				server.expire(j, "b")
+				waiting.done()
+				a.do("Release", nil, nil)
 			})
 		})
 	}
 }
 
-func TestJavaCacheOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server testenv.Instance) {
+func TestJavaReadWriteLockOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
 		t.Helper()
-		dump := func() (nodes map[string]string) {
-			j.must("cacheDump", interop.Args{"name": "c"}, &nodes)
-			return nodes
+		lock := func(client string) (read, write *object) {
+			j.must("readWriteLockNew", interop.Args{"client": client, "name": client, "path": "/lock"}, nil)
+			return &object{j: j, kind: "readLock", name: client}, &object{j: j, kind: "writeLock", name: client}
 		}
-		put := func(path, data string) {
-			j.must("create", interop.Args{"client": "a", "path": path, "data": interop.Bytes(data), "parents": true}, nil)
+		readA, writeA := lock("a")
+		readB, writeB := lock("b")
+		readA.yes("Acquire", nil)
+		readB.yes("Acquire", nil)
+		path := j.text("readLockPath", interop.Args{"name": "a"})
+		if !strings.HasPrefix(path, "/lock/_c_") || !strings.HasSuffix(path, "-__READ__0000000000") {
+			t.Errorf("a reads as %s", path)
 		}
-		put("/tree", "")
-		put("/tree/a", "1")
-		put("/tree/a/b", "2")
-		j.must("cacheStart", interop.Args{"client": "b", "name": "c", "path": "/tree"}, nil)
-		j.event("initialized", "c")
-		if diff := cmp.Diff(map[string]string{"/tree": "", "/tree/a": "1", "/tree/a/b": "2"}, dump()); diff != "" {
-			t.Error(diff)
+		if writeB.truth("Acquire", interop.Args{"timeoutMs": 50}) {
+			t.Error("one who reads was let in to write")
 		}
-		put("/tree/c", "3")
-		for ev := j.event("created", "c"); ev.Path != "/tree/c"; {
-			ev = j.event("created", "c")
-		}
-		j.must("setData", interop.Args{"client": "a", "path": "/tree/a", "data": interop.Bytes("4")}, nil)
-		if ev := j.event("changed", "c"); ev.Path != "/tree/a" || ev.Item != "4" {
-			t.Errorf("changed %+v", ev)
-		}
-		j.must("delete", interop.Args{"client": "a", "path": "/tree/a/b"}, nil)
-		if ev := j.event("deleted", "c"); ev.Path != "/tree/a/b" {
-			t.Errorf("deleted %+v", ev)
-		}
-		// What happens while the cache has no connection it finds when it has one again.
-		if err := server.DropConnection(j.session("b")); err != nil {
-			t.Error(err)
-		}
-		put("/tree/d", "5")
+		readB.do("Release", nil, nil)
+		writing := writeB.later("Acquire", nil)
 		testenv.Eventually(t, func() bool {
-			return cmp.Equal(dump(), map[string]string{"/tree": "", "/tree/a": "4", "/tree/c": "3", "/tree/d": "5"})
-		}, "the cache is the tree")
-		j.must("cacheClose", interop.Args{"name": "c"}, nil)
+			var nodes []string
+			writeB.do("Participants", nil, &nodes)
+			return len(nodes) == 1
+		}, "b waits to write")
+		readA.do("Release", nil, nil)
+		writing.done()
+		if readA.truth("Acquire", interop.Args{"timeoutMs": 50}) || writeA.truth("Acquire", interop.Args{"timeoutMs": 50}) {
+			t.Error("one was let in beside one who writes")
+		}
+		readB.yes("Acquire", nil) // one who writes may read
+		reading := readA.later("Acquire", nil)
+		writeB.do("Release", nil, nil)
+		reading.done() // and then is one of those who read
+		if writeA.truth("Acquire", interop.Args{"timeoutMs": 50}) {
+			t.Error("one was let in to write beside one who reads")
+		}
+		readA.do("Release", nil, nil)
+		readB.do("Release", nil, nil)
 	})
 }
 
-// TestCommandLineOnEitherServer compares what the command line of Apache ZooKeeper prints.
-func TestCommandLineOnEitherServer(t *testing.T) {
-	testenv.RequireReal(t)
-	classPath, err := interop.ClassPath()
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := []string{
-		"create /cli", "create /cli/a one", "create -s /cli/s- two", "create -c /cli/c three", "get /cli/a", "set /cli/a four",
-		"ls -R /cli", "getAcl /cli/a", "getAllChildrenNumber /cli", "create -e /cli/e five", "getEphemerals /cli",
-		"addauth digest u:p", "setAcl /cli/a auth:u:p:crdwa", "getAcl /cli/a", "whoami", "sync /cli", "get /nowhere", "deleteall /cli",
-	}
-	var said []string
-	for _, addr := range []string{testenv.Server(t).Addr(), curatortest.NewServerT(t).Addr()} {
-		cmd := exec.CommandContext(testenv.Context(t), "java", "-XX:TieredStopAtLevel=1", "-Dzookeeper.jline.disable=true",
-			"-cp", classPath, "org.apache.zookeeper.ZooKeeperMain", "-waitforconnection", "-server", addr)
-		cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\nquit\n")
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		if err := cmd.Run(); err != nil {
-			t.Logf("the command line ends with %v", err)
+func TestJavaSemaphoreOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, server *target) {
+		t.Helper()
+		acquire := func(o *object, leases, timeout int) (nodes []string) {
+			t.Helper()
+			o.do("Acquire", interop.Args{"leases": leases, "timeoutMs": timeout}, &nodes)
+			return nodes
 		}
-		said = append(said, strings.ReplaceAll(out.String(), addr, "the server"))
+		a := j.create("semaphore", "New", "a", interop.Args{"client": "a", "path": "/semaphore", "leases": 3})
+		b := j.create("semaphore", "New", "b", interop.Args{"client": "b", "path": "/semaphore", "leases": 3})
+		two, one := acquire(a, 2, -1), acquire(b, 1, -1)
+		var nodes []string
+		a.do("Participants", nil, &nodes)
+		want := slices.Sorted(slices.Values(append(two, one...)))
+		if slices.Sort(nodes); !slices.Equal(nodes, want) || len(want) != 3 {
+			t.Errorf("participants %q of %q", nodes, want)
+		}
+		if got := acquire(b, 1, 50); got != nil {
+			t.Errorf("a fourth lease: %q", got)
+		}
+		a.do("Release", interop.Args{"leases": two[:1]}, nil)
+		if got := acquire(b, 1, 20_000); len(got) != 1 {
+			t.Errorf("no lease that was returned: %q", got)
+		}
+		server.expire(j, "b")
+		if got := acquire(a, 2, 20_000); len(got) != 2 {
+			t.Errorf("no leases of a session that has ended: %q", got)
+		}
+		a.do("Release", nil, nil)
+	})
+}
+
+func TestJavaSemaphoreWithACountOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		a := j.create("count", "Start", "a", interop.Args{"client": "a", "path": "/count", "seed": 1})
+		b := j.create("count", "Start", "b", interop.Args{"client": "b", "path": "/count", "seed": 1})
+		read := func(o *object) (count interop.Count) {
+			o.do("Get", nil, &count)
+			return count
+		}
+		semaphore := j.create("semaphore", "New", "s", interop.Args{"client": "a", "path": "/semaphore", "count": "a"})
+		var first, second []string
+		semaphore.do("Acquire", interop.Args{"timeoutMs": 20_000}, &first)
+		semaphore.do("Acquire", interop.Args{"timeoutMs": 50}, &second)
+		if len(first) != 1 || second != nil {
+			t.Errorf("leases %q and %q of one", first, second)
+		}
+		stale := read(a)
+		read(b)
+		b.yes("TrySet", interop.Args{"value": 2})
+		if ev := a.event("counted"); ev.Item != "2" {
+			t.Errorf("counted %s", ev.Item)
+		}
+		if a.truth("TrySet", interop.Args{"value": 3}) {
+			t.Errorf("set over what was read before: %+v, %+v", stale, read(a))
+		}
+		if got := read(a); got.Value != 2 || got.Version != stale.Version+1 {
+			t.Errorf("%+v after %+v", got, stale)
+		}
+		semaphore.do("Acquire", interop.Args{"timeoutMs": 20_000}, &second)
+		if len(second) != 1 {
+			t.Error("no second lease of two")
+		}
+		a.do("Set", interop.Args{"value": -7}, nil)
+		for read(b).Value != -7 {
+			b.event("counted")
+		}
+		semaphore.do("Release", nil, nil)
+	})
+}
+
+func TestJavaLatchOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, server *target) {
+		t.Helper()
+		start := func(name string) *object {
+			return j.create("latch", "Start", name, interop.Args{"client": name, "path": "/latch", "participant": "id of " + name})
+		}
+		participants := func(o *object, want ...interop.Participant) {
+			t.Helper()
+			testenv.Eventually(t, func() bool {
+				var got []interop.Participant
+				o.do("Participants", nil, &got)
+				return slices.Equal(got, want)
+			}, fmt.Sprint(want, " take part"))
+		}
+		a := start("a")
+		a.event("isLeader")
+		b := start("b")
+		participants(a, interop.Participant{ID: "id of a", Leader: true}, interop.Participant{ID: "id of b"})
+		if b.truth("Await", interop.Args{"timeoutMs": 50}) || b.truth("HasLeadership", nil) {
+			t.Error("two lead")
+		}
+		server.expire(j, "a")
+		b.event("isLeader")
+		a.event("notLeader")
+		// Should b leave before a is back the container of the latch may vanish, and a of Java 5.4.0 never leads again.
+		participants(b, interop.Participant{ID: "id of b", Leader: true}, interop.Participant{ID: "id of a"})
+		b.do("Close", interop.Args{"mode": "NOTIFY_LEADER"}, nil)
+		b.event("notLeader")
+		a.yes("Await", interop.Args{"timeoutMs": 20_000})
+		a.event("isLeader")
+		a.do("Close", nil, nil)
+	})
+}
+
+func TestJavaSelectorOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, server *target) {
+		t.Helper()
+		start := func(name string) *object {
+			return j.create("selector", "Start", name, interop.Args{
+				"client": name, "path": "/selector", "participant": "id of " + name, "autoRequeue": true,
+			})
+		}
+		both := func() {
+			t.Helper()
+			testenv.Eventually(t, func() bool {
+				var got []interop.Participant
+				j.must("selectorParticipants", interop.Args{"name": "a"}, &got)
+				return len(got) == 2
+			}, "both stand in line")
+		}
+		a := start("a")
+		a.event("taken")
+		b := start("b")
+		both()
+		if leader := j.text("selectorLeader", interop.Args{"name": "b"}); leader != "id of a" {
+			t.Errorf("leader %s", leader)
+		}
+		a.do("Relinquish", nil, nil)
+		a.event("released")
+		b.event("taken")
+		both()
+		b.do("Interrupt", nil, nil)
+		b.event("released")
+		a.event("taken")
+		both()
+		server.expire(j, "a")
+		b.event("taken")
+		a.event("released")
+		both()
+		b.do("Close", nil, nil)
+		b.event("released")
+		a.event("taken")
+		a.do("Close", nil, nil)
+	})
+}
+
+// consumed waits for items of a queue.
+func consumed(o *object, n int) (items []string) {
+	o.j.t.Helper()
+	for range n {
+		items = append(items, o.event("item").Item)
 	}
-	if !strings.Contains(said[0], "four") && !strings.Contains(said[0], "/cli/s-0000000001") {
-		t.Fatalf("no answers: %s", said[0])
-	}
-	if diff := cmp.Diff(said[0], said[1]); diff != "" {
-		t.Errorf("(-real +in process)\n%s", diff)
+	return items
+}
+
+func TestJavaQueueOnEitherServer(t *testing.T) {
+	t.Parallel()
+	for name, lockPath := range map[string]any{"plain": nil, "with locks": "/locks"} {
+		t.Run(name, func(t *testing.T) {
+			onBothServers(t, func(t *testing.T, j *java, server *target) {
+				t.Helper()
+				const items = 200
+				put := j.create("queue", "Start", "put", interop.Args{"client": "a", "path": "/queue", "lockPath": lockPath})
+				take := j.create("queue", "Start", "take", interop.Args{
+					"client": "b", "path": "/queue", "lockPath": lockPath, "consume": true,
+				})
+				var want []string
+				for i := range items {
+					want = append(want, fmt.Sprint(i))
+					put.do("Put", interop.Args{"item": fmt.Sprint(i)}, nil)
+				}
+				put.yes("Flush", nil)
+				put.do("PutMulti", interop.Args{"items": []string{"x", "y"}}, nil)
+				if diff := cmp.Diff(append(want, "x", "y"), consumed(take, items+2)); diff != "" {
+					t.Errorf("consumed (-put)\n%s", diff)
+				}
+				// It goes on after the loss of the connection.
+				server.drop(j, "b")
+				j.awaitState("b", "SUSPENDED")
+				put.do("Put", interop.Args{"item": "last"}, nil)
+				if got := consumed(take, 1); got[0] != "last" {
+					t.Errorf("consumed %s", got[0])
+				}
+				put.do("Close", nil, nil)
+				take.do("Close", nil, nil)
+			})
+		})
 	}
 }
 
-// TestPlainLibraryOnEitherServer has go-zookeeper by itself use the server.
-func TestPlainLibraryOnEitherServer(t *testing.T) {
-	for name, addr := range map[string]string{
-		"tests' server": testenv.Server(t).Addr(),
-		"in process":    curatortest.NewServerT(t).Addr(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				conn.Close()
-				for range events {
-					continue // until its goroutines have ended
-				}
-			}()
-			must := func(_ any, err error) {
-				t.Helper()
-				if err != nil {
-					t.Error(err)
-				}
-			}
-			anyone := zk.WorldACL(zk.PermAll)
-			must(conn.Create("/plain", []byte("x"), 0, anyone))
-			_, _, changed, err := conn.GetW("/plain")
-			must(nil, err)
-			must(conn.Multi(&zk.SetDataRequest{Path: "/plain", Data: []byte("y"), Version: 0},
-				&zk.CreateRequest{Path: "/plain/n-", Acl: anyone, Flags: zk.FlagSequence | zk.FlagEphemeral}))
-			if ev := <-changed; ev.Type != zk.EventNodeDataChanged {
-				t.Errorf("event %v", ev)
-			}
-			must(nil, conn.AddAuth("digest", []byte("u:p")))
-			must(conn.SetACL("/plain", zk.DigestACL(zk.PermAll, "u", "p"), 0))
-			must(conn.CreateContainer("/plain/c", nil, zk.FlagContainer, anyone))
-			lock := zk.NewLock(conn, "/plain/lock", anyone)
-			must(nil, lock.Lock())
-			must(nil, lock.Unlock())
-			children, stat, err := conn.Children("/plain")
-			if err != nil || len(children) != 3 || stat.Aversion != 1 {
-				t.Errorf("children %v, aversion %d, error %v", children, stat.Aversion, err)
-			}
-			for _, child := range children {
-				must(nil, conn.Delete("/plain/"+child, -1))
-			}
-			must(nil, conn.Delete("/plain", -1))
+func TestJavaQueueThatRequeuesOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		queue := j.create("queue", "Start", "q", interop.Args{
+			"client": "a", "path": "/queue", "lockPath": "/locks", "errorMode": "REQUEUE", "consume": true, "failures": 2,
 		})
-	}
+		queue.do("Put", interop.Args{"item": "x"}, nil)
+		queue.event("refused")
+		queue.event("refused")
+		queue.event("item")
+		queue.do("Close", nil, nil)
+	})
+}
+
+func TestJavaPriorityQueueOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		start := interop.Args{"client": "a", "path": "/queue"}
+		put := j.create("priorityQueue", "Start", "put", start)
+		for _, priority := range []int{5, -1, 7, math.MaxInt32, 0, math.MinInt32, 5} {
+			put.do("Put", interop.Args{"item": fmt.Sprint(priority), "priority": priority}, nil)
+		}
+		put.do("PutMulti", interop.Args{"items": []string{"3a", "3b"}, "priority": 3}, nil)
+		put.yes("Flush", nil)
+		start["consume"] = true
+		take := j.create("priorityQueue", "Start", "take", start)
+		want := fmt.Sprint(math.MinInt32, " -1 0 3a 3b 5 5 7 ", math.MaxInt32)
+		if got := strings.Join(consumed(take, 9), " "); got != want {
+			t.Errorf("consumed %s, not %s", got, want)
+		}
+		put.do("Close", nil, nil)
+		take.do("Close", nil, nil)
+	})
+}
+
+func TestJavaDelayQueueOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		queue := j.create("delayQueue", "Start", "q", interop.Args{"client": "a", "path": "/queue", "consume": true})
+		now := time.Now()
+		queue.do("Put", interop.Args{"item": "then", "epochMs": now.Add(700 * time.Millisecond).UnixMilli()}, nil)
+		queue.do("Put", interop.Args{"item": "now", "epochMs": now.UnixMilli()}, nil)
+		if got := consumed(queue, 2); got[0] != "now" || got[1] != "then" {
+			t.Errorf("consumed %q", got)
+		}
+		if waited := time.Since(now); waited < 700*time.Millisecond {
+			t.Errorf("consumed after %v", waited)
+		}
+		queue.do("Close", nil, nil)
+	})
+}
+
+func TestJavaIDQueueOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		put := j.create("idQueue", "Start", "put", interop.Args{"client": "a", "path": "/queue"})
+		for _, item := range []string{"a", "b", "c"} {
+			put.do("Put", interop.Args{"item": item, "itemId": "id of " + item}, nil)
+		}
+		put.yes("Flush", nil)
+		var removed int
+		if put.do("Remove", interop.Args{"itemId": "id of b"}, &removed); removed != 1 {
+			t.Errorf("removed %d", removed)
+		}
+		take := j.create("idQueue", "Start", "take", interop.Args{"client": "b", "path": "/queue", "consume": true})
+		if got := consumed(take, 2); got[0] != "a" || got[1] != "c" {
+			t.Errorf("consumed %q", got)
+		}
+		put.do("Close", nil, nil)
+		take.do("Close", nil, nil)
+	})
+}
+
+func TestJavaSimpleQueueOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		a := j.create("simpleQueue", "New", "a", interop.Args{"client": "a", "path": "/queue"})
+		b := j.create("simpleQueue", "New", "b", interop.Args{"client": "b", "path": "/queue"})
+		var got interop.Bytes
+		if b.do("Poll", nil, &got); got != nil {
+			t.Errorf("polled %q of an empty queue", got)
+		}
+		if b.do("Take", interop.Args{"timeoutMs": 50}, &got); got != nil {
+			t.Errorf("took %q of an empty queue", got)
+		}
+		taking := j.async("simpleQueueTake", interop.Args{"name": "b", "timeoutMs": 20_000}, &got)
+		a.yes("Offer", interop.Args{"data": interop.Bytes("one")})
+		if err := <-taking; err != nil || string(got) != "one" {
+			t.Errorf("took %q, %v", got, err)
+		}
+		a.yes("Offer", interop.Args{"data": interop.Bytes("two")})
+		for _, op := range []string{"Peek", "Element", "Poll"} {
+			if b.do(op, nil, &got); string(got) != "two" {
+				t.Errorf("%s gives %q", op, got)
+			}
+		}
+	})
+}
+
+func TestJavaCacheOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, server *target) {
+		t.Helper()
+		// The cache's client goes through a proxy, to be cut off for as long as the test wants.
+		proxy, err := curatortest.NewProxy(server.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := proxy.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		j.start("proxied", strings.Replace(server.connect, server.Addr(), proxy.Addr(), 1))
+		t.Cleanup(func() { j.must("close", interop.Args{"client": "proxied"}, nil) }) // while there is the proxy
+
+		do := func(cmd, path, data string) {
+			t.Helper()
+			j.must(cmd, interop.Args{"client": "a", "path": path, "data": interop.Bytes(data)}, nil)
+		}
+		cache := &object{j: j, kind: "cache", name: "c"}
+		expect := func(kind string, want ...string) { // path, old data and data
+			t.Helper()
+			var got []string
+			for range want {
+				ev := cache.event(kind)
+				got = append(got, fmt.Sprintf("%s %s>%s", ev.Path, ev.OldData, ev.Data))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", kind, diff)
+			}
+		}
+		holds := func(want map[string]string) {
+			t.Helper()
+			var dump map[string]interop.Bytes
+			cache.do("Dump", nil, &dump)
+			got := make(map[string]string)
+			for path, data := range dump {
+				got[path] = string(data)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("in the cache (-want +got)\n%s", diff)
+			}
+		}
+
+		do("create", "/tree", "")
+		do("create", "/tree/a", "1")
+		do("create", "/tree/a/b", "2")
+		do("create", "/treetop", "not in it")
+		cache.do("Start", interop.Args{"client": "proxied", "path": "/tree"}, nil)
+		cache.event("initialized")
+		expect("created", "/tree >", "/tree/a >1", "/tree/a/b >2")
+		holds(map[string]string{"/tree": "", "/tree/a": "1", "/tree/a/b": "2"})
+
+		do("create", "/tree/a/b/c", "3")
+		expect("created", "/tree/a/b/c >3")
+		do("setData", "/tree/a", "4")
+		expect("changed", "/tree/a 1>4")
+		do("delete", "/tree/a/b/c", "")
+		expect("deleted", "/tree/a/b/c 3>")
+
+		// What happens while the cache has no connection it finds when it has one again, and when it has another session.
+		restore := proxy.Faults().RefuseConnects()
+		proxy.Faults().CutAll()
+		j.awaitState("proxied", "SUSPENDED")
+		do("delete", "/tree/a/b", "")
+		do("setData", "/tree/a", "5")
+		do("create", "/tree/d", "6")
+		restore()
+		expect("created", "/tree/d >6")
+		expect("changed", "/tree/a 4>5")
+		expect("deleted", "/tree/a/b 2>")
+		holds(map[string]string{"/tree": "", "/tree/a": "5", "/tree/d": "6"})
+
+		server.expire(j, "proxied")
+		j.awaitState("proxied", "LOST")
+		do("create", "/tree/e", "7")
+		expect("created", "/tree/e >7")
+		j.awaitState("proxied", "RECONNECTED")
+		do("setData", "/tree/e", "8")
+		expect("changed", "/tree/e 7>8")
+		cache.do("Close", nil, nil)
+	})
+}
+
+func TestJavaBarriersOnEitherServer(t *testing.T) {
+	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+		t.Helper()
+		a := j.create("barrier", "New", "a", interop.Args{"client": "a", "path": "/barrier"})
+		b := j.create("barrier", "New", "b", interop.Args{"client": "b", "path": "/barrier"})
+		a.do("Set", nil, nil)
+		if b.truth("Wait", interop.Args{"timeoutMs": 50}) {
+			t.Error("the barrier that is set lets through")
+		}
+		waiting := b.later("Wait", nil)
+		a.do("Remove", nil, nil)
+		waiting.done()
+		b.yes("Wait", nil)
+
+		members := interop.Args{"members": 2, "path": "/double"}
+		members["client"] = "a"
+		a = j.create("doubleBarrier", "New", "a", members)
+		members["client"] = "b"
+		b = j.create("doubleBarrier", "New", "b", members)
+		for _, op := range []string{"Enter", "Leave"} {
+			first := a.later(op, nil)
+			b.yes(op, nil)
+			first.done()
+		}
+	})
 }

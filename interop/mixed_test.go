@@ -47,13 +47,14 @@ func startBoth(t *testing.T) (*java, *framework.Client) {
 	t.Helper()
 	connect := testenv.ConnectString(t)
 	j := startJava(t)
-	j.must("start", interop.Args{"connect": connect, "sessionTimeoutMs": 4000}, nil)
+	j.start("", connect)
 	return j, startGo(t, connect)
 }
 
 const mixedLock = "/locks/mixed"
 
 func TestGoAndJavaExcludeEachOther(t *testing.T) {
+	t.Parallel()
 	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -72,10 +73,12 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 		inside.Add(-1)
 	}
 	var wg sync.WaitGroup
+	begin := make(chan struct{}) // when all are there: else the first are done before the others come
 	for range 2 {
 		client := startGo(t, connect)
 		wg.Go(func() {
 			mu := locks.NewInterProcessMutex(client, mixedLock)
+			<-begin
 			for range rounds {
 				hold, err := mu.Acquire(ctx)
 				if err != nil {
@@ -89,9 +92,10 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 			}
 		})
 		j := startJava(t)
-		j.must("start", interop.Args{"connect": connect, "sessionTimeoutMs": 4000}, nil)
+		j.start("", connect)
 		j.must("mutexNew", interop.Args{"name": "m", "path": mixedLock}, nil)
 		wg.Go(func() {
+			<-begin
 			for range rounds {
 				var acquired bool
 				args := interop.Args{"name": "m", "thread": "t", "timeoutMs": -1}
@@ -106,6 +110,7 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 			}
 		})
 	}
+	close(begin)
 	wg.Wait()
 	if n := entered.Load(); n != 4*rounds {
 		t.Errorf("entered %d times", n)
@@ -116,6 +121,7 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 }
 
 func TestHeldMutexLooksTheSameInBoth(t *testing.T) {
+	t.Parallel()
 	j, client := startBoth(t)
 	ctx := testenv.Context(t)
 	dump := func(held string) (tree []string) {
@@ -144,7 +150,7 @@ func TestHeldMutexLooksTheSameInBoth(t *testing.T) {
 	}
 	ours := dump(hold.Path())
 	j.must("mutexNew", interop.Args{"name": "m", "path": "/held/java"}, nil)
-	j.truth("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
+	j.yes("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
 	theirs := dump(j.text("mutexPath", interop.Args{"name": "m", "thread": "t"}))
 	for i := range theirs {
 		theirs[i] = strings.Replace(theirs[i], "/held/java", "/held/go", 1)
@@ -164,11 +170,11 @@ func TestHeldMutexLooksTheSameInBoth(t *testing.T) {
 }
 
 func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
+	t.Parallel()
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	j := startJava(t)
-	var javaSession int64
-	j.must("start", interop.Args{"connect": connect, "sessionTimeoutMs": 4000}, &javaSession)
+	javaSession := j.start("", connect)
 	j.must("mutexNew", interop.Args{"name": "m", "path": mixedLock}, nil)
 	client := startGo(t, connect)
 	mu := locks.NewInterProcessMutex(client, mixedLock)
@@ -184,7 +190,7 @@ func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
 	}
 
 	// Java holds and its session ends; Go waits and gets the lock.
-	j.truth("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
+	j.yes("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
 	granted := make(chan *locks.Hold, 1)
 	go func() {
 		hold, err := mu.Acquire(ctx)
@@ -203,7 +209,7 @@ func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
 	}
 
 	// Go holds and its session ends; Java waits and gets the lock.
-	j.awaitState("RECONNECTED")
+	j.awaitState("", "RECONNECTED")
 	var acquired bool
 	done := j.async("mutexAcquire", interop.Args{"name": "m", "thread": "u", "timeoutMs": -1}, &acquired)
 	lineIs(2)
@@ -223,6 +229,7 @@ func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
 }
 
 func TestRevocationGoesBothWays(t *testing.T) {
+	t.Parallel()
 	j, client := startBoth(t)
 	ctx := testenv.Context(t)
 	mu := locks.NewInterProcessMutex(client, mixedLock)
@@ -241,8 +248,8 @@ func TestRevocationGoesBothWays(t *testing.T) {
 	<-asked
 
 	j.must("mutexNew", interop.Args{"name": "m", "path": mixedLock}, nil)
-	j.must("makeRevocable", interop.Args{"name": "m", "thread": "t"}, nil)
-	j.truth("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
+	j.must("mutexMakeRevocable", interop.Args{"name": "m", "thread": "t"}, nil)
+	j.yes("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
 	if err := locks.Revoke(ctx, client, j.text("mutexPath", interop.Args{"name": "m", "thread": "t"})); err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +260,7 @@ func TestRevocationGoesBothWays(t *testing.T) {
 }
 
 func TestProtectedNamesAreJavas(t *testing.T) {
+	t.Parallel()
 	j, client := startBoth(t)
 	ctx := testenv.Context(t)
 	for _, mode := range []builders.CreateMode{
@@ -281,6 +289,7 @@ func TestProtectedNamesAreJavas(t *testing.T) {
 }
 
 func TestDataIsReadByBoth(t *testing.T) {
+	t.Parallel()
 	j, client := startBoth(t)
 	ctx := testenv.Context(t)
 	for _, data := range [][]byte{{}, []byte("hello"), bytes.Repeat([]byte("curator "), 20_000)} {
@@ -330,6 +339,7 @@ func TestDataIsReadByBoth(t *testing.T) {
 }
 
 func TestNamespaceIsTheSameTree(t *testing.T) {
+	t.Parallel()
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	j := startJava(t)

@@ -3,15 +3,17 @@ package interop
 import (
 	"bufio"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,15 +27,23 @@ var errEnded = errors.New("exit status 0")
 // closeWait is how long a process may take to end by itself.
 const closeWait = 10 * time.Second
 
-//go:embed java/Peer.java
-var peerSource []byte
+//go:embed java/*.java
+var peerFiles embed.FS
 
 // Curator is Java Curator under commands; the package comment lists them. Its virtual machine is set up to
 // start fast and stay small.
 var Curator = Program{
-	Class:  "Peer",
-	Source: peerSource,
-	Flags:  []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"},
+	Class:   "Peer",
+	Sources: sub(peerFiles, "java"),
+	Flags:   []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"},
+}
+
+func sub(files fs.FS, dir string) fs.FS {
+	files, err := fs.Sub(files, dir)
+	if err != nil {
+		panic(err) // dir is none of a caller's choice
+	}
+	return files
 }
 
 // Args are the arguments of a command.
@@ -65,14 +75,28 @@ type NodeData struct {
 	Stat NodeStat
 }
 
+// Participant is a contender for leadership, as Java sees it.
+type Participant struct {
+	ID     string
+	Leader bool
+}
+
+// Count is a shared count as Java read it.
+type Count struct {
+	Value, Version int
+}
+
 // Event is something the process tells of unasked. Fields that do not belong to the kind are empty.
 type Event struct {
-	Kind   string `json:"event"`
-	Client string // state: the client's name
-	State  string // state: as in Java's ConnectionState
-	Name   string // of the recipe's object
-	Item   string // item: what was consumed; changed: the data
-	Path   string // created, changed, deleted
+	Kind    string `json:"event"`
+	Scope   string // where the object is
+	Client  string // state: the client's name
+	State   string // state: as in Java's ConnectionState
+	Name    string // of the recipe's object
+	Item    string // item, refused: what was to consume; counted: the number
+	Path    string // created, changed, deleted
+	Data    Bytes  // created, changed: nil if the node has none
+	OldData Bytes  // changed, deleted
 }
 
 // RemoteError is the exception a command ended with.
@@ -90,8 +114,6 @@ func (e *RemoteError) Error() string {
 // Peer is a running Java program. Its methods may be called from several goroutines.
 type Peer struct {
 	cmd    *exec.Cmd
-	events chan Event
-	quit   chan struct{} // closed by Close: events need no taker any more
 	done   chan struct{} // closed when the process has ended and nothing runs for it
 	exit   error         // how it ended, never nil; set before done is closed
 	stderr tail
@@ -104,6 +126,14 @@ type Peer struct {
 	closed  bool
 	lastID  int64
 	pending map[int64]chan answer
+	events  []Event       // that nobody has taken yet, in the order they came
+	arrived chan struct{} // closed when one comes
+}
+
+// Scope is a part of a [Peer], with clients and objects of its own: a test gets one, and the process serves many.
+type Scope struct {
+	peer *Peer
+	name string
 }
 
 // answer is any line from the process: the answer to a command, or an event.
@@ -132,10 +162,9 @@ func Start(ctx context.Context, prog Program) (*Peer, error) {
 	}, prog.Flags...)
 	p := &Peer{
 		cmd:     exec.Command("java", append(args, prog.Class)...),
-		events:  make(chan Event, 1024),
-		quit:    make(chan struct{}),
 		done:    make(chan struct{}),
 		pending: make(map[int64]chan answer),
+		arrived: make(chan struct{}),
 	}
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -152,13 +181,32 @@ func Start(ctx context.Context, prog Program) (*Peer, error) {
 	return p, nil
 }
 
+// Scope gives the part of the process with that name.
+func (p *Peer) Scope(name string) *Scope { return &Scope{peer: p, name: name} }
+
+// Call is [Scope.Call] for the part without a name.
+func (p *Peer) Call(ctx context.Context, cmd string, args Args, out any) error {
+	return p.Scope("").Call(ctx, cmd, args, out)
+}
+
+// WaitEvent is [Scope.WaitEvent] for the part without a name.
+func (p *Peer) WaitEvent(ctx context.Context, match func(Event) bool) (Event, error) {
+	return p.Scope("").WaitEvent(ctx, match)
+}
+
+// Peer gives the process that the scope is a part of.
+func (s *Scope) Peer() *Peer { return s.peer }
+
 // Call sends a command and waits for its answer, whose value is put into out unless that is nil. A command
 // that threw an exception gives a [*RemoteError]. When ctx ends first, the command goes on in Java and its
 // answer is dropped.
-func (p *Peer) Call(ctx context.Context, cmd string, args Args, out any) error {
+func (s *Scope) Call(ctx context.Context, cmd string, args Args, out any) error {
+	p := s.peer
 	id, answered := p.expect()
 	defer p.forget(id)
-	if err := p.send(id, cmd, args); err != nil {
+	request := Args{"id": id, "cmd": cmd, "scope": s.name}
+	maps.Copy(request, args)
+	if err := p.send(request); err != nil {
 		return fmt.Errorf("interop: %s: %w", cmd, err)
 	}
 	select {
@@ -176,25 +224,43 @@ func (p *Peer) Call(ctx context.Context, cmd string, args Args, out any) error {
 	}
 }
 
-// Events gives the events in the order they came; it is closed when the process has ended. The process is
-// held up while 1024 of them wait to be taken.
-func (p *Peer) Events() <-chan Event { return p.events }
-
-// WaitEvent takes events until one matches.
-func (p *Peer) WaitEvent(ctx context.Context, match func(Event) bool) (Event, error) {
+// WaitEvent waits for an event that matches, and takes it: the next call gets another one. Those before it that do
+// not match stay for other calls, in their order.
+func (s *Scope) WaitEvent(ctx context.Context, match func(Event) bool) (Event, error) {
 	for {
+		ended := s.peer.ended()
+		ev, found, arrived := s.peer.takeEvent(func(ev Event) bool { return ev.Scope == s.name && match(ev) })
+		if found {
+			return ev, nil
+		}
+		if ended {
+			return Event{}, ErrExited
+		}
 		select {
-		case ev, ok := <-p.events:
-			if !ok {
-				return Event{}, ErrExited
-			}
-			if match(ev) {
-				return ev, nil
-			}
+		case <-arrived:
 		case <-ctx.Done():
 			return Event{}, fmt.Errorf("interop: wait for event: %w", context.Cause(ctx))
+		case <-s.peer.done:
 		}
 	}
+}
+
+// TakeEvents takes the events that are there.
+func (s *Scope) TakeEvents() (events []Event) {
+	for {
+		ev, found, _ := s.peer.takeEvent(func(ev Event) bool { return ev.Scope == s.name })
+		if !found {
+			return events
+		}
+		events = append(events, ev)
+	}
+}
+
+// Close closes the clients of the scope, and before them their objects. Its name can be used again.
+func (s *Scope) Close(ctx context.Context) error {
+	err := s.Call(ctx, "end", nil, nil)
+	s.TakeEvents()
+	return err
 }
 
 // PID gives the id of the process, to read its memory and CPU time by.
@@ -218,7 +284,6 @@ func (p *Peer) Close() error {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
-		close(p.quit)
 		_ = p.stdin.Close()
 	}
 	p.mu.Unlock()
@@ -250,7 +315,6 @@ func (p *Peer) read(stdout io.Reader) {
 	if err := p.cmd.Wait(); err != nil {
 		p.exit = fmt.Errorf("%w\n%s", err, p.stderr.text)
 	}
-	close(p.events)
 	close(p.done)
 }
 
@@ -273,11 +337,35 @@ func (p *Peer) take(line []byte) error {
 	if err := json.Unmarshal(line, &ev); err != nil {
 		return err
 	}
-	select {
-	case p.events <- ev:
-	case <-p.quit:
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, ev)
+	close(p.arrived)
+	p.arrived = make(chan struct{})
 	return nil
+}
+
+// ended tells whether the process has ended: no event comes any more.
+func (p *Peer) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// takeEvent takes the first event that matches. If there is none, arrived is closed when another one comes.
+func (p *Peer) takeEvent(match func(Event) bool) (ev Event, found bool, arrived <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.events, match)
+	if i < 0 {
+		return Event{}, false, p.arrived
+	}
+	ev = p.events[i]
+	p.events = slices.Delete(p.events, i, i+1)
+	return ev, true, nil
 }
 
 func (p *Peer) expect() (id int64, answered chan answer) {
@@ -296,9 +384,7 @@ func (p *Peer) forget(id int64) {
 }
 
 // send writes a command; it fails only for arguments that cannot be written.
-func (p *Peer) send(id int64, cmd string, args Args) error {
-	request := Args{"id": id, "cmd": cmd}
-	maps.Copy(request, args)
+func (p *Peer) send(request Args) error {
 	line, err := json.Marshal(request)
 	if err != nil {
 		return err

@@ -19,84 +19,15 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// java is a peer of a test; its calls fail the test unless they say otherwise.
-type java struct {
-	*interop.Peer
-	t   *testing.T
-	ctx context.Context
-}
-
-// startJava starts a peer, without a client yet.
-func startJava(t *testing.T) *java {
-	t.Helper()
-	testenv.RequireReal(t)
-	ctx := testenv.Context(t)
-	peer, err := interop.Start(ctx, interop.Curator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := peer.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &java{Peer: peer, t: t, ctx: ctx}
-}
-
-// startClient starts a peer with a connected client and gives the id of its session.
-func startClient(t *testing.T) (j *java, session int64) {
-	t.Helper()
-	connect := testenv.ConnectString(t)
-	j = startJava(t)
-	j.must("start", interop.Args{"connect": connect, "sessionTimeoutMs": 4000}, &session)
-	return j, session
-}
-
-// must calls a command that has to succeed.
-func (j *java) must(cmd string, args interop.Args, out any) {
-	j.t.Helper()
-	if err := j.Call(j.ctx, cmd, args, out); err != nil {
-		j.t.Fatal(err)
-	}
-}
-
-// async calls a command that has to succeed, and gives its end.
-func (j *java) async(cmd string, args interop.Args, out any) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- j.Call(j.ctx, cmd, args, out) }()
-	return done
-}
-
-// text calls a command that gives a string.
-func (j *java) text(cmd string, args interop.Args) (s string) {
-	j.t.Helper()
-	j.must(cmd, args, &s)
-	return s
-}
-
-// truth calls a command that gives a boolean.
-func (j *java) truth(cmd string, args interop.Args) (b bool) {
-	j.t.Helper()
-	j.must(cmd, args, &b)
-	return b
-}
-
-// awaitState waits until the default client's connection reaches the state.
-func (j *java) awaitState(state string) {
-	j.t.Helper()
-	_, err := j.WaitEvent(j.ctx, func(ev interop.Event) bool { return ev.Kind == "state" && ev.State == state })
-	if err != nil {
-		j.t.Fatalf("state %s: %v", state, err)
-	}
-}
-
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	if v := startJava(t).text("version", nil); v != "5.4.0" {
 		t.Errorf("the tests were written against Java Curator 5.4.0, not %s", v)
 	}
 }
 
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	j, session := startClient(t)
 
 	got := j.text("create", interop.Args{"path": "/a/b", "data": interop.Bytes("\x00\xff"), "parents": true})
@@ -149,10 +80,11 @@ func TestNodes(t *testing.T) {
 }
 
 func TestNamespaceAndClients(t *testing.T) {
+	t.Parallel()
 	j, _ := startClient(t)
 	connect := testenv.ConnectString(t)
 	j.must("start", interop.Args{"client": "in", "connect": connect, "namespace": "my/ns"}, nil)
-	j.must("start", interop.Args{"client": "out", "connect": connect}, nil)
+	j.start("out", connect)
 	j.must("create", interop.Args{"client": "in", "path": "/n"}, nil)
 	var node interop.NodeData
 	j.must("getData", interop.Args{"client": "out", "path": "/my/ns/n"}, &node)
@@ -163,6 +95,7 @@ func TestNamespaceAndClients(t *testing.T) {
 }
 
 func TestProtectedNames(t *testing.T) {
+	t.Parallel()
 	j, _ := startClient(t)
 	created := j.text("create", interop.Args{
 		"path": "/p-", "mode": "EPHEMERAL_SEQUENTIAL", "protection": true, "containers": true,
@@ -178,6 +111,7 @@ func TestProtectedNames(t *testing.T) {
 
 // TestMutex has two Java threads at one lock, and looks at the nodes they make.
 func TestMutex(t *testing.T) {
+	t.Parallel()
 	j, session := startClient(t)
 	m1 := interop.Args{"name": "m", "thread": "t1"}
 	m2 := interop.Args{"name": "m", "thread": "t2"}
@@ -232,6 +166,7 @@ func (j *java) participants() (paths []string) {
 }
 
 func TestMutexLockData(t *testing.T) {
+	t.Parallel()
 	j, _ := startClient(t)
 	j.must("mutexNew", interop.Args{"name": "m", "path": "/m", "lockData": interop.Bytes("mine")}, nil)
 	thread := interop.Args{"name": "m", "thread": "t"}
@@ -244,10 +179,11 @@ func TestMutexLockData(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	j, _ := startClient(t)
 	j.must("mutexNew", interop.Args{"name": "m", "path": "/m"}, nil)
 	thread := interop.Args{"name": "m", "thread": "t"}
-	j.must("makeRevocable", thread, nil)
+	j.must("mutexMakeRevocable", thread, nil)
 	j.must("mutexAcquire", thread, nil)
 	j.must("revoke", interop.Args{"path": j.text("mutexPath", thread)}, nil)
 	ev, err := j.WaitEvent(j.ctx, func(ev interop.Event) bool { return ev.Kind == "revoked" })
@@ -257,11 +193,12 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestKillSession(t *testing.T) {
+	t.Parallel()
 	j, session := startClient(t)
 	j.must("create", interop.Args{"path": "/e", "mode": "EPHEMERAL"}, nil)
 	j.must("killSession", nil, nil)
-	j.awaitState("LOST")
-	j.awaitState("RECONNECTED")
+	j.awaitState("", "LOST")
+	j.awaitState("", "RECONNECTED")
 	var next int64
 	j.must("sessionId", nil, &next)
 	if next == session || next == 0 {
@@ -276,6 +213,7 @@ func TestKillSession(t *testing.T) {
 
 // TestCall needs no server: what goes wrong between the processes.
 func TestCall(t *testing.T) {
+	t.Parallel()
 	j := startJava(t)
 	var remote *interop.RemoteError
 	if err := j.Call(j.ctx, "nonsense", nil, nil); !errors.As(err, &remote) {
@@ -301,10 +239,11 @@ func TestCall(t *testing.T) {
 }
 
 func TestKill(t *testing.T) {
-	j := startJava(t)
+	t.Parallel()
+	j, peer := ownJava(t)
 	waiting := j.async("start", interop.Args{"connect": "127.0.0.1:1", "connectionTimeoutMs": 600_000}, nil)
 	j.must("version", nil, nil)
-	if err := j.Kill(); err != nil {
+	if err := peer.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-waiting; !errors.Is(err, interop.ErrExited) {
@@ -319,9 +258,10 @@ func TestKill(t *testing.T) {
 }
 
 func TestCloseTwice(t *testing.T) {
-	j := startJava(t)
+	t.Parallel()
+	j, peer := ownJava(t)
 	for range 2 {
-		if err := j.Close(); err != nil {
+		if err := peer.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -387,5 +327,38 @@ func TestCompileAtOnce(t *testing.T) {
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	one := startJava(t)
+	two := &java{Scope: one.Peer().Scope(t.Name()), t: t, ctx: one.ctx}
+	if first, second := one.start("c", connect), two.start("c", connect); first == second {
+		t.Error("a client of one scope is that of another")
+	}
+	one.awaitState("c", "CONNECTED")
+	queue := two.create("queue", "Start", "q", interop.Args{"client": "c", "path": "/q", "consume": true})
+	queue.do("PutMulti", interop.Args{"items": []string{"x", "y", "z"}}, nil)
+	for _, want := range []string{"y", "x", "z"} { // the others stay until they are asked for
+		_, err := two.WaitEvent(two.ctx, func(ev interop.Event) bool { return ev.Name == "q" && ev.Item == want })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events := one.TakeEvents(); len(events) != 0 {
+		t.Errorf("events of another scope: %+v", events)
+	}
+	if err := two.Close(two.ctx); err != nil {
+		t.Fatal(err)
+	}
+	var remote *interop.RemoteError
+	if err := two.Call(two.ctx, "sessionId", interop.Args{"client": "c"}, nil); !errors.As(err, &remote) {
+		t.Errorf("a client outlives its scope: %v", err)
+	}
+	one.must("sessionId", interop.Args{"client": "c"}, nil)
+	if err := two.Close(two.ctx); err != nil {
+		t.Fatal(err)
 	}
 }
