@@ -5,6 +5,7 @@ import (
 	"context"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -185,7 +186,7 @@ func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
 			if err != nil || len(nodes) != n {
 				return false
 			}
-			return cmp.Equal(nodes, j.participants()) // both sides see one order
+			return slices.Equal(nodes, j.participants()) // both sides see one order
 		}, "contenders in line")
 	}
 
