@@ -10,7 +10,6 @@ import (
 // Client is what the recipes of this package need of a [framework.Client].
 type Client interface {
 	lineup.Client
-	SetData() builders.SetData
 	CheckExists() builders.CheckExists
 	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
 	ConnectionStateErrorPolicy() framework.ErrorPolicy

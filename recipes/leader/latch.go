@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -367,8 +366,7 @@ func (l *LeaderLatch) ID() string { return l.id }
 
 // Participants returns who takes part, the leader first. In Java: getParticipants.
 func (l *LeaderLatch) Participants(ctx context.Context) ([]Participant, error) {
-	all, err := participants(ctx, l.client, l.line.Path, latchName, 0)
-	return slices.Clip(all), err
+	return participants(ctx, l.client, l.line.Path, latchName, 0)
 }
 
 // Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.

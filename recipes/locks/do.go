@@ -6,9 +6,8 @@ import (
 )
 
 // Do acquires the lock, calls fn, and releases the lock whatever comes of it, a panic included. The context of fn is
-// ctx that also ends when the lock is lost, with the cause [ErrLockLost]. ctx bounds the waiting for the lock and for
-// the release; the releasing itself goes on. The error is that of the acquire, or those of fn and of the release. In
-// Java: Locker.
+// ctx that also ends when the lock is lost, with the cause [ErrLockLost]. ctx bounds the waiting for the lock, not the
+// release, which is waited for. The error is that of the acquire, or those of fn and of the release. In Java: Locker.
 func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context) error) (err error) {
 	hold, err := lock.Acquire(ctx)
 	if err != nil {
