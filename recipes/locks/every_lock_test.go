@@ -206,7 +206,9 @@ func TestEveryLockIsKeptAndWaitedForThroughARestartOfTheServer(t *testing.T) {
 		long := framework.WithSessionTimeout(30 * time.Second)
 		hold := acquire(t, ctx, lock(newClient(t, server.ConnectString(), long)))
 		waiting, next := make(chan struct{}), make(chan *locks.Hold, 1)
-		other := newClient(t, server.ConnectString(), long)
+		// The server may be killed before the create of the waiter is answered: it has to outlast a slow start.
+		patient := framework.WithRetryPolicy(retry.Forever(100 * time.Millisecond))
+		other := newClient(t, server.ConnectString(), long, patient)
 		if err := other.BlockUntilConnected(ctx); err != nil {
 			t.Fatal(err)
 		}
