@@ -62,8 +62,12 @@ func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 // Future is an operation that was submitted and is still to be waited for.
 type Future[T any] struct {
 	err  error // not accepted
+	op   *exec.Operation
 	wait func(ctx context.Context) (T, error)
 }
+
+// IsDone reports whether Wait would return at once.
+func (f Future[T]) IsDone() bool { return f.err != nil || f.op.IsDone() }
 
 // Wait returns the result of the operation. ctx bounds the waiting as that of a ForPath does.
 func (f Future[T]) Wait(ctx context.Context) (T, error) {
@@ -84,7 +88,7 @@ func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() 
 	if err := c.env.Executor.Begin(ctx, &c.Operation); err != nil {
 		return Future[T]{err: c.wrap(err)}
 	}
-	return Future[T]{wait: func(ctx context.Context) (zero T, err error) {
+	return Future[T]{op: &c.Operation, wait: func(ctx context.Context) (zero T, err error) {
 		if err := c.env.Executor.Wait(ctx, &c.Operation); err != nil {
 			return zero, c.wrap(err)
 		}

@@ -61,6 +61,15 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 	return err
 }
 
+// Submit submits the delete and does not wait: see [Create.Submit].
+func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
+	o := &deleteOp{b: d}
+	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+		return Future[struct{}]{err: err}
+	}
+	return submit(ctx, &o.call, o, func() (struct{}, error) { return struct{}{}, nil })
+}
+
 func (d Delete) start(ctx context.Context, path string, b background) error {
 	o := &deleteOp{b: d}
 	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 )
 
@@ -49,6 +50,10 @@ func (e *OpError) ErrorType() string {
 	}
 	return "_OTHER"
 }
+
+// ErrNotSent says that an operation has not taken effect, because there was no connection to send it on. It matches the
+// connection loss that it is, which alone leaves that open.
+var ErrNotSent = exec.ErrNotSent
 
 // ErrRequestTooLarge is wrapped by the error of an operation that the server would not read but hang up on, and all other
 // operations with it.

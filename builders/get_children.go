@@ -48,6 +48,18 @@ func (g GetChildren) ForPath(ctx context.Context, path string) ([]string, error)
 	return o.Reply.Children, nil
 }
 
+// Submit submits the getChildren and does not wait: see [Create.Submit].
+func (g GetChildren) Submit(ctx context.Context, path string) Future[[]string] {
+	o := &getChildrenOp{b: g}
+	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
+		return Future[[]string]{err: err}
+	}
+	return submit(ctx, &o.call, o, func() ([]string, error) {
+		o.store()
+		return o.Reply.Children, nil
+	})
+}
+
 func (g GetChildren) start(ctx context.Context, path string, b background) error {
 	o := &getChildrenOp{b: g}
 	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {

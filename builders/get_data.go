@@ -52,6 +52,19 @@ func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
 	if err := o.foreground(ctx, o); err != nil {
 		return nil, err
 	}
+	return o.result()
+}
+
+// Submit submits the getData and does not wait: see [Create.Submit].
+func (g GetData) Submit(ctx context.Context, path string) Future[[]byte] {
+	o := &getDataOp{b: g}
+	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
+		return Future[[]byte]{err: err}
+	}
+	return submit(ctx, &o.call, o, o.result)
+}
+
+func (o *getDataOp) result() ([]byte, error) {
 	o.store()
 	err := o.unpack()
 	return o.data, o.wrap(err)

@@ -40,6 +40,15 @@ func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperat
 	return o.results(), err
 }
 
+// Submit submits the transaction and does not wait: see [Create.Submit].
+func (t Transaction) Submit(ctx context.Context, ops ...TransactionOperation) Future[[]callbacks.OperationResult] {
+	o, err := t.operation(ops)
+	if err != nil {
+		return Future[[]callbacks.OperationResult]{err: err}
+	}
+	return submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) { return o.results(), nil })
+}
+
 func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b background) error {
 	o, err := t.operation(ops)
 	if err != nil {

@@ -36,6 +36,8 @@ var (
 	// ErrConnectionLoss says that there was no answer: the operation may or may not have taken effect. It matches
 	// zk.ErrConnectionClosed too.
 	ErrConnectionLoss = jute.ErrConnectionLoss
+	// ErrNotSent is a connection loss before anything was sent: the operation has not taken effect.
+	ErrNotSent = exec.ErrNotSent
 	// ErrOperationTimeout is as ErrConnectionLoss.
 	ErrOperationTimeout = jute.ErrOperationTimeout
 	// ErrUnimplemented says that the server does not know the operation, or has it disabled.

@@ -12,7 +12,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/dispatch"
-	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/wire"
 )
 
@@ -157,7 +156,7 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	op.ex, op.ctx, op.started = e, ctx, time.Now()
-	op.single = IsSingleAttempt(ctx)
+	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	op.conn = e.conn()
 	op.Request.Handler = op
 	e.mu.Lock()
@@ -249,7 +248,7 @@ func (e *Executor) park(op *Operation) {
 	patience := e.connectTimeout - time.Since(op.started)
 	if (patience <= 0 || op.single) && !op.Detached {
 		e.mu.Unlock()
-		e.again(op, jute.ErrConnectionLoss)
+		e.again(op, op.loss())
 		return
 	}
 	e.parked = append(e.parked, op)
@@ -333,7 +332,7 @@ func (e *Executor) expire() {
 	}
 	e.mu.Unlock()
 	for _, op := range over {
-		e.again(op, jute.ErrConnectionLoss)
+		e.again(op, op.loss())
 	}
 }
 

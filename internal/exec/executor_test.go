@@ -200,7 +200,7 @@ func TestOperationWaitsForAConnectionOnceAndNoLongerThanTheConnectionTimeout(t *
 		f := start(t, everySecond(3), false)
 		begin := time.Now()
 		op := newSteps("/a")
-		if err := f.Do(t.Context(), &op.Operation); err != jute.ErrConnectionLoss || op.Sent() {
+		if err := f.Do(t.Context(), &op.Operation); err != exec.ErrNotSent || op.Sent() {
 			t.Errorf("got %v, sent %t", err, op.Sent())
 		}
 		elapsed(t, begin, connectTimeout+3*time.Second)
@@ -219,7 +219,7 @@ func TestEachWaitEndsAtItsOwnTime(t *testing.T) {
 		run := func(name string) {
 			go func() {
 				op := newSteps("/" + name)
-				if err := f.Do(t.Context(), &op.Operation); err != jute.ErrConnectionLoss {
+				if err := f.Do(t.Context(), &op.Operation); !errors.Is(err, jute.ErrConnectionLoss) {
 					t.Errorf("%s: %v", name, err)
 				}
 				ends <- fmt.Sprintf("%s %s", name, time.Since(begin))
@@ -675,8 +675,12 @@ func TestSingleAttemptNeitherWaitsNorRetries(t *testing.T) {
 				begin := time.Now()
 				op := newSteps("/a")
 				ctx := exec.WithSingleAttempt(t.Context())
-				if err := f.Do(ctx, &op.Operation); err != jute.ErrConnectionLoss || op.Attempts() != 1 {
+				err := f.Do(ctx, &op.Operation)
+				if !errors.Is(err, jute.ErrConnectionLoss) || op.Attempts() != 1 {
 					t.Errorf("got %v after %d attempts", err, op.Attempts())
+				}
+				if errors.Is(err, exec.ErrNotSent) == connected {
+					t.Errorf("got %v", err)
 				}
 				elapsed(t, begin, 0)
 			})
@@ -756,7 +760,7 @@ func TestDetachedOperationDoesNotKeepOthersWaiting(t *testing.T) {
 		}
 		begin := time.Now()
 		op := newSteps("/a")
-		if err := f.Do(t.Context(), &op.Operation); err != jute.ErrConnectionLoss {
+		if err := f.Do(t.Context(), &op.Operation); err != exec.ErrNotSent {
 			t.Errorf("got %v", err)
 		}
 		elapsed(t, begin, connectTimeout)

@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,6 +77,14 @@ func (op *Operation) Attempts() int { return int(op.attempts.Load()) }
 // Sent reports whether anything was ever sent.
 func (op *Operation) Sent() bool { return op.sent }
 
+// loss is the error of an attempt for which there was no connection.
+func (op *Operation) loss() error {
+	if op.sent {
+		return jute.ErrConnectionLoss
+	}
+	return ErrNotSent
+}
+
 // Result returns the error that the operation finished with.
 func (op *Operation) Result() error { return op.err }
 
@@ -123,6 +132,16 @@ func (op *Operation) Finish(err error) {
 	op.ex.ended()
 }
 
+// IsDone reports whether an operation that somebody waits for has finished.
+func (op *Operation) IsDone() bool {
+	select {
+	case <-op.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // abandon says that the caller has stopped waiting, and why. It returns false if op has finished before.
 func (op *Operation) abandon(cause error) bool {
 	op.gate.Lock()
@@ -143,11 +162,19 @@ type singleAttemptKey struct{}
 
 // WithSingleAttempt returns a context whose operations are tried once: the loop around them retries.
 func WithSingleAttempt(ctx context.Context) context.Context {
-	return context.WithValue(ctx, singleAttemptKey{}, true)
+	return context.WithValue(ctx, singleAttemptKey{}, (*wire.Flight)(nil))
+}
+
+// WithFlight returns a context whose operations are tried once, on one connection.
+func WithFlight(ctx context.Context) context.Context {
+	return context.WithValue(ctx, singleAttemptKey{}, new(wire.Flight))
 }
 
 // IsSingleAttempt reports whether an outer loop retries the operations of ctx.
 func IsSingleAttempt(ctx context.Context) bool { return ctx.Value(singleAttemptKey{}) != nil }
+
+// ErrNotSent is a lost connection that leaves nothing open: nothing was sent.
+var ErrNotSent = fmt.Errorf("%w before it was sent", jute.ErrConnectionLoss)
 
 // ErrClosed is returned when the client is closed, ErrNotStarted before its start.
 var (

@@ -159,8 +159,8 @@ func (c *Conn) IsConnected() bool {
 func (c *Conn) UpdateServers(servers []string) { c.hosts.update(servers) }
 
 // Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected
-// without a connection, else why the session has ended. wait says that the caller is going to wait for the answer:
-// it then writes by itself if nobody else is writing, which saves the way over another goroutine.
+// without a connection or without that of its flight, else why the session has ended. wait says that the caller is going
+// to wait for the answer: it then writes by itself if nobody else is writing, which saves the way over another goroutine.
 func (c *Conn) Submit(r *Request, wait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 		return c.end
 	}
 	l := c.link
-	if l == nil || l.dead { // it would be lost with those that are being told of their loss
+	if l == nil || l.dead || !r.Flight.boards(l) { // on a dead one it would be lost with those that are told of it
 		return ErrNotConnected
 	}
 	l.submit(r)

@@ -18,6 +18,8 @@ type Request struct {
 	Watcher Watcher
 	// Handler is told of the answer.
 	Handler Handler
+	// Flight, if there is one, keeps the request to the connection of those before it.
+	Flight *Flight
 
 	// Reply is the answer if Err is nil, or a failed multi's results.
 	Reply jute.Reply

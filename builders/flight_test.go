@@ -1,0 +1,66 @@
+package builders_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// TestFlightTakesEffectFromItsBeginningWithoutAGap cuts the connection under creates that are under way.
+func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
+	t.Parallel()
+	const n, cut = 20, 7
+	tr := newTree(t)
+	proxy := newProxy(t)
+	client := newClient(t, proxy.Addr()+tr.root)
+	proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"create2"}, Skip: cut, Count: 1, Action: curatortest.CutAfter,
+	})
+	ctx := testenv.Context(t)
+	flight := builders.InOneFlight(ctx)
+	create := func(i int) builders.Future[string] {
+		return client.Create().Submit(flight, fmt.Sprintf("/n%02d", i), []byte{})
+	}
+	var sent []builders.Future[string]
+	for i := range n {
+		sent = append(sent, create(i))
+	}
+	lost := 0
+	for i, f := range sent {
+		_, err := f.Wait(ctx)
+		switch {
+		case i < cut && err != nil:
+			t.Errorf("create %d: %v", i, err)
+		case i >= cut && !errors.Is(err, framework.ErrConnectionLoss):
+			t.Errorf("create %d behind the cut: %v", i, err)
+		case i >= cut:
+			lost++
+		}
+		if !f.IsDone() {
+			t.Errorf("create %d is not done", i)
+		}
+	}
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := create(n).Wait(ctx); !errors.Is(err, builders.ErrNotSent) {
+		t.Errorf("create on the next connection: %v", err)
+	}
+	if got := len(tr.children("")); got < cut+1 || got > n {
+		t.Errorf("%d of %d took effect, %d were answered", got, n, n-lost)
+	} else {
+		for i := range got {
+			if name := fmt.Sprintf("/n%02d", i); !tr.exists(name) {
+				t.Errorf("%s is missing before the last of %d", name, got)
+			}
+		}
+	}
+	if _, err := client.Create().Submit(builders.InOneFlight(ctx), "/n99", []byte{}).Wait(ctx); err != nil {
+		t.Errorf("create in the next flight: %v", err)
+	}
+}
