@@ -66,8 +66,15 @@ type Future[T any] struct {
 	wait func(ctx context.Context) (T, error)
 }
 
-// IsDone reports whether Wait would return at once.
-func (f Future[T]) IsDone() bool { return f.err != nil || f.op.IsDone() }
+// Done returns a channel that is closed when the operation has ended, and Wait returns at once.
+func (f Future[T]) Done() <-chan struct{} {
+	if f.err != nil {
+		return ended
+	}
+	return f.op.Done()
+}
+
+var ended = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // Wait returns the result of the operation. ctx bounds the waiting as that of a ForPath does.
 func (f Future[T]) Wait(ctx context.Context) (T, error) {

@@ -47,6 +47,7 @@ var rules = map[string]rule{
 	"recipes/internal/lineup": {imports: slices.Concat(vocabulary, []string{"builders", "framework"})},
 	"recipes/locks":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
 	"recipes/leader":          {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
+	"recipes/queue":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
 	"internal/zkserver":    {imports: []string{"internal/jute"}},

@@ -132,15 +132,8 @@ func (op *Operation) Finish(err error) {
 	op.ex.ended()
 }
 
-// IsDone reports whether an operation that somebody waits for has finished.
-func (op *Operation) IsDone() bool {
-	select {
-	case <-op.done:
-		return true
-	default:
-		return false
-	}
-}
+// Done returns a channel that is closed when an operation that somebody waits for has finished.
+func (op *Operation) Done() <-chan struct{} { return op.done }
 
 // abandon says that the caller has stopped waiting, and why. It returns false if op has finished before.
 func (op *Operation) abandon(cause error) bool {

@@ -1,0 +1,200 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// claim is a try to make an item ours.
+type claim[T any] interface {
+	// begin submits what makes it ours.
+	begin(flight context.Context)
+	isDone() bool
+	// end waits for the answer: nil says that the item is another's, an error that there was none.
+	end() (*delivery[T], error)
+	// resolve is called instead of, or after, an end without an answer, and finds it out. What is not ours then will be
+	// listed again, if it is still there.
+	resolve() *delivery[T]
+	node() nodeName
+}
+
+// removal claims an item without a lock: it is ours if it is we who delete it.
+type removal[T any] struct {
+	q       *queue[T]
+	name    nodeName
+	stat    zk.Stat
+	read    builders.Future[[]byte]
+	data    []byte
+	err     error // of reading
+	d       *delivery[T]
+	removed builders.Future[struct{}]
+}
+
+// look begins to read an item. The removal is submitted when it can be read.
+func (q *queue[T]) look(flight context.Context, n nodeName) *removal[T] {
+	r := &removal[T]{q: q, name: n}
+	r.read = q.client.GetData().StoringStatIn(&r.stat).Submit(flight, q.node(n))
+	return r
+}
+
+func (r *removal[T]) node() nodeName { return r.name }
+
+func (r *removal[T]) begin(flight context.Context) {
+	r.data, r.err = r.read.Wait(r.q.life)
+	if r.err == nil {
+		r.d, r.err = r.q.deliver(r.name, r.data, &r.stat)
+	}
+	if r.d != nil {
+		r.removed = r.q.client.Delete().WithVersion(r.stat.Version).Submit(flight, r.q.node(r.name))
+	}
+}
+
+func (r *removal[T]) isDone() bool { return r.d == nil || isDone(r.removed) }
+
+func (r *removal[T]) end() (*delivery[T], error) {
+	err := r.err
+	if r.d != nil {
+		_, err = r.removed.Wait(r.q.life)
+	}
+	switch {
+	case err == nil:
+		return r.d, nil
+	case lineup.IsOutage(err):
+		return nil, err
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion): // the latter will be listed again
+	case isCorrupt(err):
+		r.q.spoil(r.name, r.data, r.stat.Version, nil, err)
+	default:
+		r.q.leaveOut(r.name, r.data, err)
+	}
+	return nil, nil
+}
+
+func (r *removal[T]) resolve() *delivery[T] {
+	if r.d == nil {
+		return nil
+	}
+	_, err := r.removed.Wait(r.q.life)
+	for lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent) {
+		if awaitConnection(r.q.working, r.q.client) != nil {
+			break
+		}
+		err = r.q.client.Delete().WithVersion(r.stat.Version).ForPath(builders.InOneFlight(r.q.life), r.q.node(r.name))
+		if errors.Is(err, framework.ErrNotSent) {
+			err = framework.ErrConnectionLoss // of the first, which was sent
+		}
+		if err == nil {
+			return r.d
+		}
+		if errors.Is(err, zk.ErrNoNode) { // by us, or by another
+			r.q.reportItem(r.name.whole, r.data, ErrUncertain)
+			return nil
+		}
+	}
+	switch {
+	case err == nil:
+		return r.d
+	case lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent):
+		r.q.reportItem(r.name.whole, r.data, fmt.Errorf("%w: %w", ErrUncertain, err))
+	}
+	return nil
+}
+
+// locking claims an item by creating its lock.
+type locking[T any] struct {
+	q      *queue[T]
+	name   nodeName
+	lock   builders.Future[string]
+	locked zk.Stat
+	read   builders.Future[[]byte]
+	stat   zk.Stat
+}
+
+func (l *locking[T]) node() nodeName { return l.name }
+
+// begin reads behind the lock: another may have consumed the item before.
+func (l *locking[T]) begin(flight context.Context) {
+	create := l.q.client.Create().WithMode(builders.Ephemeral).StoringStatIn(&l.locked)
+	l.lock = create.Submit(flight, l.q.lock(l.name), nil)
+	l.read = l.q.client.GetData().StoringStatIn(&l.stat).Submit(flight, l.q.node(l.name))
+}
+
+func (l *locking[T]) isDone() bool { return isDone(l.read) && isDone(l.lock) }
+
+func (l *locking[T]) end() (*delivery[T], error) {
+	_, err := l.lock.Wait(l.q.life)
+	data, readErr := l.read.Wait(l.q.life)
+	switch {
+	case errors.Is(err, zk.ErrNodeExists):
+		return nil, nil
+	case errors.Is(err, zk.ErrNoNode): // the path of the locks
+		return nil, l.q.ensure(l.q.life)
+	case err != nil:
+		return nil, err
+	case lineup.IsOutage(readErr):
+		return nil, readErr
+	}
+	session := l.q.client.Session()
+	if session == nil || session.ID() != l.locked.EphemeralOwner {
+		return nil, nil // the lock is gone with its session
+	}
+	d := &delivery[T]{}
+	if readErr == nil {
+		d, readErr = l.q.deliver(l.name, data, &l.stat)
+	}
+	switch {
+	case readErr == nil:
+		d.session = session
+		l.q.hold(d)
+		return d, nil
+	case isCorrupt(readErr):
+		l.q.spoil(l.name, data, l.stat.Version, session, readErr)
+	case !errors.Is(readErr, zk.ErrNoNode):
+		l.q.leaveOut(l.name, data, readErr)
+		fallthrough
+	default:
+		l.q.unlock(l.name, session)
+	}
+	return nil, nil
+}
+
+// resolve deletes a lock that may be ours: the item is listed again, and locked again.
+func (l *locking[T]) resolve() *delivery[T] {
+	_, err := l.lock.Wait(l.q.life)
+	if errors.Is(err, framework.ErrNotSent) || err != nil && !lineup.IsOutage(err) {
+		return nil
+	}
+	for {
+		if awaitConnection(l.q.working, l.q.client) != nil {
+			return nil
+		}
+		session := l.q.client.Session()
+		if session == nil {
+			continue
+		}
+		stat, err := l.q.client.CheckExists().ForPath(builders.InOneFlight(l.q.life), l.q.lock(l.name))
+		if lineup.IsOutage(err) {
+			continue
+		}
+		if stat != nil && stat.EphemeralOwner == session.ID() {
+			l.q.unlock(l.name, session)
+		}
+		return nil
+	}
+}
+
+func isDone[V any](f builders.Future[V]) bool {
+	select {
+	case <-f.Done():
+		return true
+	default:
+		return false
+	}
+}

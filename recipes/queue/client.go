@@ -1,0 +1,26 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+)
+
+// Client is what the queues need of a [framework.Client].
+type Client interface {
+	Create() builders.Create
+	Delete() builders.Delete
+	GetData() builders.GetData
+	GetChildren() builders.GetChildren
+	CheckExists() builders.CheckExists
+	Transaction() builders.Transaction
+	TransactionOp() builders.TransactionOp
+	Watches() builders.Watches
+	Session() *framework.Session
+	BlockUntilConnected(ctx context.Context) error
+	UnhandledErrorListeners() *callbacks.Listeners[framework.UnhandledError]
+}
+
+var _ Client = (*framework.Client)(nil)

@@ -1,0 +1,26 @@
+package queue
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// DistributedDelayQueue is a queue whose items are consumed when they are due, by the clock of the consumer, the first
+// due first. In Java: DistributedDelayQueue.
+type DistributedDelayQueue[T any] struct{ *queue[T] }
+
+// Put is as [DistributedQueue.Put]. An item whose time has passed is due at once; times count in milliseconds.
+func (q *DistributedDelayQueue[T]) Put(ctx context.Context, item T, due time.Time) error {
+	return q.put(ctx, delayPrefix(due), []T{item})
+}
+
+// PutMulti is as [DistributedQueue.PutMulti].
+func (q *DistributedDelayQueue[T]) PutMulti(ctx context.Context, due time.Time, items ...T) error {
+	return q.put(ctx, delayPrefix(due), append([]T(nil), items...))
+}
+
+// PutMultiSeq is as [DistributedQueue.PutMultiSeq].
+func (q *DistributedDelayQueue[T]) PutMultiSeq(ctx context.Context, due time.Time, items iter.Seq[T]) error {
+	return q.put(ctx, delayPrefix(due), collect(items))
+}

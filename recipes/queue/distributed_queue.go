@@ -1,0 +1,27 @@
+package queue
+
+import (
+	"context"
+	"iter"
+)
+
+// DistributedQueue is a queue: items are consumed in the order in which they were put. One value serves all goroutines
+// of a process. In Java: DistributedQueue.
+type DistributedQueue[T any] struct{ *queue[T] }
+
+// Put puts an item. It returns when the item is accepted, and waits before that for a place in the window of puts that
+// are under way and, in a bounded queue, for room; ctx bounds that waiting, and an error says that the item is not put.
+// What becomes of it is told by FlushPuts and to the PutListeners. In Java: put.
+func (q *DistributedQueue[T]) Put(ctx context.Context, item T) error {
+	return q.put(ctx, itemName, []T{item})
+}
+
+// PutMulti puts several items in one node: they are consumed one after the other by the same consumer. In Java: putMulti.
+func (q *DistributedQueue[T]) PutMulti(ctx context.Context, items ...T) error {
+	return q.put(ctx, itemName, append([]T(nil), items...))
+}
+
+// PutMultiSeq is PutMulti of the items of a sequence. In Java: putMulti with MultiItem.
+func (q *DistributedQueue[T]) PutMultiSeq(ctx context.Context, items iter.Seq[T]) error {
+	return q.put(ctx, itemName, collect(items))
+}

@@ -1,0 +1,35 @@
+package queue
+
+// kind is what the kinds of queues differ in.
+type kind struct {
+	order    func(a, b nodeName) int
+	describe func(*Info, nodeName)
+	delayed  bool // names say when their items are due
+	// refresh is how many items are taken before the queue is looked at for newcomers that go before the rest; 0 if
+	// newcomers always come last.
+	refresh int
+}
+
+var (
+	plain = kind{
+		order:    byNumber,
+		describe: func(*Info, nodeName) {},
+	}
+	delayed = kind{
+		order:    byDue,
+		describe: func(i *Info, n nodeName) { i.Due = n.due() },
+		delayed:  true,
+	}
+	withIDs = kind{
+		order:    byNumber,
+		describe: func(i *Info, n nodeName) { i.ID = n.field },
+	}
+)
+
+func byPriorities(refresh int) kind {
+	return kind{
+		order:    byPriority,
+		describe: func(i *Info, n nodeName) { i.Priority = n.priority() },
+		refresh:  refresh,
+	}
+}

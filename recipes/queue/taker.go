@@ -1,0 +1,312 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// taker takes the items of a queue, one after the other, for as long as it is asked for the next. It lists the queue
+// once for all the items in it; what it is going to take is read ahead and claimed ahead, in one flight, as far as it
+// helps: when the one who asks would have to wait it goes further, when another consumer was faster, or items lie
+// claimed and unused, less far.
+type taker[T any] struct {
+	q    *queue[T]
+	most int // how many may be claimed ahead
+
+	changed chan zk.Event
+	watcher *callbacks.Watcher
+
+	names   []nodeName    // listed and not looked at, in order
+	later   time.Time     // when the first is due of those that are not, zero if there is none
+	created int64         // how many nodes the queue ever had when it was listed
+	since   int           // claims since it was last known that there are no newcomers
+	looked  []*removal[T] // being read, in order
+	begun   []claim[T]    // being claimed, in order
+	ready   []*delivery[T]
+	ahead   int
+	flight  context.Context
+}
+
+// next waits for an item and returns it, ours. It fails with the cause of the end of ctx.
+func (t *taker[T]) next(ctx context.Context) (*delivery[T], error) {
+	t.open()
+	for {
+		if len(t.ready) > 0 {
+			d := t.ready[0]
+			t.ready = t.ready[1:]
+			return d, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		d, err := t.step(ctx)
+		if d != nil {
+			return d, nil
+		}
+		if err != nil && ctx.Err() == nil {
+			t.mend(ctx, err)
+		}
+	}
+}
+
+// step claims what is to be claimed and looks what has come of the first claim. Without any it waits for one.
+func (t *taker[T]) step(ctx context.Context) (*delivery[T], error) {
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	t.claim()
+	if len(t.begun) == 0 {
+		return nil, t.await(ctx)
+	}
+	first := t.begun[0]
+	waits := !first.isDone()
+	d, err := first.end()
+	if err != nil {
+		return nil, err
+	}
+	t.begun[0] = nil
+	t.begun = t.begun[1:]
+	t.adapt(d != nil, waits)
+	return d, nil
+}
+
+func (t *taker[T]) open() {
+	if t.watcher == nil {
+		t.changed = make(chan zk.Event, 1)
+		t.watcher = callbacks.NewChanWatcher(t.changed)
+		t.flight = builders.InOneFlight(t.q.life)
+	}
+}
+
+// refresh lists the queue when everything in the last list was claimed, or newcomers go before what is left of it.
+func (t *taker[T]) refresh(ctx context.Context) error {
+	left := len(t.names) + len(t.looked)
+	if left == 0 && len(t.begun) == 0 {
+		return t.list(ctx)
+	}
+	if left == 0 || t.q.kind.refresh == 0 || t.since < t.q.kind.refresh {
+		return nil
+	}
+	stat, err := t.q.client.CheckExists().ForPath(ctx, t.q.path)
+	if err != nil {
+		return err
+	}
+	if stat == nil || everCreated(stat) != t.created {
+		return t.list(ctx)
+	}
+	t.since = 0
+	return nil
+}
+
+// everCreated grows with each node that is created in the queue, and with nothing else: the version counts creates and
+// deletes.
+func everCreated(stat *zk.Stat) int64 { return int64(stat.Cversion) + int64(stat.NumChildren) }
+
+// list lists the queue, and watches it.
+func (t *taker[T]) list(ctx context.Context) error {
+	select {
+	case <-t.changed: // of before
+	default:
+	}
+	var stat zk.Stat
+	list := t.q.client.GetChildren().UsingWatcher(t.watcher)
+	listing := list.StoringStatIn(&stat).Submit(t.flight, t.q.path)
+	var locked []string
+	var lockErr error
+	if t.q.lockPath != "" {
+		locked, lockErr = list.Submit(t.flight, t.q.lockPath).Wait(ctx)
+	}
+	children, err := listing.Wait(ctx)
+	if err == nil {
+		err = lockErr
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		if err = t.q.ensure(ctx); err == nil {
+			return t.list(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	t.looked = nil
+	t.names, t.later = t.q.candidates(children, t.taken(locked))
+	t.created, t.since = everCreated(&stat), 0
+	return nil
+}
+
+// taken returns the names that are not to be claimed: those that others have locked, and ours.
+func (t *taker[T]) taken(locked []string) map[string]struct{} {
+	names := make(map[string]struct{}, len(locked)+len(t.begun))
+	for _, name := range locked {
+		names[name] = struct{}{}
+	}
+	for _, c := range t.begun {
+		names[c.node().whole] = struct{}{}
+	}
+	return names
+}
+
+// candidates returns those of the children that can be taken now, in order, and when the next will be due.
+func (q *queue[T]) candidates(children []string, taken map[string]struct{}) (names []nodeName, later time.Time) {
+	now := time.Now()
+	q.mu.Lock()
+	q.forgetSpoilt(children)
+	for _, child := range children {
+		n, found := parseName(child)
+		_, other := taken[child]
+		_, ours := q.held[child]
+		_, bad := q.spoilt[child]
+		if !found || other || ours || bad {
+			continue
+		}
+		if q.kind.delayed {
+			if due := n.due(); due.After(now) {
+				if later.IsZero() || due.Before(later) {
+					later = due
+				}
+				continue
+			}
+		}
+		names = append(names, n)
+	}
+	q.mu.Unlock()
+	slices.SortFunc(names, q.kind.order)
+	return names, later
+}
+
+// forgetSpoilt forgets those that are gone. mu is held.
+func (q *queue[T]) forgetSpoilt(children []string) {
+	if len(q.spoilt) == 0 {
+		return
+	}
+	left := make(map[string]struct{})
+	for _, child := range children {
+		if _, bad := q.spoilt[child]; bad {
+			left[child] = struct{}{}
+		}
+	}
+	q.spoilt = left
+}
+
+// claim claims the first that are left, and reads the next.
+func (t *taker[T]) claim() {
+	for len(t.begun) <= t.ahead && len(t.names)+len(t.looked) > 0 {
+		if r := t.q.kind.refresh; r > 0 && t.since >= r {
+			return
+		}
+		t.since++
+		var c claim[T]
+		if t.q.lockPath != "" {
+			c = &locking[T]{q: t.q, name: t.names[0]}
+			t.names = t.names[1:]
+		} else {
+			t.look()
+			c = t.looked[0]
+			t.looked[0] = nil
+			t.looked = t.looked[1:]
+		}
+		c.begin(t.flight)
+		t.begun = append(t.begun, c)
+	}
+	if t.q.lockPath == "" {
+		t.look()
+	}
+}
+
+// look reads ahead, twice as far as is claimed ahead.
+func (t *taker[T]) look() {
+	for len(t.looked) < 2*t.ahead+1 && len(t.names) > 0 {
+		t.looked = append(t.looked, t.q.look(t.flight, t.names[0]))
+		t.names = t.names[1:]
+	}
+}
+
+// adapt goes further ahead or less far, after an item was ours or not and the answer had to be waited for or not.
+func (t *taker[T]) adapt(ours, waited bool) {
+	most := t.most
+	if r := t.q.kind.refresh; r > 0 {
+		most = min(most, r-1)
+	}
+	switch {
+	case !ours: // what was read ahead may be gone, too
+		t.ahead /= 2
+		for _, r := range slices.Backward(t.looked) {
+			t.names = append(t.names, nodeName{})
+			copy(t.names[1:], t.names)
+			t.names[0] = r.name
+		}
+		t.looked = nil
+	case waited:
+		t.ahead = min(2*t.ahead+1, most)
+	case len(t.begun) > 0 && t.begun[len(t.begun)-1].isDone():
+		t.ahead = max(t.ahead-1, 0)
+	}
+}
+
+// await waits until there may be something to take.
+func (t *taker[T]) await(ctx context.Context) error {
+	var due <-chan time.Time
+	if !t.later.IsZero() {
+		timer := time.NewTimer(time.Until(t.later))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-t.changed: // whatever it was: look again
+	case <-due:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// mend goes on after an error: it finds out what has become of the claims, and begins with a new list.
+func (t *taker[T]) mend(ctx context.Context, err error) {
+	if !lineup.IsOutage(err) {
+		t.q.report(fmt.Errorf("queue: %s: %w", t.q.path, err))
+		_ = pause(ctx, failurePause)
+	} else if awaitConnection(ctx, t.q.client) != nil {
+		return // next tells why
+	}
+	t.resolve()
+	t.flight = builders.InOneFlight(t.q.life)
+}
+
+// resolve ends all claims.
+func (t *taker[T]) resolve() {
+	for _, c := range t.begun {
+		d, err := c.end()
+		if err != nil {
+			d = c.resolve()
+		}
+		if d != nil {
+			t.ready = append(t.ready, d)
+		}
+	}
+	t.begun, t.looked, t.names = nil, nil, nil
+}
+
+// close ends the taking, and returns what is ours and was not returned by next.
+func (t *taker[T]) close() []*delivery[T] {
+	if t.watcher == nil {
+		return nil
+	}
+	t.resolve()
+	left := t.ready
+	t.ready = nil
+	ctx := context.WithoutCancel(t.q.life)
+	unwatch(ctx, t.q.client, t.watcher, t.q.path)
+	if t.q.lockPath != "" {
+		unwatch(ctx, t.q.client, t.watcher, t.q.lockPath)
+	}
+	t.watcher = nil
+	return left
+}
