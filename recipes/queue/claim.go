@@ -47,7 +47,7 @@ func (q *queue[T]) look(flight context.Context, n nodeName) *removal[T] {
 func (r *removal[T]) node() nodeName { return r.name }
 
 func (r *removal[T]) begin(flight context.Context) {
-	r.data, r.err = r.read.Wait(r.q.life)
+	r.data, r.err = r.read.Wait(r.q.root)
 	if r.err == nil {
 		r.d, r.err = r.q.deliver(r.name, r.data, &r.stat)
 	}
@@ -61,7 +61,7 @@ func (r *removal[T]) isDone() bool { return r.d == nil || isDone(r.removed) }
 func (r *removal[T]) end() (*delivery[T], error) {
 	err := r.err
 	if r.d != nil {
-		_, err = r.removed.Wait(r.q.life)
+		_, err = r.removed.Wait(r.q.root)
 	}
 	switch {
 	case err == nil:
@@ -81,12 +81,12 @@ func (r *removal[T]) resolve() *delivery[T] {
 	if r.d == nil {
 		return nil
 	}
-	_, err := r.removed.Wait(r.q.life)
+	_, err := r.removed.Wait(r.q.root)
 	for lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent) {
 		if awaitConnection(r.q.working, r.q.client) != nil {
 			break
 		}
-		err = r.q.client.Delete().WithVersion(r.stat.Version).ForPath(builders.InOneFlight(r.q.life), r.q.node(r.name))
+		err = r.q.client.Delete().WithVersion(r.stat.Version).ForPath(builders.InOneFlight(r.q.root), r.q.node(r.name))
 		if errors.Is(err, framework.ErrNotSent) {
 			err = framework.ErrConnectionLoss // of the first, which was sent
 		}
@@ -129,13 +129,13 @@ func (l *locking[T]) begin(flight context.Context) {
 func (l *locking[T]) isDone() bool { return isDone(l.read) && isDone(l.lock) }
 
 func (l *locking[T]) end() (*delivery[T], error) {
-	_, err := l.lock.Wait(l.q.life)
-	data, readErr := l.read.Wait(l.q.life)
+	_, err := l.lock.Wait(l.q.root)
+	data, readErr := l.read.Wait(l.q.root)
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):
 		return nil, nil
 	case errors.Is(err, zk.ErrNoNode): // the path of the locks
-		return nil, l.q.ensure(l.q.life)
+		return nil, l.q.ensure(l.q.root)
 	case err != nil:
 		return nil, err
 	case lineup.IsOutage(readErr):
@@ -167,7 +167,7 @@ func (l *locking[T]) end() (*delivery[T], error) {
 
 // resolve deletes a lock that may be ours: the item is listed again, and locked again.
 func (l *locking[T]) resolve() *delivery[T] {
-	_, err := l.lock.Wait(l.q.life)
+	_, err := l.lock.Wait(l.q.root)
 	if errors.Is(err, framework.ErrNotSent) || err != nil && !lineup.IsOutage(err) {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (l *locking[T]) resolve() *delivery[T] {
 		if session == nil {
 			continue
 		}
-		stat, err := l.q.client.CheckExists().ForPath(builders.InOneFlight(l.q.life), l.q.lock(l.name))
+		stat, err := l.q.client.CheckExists().ForPath(builders.InOneFlight(l.q.root), l.q.lock(l.name))
 		if lineup.IsOutage(err) {
 			continue
 		}

@@ -44,7 +44,7 @@ func (q *queue[T]) spoil(n nodeName, data []byte, version int32, session *framew
 	if session != nil {
 		ops = append(ops, op.Delete().ForPath(q.lock(n)))
 	}
-	_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.life), ops...)
+	_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.root), ops...)
 	if err == nil {
 		return
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -75,7 +74,7 @@ func (q *queue[T]) unlock(n nodeName, session *framework.Session) {
 	if session.Context().Err() != nil {
 		return // it went with the session, and may be another's by now
 	}
-	ctx := context.WithoutCancel(q.life)
+	ctx := q.root
 	_ = q.client.Delete().Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, q.lock(n))
 }
 

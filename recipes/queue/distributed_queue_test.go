@@ -9,8 +9,11 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
+// modifier completes a builder.
+type modifier func(queue.Builder[string]) queue.Builder[string]
+
 // forEachMode runs a test without and with a lock path.
-func forEachMode(t *testing.T, test func(t *testing.T, mode func(queue.Builder[string]) queue.Builder[string])) {
+func forEachMode(t *testing.T, test func(t *testing.T, mode modifier)) {
 	t.Helper()
 	t.Run("at most once", func(t *testing.T) {
 		t.Parallel()
@@ -24,7 +27,7 @@ func forEachMode(t *testing.T, test func(t *testing.T, mode func(queue.Builder[s
 
 func TestItemsAreConsumedInTheOrderInWhichTheyWerePut(t *testing.T) {
 	t.Parallel()
-	forEachMode(t, func(t *testing.T, mode func(queue.Builder[string]) queue.Builder[string]) {
+	forEachMode(t, func(t *testing.T, mode modifier) {
 		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 		client := newClient(t, connect)
 		got := newBasket(t)

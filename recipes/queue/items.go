@@ -82,7 +82,7 @@ func (q *queue[T]) yield(d *delivery[T], yield func(Item[T], error) bool) bool {
 			continue
 		}
 		for rest := i + 1; rest < len(d.items); rest++ {
-			_ = p.end(context.WithoutCancel(q.life), rest, true)
+			_ = p.end(q.root, rest, true)
 		}
 		return false
 	}
@@ -96,7 +96,7 @@ func (q *queue[T]) giveBack(t *taker[T]) {
 			q.release(d)
 			continue
 		}
-		if err := q.putBack(q.life, d, d.parts); err != nil {
+		if err := q.putBack(q.root, d, d.parts); err != nil {
 			q.reportItem(d.name.whole, nil, err)
 		}
 	}

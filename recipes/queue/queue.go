@@ -29,8 +29,7 @@ type queue[T any] struct {
 	listeners callbacks.Listeners[PutEvent[T]]
 	room      chan struct{} // of the one who may put in a bounded queue
 
-	life       context.Context // ends when Close has done all it could
-	end        context.CancelFunc
+	root       context.Context // of requests that nobody's context ends: they are answered, or lost, soon
 	taking     context.Context // ends with Close
 	stopTaking context.CancelCauseFunc
 	working    context.Context // of the consumer
@@ -68,10 +67,9 @@ func newQueue[T any](b Builder[T], k kind) *queue[T] {
 	if q.onError == nil {
 		q.onError = q.tellClient
 	}
-	root := context.Background() //nolint:forbidigo // it ends with Close
-	q.life, q.end = context.WithCancel(root)
-	q.taking, q.stopTaking = context.WithCancelCause(root)
-	q.working, q.stopWork = context.WithCancelCause(root)
+	q.root = context.Background() //nolint:forbidigo // those below end with Close
+	q.taking, q.stopTaking = context.WithCancelCause(q.root)
+	q.working, q.stopWork = context.WithCancelCause(q.root)
 	q.producer = newProducer(q.client, q.path, q.window, q.lockPath != "", q.ensure)
 	q.settler = newSettler(q.client, q.path, q.lockPath, q.window)
 	q.taker = taker[T]{q: q, most: q.prefetch}
@@ -90,8 +88,8 @@ func (q *queue[T]) Start() error {
 		return ErrClosed
 	}
 	q.state = Started
-	q.producer.start(q.life)
-	q.settler.start(q.life)
+	q.producer.start(q.root)
+	q.settler.start(q.root)
 	if q.consumer != nil {
 		for range q.concurrency {
 			q.workers.Go(q.consume)
@@ -131,14 +129,13 @@ func (q *queue[T]) Close() error {
 	}
 	q.stopTaking(ErrClosed)
 	q.stopWork(ErrClosed)
-	q.end()
 	close(q.closed)
 	return q.err
 }
 
 // bounded calls fn with a context that ends after the final flush time.
 func (q *queue[T]) bounded(fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(q.life, q.finalFlush)
+	ctx, cancel := context.WithTimeout(q.root, q.finalFlush)
 	defer cancel()
 	return fn(ctx)
 }
@@ -161,10 +158,10 @@ func (q *queue[T]) ensure(ctx context.Context) error {
 func (q *queue[T]) report(err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			q.tellClient(q.life, fmt.Errorf("queue: panic in OnError: %v, told of: %w", p, err))
+			q.tellClient(q.root, fmt.Errorf("queue: panic in OnError: %v, told of: %w", p, err))
 		}
 	}()
-	q.onError(context.WithoutCancel(q.life), err)
+	q.onError(q.root, err)
 }
 
 func (q *queue[T]) reportItem(name string, data []byte, err error) {

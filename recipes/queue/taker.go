@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -36,7 +37,7 @@ type taker[T any] struct {
 	flight  context.Context
 }
 
-// next waits for an item and returns it, ours. It fails with the cause of the end of ctx.
+// next waits for an item and returns it, ours. It fails with the cause of the end of ctx, and when the client is closed.
 func (t *taker[T]) next(ctx context.Context) (*delivery[T], error) {
 	t.open()
 	for {
@@ -49,10 +50,12 @@ func (t *taker[T]) next(ctx context.Context) (*delivery[T], error) {
 			return nil, context.Cause(ctx)
 		}
 		d, err := t.step(ctx)
-		if d != nil {
+		switch {
+		case d != nil:
 			return d, nil
-		}
-		if err != nil && ctx.Err() == nil {
+		case errors.Is(err, framework.ErrClosed):
+			return nil, err
+		case err != nil && ctx.Err() == nil:
 			t.mend(ctx, err)
 		}
 	}
@@ -83,7 +86,7 @@ func (t *taker[T]) open() {
 	if t.watcher == nil {
 		t.changed = make(chan zk.Event, 1)
 		t.watcher = callbacks.NewChanWatcher(t.changed)
-		t.flight = builders.InOneFlight(t.q.life)
+		t.flight = builders.InOneFlight(t.q.root)
 	}
 }
 
@@ -277,7 +280,7 @@ func (t *taker[T]) mend(ctx context.Context, err error) {
 		return // next tells why
 	}
 	t.resolve()
-	t.flight = builders.InOneFlight(t.q.life)
+	t.flight = builders.InOneFlight(t.q.root)
 }
 
 // resolve ends all claims.
@@ -302,7 +305,7 @@ func (t *taker[T]) close() []*delivery[T] {
 	t.resolve()
 	left := t.ready
 	t.ready = nil
-	ctx := context.WithoutCancel(t.q.life)
+	ctx := t.q.root
 	unwatch(ctx, t.q.client, t.watcher, t.q.path)
 	if t.q.lockPath != "" {
 		unwatch(ctx, t.q.client, t.watcher, t.q.lockPath)

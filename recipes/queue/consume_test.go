@@ -1,0 +1,395 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// failures keeps what OnError is told.
+type failures struct {
+	told chan error
+}
+
+func newFailures() *failures { return &failures{make(chan error, 10_000)} }
+
+func (f *failures) tell(_ context.Context, err error) { f.told <- err }
+
+func (f *failures) next(tb testing.TB) error {
+	tb.Helper()
+	select {
+	case err := <-f.told:
+		return err
+	case <-testenv.Context(tb).Done():
+		tb.Fatal("nothing is told")
+		return nil
+	}
+}
+
+func TestBatchIsOneNode(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		client := newClient(t, connect)
+		producer := start(t, built(mode(builder(t, client, nil)).BuildQueue()))
+		must(t, producer.PutMulti(ctx, "one", "", "three"))
+		must(t, producer.PutMultiSeq(ctx, slices.Values([]string{"four", "five"})))
+		must(t, producer.PutMulti(ctx)) // nothing
+		must(t, producer.FlushPuts(ctx))
+		if got := children(t, connect, queuePath); len(got) != 2 {
+			t.Fatalf("nodes %q", got)
+		}
+		got := newBasket(t)
+		start(t, built(mode(builder(t, client, got.consume)).BuildQueue()))
+		if diff := cmp.Diff([]string{"one", "", "three", "four", "five"}, got.await(5)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		awaitNothing(t, connect)
+	})
+}
+
+// In Java: TestDistributedQueue.testErrorMode, testPutMultiWithErrorMode.
+func TestItemWhoseConsumerFailsIsPutBack(t *testing.T) {
+	t.Parallel()
+	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+	client := newClient(t, connect)
+	broken := errors.New("broken")
+	got, failed := newBasket(t), newFailures()
+	var once sync.Map
+	consume := func(_ context.Context, item string) error {
+		got.add(item)
+		if _, again := once.LoadOrStore(item, true); item == "b" && !again {
+			return broken
+		}
+		return nil
+	}
+	producer := start(t, built(builder(t, client, nil).BuildQueue()))
+	must(t, producer.PutMulti(ctx, "a", "b", "c"))
+	must(t, producer.Put(ctx, "d"))
+	must(t, producer.FlushPuts(ctx))
+	start(t, built(builder(t, client, consume).LockPath(lockPath).OnError(failed.tell).BuildQueue()))
+	// What was consumed before the failure is not consumed again; the rest comes behind.
+	if diff := cmp.Diff([]string{"a", "b", "d", "b", "c"}, got.await(5)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var item *queue.ItemError
+	if err := failed.next(t); !errors.Is(err, broken) || !errors.As(err, &item) || string(item.Data) != "b" {
+		t.Errorf("told %v", err)
+	}
+	awaitNothing(t, connect)
+}
+
+func TestItemWhoseConsumerFailsIsDropped(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		client := newClient(t, connect)
+		got, failed := newBasket(t), newFailures()
+		consume := func(_ context.Context, item string) error {
+			got.add(item)
+			switch item {
+			case "a":
+				return errors.New("broken")
+			case "b":
+				panic("beyond repair")
+			}
+			return nil
+		}
+		q := start(t, built(mode(builder(t, client, consume)).
+			ErrorMode(queue.DeleteOnError).OnError(failed.tell).BuildQueue()))
+		must(t, q.PutMulti(ctx, "a", "b", "c"))
+		must(t, q.Put(ctx, "d"))
+		if diff := cmp.Diff([]string{"a", "b", "c", "d"}, got.await(4)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, want := range []string{"broken", "beyond repair"} {
+			if err := failed.next(t); !strings.Contains(err.Error(), want) {
+				t.Errorf("told %v, want %s", err, want)
+			}
+		}
+		awaitNothing(t, connect)
+	})
+}
+
+func TestConsumerIsToldOfItsItem(t *testing.T) {
+	t.Parallel()
+	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+	infos := make(chan queue.Info, 1)
+	q := start(t, built(builder(t, newClient(t, connect), func(ctx context.Context, _ string) error {
+		infos <- queue.InfoOf(ctx)
+		return nil
+	}).BuildPriorityQueue(0)))
+	paths := make(chan string, 1)
+	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { paths <- ev.Path })
+	must(t, q.Put(ctx, "a", -7))
+	info := <-infos
+	if path := <-paths; info.Path != path || info.Priority != -7 || time.Since(info.Put).Abs() > time.Hour {
+		t.Errorf("info %+v of %s", info, path)
+	}
+	if info := queue.InfoOf(ctx); info != (queue.Info{}) {
+		t.Errorf("info %+v of another context", info)
+	}
+}
+
+// In Java: TestDistributedQueue.testCustomExecutor.
+func TestConcurrencyBoundsTheCallsOfTheConsumer(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		const n = 4
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		got := newBasket(t)
+		var running, most atomic.Int32
+		together := make(chan struct{})
+		consume := func(ctx context.Context, item string) error {
+			now := running.Add(1)
+			defer running.Add(-1)
+			for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+			}
+			if now == n {
+				select {
+				case <-together:
+				default:
+					close(together)
+				}
+			}
+			select { // the first ones wait until they are as many as they may be
+			case <-together:
+			case <-testenv.Context(t).Done():
+			}
+			return got.consume(ctx, item)
+		}
+		q := start(t, built(mode(builder(t, newClient(t, connect), consume)).Concurrency(n).BuildQueue()))
+		want := numbered(200)
+		for _, item := range want {
+			must(t, q.Put(ctx, item))
+		}
+		items := got.await(len(want))
+		slices.Sort(items)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, items); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if m := most.Load(); m != n {
+			t.Errorf("%d at a time, want %d", m, n)
+		}
+	})
+}
+
+// In Java: TestDistributedQueue.testNoDuplicateProcessing.
+func TestItemsGoToOneOfTheConsumersEach(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		got := newBasket(t)
+		var each [4]atomic.Int32
+		var all [4]*queue.DistributedQueue[string]
+		for i := range all {
+			consume := func(ctx context.Context, item string) error {
+				each[i].Add(1)
+				return got.consume(ctx, item)
+			}
+			all[i] = start(t, built(mode(builder(t, newClient(t, connect), consume)).BuildQueue()))
+		}
+		want := numbered(400)
+		for i, item := range want {
+			must(t, all[i%len(all)].Put(ctx, item))
+		}
+		got.await(len(want))
+		awaitNothing(t, connect)
+		items := got.await(len(want))
+		slices.Sort(items)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, items); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		t.Logf("%v", []int32{each[0].Load(), each[1].Load(), each[2].Load(), each[3].Load()})
+	})
+}
+
+func TestCloseWaitsForTheConsumer(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		client := newClient(t, connect)
+		began, goOn := make(chan context.Context), make(chan struct{})
+		var got atomic.Int32
+		q := start(t, built(mode(builder(t, client, func(ctx context.Context, _ string) error {
+			if got.Add(1) == 1 {
+				began <- ctx
+				<-goOn
+			}
+			return nil
+		})).FinalFlushTime(time.Minute).BuildQueue()))
+		must(t, q.Put(ctx, "a"))
+		work := <-began
+		closed := make(chan error)
+		go func() { closed <- q.Close() }()
+		for !errors.Is(q.Put(ctx, "late"), queue.ErrClosed) {
+			time.Sleep(time.Millisecond) // until Close has begun
+		}
+		select {
+		case err := <-closed:
+			t.Fatalf("closed while the consumer is at work: %v", err)
+		default:
+		}
+		if work.Err() != nil {
+			t.Error("the work was ended at once")
+		}
+		close(goOn)
+		must(t, <-closed)
+		must(t, q.Close())
+		left := len(children(t, connect, queuePath))
+		if late := int(got.Load()) - 1; left+late > 100 || late < 0 {
+			t.Errorf("%d consumed late, %d left", late, left)
+		}
+	})
+}
+
+func TestCloseEndsTheWorkOfAConsumerThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+	client := newClient(t, connect)
+	began := make(chan struct{})
+	failed := newFailures()
+	q := start(t, built(builder(t, client, func(ctx context.Context, _ string) error {
+		close(began)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}).LockPath(lockPath).OnError(failed.tell).FinalFlushTime(10*time.Millisecond).BuildQueue()))
+	must(t, q.Put(ctx, "a"))
+	<-began
+	must(t, q.Close())
+	if err := failed.next(t); !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("the work ended with %v", err)
+	}
+	// It is there for others.
+	got := newBasket(t)
+	start(t, built(builder(t, client, got.consume).LockPath(lockPath).BuildQueue()))
+	got.await(1)
+	awaitNothing(t, connect)
+}
+
+// In Java: TestDistributedQueue.testSafetyWithCrash.
+func TestItemOfAConsumerWhoseSessionEndsIsConsumedByAnother(t *testing.T) {
+	t.Parallel()
+	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+	first := newClient(t, connect)
+	began, failed := make(chan context.Context, 1), newFailures()
+	q := start(t, built(builder(t, first, func(ctx context.Context, _ string) error {
+		select {
+		case began <- ctx:
+		default:
+			return nil
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}).LockPath(lockPath).OnError(failed.tell).BuildQueue()))
+	must(t, q.Put(ctx, "a"))
+	work := <-began
+	// Another consumer, idle: the queue itself does not change when the lock goes.
+	got := newBasket(t)
+	start(t, built(builder(t, newClient(t, connect), got.consume).LockPath(lockPath).BuildQueue()))
+	must(t, testenv.Server(t).ExpireSession(first.SessionID()))
+	<-work.Done()
+	if err := context.Cause(work); !errors.Is(err, queue.ErrLockLost) {
+		t.Errorf("the work ended with %v", err)
+	}
+	if err := failed.next(t); !errors.Is(err, queue.ErrLockLost) {
+		t.Errorf("told %v", err)
+	}
+	testenv.Eventually(t, func() bool { return len(children(t, connect, queuePath)) == 0 }, "it is consumed")
+	awaitNothing(t, connect)
+}
+
+func TestLockedItemIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+	client := newClient(t, connect)
+	producer := start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue()))
+	paths := make(chan string, 2)
+	producer.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { paths <- ev.Path })
+	must(t, producer.Put(ctx, "locked"))
+	must(t, producer.Put(ctx, "free"))
+	locked := <-paths
+	lock := lockPath + strings.TrimPrefix(locked, queuePath)
+	if _, err := client.Create().ForPath(ctx, lock, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := newBasket(t)
+	start(t, built(builder(t, newClient(t, connect), got.consume).LockPath(lockPath).BuildQueue()))
+	if diff := cmp.Diff([]string{"free"}, got.await(1)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	testenv.Eventually(t, func() bool { return len(children(t, connect, queuePath)) == 1 }, "the free one is gone")
+	must(t, client.Delete().ForPath(ctx, lock))
+	if diff := cmp.Diff([]string{"free", "locked"}, got.await(2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	awaitNothing(t, connect)
+}
+
+// In Java: TestLongNetworkPartition, CURATOR-623.
+func TestQueueGoesOnInTheNextSession(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		client := newClient(t, connect)
+		got := newBasket(t)
+		q := start(t, built(mode(builder(t, client, got.consume)).BuildQueue()))
+		for i := range 3 {
+			must(t, q.Put(ctx, fmt.Sprint(i)))
+			got.await(i + 1)
+			awaitNothing(t, connect)
+			session := client.Session()
+			must(t, testenv.Server(t).ExpireSession(session.ID()))
+			<-session.Context().Done()
+		}
+		must(t, q.Put(ctx, "3"))
+		got.await(4)
+	})
+}
+
+func TestQueueWhosePathIsDeletedGoesOn(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		client := newClient(t, connect)
+		got := newBasket(t)
+		q := start(t, built(mode(builder(t, client, got.consume)).BuildQueue()))
+		must(t, q.Put(ctx, "a"))
+		got.await(1)
+		awaitNothing(t, connect)
+		for _, path := range []string{queuePath, lockPath} {
+			must(t, client.Delete().Quietly().ForPath(ctx, path))
+		}
+		must(t, q.Put(ctx, "b"))
+		must(t, q.FlushPuts(ctx))
+		got.await(2)
+		awaitNothing(t, connect)
+	})
+}
+
+func TestConsumerOfAClosedClientEnds(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	client, err := framework.New(connect)
+	must(t, err)
+	must(t, client.Start())
+	q := built(builder(t, client, newBasket(t).consume).OnError(newFailures().tell).BuildQueue())
+	must(t, q.Start())
+	must(t, client.BlockUntilConnected(testenv.Context(t)))
+	must(t, client.Close())
+	must(t, q.Close())
+}
