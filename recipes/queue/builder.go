@@ -59,7 +59,7 @@ type options struct {
 // with Items. In Java: QueueBuilder.builder.
 func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serializer[T], path string) Builder[T] {
 	return Builder[T]{client: client, consumer: consumer, serializer: serializer, path: path, options: options{
-		window: 1000, prefetch: 100, concurrency: 1, finalFlush: 5 * time.Second,
+		window: 100, prefetch: 100, concurrency: 1, finalFlush: 5 * time.Second,
 	}}
 }
 
@@ -75,7 +75,8 @@ func (b Builder[T]) MaxItems(n int) Builder[T] {
 	return b.check(n >= 1, "a queue of at most %d items", n)
 }
 
-// PutWindow sets how many puts may be under way; the next Put waits. The default is 1000.
+// PutWindow sets how many puts may be under way; the next Put waits. Without a lock path the outcome of
+// as many may be unknown after a lost connection ([ErrUncertain]). The default is 100.
 func (b Builder[T]) PutWindow(n int) Builder[T] {
 	b.window = n
 	return b.check(n >= 1, "a window of %d puts", n)
