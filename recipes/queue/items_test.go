@@ -138,15 +138,15 @@ func TestItemOfALostSessionIsAnothers(t *testing.T) {
 		if err := context.Cause(item.Context()); !errors.Is(err, queue.ErrLockLost) {
 			t.Errorf("the work ended with %v", err)
 		}
+		next, stop := pullAll(ctx, q) // also to the same queue, though it holds it still
+		defer stop()
+		if got := next(t); got != "a" {
+			t.Errorf("got %q", got)
+		}
 		if err := item.Requeue(ctx); !errors.Is(err, queue.ErrLockLost) {
 			t.Errorf("requeue: %v", err)
 		}
 		break
-	}
-	next, stop := pullAll(ctx, q)
-	defer stop()
-	if got := next(t); got != "a" {
-		t.Errorf("got %q", got)
 	}
 	awaitNothing(t, connect)
 }

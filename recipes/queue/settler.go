@@ -60,12 +60,15 @@ func (s *settler) run() {
 func (s *settler) settle(x *settlement) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		x.done(ErrClosed)
-		return
+	case x.session.Context().Err() != nil: // the lock that is there now is another's
+		x.done(s.lost(x))
+	default:
+		s.submit(x)
+		s.submitted <- x
 	}
-	s.submit(x)
-	s.submitted <- x
 }
 
 // close waits for what was submitted, and gives it up when ctx ends. Nothing is submitted after it.

@@ -166,7 +166,8 @@ func (q *queue[T]) candidates(children []string, taken map[string]struct{}) (nam
 	for _, child := range children {
 		n, found := parseName(child)
 		_, other := taken[child]
-		_, ours := q.held[child]
+		d, ours := q.held[child]
+		ours = ours && d.session.Context().Err() == nil // else its lock is gone
 		_, bad := q.spoilt[child]
 		if !found || other || ours || bad {
 			continue
