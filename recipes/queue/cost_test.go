@@ -1,0 +1,95 @@
+package queue_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// asked returns how often each operation was asked for. The first look at a queue, and that it is empty in the end, are
+// some listings; how many depends on when the watch fires.
+func asked(proxy *curatortest.Proxy, listings int) map[string]int {
+	n := make(map[string]int)
+	for _, e := range proxy.Faults().Trace() {
+		if !e.Reply && e.Xid > 0 {
+			n[e.Op]++
+		}
+	}
+	if n["getChildren2"] <= listings {
+		delete(n, "getChildren2")
+	}
+	return n
+}
+
+// TestCostOfAnItemDoesNotGrowWithTheQueue counts the requests of a consumer alone: the queue is listed once for all that
+// is in it.
+func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		mode string
+		with modifier
+		want func(n int) map[string]int
+	}{
+		{
+			"at most once",
+			func(b queue.Builder[string]) queue.Builder[string] { return b },
+			func(n int) map[string]int { return map[string]int{"getData": n, "delete": n} },
+		},
+		{
+			"at least once",
+			func(b queue.Builder[string]) queue.Builder[string] { return b.LockPath(lockPath) },
+			func(n int) map[string]int { return map[string]int{"create2": n, "getData": n, "multi": n} },
+		},
+	}
+	for _, tt := range tests {
+		for _, n := range []int{10, 1000} {
+			t.Run(fmt.Sprintf("%s, %d items", tt.mode, n), func(t *testing.T) {
+				t.Parallel()
+				ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+				direct := testenv.Addr(t) + chroot
+				producer := start(t, built(tt.with(builder(t, newClient(t, direct), nil)).BuildQueue()))
+				for _, item := range numbered(n) {
+					must(t, producer.Put(ctx, item))
+				}
+				must(t, producer.FlushPuts(ctx))
+				proxy, connect := newProxy(t, chroot)
+				client := newClient(t, connect)
+				must(t, client.BlockUntilConnected(ctx))
+				got := newBasket(t)
+				start(t, built(tt.with(builder(t, client, got.consume)).BuildQueue()))
+				got.await(n)
+				awaitNothing(t, direct)
+				if diff := cmp.Diff(tt.want(n), asked(proxy, 20)); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestCostOfAPriority counts the requests for items by priority: whether there are newcomers is asked without a list.
+func TestCostOfAPriority(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+	producer := start(t, built(builder(t, newClient(t, testenv.Addr(t)+chroot), nil).BuildPriorityQueue(0)))
+	for i, item := range numbered(n) {
+		must(t, producer.Put(ctx, item, i))
+	}
+	must(t, producer.FlushPuts(ctx))
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	must(t, client.BlockUntilConnected(ctx))
+	got := newBasket(t)
+	start(t, built(builder(t, client, got.consume).BuildPriorityQueue(10)))
+	got.await(n)
+	want := map[string]int{"getData": n, "delete": n, "exists": n/10 - 1}
+	if diff := cmp.Diff(want, asked(proxy, 20)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
