@@ -47,14 +47,16 @@ var rules = map[string]rule{
 	"recipes/internal/lineup": {imports: slices.Concat(vocabulary, []string{"builders", "framework"})},
 	"recipes/locks":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
 	"recipes/leader":          {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
+	"recipes/barrier":         {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
 	"recipes/queue":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
-	"internal/zkserver":    {imports: []string{"internal/jute"}},
-	"curatortest":          {imports: []string{"internal/jute", "internal/zkserver"}},
-	"internal/conformance": {}, // tests alone
-	"internal/testenv":     {imports: []string{"curatortest"}},
-	"internal/arrows":      {},
+	"internal/zkserver":      {imports: []string{"internal/jute"}},
+	"curatortest":            {imports: []string{"internal/jute", "internal/zkserver"}},
+	"internal/conformance":   {}, // tests alone
+	"internal/testenv":       {imports: []string{"curatortest"}},
+	"internal/testenv/storm": {imports: []string{"curatortest", "internal/testenv"}},
+	"internal/arrows":        {},
 
 	// Programs, imported by nobody.
 	"bench/...":    {any: true},
@@ -170,7 +172,7 @@ func checkFile(fsys fs.FS, name string) ([]string, error) {
 		} else {
 			forTests := isOf(testDependencies, imported) // first: the SDK is below otel/
 			allowed = isStandard(imported) || isOf(dependencies, imported) && !forTests ||
-				forTests && (isTest || path.Dir(name) == "internal/testenv")
+				forTests && (isTest || match("internal/testenv/...", path.Dir(name)))
 		}
 		if !allowed {
 			problems = append(problems, fmt.Sprintf("%s: may not import %s", name, imported))
