@@ -54,6 +54,7 @@ func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
 // builder returns a builder of queues of strings; without a consumer if consumer is nil. What goes wrong in the
 // background fails the test, if it is not told to somebody else.
 func builder(tb testing.TB, client queue.Client, consumer queue.Consumer[string]) queue.Builder[string] {
+	tb.Helper()
 	return queue.NewBuilder(client, consumer, queue.String{}, queuePath).
 		OnError(func(_ context.Context, err error) { tb.Errorf("in the background: %v", err) })
 }
@@ -92,7 +93,10 @@ type basket struct {
 	more  chan struct{}
 }
 
-func newBasket(tb testing.TB) *basket { return &basket{tb: tb, more: make(chan struct{})} }
+func newBasket(tb testing.TB) *basket {
+	tb.Helper()
+	return &basket{tb: tb, more: make(chan struct{})}
+}
 
 func (b *basket) consume(_ context.Context, item string) error {
 	b.add(item)

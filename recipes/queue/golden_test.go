@@ -1,0 +1,99 @@
+package queue
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recording is a node that Java has put. Those in testdata/java are written by the tests of package interop, with
+//
+//	CURATOR_TEST_SERVER=real go test ./interop -run TestNodesOfQueuesAreThoseOfJava -update
+type recording struct {
+	Items    []string
+	Priority int32
+	EpochMs  int64
+	ItemID   string
+
+	Name, Data string // the bytes in hex
+}
+
+func recordings(t *testing.T) (all map[string][]recording) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "java", "nodes.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestNodesOfJavaAreReadAndWritten(t *testing.T) {
+	tests := map[string]struct {
+		kind   kind
+		prefix func(recording) string
+		info   func(recording) Info
+	}{
+		"queue": {
+			plain,
+			func(recording) string { return itemName },
+			func(recording) Info { return Info{} },
+		},
+		"priorityQueue": {
+			byPriorities(1),
+			func(r recording) string { return priorityPrefix(r.Priority) },
+			func(r recording) Info { return Info{Priority: int(r.Priority)} },
+		},
+		"delayQueue": {
+			delayed,
+			func(r recording) string { return delayPrefix(time.UnixMilli(r.EpochMs)) },
+			func(r recording) Info { return Info{Due: time.UnixMilli(r.EpochMs)} },
+		},
+		"idQueue": {
+			withIDs,
+			func(r recording) string { return idPrefix(r.ItemID) },
+			func(r recording) Info { return Info{ID: strings.NewReplacer("/", "_", "|", "_").Replace(r.ItemID)} },
+		},
+	}
+	all := recordings(t)
+	if len(all) != len(tests) {
+		t.Errorf("recorded are %d kinds of queues, not %d", len(all), len(tests))
+	}
+	for name, tt := range tests {
+		for number, r := range all[name] {
+			if want := fmt.Sprintf("%s%010d", tt.prefix(r), number); r.Name != want {
+				t.Errorf("%s: of %+v ours is %s", name, r, want)
+			}
+			n, found := parseName(r.Name)
+			if !found || !n.ok || n.number != int32(number) || n.prefix != tt.prefix(r) {
+				t.Errorf("%s: %s is %+v", name, r.Name, n)
+			}
+			var info Info
+			tt.kind.describe(&info, n)
+			if diff := cmp.Diff(tt.info(r), info); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, r.Name, diff)
+			}
+			q := &queue[string]{serializer: String{}}
+			data, err := q.serialize(r.Items)
+			if hex.EncodeToString(data) != r.Data || err != nil {
+				t.Errorf("%s: %q is %x, %v, want %s", name, r.Items, data, err, r.Data)
+			}
+			items, _, err := q.deserialize(unhex(t, r.Data))
+			if diff := cmp.Diff(r.Items, items); diff != "" || err != nil {
+				t.Errorf("%s: %s: %v (-want +got):\n%s", name, r.Data, err, diff)
+			}
+		}
+		if len(all[name]) < 5 {
+			t.Errorf("%s: only %d nodes are recorded", name, len(all[name]))
+		}
+	}
+}

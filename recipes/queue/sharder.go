@@ -1,0 +1,373 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// shardName is in front of the ids of shards.
+const shardName = "queue-"
+
+// ErrMaxQueues is told to who hears of errors in the background when the queues are full and there are as many as there
+// may be.
+var ErrMaxQueues = errors.New("queue: no more queues may be added")
+
+// Shard is one of the queues of a [QueueSharder]: a [DistributedQueue] or one of its kinds.
+type Shard interface {
+	Start() error
+	Close() error
+}
+
+// QueueAllocator builds the queue of a path; it does not start it. In Java: QueueAllocator.
+type QueueAllocator[Q Shard] func(path string) (Q, error) //nolint:revive // the name is Java's
+
+// Leader says whether it is up to us to add queues. A LeaderLatch of package leader is one, on a path that is not below
+// that of the queues; who has started it closes it.
+type Leader interface {
+	HasLeadership() bool
+}
+
+// QueueSharder spreads items over several queues, because one with very many nodes becomes slow to list. It adds one
+// when the others are full. All sharders of a path have the same queues, a while after one has added another, and each
+// builds them for itself, with its consumers if it has any. All methods are safe for concurrent use. In Java:
+// QueueSharder, which adds one at each check for as long as any is full.
+type QueueSharder[Q Shard] struct { //nolint:revive // the name is Java's
+	client   Client
+	allocate QueueAllocator[Q]
+	path     string
+	leader   Leader
+	sharderOptions
+
+	life   context.Context // ends with Close
+	end    context.CancelFunc
+	ready  chan struct{} // closed when there is a queue
+	done   chan struct{} // when nothing runs any more
+	closed chan struct{} // when Close is done
+	err    error         // of Close
+
+	mu     sync.Mutex
+	state  State
+	shards []*shard[Q]
+}
+
+type shard[Q Shard] struct {
+	path      string
+	queue     Q
+	preferred bool // it has not been full since it was at most half so
+}
+
+type sharderOptions struct {
+	threshold int
+	every     time.Duration
+	most      int
+	onError   func(ctx context.Context, err error)
+	bad       error
+}
+
+// SharderOption changes a default of a [QueueSharder]. In Java: QueueSharderPolicies.
+type SharderOption func(*sharderOptions)
+
+// WithNewQueueThreshold sets with how many nodes a queue is full, until it has half of them; the default is 10,000. In
+// Java: newQueueThreshold.
+func WithNewQueueThreshold(n int) SharderOption {
+	return func(o *sharderOptions) {
+		o.threshold = n
+		o.check(n >= 1, "a new queue after %d items", n)
+	}
+}
+
+// WithThresholdCheck sets how often a sharder looks how full the queues are, and for those that others have added; the
+// default is 30 s. In Java: thresholdCheckMs.
+func WithThresholdCheck(every time.Duration) SharderOption {
+	return func(o *sharderOptions) {
+		o.every = every
+		o.check(every > 0, "a check every %v", every)
+	}
+}
+
+// WithMaxQueues sets how many queues there may be; the default is 10. In Java: maxQueues.
+func WithMaxQueues(n int) SharderOption {
+	return func(o *sharderOptions) {
+		o.most = n
+		o.check(n >= 1, "at most %d queues", n)
+	}
+}
+
+// WithOnError has fn told of what goes wrong in the background: queues that cannot be listed, added, built or started,
+// and [ErrMaxQueues]; it is tried again. The default tells the client's unhandled-error listeners. fn must not call
+// Close.
+func WithOnError(fn func(ctx context.Context, err error)) SharderOption {
+	return func(o *sharderOptions) { o.onError = fn }
+}
+
+func (o *sharderOptions) check(ok bool, format string, args ...any) {
+	if !ok && o.bad == nil {
+		o.bad = fmt.Errorf("queue: "+format, args...)
+	}
+}
+
+// NewQueueSharder returns a sharder of the queues below a path. It does no I/O; what makes no sense is the error of
+// Start. In Java the leader is a path.
+func NewQueueSharder[Q Shard](
+	client Client, allocate QueueAllocator[Q], path string, leader Leader, opts ...SharderOption,
+) *QueueSharder[Q] {
+	s := &QueueSharder[Q]{
+		client: client, allocate: allocate, path: path, leader: leader,
+		sharderOptions: sharderOptions{threshold: 10_000, every: 30 * time.Second, most: 10},
+		ready:          make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
+	}
+	s.onError = s.tellClient
+	for _, o := range opts {
+		o(&s.sharderOptions)
+	}
+	s.check(allocate != nil, "no allocator")
+	s.check(leader != nil, "no leader")
+	if err := zkpath.Validate(path, false); err != nil {
+		s.check(false, "%w", err)
+	}
+	s.life, s.end = context.WithCancel(context.Background()) //nolint:forbidigo // it ends with Close
+	return s
+}
+
+// Start begins to look for queues, and adds one if there is none. It does not wait for a connection. It fails with
+// [ErrStarted] the second time and with [ErrClosed] after Close. In Java: start.
+func (s *QueueSharder[Q]) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.bad != nil:
+		return s.bad
+	case s.state == Started:
+		return ErrStarted
+	case s.state == Closed:
+		return ErrClosed
+	}
+	s.state = Started
+	go s.run()
+	return nil
+}
+
+// Close closes all queues. The error is that of those that cannot be closed as they should. Close is idempotent. In
+// Java: close.
+func (s *QueueSharder[Q]) Close() error {
+	s.mu.Lock()
+	before := s.state
+	s.state = Closed
+	s.mu.Unlock()
+	if before == Closed {
+		<-s.closed
+		return s.err
+	}
+	s.end()
+	if before == Started {
+		<-s.done
+		s.err = s.closeShards()
+	}
+	close(s.closed)
+	return s.err
+}
+
+// closeShards closes all at a time: each may wait for what is under way.
+func (s *QueueSharder[Q]) closeShards() error {
+	errs := make([]error, len(s.shards))
+	var wg sync.WaitGroup
+	for i, sh := range s.shards {
+		wg.Go(func() { errs[i] = sh.queue.Close() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Queue returns one of the queues, by chance, to put the next item in: one that is not full, if there is one. It waits
+// until there is a queue; ctx bounds that waiting. Put one item in it, or a few, and ask again. In Java: getQueue.
+func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
+	s.mu.Lock()
+	latent := s.state == Latent
+	s.mu.Unlock()
+	if latent {
+		return q, ErrNotStarted
+	}
+	select {
+	case <-s.ready:
+	case <-s.life.Done():
+	case <-ctx.Done():
+		return q, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == Closed {
+		return q, ErrClosed
+	}
+	return s.choose().queue, nil
+}
+
+// choose chooses a preferred shard, or else any. mu is held.
+func (s *QueueSharder[Q]) choose() *shard[Q] {
+	preferred := make([]*shard[Q], 0, len(s.shards))
+	for _, sh := range s.shards {
+		if sh.preferred {
+			preferred = append(preferred, sh)
+		}
+	}
+	if len(preferred) == 0 {
+		preferred = s.shards
+	}
+	return preferred[rand.IntN(len(preferred))]
+}
+
+// ShardQty returns how many queues the sharder knows. In Java: getShardQty.
+func (s *QueueSharder[Q]) ShardQty() int { return len(s.QueuePaths()) }
+
+// QueuePaths returns the paths of the queues that the sharder knows. In Java: getQueuePaths.
+func (s *QueueSharder[Q]) QueuePaths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	paths := make([]string, len(s.shards))
+	for i, sh := range s.shards {
+		paths[i] = sh.path
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// run checks the queues until the sharder is closed, or its client.
+func (s *QueueSharder[Q]) run() {
+	defer close(s.done)
+	for {
+		wait := s.every
+		err := s.checkQueues()
+		switch {
+		case s.life.Err() != nil:
+			return
+		case lineup.IsOutage(err):
+			if awaitConnection(s.life, s.client) == nil {
+				continue
+			}
+		case err != nil:
+			s.report(err)
+		}
+		if len(s.shards) == 0 { // somebody may wait for the first
+			wait = min(wait, failurePause)
+		}
+		if errors.Is(err, framework.ErrClosed) || pause(s.life, wait) != nil {
+			return
+		}
+	}
+}
+
+// checkQueues finds the queues that there are, looks how full they are, and adds one if there has to be another and we
+// are the one to add it.
+func (s *QueueSharder[Q]) checkQueues() error {
+	children, err := s.client.GetChildren().ForPath(s.life, s.path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	there := 0
+	var errs []error
+	for _, child := range children {
+		if strings.HasPrefix(child, shardName) {
+			there++
+			errs = append(errs, s.know(zkpath.Join(s.path, child)))
+		}
+	}
+	full, err := s.weigh()
+	there = max(there, len(s.shards))
+	switch {
+	case err != nil:
+		errs = append(errs, err)
+	case there == 0, full && there < s.most && s.leader.HasLeadership():
+		errs = append(errs, s.add())
+	case full && s.leader.HasLeadership():
+		errs = append(errs, fmt.Errorf("%w: %d at %s", ErrMaxQueues, there, s.path))
+	}
+	return errors.Join(errs...)
+}
+
+// weigh looks how full the queues are, and reports whether there has to be another: one has reached the threshold, and
+// there is none to prefer to it.
+func (s *QueueSharder[Q]) weigh() (full bool, err error) {
+	preferred := false
+	for _, sh := range s.shards { // nobody else changes them
+		stat, err := s.client.CheckExists().ForPath(s.life, sh.path)
+		if err != nil {
+			return false, err
+		}
+		items := 0
+		if stat != nil {
+			items = int(stat.NumChildren)
+		}
+		full = full || items >= s.threshold
+		s.mu.Lock()
+		sh.preferred = items <= s.threshold/2 || sh.preferred && items < s.threshold
+		preferred = preferred || sh.preferred
+		s.mu.Unlock()
+	}
+	return full && !preferred, nil
+}
+
+// add adds a queue. The others find it by its node, which is as the queue itself would create it.
+func (s *QueueSharder[Q]) add() error {
+	path := zkpath.Join(s.path, shardName+zkpath.NewProtectionID())
+	_, err := s.client.Create().CreatingParentContainersIfNeeded().ForPath(s.life, path, nil)
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) { // which is by us
+		return err
+	}
+	return s.know(path)
+}
+
+// know builds and starts the queue of a path, if it is not among ours.
+func (s *QueueSharder[Q]) know(path string) error {
+	if slices.ContainsFunc(s.shards, func(sh *shard[Q]) bool { return sh.path == path }) {
+		return nil
+	}
+	q, err := s.open(path)
+	if err != nil {
+		return fmt.Errorf("queue: shard %s: %w", path, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shards = append(s.shards, &shard[Q]{path: path, queue: q, preferred: true})
+	if len(s.shards) == 1 {
+		close(s.ready)
+	}
+	return nil
+}
+
+// open calls the user's code; a panic is an error.
+func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic of the allocator: %v", p)
+		}
+	}()
+	if q, err = s.allocate(path); err == nil {
+		err = q.Start()
+	}
+	return q, err
+}
+
+// report tells of an error of the background.
+func (s *QueueSharder[Q]) report(err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.tellClient(s.life, fmt.Errorf("queue: panic in OnError: %v, told of: %w", p, err))
+		}
+	}()
+	s.onError(context.WithoutCancel(s.life), err)
+}
+
+func (s *QueueSharder[Q]) tellClient(ctx context.Context, err error) {
+	s.client.UnhandledErrorListeners().Notify(ctx, framework.UnhandledError{Message: "queues " + s.path, Err: err}, guard)
+}
