@@ -1,0 +1,203 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// enter waits until the barrier opens, and returns the round that this begins.
+func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
+	if err := d.sweep(ctx); err != nil {
+		return round{}, err
+	}
+	e := &entry{DistributedDoubleBarrier: d, alarm: newAlarm(d.client)}
+	defer e.alarm.off(ctx, d.ready())
+	for {
+		s, err := e.look(ctx)
+		if err != nil {
+			return round{}, err
+		}
+		switch s.verdict() {
+		case blind:
+			if err := d.client.BlockUntilConnected(ctx); err != nil {
+				return round{}, err
+			}
+		case absent: // look again, and come anew if we have to
+		case opened:
+			return s.round(), nil
+		case complete:
+			if began, err := e.open(s); began || err != nil {
+				return s.round(), err
+			}
+		case waiting:
+			if began, err := e.await(ctx); began || err != nil {
+				return s.round(), err
+			}
+		}
+	}
+}
+
+// sweep deletes a ready that nobody has left behind who is still in: after a crash of all members the next round would
+// pass through it. It is looked for before our node is made: else two members who come at the same time would take each
+// other for somebody who is in. Whoever has left as one should knows that there is none, and none can come without us.
+func (d *DistributedDoubleBarrier) sweep(ctx context.Context) error {
+	if d.swept {
+		return nil
+	}
+	children, err := d.client.GetChildren().ForPath(ctx, d.path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	if slices.Contains(children, readyNode) && len(membersAmong(children)) == 0 {
+		return d.remove(ctx, d.ready())
+	}
+	return nil
+}
+
+// entry is an Enter under way.
+type entry struct {
+	*DistributedDoubleBarrier
+	alarm *alarm
+	node  zk.Stat // of our node
+}
+
+// sight is what a member sees when it looks.
+type sight struct {
+	blind    bool     // there was no connection
+	present  bool     // our node is there, and of the session that we have
+	children []string // of the barrier
+	newest   int64    // up to this transaction children come and go
+	ready    bool     // the barrier is open
+	members  int      // that there have to be
+	flight   context.Context
+}
+
+// round is one opening of a barrier, as a member knows it that has gone in.
+type round struct {
+	newest int64  // up to this transaction, members are of this round
+	lowest string // of the names of those
+}
+
+// round returns the round that opens for one who sees s, or soon after.
+func (s *sight) round() round { return round{newest: s.newest, lowest: membersAmong(s.children)[0]} }
+
+// verdict is what that means for one who enters.
+type verdict int
+
+const (
+	waiting  verdict = iota // for others
+	blind                   // nothing is known
+	absent                  // others do not see us
+	complete                // all have come, and nobody has said so yet
+	opened                  // somebody has
+)
+
+func (s *sight) verdict() verdict {
+	switch {
+	case s.blind:
+		return blind
+	case !s.present:
+		return absent
+	case s.ready:
+		return opened
+	case len(membersAmong(s.children)) >= s.members:
+		return complete
+	}
+	return waiting
+}
+
+// look makes our node, unless there is one of the session that we have, and then looks at the barrier and watches for it
+// to open, all in one flight.
+func (e *entry) look(ctx context.Context) (*sight, error) {
+	s := &sight{members: e.members, flight: builders.InOneFlight(ctx)}
+	var creation builders.Future[string]
+	create := !e.isCurrent()
+	if create {
+		e.node = zk.Stat{}
+		creation = e.client.Create().CreatingParentContainersIfNeeded().WithMode(builders.Ephemeral).
+			StoringStatIn(&e.node).Submit(ctx, e.own(), nil)
+	}
+	var parent zk.Stat
+	listing := e.client.GetChildren().StoringStatIn(&parent).Submit(s.flight, e.path)
+	ready, readyErr := e.client.CheckExists().UsingWatcher(e.alarm.watcher).ForPath(s.flight, e.ready())
+	children, err := listing.Wait(s.flight)
+	if create {
+		if _, err := creation.Wait(ctx); errors.Is(err, zk.ErrNodeExists) {
+			return s, e.adopt(ctx)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if errors.Is(err, zk.ErrNoNode) { // it is made with our node
+		err = nil
+	}
+	if err = errors.Join(err, readyErr); lineup.IsOutage(err) {
+		s.blind = true
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.children, s.newest = children, parent.Pzxid
+	s.ready = ready != nil || slices.Contains(children, readyNode)
+	listed := slices.Contains(children, e.name)
+	s.present = listed && e.isCurrent()
+	if !listed && !create {
+		e.node = zk.Stat{} // somebody has deleted it
+	}
+	return s, nil
+}
+
+// isCurrent reports whether our node is of the session that we have.
+func (e *entry) isCurrent() bool {
+	s := e.client.Session()
+	return s != nil && s.ID() == e.node.EphemeralOwner && s.Context().Err() == nil
+}
+
+// adopt takes the node that is there already for ours, if it is of this session: then only the answer to the create was
+// lost. One of an earlier session is about to vanish, and has to go first.
+func (e *entry) adopt(ctx context.Context) error {
+	stat, err := e.client.CheckExists().ForPath(ctx, e.own())
+	if err != nil || stat == nil {
+		return err
+	}
+	if e.node = *stat; e.isCurrent() {
+		return nil
+	}
+	return e.remove(ctx, e.own())
+}
+
+// open says that all have come. It does so on the connection on which that was seen, and only while our node is there: a
+// ready that came later would let the next round through.
+func (e *entry) open(s *sight) (began bool, err error) {
+	op := e.client.TransactionOp()
+	_, err = e.client.Transaction().ForOperations(s.flight,
+		op.Check().ForPath(e.own()), op.Create().ForPath(e.ready(), nil))
+	switch {
+	case err == nil, errors.Is(err, zk.ErrNodeExists):
+		return true, nil
+	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
+		return false, nil
+	}
+	return false, err
+}
+
+// await waits until something has happened, and reports whether that was the opening: it has happened then, even if
+// nothing is left to be seen of it.
+func (e *entry) await(ctx context.Context) (began bool, err error) {
+	select {
+	case ev := <-e.alarm.heard:
+		return e.alarm.heardOf(zk.EventNodeCreated) || ev.Type == zk.EventNodeCreated, nil
+	case <-ctx.Done():
+		if e.alarm.heardOf(zk.EventNodeCreated) {
+			return true, nil
+		}
+		return false, ctx.Err()
+	}
+}

@@ -1,0 +1,335 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/barrier"
+)
+
+// entering is a scene with a member "b" of two that waits for the other.
+func entering(t *testing.T, opts ...framework.Option) (s *scene, client *framework.Client, faults *curatortest.Faults, c *call) {
+	t.Helper()
+	s = newBarrier(t)
+	client, faults = s.proxied(opts...)
+	c = s.later(s.member(client, "b", 2).Enter)
+	s.awaitWatch("ready")
+	s.settle(client)
+	return s, client, faults, c
+}
+
+// GH-1290, and what its repair in Java has broken: all the others are gone already when the slow one looks.
+func TestOpeningThatIsOverAtOnceIsNotMissed(t *testing.T) {
+	t.Parallel()
+	s, _, _, c := entering(t)
+	_, err := s.raw.Multi(&zk.CreateRequest{Path: s.path("ready"), Acl: zk.WorldACL(zk.PermAll)},
+		&zk.DeleteRequest{Path: s.path("ready"), Version: -1})
+	s.must(err)
+	c.returns()
+	s.await("b")
+}
+
+// In Java: TestDistributedDoubleBarrier.testSpuriousWakeup (GH-1290).
+func TestSpuriousWakeUpOpensNoBarrier(t *testing.T) {
+	t.Parallel()
+	s, client, faults, c := entering(t)
+	for range 5 {
+		s.cut(client, faults)
+		s.awaitWatch("ready")
+	}
+	c.waits()
+	s.put("c")
+	faults.CutAll() // nobody has said so: whoever is woken sees it
+	c.returns()
+	s.await("b", "c", "ready")
+}
+
+func TestMemberThatWasAwayWhenTheBarrierOpenedGoesIn(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*scene){
+		"it is open":                           func(s *scene) { s.put("c"); s.put("ready") },
+		"it is open, and the other has gone":   func(s *scene) { s.put("c"); s.put("ready"); s.take("c") },
+		"it is closed, and the other is there": func(s *scene) { s.put("c"); s.put("ready"); s.take("ready") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _, faults, c := entering(t)
+			restore := faults.RefuseConnects()
+			faults.CutAll()
+			open(s)
+			c.waits()
+			restore()
+			c.returns()
+		})
+	}
+}
+
+func TestOutageEndsNoWait(t *testing.T) {
+	t.Parallel()
+	s, client, faults, c := entering(t, impatient...)
+	restore := faults.RefuseConnects()
+	faults.CutAll()
+	s.outlast(client)
+	c.waits()
+	restore()
+	s.put("c")
+	c.returns()
+}
+
+func TestMemberOfALostSessionComesAnew(t *testing.T) {
+	t.Parallel()
+	s, client, _, c := entering(t)
+	old := client.SessionID()
+	s.must(testenv.Server(t).ExpireSession(old))
+	s.awaitNewNode(client, old)
+	c.waits()
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}
+
+// CURATOR-498: the node of the old session is at the server until its timeout, and then gone.
+func TestNodeOfAnEarlierSessionIsReplaced(t *testing.T) {
+	t.Parallel()
+	s, client, _, c := entering(t)
+	old := client.SessionID()
+	s.must(client.Reset())
+	s.awaitNewNode(client, old)
+	c.waits()
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}
+
+func TestCreateOfAnEarlierSessionIsNotTakenForOurs(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	injection := faults.Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(injection.Wait(s.ctx))
+	old := client.SessionID()
+	s.must(client.Reset())
+	injection.Release()
+	s.awaitNewNode(client, old)
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}
+
+func TestNodeThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s, _, faults, c := entering(t)
+	s.take("b")
+	faults.CutAll() // nothing else would wake the member
+	s.await("b")
+	s.put("c")
+	faults.CutAll()
+	c.returns()
+}
+
+func TestBarrierThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s, _, faults, c := entering(t)
+	s.take("b", "")
+	faults.CutAll()
+	s.await("b")
+	s.put("c")
+	faults.CutAll()
+	c.returns()
+}
+
+// All have been seen; before that is said, the other one gives up and our session is lost. What was seen is not true any
+// more, and a ready that comes late would let the next round through.
+func TestBarrierIsOpenedOnlyByOneWhoIsThere(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	s.put("c")
+	injection := faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(injection.Wait(s.ctx))
+	s.take("c")
+	old := client.SessionID()
+	s.must(testenv.Server(t).ExpireSession(old))
+	injection.Release()
+	s.awaitNewNode(client, old)
+	s.awaitWatch("ready")
+	s.await("b")
+	c.waits()
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}
+
+func TestEnterThatIsNotShownTheBarrierLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"getChildren2", "create2", "exists", "multi"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			s := newBarrier(t)
+			for k, hit := 0, true; hit; k++ {
+				client, faults := s.proxied()
+				injection := faults.Add(curatortest.Rule{
+					Ops: []string{op}, Skip: k, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+				})
+				d := s.member(client, "b", 1)
+				err := d.Enter(s.ctx)
+				injection.Remove()
+				if hit = injection.Hits() > 0; !hit {
+					s.must(err)
+					s.must(d.Leave(s.ctx))
+				} else if !errors.Is(err, zk.ErrNoAuth) {
+					t.Errorf("%d: got %v", k, err)
+				}
+				s.awaitNothing()
+			}
+		})
+	}
+}
+
+func TestEnterThatIsGivenUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s, client, _, c := entering(t)
+	ctx, cancel := context.WithCancel(s.ctx)
+	second := s.laterWith(ctx, s.member(client, "d", 5).Enter)
+	s.await("b", "d")
+	cancel()
+	if err := second.err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.await("b")
+	c.waits()
+	late := s.member(client, "e", 5)
+	if err := late.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if err := late.Enter(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.await("b")
+	s.put("c")
+	s.put("ready")
+	c.returns()
+	s.take("b", "c", "ready")
+	s.awaitNothing()
+}
+
+func TestEnterThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"getChildren2", "create2", "exists", "multi"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			s := newBarrier(t)
+			client, faults := s.proxied()
+			held := faults.Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.HoldReply})
+			ctx, cancel := context.WithCancel(s.ctx)
+			d := s.member(client, "b", 1)
+			c := s.laterWith(ctx, d.Enter)
+			s.must(held.Wait(s.ctx))
+			cancel()
+			if err := c.err(); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			held.Release()
+			s.must(d.Enter(s.ctx)) // on nothing that is left
+			s.must(d.Leave(s.ctx))
+			s.awaitNothing()
+		})
+	}
+}
+
+func TestNextEnterWaitsUntilTheNodeOfTheLastIsGone(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	d := s.member(client, "b", 2)
+	ctx, cancel := context.WithCancel(s.ctx)
+	c := s.laterWith(ctx, d.Enter)
+	s.awaitWatch("ready")
+	deletion := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.HoldRequest})
+	cancel()
+	if err := c.err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.must(deletion.Wait(s.ctx))
+	s.put("c")
+	if err := d.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("entered on a node that is being deleted: %v", err)
+	}
+	c = s.later(d.Enter)
+	deletion.Release()
+	c.returns()
+	s.await("b", "c", "ready")
+}
+
+// After a crash of all members, what is left of it opens no barrier.
+func TestReadyThatIsLeftFromACrashIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	s.put("ready")
+	first, second := s.member(s.client(), "a", 2), s.member(s.client(), "b", 2)
+	c := s.later(first.Enter)
+	s.await("a")
+	s.awaitWatch("ready")
+	c.waits()
+	s.must(second.Enter(s.ctx))
+	c.returns()
+	c = s.later(first.Leave)
+	s.must(second.Leave(s.ctx))
+	c.returns()
+	s.awaitNothing()
+}
+
+func TestMembersWhoComeAtOnceAfterACrashWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	const members, rounds = 4, 5
+	for range rounds {
+		s := newBarrier(t)
+		var all []*barrier.DistributedDoubleBarrier
+		for range members {
+			all = append(all, barrier.NewDistributedDoubleBarrier(s.client(), barrierPath, members))
+		}
+		s.put("ready")
+		var calls []*call
+		for _, d := range all[1:] {
+			calls = append(calls, s.later(d.Enter))
+		}
+		testenv.Eventually(t, func() bool { return len(s.children()) == members-1 }, "all but one are there")
+		for _, c := range calls {
+			c.waits()
+		}
+		s.must(all[0].Enter(s.ctx))
+		for _, c := range calls {
+			c.returns()
+		}
+	}
+}
+
+func TestWhoComesLateIsLetIn(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	s.put("c")
+	s.put("ready")
+	s.must(s.member(s.client(), "b", 2).Enter(s.ctx))
+	s.await("b", "c", "ready")
+}
+
+// In Java: TestDistributedDoubleBarrier.testServerCrash.
+func TestEnterThatCannotBeginFails(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	client, faults := s.proxied(impatient...)
+	faults.RefuseConnects()
+	faults.CutAll()
+	if err := s.member(client, "b", 2).Enter(s.ctx); !errors.Is(err, framework.ErrConnectionLoss) {
+		t.Errorf("got %v", err)
+	}
+}

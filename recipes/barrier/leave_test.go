@@ -1,0 +1,289 @@
+package barrier_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/barrier"
+)
+
+// inside is a scene with a member "b" that is in, together with the others, and a client and the faults in its way.
+type inside struct {
+	*scene
+	member *barrier.DistributedDoubleBarrier
+	client *framework.Client
+	faults *curatortest.Faults
+}
+
+func newInside(t *testing.T, others ...string) *inside {
+	t.Helper()
+	return newInsideWith(t, nil, others...)
+}
+
+func newInsideWith(t *testing.T, opts []framework.Option, others ...string) *inside {
+	t.Helper()
+	s := &inside{scene: newBarrier(t)}
+	s.client, s.faults = s.proxied(opts...)
+	s.member = s.scene.member(s.client, "b", len(others)+1)
+	entering := s.later(s.member.Enter)
+	s.awaitWatch("ready")
+	for _, other := range others {
+		s.put(other)
+	}
+	s.put("ready")
+	entering.returns()
+	return s
+}
+
+// again has another member leave and come again at once: its node has the same name.
+func (s *inside) again(names ...string) {
+	s.Helper()
+	var ops []any
+	for _, name := range names {
+		ops = append(ops, &zk.DeleteRequest{Path: s.path(name), Version: -1},
+			&zk.CreateRequest{Path: s.path(name), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)})
+	}
+	_, err := s.raw.Multi(ops...)
+	s.must(err)
+}
+
+// Java 5.4.0 waits so, too: whoever waits for the lowest is woken once.
+func TestLowestLeavesLast(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c", "d")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("d")
+	s.take("d")
+	s.awaitWatch("c")
+	s.await("b", "c", "ready")
+	c.waits()
+	s.take("c")
+	c.returns()
+	s.awaitNothing()
+}
+
+func TestOthersLeaveAndWaitForTheLowest(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "a", "c")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("a")
+	s.await("a", "c", "ready")
+	s.take("c")
+	s.take("a")
+	c.returns()
+	s.awaitNothing()
+}
+
+// In Java that is the end.
+func TestOneNodeThatIsLeftIsNotTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"a", "c"} {
+		s := newInside(t, other)
+		c := s.later(s.member.Leave)
+		s.awaitWatch(other)
+		for range 3 {
+			s.cut(s.client, s.faults)
+			s.awaitWatch(other)
+		}
+		c.waits()
+		s.take(other)
+		c.returns()
+		s.awaitNothing()
+	}
+}
+
+func TestLowestThatDiesIsNotTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "a", "c", "d")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("a")
+	s.take("a")
+	s.awaitWatch("c")
+	c.waits()
+	s.take("d")
+	s.take("c")
+	c.returns()
+	s.awaitNothing()
+}
+
+func TestWhoHasComeAgainIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string][]string{"the lowest": {"a", "c"}, "all others": {"c", "a"}, "a late one": {"c"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newInside(t, "a", "c")
+			c := s.later(s.member.Leave)
+			s.awaitWatch("a")
+			s.await("a", "c", "ready")
+			s.again(again...)
+			if name == "a late one" {
+				s.take("a")
+			}
+			c.returns()
+			testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+		})
+	}
+}
+
+// A member of Java has seen one node left and taken that for the end (java: internalLeave). It has come again and waits
+// for us to come.
+func TestWhoHasNotWaitedForUsIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"a", "c"} {
+		s := newInside(t, other)
+		s.take("ready")
+		s.again(other)
+		s.must(s.member.Leave(s.ctx))
+		s.await(other)
+		s.must(s.member.Enter(s.ctx))
+		s.again(other) // and once more
+		s.take("ready")
+		s.must(s.member.Leave(s.ctx))
+		s.take(other)
+		s.awaitNothing()
+	}
+}
+
+// So has one whose time was up, while another is still in.
+func TestWhoIsStillInIsWaitedForThoughReadyIsGone(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	s.put("c")
+	b := s.member(s.client(), "b", 2)
+	s.must(b.Enter(s.ctx))
+	s.take("ready")
+	c := s.later(b.Leave)
+	s.awaitWatch("c")
+	c.waits()
+	s.take("c")
+	c.returns()
+	s.awaitNothing()
+}
+
+func TestLeaveThatIsGivenUpLeavesNothingOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"a", "c"} {
+		s := newInside(t, other)
+		if err := s.member.Leave(s.within(100 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		s.await(other, "ready") // for who is in it is still open
+		testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+		if err := s.member.Leave(s.ctx); !errors.Is(err, barrier.ErrNotEntered) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestLeaveThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothingOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"getChildren2", "delete", "getData"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			s := newInside(t, "a")
+			held := s.faults.Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.HoldReply})
+			ctx, cancel := context.WithCancel(s.ctx)
+			c := s.laterWith(ctx, s.member.Leave)
+			s.must(held.Wait(s.ctx))
+			cancel()
+			if err := c.err(); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			held.Release()
+			s.await("a", "ready")
+			testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+			s.must(s.member.Enter(s.ctx)) // the round is still on
+			s.await("a", "b", "ready")
+		})
+	}
+}
+
+func TestLeaveThatIsNotAllowedToLookLeavesNothingOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"getChildren2", "getData"} {
+		s := newInside(t, "a")
+		s.faults.Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+		if err := s.member.Leave(s.ctx); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("got %v", err)
+		}
+		s.await("a", "ready")
+	}
+}
+
+func TestReadyThatCouldNotBeDeletedIsGoneBeforeTheNextEnter(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	d := s.member(client, "b", 1)
+	s.must(d.Enter(s.ctx))
+	deletion := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest})
+	ctx, cancel := context.WithCancel(s.ctx)
+	c := s.laterWith(ctx, d.Leave)
+	s.must(deletion.Wait(s.ctx))
+	cancel()
+	if err := c.err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := d.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("entered by what is being deleted: %v", err)
+	}
+	s.await("b", "ready")
+	deletion.Remove()
+	s.awaitNothing()
+	s.must(d.Enter(s.ctx))
+	s.must(d.Leave(s.ctx))
+	s.awaitNothing()
+}
+
+func TestMemberThatHasLostItsSessionWaitsForThoseWhoAreIn(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c")
+	s.must(testenv.Server(t).ExpireSession(s.client.SessionID()))
+	s.await("c", "ready")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("c")
+	c.waits()
+	s.take("c")
+	c.returns()
+	s.awaitNothing()
+}
+
+func TestMemberThatHasLostItsSessionDoesNotWaitForTheNextRound(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c")
+	s.must(testenv.Server(t).ExpireSession(s.client.SessionID()))
+	s.await("c", "ready")
+	s.take("ready")
+	s.again("c")
+	s.must(s.member.Leave(s.ctx))
+	s.must(s.member.Enter(s.ctx))
+	s.await("b", "c", "ready")
+}
+
+func TestOutageDoesNotEndLeave(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"a", "c"} {
+		s := newInsideWith(t, impatient, other)
+		restore := s.faults.RefuseConnects()
+		s.faults.CutAll()
+		c := s.later(s.member.Leave)
+		s.outlast(s.client)
+		c.waits()
+		restore()
+		s.awaitWatch(other)
+		restore = s.faults.RefuseConnects()
+		s.faults.CutAll()
+		s.take(other)
+		c.waits()
+		restore()
+		c.returns()
+		s.awaitNothing()
+	}
+}
