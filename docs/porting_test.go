@@ -76,6 +76,8 @@ o.a.c.framework.state:
 	CircuitBreakingConnectionStateListener 4, ConnectionState 7, ConnectionStateErrorPolicy 2,
 	ConnectionStateListener 3, ConnectionStateListenerManagerFactory 4, ConnectionStateManager 9,
 	SessionConnectionStateErrorPolicy 3, StandardConnectionStateErrorPolicy 3
+o.a.c.framework.recipes.barriers:
+	DistributedBarrier 5, DistributedDoubleBarrier 4
 o.a.c.framework.recipes.leader:
 	CancelLeadershipException 2, LeaderLatch$CloseMode 3, LeaderLatch$State 4, LeaderLatch 14,
 	LeaderLatchListener 3, LeaderSelector 12, LeaderSelectorListener 2, LeaderSelectorListenerAdapter 3,
@@ -86,6 +88,11 @@ o.a.c.framework.recipes.locks:
 	InterProcessSemaphoreV2 7, Lease 4, Locker 3,
 	InterProcessLock 4, InterProcessMutex 8, LockInternals 4, LockInternalsDriver 3, LockInternalsSorter 2,
 	PredicateResults 4, Revocable 2, RevocationListener 2, Revoker 2, StandardLockInternalsDriver 6
+o.a.c.framework.recipes.queue:
+	BlockingQueueConsumer 8, DistributedDelayQueue 9, DistributedIdQueue 9, DistributedPriorityQueue 9,
+	DistributedQueue$ProcessType 3, DistributedQueue 9, ErrorMode 3, MultiItem 2, QueueAllocator 2,
+	QueueBase 6, QueueBuilder 12, QueueConsumer 2, QueuePutListener 3, QueueSafety 2, QueueSerializer 3,
+	QueueSharder 7, QueueSharderPolicies$Builder 6, QueueSharderPolicies 2, SimpleDistributedQueue 8
 o.a.c.test:
 	BaseClassForTests 5, DelegatingExecutorService 11, DirectoryUtils 5,
 	ExecuteCalledWatchingExecutorService 5, FailedServerStartException 2, InstanceSpec 16, KillSession 3,
@@ -327,6 +334,9 @@ func (p *symbols) addType(pkg, name string, typ ast.Expr, alias bool, imports ma
 func (p *symbols) alsoHas(pkg, name string, typ ast.Expr, imports map[string]string) {
 	if star, ok := typ.(*ast.StarExpr); ok {
 		typ = star.X
+	}
+	if generic, ok := typ.(*ast.IndexExpr); ok {
+		typ = generic.X
 	}
 	switch t := typ.(type) {
 	case *ast.Ident:
