@@ -13,6 +13,7 @@ type Client interface {
 	CheckExists() builders.CheckExists
 	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
 	ConnectionStateErrorPolicy() framework.ErrorPolicy
+	UnhandledErrorListeners() *callbacks.Listeners[framework.UnhandledError]
 }
 
 var _ Client = (*framework.Client)(nil)

@@ -111,7 +111,8 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 	return l
 }
 
-// Start begins to take part, and does not wait for a connection. It fails with [ErrStarted] the second time and with
+// Start begins to take part, and does not wait for a connection. What keeps it from taking part, as a permission that
+// is missing, is told to the client's UnhandledErrorListeners, and it is tried again every second. It fails with [ErrStarted] the second time and with
 // [ErrClosed] after Close.
 func (l *LeaderLatch) Start() error {
 	l.mu.Lock()
@@ -167,6 +168,9 @@ func (l *LeaderLatch) run() {
 		}
 		if errors.Is(err, framework.ErrClosed) {
 			return // there will be no connection any more
+		}
+		if l.ctx.Err() == nil {
+			lineup.TellUnhandled(context.WithoutCancel(l.ctx), l.client, "leader latch "+l.line.Path, err)
 		}
 		pause(l.ctx, l.client)
 	}
@@ -272,7 +276,7 @@ func (l *LeaderLatch) setBroken(broken bool) {
 func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now != nil && l.broken {
+	if now != nil && (l.broken || l.state == Closed) {
 		now.end(ErrLeadershipLost)
 		now = nil
 	}

@@ -29,10 +29,13 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 
 	mu         sync.Mutex
 	state      State
-	queued     bool        // it stands in line, or leads
-	leadership *Leadership // nil if it does not lead
-	broken     bool        // the connection is in an error state
-	remove     func()      // of the listener to the connection
+	queued     bool          // it stands in line, or leads
+	over       bool          // its turn is, and has only to be cleared away
+	again      bool          // it is to stand in line after that
+	leadership *Leadership   // of its turn, nil before that
+	broken     bool          // the connection is in an error state
+	changed    chan struct{} // closed when that changes
+	remove     func()        // of the listener to the connection
 }
 
 const selectorName = "lock-" // that of a mutex, as in Java
@@ -61,10 +64,11 @@ func NewLeaderSelector(
 	client Client, path string, take func(ctx context.Context) error, opts ...SelectorOption,
 ) *LeaderSelector {
 	s := &LeaderSelector{
-		client: client,
-		take:   take,
-		failed: func(context.Context, error) {},
-		bad:    zkpath.Validate(path, false),
+		client:  client,
+		take:    take,
+		failed:  func(context.Context, error) {},
+		bad:     zkpath.Validate(path, false),
+		changed: make(chan struct{}),
 	}
 	for _, o := range opts {
 		o.applySelector(s)
@@ -98,15 +102,20 @@ func (s *LeaderSelector) Start() error {
 	return nil
 }
 
-// Requeue queues the selector again, and reports whether it did: not if it is queued, leads or is closed. In Java:
-// requeue.
+// Requeue queues the selector again, and reports whether it did: not if it is queued, leads or is closed. Who has seen
+// leadership end can queue it at once; it stands in line when its function has returned. In Java: requeue.
 func (s *LeaderSelector) Requeue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != Started || s.queued {
+	over := s.over || s.leadership != nil && !s.leadership.holds()
+	switch {
+	case s.state != Started, s.queued && !over, s.again:
 		return false
+	case s.queued:
+		s.again = true
+	default:
+		s.enqueue()
 	}
-	s.enqueue()
 	return true
 }
 
@@ -120,6 +129,9 @@ func (s *LeaderSelector) enqueue() {
 func (s *LeaderSelector) run() {
 	for {
 		lined, err := s.turn()
+		s.mu.Lock()
+		s.leadership, s.over = nil, true
+		s.mu.Unlock()
 		if err != nil && s.ctx.Err() == nil {
 			s.failed(context.WithoutCancel(s.ctx), err)
 			if !lined {
@@ -127,8 +139,8 @@ func (s *LeaderSelector) run() {
 			}
 		}
 		s.mu.Lock()
-		again := s.auto && s.state == Started
-		s.queued = again
+		again := (s.auto || s.again) && s.state == Started
+		s.queued, s.again, s.over = again, false, false
 		s.mu.Unlock()
 		if !again {
 			return
@@ -138,33 +150,42 @@ func (s *LeaderSelector) run() {
 
 // turn waits for the lead, and leads until the function returns. lined is false if it did not come to lead.
 func (s *LeaderSelector) turn() (lined bool, err error) {
-	c, err := s.line.Acquire(s.ctx, lineup.Forever)
-	if err != nil {
-		return false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
+	for {
+		c, err := s.line.Acquire(s.ctx, lineup.Forever)
+		if err != nil {
+			return false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
+		}
+		leadership := newLeadership(s.ctx, c)
+		began := s.begin(leadership)
+		if began {
+			err = s.lead(leadership)
+		}
+		leadership.end(ErrLeadershipLost)
+		s.line.Leave(context.WithoutCancel(s.ctx), c.Path)
+		if began || s.ctx.Err() != nil {
+			return true, err
+		}
 	}
-	leadership := newLeadership(s.ctx, c)
-	defer s.line.Leave(context.WithoutCancel(s.ctx), c.Path)
-	if !s.begin(leadership) {
-		return true, nil // lost before it began
-	}
-	err = s.lead(leadership)
-	s.mu.Lock()
-	s.leadership = nil
-	s.mu.Unlock()
-	leadership.end(ErrLeadershipLost)
-	return true, err
 }
 
-// begin notes the leadership, unless the connection is in an error state.
+// begin notes the leadership, as soon as the connection is in no error state: the place in line is kept as long as the
+// session. It reports false if that has ended before, or the selector is closed.
 func (s *LeaderSelector) begin(l *Leadership) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken || s.state != Started || !l.holds() {
-		l.end(ErrLeadershipLost)
-		return false
+	for {
+		s.mu.Lock()
+		broken, changed, holds := s.broken, s.changed, s.state == Started && l.holds()
+		if holds && !broken {
+			s.leadership = l
+		}
+		s.mu.Unlock()
+		if !holds || !broken {
+			return holds
+		}
+		select {
+		case <-changed:
+		case <-l.ctx.Done():
+		}
 	}
-	s.leadership = l
-	return true
 }
 
 // lead runs the function; a panic is an error, so that the place in line is given up whatever happens.
@@ -189,6 +210,8 @@ func (s *LeaderSelector) setBroken(broken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = broken
+	close(s.changed)
+	s.changed = make(chan struct{})
 	if broken && s.leadership != nil {
 		s.leadership.end(ErrLeadershipLost)
 	}
@@ -199,7 +222,7 @@ func (s *LeaderSelector) setBroken(broken bool) {
 func (s *LeaderSelector) InterruptLeadership() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.leadership == nil {
+	if s.leadership == nil || !s.leadership.holds() {
 		return false
 	}
 	s.leadership.end(ErrInterrupted)

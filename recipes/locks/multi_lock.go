@@ -20,8 +20,9 @@ func NewInterProcessMultiLock(locks ...InterProcessLock) *InterProcessMultiLock 
 	return &InterProcessMultiLock{slices.Clone(locks)}
 }
 
-// Acquire waits for all locks. ctx bounds the waiting. When one cannot be had those before it are released. The [Hold]
-// ends when any of them is lost; its path and token are those of the first.
+// Acquire waits for all locks. ctx bounds the waiting. When one cannot be had those before it are released; when one is
+// lost while another is waited for, all are acquired anew. The [Hold] ends when any of them is lost; its path and token
+// are those of the first.
 func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, func(l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
 }
@@ -46,16 +47,25 @@ func (m *InterProcessMultiLock) acquire(
 	if len(m.locks) == 0 {
 		return nil, errNoLocks
 	}
-	var holds []*Hold
-	for _, l := range m.locks {
-		hold, err := acquire(l)
-		if err != nil {
-			return nil, errors.Join(err, releaseAll(context.WithoutCancel(ctx), holds))
+	for {
+		var holds []*Hold
+		for _, l := range m.locks {
+			hold, err := acquire(l)
+			if err != nil {
+				return nil, errors.Join(err, releaseAll(context.WithoutCancel(ctx), holds))
+			}
+			holds = append(holds, hold)
 		}
-		holds = append(holds, hold)
+		if !slices.ContainsFunc(holds, isLost) {
+			return &Hold{grant: joinGrants(ctx, holds)}, nil
+		}
+		if err := releaseAll(ctx, holds); err != nil {
+			return nil, err
+		}
 	}
-	return &Hold{grant: joinGrants(ctx, holds)}, nil
 }
+
+func isLost(h *Hold) bool { return !h.isHeld() }
 
 // releaseAll releases holds, the newest first, all of them whatever the error of one is.
 func releaseAll(ctx context.Context, holds []*Hold) error {

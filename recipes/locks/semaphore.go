@@ -148,9 +148,22 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	return leases, nil
 }
 
-// take waits for the turn, then for the leases, and gives the turn on. bounded ends the waiting, values are for the
-// leases.
-func (s *InterProcessSemaphoreV2) take(bounded, values context.Context, n int, wait time.Duration) (leases []*Lease, err error) {
+// take waits for the turn, then for the leases, and gives the turn on. With the session of the turn all are lost, and it
+// begins anew: if two could add leases, each might wait for the other to have none. bounded ends the waiting, values are
+// for the leases.
+func (s *InterProcessSemaphoreV2) take(bounded, values context.Context, n int, wait time.Duration) ([]*Lease, error) {
+	for {
+		leases, err := s.takeInTurn(bounded, values, n, wait)
+		if !errors.Is(err, lineup.ErrGone) {
+			return leases, err
+		}
+	}
+}
+
+// takeInTurn is take that fails with [lineup.ErrGone] if the turn, or a node that is to be a lease, goes while it waits.
+func (s *InterProcessSemaphoreV2) takeInTurn(
+	bounded, values context.Context, n int, wait time.Duration,
+) (leases []*Lease, err error) {
 	turn, err := s.turn.Acquire(bounded, wait)
 	if err != nil {
 		return nil, err
@@ -165,13 +178,22 @@ func (s *InterProcessSemaphoreV2) take(bounded, values context.Context, n int, w
 			leases = nil
 		}
 	}()
+	session := turn.Session.Context()
+	inTurn, cancel := context.WithCancel(bounded)
+	defer cancel()
+	defer context.AfterFunc(session, cancel)()
 	for range n {
-		c, err := s.leases.Acquire(bounded, wait)
+		c, err := s.leases.Once(inTurn, wait)
+		if err == nil {
+			g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
+			leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
+		}
+		if session.Err() != nil {
+			err = lineup.ErrGone
+		}
 		if err != nil {
 			return leases, err
 		}
-		g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
-		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil
 }

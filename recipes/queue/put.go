@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // PutEvent tells what became of a put.
@@ -35,7 +36,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) error {
 		return err
 	}
 	done := func(path string, err error) {
-		q.listeners.Notify(context.WithoutCancel(ctx), PutEvent[T]{Items: items, Path: path, Err: err}, guard)
+		q.listeners.Notify(context.WithoutCancel(ctx), PutEvent[T]{Items: items, Path: path, Err: err}, lineup.Guard)
 	}
 	return q.putBytes(ctx, prefix, data, done)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -169,13 +169,7 @@ func (q *queue[T]) reportItem(name string, data []byte, err error) {
 }
 
 func (q *queue[T]) tellClient(ctx context.Context, err error) {
-	q.client.UnhandledErrorListeners().Notify(ctx, framework.UnhandledError{Message: "queue " + q.path, Err: err}, guard)
-}
-
-// guard keeps a panic of a listener from ending the queue.
-func guard(fn func()) {
-	defer func() { _ = recover() }()
-	fn()
+	lineup.TellUnhandled(ctx, q.client, "queue "+q.path, err)
 }
 
 // serialize returns what a node holds with these items.

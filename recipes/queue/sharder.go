@@ -369,5 +369,5 @@ func (s *QueueSharder[Q]) report(err error) {
 }
 
 func (s *QueueSharder[Q]) tellClient(ctx context.Context, err error) {
-	s.client.UnhandledErrorListeners().Notify(ctx, framework.UnhandledError{Message: "queues " + s.path, Err: err}, guard)
+	lineup.TellUnhandled(ctx, s.client, "queues "+s.path, err)
 }
