@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
@@ -19,7 +18,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// In Java: TestLeaderLatch.testBasic, testWaiting.
+// In Java: TestLeaderLatch.testBasic.
 func TestTheFirstLeadsAndTheOthersFollowInTheirOrder(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	var latches []*leader.LeaderLatch
@@ -51,6 +50,70 @@ func TestTheFirstLeadsAndTheOthersFollowInTheirOrder(t *testing.T) {
 		}
 	}
 	awaitNoNode(t, connect)
+}
+
+// In Java: TestLeaderLatch.testWaiting, TestLeaderLatch.testBasicAlt.
+func TestLatchesThatStartAtOnceLeadOneAtATime(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect, steady)
+	ctx := testenv.Context(t)
+	for range 3 {
+		var leaders atomic.Int32
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				latch := leader.NewLeaderLatch(client, electionPath)
+				if err := latch.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				l, err := latch.Await(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := leaders.Add(1); n != 1 || l.Context().Err() != nil {
+					t.Errorf("%d lead", n)
+				}
+				leaders.Add(-1)
+				if err := latch.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		awaitNoNode(t, connect)
+	}
+}
+
+// In Java: TestLeaderLatch.testCorrectWatching.
+func TestLatchThatLeavesTheMiddleOfTheLineChangesNoLeader(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect, steady)
+	var latches []*leader.LeaderLatch
+	for i := range 4 {
+		latch, _ := startLatch(t, client, fmt.Sprint(i))
+		latches = append(latches, latch)
+		awaitParticipants(t, latches[0], i+1)
+	}
+	first := await(t, latches[0])
+	must(t, latches[2].Close())
+	awaitParticipants(t, latches[0], 3)
+	for _, i := range []int{1, 3} {
+		if latches[i].HasLeadership() {
+			t.Errorf("%d leads", i)
+		}
+	}
+	if latches[0].Leadership() != first {
+		t.Error("the leader has changed")
+	}
+	must(t, latches[0].Close())
+	await(t, latches[1])
+	if latches[3].HasLeadership() {
+		t.Error("the last leads before its turn")
+	}
+	must(t, latches[1].Close())
+	await(t, latches[3])
 }
 
 func TestNodesOfALatchAreThoseOfJava(t *testing.T) {
@@ -97,12 +160,12 @@ func TestLifeOfALatch(t *testing.T) {
 	}
 	never := leader.NewLeaderLatch(client, electionPath)
 	must(t, never.Close())
-	if err := leader.NewLeaderLatch(client, "no/slash").Start(); err == nil { // In Java: testRelativePath
+	if err := leader.NewLeaderLatch(client, "no/slash").Start(); err == nil { // In Java: TestLeaderLatch.testRelativePath
 		t.Error("a bad path is accepted")
 	}
 }
 
-// In Java: testUncreatedPathGetLeader (CURATOR-436), testGetChildrenHitsNoNode.
+// In Java: TestLeaderLatch.testUncreatedPathGetLeader (CURATOR-436).
 func TestElectionOfNobody(t *testing.T) {
 	ctx := testenv.Context(t)
 	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
@@ -114,7 +177,7 @@ func TestElectionOfNobody(t *testing.T) {
 	}
 }
 
-// In Java: testCallbackNotifyLeader, testCallbackDontNotify.
+// In Java: TestLeaderLatch.testCallbackDontNotify.
 func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	for _, mode := range []leader.CloseMode{leader.Silent, leader.NotifyLeader} {
@@ -132,8 +195,91 @@ func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
 	}
 	latch, told := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
 	told.want(true)
+	behind, toldToo := startLatch(t, client, "behind", leader.WithCloseMode(leader.NotifyLeader))
+	awaitParticipants(t, latch, 2)
+	must(t, behind.Close()) // which has never led
 	must(t, latch.CloseWithMode(leader.NotifyLeader))
 	told.want(false)
+	if n := len(toldToo.heard); n != 0 {
+		t.Errorf("the one behind is told %d times", n)
+	}
+}
+
+// In Java: TestLeaderLatch.testCallbackSanity, TestLeaderLatch.testCallbackNotifyLeader: each gives up its first leadership
+// and is closed in its second.
+func TestListenersHearOfEachLeadershipAndItsEndOnce(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect, steady)
+	ctx := testenv.Context(t)
+	var histories []*history
+	var closed sync.WaitGroup
+	modes := []leader.CloseMode{leader.Silent, leader.NotifyLeader, leader.Silent, leader.NotifyLeader}
+	for i, mode := range modes {
+		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(mode))
+		h := &history{tb: t, name: fmt.Sprint(i), heard: make(chan leader.LatchEvent, 1000)}
+		times := 0
+		closed.Add(1)
+		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
+			h.heard <- ev
+			if !ev.IsLeader {
+				return
+			}
+			if times++; times == 1 {
+				if err := client.Delete().ForPath(ctx, ev.Leadership.Path()); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			defer closed.Done()
+			if err := latch.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		histories = append(histories, h)
+		must(t, latch.Start())
+		t.Cleanup(func() { must(t, latch.Close()) })
+	}
+	closed.Wait()
+	awaitNoNode(t, connect)
+	for i, h := range histories {
+		h.want(true)
+		h.want(false)
+		h.want(true)
+		if modes[i] == leader.NotifyLeader {
+			h.want(false)
+		}
+		if n := len(h.heard); n != 0 {
+			t.Errorf("%s is told %d more", h.name, n)
+		}
+	}
+}
+
+// CURATOR-495: a listener that does not return.
+func TestListenerThatBlocksHoldsUpNoElection(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	latch := leader.NewLeaderLatch(client, electionPath, leader.WithID("blocked"))
+	called, release := make(chan struct{}, 10), make(chan struct{})
+	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
+		if ev.IsLeader {
+			called <- struct{}{}
+			<-release
+		}
+	})
+	must(t, latch.Start())
+	t.Cleanup(func() { must(t, latch.Close()) })
+	<-called
+	l := await(t, latch)
+	_, told := startLatch(t, newClient(t, connect), "next")
+	awaitParticipants(t, latch, 2)
+	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
+	<-l.Context().Done()
+	told.want(true)
+	awaitParticipants(t, latch, 2) // it takes part again
+	if latch.HasLeadership() {
+		t.Error("two lead")
+	}
+	close(release)
 }
 
 func TestListenerMayCloseTheLatch(t *testing.T) {
@@ -151,7 +297,7 @@ func TestListenerMayCloseTheLatch(t *testing.T) {
 	awaitNoNode(t, connect)
 }
 
-// In Java: testLostConnection, testSessionInterruptionDoNotCauseBrainSplit.
+// In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696).
 func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -179,7 +325,7 @@ func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 	}
 }
 
-// In Java: testErrorPolicies. With the standard policy a lost connection ends leadership at once; the same node leads
+// In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost connection ends leadership at once; the same node leads
 // again. With the policy of the session nobody notices.
 func TestErrorPoliciesOfALatch(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
@@ -216,7 +362,7 @@ func TestErrorPoliciesOfALatch(t *testing.T) {
 	}
 }
 
-// In Java: testLeadershipElectionWhenNodeDisappearsAfterChildrenAreRetrieved and others about nodes that vanish.
+// Java notices with the next change of the connection.
 func TestLeaderWhoseNodeIsDeletedGivesWay(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -230,7 +376,7 @@ func TestLeaderWhoseNodeIsDeletedGivesWay(t *testing.T) {
 	awaitParticipants(t, first, 2) // it has lined up anew
 }
 
-// In Java: testWatchedNodeDeletedOnReconnect (CURATOR-644): who waits looks again, and keeps its place.
+// In Java: TestLeaderLatch.testWatchedNodeDeletedOnReconnect (CURATOR-644): who waits looks again, and keeps its place.
 func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, _ := startLatch(t, newClient(t, direct), "first")
@@ -250,7 +396,7 @@ func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	}
 }
 
-// In Java: testNoServerAtStart, testProperCloseWithoutConnectionEstablished.
+// In Java: TestLeaderLatch.testNoServerAtStart, TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
 func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
@@ -263,7 +409,7 @@ func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
 	awaitNoNode(t, direct)
 }
 
-// In Java: testCreateDeleteRace, testResetRace: the connection is cut before and after each request in turn.
+// In Java: TestLeaderLatch.testResetRace: there is one node, though the connection is cut before or after a request.
 func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
@@ -275,6 +421,7 @@ func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
 				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
 				latch, _ := startLatch(t, client, "me")
 				await(t, latch)
+				awaitParticipants(t, latch, 1)
 				must(t, latch.Close())
 				awaitNoNode(t, direct)
 				hit = injection.Hits() > 0
@@ -283,7 +430,7 @@ func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
 	}
 }
 
-// In Java: testCorrectWatching: each watches only the one before it, and the leader its own node.
+// In Java: TestLeaderLatch.testCorrectWatching: each watches only the one before it, and the leader its own node.
 func TestEachLatchWatchesOneNode(t *testing.T) {
 	server := curatortest.NewServerT(t)
 	var latches []*leader.LeaderLatch
@@ -348,83 +495,26 @@ func TestObserveLatch(t *testing.T) {
 	}
 }
 
-// F6: contenders, and leaders that are killed in every way. There is never more than one leader whose session lives, and
-// there is always a next one.
-func TestLeadersThatAreKilled(t *testing.T) {
-	kills, contenders := 12, 4
-	if testenv.Real() {
-		kills, contenders = 40, 10
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	chroot := testenv.Chroot(t)
-	type contender struct {
-		*leader.LeaderLatch
-		client *framework.Client
-		proxy  *curatortest.Proxy
-	}
-	var all []contender
-	var mu sync.Mutex
-	tokens := map[int64]string{}
-	for i := range contenders {
-		proxy, err := curatortest.NewProxy(testenv.Addr(t))
-		must(t, err)
-		t.Cleanup(func() { must(t, proxy.Close()) })
-		client := newClient(t, proxy.Addr()+chroot)
-		id := fmt.Sprint(i)
-		latch, _ := startLatch(t, client, id)
+// No leadership begins once the latch is closed.
+func TestClosedLatchTellsOfNoLeadership(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t), steady)
+	for range 300 {
+		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(leader.NotifyLeader))
+		told := make(chan bool, 10)
 		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-			if !ev.IsLeader {
-				return
+			told <- ev.IsLeader
+			if ev.IsLeader {
+				must(t, latch.Close())
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if owner, ok := tokens[ev.Leadership.Token()]; ok && owner != id {
-				t.Errorf("%s leads with the token of %s", id, owner)
-			}
-			tokens[ev.Leadership.Token()] = id
 		})
-		all = append(all, contender{latch, client, proxy})
-	}
-	lead := func() (who contender) {
-		t.Helper()
-		testenv.Eventually(t, func() bool {
-			leaders := 0
-			for _, c := range all {
-				if c.HasLeadership() {
-					leaders++
-					who = c
-				}
-			}
-			if leaders > 1 {
-				t.Errorf("seed %d: %d leaders", seed, leaders)
-			}
-			return leaders == 1
-		}, "somebody leads")
-		return who
-	}
-	for range kills {
-		c := lead()
-		before := c.Leadership()
-		switch random.IntN(3) {
-		case 0:
-			if err := testenv.Server(t).ExpireSession(c.client.SessionID()); err != nil && !errors.Is(err, zk.ErrSessionExpired) {
-				t.Fatal(err)
-			}
-		case 1:
-			c.proxy.Faults().CutAll()
+		must(t, latch.Start())
+		if !receive(t, told, "it leads") || receive(t, told, "it leads no longer") {
+			t.Fatal("told of a beginning and an end, but not in turn")
+		}
+		select {
+		case is := <-told:
+			t.Fatalf("a closed latch leads: %t", is)
 		default:
-			restore := c.proxy.Faults().BlackHole(curatortest.Both)
-			if before != nil {
-				<-before.Context().Done()
-			}
-			restore()
 		}
 	}
-	lead()
-	for _, c := range all {
-		must(t, c.Close())
-	}
-	awaitNoNode(t, testenv.Addr(t)+chroot)
 }

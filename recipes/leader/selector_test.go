@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/leader"
+	"github.com/gocurator/curator/retry"
 )
 
 // turns is the function of a selector: it tells of each turn, and leads until it is told to stop or its context ends.
@@ -57,7 +59,7 @@ func receive[T any](tb testing.TB, ch <-chan T, what string) (v T) {
 	return v
 }
 
-// In Java: TestLeaderSelector.testBasic.
+// In Java: TestLeaderSelectorParticipants.testId.
 func TestSelectorLeadsOnceForEachTimeItIsQueued(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -91,7 +93,7 @@ func TestSelectorLeadsOnceForEachTimeItIsQueued(t *testing.T) {
 	awaitNoNode(t, connect)
 }
 
-// In Java: testAutoRequeue, testRotatingLeadership.
+// In Java: TestLeaderSelector.testAutoRequeue, TestLeaderSelectorWithExecutor.test.
 func TestSelectorsTakeTurns(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	const selectors, rounds = 3, 4
@@ -127,7 +129,110 @@ func TestSelectorsTakeTurns(t *testing.T) {
 	}
 }
 
-// In Java: testInterruptLeadershipWithRequeue (CURATOR-518, CURATOR-671), testLeaderNodeDeleteOnInterrupt.
+// In Java: TestLeaderSelector.testRotatingLeadership.
+func TestSelectorsLeadOnceInEachRound(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect, steady)
+	const many = 4
+	led := make(chan string, many)
+	var all []*leader.LeaderSelector
+	for i := range many {
+		id := fmt.Sprint(i)
+		s := leader.NewLeaderSelector(client, electionPath, func(context.Context) error {
+			led <- id
+			return nil
+		})
+		t.Cleanup(func() { must(t, s.Close()) })
+		all = append(all, s)
+	}
+	for round := range 3 {
+		for _, s := range all {
+			if round == 0 {
+				must(t, s.Start())
+				continue
+			}
+			testenv.Eventually(t, s.Requeue, "it is queued again")
+		}
+		seen := map[string]bool{}
+		for range all {
+			seen[receive(t, led, "one leads")] = true
+		}
+		if len(seen) != many {
+			t.Errorf("round %d: only %v led", round, seen)
+		}
+	}
+}
+
+// In Java: TestLeaderSelector.testClosing (CURATOR-337).
+func TestEndOfAWaitingSelectorIsNotThatOfTheLeader(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	first, second := newTurns(), newTurns()
+	s := startSelector(t, newClient(t, connect, steady), first)
+	ctx := receive(t, first.began, "it leads")
+	waiting := startSelector(t, newClient(t, connect, steady), second)
+	participate := func(n int) {
+		t.Helper()
+		testenv.Eventually(t, func() bool {
+			all, err := s.Participants(testenv.Context(t))
+			return err == nil && len(all) == n
+		}, "all take part")
+	}
+	participate(2)
+	if waiting.InterruptLeadership() || waiting.Requeue() || waiting.HasLeadership() {
+		t.Error("it only waits")
+	}
+	must(t, waiting.Close())
+	participate(1)
+	if ctx.Err() != nil || !s.HasLeadership() || len(second.began) != 0 {
+		t.Error("the leader has changed")
+	}
+	must(t, s.Close())
+	if s.HasLeadership() {
+		t.Error("a closed selector leads")
+	}
+	awaitNoNode(t, connect)
+}
+
+// In Java: TestLeaderSelector.testInterruption, TestLeaderSelector.testInterruptLeadership (CURATOR-468).
+func TestInterruptedSelectorLeavesNoNode(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	f := newTurns()
+	s := startSelector(t, newClient(t, connect, steady), f)
+	receive(t, f.began, "it leads")
+	if !s.InterruptLeadership() {
+		t.Error("not interrupted")
+	}
+	if cause := receive(t, f.ended, "it is over"); !errors.Is(cause, leader.ErrInterrupted) {
+		t.Errorf("cause %v", cause)
+	}
+	awaitNoNode(t, connect)
+	if s.InterruptLeadership() || s.HasLeadership() {
+		t.Error("it leads")
+	}
+}
+
+// In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518). Its next turn is not that which was
+// interrupted.
+func TestInterruptedSelectorThatQueuesItselfLeadsAgain(t *testing.T) {
+	f := newTurns()
+	s := startSelector(t, newClient(t, testenv.ConnectString(t), steady), f, leader.WithAutoRequeue())
+	for range 5 {
+		ctx := receive(t, f.began, "it leads")
+		if ctx.Err() != nil {
+			t.Errorf("it begins with the end: %v", context.Cause(ctx))
+		}
+		if !s.InterruptLeadership() {
+			t.Error("not interrupted")
+		}
+		s.InterruptLeadership() // once more, whatever it is doing now
+		if cause := receive(t, f.ended, "it is over"); !errors.Is(cause, leader.ErrInterrupted) {
+			t.Errorf("cause %v", cause)
+		}
+	}
+	receive(t, f.began, "it leads")
+}
+
+// In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518, CURATOR-671).
 func TestInterruptedSelectorMayQueueAgain(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	f := newTurns()
@@ -147,7 +252,7 @@ func TestInterruptedSelectorMayQueueAgain(t *testing.T) {
 	awaitNoNode(t, connect)
 }
 
-// In Java: testKillSessionThenCloseShouldElectNewLeader.
+// In Java: TestLeaderSelector.testKillSessionThenCloseShouldElectNewLeader.
 func TestSelectorOfALostSessionIsToldAndAnotherLeads(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -171,7 +276,7 @@ func TestSelectorOfALostSessionIsToldAndAnotherLeads(t *testing.T) {
 	receive(t, first.began, "it leads again")
 }
 
-// In Java: TestLeaderSelector.testErrorPolicies.
+// In Java: TestLeaderSelector.testErrorPolicies, TestLeaderSelector.testServerDying.
 func TestErrorPoliciesOfASelector(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
@@ -270,4 +375,44 @@ func TestSelectorWithLostRepliesLeavesNoNode(t *testing.T) {
 		awaitNoNode(t, direct)
 		hit = injection.Hits() > 0
 	}
+}
+
+// In Java: TestLeaderSelectorEdges.flappingTest, where the retries are used up.
+func TestSelectorWhoseCreateIsGivenUpLeavesNoNode(t *testing.T) {
+	proxy, connect, direct := newProxy(t)
+	client := newClient(t, connect, steady,
+		framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	must(t, client.CreateContainers(testenv.Context(t), electionPath))
+	injection := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"create2"}, Path: "/**" + electionPath + "/*", Count: 1, Action: curatortest.CutAfter,
+	})
+	f, failed := newTurns(), make(chan error, 1)
+	startSelector(t, client, f, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	must(t, injection.Wait(testenv.Context(t)))
+	if err := receive(t, failed, "the error"); !errors.Is(err, framework.ErrConnectionLoss) {
+		t.Errorf("got %v", err)
+	}
+	awaitNoNode(t, direct)
+	if len(f.began) != 0 {
+		t.Error("it leads")
+	}
+	startSelector(t, client, f)
+	receive(t, f.began, "the other leads")
+}
+
+// CURATOR-671: who has seen leadership end may queue it again.
+func TestSelectorThatHasBeenSeenToEndMayBeQueued(t *testing.T) {
+	f := newTurns()
+	s := startSelector(t, newClient(t, testenv.ConnectString(t), steady), f)
+	for range 100 {
+		receive(t, f.began, "it leads")
+		if !s.InterruptLeadership() || s.HasLeadership() {
+			t.Error("not interrupted")
+		}
+		if !s.Requeue() {
+			t.Fatal("it is refused")
+		}
+		receive(t, f.ended, "it is over")
+	}
+	receive(t, f.began, "it leads again")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,7 @@ var everyLock = map[string]func(*framework.Client) locks.InterProcessLock{
 	},
 }
 
-// forEveryLock runs a test for each of the locks. In Java: TestInterProcessMutexBase.
+// forEveryLock runs a test for each of the locks. In Java: TestInterProcessMutexBase and its sub-classes.
 func forEveryLock(t *testing.T, test func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock)) {
 	t.Helper()
 	for name, lock := range everyLock {
@@ -48,24 +49,23 @@ func forEveryLock(t *testing.T, test func(t *testing.T, lock func(*framework.Cli
 	}
 }
 
-// nodesBelow counts the nodes without children below a path: contenders, leases, and empty containers that were not
-// removed yet.
-func nodesBelow(tb testing.TB, raw *zk.Conn, p string) (n int) {
+// nodesBelow returns the paths of the ephemeral nodes at and below a path: contenders and leases.
+func nodesBelow(tb testing.TB, raw *zk.Conn, p string) (nodes []string) {
 	tb.Helper()
 	children, stat, err := raw.Children(p)
 	if errors.Is(err, zk.ErrNoNode) {
-		return 0
+		return nil
 	}
 	if err != nil {
 		tb.Fatal(err)
 	}
 	for _, child := range children {
-		n += nodesBelow(tb, raw, path.Join(p, child))
+		nodes = append(nodes, nodesBelow(tb, raw, path.Join(p, child))...)
 	}
 	if stat.EphemeralOwner != 0 {
-		n++
+		nodes = append(nodes, p)
 	}
-	return n
+	return nodes
 }
 
 // awaitNothing waits until nobody holds, waits or watches below the chroot of a connect string.
@@ -73,10 +73,55 @@ func awaitNothing(tb testing.TB, connect string) {
 	tb.Helper()
 	_, chroot, _ := strings.Cut(connect, "/")
 	raw := testenv.Raw(tb)
-	testenv.Eventually(tb, func() bool { return nodesBelow(tb, raw, "/"+chroot) == 0 }, "no node is left")
+	testenv.Eventually(tb, func() bool { return len(nodesBelow(tb, raw, "/"+chroot)) == 0 }, "no node is left")
 	testenv.Eventually(tb, func() bool { return !strings.Contains(watches(tb), "/"+chroot+"/") }, "no watch is left")
 }
 
+// acquireLater acquires on a goroutine of its own; what it gets is nil if it fails, and so does the test.
+func acquireLater(tb testing.TB, ctx context.Context, l locks.InterProcessLock) <-chan *locks.Hold { //nolint:revive // tb first
+	tb.Helper()
+	got := make(chan *locks.Hold, 1)
+	go func() {
+		hold, err := l.Acquire(ctx)
+		if err != nil {
+			tb.Error(err)
+		}
+		got <- hold
+	}()
+	return got
+}
+
+// receive takes a hold from acquireLater.
+func receive(tb testing.TB, got <-chan *locks.Hold) *locks.Hold {
+	tb.Helper()
+	select {
+	case hold := <-got:
+		if hold == nil {
+			tb.FailNow()
+		}
+		return hold
+	case <-testenv.Context(tb).Done():
+		tb.Fatal("not acquired in time")
+		return nil
+	}
+}
+
+// acquireBehind is acquireLater that returns when it stands in line.
+func acquireBehind(tb testing.TB, ctx context.Context, l locks.InterProcessLock, connect string) <-chan *locks.Hold { //nolint:revive // tb first
+	tb.Helper()
+	_, chroot, _ := strings.Cut(connect, "/")
+	raw := testenv.Raw(tb)
+	before := nodesBelow(tb, raw, "/"+chroot)
+	got := acquireLater(tb, ctx, l)
+	testenv.Eventually(tb, func() bool {
+		return slices.ContainsFunc(nodesBelow(tb, raw, "/"+chroot), func(node string) bool {
+			return !slices.Contains(before, node)
+		})
+	}, "one more stands in line")
+	return got
+}
+
+// In Java: TestInterProcessMutexBase.test2Clients, TestInterProcessMutexBase.testReentrantSingleLock.
 func TestEveryLockHasOneHolderAtATime(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
@@ -161,7 +206,97 @@ func TestEveryLockThatIsNotAcquiredLeavesNothing(t *testing.T) {
 	})
 }
 
-// In Java: testKilledSession.
+// In Java: TestInterProcessMutexBase.testLocker.
+func TestEveryLockIsHeldWhileDoRuns(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		connect := testenv.ConnectString(t)
+		l := lock(newClient(t, connect))
+		ran := false
+		err := locks.Do(testenv.Context(t), l, func(context.Context) error {
+			ran = l.IsAcquiredInThisProcess()
+			return nil
+		})
+		if err != nil || !ran || l.IsAcquiredInThisProcess() {
+			t.Errorf("held while it ran: %t, afterwards: %t, error %v", ran, l.IsAcquiredInThisProcess(), err)
+		}
+		awaitNothing(t, connect)
+	})
+}
+
+// In Java: TestInterProcessMutexBase.testWithNamespace.
+func TestEveryLockMayBeInANamespace(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		client := newClient(t, connect, framework.WithNamespace("ns"))
+		hold := acquire(t, ctx, lock(client))
+		same, outside := lock(newClient(t, connect).UsingNamespace("ns")), lock(newClient(t, connect))
+		if _, err := same.TryAcquire(ctx, 0); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("in the same namespace: %v", err)
+		}
+		release(t, acquire(t, ctx, outside)) // another lock
+		if stat, err := newClient(t, connect).CheckExists().ForPath(ctx, "/ns"+hold.Path()); err != nil || stat == nil {
+			t.Errorf("no node %s in the namespace: %v", hold.Path(), err)
+		}
+		release(t, hold)
+		release(t, acquire(t, ctx, same))
+		awaitNothing(t, connect)
+	})
+}
+
+// In Java: TestInterProcessMutexBase.testContainerCleanup.
+func TestEveryLockLeavesNoContainer(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		client := newClient(t, testenv.ConnectString(t))
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if err := locks.Do(ctx, lock(client), func(context.Context) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		testenv.Eventually(t, func() bool {
+			stat, err := client.CheckExists().ForPath(ctx, "/locks")
+			return err == nil && stat == nil
+		}, "containers are removed")
+		release(t, acquire(t, ctx, lock(client))) // and made again
+	})
+}
+
+// In Java: TestInterProcessMutexBase.testKilledSession, where holder and waiter have the same client too: the nodes of
+// both go with the session.
+func TestEveryLockOfALostSessionGoesToAWaiterOfTheSameClient(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		client := newClient(t, connect)
+		hold := acquire(t, ctx, lock(client))
+		next := acquireBehind(t, ctx, lock(client), connect)
+		session := client.SessionID()
+		if err := testenv.Server(t).ExpireSession(session); err != nil {
+			t.Fatal(err)
+		}
+		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+			t.Errorf("cause %v", cause)
+		}
+		got := receive(t, next)
+		if client.SessionID() == session || got.Context().Err() != nil || got.Token() <= hold.Token() {
+			t.Errorf("token %d after %d, lost: %v", got.Token(), hold.Token(), context.Cause(got.Context()))
+		}
+		release(t, hold)
+		release(t, got)
+		awaitNothing(t, connect)
+	})
+}
+
+// In Java: TestInterProcessMutexBase.testKilledSession.
 func TestEveryLockIsLostWithItsSessionAndGoesToTheNext(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
@@ -197,7 +332,7 @@ func TestEveryLockIsLostWithItsSessionAndGoesToTheNext(t *testing.T) {
 	})
 }
 
-// In Java: testWaitingProcessKilledServer.
+// In Java: TestInterProcessMutexBase.testWaitingProcessKilledServer.
 func TestEveryLockIsKeptAndWaitedForThroughARestartOfTheServer(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
@@ -299,6 +434,44 @@ func TestEveryLockFailsWhenItsClientIsClosed(t *testing.T) {
 		}
 		release(t, hold)
 		awaitNothing(t, connect)
+	})
+}
+
+// In Java: TestInterProcessSemaphore.testClientClose.
+func TestEveryLockGoesToTheNextWhenTheClientOfItsHolderIsClosed(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		connect := testenv.ConnectString(t)
+		client := newClient(t, connect)
+		hold := acquire(t, ctx, lock(client))
+		next := acquireLater(t, ctx, lock(newClient(t, connect)))
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		release(t, receive(t, next))
+		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+			t.Errorf("cause %v", cause)
+		}
+		awaitNothing(t, connect)
+	})
+}
+
+// Java counts the time only while others are ahead.
+func TestEveryLockGivesUpInTimeWithoutAConnection(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		restore := proxy.Faults().RefuseConnects()
+		l := lock(newClient(t, connect, framework.WithRetryPolicy(retry.Forever(10*time.Millisecond))))
+		if _, err := l.TryAcquire(ctx, 50*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("got %v", err)
+		}
+		restore()
+		release(t, acquire(t, ctx, l))
+		awaitNothing(t, testenv.Addr(t)+chroot)
 	})
 }
 

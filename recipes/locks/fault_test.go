@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -34,6 +36,7 @@ func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
 func TestLostRepliesOfAcquireAndReleaseLeaveNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
 			for k, hit := 0, true; hit; k++ {
 				hit = lostReply(t, action, k, nil)
 			}
@@ -45,6 +48,7 @@ func TestLostRepliesOfAcquireAndReleaseLeaveNoNode(t *testing.T) {
 func TestLostRepliesWithoutRetryLeaveNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
 			for k, hit := 0, true; hit; k++ {
 				hit = lostReply(t, action, k, retry.NTimes(0, 0))
 			}
@@ -83,6 +87,118 @@ func lostReply(t *testing.T, action curatortest.Action, k int, policy retry.Poli
 	return injection.Hits() > 0
 }
 
+// forEveryLine is forEveryLock with those whose lines are of another kind.
+func forEveryLine(t *testing.T, test func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock)) {
+	t.Helper()
+	for _, name := range []string{"mutex", "semaphore mutex"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, everyLock[name])
+		})
+	}
+}
+
+// In Java: TestLockInternals.testNodeDeletedCleanlyWithFaults, and CURATOR-335 for semaphores: the line is not shown, from
+// its k-th list on.
+func TestLockWhoseLineIsNotShownLeavesNothing(t *testing.T) {
+	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		for k, hit := 0, true; hit; k++ {
+			hit = lostList(t, lock, curatortest.Rule{Skip: k, Err: zk.ErrNoAuth}, zk.ErrNoAuth)
+		}
+	})
+}
+
+// As if the node of the lock had gone meanwhile: who stands in line does so anew.
+func TestLockWhoseLineWasGoneForAMomentIsAcquired(t *testing.T) {
+	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		for k, hit := 0, true; hit; k++ {
+			hit = lostList(t, lock, curatortest.Rule{Skip: k, Count: 2, Err: zk.ErrNoNode}, nil)
+		}
+	})
+}
+
+// lostList acquires while lists are answered with the error of the rule. want is what acquire may fail with.
+func lostList(
+	t *testing.T, lock func(*framework.Client) locks.InterProcessLock, rule curatortest.Rule, want error,
+) (hit bool) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	rule.Ops, rule.Action = []string{"getChildren2"}, curatortest.ReplyError
+	injection := proxy.Faults().Add(rule)
+	l := lock(client)
+	hold, err := l.Acquire(ctx)
+	switch {
+	case err == nil:
+		release(t, hold)
+	case want == nil || !errors.Is(err, want):
+		t.Errorf("list %d: %v", rule.Skip, err)
+	}
+	if l.IsAcquiredInThisProcess() {
+		t.Errorf("list %d: it is held", rule.Skip)
+	}
+	awaitNothing(t, testenv.Addr(t)+chroot)
+	return injection.Hits() > 0
+}
+
+// In Java: TestLockInternals.testAttemptLockFailedException (CURATOR-41).
+func TestErrorOfAcquireIsNotThatOfCleaningUp(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(5, 5*time.Millisecond)))
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	faults := proxy.Faults()
+	faults.Add(curatortest.Rule{Ops: []string{"getChildren2"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	cut := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 2, Action: curatortest.CutBefore})
+	_, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+	if !errors.Is(err, zk.ErrNoAuth) || errors.Is(err, framework.ErrConnectionLoss) {
+		t.Errorf("got %v", err)
+	}
+	if err := cut.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	awaitNothing(t, testenv.Addr(t)+chroot)
+}
+
+// CURATOR-45: the node that the server has made all the same is looked for where it is, namespace and all.
+func TestLostRepliesInANamespaceLeaveNoNode(t *testing.T) {
+	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		for k, hit := 0, true; hit; k++ {
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			proxy, connect := newProxy(t, chroot)
+			client := newClient(t, connect, framework.WithNamespace("ns"), framework.WithRetryPolicy(retry.NTimes(0, 0)),
+				framework.WithSessionTimeout(30*time.Second)) // which does not clean up
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				t.Fatal(err)
+			}
+			injection := proxy.Faults().Add(curatortest.Rule{
+				Ops: []string{"create2", "createContainer"}, Skip: k, Count: 1, Action: curatortest.CutAfter,
+			})
+			hold, err := lock(client).Acquire(ctx)
+			if err == nil {
+				err = hold.Release(ctx)
+			}
+			if err != nil && !errors.Is(err, framework.ErrConnectionLoss) {
+				t.Errorf("create %d: %v", k, err)
+			}
+			awaitNothing(t, testenv.Addr(t)+chroot)
+			hit = injection.Hits() > 0
+		}
+	})
+}
+
 func TestAcquireCancelledWhileTheAnswerIsOnItsWayLeavesNoNode(t *testing.T) {
 	for _, op := range []string{"create2", "getChildren2", "getData"} {
 		t.Run(op, func(t *testing.T) {
@@ -119,6 +235,7 @@ func TestAcquireCancelledWhileTheAnswerIsOnItsWayLeavesNoNode(t *testing.T) {
 func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 	for _, direction := range []curatortest.Direction{curatortest.ToServer, curatortest.ToClient, curatortest.Both} {
 		t.Run(fmt.Sprint(direction), func(t *testing.T) {
+			t.Parallel()
 			ctx := testenv.Context(t)
 			chroot := testenv.Chroot(t)
 			proxy, connect := newProxy(t, chroot)

@@ -3,15 +3,19 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// unusable is a lock that cannot be had, or not be released.
+// unusable is a lock that cannot be had.
 type unusable struct {
 	locks.InterProcessLock
 	acquire error
@@ -22,7 +26,7 @@ func (u unusable) TryAcquire(context.Context, time.Duration) (*locks.Hold, error
 	return nil, u.acquire
 }
 
-// In Java: TestInterProcessMultiMutex.testSomeLocked, testSomeReleasedLocked. Java goes on to acquire the others.
+// In Java: TestInterProcessMultiMutex.testSomeLocksFailToLock. Java goes on to acquire the others.
 func TestMultiLockThatCannotHaveOneHasNone(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -40,6 +44,43 @@ func TestMultiLockThatCannotHaveOneHasNone(t *testing.T) {
 		t.Error("one is held")
 	}
 	awaitNothing(t, connect)
+}
+
+// In Java: TestInterProcessMultiMutex.testSomeReleasesFail.
+func TestMultiLockReleasesTheOthersWhenOneCannotBe(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	var all []locks.InterProcessLock
+	for _, path := range []string{"/first", "/refused", "/last"} {
+		all = append(all, locks.NewInterProcessMutex(client, path))
+	}
+	multi := locks.NewInterProcessMultiLock(all...)
+	hold := acquire(t, ctx, multi)
+	refusal := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Path: "/**/refused/*", Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+	})
+	if err := hold.Release(ctx); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("got %v", err)
+	}
+	for i, l := range all {
+		if l.IsAcquiredInThisProcess() {
+			t.Errorf("lock %d is held in this process", i)
+		}
+	}
+	if multi.IsAcquiredInThisProcess() {
+		t.Error("it is held in this process")
+	}
+	raw := testenv.Raw(t)
+	left := nodesBelow(t, raw, chroot)
+	if len(left) != 1 || !strings.HasPrefix(left[0], chroot+"/refused/") {
+		t.Fatalf("left are %v", left)
+	}
+	refusal.Remove()
+	if err := client.Delete().ForPath(ctx, strings.TrimPrefix(left[0], chroot)); err != nil {
+		t.Error(err)
+	}
 }
 
 // Java gives each of the locks the whole time.
@@ -85,6 +126,42 @@ func TestMultiLockIsLostWithAnyOfItsLocks(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
+// In Java the lock is held without its first part.
+func TestMultiLockThatLosesOneWhileItWaitsForAnotherHasItAgain(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, other := newClient(t, connect), newClient(t, connect)
+	first, second := locks.NewInterProcessMutex(client, "/first"), locks.NewInterProcessMutex(client, lockPath)
+	held := acquire(t, ctx, locks.NewInterProcessMutex(other, lockPath))
+	granted := make(chan *locks.Hold)
+	go func() {
+		hold, err := locks.NewInterProcessMultiLock(first, second).Acquire(ctx)
+		if err != nil {
+			t.Errorf("acquire: %v", err)
+		}
+		granted <- hold
+	}()
+	awaitContenders(t, other, 2)
+	if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, func() bool { return !first.IsAcquiredInThisProcess() }, "the first is lost")
+	release(t, held)
+	hold := <-granted
+	if hold == nil {
+		return
+	}
+	if err := context.Cause(hold.Context()); err != nil {
+		t.Errorf("granted and %v", err)
+	}
+	if !first.IsAcquiredInThisProcess() || !second.IsAcquiredInThisProcess() {
+		t.Error("not both are held")
+	}
+	release(t, hold)
+	awaitNothing(t, connect)
+}
+
+// In Java: TestInterProcessMutexBase.testLocker.
 func TestDo(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)

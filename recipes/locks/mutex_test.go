@@ -97,6 +97,68 @@ func TestLockNodeDataIsWritten(t *testing.T) {
 	}
 }
 
+// In Java: TestInterProcessMutexBase.testReentrant, TestInterProcessMutexBase.testReentrant2Threads, and
+// TestInterProcessSemaphoreMutex, which leaves them out.
+func TestWhichLocksAnOwnerEntersAgain(t *testing.T) {
+	mutex := func(c *framework.Client, path string) locks.InterProcessLock {
+		return locks.NewInterProcessMutex(c, path)
+	}
+	for name, tt := range map[string]struct {
+		lock      func(c *framework.Client) locks.InterProcessLock
+		reentrant bool
+	}{
+		"mutex":               {everyLock["mutex"], true},
+		"mutex with a driver": {everyLock["mutex with a driver"], true},
+		"write lock":          {everyLock["write lock"], true},
+		"multi lock of mutexes": {func(c *framework.Client) locks.InterProcessLock {
+			return locks.NewInterProcessMultiLock(mutex(c, "/first"), mutex(c, "/second"))
+		}, true},
+		"semaphore mutex":                 {everyLock["semaphore mutex"], false},
+		"multi lock of a semaphore mutex": {everyLock["multi lock"], false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			connect := testenv.ConnectString(t)
+			l := tt.lock(newClient(t, connect))
+			me := locks.WithOwner(ctx)
+			outer := acquire(t, me, l)
+			inner, err := l.TryAcquire(me, 0)
+			if tt.reentrant && err != nil || !tt.reentrant && !errors.Is(err, locks.ErrNotAcquired) {
+				t.Fatalf("once more: %v", err)
+			}
+			for other, ctx := range map[string]context.Context{"another": locks.WithOwner(ctx), "none": ctx} {
+				if _, err := l.TryAcquire(ctx, 0); !errors.Is(err, locks.ErrNotAcquired) {
+					t.Errorf("owner %s: %v", other, err)
+				}
+			}
+			if tt.reentrant {
+				release(t, inner)
+			}
+			if !l.IsAcquiredInThisProcess() || outer.Context().Err() != nil {
+				t.Error("the end of the inner hold is that of the outer")
+			}
+			release(t, outer)
+			if l.IsAcquiredInThisProcess() {
+				t.Error("still held")
+			}
+			awaitNothing(t, connect)
+		})
+	}
+}
+
+// Without an owner nobody enters again, the caller no less than others.
+func TestWithoutAnOwnerNobodyEntersAgain(t *testing.T) {
+	ctx := testenv.Context(t)
+	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
+	hold := acquire(t, ctx, mu)
+	if _, err := mu.TryAcquire(ctx, 0); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	release(t, hold)
+}
+
+// In Java: TestInterProcessMutexBase.testReentrant.
 func TestAnOwnerEntersAgain(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	connect := testenv.ConnectString(t)
@@ -122,6 +184,7 @@ func TestAnOwnerEntersAgain(t *testing.T) {
 	}
 }
 
+// In Java: TestInterProcessMutexBase.testReentrant2Threads.
 func TestAnotherOwnerWaits(t *testing.T) {
 	ctx := testenv.Context(t)
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
@@ -370,6 +433,7 @@ func TestEachWaiterWatchesOnlyTheOneBeforeIt(t *testing.T) {
 	wg.Wait()
 }
 
+// In Java: TestInterProcessMutexBase.testWithNamespace.
 func TestNamespaceIsPartOfTheNodesButNotOfThePath(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)

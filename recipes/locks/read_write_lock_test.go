@@ -23,12 +23,12 @@ func newReadWriteLock(t *testing.T, connect string) *locks.InterProcessReadWrite
 	return locks.NewInterProcessReadWriteLock(newClient(t, connect), lockPath)
 }
 
-// In Java: TestInterProcessReadWriteLock.testSimulation.
+// In Java: TestInterProcessReadWriteLock.testBasic.
 func TestOneWriterOrAnyNumberOfReaders(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	const clients, rounds = 8, 25
-	var readers, writers, mostReaders atomic.Int32
+	var readers, writers atomic.Int32
 	var wg sync.WaitGroup
 	for i := range clients {
 		rw := newReadWriteLock(t, connect)
@@ -47,9 +47,6 @@ func TestOneWriterOrAnyNumberOfReaders(t *testing.T) {
 				n := mine.Add(1)
 				if r, w := readers.Load(), writers.Load(); n > limit || w > 0 && r > 0 {
 					t.Errorf("%d readers, %d writers", r, w)
-				}
-				if r := readers.Load(); r > mostReaders.Load() {
-					mostReaders.Store(r)
 				}
 				mine.Add(-1)
 				if err := hold.Release(ctx); err != nil {
@@ -106,7 +103,7 @@ func TestWaitingWriterIsNotOvertaken(t *testing.T) {
 	release(t, acquire(t, ctx, c.ReadLock()))
 }
 
-// In Java: testGetParticipantNodes, and the names of the nodes.
+// In Java: TestInterProcessReadWriteLock.testGetParticipantNodes, and the names of the nodes.
 func TestParticipantsOfEachSide(t *testing.T) {
 	ctx := testenv.Context(t)
 	rw := newReadWriteLock(t, testenv.ConnectString(t))
@@ -144,7 +141,7 @@ func TestParticipantsOfEachSide(t *testing.T) {
 	}
 }
 
-// In Java: testThatUpgradingIsDisallowed, where it waits for itself.
+// In Java: TestInterProcessReadWriteLock.testThatUpgradingIsDisallowed, where it waits for itself.
 func TestReaderCannotBecomeAWriter(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	rw := newReadWriteLock(t, testenv.ConnectString(t))
@@ -156,7 +153,8 @@ func TestReaderCannotBecomeAWriter(t *testing.T) {
 	release(t, acquire(t, ctx, rw.WriteLock()))
 }
 
-// In Java: testThatDowngradingIsAllowed, testContendingDowngrading (CURATOR-621).
+// In Java: TestInterProcessReadWriteLock.testDowngrading, TestInterProcessReadWriteLock.testContendingDowngrading
+// (CURATOR-621).
 func TestWriterThatReadsKeepsItsPlace(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -193,7 +191,7 @@ func TestWriterThatReadsKeepsItsPlace(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// In Java: testThatDowngradingRespectsThreads.
+// In Java: TestInterProcessReadWriteLock.testThatDowngradingRespectsThreads.
 func TestAnotherOwnerDoesNotReadBesideAWriter(t *testing.T) {
 	ctx := testenv.Context(t)
 	rw := newReadWriteLock(t, testenv.ConnectString(t))
@@ -220,11 +218,13 @@ func TestWriterThatHasLostTheLockDoesNotRead(t *testing.T) {
 	release(t, writing)
 }
 
-// In Java: testSetNodeData.
+// In Java: TestInterProcessReadWriteLock.testSetNodeData.
 func TestDataOfBothSides(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	client := newClient(t, testenv.ConnectString(t))
-	rw := locks.NewInterProcessReadWriteLock(client, lockPath, locks.WithLockNodeData([]byte("me")))
+	data := []byte("me")
+	rw := locks.NewInterProcessReadWriteLock(client, lockPath, locks.WithLockNodeData(data))
+	data[0] = 'x' // which is no business of the lock any more
 	for _, l := range []*locks.InterProcessMutex{rw.WriteLock(), rw.ReadLock()} {
 		hold := acquire(t, ctx, l)
 		if data, err := client.GetData().ForPath(ctx, hold.Path()); err != nil || string(data) != "me" {
@@ -232,4 +232,94 @@ func TestDataOfBothSides(t *testing.T) {
 		}
 		release(t, hold)
 	}
+}
+
+// In Java: TestInterProcessReadWriteLock.testLockPath.
+func TestReaderFollowsAWriterWhoseSessionIsGone(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, other := newClient(t, connect), newClient(t, connect)
+	rw := locks.NewInterProcessReadWriteLock(client, lockPath)
+	lost := acquire(t, ctx, rw.WriteLock())
+	next := acquireBehind(t, ctx, locks.NewInterProcessReadWriteLock(other, lockPath).ReadLock(), connect)
+	if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	reading := receive(t, next)
+	if stat, err := other.CheckExists().ForPath(ctx, lost.Path()); err != nil || stat != nil {
+		t.Errorf("the node of the writer is there: %v", err)
+	}
+	if cause := awaitEnd(t, ctx, lost); !errors.Is(cause, locks.ErrLockLost) {
+		t.Errorf("cause %v", cause)
+	}
+	release(t, reading)
+	release(t, lost)
+	again := acquire(t, ctx, rw.WriteLock())
+	if again.Path() == lost.Path() {
+		t.Errorf("writes again with %s", again.Path())
+	}
+	release(t, again)
+	awaitNothing(t, connect)
+}
+
+// CURATOR-211: a reader that finds its node gone is not granted anything by those that are left.
+func TestWaitingReaderWhoseSessionIsGoneWaitsOn(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	writer := newReadWriteLock(t, connect)
+	writing := acquire(t, ctx, writer.WriteLock())
+	reader := locks.NewInterProcessReadWriteLock(client, lockPath).ReadLock()
+	next := acquireLater(t, ctx, reader)
+	testenv.Eventually(t, func() bool { return watchersOf(t, writing.Path()) == 1 }, "the reader waits")
+	session := client.SessionID()
+	if err := testenv.Server(t).ExpireSession(session); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, func() bool {
+		nodes, err := reader.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 1 && client.SessionID() != session
+	}, "the reader stands in line anew")
+	if reader.IsAcquiredInThisProcess() || len(next) != 0 {
+		t.Error("a reader beside a writer")
+	}
+	release(t, writing)
+	release(t, receive(t, next))
+	awaitNothing(t, connect)
+}
+
+// watchersOf returns how many sessions watch a node: in the answer of the server their lines stand behind its path.
+func watchersOf(tb testing.TB, node string) (n int) {
+	tb.Helper()
+	found := false
+	for line := range strings.Lines(watches(tb)) {
+		switch {
+		case strings.HasPrefix(line, "/"):
+			found = strings.HasSuffix(strings.TrimSpace(line), node)
+		case found && strings.HasPrefix(line, "\t"):
+			n++
+		}
+	}
+	return n
+}
+
+// Java's waits for the first writer in line, then for the next.
+func TestWaitingReaderWatchesTheLastWriterBeforeIt(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	rw := newReadWriteLock(t, connect)
+	first := acquire(t, ctx, rw.WriteLock())
+	second := acquireBehind(t, ctx, rw.WriteLock(), connect)
+	writers, err := rw.WriteLock().ParticipantNodes(ctx)
+	if err != nil || len(writers) != 2 {
+		t.Fatalf("%v, error %v", writers, err)
+	}
+	reading := acquireBehind(t, ctx, newReadWriteLock(t, connect).ReadLock(), connect)
+	testenv.Eventually(t, func() bool {
+		return watchersOf(t, writers[0]) == 1 && watchersOf(t, writers[1]) == 1
+	}, "each waits for the one before it")
+	release(t, first)
+	release(t, receive(t, second))
+	release(t, receive(t, reading))
+	awaitNothing(t, connect)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
+// In Java: TestInterProcessMutex.testRevoking.
 func TestRevokedHolderIsAskedAndMayRelease(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)

@@ -3,11 +3,15 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -33,7 +37,7 @@ func returnLease(t *testing.T, lease *locks.Lease) {
 	}
 }
 
-// In Java: TestInterProcessSemaphore.testMultiClient, testSimple2.
+// In Java: TestInterProcessSemaphore.testThreads.
 func TestNoMoreLeasesThanThereAre(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -95,7 +99,7 @@ func TestLeasesAreThoseOfJava(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// In Java: testAcquireMultiple, and what a partial failure leaves.
+// In Java: TestInterProcessSemaphore.testSimple, and CURATOR-315: what a failure leaves.
 func TestSeveralLeasesAreTakenTogetherOrNotAtAll(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -166,7 +170,7 @@ func (c *sharedCount) set(n int) {
 	c.changed = make(chan struct{})
 }
 
-// In Java: testThreadedLeaseIncrease (CURATOR-75).
+// In Java: TestInterProcessSemaphore.testThreadedLeaseIncrease (CURATOR-75).
 func TestNumberOfLeasesMayChange(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -200,7 +204,7 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// In Java: testNoOrphanedNodes.
+// In Java: TestInterProcessSemaphore.testNoOrphanedNodes.
 func TestLeaseThatSomebodyDeletesIsTakenAnew(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -233,7 +237,7 @@ func TestLeaseThatSomebodyDeletesIsTakenAnew(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// In Java: testAcquireAfterLostServer, testInterruptAcquire.
+// CURATOR-335: the connection is cut before and after each of the requests in turn.
 func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
@@ -259,6 +263,234 @@ func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
 				hit = injection.Hits() > 0
 			}
 		})
+	}
+}
+
+// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a lease
+// and does not know yet. All come to their turn, whether the session survives or not.
+func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
+	for _, what := range []string{"connection", "session"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			proxy, connect := newProxy(t, chroot)
+			client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				t.Fatal(err)
+			}
+			listing := proxy.Faults().Add(curatortest.Rule{
+				Ops: []string{"getChildren2"}, Path: "/**/leases", Count: 1, Action: curatortest.HoldRequest,
+			})
+			var inside, entered atomic.Int32
+			var wg sync.WaitGroup
+			const many = 8
+			for range many {
+				wg.Go(func() {
+					lease, err := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1).Acquire(ctx)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if n := inside.Add(1); n != 1 {
+						t.Errorf("%d leases of one", n)
+					}
+					entered.Add(1)
+					inside.Add(-1)
+					returnLease(t, lease)
+				})
+			}
+			if err := listing.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if what == "session" {
+				if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			restore := proxy.Faults().RefuseConnects()
+			proxy.Faults().CutAll()
+			restore()
+			wg.Wait()
+			if n := entered.Load(); n != many {
+				t.Errorf("%d of %d had a lease", n, many)
+			}
+			awaitNothing(t, testenv.Addr(t)+chroot)
+		})
+	}
+}
+
+// In Java: TestInterProcessSemaphore.testRelease1AtATime, TestInterProcessSemaphore.testReleaseInChunks,
+// TestInterProcessSemaphore.testSimple2, TestInterProcessSemaphore.testGetParticipantNodes.
+func TestAsManyLeasesAsAreReturnedAreGranted(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	const most, all = 3, 12
+	granted := make(chan *locks.Lease, all)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	clients := []*framework.Client{newClient(t, connect), newClient(t, connect)}
+	for i := range all {
+		wg.Go(func() {
+			lease, err := locks.NewInterProcessSemaphoreV2(clients[i%len(clients)], semaphorePath, most).Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			granted <- lease
+		})
+	}
+	var held []*locks.Lease
+	take := func(n int) {
+		t.Helper()
+		for range n {
+			lease := <-granted
+			if lease == nil {
+				t.FailNow()
+			}
+			held = append(held, lease)
+		}
+	}
+	take(most)
+	observer := locks.NewInterProcessSemaphoreV2(clients[0], semaphorePath, most)
+	chunk := 1
+	for waiting := all - most; waiting > 0; chunk = chunk%most + 1 {
+		testenv.Eventually(t, func() bool {
+			nodes, err := observer.ParticipantNodes(ctx)
+			return err == nil && len(nodes) == most+1
+		}, "the next one waits for a lease")
+		if n := len(granted); n != 0 {
+			t.Errorf("%d leases of %d", most+n, most)
+		}
+		n := min(chunk, waiting)
+		if err := observer.ReturnAll(ctx, held[:n]...); err != nil {
+			t.Error(err)
+		}
+		held = held[n:]
+		take(n)
+		waiting -= n
+	}
+	if nodes, err := observer.ParticipantNodes(ctx); err != nil || len(nodes) != most {
+		t.Errorf("%v, error %v", nodes, err)
+	}
+	if err := observer.ReturnAll(ctx, held...); err != nil {
+		t.Error(err)
+	}
+	awaitNothing(t, connect)
+}
+
+// In Java: TestInterProcessSemaphore.testMaxPerSession.
+func TestNoMoreLeasesThanThereAreInPortions(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	const clients, rounds, most = 4, 8, 5
+	var held atomic.Int32
+	var wg sync.WaitGroup
+	for i := range clients {
+		s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, most)
+		random := rand.New(rand.NewPCG(1, uint64(i)))
+		wg.Go(func() {
+			for range rounds {
+				n := 1 + random.IntN(most)
+				leases, err := s.AcquireN(ctx, n)
+				if err != nil || len(leases) != n {
+					t.Errorf("%d leases of %d, error %v", len(leases), n, err)
+					return
+				}
+				if all := held.Add(int32(n)); all > most {
+					t.Errorf("%d leases of %d", all, most)
+				}
+				held.Add(-int32(n))
+				if err := s.ReturnAll(ctx, leases...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	awaitNothing(t, connect)
+}
+
+// In Java: TestInterProcessSemaphore.testInterruptAcquire (CURATOR-462).
+func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1)
+	first := takeLease(t, ctx, s)
+	later := func(ctx context.Context) <-chan error {
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.Acquire(ctx)
+			failed <- err
+		}()
+		return failed
+	}
+	raw := testenv.Raw(t)
+	await := func(turns, leases int) {
+		t.Helper()
+		testenv.Eventually(t, func() bool {
+			return len(nodesBelow(t, raw, chroot+semaphorePath+"/locks")) == turns &&
+				len(nodesBelow(t, raw, chroot+semaphorePath+"/leases")) == leases
+		}, fmt.Sprintf("%d turns, %d leases", turns, leases))
+	}
+	await(0, 1)
+	forLease, cancelLease := context.WithCancel(ctx)
+	lease := later(forLease)
+	await(1, 2)
+	forTurn, cancelTurn := context.WithCancel(ctx)
+	turn := later(forTurn)
+	await(2, 2)
+	cancelTurn()
+	if err := <-turn; !errors.Is(err, context.Canceled) {
+		t.Errorf("for its turn: %v", err)
+	}
+	await(1, 2)
+	cancelLease()
+	if err := <-lease; !errors.Is(err, context.Canceled) {
+		t.Errorf("for a lease: %v", err)
+	}
+	await(0, 1)
+
+	held := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"create2"}, Path: "/**/leases/*", Count: 1, Action: curatortest.HoldReply,
+	})
+	forAnswer, cancelAnswer := context.WithCancel(ctx)
+	answer := later(forAnswer)
+	if err := held.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cancelAnswer()
+	if err := <-answer; !errors.Is(err, context.Canceled) {
+		t.Errorf("for an answer: %v", err)
+	}
+	held.Release()
+	await(0, 1)
+	returnLease(t, first)
+	returnLease(t, takeLease(t, ctx, s))
+	awaitNothing(t, testenv.Addr(t)+chroot)
+}
+
+// CURATOR-315, CURATOR-335: the leases are not shown from the k-th list on.
+func TestSeveralLeasesAreGivenBackWhenOneCannotBeSeen(t *testing.T) {
+	for k, hit := 0, true; hit; k++ {
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		client := newClient(t, connect)
+		injection := proxy.Faults().Add(curatortest.Rule{
+			Ops: []string{"getChildren2"}, Path: "/**/leases", Skip: k, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
+		leases, err := s.AcquireN(ctx, 3)
+		if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("list %d: %v", k, err)
+		}
+		if err := s.ReturnAll(ctx, leases...); err != nil {
+			t.Errorf("list %d: return: %v", k, err)
+		}
+		awaitNothing(t, testenv.Addr(t)+chroot)
+		hit = injection.Hits() > 0
 	}
 }
 

@@ -5,278 +5,315 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
+	"path"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/storm"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
 
-// Size of the storm.
-const (
-	stormClients = 16
-	stormLocks   = 8
-	stormSession = time.Second
-)
+// stormSession is the session timeout of clients in a storm.
+const stormSession = time.Second
 
-// stormDuration gives how long the storm is, and how many faults it has at least.
-func stormDuration() (d time.Duration, faults int) {
-	if testenv.Real() {
-		return 30 * time.Second, 100
-	}
-	return 6 * time.Second, 15
+// stormPace is how often something happens to one of the clients.
+var stormPace = storm.Pace{Least: 100 * time.Millisecond, Most: 300 * time.Millisecond}
+
+// size is how long a storm is, and what it has at least: on a slow machine it is longer.
+type size struct {
+	duration       time.Duration
+	faults, grants int
 }
 
-// TestMutexStorm has clients contend for locks while connections are cut, sessions killed and networks frozen. The
-// history must be one of locks, and what the locks guard must be exact.
-func TestMutexStorm(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("CURATOR_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("CURATOR_SEED=%d", seed)
-	duration, faults := stormDuration()
-	ctx, cancel := context.WithTimeout(context.Background(), duration+time.Minute)
-	defer cancel()
-	working, stop := context.WithTimeout(ctx, duration)
-	defer stop()
-
-	s := newStorm(t)
-	var workers, disturber sync.WaitGroup
-	for i := range s.clients {
-		workers.Go(func() { s.work(working, ctx, i, rand.New(rand.NewPCG(seed, uint64(i)))) })
-	}
-	injected := 0
-	disturber.Go(func() { injected = s.disturb(working, rand.New(rand.NewPCG(seed, 1<<32))) })
-	disturber.Wait()
-	workers.Wait()
-
-	for i, guard := range s.guards {
-		if guard.value != guard.accepted {
-			t.Errorf("lock %d: counter %d after %d writes", i, guard.value, guard.accepted)
-		}
-		grants := 0
-		for _, op := range s.history[i] {
-			if op.Input.(lockInput).acquire {
-				grants++
-			}
-		}
-		t.Logf("lock %d: %d grants, %d writes, %d late ones refused", i, grants, guard.accepted, guard.refused)
-		if result := porcupine.CheckOperationsTimeout(lockModel, s.history[i], time.Minute); result != porcupine.Ok {
-			t.Errorf("lock %d: history of %d operations is %v", i, len(s.history[i]), result)
-		}
-	}
-	t.Logf("%d faults", injected)
-	if injected < faults {
-		t.Errorf("only %d faults", injected)
-	}
-	testenv.Eventually(t, func() bool { return s.nodes(ctx) == 0 }, "no node is left")
+// scene is what a storm rages over: clients, and what they contend for.
+type scene struct {
+	*storm.Storm
+	t        *testing.T
+	observer *framework.Client // whom no fault is meant for
+	clients  []*framework.Client
+	victims  []*storm.Victim // the same clients, if each has a proxy of its own
+	things   []*thing
+	pulse    *storm.Pulse
+	session  time.Duration
 }
 
-// storm is the scene: clients, each behind a proxy of its own, and what the locks guard.
-type storm struct {
-	t       *testing.T
-	chroot  string
-	clients []*stormClient
-	guards  [stormLocks]*guarded
+// thing is what clients contend for: a line in which some, or one, hold it.
+type thing struct {
+	line    string // the path
+	model   porcupine.Model
+	witness *storm.Witness
+	history storm.History
+	guarded storm.Guarded
 
 	mu      sync.Mutex
-	history [stormLocks][]porcupine.Operation
+	grants  int
+	fenced  int       // grants with a token
+	last    time.Time // the last grant
+	longest time.Duration
 }
 
-type stormClient struct {
-	*framework.Client
-	proxy *curatortest.Proxy
-
-	mu      sync.Mutex
-	faulted time.Time // the last time something was done to its session
-}
-
-// guarded is a resource that refuses holders with a token that is not the newest.
-type guarded struct {
-	mu                       sync.Mutex
-	newest                   int64
-	value, accepted, refused int
-}
-
-func newStorm(t *testing.T) *storm {
+// newScene makes a scene on the server of this test binary.
+func newScene(t *testing.T, clients int) *scene {
 	t.Helper()
-	s := &storm{t: t, chroot: testenv.Chroot(t)}
-	for i := range s.guards {
-		s.guards[i] = &guarded{}
-	}
-	for range stormClients {
-		proxy, connect := newProxy(t, s.chroot)
-		s.clients = append(s.clients, &stormClient{proxy: proxy, Client: newClient(t, connect,
-			framework.WithSessionTimeout(stormSession),
-			framework.WithConnectionTimeout(2*time.Second),
-			framework.WithRetryPolicy(retry.NTimes(10, 100*time.Millisecond)),
-		)})
+	chroot := testenv.Chroot(t)
+	s := newEmptyScene(t, testenv.Addr(t)+chroot, stormSession)
+	for i := range clients {
+		proxy, connect := newProxy(t, chroot)
+		client := s.client(connect)
+		s.victims = append(s.victims, &storm.Victim{
+			Name: fmt.Sprint("client ", i+1), Proxy: proxy, Session: client.SessionID,
+		})
 	}
 	return s
 }
 
-func (s *storm) lock(c *stormClient, i int) *locks.InterProcessMutex {
-	return locks.NewInterProcessMutex(c.Client, fmt.Sprintf("/locks/%d", i))
+func newEmptyScene(t *testing.T, connect string, session time.Duration) *scene {
+	t.Helper()
+	s := &scene{Storm: storm.New(t), t: t, observer: newClient(t, connect), pulse: storm.NewPulse(), session: session}
+	t.Cleanup(s.pulse.Stop)
+	return s
 }
 
-// work acquires one lock after the other until working ends.
-func (s *storm) work(working, ctx context.Context, id int, random *rand.Rand) {
-	c := s.clients[id]
+// client adds a client.
+func (s *scene) client(connect string) *framework.Client {
+	s.t.Helper()
+	client := newClient(s.t, connect,
+		framework.WithSessionTimeout(s.session),
+		framework.WithConnectionTimeout(2*time.Second),
+		framework.WithRetryPolicy(retry.NTimes(10, 100*time.Millisecond)))
+	s.clients = append(s.clients, client)
+	return client
+}
+
+// add adds a thing that so many may hold at once.
+func (s *scene) add(line string, most int, model porcupine.Model) {
+	th := &thing{line: line, model: model}
+	th.witness = storm.NewWitness(most, func() ([]string, error) { return s.nodes(line) })
+	s.things = append(s.things, th)
+}
+
+// nodes returns the names of the nodes in a line.
+func (s *scene) nodes(line string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.observer.Sync().ForPath(ctx, "/"); err != nil { // the observer's server may be behind
+		return nil, err
+	}
+	names, err := s.observer.GetChildren().ForPath(ctx, line)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// clientFaults is what happens to the clients of [newScene].
+func (s *scene) clientFaults() []storm.Fault {
+	return []storm.Fault{
+		storm.Cut(s.victims),
+		storm.Expire(s.victims, testenv.Addr(s.t)),
+		storm.Freeze(s.victims, s.session*3/2),
+	}
+}
+
+// holding is what a client was granted.
+type holding struct {
+	parts   []part
+	ended   <-chan struct{} // closed when it is lost
+	release func(context.Context) error
+	// next is acquired before the release; it may be nil.
+	next func() (*holding, error)
+}
+
+// part is what a holding has of one thing.
+type part struct {
+	*thing
+	nodes              []storm.Grant
+	token              int64 // 0 if it has none
+	granted, givenBack any   // operations of the thing's model
+}
+
+// attempt is what a client does again and again. who is from 1 on.
+type attempt func(ctx context.Context, client *framework.Client, who int, random *rand.Rand) (*holding, error)
+
+// rage has the clients acquire while the faults happen, and judges what came of it.
+func (s *scene) rage(size size, pace storm.Pace, try attempt, kinds ...storm.Fault) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*size.duration+time.Minute)
+	defer cancel()
+	working, stop := context.WithTimeout(ctx, 3*size.duration+30*time.Second)
+	defer stop()
+	start := time.Now()
+	var workers sync.WaitGroup
+	for i := range s.clients {
+		workers.Go(func() { s.work(working, ctx, i+1, try) })
+	}
+	faults := s.Disturb(working, pace, func(n int) bool {
+		return time.Since(start) >= size.duration && n >= size.faults && s.grants() >= size.grants
+	}, kinds...)
+	stop()
+	workers.Wait()
+	for _, th := range s.things {
+		th.judge(s)
+	}
+	s.t.Logf("%d faults, %d grants", faults, s.grants())
+	if faults < size.faults || s.grants() < size.grants {
+		s.Errorf("%d faults and %d grants are too few", faults, s.grants())
+	}
+	testenv.Eventually(s.t, func() bool {
+		for _, th := range s.things {
+			if nodes, err := s.nodes(th.line); err != nil || len(nodes) > 0 {
+				return false
+			}
+		}
+		return true
+	}, "no node is left")
+}
+
+// work acquires one thing after the other until working ends; ctx bounds the last release.
+func (s *scene) work(working, ctx context.Context, who int, try attempt) {
+	client, random := s.clients[who-1], s.Random(who)
 	for working.Err() == nil {
-		i := random.IntN(stormLocks)
-		called := time.Now()
-		hold, err := s.lock(c, i).Acquire(working)
+		session, called := client.Session(), time.Now()
+		h, err := try(working, client, who, random)
 		if err != nil {
 			continue // whatever happened: nothing was granted
 		}
-		granted := time.Now()
-		s.record(i, id, lockInput{acquire: true, token: hold.Token()}, called, granted)
-		value, ok := s.guards[i].read(hold.Token())
-		select { // some hold it long enough for something to happen
-		case <-hold.Context().Done():
-		case <-working.Done():
-		case <-time.After(time.Duration(random.IntN(30)) * time.Millisecond):
-		}
-		if ok {
-			s.guards[i].write(hold.Token(), value+1)
-		}
-		s.letGo(ctx, c, i, id, hold, granted)
-	}
-}
-
-// letGo releases, and notes from when to when the lock may have become free: with a fault, from then on.
-func (s *storm) letGo(ctx context.Context, c *stormClient, i, id int, hold *locks.Hold, granted time.Time) {
-	released := time.Now()
-	err := hold.Release(ctx)
-	done := time.Now()
-	c.mu.Lock()
-	faulted := c.faulted
-	c.mu.Unlock()
-	// A fault shortly before the grant may show only later: the kill of a session that the client has not heard of.
-	if faulted.After(granted.Add(-2 * stormSession)) {
-		released = granted
-	}
-	if err != nil { // it goes on in the background, at the longest until the session ends
-		done = time.Now().Add(time.Hour)
-	}
-	s.record(i, id, lockInput{token: hold.Token()}, released, done)
-}
-
-func (s *storm) record(lock, client int, in lockInput, from, to time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.history[lock] = append(s.history[lock], porcupine.Operation{
-		ClientId: client, Input: in, Call: from.UnixNano(), Return: to.UnixNano(),
-	})
-}
-
-// disturb does something to somebody every now and then.
-func (s *storm) disturb(working context.Context, random *rand.Rand) (faults int) {
-	var thaws sync.WaitGroup
-	defer thaws.Wait()
-	for {
-		select {
-		case <-working.Done():
-			return faults
-		case <-time.After(time.Duration(100+random.IntN(200)) * time.Millisecond):
-		}
-		c := s.clients[random.IntN(len(s.clients))]
-		c.mu.Lock()
-		c.faulted = time.Now()
-		c.mu.Unlock()
-		faults++
-		switch random.IntN(3) {
-		case 0:
-			c.proxy.Faults().CutAll()
-		case 1:
-			ask, cancel := context.WithTimeout(working, time.Second)
-			if err := curatortest.ExpireSession(ask, testenv.Addr(s.t), c.SessionID()); err != nil {
-				faults-- // it was gone already
+		s.granted(h, who, called)
+		for h != nil {
+			finish := s.begin(h)
+			select { // some hold it long enough for something to happen
+			case <-h.ended:
+			case <-working.Done():
+			case <-time.After(time.Duration(random.IntN(30)) * time.Millisecond):
 			}
-			cancel()
-		case 2:
-			thaw := c.proxy.Faults().Freeze()
-			thaws.Go(func() {
-				select {
-				case <-time.After(stormSession * 3 / 2):
-				case <-working.Done():
+			finish()
+			var next *holding
+			var nextCalled time.Time
+			if h.next != nil {
+				nextCalled = time.Now()
+				if next, err = h.next(); err == nil {
+					s.granted(next, who, nextCalled)
 				}
-				c.mu.Lock()
-				c.faulted = time.Now()
-				c.mu.Unlock()
-				thaw()
-			})
+			}
+			s.letGo(ctx, h, who, session, called)
+			h, called = next, nextCalled
 		}
 	}
 }
 
-func (s *storm) nodes(ctx context.Context) (n int) {
-	for i := range stormLocks {
-		nodes, err := s.lock(s.clients[0], i).ParticipantNodes(ctx)
-		if err != nil && !errors.Is(err, framework.ErrConnectionLoss) {
-			s.t.Error(err)
+// granted notes a grant.
+func (s *scene) granted(h *holding, who int, called time.Time) {
+	now := time.Now()
+	for _, p := range h.parts {
+		p.note(s, called, now, p.token != 0)
+		p.history.Add(who, p.granted, called, now)
+		p.witness.Granted(s.Storm, p.nodes...)
+	}
+}
+
+// begin reads what the things guard; finish writes one more.
+func (s *scene) begin(h *holding) (finish func()) {
+	var writes []func()
+	for _, p := range h.parts {
+		if p.token == 0 {
+			continue
 		}
-		n += len(nodes)
+		if value, ok := p.guarded.Read(p.token); ok {
+			writes = append(writes, func() { p.guarded.Write(p.token, value+1) })
+		}
+	}
+	return func() {
+		for _, write := range writes {
+			write()
+		}
+	}
+}
+
+// letGo releases. If the session that was there before the acquire is still there when the server has answered the
+// release, the node was there until then. Otherwise it may have gone at any time, even before the client heard of the
+// grant.
+func (s *scene) letGo(ctx context.Context, h *holding, who int, session *framework.Session, called time.Time) {
+	released := time.Now()
+	err := h.release(ctx)
+	done := time.Now()
+	if err != nil { // it goes on in the background, at the longest until the session ends
+		done = storm.Open()
+	}
+	if session == nil || session.Context().Err() != nil {
+		released = called
+	}
+	for _, p := range h.parts {
+		p.history.Add(who, p.givenBack, released, done)
+	}
+}
+
+// note counts a grant, and measures how long nobody else was granted anything before it.
+func (th *thing) note(s *scene, called, now time.Time, fenced bool) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.grants++
+	if fenced {
+		th.fenced++
+	}
+	since := th.last
+	if called.After(since) {
+		since = called
+	}
+	th.longest = max(th.longest, now.Sub(since)-s.pulse.Missed(since, now))
+	th.last = now
+}
+
+// grants returns how many there were.
+func (s *scene) grants() (n int) {
+	for _, th := range s.things {
+		th.mu.Lock()
+		n += th.grants
+		th.mu.Unlock()
 	}
 	return n
 }
 
-// read returns the value, unless a newer holder was seen. From now on older ones are refused.
-func (g *guarded) read(token int64) (value int, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if token < g.newest {
-		g.refused++
-		return 0, false
+// judge says whether what happened to the thing is what may happen.
+func (th *thing) judge(s *scene) {
+	s.t.Helper()
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	looks, blind, overlaps := th.witness.Counts()
+	value, accepted, refused := th.guarded.Counts()
+	s.t.Logf("%s: %d grants, %d overlaps in %d looks, %d blind, %d writes, %d late ones refused, longest wait %v",
+		th.line, th.grants, overlaps, looks, blind, accepted, refused, th.longest)
+	if value != accepted || accepted+refused != th.fenced {
+		s.Errorf("%s: counter %d after %d writes and %d refusals of %d grants", th.line, value, accepted, refused, th.fenced)
 	}
-	g.newest = token
-	return g.value, true
+	th.history.Check(s.Storm, th.line, th.model)
 }
 
-// write takes the value of a holder, unless a newer one was seen.
-func (g *guarded) write(token int64, value int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if token < g.newest {
-		g.refused++
-		return
-	}
-	g.value = value
-	g.accepted++
+// alone is the grant of a node that excludes all others.
+func alone(node string, who int) []storm.Grant {
+	return []storm.Grant{{Node: path.Base(node), Owner: fmt.Sprint(who), Alone: true}}
 }
 
-// lockInput is an operation on a lock: its grant to, or its release by, the holder with this token.
-type lockInput struct {
-	acquire bool
-	token   int64
+// holds is a hold that has one part.
+func (th *thing) holds(hold *locks.Hold, p part) *holding {
+	p.thing = th
+	return &holding{parts: []part{p}, ended: hold.Context().Done(), release: hold.Release}
 }
 
-// lockModel is a lock: free, or held with a token that is larger than all before.
-var lockModel = porcupine.Model{
-	Init: func() any { return lockState{} },
-	Step: func(state, input, _ any) (bool, any) {
-		s, in := state.(lockState), input.(lockInput)
-		if in.acquire {
-			return !s.held && in.token > s.token, lockState{held: true, token: in.token}
-		}
-		return s.held && in.token == s.token, lockState{token: s.token}
-	},
-}
+// The storms over the locks of other kinds than the mutex are of one size.
 
-type lockState struct {
-	held  bool
-	token int64
+func crowdSize() int { return testenv.Size(8, 12, 20) }
+
+func mixedSize() size {
+	return testenv.Size(
+		size{duration: 4 * time.Second, faults: 10, grants: 30},
+		size{duration: 10 * time.Second, faults: 30, grants: 80},
+		size{duration: 40 * time.Second, faults: 100, grants: 300},
+	)
 }

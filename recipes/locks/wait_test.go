@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -125,4 +127,100 @@ func TestWatchWhoseAnswerComesAfterTheEndOfTheWaitIsTakenBack(t *testing.T) {
 	awaitContenders(t, direct, 1)
 	testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "no watch is left")
 	release(t, hold)
+}
+
+// CURATOR-644: the one before it leaves when it has been found, and before it is watched. The place in line is kept.
+func TestWaiterWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	direct := newClient(t, testenv.Addr(t)+chroot)
+	mu := locks.NewInterProcessMutex(direct, lockPath)
+	first := acquire(t, ctx, mu)
+	second := acquireBehind(t, ctx, mu, connect)
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	watching := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest})
+	third := acquireLater(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+	if err := watching.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := mu.ParticipantNodes(ctx)
+	if err != nil || len(nodes) != 3 {
+		t.Fatalf("%v, error %v", nodes, err)
+	}
+	if err := direct.Delete().ForPath(ctx, nodes[1]); err != nil { // it lines up anew behind the third
+		t.Fatal(err)
+	}
+	watching.Release()
+	testenv.Eventually(t, func() bool { return watchersOf(t, nodes[0]) == 2 }, "both wait for the first")
+	release(t, first)
+	got := receive(t, third)
+	if got.Path() != nodes[2] {
+		t.Errorf("granted with %s, it stood in line with %s", got.Path(), nodes[2])
+	}
+	release(t, got)
+	release(t, receive(t, second))
+	awaitNothing(t, testenv.Addr(t)+chroot)
+}
+
+// CURATOR-495: code that blocks in a callback, and waits for a lock in it, is woken all the same.
+func TestLockIsWaitedForInACallback(t *testing.T) {
+	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		hold := acquire(t, ctx, lock(newClient(t, testenv.Addr(t)+chroot)))
+		client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
+		called, got := make(chan struct{}), make(chan *locks.Hold, 1)
+		callback := func(context.Context, callbacks.Event) {
+			close(called)
+			next, err := lock(client).Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- next
+		}
+		if err := client.GetChildren().InBackground(callback).ForPath(ctx, "/"); err != nil {
+			t.Fatal(err)
+		}
+		<-called
+		proxy.Faults().CutAll() // and it connects again meanwhile
+		release(t, hold)
+		release(t, receive(t, got))
+		awaitNothing(t, testenv.Addr(t)+chroot)
+	})
+}
+
+// The session is lost when the waiter stands in line, and does not yet watch the one before it: its watch is that of the
+// next session, and its node is gone.
+func TestWaiterWhoseSessionIsLostBeforeItWatchesLinesUpAnewAtOnce(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	direct := newClient(t, testenv.Addr(t)+chroot)
+	mu := locks.NewInterProcessMutex(direct, lockPath)
+	hold := acquire(t, ctx, mu)
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	watching := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest})
+	next := acquireLater(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+	if err := watching.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Faults().CutAll()
+	testenv.Eventually(t, func() bool {
+		nodes, err := mu.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 2
+	}, "it stands in line anew")
+	release(t, hold)
+	release(t, receive(t, next))
 }

@@ -1,0 +1,307 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/leader"
+	"github.com/gocurator/curator/retry"
+)
+
+// leads counts the latches that lead.
+func leads(latches []*leader.LeaderLatch) (n int) {
+	for _, latch := range latches {
+		if latch.HasLeadership() {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitLost waits until the session is lost.
+func awaitLost(tb testing.TB, session *framework.Session) {
+	tb.Helper()
+	select {
+	case <-session.Context().Done():
+	case <-testenv.Context(tb).Done():
+		tb.Fatal("the session is not lost")
+	}
+}
+
+// In Java: TestLeaderLatch.testErrorPolicies, TestLeaderSelector.testErrorPolicies: with the policy of the session,
+// leadership ends with the session.
+func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	proxy, connect, _ := newProxy(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(time.Second),
+		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
+	latch, told := startLatch(t, client, "latch")
+	told.want(true)
+	f := newTurns()
+	s := startSelector(t, client, f)
+	receive(t, f.began, "it leads")
+	session := client.Session()
+	suspended := make(chan struct{})
+	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+		if state != framework.Suspended { // which both have heard before
+			return
+		}
+		if led := latch.HasLeadership() && s.HasLeadership(); !led && session.Context().Err() == nil {
+			t.Error("leadership has ended while the session lives")
+		}
+		close(suspended)
+	})
+	restore := proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
+	receive(t, suspended, "the connection is lost")
+	if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+		t.Errorf("cause %v", cause)
+	}
+	told.want(false)
+	if session.Context().Err() == nil || latch.HasLeadership() {
+		t.Error("leadership has not ended with the session")
+	}
+	restore()
+	told.want(true)
+}
+
+// In Java: TestLeaderLatch.testLostConnection, TestResetConnectionWithBackgroundFailure.testConnectionStateListener.
+func TestWhoOfAClientTakesPartWheneverThereIsASession(t *testing.T) {
+	t.Parallel()
+	proxy, connect, direct := newProxy(t)
+	restore := proxy.Faults().RefuseConnects()
+	client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
+	var latches []*leader.LeaderLatch
+	for i := range 4 {
+		latch, _ := startLatch(t, client, fmt.Sprint(i))
+		latches = append(latches, latch)
+	}
+	never, f := newTurns(), newTurns()
+	must(t, startSelector(t, client, never).Close())
+	s := startSelector(t, client, f, leader.WithAutoRequeue()) // on the same path: its nodes have another name
+	one := func() {
+		t.Helper()
+		testenv.Eventually(t, s.HasLeadership, "the selector leads")
+		testenv.Eventually(t, func() bool { return leads(latches) > 0 }, "a latch leads")
+		awaitParticipants(t, latches[0], len(latches))
+		if n := leads(latches); n > 1 {
+			t.Errorf("%d lead", n)
+		}
+	}
+	restore()
+	one()
+	session := client.Session()
+	restore = proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
+	awaitLost(t, session)
+	if n := leads(latches); n != 0 || s.HasLeadership() {
+		t.Errorf("%d lead without a session, the selector: %t", n, s.HasLeadership())
+	}
+	restore()
+	one()
+	for _, latch := range latches {
+		must(t, latch.Close())
+	}
+	must(t, s.Close())
+	awaitNoNode(t, direct)
+	if len(never.began) != 0 {
+		t.Error("the closed one has led")
+	}
+}
+
+// A loss takes from all clients of a connect string what they had at the server.
+type loss func(t *testing.T) (connect string, lose func(client *framework.Client))
+
+func lossOfSession(t *testing.T) (connect string, lose func(client *framework.Client)) {
+	t.Helper()
+	return testenv.ConnectString(t), func(client *framework.Client) {
+		must(t, testenv.Server(t).ExpireSession(client.SessionID()))
+	}
+}
+
+// lossOfServer has another server in the place of the first, with a history of its own.
+func lossOfServer(t *testing.T) (connect string, lose func(client *framework.Client)) {
+	t.Helper()
+	first, second := testenv.NewServer(t), testenv.NewServer(t)
+	other := newClient(t, second.ConnectString())
+	for range 100 { // a server that has seen less than a client turns it away as long as its session lasts
+		_, err := other.Create().WithMode(builders.EphemeralSequential).ForPath(testenv.Context(t), "/n-", nil)
+		must(t, err)
+	}
+	proxy, err := curatortest.NewProxy(first.Addr())
+	must(t, err)
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return proxy.Addr(), func(*framework.Client) {
+		proxy.SetTarget(second.Addr())
+		proxy.Faults().CutAll()
+	}
+}
+
+// lossOfNodes deletes the election at once, while sessions and connections last.
+func lossOfNodes(t *testing.T) (connect string, lose func(client *framework.Client)) {
+	t.Helper()
+	return testenv.ConnectString(t), func(client *framework.Client) {
+		ctx := testenv.Context(t)
+		children, err := client.GetChildren().ForPath(ctx, electionPath)
+		must(t, err)
+		var deletes []builders.TransactionOperation
+		for _, child := range children {
+			deletes = append(deletes, client.TransactionOp().Delete().ForPath(electionPath+"/"+child))
+		}
+		deletes = append(deletes, client.TransactionOp().Delete().ForPath(electionPath))
+		_, err = client.Transaction().ForOperations(ctx, deletes...)
+		must(t, err)
+	}
+}
+
+// In Java: TestLeaderLatch.testGetChildrenHitsNoNode (CURATOR-724).
+func TestLatchesElectAnewWhereNothingIsLeft(t *testing.T) {
+	for what, loss := range map[string]loss{"server": lossOfServer, "nodes": lossOfNodes} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			connect, lose := loss(t)
+			client := newClient(t, connect)
+			first, told := startLatch(t, client, "first")
+			told.want(true)
+			behind, _ := startLatch(t, newClient(t, connect), "behind")
+			awaitParticipants(t, first, 2)
+			lose(client)
+			told.want(false)
+			latches := []*leader.LeaderLatch{first, behind}
+			testenv.Eventually(t, func() bool { return leads(latches) > 0 }, "one leads again")
+			awaitParticipants(t, first, 2)
+			if n := leads(latches); n > 1 {
+				t.Errorf("%d lead", n)
+			}
+		})
+	}
+}
+
+// In Java: TestLeaderLatch.testWithCircuitBreaker. A flapping connection ends leadership as often as the breaker says.
+func TestLatchBehindACircuitBreaker(t *testing.T) {
+	t.Parallel()
+	proxy, connect, _ := newProxy(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
+		framework.WithCircuitBreaker(retry.Forever(500*time.Millisecond)))
+	states := make(chan framework.ConnectionState, 1000)
+	ctx := testenv.Context(t)
+	latch, told := startLatch(t, client, "me")
+	l := told.want(true).Leadership
+	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
+	const flaps = 4
+	for range flaps {
+		proxy.Faults().CutAll()
+		if _, err := client.CheckExists().ForPath(ctx, electionPath); err != nil {
+			t.Error(err)
+		}
+	}
+	told.want(false)
+	again := told.want(true).Leadership
+	if again.Path() != l.Path() || !latch.HasLeadership() {
+		t.Errorf("leads with %s, led with %s", again.Path(), l.Path())
+	}
+	suspensions := 0
+	for len(states) > 0 {
+		if <-states == framework.Suspended {
+			suspensions++
+		}
+	}
+	if more := len(told.heard); suspensions == 0 || more > 2*(suspensions-1) {
+		t.Errorf("told of %d changes more, the connection was suspended %d times", more, suspensions)
+	}
+}
+
+// In Java: TestLeaderSelector.testKillSessionThenCloseShouldElectNewLeader,
+// TestLeaderSelector.testKillServerThenCloseShouldElectNewLeader.
+func TestSelectorsOfAClientTakeTurnsAfterALoss(t *testing.T) {
+	for what, loss := range map[string]loss{"session": lossOfSession, "server": lossOfServer} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			connect, lose := loss(t)
+			client := newClient(t, connect)
+			f := newTurns()
+			a := startSelector(t, client, f, leader.WithAutoRequeue())
+			b := startSelector(t, client, f, leader.WithAutoRequeue())
+			receive(t, f.began, "one leads")
+			lose(client)
+			if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+				t.Errorf("cause %v", cause)
+			}
+			testenv.Eventually(t, func() bool { return a.HasLeadership() || b.HasLeadership() }, "one leads again")
+			if a.HasLeadership() && b.HasLeadership() {
+				t.Error("two lead")
+			}
+			leading, other := a, b
+			if b.HasLeadership() {
+				leading, other = b, a
+			}
+			must(t, leading.Close())
+			testenv.Eventually(t, other.HasLeadership, "the other leads")
+			if leading.HasLeadership() {
+				t.Error("the closed one leads")
+			}
+		})
+	}
+}
+
+// In Java: TestLeaderSelector.testLeaderNodeDeleteOnInterrupt.
+func TestSelectorThatIsInterruptedWithoutAConnectionLeavesNoNode(t *testing.T) {
+	proxy, connect, direct := newProxy(t)
+	client := newClient(t, connect, steady,
+		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
+	f := newTurns()
+	s := startSelector(t, client, f)
+	receive(t, f.began, "it leads")
+	restore := proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
+	testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
+	if !s.InterruptLeadership() {
+		t.Error("not interrupted")
+	}
+	if cause := receive(t, f.ended, "it is over"); !errors.Is(cause, leader.ErrInterrupted) {
+		t.Errorf("cause %v", cause)
+	}
+	restore()
+	awaitNoNode(t, direct)
+}
+
+// Java cancels the election.
+func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
+	proxy, connect, direct := newProxy(t)
+	first, second, third := newTurns(), newTurns(), newTurns()
+	s := startSelector(t, newClient(t, direct, steady), first)
+	receive(t, first.began, "it leads")
+	participate := func(n int) {
+		t.Helper()
+		testenv.Eventually(t, func() bool {
+			all, err := s.Participants(testenv.Context(t))
+			return err == nil && len(all) == n
+		}, "all take part")
+	}
+	client := newClient(t, connect, steady)
+	startSelector(t, client, second)
+	participate(2)
+	startSelector(t, newClient(t, direct, steady), third)
+	participate(3)
+	restore := proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
+	testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
+	first.stop <- nil
+	participate(2)
+	restore()
+	receive(t, second.began, "it leads in its turn")
+	if len(third.began) != 0 {
+		t.Error("the third leads before its turn")
+	}
+}

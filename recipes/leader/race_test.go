@@ -1,0 +1,252 @@
+package leader_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/leader"
+)
+
+// steady is for who is not to be suspended, nor to have its nodes removed for it, on a machine that is slow.
+var steady = framework.WithSessionTimeout(30 * time.Second)
+
+// proxyBeside returns another proxy to the server, and a connect string through it with the chroot of direct.
+func proxyBeside(tb testing.TB, direct string) (proxy *curatortest.Proxy, connect string) {
+	tb.Helper()
+	proxy, err := curatortest.NewProxy(testenv.Addr(tb))
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	_, chroot, _ := strings.Cut(direct, "/")
+	return proxy, proxy.Addr() + "/" + chroot
+}
+
+// nodeOf returns the path of a participant's node, and of nothing if it does not take part.
+func nodeOf(tb testing.TB, client *framework.Client, id string) string {
+	tb.Helper()
+	ctx := testenv.Context(tb)
+	children, err := client.GetChildren().ForPath(ctx, electionPath)
+	must(tb, err)
+	for _, child := range children {
+		path := electionPath + "/" + child
+		if data, err := client.GetData().ForPath(ctx, path); err == nil && string(data) == id {
+			return path
+		}
+	}
+	return ""
+}
+
+// In Java: TestLeaderLatch.testLeadershipElectionWhenNodeDisappearsAfterChildrenAreRetrieved (CURATOR-644, CURATOR-645).
+func TestLatchWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T) {
+	proxy, connect, direct := newProxy(t)
+	observer := newClient(t, direct, steady)
+	first, _ := startLatch(t, observer, "first")
+	await(t, first)
+	watching := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest})
+	_, told := startLatch(t, newClient(t, connect, steady), "candidate")
+	must(t, watching.Wait(testenv.Context(t)))
+	third, _ := startLatch(t, newClient(t, direct, steady), "third")
+	awaitParticipants(t, first, 3)
+	node := nodeOf(t, observer, "candidate")
+	must(t, first.Close())
+	awaitParticipants(t, first, 2)
+	watching.Release()
+	if l := told.want(true).Leadership; l.Path() != node {
+		t.Errorf("leads with %s, it stood in line with %s", l.Path(), node)
+	}
+	if third.HasLeadership() {
+		t.Error("two lead")
+	}
+}
+
+// In Java: TestLeaderLatch.testCreateDeleteRace (CURATOR-18).
+func TestWhoIsClosedWhileLiningUpLeavesNoNode(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T, client *framework.Client) (stop func() error){
+		"latch": func(t *testing.T, client *framework.Client) func() error {
+			t.Helper()
+			latch, _ := startLatch(t, client, "me")
+			return latch.Close
+		},
+		"selector": func(t *testing.T, client *framework.Client) func() error {
+			t.Helper()
+			return startSelector(t, client, newTurns()).Close
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxy, connect, direct := newProxy(t)
+			client := newClient(t, connect, steady)
+			must(t, client.CreateContainers(testenv.Context(t), electionPath))
+			creating := proxy.Faults().Add(curatortest.Rule{
+				Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply,
+			})
+			stop := start(t, client)
+			must(t, creating.Wait(testenv.Context(t)))
+			must(t, stop())
+			creating.Release()
+			awaitNoNode(t, direct)
+		})
+	}
+}
+
+// In Java: TestLeaderLatch.testResettingOfLeadershipAfterConcurrentLeadershipChange (CURATOR-653): each of two latches
+// loses its node while the other has not heard yet that it stands in line again.
+func TestLeadershipThatChangesWhileTheOtherLinesUp(t *testing.T) {
+	ctx := testenv.Context(t)
+	proxyA, connectA, direct := newProxy(t)
+	proxyB, connectB := proxyBeside(t, direct)
+	observer := newClient(t, direct, steady)
+	a, toldA := startLatch(t, newClient(t, connectA, steady), "a")
+	led := toldA.want(true).Leadership
+	b, toldB := startLatch(t, newClient(t, connectB, steady), "b")
+	awaitParticipants(t, a, 2)
+	hold := func(proxy *curatortest.Proxy) *curatortest.Injection {
+		return proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+	}
+
+	lining := hold(proxyA)
+	must(t, observer.Delete().ForPath(ctx, led.Path()))
+	toldA.want(false)
+	led = toldB.want(true).Leadership
+	must(t, lining.Wait(ctx)) // the node of a is behind that of b
+
+	liningToo := hold(proxyB)
+	must(t, observer.Delete().ForPath(ctx, led.Path()))
+	toldB.want(false)
+	must(t, liningToo.Wait(ctx)) // and that of b behind that of a
+	if a.HasLeadership() || b.HasLeadership() {
+		t.Error("somebody leads without knowing of its node")
+	}
+
+	lining.Release()
+	toldA.want(true)
+	liningToo.Release()
+	awaitParticipants(t, a, 2)
+	must(t, a.Close())
+	toldB.want(true)
+	if len(toldA.heard) != 0 || len(toldB.heard) != 0 {
+		t.Errorf("a is told %d changes more, b %d", len(toldA.heard), len(toldB.heard))
+	}
+}
+
+// CURATOR-358: the leader leaves when it has been found, and before its id is read.
+func TestWhoLeavesWhileParticipantsAreReadIsLeftOut(t *testing.T) {
+	ctx := testenv.Context(t)
+	proxy, connect, direct := newProxy(t)
+	client := newClient(t, direct, steady)
+	observer := leader.NewLeaderLatch(newClient(t, connect, steady), electionPath)
+	want := leader.Participant{ID: "last", IsLeader: true}
+	read := map[string]func() (any, error){
+		"the leader":   func() (any, error) { return observer.Leader(ctx) },
+		"participants": func() (any, error) { return observer.Participants(ctx) },
+	}
+	expected := map[string]any{"the leader": want, "participants": []leader.Participant{want}}
+	last, _ := startLatch(t, client, "other")
+	for what := range read {
+		first := last
+		last, _ = startLatch(t, client, "last")
+		awaitParticipants(t, last, 2)
+		reading := proxy.Faults().Add(curatortest.Rule{
+			Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest,
+		})
+		var got any
+		var err error
+		var wg sync.WaitGroup
+		wg.Go(func() { got, err = read[what]() })
+		must(t, reading.Wait(ctx))
+		must(t, first.Close())
+		awaitParticipants(t, last, 1)
+		reading.Release()
+		wg.Wait()
+		must(t, err)
+		if diff := cmp.Diff(expected[what], got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
+// gated is a client that lets nobody be granted anything before its gate is open.
+type gated struct {
+	*framework.Client
+	once          sync.Once
+	reached, open chan struct{}
+}
+
+func (g *gated) Session() *framework.Session {
+	g.once.Do(func() { close(g.reached) })
+	<-g.open
+	return g.Client.Session()
+}
+
+// In Java: TestLeaderSelector.testRaceAtStateChanged: the connection is lost when the line has shown that it is our turn,
+// and before it begins. Java gives it up.
+func TestTurnBeginsWhenTheConnectionIsBack(t *testing.T) {
+	ctx := testenv.Context(t)
+	proxy, connect, _ := newProxy(t)
+	client := &gated{
+		Client:  newClient(t, connect, steady),
+		reached: make(chan struct{}), open: make(chan struct{}),
+	}
+	must(t, client.BlockUntilConnected(ctx))
+	connected := make(chan bool, 1)
+	s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
+		connected <- client.IsConnected()
+		return ctx.Err()
+	})
+	must(t, s.Start())
+	t.Cleanup(func() { must(t, s.Close()) })
+	suspended := make(chan struct{})
+	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+		if state == framework.Suspended { // which the selector has heard before
+			close(suspended)
+		}
+	})
+	receive(t, client.reached, "it is its turn")
+	restore := proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
+	receive(t, suspended, "the connection is lost")
+	close(client.open)
+	if s.HasLeadership() {
+		t.Error("it leads without a connection")
+	}
+	restore()
+	if !receive(t, connected, "it leads") {
+		t.Error("its turn has begun without a connection")
+	}
+}
+
+// The session ends when it is our turn, and before that begins.
+func TestTurnWhoseSessionEndsBeforeItBeginsComesAgain(t *testing.T) {
+	ctx := testenv.Context(t)
+	proxy, connect, _ := newProxy(t)
+	client := &gated{
+		Client:  newClient(t, connect, steady),
+		reached: make(chan struct{}), open: make(chan struct{}),
+	}
+	must(t, client.BlockUntilConnected(ctx))
+	session := client.Client.Session()
+	f := newTurns()
+	s := leader.NewLeaderSelector(client, electionPath, f.take)
+	must(t, s.Start())
+	t.Cleanup(func() { must(t, s.Close()) })
+	receive(t, client.reached, "it is its turn")
+	restore := proxy.Faults().RefuseConnects()
+	proxy.Faults().CutAll()
+	must(t, testenv.Server(t).ExpireSession(session.ID()))
+	restore()
+	receive(t, session.Context().Done(), "the session is over")
+	close(client.open)
+	if turn := receive(t, f.began, "it leads"); turn.Err() != nil {
+		t.Errorf("it begins with the end: %v", context.Cause(turn))
+	}
+}

@@ -1,0 +1,156 @@
+package locks_test
+
+import (
+	"context"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+// taker is what of a lock or a semaphore can fail.
+type taker struct {
+	acquire func(ctx context.Context) error
+	try     func(ctx context.Context, wait time.Duration) error
+}
+
+func takerOf(l locks.InterProcessLock) taker {
+	return taker{
+		func(ctx context.Context) error {
+			_, err := l.Acquire(ctx)
+			return err
+		},
+		func(ctx context.Context, wait time.Duration) error {
+			_, err := l.TryAcquire(ctx, wait)
+			return err
+		},
+	}
+}
+
+const leases = 3
+
+func takerOfLeases(c *framework.Client) taker {
+	s := locks.NewInterProcessSemaphoreV2(c, lockPath, leases)
+	return taker{
+		func(ctx context.Context) error {
+			_, err := s.AcquireN(ctx, leases)
+			return err
+		},
+		func(ctx context.Context, wait time.Duration) error {
+			_, err := s.TryAcquireN(ctx, leases, wait)
+			return err
+		},
+	}
+}
+
+// takers are all kinds that there are, by name.
+func takers() map[string]func(*framework.Client) taker {
+	all := map[string]func(*framework.Client) taker{"semaphore": takerOfLeases}
+	for name, lock := range everyLock {
+		all[name] = func(c *framework.Client) taker { return takerOf(lock(c)) }
+	}
+	all["read lock"] = func(c *framework.Client) taker {
+		return takerOf(locks.NewInterProcessReadWriteLock(c, lockPath).ReadLock())
+	}
+	return all
+}
+
+// patience are the ways in which a taker gives up waiting.
+var patience = []func(ctx context.Context, t taker, pause time.Duration) error{
+	func(ctx context.Context, t taker, pause time.Duration) error { // it is cancelled
+		ctx, cancel := context.WithCancel(ctx)
+		defer time.AfterFunc(pause, cancel).Stop()
+		return t.acquire(ctx)
+	},
+	func(ctx context.Context, t taker, pause time.Duration) error { return t.try(ctx, pause) },
+	func(ctx context.Context, t taker, pause time.Duration) error { // which may wait for a connection
+		ctx, cancel := context.WithTimeout(ctx, pause)
+		defer cancel()
+		return t.try(ctx, 0)
+	},
+}
+
+// TestAcquiresThatFailLeaveNothing has acquires of every lock come to nothing in every way there is. Then the server has
+// no nodes but those of the holder, no watches, and as many connections as there are clients; and nothing runs any more.
+func TestAcquiresThatFailLeaveNothing(t *testing.T) {
+	ctx := t.Context()
+	s, server := storm.New(t), testenv.NewServer(t)
+	proxy, err := curatortest.NewProxy(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	holder := newClient(t, server.ConnectString())
+	clients := []*framework.Client{ // whose operations are tried again, and not
+		newClient(t, proxy.ConnectString(), framework.WithRetryPolicy(retry.Forever(time.Millisecond))),
+		newClient(t, proxy.ConnectString(), framework.WithRetryPolicy(retry.NTimes(0, 0))),
+	}
+	kinds := takers()
+	for name, kind := range kinds {
+		if name == "read lock" { // which only a writer keeps out
+			kind = kinds["write lock"]
+		}
+		if err := kind(inNamespace(holder, name)).acquire(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await := func() {
+		t.Helper()
+		for _, client := range clients {
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.AwaitRemains(ctx, server, storm.Remains{
+			Nodes:       len(kinds) + leases, // the semaphore has all its leases, the multi lock two nodes
+			Connections: 1 + len(clients),
+		}, "recipes/locks", "recipes/internal/...")
+	}
+	await()
+	before := runtime.NumGoroutine()
+	for i, what := range slices.Sorted(maps.Keys(storm.Troubles)) {
+		for j, client := range clients {
+			s.Note("%s, of client %d", what, j+1)
+			random := s.Random(2*i + j)
+			var takers sync.WaitGroup
+			for _, name := range slices.Sorted(maps.Keys(kinds)) {
+				taker := kinds[name](inNamespace(client, name))
+				for range testenv.Size(1, 1, 20) {
+					for _, take := range patience {
+						pause := time.Duration(random.IntN(30_000)) * time.Microsecond
+						takers.Go(func() {
+							if take(ctx, taker, pause) == nil {
+								s.Errorf("two have a %s", name)
+							}
+						})
+					}
+				}
+			}
+			end := storm.Troubles[what](&storm.Victim{Proxy: proxy, Session: client.SessionID}, server.Addr(), random)
+			takers.Wait()
+			end()
+			await()
+		}
+	}
+	// There may be some more of the connections. Of as many acquires as have failed, there would be many.
+	testenv.Eventually(t, func() bool { return runtime.NumGoroutine() < before+10 }, "no goroutine is left")
+}
+
+// inNamespace gives each kind of lock a place of its own: all have the same path.
+func inNamespace(client *framework.Client, kind string) *framework.Client {
+	return client.UsingNamespace(strings.ReplaceAll(kind, " ", "-"))
+}

@@ -1,0 +1,143 @@
+package locks_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+func TestSemaphoreMutexIsReleasedOnceByAnybody(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	mu := locks.NewInterProcessSemaphoreMutex(newClient(t, connect), lockPath)
+	if err := mu.Release(ctx); !errors.Is(err, locks.ErrNotOwner) {
+		t.Errorf("before it is acquired: %v", err)
+	}
+	hold := acquire(t, locks.WithOwner(ctx), mu)
+	if _, err := mu.TryAcquire(ctx, 20*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	if !mu.IsAcquiredInThisProcess() {
+		t.Error("somebody who was refused has taken it away")
+	}
+	if err := mu.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	if mu.IsAcquiredInThisProcess() || hold.Context().Err() == nil {
+		t.Error("it is held")
+	}
+	release(t, hold)
+	if err := mu.Release(ctx); !errors.Is(err, locks.ErrNotOwner) {
+		t.Errorf("released once too often: %v", err)
+	}
+	awaitNothing(t, connect)
+}
+
+// deletesElsewhere is a client whose deletes go another way than all the rest.
+type deletesElsewhere struct {
+	*framework.Client
+	elsewhere *framework.Client
+}
+
+func (c deletesElsewhere) Delete() builders.Delete { return c.elsewhere.Delete() }
+
+// CURATOR-376: the next one has the lock before the release of the last has returned.
+func TestReleaseOfASemaphoreMutexIsNotThatOfTheNext(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := deletesElsewhere{newClient(t, testenv.Addr(t)+chroot), newClient(t, connect)}
+	mu := locks.NewInterProcessSemaphoreMutex(client, lockPath)
+	first := acquire(t, ctx, mu)
+	next := acquireLater(t, ctx, mu)
+	deleting := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Path: "/**/leases/*", Count: 1, Action: curatortest.HoldReply,
+	})
+	released := make(chan error, 1)
+	go func() { released <- mu.Release(ctx) }()
+	if err := deleting.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	second := receive(t, next)
+	deleting.Release()
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	if first.Context().Err() == nil || second.Context().Err() != nil || !mu.IsAcquiredInThisProcess() {
+		t.Error("the release has taken the lock from the next one")
+	}
+	if err := mu.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	if mu.IsAcquiredInThisProcess() || second.Context().Err() == nil {
+		t.Error("it is held")
+	}
+	awaitNothing(t, testenv.Addr(t)+chroot)
+}
+
+// TestSemaphoreWaiterOfALostSessionTakesTheTurnAgain has somebody ask for a lease after one that waits for it has lost
+// its session, and with it the turn. If both could add leases there would be one too many for either.
+func TestSemaphoreWaiterOfALostSessionTakesTheTurnAgain(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	_, chroot, _ := strings.Cut(connect, "/")
+	raw := testenv.Raw(t)
+	awaitNodes := func(session int64, want int) {
+		t.Helper()
+		testenv.Eventually(t, func() bool {
+			var of []int64
+			for _, below := range []string{"/locks", "/leases"} {
+				children, _, err := raw.Children("/" + chroot + lockPath + below)
+				if err != nil {
+					continue
+				}
+				for _, child := range children {
+					if _, stat, err := raw.Get("/" + chroot + lockPath + below + "/" + child); err == nil {
+						of = append(of, stat.EphemeralOwner)
+					}
+				}
+			}
+			of = slices.DeleteFunc(of, func(owner int64) bool { return owner != session })
+			return len(of) == want
+		}, "nodes of one who waits")
+	}
+	granted := make(chan *locks.Hold, 2)
+	ask := func(l locks.InterProcessLock) {
+		go func() {
+			hold, err := l.Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			granted <- hold
+		}()
+	}
+	hold := acquire(t, ctx, locks.NewInterProcessSemaphoreMutex(newClient(t, connect), lockPath))
+	client, other := newClient(t, connect), newClient(t, connect)
+	ask(locks.NewInterProcessSemaphoreMutex(client, lockPath))
+	testenv.Eventually(t, func() bool { return client.SessionID() != 0 }, "a session")
+	old := client.SessionID()
+	awaitNodes(old, 2) // the turn, and a lease that is one too many
+	if err := testenv.Server(t).ExpireSession(old); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, func() bool { return client.SessionID() != old }, "another session")
+	awaitNodes(client.SessionID(), 2)
+	ask(locks.NewInterProcessSemaphoreMutex(other, lockPath))
+	testenv.Eventually(t, func() bool { return other.SessionID() != 0 }, "a session")
+	awaitNodes(other.SessionID(), 1)
+	release(t, hold)
+	for range 2 {
+		if hold := <-granted; hold != nil {
+			release(t, hold)
+		}
+	}
+}
