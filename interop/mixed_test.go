@@ -4,15 +4,9 @@ import (
 	"bytes"
 	"context"
 	"path"
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/builders"
@@ -20,14 +14,13 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/interop"
-	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/zkpath"
 )
 
-// startGo returns a client of ours on the nodes of a Java client.
+// startGo returns a client of ours on the nodes of a Java client. Its session is as long as that of [java.start].
 func startGo(t *testing.T, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	opts = append([]framework.Option{framework.WithSessionTimeout(4 * time.Second)}, opts...)
+	opts = append([]framework.Option{framework.WithSessionTimeout(20 * time.Second)}, opts...)
 	client, err := framework.New(connect, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -50,214 +43,6 @@ func startBoth(t *testing.T) (*java, *framework.Client) {
 	j := startJava(t)
 	j.start("", connect)
 	return j, startGo(t, connect)
-}
-
-const mixedLock = "/locks/mixed"
-
-func TestGoAndJavaExcludeEachOther(t *testing.T) {
-	t.Parallel()
-	testenv.RequireReal(t)
-	ctx := testenv.Context(t)
-	connect := testenv.ConnectString(t)
-	const rounds = 60
-	var inside, entered, handovers atomic.Int32
-	var last atomic.Value
-	last.Store("")
-	enter := func(side string) {
-		if n := inside.Add(1); n != 1 {
-			t.Errorf("%d inside", n)
-		}
-		if last.Swap(side) != side {
-			handovers.Add(1)
-		}
-		entered.Add(1)
-		inside.Add(-1)
-	}
-	var wg sync.WaitGroup
-	begin := make(chan struct{}) // when all are there: else the first are done before the others come
-	for range 2 {
-		client := startGo(t, connect)
-		wg.Go(func() {
-			mu := locks.NewInterProcessMutex(client, mixedLock)
-			<-begin
-			for range rounds {
-				hold, err := mu.Acquire(ctx)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				enter("go")
-				if err := hold.Release(ctx); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		j := startJava(t)
-		j.start("", connect)
-		j.must("mutexNew", interop.Args{"name": "m", "path": mixedLock}, nil)
-		wg.Go(func() {
-			<-begin
-			for range rounds {
-				var acquired bool
-				args := interop.Args{"name": "m", "thread": "t", "timeoutMs": -1}
-				if err := j.Call(ctx, "mutexAcquire", args, &acquired); err != nil || !acquired {
-					t.Errorf("acquired %v: %v", acquired, err)
-					return
-				}
-				enter("java")
-				if err := j.Call(ctx, "mutexRelease", interop.Args{"name": "m", "thread": "t"}, nil); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	close(begin)
-	wg.Wait()
-	if n := entered.Load(); n != 4*rounds {
-		t.Errorf("entered %d times", n)
-	}
-	if n := handovers.Load(); n < 10 {
-		t.Errorf("only %d hand-overs between Go and Java: they did not contend", n)
-	}
-}
-
-func TestHeldMutexLooksTheSameInBoth(t *testing.T) {
-	t.Parallel()
-	j, client := startBoth(t)
-	ctx := testenv.Context(t)
-	dump := func(held string) (tree []string) {
-		for at := held; at != "/"; at = zkpath.Parent(at) {
-			var stat zk.Stat
-			data, err := client.GetData().StoringStatIn(&stat).ForPath(ctx, at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			acl, err := client.GetACL().ForPath(ctx, at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(at, "<uuid>")
-			name = regexp.MustCompile(`\d{10}$`).ReplaceAllString(name, "<seq>")
-			ephemeral := stat.EphemeralOwner != 0
-			tree = append(tree, strings.TrimSpace(strings.Join([]string{
-				name, string(data), map[bool]string{true: "ephemeral"}[ephemeral], acl[0].Scheme, acl[0].ID,
-			}, " ")))
-		}
-		return tree
-	}
-	hold, err := locks.NewInterProcessMutex(client, "/held/go").Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := dump(hold.Path())
-	j.must("mutexNew", interop.Args{"name": "m", "path": "/held/java"}, nil)
-	j.yes("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
-	theirs := dump(j.text("mutexPath", interop.Args{"name": "m", "thread": "t"}))
-	for i := range theirs {
-		theirs[i] = strings.Replace(theirs[i], "/held/java", "/held/go", 1)
-	}
-	if diff := cmp.Diff(theirs, ours); diff != "" {
-		t.Errorf("Java's and ours differ:\n%s", diff)
-	}
-	// Both parents are containers: emptied, they vanish.
-	if err := hold.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
-	j.must("mutexRelease", interop.Args{"name": "m", "thread": "t"}, nil)
-	testenv.Eventually(t, func() bool {
-		stat, err := client.CheckExists().ForPath(ctx, "/held")
-		return err == nil && stat == nil
-	}, "containers vanish")
-}
-
-func TestEachSideWaitsForTheOtherAndSurvivesTheLossOfItsSession(t *testing.T) {
-	t.Parallel()
-	ctx := testenv.Context(t)
-	connect := testenv.ConnectString(t)
-	j := startJava(t)
-	javaSession := j.start("", connect)
-	j.must("mutexNew", interop.Args{"name": "m", "path": mixedLock}, nil)
-	client := startGo(t, connect)
-	mu := locks.NewInterProcessMutex(client, mixedLock)
-	lineIs := func(n int) {
-		t.Helper()
-		testenv.Eventually(t, func() bool {
-			nodes, err := mu.ParticipantNodes(ctx)
-			if err != nil || len(nodes) != n {
-				return false
-			}
-			return slices.Equal(nodes, j.participants()) // both sides see one order
-		}, "contenders in line")
-	}
-
-	// Java holds and its session ends; Go waits and gets the lock.
-	j.yes("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
-	granted := make(chan *locks.Hold, 1)
-	go func() {
-		hold, err := mu.Acquire(ctx)
-		if err != nil {
-			t.Error(err)
-		}
-		granted <- hold
-	}()
-	lineIs(2)
-	if err := testenv.Server(t).ExpireSession(javaSession); err != nil {
-		t.Fatal(err)
-	}
-	hold := <-granted
-	if hold == nil {
-		t.FailNow()
-	}
-
-	// Go holds and its session ends; Java waits and gets the lock.
-	j.awaitState("", "RECONNECTED")
-	var acquired bool
-	done := j.async("mutexAcquire", interop.Args{"name": "m", "thread": "u", "timeoutMs": -1}, &acquired)
-	lineIs(2)
-	if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil || !acquired {
-		t.Fatalf("acquired %v: %v", acquired, err)
-	}
-	select {
-	case <-hold.Context().Done():
-	case <-ctx.Done():
-		t.Error("the hold of Go does not end with its session")
-	}
-	j.must("mutexRelease", interop.Args{"name": "m", "thread": "u"}, nil)
-	lineIs(0)
-}
-
-func TestRevocationGoesBothWays(t *testing.T) {
-	t.Parallel()
-	j, client := startBoth(t)
-	ctx := testenv.Context(t)
-	mu := locks.NewInterProcessMutex(client, mixedLock)
-	asked := make(chan struct{})
-	mu.MakeRevocable(func(hold *locks.Hold) {
-		if err := hold.Release(context.Background()); err != nil {
-			t.Error(err)
-		}
-		close(asked)
-	})
-	hold, err := mu.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.must("revoke", interop.Args{"path": hold.Path()}, nil)
-	<-asked
-
-	j.must("mutexNew", interop.Args{"name": "m", "path": mixedLock}, nil)
-	j.must("mutexMakeRevocable", interop.Args{"name": "m", "thread": "t"}, nil)
-	j.yes("mutexAcquire", interop.Args{"name": "m", "thread": "t", "timeoutMs": -1})
-	if err := locks.Revoke(ctx, client, j.text("mutexPath", interop.Args{"name": "m", "thread": "t"})); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.WaitEvent(ctx, func(e interop.Event) bool { return e.Kind == "revoked" }); err != nil {
-		t.Fatal(err)
-	}
-	j.must("mutexRelease", interop.Args{"name": "m", "thread": "t"}, nil)
 }
 
 func TestProtectedNamesAreJavas(t *testing.T) {

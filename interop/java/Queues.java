@@ -1,5 +1,6 @@
 import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.framework.CuratorFramework;
@@ -98,10 +99,11 @@ final class Queues {
     /** Registers what all queues but the simple one can do. */
     private <Q extends QueueBase<String>> Named<Q> baseCommands(String prefix, Build<Q> build) {
         Named<Q> queues = scope.named(prefix);
+        Named<Consumer> consumers = scope.named("consumer of a " + prefix);
         scope.on(prefix + "Start", args -> {
-            Consumer consumer = args.flag("consume") ? new Consumer(args.name(), args.number("failures", 0)) : null;
-            QueueBuilder<String> builder =
-                    QueueBuilder.builder(scope.client(args), consumer, TEXT, args.path());
+            Consumer consumer = new Consumer(args.name(), args.number("failures", 0));
+            QueueBuilder<String> builder = QueueBuilder.builder(
+                    scope.client(args), args.flag("consume") ? consumer : null, TEXT, args.path());
             if (args.text("lockPath", null) != null) {
                 builder.lockPath(args.text("lockPath"));
             }
@@ -113,11 +115,17 @@ final class Queues {
                 queue.setErrorMode(ErrorMode.valueOf(args.text("errorMode")));
             }
             queues.put(args, queue);
+            consumers.put(args, consumer);
             queue.start();
+            return null;
+        });
+        scope.on(prefix + "LetGo", args -> {
+            consumers.get(args).letGo.release();
             return null;
         });
         scope.on(prefix + "Flush", args -> queues.get(args).flushPuts(args.timeout(), TimeUnit.MILLISECONDS));
         scope.on(prefix + "Close", args -> {
+            consumers.remove(args);
             queues.remove(args).close();
             return null;
         });
@@ -145,10 +153,14 @@ final class Queues {
         return () -> items.hasNext() ? items.next() : null;
     }
 
-    /** Tells of every item, but for the first ones, which it refuses. */
+    /**
+     * Tells of every item, but for the first ones, which it refuses. Those whose text begins with "hold" it tells of
+     * before, and holds them until it is to let go.
+     */
     private final class Consumer implements QueueConsumer<String> {
         private final String name;
         private final AtomicInteger failures;
+        private final Semaphore letGo = new Semaphore(0);
 
         Consumer(String name, int failures) {
             this.name = name;
@@ -156,7 +168,11 @@ final class Queues {
         }
 
         @Override
-        public void consumeMessage(String message) {
+        public void consumeMessage(String message) throws InterruptedException {
+            if (message.startsWith("hold")) {
+                scope.event("held", "name", name, "item", message);
+                letGo.acquire();
+            }
             if (failures.getAndDecrement() > 0) {
                 scope.event("refused", "name", name, "item", message);
                 throw new IllegalStateException("refused");

@@ -1,0 +1,112 @@
+package interop_test
+
+import (
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// standing is one who holds a lock or waits for it.
+type standing struct {
+	*contender
+	kind    lockKind
+	session int64
+	waiting <-chan wait
+}
+
+// lineUp has the sides ask for locks, one side after the other. Those of the first turn are let in.
+func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
+	m.t.Helper()
+	n := 0
+	for i, kinds := range turns {
+		line = append(line, nil)
+		for _, k := range kinds {
+			s := m.sides[n%len(m.sides)]
+			n++
+			one := &standing{contender: s.contend(k), kind: k, session: m.session(s)}
+			before := m.owned(one.session)
+			one.waiting = m.later(one.contender)
+			testenv.Eventually(m.t, func() bool {
+				if i == 0 {
+					return len(one.waiting) == 1
+				}
+				return m.owned(one.session) > before
+			}, "one stands in line")
+			line[i] = append(line[i], one)
+		}
+	}
+	return line
+}
+
+// lineIs waits until everybody is told of the same nodes, those of who stands in line, in their order. Readers are told
+// of readers, and writers of writers.
+func (m *meeting) lineIs(line []*standing) {
+	m.t.Helper()
+	for _, one := range line {
+		if one.participants == nil {
+			continue
+		}
+		var want []int64
+		for _, other := range line {
+			if other.kind.alone == one.kind.alone {
+				want = append(want, other.session)
+			}
+		}
+		var owners []int64
+		defer func() {
+			if m.t.Failed() {
+				m.t.Logf("nodes of sessions %x, not %x", owners, want)
+			}
+		}()
+		testenv.Eventually(m.t, func() bool {
+			nodes, err := one.participants(m.ctx)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			owners = nil
+			for _, name := range nodes {
+				all := m.nodes("/")
+				if i := slices.IndexFunc(all, func(n node) bool { return path.Base(n.path) == name }); i >= 0 {
+					owners = append(owners, all[i].stat.EphemeralOwner)
+				}
+			}
+			return slices.Equal(owners, want)
+		}, "all are told of one line")
+	}
+}
+
+// TestGoAndJavaStandInOneLine has two clients of Go and two of Java line up. All see one line, and each is let in in its
+// turn.
+func TestGoAndJavaStandInOneLine(t *testing.T) {
+	t.Parallel()
+	testenv.RequireReal(t)
+	for name, turns := range map[string][][]lockKind{ // of each turn all are let in together
+		"mutex":           {{mutex}, {mutex}, {mutex}, {mutex}},
+		"read-write lock": {{readLock, readLock}, {writeLock}, {writeLock}, {readLock, readLock}},
+		"semaphore mutex": {{semaphoreMutex}, {semaphoreMutex}, {semaphoreMutex}, {semaphoreMutex}},
+		"semaphore":       {{oneLease, oneLease}, {oneLease}},
+		"multi lock":      {{multiLock}, {multiLock}, {multiLock}, {multiLock}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := meet(t, 2)
+			line := m.lineUp(turns)
+			m.lineIs(slices.Concat(line...))
+			for i, turn := range line {
+				var inside []*held
+				for _, one := range turn {
+					inside = append(inside, m.take(one.waiting))
+				}
+				for _, one := range slices.Concat(line[i+1:]...) {
+					m.mustWait(one.waiting)
+				}
+				for _, h := range inside {
+					m.release(h)
+				}
+			}
+			m.awaitNothing()
+		})
+	}
+}

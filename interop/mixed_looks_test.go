@@ -1,0 +1,86 @@
+package interop_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// What differs from node to node.
+var (
+	uuids   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	numbers = regexp.MustCompile(`\d{10}$`)
+)
+
+// looks is what a node is like.
+type looks struct {
+	Path, Data string
+	Ephemeral  bool
+	ACL        string
+}
+
+func (m *meeting) looks() (all []looks) {
+	m.t.Helper()
+	for _, n := range m.nodes("/") {
+		path := numbers.ReplaceAllString(uuids.ReplaceAllString(n.path, "<uuid>"), "<number>")
+		all = append(all, looks{path, string(n.data), n.stat.EphemeralOwner != 0, fmt.Sprint(n.acl)})
+	}
+	slices.SortFunc(all, func(a, b looks) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func ephemerals(all []looks) (n int) {
+	for _, one := range all {
+		if one.Ephemeral {
+			n++
+		}
+	}
+	return n
+}
+
+// looksOf has a side by itself hold a lock and wait for it, and gives the looks once they are settled. Then there is a
+// node in each of the containers: those that are empty vanish.
+func (m *meeting) looksOf(s side, kinds rivals, settled func(held, all []looks) bool) (all []looks) {
+	m.t.Helper()
+	got := m.take(m.later(s.contend(kinds.held)))
+	held := m.looks()
+	waiting := m.later(s.contend(kinds.wanted))
+	testenv.Eventually(m.t, func() bool {
+		all = m.looks()
+		return settled(held, all)
+	}, "one holds the lock and one waits for it")
+	m.release(got)
+	m.release(m.take(waiting))
+	testenv.Eventually(m.t, func() bool { return len(m.nodes("/")) == 0 }, "the empty containers vanish")
+	return all
+}
+
+func TestLocksOfGoAndJavaLookTheSame(t *testing.T) {
+	t.Parallel()
+	testenv.RequireReal(t)
+	for _, kinds := range allRivals {
+		t.Run(kinds.name, func(t *testing.T) {
+			t.Parallel()
+			m := meet(t, 1)
+			theirs := m.looksOf(m.sides[1], kinds, func(held, all []looks) bool {
+				return ephemerals(all) == ephemerals(held)+kinds.wanted.nodes
+			})
+			var diff string
+			defer func() {
+				if diff != "" {
+					t.Logf("(-Java +Go)\n%s", diff)
+				}
+			}()
+			m.looksOf(m.sides[0], kinds, func(_, all []looks) bool { // a turn is given on in the background
+				diff = cmp.Diff(theirs, all)
+				return diff == ""
+			})
+		})
+	}
+}

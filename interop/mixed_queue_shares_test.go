@@ -1,0 +1,149 @@
+package interop_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// audience hears what the ends of a queue tell, all at a time.
+type audience struct {
+	m     *meeting
+	ends  []queueEnd
+	tales chan tale
+	told  map[string]int // how often of each item
+}
+
+// gather opens a queue on all sides.
+func gather(m *meeting, use queueUse) *audience {
+	m.t.Helper()
+	a := &audience{m: m, tales: make(chan tale, 10_000), told: make(map[string]int)}
+	ctx, cancel := context.WithCancel(m.ctx)
+	var all sync.WaitGroup
+	m.t.Cleanup(all.Wait)
+	m.t.Cleanup(cancel)
+	for _, s := range m.sides {
+		e := m.openQueue(s, use)
+		a.ends = append(a.ends, e)
+		all.Go(func() {
+			for {
+				tale, err := e.tale(ctx)
+				if err != nil {
+					return
+				}
+				a.tales <- tale
+			}
+		})
+	}
+	return a
+}
+
+// hears waits until somebody tells of something in this way; of items it counts how often it hears of each.
+func (a *audience) hears(kind string) {
+	a.m.t.Helper()
+	for {
+		got, err := receive(a.m.ctx, a.tales)
+		if err != nil {
+			a.m.t.Fatalf("nothing is told, after %d items: %v", len(a.told), err)
+		}
+		if got.kind == "item" {
+			a.told[got.item]++
+		}
+		if got.kind == kind {
+			return
+		}
+	}
+}
+
+// everybodyHolds gives each of the ends an item to hold: all that they took before is told of then. A consumer of Go
+// takes several items ahead, when there are several; so they come one by one.
+func (a *audience) everybodyHolds(what string) {
+	a.m.t.Helper()
+	for i, e := range a.ends {
+		a.m.put(e, put{Items: []string{fmt.Sprint("hold ", what, " ", i)}})
+		a.hears("held")
+	}
+}
+
+func (a *audience) letGo() {
+	a.m.t.Helper()
+	for _, e := range a.ends {
+		e.letGo()
+	}
+}
+
+// putAll has each of the ends put its share of n items, of which some are two in a node.
+func (a *audience) putAll(n int) {
+	a.m.t.Helper()
+	var all sync.WaitGroup
+	share := n / len(a.ends)
+	for i, e := range a.ends {
+		var puts []put
+		for k := range share {
+			item := fmt.Sprint("item ", i*share+k)
+			if k%10 == 1 {
+				puts[len(puts)-1].Items = append(puts[len(puts)-1].Items, item)
+				continue
+			}
+			puts = append(puts, put{Items: []string{item}})
+		}
+		all.Go(func() {
+			if err := e.put(a.m.ctx, puts...); err != nil {
+				a.m.t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestGoAndJavaConsumeEveryItemOnce has two clients of Go and two of Java consume what all of them put.
+func TestGoAndJavaConsumeEveryItemOnce(t *testing.T) {
+	const items = 600
+	forBothModes(t, func(t *testing.T, locked bool) {
+		m := meet(t, 2)
+		at := newSpot(locked)
+		a := gather(m, queueUse{kind: plainQueue, at: at, consumes: true})
+		a.everybodyHolds("first")
+		a.putAll(items)
+		a.letGo()
+		for len(a.told) < items+len(a.ends) {
+			a.hears("item")
+		}
+		a.everybodyHolds("last")
+		for item, n := range a.told {
+			if n != 1 {
+				t.Errorf("%s is consumed %d times", item, n)
+			}
+		}
+		a.letGo()
+		m.awaitConsumed(at)
+	})
+}
+
+// TestNoItemIsLostWithASession ends the sessions of a client of Go and one of Java while they consume.
+func TestNoItemIsLostWithASession(t *testing.T) {
+	t.Parallel()
+	testenv.RequireReal(t)
+	const items = 400
+	m := meet(t, 2)
+	at := newSpot(true)
+	a := gather(m, queueUse{kind: plainQueue, at: at, consumes: true, expires: true})
+	a.everybodyHolds("first")
+	a.putAll(items)
+	for range 1 + 2 { // what is held comes again if its lock is lost
+		a.letGo()
+	}
+	for i := range m.sides[:2] {
+		for goal := (i + 1) * items / 4; len(a.told) < goal; {
+			a.hears("item")
+		}
+		m.expire(m.sides[i])
+	}
+	for len(a.told) < items+len(a.ends) {
+		a.hears("item")
+	}
+	m.awaitConsumed(at)
+}

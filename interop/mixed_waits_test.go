@@ -1,0 +1,211 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// wait is the outcome of an acquire that may take a while.
+type wait struct {
+	held *held
+	err  error
+}
+
+// later has a contender acquire its lock.
+func (m *meeting) later(c *contender) <-chan wait {
+	got := make(chan wait, 1)
+	go func() {
+		held, err := c.acquire(m.ctx)
+		got <- wait{held, err}
+	}()
+	return got
+}
+
+// take waits for an acquire.
+func (m *meeting) take(waiting <-chan wait) *held {
+	m.t.Helper()
+	got := <-waiting // it ends with the context of the test
+	if got.err != nil {
+		m.t.Fatal(got.err)
+	}
+	return got.held
+}
+
+func (m *meeting) release(h *held) {
+	m.t.Helper()
+	if err := h.release(m.ctx); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// awaitLine waits until a side has the nodes of one who waits.
+func (m *meeting) awaitLine(s side, k lockKind) {
+	m.t.Helper()
+	session := m.session(s)
+	testenv.Eventually(m.t, func() bool { return m.owned(session) == k.nodes }, fmt.Sprint(s, " stands in line"))
+}
+
+// mustWait fails if an acquire is over.
+func (m *meeting) mustWait(waiting <-chan wait) {
+	m.t.Helper()
+	select {
+	case got := <-waiting:
+		m.t.Fatalf("it does not wait: %+v", got)
+	default:
+	}
+}
+
+// rivals are locks of which the one that is held excludes the one that is wanted.
+type rivals struct {
+	name         string
+	held, wanted lockKind
+}
+
+var (
+	// inLine are the rivals of which the holder can be asked to release the lock.
+	inLine = []rivals{
+		{"mutex", mutex, mutex},
+		{"read lock for writer", readLock, writeLock},
+		{"write lock for reader", writeLock, readLock},
+		{"write lock for writer", writeLock, writeLock},
+	}
+	allRivals = append([]rivals{
+		{"semaphore mutex", semaphoreMutex, semaphoreMutex},
+		{"semaphore", allLeases, allLeases},
+		{"multi lock", multiLock, multiLock},
+	}, inLine...)
+)
+
+// forEvery runs a story for each of the rivals, first with Go as the holder and Java as the one that waits, then the
+// other way round.
+func forEvery(t *testing.T, all []rivals, story func(m *meeting, holder, waiter side, kinds rivals)) {
+	t.Helper()
+	t.Parallel()
+	testenv.RequireReal(t)
+	for _, kinds := range all {
+		t.Run(kinds.name, func(t *testing.T) {
+			t.Parallel()
+			m := meet(t, 1)
+			for i := range m.sides {
+				story(m, m.sides[i], m.sides[1-i], kinds)
+				m.awaitNothing()
+			}
+		})
+	}
+}
+
+func TestGoAndJavaWaitForEachOther(t *testing.T) {
+	forEvery(t, allRivals, func(m *meeting, holder, waiter side, kinds rivals) {
+		m.t.Helper()
+		got := m.take(m.later(holder.contend(kinds.held)))
+		waiting := m.later(waiter.contend(kinds.wanted))
+		m.awaitLine(waiter, kinds.wanted)
+		m.mustWait(waiting)
+		m.release(got)
+		m.release(m.take(waiting))
+	})
+}
+
+// TestLocksOutliveTheSessionsOfGoAndJava ends the session of who waits, which lines up anew, and of who holds the lock.
+//
+// Java 5.4.0 may line up only when the holder goes: if it sets its watch in the next session it does not notice sooner.
+// Its semaphores do notice, and have to be in line before the holder goes: else the container of the leases may vanish,
+// and they fail with NoNode.
+func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
+	forEvery(t, allRivals, func(m *meeting, holder, waiter side, kinds rivals) {
+		m.t.Helper()
+		got := m.take(m.later(holder.contend(kinds.held)))
+		waiting := m.later(waiter.contend(kinds.wanted))
+		m.awaitLine(waiter, kinds.wanted)
+		m.expire(waiter)
+		if _, ours := waiter.(golang); !ours && kinds.wanted.nodes > 1 {
+			m.awaitLine(waiter, kinds.wanted)
+		}
+		m.mustWait(waiting)
+		m.expire(holder)
+		next := m.take(waiting)
+		if got.ctx != nil { // a lock of Java is not released then: it has not noticed, and would find no node
+			if err := await(m.ctx, got.ctx.Done()); err != nil {
+				m.t.Fatalf("the hold of Go does not end with its session: %v", err)
+			}
+			if cause := context.Cause(got.ctx); !errors.Is(cause, locks.ErrLockLost) {
+				m.t.Errorf("it ends with %v", cause)
+			}
+		}
+		if next.ctx != nil && next.ctx.Err() != nil {
+			m.t.Errorf("the hold of the next ends with %v", context.Cause(next.ctx))
+		}
+		m.release(next)
+	})
+}
+
+// TestGoAndJavaRevokeEachOther has who waits ask who holds the lock to release it.
+func TestGoAndJavaRevokeEachOther(t *testing.T) {
+	forEvery(t, inLine, func(m *meeting, holder, waiter side, kinds rivals) {
+		m.t.Helper()
+		c := holder.contend(kinds.held)
+		asked, err := c.revocable()
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		got := m.take(m.later(c))
+		line, err := c.participants(m.ctx)
+		if err != nil || len(line) != 1 {
+			m.t.Fatalf("participants %q, error %v", line, err)
+		}
+		if all := m.nodes(meetingPath); len(all) != 1 || len(all[0].data) != 0 {
+			m.t.Errorf("the node of a revocable lock: %+v", all)
+		}
+		waiting := m.later(waiter.contend(kinds.wanted))
+		m.awaitLine(waiter, kinds.wanted)
+		if err := waiter.revoke(m.ctx, path.Join(meetingPath, line[0])); err != nil {
+			m.t.Fatal(err)
+		}
+		if err := asked(m.ctx); err != nil {
+			m.t.Fatalf("the holder is not asked: %v", err)
+		}
+		m.mustWait(waiting)
+		m.release(got)
+		m.release(m.take(waiting))
+	})
+}
+
+// TestGoThatWroteAndReadsKeepsJavaOut lets a writer of Java wait before Go goes on to read. The other way round Java 5.4.0
+// lets the writer in (CURATOR-621).
+func TestGoThatWroteAndReadsKeepsJavaOut(t *testing.T) {
+	t.Parallel()
+	testenv.RequireReal(t)
+	m := meet(t, 1)
+	theirs := m.sides[1]
+	rw := locks.NewInterProcessReadWriteLock(m.sides[0].(golang).Client, meetingPath)
+	owner := locks.WithOwner(m.ctx)
+	writes, err := rw.WriteLock().Acquire(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := m.later(theirs.contend(writeLock))
+	m.awaitLine(theirs, writeLock)
+	reads, err := rw.ReadLock().Acquire(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writes.Release(m.ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // it has the time to come in, if it can
+		if err := theirs.look(m.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.mustWait(waiting)
+	if err := reads.Release(m.ctx); err != nil {
+		t.Fatal(err)
+	}
+	m.release(m.take(waiting))
+}
