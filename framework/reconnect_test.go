@@ -126,8 +126,8 @@ func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 	t.Parallel()
 	chroot := testenv.Chroot(t)
 	one, two := proxyTo(t, testenv.Addr(t)), proxyTo(t, testenv.Addr(t))
-	client := newClient(t, one.Addr()+","+two.Addr()+chroot, framework.WithSessionTimeout(1500*time.Millisecond),
-		framework.WithConnectionTimeout(200*time.Millisecond))
+	client := newClient(t, one.Addr()+","+two.Addr()+chroot, framework.WithSessionTimeout(2*time.Second),
+		framework.WithConnectionTimeout(time.Second))
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)
