@@ -32,16 +32,63 @@ func TestCasesOnNullServer(t *testing.T) {
 	}
 }
 
-// TestLocks needs a server that keeps nodes.
+// TestLocks needs a server that keeps nodes, as those of the other recipes do.
 func TestLocks(t *testing.T) {
 	curators := open(t, curator, testenv.ConnectString(t))
-	for _, l := range []load{short(mutexUncontended), short(mutexContended), short(mutexLine), short(waiting)} {
+	for _, l := range []load{
+		short(lockAlone), short(lockContended), short(lockLine),
+		short(lockAlone).lock(writeLock), short(lockShared).lock(readLock), short(lockOneClient).lock(readLock),
+		short(lockShared).lock(semaphore).leases(2),
+	} {
+		check(t, curators, l)
+	}
+	for _, kind := range []string{mutex, readLock, writeLock, semaphore} {
+		l := short(waiting).lock(kind)
 		r := check(t, curators, l)
-		if l.Case == waiting && (r.Ops != int64(l.Waiters) || r.Waiting.HeapBytes == 0) {
-			t.Errorf("not all waiters were there: %+v", r)
+		if r.Ops != int64(l.Waiters) || r.Waiting.HeapBytes == 0 || r.Waiting.Threads < r.Before.Threads+l.Waiters {
+			t.Errorf("%s: not all waiters were there: %+v", kind, r)
 		}
 	}
-	check(t, open(t, plain, testenv.Addr(t)), short(mutexUncontended))
+	plains := open(t, plain, testenv.Addr(t))
+	check(t, plains, short(lockAlone))
+	for _, bad := range []struct {
+		target *target
+		kind   string
+	}{{curators, "nonsense"}, {plains, readLock}} {
+		for _, l := range []load{short(lockAlone), short(lockShared), short(waiting)} {
+			if _, err := bad.target.run(testenv.Context(t), l.lock(bad.kind)); err == nil {
+				t.Errorf("%s has a lock %s: %s", bad.target.library.base, bad.kind, l.Case)
+			}
+		}
+	}
+}
+
+func TestLatches(t *testing.T) {
+	check(t, open(t, curator, testenv.ConnectString(t)), short(latches))
+	if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(latches)); err == nil {
+		t.Error("a library had a latch that has none")
+	}
+}
+
+func TestQueues(t *testing.T) {
+	curators := open(t, curator, testenv.ConnectString(t))
+	for _, l := range []load{
+		short(queueing), short(queueing).batch(10), short(queueing).safe(),
+		short(queuePut), short(queuePut).batch(10), short(queueConsume), short(queueBacklog),
+	} {
+		check(t, curators, l)
+	}
+	plains := open(t, plain, testenv.Addr(t))
+	if _, err := plains.run(testenv.Context(t), short(queueing)); err == nil {
+		t.Error("a library had a queue that has none")
+	}
+}
+
+func TestBarriers(t *testing.T) {
+	check(t, open(t, curator, testenv.ConnectString(t)), short(doubleBarrier))
+	if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(doubleBarrier)); err == nil {
+		t.Error("a library had a barrier that has none")
+	}
 }
 
 func TestReconnect(t *testing.T) {

@@ -6,6 +6,29 @@ import (
 	"time"
 )
 
+// connectionWork is connections that begin and end.
+var connectionWork = section{
+	workloads: map[string]workload{connecting: runConnect, reconnecting: runReconnect},
+	rows: []row{
+		{
+			// The latency is to the first answer, the rate is of whole lives, with the close.
+			name: "connect to first answer", server: realServer, show: []metric{rate, p50, p99},
+			entries: against(work(connecting), curator, plain, javas),
+			budget:  []bound{atMost(0.2, p50).of(javas), atLeast(5, rate).of(javas)},
+		},
+		{
+			name: "session again after a cut", server: cutServer, show: waits, stretch: 4,
+			entries: against(work(reconnecting), curator, plain, javas),
+			budget:  []bound{atMost(50_000, p50)},
+		},
+		{
+			name: "the same, three servers to choose from", server: cutServer, show: waits, stretch: 4, servers: 3,
+			entries: against(work(reconnecting), curator, plain, javas),
+			budget:  []bound{atMost(50_000, p50)},
+		},
+	},
+}
+
 // runConnect opens clients one after the other. The latency is from the opening to the first answer; elapsed and CPU
 // time include the closing.
 func runConnect(ctx context.Context, t *target, l load) (result, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +73,10 @@ func (c curatorClient) deleteAll(ctx context.Context, paths []string) error {
 	return err
 }
 
+func (c curatorClient) removeTree(ctx context.Context, path string) error {
+	return c.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(ctx, path)
+}
+
 func (c curatorClient) createMany(
 	ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool,
 ) tally {
@@ -86,8 +91,18 @@ func (c curatorClient) getMany(ctx context.Context, window int, path string, sto
 	return w.keep(stop, func() error { return get.ForPath(ctx, path) })
 }
 
-func (c curatorClient) lock(path string) lock {
-	return &curatorLock{mutex: locks.NewInterProcessMutex(c.Client, path)}
+func (c curatorClient) lock(path string, l load) (lock, error) {
+	switch l.Lock {
+	case mutex:
+		return &curatorLock{lock: locks.NewInterProcessMutex(c.Client, path)}, nil
+	case readLock:
+		return &curatorLock{lock: locks.NewInterProcessReadWriteLock(c.Client, path).ReadLock()}, nil
+	case writeLock:
+		return &curatorLock{lock: locks.NewInterProcessReadWriteLock(c.Client, path).WriteLock()}, nil
+	case semaphore:
+		return &curatorSemaphore{semaphore: locks.NewInterProcessSemaphoreV2(c.Client, path, l.Leases)}, nil
+	}
+	return nil, fmt.Errorf("no lock %q", l.Lock)
 }
 
 func (c curatorClient) close() error { return c.Close() }
@@ -123,16 +138,3 @@ func (f *flight) keep(stop *atomic.Bool, submit func() error) tally {
 	}
 	return f.tally
 }
-
-// curatorLock is a mutex and, while it is held, its hold.
-type curatorLock struct {
-	mutex *locks.InterProcessMutex
-	hold  *locks.Hold
-}
-
-func (l *curatorLock) acquire(ctx context.Context) (err error) {
-	l.hold, err = l.mutex.Acquire(ctx)
-	return err
-}
-
-func (l *curatorLock) release(ctx context.Context) error { return l.hold.Release(ctx) }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	histogramBits = 5 // classes are not wider than 1/32 of their values
+	histogramBits = 7 // classes are not wider than 1/128 of their values
 	histogramHalf = 1 << histogramBits
 	histogramMax  = 1<<36 - 1 // ns; above a minute it no longer matters
 	histogramSize = (36 - histogramBits + 1) * histogramHalf

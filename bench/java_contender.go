@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/gocurator/curator/interop"
 )
@@ -21,10 +22,16 @@ func (j javaContender) leave(ctx context.Context) error {
 }
 
 func (j javaContender) run(ctx context.Context, l load) (r result, err error) {
-	err = j.peer.Call(ctx, "run", interop.Args{
-		"target": javaTarget, "case": l.Case, "seconds": l.Seconds, "threads": l.Threads,
-		"window": l.Window, "payload": l.Payload, "waiters": l.Waiters,
-	}, &r)
+	args := interop.Args{}
+	text, err := json.Marshal(l)
+	if err == nil {
+		err = json.Unmarshal(text, &args)
+	}
+	if err != nil {
+		return r, err
+	}
+	args["target"] = javaTarget
+	err = j.peer.Call(ctx, "run", args, &r)
 	return r, err
 }
 

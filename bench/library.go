@@ -29,14 +29,16 @@ type client interface {
 	exists(ctx context.Context, path string) error
 	children(ctx context.Context, path string) ([]string, error)
 	deleteAll(ctx context.Context, paths []string) error
+	// removeTree deletes a node and what is left below it, while others may still be deleting that.
+	removeTree(ctx context.Context, path string) error
 
 	// createMany and getMany keep so many operations in flight until stop is set, in the way of the library:
 	// asynchronously, or with as many goroutines. They return when nothing is in flight any more.
 	createMany(ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool) tally
 	getMany(ctx context.Context, window int, path string, stop *atomic.Bool) tally
 
-	// lock returns one contender for the lock of a path.
-	lock(path string) lock
+	// lock returns one contender for the lock of a path, of the kind that the load says.
+	lock(path string, l load) (lock, error)
 
 	close() error
 }

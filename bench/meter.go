@@ -26,7 +26,7 @@ func measure(ctx context.Context, o options) (outcomes []*outcome, err error) {
 	if m.hasJava = noJava == nil; noJava != nil {
 		progress("without Java: %v", noJava)
 	}
-	for _, r := range rows {
+	for _, r := range allRows() {
 		if !o.only.MatchString(r.String()) {
 			continue
 		}
@@ -81,8 +81,8 @@ func (m *meter) row(ctx context.Context, out *outcome) (err error) {
 }
 
 // smallHeap keeps Java's heap small where its memory is measured: else the collector takes many times of what is in
-// use, and gives it back, some time after a collection, only in part.
-const smallHeap = "-Xmx64m"
+// use, and gives it back, some time after a collection, only in part. Should it be too small, the process ends.
+var smallHeap = []string{"-Xmx64m", "-XX:+ExitOnOutOfMemoryError"}
 
 // patience is what a contender may take beyond the time for its work, to make ready and to clean up.
 const patience = time.Minute
@@ -96,7 +96,7 @@ func (m *meter) chunk(ctx context.Context, r row, e entry, connect string) (res 
 	defer cancel()
 	t, flags := m.teams, []string(nil)
 	if r.fresh {
-		t, flags = make(teams), []string{smallHeap}
+		t, flags = make(teams), smallHeap
 		defer func() { err = errors.Join(err, t.close()) }()
 	}
 	c, err := t.connected(ctx, e.library, connect, flags...)

@@ -26,6 +26,17 @@ var (
 		}
 		return per(float64(r.Waiting.RSSKB-r.Before.RSSKB), r.Ops)
 	}}
+	// threads is what a waiter takes of them, or of goroutines.
+	threads = metric{"threads/waiter", func(r result) float64 {
+		return per(float64(r.Waiting.Threads-r.Before.Threads), r.Ops)
+	}}
+)
+
+// What a table shows of a row.
+var (
+	throughput = []metric{rate, cpu, allocs}
+	latency    = []metric{rate, p50, p99, cpu, allocs}
+	waits      = []metric{p50, p99}
 )
 
 func per(total float64, ops int64) float64 {

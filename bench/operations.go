@@ -6,6 +6,67 @@ import (
 	"time"
 )
 
+// What the budget demands of operations in the background.
+var (
+	// On a real server the server is the limit: what a client decides is its CPU time.
+	realBudget = []bound{
+		atLeast(0.95, rate).of(javas), atLeast(0.95, rate).of(plain),
+		atMost(0.75, cpu).of(javas), atMost(0.75, cpu).of(plain),
+	}
+	nullBudget = []bound{
+		atLeast(10, rate).of(javas), atLeast(7, rate).of(plain),
+		atLeast(1e6, rate), atMost(1, cpu), atMost(8, allocs),
+	}
+)
+
+// operationWork is single operations.
+var operationWork = section{
+	workloads: map[string]workload{
+		createSync:       runCreateSync,
+		getDataSync:      runGetDataSync,
+		createBackground: runCreateBackground,
+		getDataBg:        runGetDataBackground,
+	},
+	rows: []row{
+		{
+			name: "background create, window 1000", server: realServer, show: throughput, budget: realBudget,
+			entries: against(work(createBackground), curator, plain, javas),
+		},
+		{
+			name: "background getData, window 1000", server: realServer, show: throughput, budget: realBudget,
+			entries: against(work(getDataBg), curator, plain, javas),
+		},
+		{
+			name: "background create, window 1000", server: nullServer, show: throughput, budget: nullBudget,
+			entries: against(work(createBackground), curator, plain, javas),
+		},
+		{
+			name: "background getData, window 1000", server: nullServer, show: throughput, budget: nullBudget,
+			entries: against(work(getDataBg), curator, plain, javas),
+		},
+		{
+			name: "getData, 16 goroutines", server: realServer, show: latency,
+			entries: against(work(getDataSync).threads(16), curator, plain, javas),
+			budget:  []bound{atMost(0.8, cpu).of(plain), atMost(0.65, cpu).of(javas)},
+		},
+		{
+			name: "getData, 128 goroutines", server: nullServer, show: latency,
+			entries: against(work(getDataSync).threads(128), curator, plain, javas),
+			budget:  []bound{atLeast(5, rate).of(javas), atLeast(2.5, rate).of(plain)},
+		},
+		{
+			name: "create, one goroutine", server: realServer, show: latency,
+			entries: against(work(createSync), curator, plain, javas),
+			budget:  []bound{atMost(1, p50).of(plain), atMost(6, allocs)},
+		},
+		{
+			name: "getData, one goroutine", server: realServer, show: latency,
+			entries: against(work(getDataSync), curator, plain, javas),
+			budget:  []bound{atMost(1, p50).of(plain), atMost(6, allocs)},
+		},
+	},
+}
+
 // runCreateSync has each thread create nodes, all with one client.
 func runCreateSync(ctx context.Context, t *target, l load) (result, error) {
 	return t.withScratch(ctx, l, l.Threads, func(c client, s *scratch) result {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // The tables are put between these lines of a file.
@@ -12,17 +13,59 @@ const (
 	markEnd   = "<!-- tables of bench: end -->"
 )
 
-// insertReport replaces what is between the marks of a file.
+// insertReport puts a report between the marks of a file. The rows that it does not have stay as they are there.
 func insertReport(file, report string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	before, rest, found := bytes.Cut(text, []byte(markBegin))
-	_, after, closed := bytes.Cut(rest, []byte(markEnd))
+	last, after, closed := bytes.Cut(rest, []byte(markEnd))
 	if !found || !closed {
 		return fmt.Errorf("%s has no lines %q and %q", file, markBegin, markEnd)
 	}
+	report = merge(string(last), report)
 	text = fmt.Appendf(nil, "%s%s\n\n%s\n%s%s", before, markBegin, report, markEnd, after)
 	return os.WriteFile(file, text, 0o644)
+}
+
+// merge adds to the tables of a report the rows that only the last one has.
+func merge(last, report string) string {
+	var all []string
+	lastTables := tables(last)
+	for i, table := range tables(report) {
+		lines := table.head
+		for _, r := range allRows() {
+			from := table
+			if !strings.Contains(report, r.cells()) && i < len(lastTables) {
+				from = lastTables[i]
+			}
+			lines = append(lines, from.of(r)...)
+		}
+		all = append(all, strings.Join(lines, "\n")+"\n")
+	}
+	return strings.Join(all, "\n")
+}
+
+// table is a table of a report, line by line.
+type table struct{ head, lines []string }
+
+// tables gives the tables of a report, which have an empty line between them.
+func tables(report string) (all []table) {
+	for part := range strings.SplitSeq(strings.TrimSpace(report), "\n\n") {
+		if lines := strings.Split(part, "\n"); len(lines) >= 2 { // names of columns, and their alignment
+			all = append(all, table{lines[:2:2], lines[2:]})
+		}
+	}
+	return all
+}
+
+// of gives the lines of a row.
+func (t table) of(r row) (lines []string) {
+	for _, line := range t.lines {
+		if strings.HasPrefix(line, r.cells()) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }

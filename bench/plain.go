@@ -60,6 +60,17 @@ func (c plainClient) deleteAll(_ context.Context, paths []string) error {
 	return err
 }
 
+func (c plainClient) removeTree(ctx context.Context, path string) error {
+	children, err := c.children(ctx, path)
+	if err != nil {
+		return err
+	}
+	for i, child := range children {
+		children[i] = path + "/" + child
+	}
+	return c.deleteAll(ctx, append(children, path))
+}
+
 func (c plainClient) createMany(
 	ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool,
 ) tally {
@@ -90,7 +101,12 @@ func many(goroutines int, stop *atomic.Bool, operation func(i int) error) tally 
 	return all
 }
 
-func (c plainClient) lock(path string) lock { return &plainLock{conn: c.conn, path: path} }
+func (c plainClient) lock(path string, l load) (lock, error) {
+	if l.Lock != mutex {
+		return nil, fmt.Errorf("no lock %q", l.Lock)
+	}
+	return &plainLock{conn: c.conn, path: path}, nil
+}
 
 func (c plainClient) close() error {
 	c.conn.Close()

@@ -10,18 +10,22 @@ import (
 // newReport writes the tables: what the budget says, and what it is taken from.
 func newReport(outcomes []*outcome) string {
 	var b strings.Builder
-	b.WriteString("| work | server | metric | against | budget | measured | range | |\n|---|---|---|---|--:|--:|--:|---|\n")
+	b.WriteString("| work | server | metric | against | budget | measured | range | |\n")
+	b.WriteString("|---|---|---|---|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
 		if o.err != nil {
-			fmt.Fprintf(&b, "| %s | %s | | | | | | **failed** |\n", o.row.name, o.row.server)
+			b.WriteString(o.row.cells() + " | | | | | **failed** |\n")
 			continue
 		}
 		for _, l := range o.row.budget {
 			writeBound(&b, o, l)
 		}
 	}
-	b.WriteString("\n| work | server | contender | operations/s | p50 µs | p99 µs | CPU µs/op | allocations/op | KB/waiter |\n")
-	b.WriteString("|---|---|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("\n| work | server | contender |")
+	for _, m := range columns {
+		fmt.Fprintf(&b, " %s |", m.name)
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("--:|", len(columns)) + "\n")
 	for _, o := range outcomes {
 		for i, e := range o.row.entries {
 			if o.err == nil && len(o.results[i]) > 0 {
@@ -41,8 +45,7 @@ func writeBound(b *strings.Builder, o *outcome, l bound) {
 	if l.least {
 		sign = "≥"
 	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s %s%s |", o.row.name, o.row.server, l.metric.name, against,
-		sign, number(l.limit), unit)
+	fmt.Fprintf(b, "%s %s | %s | %s %s%s |", o.row.cells(), l.metric.name, against, sign, number(l.limit), unit)
 	s, mark := spreadOf(l.values(o)), "met"
 	if math.IsNaN(s.mid) {
 		b.WriteString(" | | not measured |\n")
@@ -55,10 +58,10 @@ func writeBound(b *strings.Builder, o *outcome, l bound) {
 }
 
 // columns are those of the second table.
-var columns = []metric{rate, p50, p99, cpu, allocs, memory}
+var columns = []metric{rate, p50, p99, cpu, allocs, memory, threads}
 
 func writeEntry(b *strings.Builder, o *outcome, i int, e entry) {
-	fmt.Fprintf(b, "| %s | %s | %s |", o.row.name, o.row.server, e.name)
+	fmt.Fprintf(b, "%s %s |", o.row.cells(), e.name)
 	for _, m := range columns {
 		cell := ""
 		if o.row.shows(m) && (m.name != allocs.name || e.library != javas) {

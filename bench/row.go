@@ -33,6 +33,9 @@ type entry struct {
 
 func (r row) String() string { return r.name + ", " + string(r.server) }
 
+// cells gives the cells that the lines of the row begin with.
+func (r row) cells() string { return "| " + r.name + " | " + string(r.server) + " |" }
+
 // against returns an entry for each library, all with the same load.
 func against(l load, libraries ...string) []entry {
 	entries := make([]entry, len(libraries))

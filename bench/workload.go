@@ -11,27 +11,14 @@ import (
 // workload does the work of a case.
 type workload func(ctx context.Context, t *target, l load) (result, error)
 
-// workloads has the cases by their names.
-var workloads = map[string]workload{
-	createSync:       runCreateSync,
-	getDataSync:      runGetDataSync,
-	createBackground: runCreateBackground,
-	getDataBg:        runGetDataBackground,
-	mutexUncontended: runMutexUncontended,
-	mutexContended:   runMutexContended,
-	mutexLine:        runMutexLine,
-	connecting:       runConnect,
-	reconnecting:     runReconnect,
-	waiting:          runWaiters,
-}
-
 // run runs a load on t.
 func (t *target) run(ctx context.Context, l load) (result, error) {
-	w, ok := workloads[l.Case]
-	if !ok {
-		return result{}, fmt.Errorf("no case %q", l.Case)
+	for _, s := range sections {
+		if w, ok := s.workloads[l.Case]; ok {
+			return w(ctx, t, l)
+		}
 	}
-	return w(ctx, t, l)
+	return result{}, fmt.Errorf("no case %q", l.Case)
 }
 
 // operation is one operation; it gives the latency to record, below 0 for none.
@@ -46,7 +33,8 @@ func timed(fn func() error) operation {
 	}
 }
 
-// loop runs each operation over and over in a goroutine of its own until the time is up; one that fails is out.
+// loop runs each operation over and over in a goroutine of its own until the time is up, at least once; one that fails
+// is out.
 func loop(d time.Duration, operations []operation) result {
 	var r result
 	var stop atomic.Bool
@@ -57,7 +45,7 @@ func loop(d time.Duration, operations []operation) result {
 	for i, operation := range operations {
 		wg.Go(func() {
 			var t tally
-			for !stop.Load() {
+			for over := false; !over; over = stop.Load() {
 				latency, err := operation()
 				if !t.count(err) {
 					break

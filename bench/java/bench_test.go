@@ -42,15 +42,36 @@ func TestRealServer(t *testing.T) {
 		{"case": "create-sync", "threads": 2},
 		{"case": "create-bg"},
 		{"case": "getData-bg"},
-		{"case": "mutex-uncontended", "threads": 2},
-		{"case": "mutex-contended", "threads": 3},
+		{"case": "lock-alone", "threads": 2},
+		{"case": "lock-shared", "lock": "read", "threads": 3},
+		{"case": "lock-one-client", "lock": "read", "threads": 3},
+		{"case": "lock-shared", "lock": "semaphore", "threads": 3, "leases": 2},
+		{"case": "lock-contended", "threads": 3},
 		{"case": "waiters", "waiters": 20},
+		{"case": "waiters", "waiters": 20, "lock": "read"},
+		{"case": "waiters", "waiters": 20, "lock": "write"},
+		{"case": "waiters", "waiters": 20, "lock": "semaphore"},
+		{"case": "latch", "threads": 3},
+		{"case": "queue", "window": 20},
+		{"case": "queue", "window": 20, "safe": true},
+		{"case": "queue", "window": 20, "batch": 10},
+		{"case": "queue-put", "window": 20},
+		{"case": "queue-put", "window": 20, "batch": 10},
+		{"case": "double-barrier", "threads": 2},
 	} {
 		t.Logf("%v", load)
 		r := b.run("real", load)
 		b.check(r)
 		if n, ok := load["waiters"].(int); ok && (r.Ops != int64(n) || r.Waiting.Threads < r.Before.Threads+n) {
 			t.Errorf("not all waiters were there: %+v", r)
+		}
+	}
+	for _, load := range []interop.Args{
+		{"case": "queue-consume", "window": 20},
+		{"case": "queue-backlog", "window": 20},
+	} {
+		if r := b.run("real", load); r.Ops <= 0 || r.Errors != 0 || r.Elapsed <= 0 {
+			t.Errorf("%v: %+v", load, r)
 		}
 	}
 	var m java.Memory

@@ -8,43 +8,54 @@
 //
 // # Commands
 //
-//	open   target connect                                      the chroot of connect must exist
-//	run    target case threads seconds window payload waiters  [Result]
-//	memory                                                     [Memory]
+//	open   target connect      the chroot of connect must exist
+//	run    target load...      [Result]
+//	memory                     [Memory]
 //	close  target
 //
-// Commands run one after the other. Those left out: 1 thread, 1 second, a window of 1000, 100 bytes, 1000
-// waiters.
+// Commands run one after the other. A load is case lock threads seconds window payload waiters leases batch safe. What
+// is left out: a mutex, 1 thread, 1 second, a window of 1000, 100 bytes, 1000 waiters, 1 lease, batches of 1, not safe.
 //
 // # Cases
 //
 //	create-sync, getData-sync   threads use one client; latency of the operation
 //	create-bg, getData-bg       window operations in flight; latency from submission to callback
-//	mutex-uncontended           threads use one client, each a lock of its own; acquire and release
-//	mutex-contended             threads have a client each, all want one lock; latency of the hand-over
+//	lock-alone                  threads use one client, each a lock of its own; acquire and release
+//	lock-shared                 threads have a client each, all want one lock; acquire and release
+//	lock-one-client             the same with one client for all
+//	lock-contended              as lock-shared, for locks with one holder; latency of the hand-over
+//	waiters                     waiters threads blocked on one lock, then let through; latency of the
+//	                            hand-over. Memory means something in a fresh process only
+//	latch                       threads latches with a client each; the one that leads is closed, and lines up
+//	                            anew; latency from the call of close to that of the next one's listener
+//	queue                       one producer, one consumer, window items on their way, batch in a node, with
+//	                            a lock path if safe; latency from put to the consumer
+//	queue-put                   window puts without an answer, nobody consumes; latency of the put
+//	queue-consume               window items are there before
+//	queue-backlog               window items are there, and for each consumed another one is put
+//	double-barrier              threads members with a client each enter and leave; latency of such a round
 //	connect                     clients one after the other; latency from start to the first answer, while
 //	                            Elapsed and CPU include the close
 //	reconnect                   asks all the time while the caller cuts the connection; Ops counts the cuts
 //	                            noticed, latency from the last answer before to the first one after. Java
 //	                            waits 0.1 s and up to 1 s more, and another 1 s if connect has one server
-//	waiters                     waiters threads blocked on one lock, then let through; latency of the
-//	                            hand-over. Memory means something in a fresh process only
 //
-// The lock cases need a real server, the others work on a null server too.
+// The locks are mutex, read, write and semaphore. Single operations and connections work on a null server, everything
+// else needs a real one.
 package java
 
 import (
-	_ "embed"
+	"embed"
 	"time"
 
 	"github.com/gocurator/curator/interop"
 )
 
-//go:embed Bench.java
-var source []byte
+//go:embed *.java
+var sources embed.FS
 
 // Bench is the program, with the virtual machine as it is by default.
-var Bench = interop.Program{Class: "Bench", Source: source}
+var Bench = interop.Program{Class: "Bench", Sources: sources}
 
 // Result is the outcome of one run.
 type Result struct {

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// handOver measures from the call of one holder's release to the return of the next one's acquire.
+type handOver struct{ released atomic.Int64 }
+
+// epoch is what the times of handOver count from.
+var epoch = time.Now()
+
+// operation gets the lock and gives it on.
+func (h *handOver) operation(ctx context.Context, l lock) operation {
+	return func() (time.Duration, error) { return h.through(ctx, l) }
+}
+
+func (h *handOver) through(ctx context.Context, l lock) (time.Duration, error) {
+	if err := l.acquire(ctx); err != nil {
+		return -1, err
+	}
+	latency := time.Duration(-1)
+	if released := h.released.Load(); released != 0 {
+		latency = time.Since(epoch) - time.Duration(released)
+	}
+	return latency, h.release(ctx, l)
+}
+
+func (h *handOver) release(ctx context.Context, l lock) error {
+	h.released.Store(int64(time.Since(epoch)))
+	return l.release(ctx)
+}

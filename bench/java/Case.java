@@ -1,0 +1,4 @@
+/** A case runs its load once. */
+interface Case {
+    Result run(Load load) throws Exception;
+}

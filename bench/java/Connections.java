@@ -1,0 +1,68 @@
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.curator.retry.RetryNTimes;
+import org.apache.zookeeper.KeeperException;
+
+/** Connections that begin and end. */
+final class Connections {
+    private Connections() {}
+
+    static void addTo(Map<String, Case> cases) {
+        cases.put("connect", Connections::connect);
+        cases.put("reconnect", Connections::reconnect);
+    }
+
+    /** An operation is a client's whole life; the latency is from its start to its first answer. */
+    private static Result connect(Load load) throws Exception {
+        Loops loops = new Loops();
+        loops.add(() -> {
+            try (CuratorFramework client = Target.open(load.target.connect, new ExponentialBackoffRetry(100, 5))) {
+                long start = System.nanoTime();
+                client.start();
+                client.checkExists().forPath("/");
+                return System.nanoTime() - start;
+            }
+        });
+        return loops.run(load.seconds);
+    }
+
+    /**
+     * Asks all the time while somebody else cuts the connection. An operation is an interruption, its latency
+     * from the last answer before to the first one after it. The client does not retry by itself, so nothing
+     * but the connection is waited for.
+     */
+    private static Result reconnect(Load load) throws Exception {
+        Result result = new Result();
+        try (CuratorFramework client = Target.open(load.target.connect, new RetryNTimes(0, 0))) {
+            client.start();
+            client.blockUntilConnected();
+            client.checkExists().forPath("/");
+            long answers = 0;
+            result.start();
+            long last = System.nanoTime();
+            long end = last + load.nanos();
+            boolean cut = false;
+            while (cut || last < end) {
+                try {
+                    client.checkExists().forPath("/");
+                } catch (KeeperException.ConnectionLossException e) {
+                    cut = true;
+                    LockSupport.parkNanos(1_000_000);
+                    continue;
+                }
+                long now = System.nanoTime();
+                if (cut) {
+                    result.add(now - last);
+                }
+                cut = false;
+                last = now;
+                answers++;
+            }
+            result.stop();
+            result.extra("answers", answers);
+        }
+        return result;
+    }
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// TestJavaDoesTheSame has Java do a little of everything that it is to be compared in.
+func TestJavaDoesTheSame(t *testing.T) {
+	testenv.RequireReal(t)
+	ctx := testenv.Context(t)
+	j, err := startContender(ctx, javas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	atEnd(t, j.close)
+	if err := j.connect(ctx, testenv.Addr(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range allRows() {
+		number := r.entry(javas)
+		if number < 0 || r.server == cutServer { // where nobody cuts there is nothing to do
+			continue
+		}
+		l := r.entries[number].load
+		l.Seconds, l.Window, l.Waiters = 0.02, 10, 5
+		if result, err := j.run(ctx, l); err != nil || result.Ops == 0 || result.Errors > 0 {
+			t.Errorf("%s: %+v, %v", r, result, err)
+		}
+	}
+	if err := j.leave(ctx); err != nil {
+		t.Error(err)
+	}
+}
