@@ -44,7 +44,14 @@ func (q *queue[T]) spoil(n nodeName, data []byte, version int32, session *framew
 	if session != nil {
 		ops = append(ops, op.Delete().ForPath(q.lock(n)))
 	}
-	_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.root), ops...)
+	transaction := func() error {
+		_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.root), ops...)
+		return err
+	}
+	err := transaction()
+	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.root) == nil { // it, or where the letters go
+		err = transaction()
+	}
 	if err == nil {
 		return
 	}

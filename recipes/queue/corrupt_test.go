@@ -123,6 +123,25 @@ func TestCorruptItemIsMovedToTheDeadLetters(t *testing.T) {
 	})
 }
 
+func TestDeadLettersOfAQueueThatIsThereBefore(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		const dead = "/dead/letters"
+		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+		client := newClient(t, connect)
+		_, err := client.Create().CreatingParentsIfNeeded().ForPath(ctx, queuePath+"/queue-0000000000", corrupt[1])
+		must(t, err)
+		failed := newFailures()
+		start(t, built(mode(builder(t, client, newBasket(t).consume)).OnError(failed.tell).DeadLetterPath(dead).BuildQueue()))
+		testenv.Eventually(t, func() bool {
+			return len(children(t, connect, dead)) == 1 && len(children(t, connect, queuePath)) == 0
+		}, "it is moved")
+		if err := failed.next(t); !errors.Is(err, queue.ErrCorrupt) || len(failed.told) != 0 {
+			t.Errorf("told %v and %d more", err, len(failed.told))
+		}
+	})
+}
+
 // picky is a serializer that does not read everything.
 type picky struct{ queue.String }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/lineup"
-	"github.com/gocurator/curator/zkpath"
 )
 
-// producer creates the nodes of items in the order in which they are put, many at a time in one flight. When the
-// connection is lost it begins anew with the first that was not answered: with resend also those that may have been
-// created, so that nothing is lost, else only those that were not sent, so that nothing is there twice.
+// producer creates the nodes of items in the order in which they are put, all in one flight. What is put while requests
+// are under way goes in one with the next. When the connection is lost it begins anew with the first that was not
+// answered: with resend also those that may have been created, so that nothing is lost, else only those that were not
+// sent, so that nothing is there twice.
 type producer struct {
 	client Client
 	path   string
@@ -42,7 +42,6 @@ type putting struct {
 	prefix string
 	data   []byte
 	done   func(path string, err error)
-	sent   builders.Future[string]
 	maybe  bool // it may be there: an earlier create of it was lost
 }
 
@@ -103,62 +102,87 @@ func (p *producer) put(ctx context.Context, x *putting) error {
 // run submits what is put and takes the answers, until the producer is closed and nothing is left, or its life is over.
 func (p *producer) run() {
 	defer close(p.done)
-	var sent []*putting // in their order
-	ready := false      // the queue's node is there
+	var sent []*shipment // in their order
+	ready := false       // the queue's node is there
 	flight := builders.InOneFlight(p.life)
 	for {
 		var head <-chan struct{}
 		if len(sent) > 0 {
-			head = sent[0].sent.Done()
+			head = sent[0].answered()
 		}
 		select {
 		case <-p.wake:
-			fresh, over := p.fresh()
-			if over && len(fresh)+len(sent) == 0 {
+		case <-head:
+			left, lost := p.settle(sent[0])
+			sent = sent[1:]
+			if lost {
+				for _, s := range sent {
+					more, _ := p.settle(s)
+					left = append(left, more...)
+				}
+				sent = nil
+				flight = builders.InOneFlight(p.life)
+				p.again(left)
+			}
+		}
+		for len(sent) < maxShipments {
+			s, over := p.load()
+			if over && len(sent) == 0 {
 				return
 			}
-			if !ready && len(fresh) > 0 {
+			if s == nil {
+				break
+			}
+			if !ready {
 				ready = p.ensure(p.life) == nil // else the creates tell what is wrong
 			}
-			for _, x := range fresh {
-				p.submit(flight, x)
-			}
-			sent = append(sent, fresh...)
-		case <-head:
-			x := sent[0]
-			path, err := p.outcome(x)
-			if lineup.IsOutage(err) {
-				flight = builders.InOneFlight(p.life)
-				sent = p.again(flight, sent)
-				continue
-			}
-			sent[0] = nil
-			sent = sent[1:]
-			p.complete(x, path, err)
+			s.submit(flight, p.client, p.path)
+			sent = append(sent, s)
 		}
 	}
 }
 
-// fresh returns what is to be submitted; over is set when no more will come.
-func (p *producer) fresh() (fresh []*putting, over bool) {
+// load returns what is to be submitted next, nil if there is nothing; over is set when no more will come.
+func (p *producer) load() (s *shipment, over bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fresh, p.queue = p.queue, nil
-	return fresh, p.closed
-}
-
-func (p *producer) submit(flight context.Context, x *putting) {
-	x.sent = sequential(p.client).Submit(flight, zkpath.Join(p.path, x.prefix), x.data)
-}
-
-// outcome waits for the answer to x.
-func (p *producer) outcome(x *putting) (string, error) {
-	path, err := x.sent.Wait(p.life)
-	if p.life.Err() != nil && err != nil {
-		x.maybe = x.maybe || !errors.Is(err, framework.ErrNotSent)
-		err = p.givenUp(x)
+	n := fitting(p.queue)
+	if n == 0 {
+		return nil, p.closed
 	}
-	return path, err
+	s = &shipment{puts: p.queue[:n:n]}
+	p.queue = p.queue[n:]
+	return s, false
+}
+
+// settle waits for the answer to s, and completes what is decided by it. What is not is left to be submitted again;
+// lost is set if the connection is.
+func (p *producer) settle(s *shipment) (left []*putting, lost bool) {
+	paths, err := s.wait(p.life)
+	if err == nil {
+		for i, x := range s.puts {
+			p.complete(x, paths[i], nil)
+		}
+		return nil, false
+	}
+	given := p.life.Err() != nil
+	lost = !given && lineup.IsOutage(err)
+	for _, x := range s.puts {
+		if (given || lost) && !errors.Is(err, framework.ErrNotSent) {
+			x.maybe = true
+		}
+		switch {
+		case given:
+			p.complete(x, "", p.givenUp(x))
+		case !lost:
+			p.complete(x, "", err)
+		case x.maybe && !p.resend:
+			p.complete(x, "", fmt.Errorf("%w: %w", ErrUncertain, err))
+		default:
+			left = append(left, x)
+		}
+	}
+	return left, lost
 }
 
 // givenUp is the error of a put that is not tried any longer.
@@ -169,33 +193,20 @@ func (p *producer) givenUp(x *putting) error {
 	return ErrClosed
 }
 
-// again takes all answers of a flight that was lost, and submits in another what has to be.
-func (p *producer) again(flight context.Context, sent []*putting) (left []*putting) {
-	for _, x := range sent {
-		path, err := p.outcome(x)
-		switch {
-		case !lineup.IsOutage(err):
-			p.complete(x, path, err)
-			continue
-		case !errors.Is(err, framework.ErrNotSent):
-			x.maybe = true
-		}
-		if x.maybe && !p.resend {
-			p.complete(x, "", fmt.Errorf("%w: %w", ErrUncertain, err))
-			continue
-		}
-		left = append(left, x)
+// again has puts submitted once more, before all others.
+func (p *producer) again(puts []*putting) {
+	if len(puts) == 0 {
+		return
 	}
-	if len(left) > 0 && awaitConnection(p.life, p.client) != nil {
-		for _, x := range left {
+	if awaitConnection(p.life, p.client) != nil {
+		for _, x := range puts {
 			p.complete(x, "", p.givenUp(x))
 		}
-		return nil
+		return
 	}
-	for _, x := range left {
-		p.submit(flight, x)
-	}
-	return left
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(puts, p.queue...)
 }
 
 func (p *producer) complete(x *putting, path string, err error) {
@@ -213,12 +224,8 @@ func (p *producer) complete(x *putting, path string, err error) {
 	}
 	close(p.progress)
 	p.progress = make(chan struct{})
-	over := p.closed
 	p.mu.Unlock()
 	<-p.slots
-	if over { // the last one ends the producer
-		p.nudge()
-	}
 }
 
 // flush waits for what was accepted before, and tells of the failures since the last time.

@@ -283,7 +283,7 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-			for cut := range 10 {
+			for cut := range 4 {
 				testLostPut(t, mode, action, cut)
 			}
 		}
@@ -305,7 +305,7 @@ func testLostPut(t *testing.T, mode modifier, action curatortest.Action, cut int
 		}
 		uncertain[ev.Items[0]] = ev.Err != nil
 	})
-	proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Skip: cut, Count: 1, Action: action})
+	proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2", "multi"}, Skip: cut, Count: 1, Action: action})
 	want := append([]string{"first"}, numbered(10)...)
 	for _, item := range want[1:] {
 		must(t, q.Put(ctx, item))
@@ -338,5 +338,52 @@ func testLostPut(t *testing.T, mode modifier, action curatortest.Action, cut int
 		if !seen[item] && !uncertain[item] {
 			t.Errorf("%v of %d: %q is lost without a word", action, cut, item)
 		}
+	}
+}
+
+// TestPutsGoTogether counts the requests of what is put while others are under way.
+func TestPutsGoTogether(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 40<<10)
+	for name, tt := range map[string]struct {
+		items []string
+		want  map[string]int
+	}{
+		"small items":         {numbered(150), map[string]int{"create2": 2, "multi": 3}}, // of 50, 50 and 48
+		"items of many bytes": {[]string{"a", "b", large, large, "c", large}, map[string]int{"create2": 4, "multi": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+			proxy, connect := newProxy(t, chroot)
+			q := start(t, built(builder(t, newClient(t, connect), nil).PutWindow(200).BuildQueue()))
+			must(t, q.Put(ctx, "first"))
+			must(t, q.FlushPuts(ctx))
+			proxy.Faults().ResetTrace()
+			var put, paths []string
+			q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+				put, paths = append(put, ev.Items...), append(paths, ev.Path)
+			})
+			held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply})
+			for i, item := range tt.items {
+				must(t, q.Put(ctx, item))
+				if i < 2 {
+					testenv.Eventually(t, func() bool { return requests(proxy)["create2"] == i+1 }, "it is sent at once")
+				}
+			}
+			held.Remove()
+			must(t, q.FlushPuts(ctx))
+			if diff := cmp.Diff(tt.items, put); diff != "" {
+				t.Errorf("put (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.want, requests(proxy)); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			for i, name := range children(t, connect, queuePath)[1:] {
+				if paths[i] != queuePath+"/"+name {
+					t.Errorf("item %d is told to be at %s, not %s", i, paths[i], name)
+				}
+			}
+		})
 	}
 }

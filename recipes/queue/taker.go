@@ -16,9 +16,9 @@ import (
 )
 
 // taker takes the items of a queue, one after the other, for as long as it is asked for the next. It lists the queue
-// once for all the items in it; what it is going to take is read ahead and claimed ahead, in one flight, as far as it
-// helps: when the one who asks would have to wait it goes further, when another consumer was faster, or items lie
-// claimed and unused, less far.
+// once for all the items in it, and again when all of them are claimed; what it is going to take is read ahead and
+// claimed ahead, in one flight, as far as it helps: when the one who asks would have to wait it goes further, when another
+// consumer was faster, or items lie claimed and unused, less far.
 type taker[T any] struct {
 	q    *queue[T]
 	most int // how many may be claimed ahead
@@ -26,6 +26,8 @@ type taker[T any] struct {
 	changed chan zk.Event
 	watcher *callbacks.Watcher
 
+	listing *listing      // on its way, nil if there is none
+	vain    bool          // the last one had nothing to take
 	names   []nodeName    // listed and not looked at, in order
 	later   time.Time     // when the first is due of those that are not, zero if there is none
 	created int64         // how many nodes the queue ever had when it was listed
@@ -90,13 +92,26 @@ func (t *taker[T]) open() {
 	}
 }
 
-// refresh lists the queue when everything in the last list was claimed, or newcomers go before what is left of it.
+// refresh lists the queue when everything in the last list was claimed, or newcomers go before what is left of it. It
+// waits for the list only if nothing is claimed.
 func (t *taker[T]) refresh(ctx context.Context) error {
-	left := len(t.names) + len(t.looked)
-	if left == 0 && len(t.begun) == 0 {
-		return t.list(ctx)
+	if len(t.names)+len(t.looked) > 0 {
+		return t.lookForNewcomers(ctx)
 	}
-	if left == 0 || t.q.kind.refresh == 0 || t.since < t.q.kind.refresh {
+	if t.listing == nil {
+		if len(t.begun) > 0 && t.vain && len(t.changed) == 0 {
+			return nil
+		}
+		t.list()
+	}
+	if len(t.begun) > 0 && !t.listing.isDone() {
+		return nil
+	}
+	return t.listed(ctx)
+}
+
+func (t *taker[T]) lookForNewcomers(ctx context.Context) error {
+	if t.q.kind.refresh == 0 || t.since < t.q.kind.refresh {
 		return nil
 	}
 	stat, err := t.q.client.CheckExists().ForPath(ctx, t.q.path)
@@ -104,7 +119,8 @@ func (t *taker[T]) refresh(ctx context.Context) error {
 		return err
 	}
 	if stat == nil || everCreated(stat) != t.created {
-		return t.list(ctx)
+		t.list()
+		return t.listed(ctx)
 	}
 	t.since = 0
 	return nil
@@ -114,46 +130,77 @@ func (t *taker[T]) refresh(ctx context.Context) error {
 // deletes.
 func everCreated(stat *zk.Stat) int64 { return int64(stat.Cversion) + int64(stat.NumChildren) }
 
-// list lists the queue, and watches it.
-func (t *taker[T]) list(ctx context.Context) error {
+// listing is a list of the queue and of its locks.
+type listing struct {
+	children builders.Future[[]string]
+	stat     zk.Stat
+	locks    *builders.Future[[]string] // nil without a lock path
+	taken    map[string]struct{}        // what is ours already
+}
+
+func (l *listing) isDone() bool { return isDone(l.children) && (l.locks == nil || isDone(*l.locks)) }
+
+// list begins to list the queue, and watches it.
+func (t *taker[T]) list() {
 	select {
 	case <-t.changed: // of before
 	default:
 	}
-	var stat zk.Stat
-	list := t.q.client.GetChildren().UsingWatcher(t.watcher)
-	listing := list.StoringStatIn(&stat).Submit(t.flight, t.q.path)
-	var locked []string
-	var lockErr error
-	if t.q.lockPath != "" {
-		locked, lockErr = list.Submit(t.flight, t.q.lockPath).Wait(ctx)
+	l := &listing{taken: t.q.heldNames()}
+	for _, c := range t.begun {
+		l.taken[c.node().whole] = struct{}{}
 	}
-	children, err := listing.Wait(ctx)
-	if err == nil {
-		err = lockErr
+	list := t.q.client.GetChildren().UsingWatcher(t.watcher)
+	l.children = list.StoringStatIn(&l.stat).Submit(t.flight, t.q.path)
+	if t.q.lockPath != "" {
+		locks := list.Submit(t.flight, t.q.lockPath)
+		l.locks = &locks
+	}
+	t.listing = l
+}
+
+// listed waits for the list.
+func (t *taker[T]) listed(ctx context.Context) error {
+	l := t.listing
+	t.listing = nil
+	children, err := l.children.Wait(ctx)
+	if l.locks != nil {
+		locked, lockErr := l.locks.Wait(ctx)
+		if err == nil {
+			err = lockErr
+		}
+		for _, name := range locked {
+			l.taken[name] = struct{}{}
+		}
 	}
 	if errors.Is(err, zk.ErrNoNode) {
 		if err = t.q.ensure(ctx); err == nil {
-			return t.list(ctx)
+			t.list()
+			return t.listed(ctx)
 		}
 	}
 	if err != nil {
 		return err
 	}
+	for _, c := range t.begun {
+		l.taken[c.node().whole] = struct{}{}
+	}
 	t.looked = nil
-	t.names, t.later = t.q.candidates(children, t.taken(locked))
-	t.created, t.since = everCreated(&stat), 0
+	t.names, t.later = t.q.candidates(children, l.taken)
+	t.vain = len(t.names) == 0
+	t.created, t.since = everCreated(&l.stat), 0
 	return nil
 }
 
-// taken returns the names that are not to be claimed: those that others have locked, and ours.
-func (t *taker[T]) taken(locked []string) map[string]struct{} {
-	names := make(map[string]struct{}, len(locked)+len(t.begun))
-	for _, name := range locked {
-		names[name] = struct{}{}
-	}
-	for _, c := range t.begun {
-		names[c.node().whole] = struct{}{}
+// heldNames returns the names of what is ours by its lock.
+func (q *queue[T]) heldNames() map[string]struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	names := make(map[string]struct{}, len(q.held))
+	for name, d := range q.held {
+		if d.session.Context().Err() == nil { // else its lock is gone
+			names[name] = struct{}{}
+		}
 	}
 	return names
 }
@@ -295,7 +342,7 @@ func (t *taker[T]) resolve() {
 			t.ready = append(t.ready, d)
 		}
 	}
-	t.begun, t.looked, t.names = nil, nil, nil
+	t.begun, t.looked, t.names, t.listing, t.vain = nil, nil, nil, nil, false
 }
 
 // close ends the taking, and returns what is ours and was not returned by next.
