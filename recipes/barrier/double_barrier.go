@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/recipes/internal/lineup"
@@ -124,9 +126,19 @@ func (d *DistributedDoubleBarrier) move(from, to place) bool {
 	return true
 }
 
-// remove deletes nodes, if they are there, in this order. It goes on while only the connection is missing.
+// remove deletes nodes, if they are there, at once or in this order. It goes on while only the connection is missing.
 func (d *DistributedDoubleBarrier) remove(ctx context.Context, paths ...string) error {
 	return d.insist(ctx, func() error {
+		if len(paths) > 1 {
+			ops := make([]builders.TransactionOperation, len(paths))
+			for i, path := range paths {
+				ops[i] = d.client.TransactionOp().Delete().ForPath(path)
+			}
+			_, err := d.client.Transaction().ForOperations(ctx, ops...)
+			if !errors.Is(err, zk.ErrNoNode) { // else one of them is gone
+				return err
+			}
+		}
 		deletions := make([]builders.Future[struct{}], len(paths))
 		for i, path := range paths {
 			deletions[i] = d.client.Delete().Quietly().Submit(ctx, path)

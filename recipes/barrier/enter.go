@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -32,12 +33,15 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 		case opened:
 			return s.round(), nil
 		case complete:
+			if began, err := e.leaveToTheLast(ctx, s); began || err != nil {
+				return s.round(), err
+			}
 			if began, err := e.open(s); began || err != nil {
 				return s.round(), err
 			}
 		case waiting:
-			if began, err := e.await(ctx); began || err != nil {
-				return s.round(), err
+			if began, err := e.await(ctx, nil); began || err != nil {
+				return e.told(ctx, s), err
 			}
 		}
 	}
@@ -80,8 +84,37 @@ type sight struct {
 
 // round is one opening of a barrier, as a member knows it that has gone in.
 type round struct {
-	newest int64  // up to this transaction, members are of this round
-	lowest string // of the names of those
+	newest int64      // up to this transaction, members are of this round
+	lowest string     // of the names of those
+	start  *beginning // nil if all were seen before it began
+}
+
+// beginning is who is in when a member is told that a round has begun: it has not seen those who have come last.
+type beginning struct {
+	children builders.Future[[]string]
+	parent   zk.Stat
+}
+
+// told returns the round of one who saw s and was then told that it has begun. It asks who is in, and does not wait.
+func (e *entry) told(ctx context.Context, s *sight) round {
+	r := s.round()
+	r.start = &beginning{}
+	list := e.client.GetChildren().StoringStatIn(&r.start.parent)
+	r.start.children = list.Submit(builders.InOneFlight(context.WithoutCancel(ctx)), e.path)
+	return r
+}
+
+// learn waits for the answer, and returns what is known then.
+func (r round) learn(ctx context.Context) (round, error) {
+	if r.start == nil {
+		return r, nil
+	}
+	children, err := r.start.children.Wait(ctx)
+	members := membersAmong(children)
+	if err == nil && len(members) > 0 && slices.Contains(children, readyNode) { // else some may have come again
+		r.newest, r.lowest = r.start.parent.Pzxid, members[0]
+	}
+	return r, ctx.Err()
 }
 
 // round returns the round that opens for one who sees s, or soon after.
@@ -173,6 +206,21 @@ func (e *entry) adopt(ctx context.Context) error {
 	return e.remove(ctx, e.own())
 }
 
+// moment is far more than who has come last needs to open the barrier.
+const moment = 20 * time.Millisecond
+
+// leaveToTheLast gives the one who has come last a moment to open the barrier: if all who see that they are complete did,
+// all but one would write in vain. If our node is the latest change that is us; if it is not, that may as well have been
+// the end of somebody, or the last may have died.
+func (e *entry) leaveToTheLast(ctx context.Context, s *sight) (began bool, err error) {
+	if e.node.Czxid == s.newest {
+		return false, nil
+	}
+	t := time.NewTimer(moment)
+	defer t.Stop()
+	return e.await(ctx, t.C)
+}
+
 // open says that all have come. It does so on the connection on which that was seen, and only while our node is there: a
 // ready that came later would let the next round through.
 func (e *entry) open(s *sight) (began bool, err error) {
@@ -188,12 +236,14 @@ func (e *entry) open(s *sight) (began bool, err error) {
 	return false, err
 }
 
-// await waits until something has happened, and reports whether that was the opening: it has happened then, even if
-// nothing is left to be seen of it.
-func (e *entry) await(ctx context.Context) (began bool, err error) {
+// await waits until something has happened or the time is up, and reports whether that was the opening: it has happened
+// then, even if nothing is left to be seen of it.
+func (e *entry) await(ctx context.Context, up <-chan time.Time) (began bool, err error) {
 	select {
 	case ev := <-e.alarm.heard:
 		return e.alarm.heardOf(zk.EventNodeCreated) || ev.Type == zk.EventNodeCreated, nil
+	case <-up:
+		return false, nil
 	case <-ctx.Done():
 		if e.alarm.heardOf(zk.EventNodeCreated) {
 			return true, nil

@@ -36,6 +36,21 @@ func TestOpeningThatIsOverAtOnceIsNotMissed(t *testing.T) {
 	s.await("b")
 }
 
+// Who has come last is to open the barrier, and may have died.
+func TestOneWhoIsNotTheLastOpensIfTheLastDoesNot(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	looking := faults.Add(curatortest.Rule{Ops: []string{"getChildren2"}, Skip: 1, Count: 1, Action: curatortest.HoldRequest})
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(looking.Wait(s.ctx)) // behind its create
+	s.await("b")
+	s.put("c")
+	looking.Release()
+	c.returns()
+	s.await("b", "c", "ready")
+}
+
 // In Java: TestDistributedDoubleBarrier.testSpuriousWakeup (GH-1290).
 func TestSpuriousWakeUpOpensNoBarrier(t *testing.T) {
 	t.Parallel()

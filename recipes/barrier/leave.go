@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -15,30 +16,21 @@ import (
 // As in Java the one with the lowest name goes last, and all others wait for it: so each of them is woken once. It waits
 // for the highest, then for the highest of those that are left.
 func (d *DistributedDoubleBarrier) leave(ctx context.Context) (left []string, err error) {
-	left = []string{d.own()}
-	a := newAlarm(d.client)
-	lowest := d.round.lowest
-	behind := lowest < d.name
-	if behind {
-		if err := d.remove(ctx, left...); err != nil {
-			return left, err
-		}
-		left = nil
-		if _, err := d.await(ctx, a, lowest, d.round.newest); err != nil {
-			return left, err
-		}
+	if d.round, err = d.round.learn(ctx); err != nil {
+		return []string{d.own()}, err
 	}
-	x, err := d.lookBack(ctx)
+	goes := d.round.lowest < d.name // somebody lower goes last
+	x, err := d.lookBack(ctx, goes)
+	if err == nil && !goes && !x.last {
+		goes, err = true, d.remove(ctx, d.own())
+	}
 	if err != nil {
-		return left, err
+		return []string{d.own()}, err
 	}
-	if !behind && !x.last {
-		if err := d.remove(ctx, left...); err != nil {
-			return left, err
-		}
-		left = nil
+	if !goes {
+		left = []string{d.own()}
 	}
-	if err := d.awaitAll(ctx, a, x); err != nil {
+	if err := d.awaitAll(ctx, newAlarm(d.client), x); err != nil {
 		return left, err
 	}
 	if x.ready {
@@ -47,12 +39,21 @@ func (d *DistributedDoubleBarrier) leave(ctx context.Context) (left []string, er
 	return left, d.remove(ctx, left...)
 }
 
-// lookBack sees who is in.
-func (d *DistributedDoubleBarrier) lookBack(ctx context.Context) (x *exit, err error) {
+// lookBack sees who is in; in the same flight our node goes if it is to.
+func (d *DistributedDoubleBarrier) lookBack(ctx context.Context, goes bool) (x *exit, err error) {
 	err = d.insist(ctx, func() error {
+		flight := builders.InOneFlight(ctx)
+		var deletion builders.Future[struct{}]
+		if goes {
+			deletion = d.client.Delete().Quietly().Submit(flight, d.own())
+		}
 		var parent zk.Stat
-		children, err := d.client.GetChildren().StoringStatIn(&parent).ForPath(ctx, d.path)
+		children, err := d.client.GetChildren().StoringStatIn(&parent).ForPath(flight, d.path)
 		x = exitOf(children, parent.Pzxid, d.name, d.round)
+		if goes {
+			_, deleteErr := deletion.Wait(ctx)
+			return errors.Join(unlessAbsent(err), deleteErr)
+		}
 		return unlessAbsent(err)
 	})
 	return x, err

@@ -209,7 +209,7 @@ func TestLeaveThatIsNotAllowedToLookLeavesNothingOfOurs(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"getChildren2", "getData"} {
 		s := newInside(t, "a")
-		s.faults.Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+		s.faults.Add(curatortest.Rule{Ops: []string{op}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
 		if err := s.member.Leave(s.ctx); !errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("got %v", err)
 		}
@@ -223,7 +223,7 @@ func TestReadyThatCouldNotBeDeletedIsGoneBeforeTheNextEnter(t *testing.T) {
 	client, faults := s.proxied()
 	d := s.member(client, "b", 1)
 	s.must(d.Enter(s.ctx))
-	deletion := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest})
+	deletion := faults.Add(curatortest.Rule{Ops: []string{"multi", "delete"}, Action: curatortest.HoldRequest})
 	ctx, cancel := context.WithCancel(s.ctx)
 	c := s.laterWith(ctx, d.Leave)
 	s.must(deletion.Wait(s.ctx))
@@ -285,5 +285,41 @@ func TestOutageDoesNotEndLeave(t *testing.T) {
 		restore()
 		c.returns()
 		s.awaitNothing()
+	}
+}
+
+// In Java it is the lowest, and the one with the time up, who delete ready while others are in.
+func TestLeaveWaitsForOneThatCameLastAfterReadyIsGone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		gone []string
+	}{{"ready", []string{"ready"}}, {"the lowest and ready", []string{"a", "ready"}}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newBarrier(t)
+			client := s.client()
+			b := s.member(client, "b", 3)
+			s.put("a")
+			entering := s.later(b.Enter)
+			s.await("a", "b")
+			s.awaitWatch("ready")
+			s.settle(client)
+			s.put("c")
+			s.put("ready")
+			entering.returns()
+			s.settle(client)
+			s.take(tt.gone...)
+			leaving := s.later(b.Leave)
+			if len(tt.gone) == 1 {
+				s.await("a", "c")
+				s.take("a")
+			}
+			for range 20 {
+				s.settle(client)
+			}
+			leaving.waits()
+			s.take("c")
+			leaving.returns()
+		})
 	}
 }
