@@ -94,7 +94,9 @@ func expireSession(ctx context.Context, addr string, sessionID int64) error {
 		s.close()
 		switch {
 		case err == nil:
-			return nil
+			// The client may have taken it back just before the end. The server does not close that connection on its
+			// own: to the client its session would seem to live, until the connection is idle for too long.
+			return DropConnection(ctx, addr, sessionID)
 		case errors.Is(err, zk.ErrSessionExpired):
 			if asked { // by an earlier try, whose answer was lost
 				return nil
