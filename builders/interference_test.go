@@ -2,6 +2,7 @@ package builders_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -313,4 +314,72 @@ func TestRemoveWatchesBehindTheirSetting(t *testing.T) {
 			wantNoEvents(t, client, events)
 		})
 	}
+}
+
+// Two watch the same node and go before either is answered: the last one takes the watch of the server with it.
+func TestRemovalsOfTwoBehindTheirSettingLeaveNoWatch(t *testing.T) {
+	client, tr, proxy := setUpProxied(t)
+	tr.make("/n", "")
+	ctx := testenv.Context(t)
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
+	results := make(chan error, 4)
+	report := func(_ context.Context, ev callbacks.Event) { results <- ev.Err }
+	var watchers []*callbacks.Watcher
+	for range 2 {
+		watcher, _ := chanWatcher()
+		watchers = append(watchers, watcher)
+		if err := client.GetData().UsingWatcher(watcher).InBackground(report).ForPath(ctx, "/n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := held.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, watcher := range watchers {
+		if err := client.Watches().Remove(watcher).InBackground(report).ForPath(ctx, "/n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held.Remove()
+	for range 4 {
+		if err := receive(t, results); err != nil {
+			t.Error(err)
+		}
+	}
+	tr.awaitWatches()
+}
+
+// One who watches goes while another is about to come, who is refused then.
+func TestWatchThatIsLeftToSomebodyWhoIsRefusedIsRemoved(t *testing.T) {
+	client, tr, proxy := setUpProxied(t)
+	tr.make("/n", "")
+	ctx := testenv.Context(t)
+	refused := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"getData"}, Skip: 1, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+	})
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
+	results := make(chan error, 3)
+	report := func(_ context.Context, ev callbacks.Event) { results <- ev.Err }
+	first, _ := chanWatcher()
+	second, _ := chanWatcher()
+	for _, watcher := range []*callbacks.Watcher{first, second} {
+		if err := client.GetData().UsingWatcher(watcher).InBackground(report).ForPath(ctx, "/n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := held.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Watches().Remove(first).InBackground(report).ForPath(ctx, "/n"); err != nil {
+		t.Fatal(err)
+	}
+	held.Remove()
+	var got []error
+	for range 3 {
+		got = append(got, receive(t, results))
+	}
+	if got[0] != nil || !errors.Is(got[1], zk.ErrNoAuth) || got[2] != nil || refused.Hits() != 1 {
+		t.Errorf("got %v", got)
+	}
+	tr.awaitWatches()
 }

@@ -51,17 +51,18 @@ type link struct {
 
 	// Guarded by Conn.mu.
 	dead          bool
-	timeout       time.Duration // without progress
-	out, spare    []byte        // encoded and not yet written
-	writing       bool          // somebody is in Conn.Write; the others only append
-	writeDeadline time.Time     // of the one who is writing
-	flight        queue         // encoded, in order
-	unanswered    int           // bytes of those in flight
-	waiting       queue         // beyond the bounds, in order
-	goodbye       int32         // xid of the one request that the library has
-	pings         []int64       // when those not yet answered were sent
-	batch         int64         // when the first of what is in out was encoded
-	settled       chan struct{} // closed once nothing is left, if somebody waits for that
+	timeout       time.Duration       // without progress
+	out, spare    []byte              // encoded and not yet written
+	writing       bool                // somebody is in Conn.Write; the others only append
+	writeDeadline time.Time           // of the one who is writing
+	flight        queue               // encoded, in order
+	unanswered    int                 // bytes of those in flight
+	waiting       queue               // beyond the bounds, in order
+	leftovers     map[string]struct{} // paths of watches that are left to somebody who is to come
+	goodbye       int32               // xid of the one request that the library has
+	pings         []int64             // when those not yet answered were sent
+	batch         int64               // when the first of what is in out was encoded
+	settled       chan struct{}       // closed once nothing is left, if somebody waits for that
 }
 
 func newLink(c *Conn, nc net.Conn, address string) *link {
@@ -309,36 +310,43 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		c.mu.Unlock()
 		return fmt.Errorf("wire: answer to request %d out of turn", h.Xid)
 	}
-	l.flight.pop()
-	l.unanswered -= r.size
-	l.refill()
-	l.settle()
-	c.wakeFlusher(l) // the reader never writes: both ends could wait for each other with full buffers
+	watching := r.Watcher != nil || r.Op == jute.OpRemoveWatches
+	if !watching {
+		l.flight.pop()
+		l.landed(r)
+	}
 	c.mu.Unlock()
 	c.heard(r.sent)
 	garbled := r.answer(c, h, body)
-	if r.Watcher != nil {
+	if watching {
+		// In one step: a watch that is neither in flight nor registered would be taken off the server by the removal of
+		// another, and one that is going, and seems to stay, would be left there.
 		c.mu.Lock()
 		path := withChroot(r.Path, r.chroot(c))
-		switch r.Op {
-		case jute.OpCheckWatches, jute.OpRemoveWatches:
-			if r.Err == nil {
-				c.watches.remove(r.Flags, path, r.Watcher)
-			}
-		default:
-			c.watches.granted(r, path)
-		}
+		l.flight.pop()
+		c.watches.answered(r, path)
+		l.clear(path)
+		l.landed(r)
 		c.mu.Unlock()
-	} else if r.Op == jute.OpRemoveWatches && r.Err == nil {
-		c.Forget(r.Flags, r.Path, nil)
 	}
 	r.Handler.Answered(r)
 	return garbled
 }
 
+// landed makes room after r, which was the oldest in flight. c.mu is held.
+func (l *link) landed(r *Request) {
+	l.unanswered -= r.size
+	l.refill()
+	l.settle()
+	l.c.wakeFlusher(l) // the reader never writes: both ends could wait for each other with full buffers
+}
+
 func (c *Conn) fire(ev jute.WatcherEvent) {
 	c.mu.Lock()
 	told := c.watches.fired(ev.Type, ev.Path)
+	if c.link != nil {
+		delete(c.link.leftovers, ev.Path)
+	}
 	c.mu.Unlock()
 	out := zk.Event{Type: ev.Type, State: zk.StateHasSession, Path: stripChroot(ev.Path, c.cfg.Chroot)}
 	for _, w := range told {
@@ -421,10 +429,13 @@ func (l *link) encode(r *Request) {
 	wireOp, flags := r.Op, r.Flags
 	if r.Op == jute.OpRemoveWatches {
 		path := withChroot(r.Path, chroot)
-		if wireOp, flags = c.watches.removal(r.Flags, path, r.Watcher, func(w Watcher) bool {
-			return l.leaving(path, w)
-		}); l.registering(r) {
+		wireOp, flags = c.watches.removal(r.Flags, path, r.Watcher, func(w Watcher) bool { return l.leaving(path, w) })
+		switch {
+		case l.registering(r):
 			wireOp = jute.OpCheckWatches // else the watch that is just being set would go too
+			l.leave(path)
+		case wireOp == jute.OpRemoveWatches && flags == WatchAny:
+			delete(l.leftovers, path)
 		}
 	}
 	at := len(l.out)
@@ -503,14 +514,27 @@ func (l *link) leaving(path string, w Watcher) bool {
 	return false
 }
 
-// registering reports whether a watch on r's path, one that r is not meant for, is being set by a request in flight.
+// registering reports whether a watch on r's path, one that r is not meant for, is being set by a request in flight, and
+// not removed by one behind that.
 func (l *link) registering(r *Request) bool {
 	for i := range l.flight.len() {
 		o := l.flight.at(i)
 		if o.Watcher == nil || o.Op == jute.OpRemoveWatches || !l.samePath(o, r) {
 			continue
 		}
-		if o.Watcher != r.Watcher || o.Op == jute.OpAddWatch && r.Flags != WatchAny {
+		if o.Watcher != r.Watcher && !l.removedBehind(i) || o.Watcher == r.Watcher && o.Op == jute.OpAddWatch && r.Flags != WatchAny {
+			return true
+		}
+	}
+	return false
+}
+
+// removedBehind reports whether the watch that the request in flight at i sets is removed by a later one.
+func (l *link) removedBehind(i int) bool {
+	o := l.flight.at(i)
+	for j := i + 1; j < l.flight.len(); j++ {
+		r := l.flight.at(j)
+		if r.Op == jute.OpRemoveWatches && r.Flags == WatchAny && r.Watcher == o.Watcher && l.samePath(o, r) {
 			return true
 		}
 	}

@@ -57,6 +57,18 @@ func (ws *watches) add(k kind, path string, w Watcher) {
 	}
 }
 
+// answered registers the watcher of a request that is answered, or forgets it.
+func (ws *watches) answered(r *Request, path string) {
+	switch {
+	case r.Op == jute.OpRemoveWatches:
+		if r.Err == nil {
+			ws.remove(r.Flags, path, r.Watcher)
+		}
+	case r.Watcher != nil:
+		ws.granted(r, path)
+	}
+}
+
 // granted registers r's watcher if the answer says that the server has set the watch.
 func (ws *watches) granted(r *Request, path string) {
 	switch {

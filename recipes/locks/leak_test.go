@@ -131,7 +131,7 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 				taker := kinds[name](inNamespace(client, name))
 				for range testenv.Size(1, 1, 20) {
 					for _, take := range patience {
-						pause := time.Duration(random.IntN(30_000)) * time.Microsecond
+						pause := time.Duration(1+random.IntN(30_000)) * time.Microsecond // 0 would wait for a connection alone
 						takers.Go(func() {
 							if take(ctx, taker, pause) == nil {
 								s.Errorf("two have a %s", name)
