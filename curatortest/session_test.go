@@ -108,6 +108,19 @@ func TestDropConnection(t *testing.T) {
 	must(t, server.DropConnection(12345)) // nobody's
 }
 
+// The client comes for its session before there is an answer, and the server closes the connection of who asked for it.
+func TestDropConnectionWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	server := testenv.NewServer(t)
+	victim := newSession(t, server.Addr())
+	p := newProxy(t, server.Addr())
+	lost := p.Faults().Add(curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutAfter, Count: 1})
+	must(t, curatortest.DropConnection(testenv.Context(t), p.Addr(), victim.SessionID()))
+	wait(t, lost)
+	victim.await(t, zk.StateDisconnected)
+	victim.await(t, zk.StateHasSession)
+}
+
 // Only a request to end the session makes its absence a success: one that never was is none, however often the
 // connection was lost before the server said so.
 func TestExpireSessionAfterLostConnection(t *testing.T) {
