@@ -34,17 +34,26 @@ func ExampleProxy() {
 	})
 
 	quiet := zk.WithLogger(log.New(io.Discard, "", 0))
-	client, _, err := zk.Connect([]string{proxy.Addr()}, 10*time.Second, quiet)
+	client, events, err := zk.Connect([]string{proxy.Addr()}, 10*time.Second, quiet)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer client.Close()
+	connected := func() {
+		for ev := range events {
+			if ev.State == zk.StateHasSession {
+				return
+			}
+		}
+	}
+	connected()
 	anyone := zk.WorldACL(zk.PermAll)
 	_, err = client.Create("/orders", nil, 0, anyone)
 	fmt.Println("parent:", err)
 	_, err = client.Create("/orders/1", nil, 0, anyone)
 	fmt.Println("node:", err)
+	connected() // again
 	_, err = client.Create("/orders/1", nil, 0, anyone)
 	fmt.Println("again:", err)
 	fmt.Println("hits:", lost.Hits())

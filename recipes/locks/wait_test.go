@@ -34,7 +34,6 @@ func (p *unevenPolicy) NewBackOff() backoff.BackOff {
 // A waiter that was woken by an outage takes its watch back and sets it again. The taking back is delayed by another
 // outage and comes when the new watch is set already: it must not take that one.
 func TestLateRemovalOfAWatchDoesNotTakeTheNextOne(t *testing.T) {
-	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
