@@ -417,11 +417,13 @@ func TestRemovalOnTheWire(t *testing.T) {
 		script []*wire.Request // submitted at once: none is answered before all are on the wire
 		wire   []string
 		left   string // who is registered then: of v and w
+		behind string // what is sent then for nobody
 	}{
 		{
 			"the last watcher takes the server's watch with it",
 			[]*wire.Request{watch(jute.OpGetData, "/a", w, nil), nil, removal(wire.WatchData, "/a", w)},
 			[]string{"getData /a watch", "removeWatches /a 2"},
+			"",
 			"",
 		},
 		{
@@ -432,6 +434,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
 			"v",
+			"",
 		},
 		{
 			"so does another that is being registered",
@@ -441,6 +444,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
 			"v",
+			"",
 		},
 		{
 			"but not one that is registered behind it",
@@ -450,6 +454,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"getData /a watch", "removeWatches /a 2", "getData /a watch"},
 			"v",
+			"",
 		},
 		{
 			"nor one on another node",
@@ -459,11 +464,13 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"getData /a watch", "getData /b watch", "removeWatches /a 2"},
 			"",
+			"",
 		},
 		{
 			"one's own that is being registered goes too",
 			[]*wire.Request{watch(jute.OpGetData, "/a", w, nil), removal(wire.WatchData, "/a", w)},
 			[]string{"getData /a watch", "removeWatches /a 2"},
+			"",
 			"",
 		},
 		{
@@ -474,6 +481,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"addWatch /a 0", "getData /a watch", "checkWatches /a 2"},
 			"w",
+			"",
 		},
 		{
 			"of two that go at once the second takes it",
@@ -482,6 +490,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 				removal(wire.WatchAny, "/a", w), removal(wire.WatchAny, "/a", v),
 			},
 			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 3", "removeWatches /a 3"},
+			"",
 			"",
 		},
 		{
@@ -495,6 +504,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 				"getData /a watch", "getData /a watch", "checkWatches /a 3", "getData /a watch", "checkWatches /a 3",
 			},
 			"w",
+			"",
 		},
 		{
 			"everybody's",
@@ -503,6 +513,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 				removal(wire.WatchAny, "/a", nil),
 			},
 			[]string{"getData /a watch", "getChildren /a watch", "removeWatches /a 3"},
+			"",
 			"",
 		},
 		{
@@ -513,6 +524,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"getData /a watch", "getChildren /a watch", "checkWatches /a 3"},
 			"",
+			"removeWatches /a 3",
 		},
 		{
 			"a request beside the chroot is for the same node",
@@ -522,6 +534,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			},
 			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
 			"v",
+			"",
 		},
 	}
 	for _, tt := range tests {
@@ -562,6 +575,13 @@ func TestRemovalOnTheWire(t *testing.T) {
 				n++
 			}
 			answer(n)
+			if tt.behind != "" {
+				r := receive(t, held)
+				if got, want := describe(r), underRoot(tt.behind); got != want {
+					t.Errorf("%q is sent, want %q", got, want)
+				}
+				p.yes(r)
+			}
 			want := make([]string, len(tt.wire))
 			for i, line := range tt.wire {
 				want[i] = underRoot(line)
