@@ -29,10 +29,12 @@ var queueWork = section{
 		{
 			name: "queue, batches of 10", server: realServer, show: latency,
 			entries: against(work(queueing).window(100).batch(10), curator, javas),
+			budget:  []bound{atLeast(2, rate).of(javas)},
 		},
 		{
 			name: "queue with a lock path", server: realServer, show: latency,
 			entries: against(work(queueing).window(100).safe(), curator, javas),
+			budget:  []bound{atLeast(2, rate).of(javas)},
 		},
 		{
 			name: "queue, put", server: realServer, show: latency,

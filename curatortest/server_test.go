@@ -382,12 +382,16 @@ func TestServerWithoutTTL(t *testing.T) {
 func TestEventuallyLooksAfterEverythingThatHappens(t *testing.T) {
 	server := curatortest.NewServerT(t)
 	client := connect(t, server.ConnectString())
+	seen := make(chan struct{})
 	go func() {
 		_, err := client.GetChildren().Watched().ForPath(t.Context(), "/")
 		must(t, err)
+		<-seen
 		ephemeral(t, client, "/mine")
+		<-seen
 		must(t, client.Delete().ForPath(t.Context(), "/mine"))
 		must(t, client.Close())
+		<-seen
 	}()
 	for _, step := range []struct {
 		what string
@@ -398,6 +402,7 @@ func TestEventuallyLooksAfterEverythingThatHappens(t *testing.T) {
 		{"the session has ended", func() bool { return len(server.Sessions()) == 0 }},
 	} {
 		server.EventuallyT(t, step.what, step.cond)
+		seen <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
