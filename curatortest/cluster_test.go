@@ -79,6 +79,7 @@ func TestClusterOutlivesItsLeader(t *testing.T) {
 }
 
 func TestClusterWithoutAQuorumServesNobody(t *testing.T) {
+	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	servers := cluster.Servers()
 	client := newSession(t, servers[0].Addr())
@@ -99,6 +100,7 @@ func TestClusterWithoutAQuorumServesNobody(t *testing.T) {
 }
 
 func TestPartition(t *testing.T) {
+	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	leader, others := followers(t, cluster)
 	inside, outside := newSession(t, others[0].Addr()), newSession(t, leader.Addr())
@@ -167,6 +169,7 @@ func TestServerThatLagsReadsWhatIsOutOfDate(t *testing.T) {
 
 // A client that has seen more than a server knows is turned away by it.
 func TestServerThatLagsTurnsAwayWhoHasSeenMore(t *testing.T) {
+	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	leader, others := followers(t, cluster)
 	cluster.SetLag(others[0], -1)
@@ -182,6 +185,7 @@ func TestServerThatLagsTurnsAwayWhoHasSeenMore(t *testing.T) {
 }
 
 func TestReadOnlyServer(t *testing.T) {
+	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3, curatortest.WithReadOnlyMode())
 	servers := cluster.Servers()
 	newSession(t, servers[0].Addr()).create(t, "/n", "x", 0)

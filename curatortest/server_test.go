@@ -197,6 +197,7 @@ func TestKeepSession(t *testing.T) {
 
 // A server that finds out with a write that the session has moved on ends the connection.
 func TestMoveSession(t *testing.T) {
+	t.Parallel()
 	server := curatortest.NewServerT(t)
 	client := newSession(t, server.Addr())
 	must(t, server.MoveSession(client.SessionID()))
@@ -258,6 +259,7 @@ func TestSweepRemovesWhatIsOver(t *testing.T) {
 
 // A server that has lost what its clients have seen turns them away.
 func TestRestoreLosesWhatCameAfterTheSnapshot(t *testing.T) {
+	t.Parallel()
 	server := curatortest.NewServerT(t)
 	client := newSession(t, server.Addr())
 	client.create(t, "/before", "old", 0)

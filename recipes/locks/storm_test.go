@@ -312,7 +312,7 @@ func crowdSize() int { return testenv.Size(8, 12, 20) }
 
 func mixedSize() size {
 	return testenv.Size(
-		size{duration: 4 * time.Second, faults: 10, grants: 30},
+		size{duration: 3 * time.Second, faults: 8, grants: 30},
 		size{duration: 10 * time.Second, faults: 30, grants: 80},
 		size{duration: 40 * time.Second, faults: 100, grants: 300},
 	)
