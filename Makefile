@@ -7,17 +7,23 @@ GOLANGCI_LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
-# The tests wait for timeouts more than they compute.
-TEST = $(GO) test -race -count=1 -p=4 -parallel=12 -timeout=15m
+# The tests wait for timeouts more than they compute. They are vetted before.
+TEST = $(GO) test -race -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
+P = 4
 
 .PHONY: test
 test: ## run every test: on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
 	./scripts/install.sh
 	$(GO) vet ./...
-	$(TEST) ./...
+	$(MAKE) --no-print-directory test-in-memory
 	CURATOR_TEST_SERVER=real $(TEST) ./...
+
+.PHONY: test-in-memory
+test-in-memory: P = 5
+test-in-memory: ## run the tests that need no Java, in less than a minute
+	$(TEST) ./...
 
 .PHONY: chaos
 chaos: ## run the recipes under random faults at full length, on both servers
