@@ -522,7 +522,11 @@ func (l *link) registering(r *Request) bool {
 		if o.Watcher == nil || o.Op == jute.OpRemoveWatches || !l.samePath(o, r) {
 			continue
 		}
-		if o.Watcher != r.Watcher && !l.removedBehind(i) || o.Watcher == r.Watcher && o.Op == jute.OpAddWatch && r.Flags != WatchAny {
+		stays := !l.removedBehind(i)
+		if o.Watcher == r.Watcher {
+			stays = o.Op == jute.OpAddWatch && r.Flags != WatchAny
+		}
+		if stays {
 			return true
 		}
 	}

@@ -145,7 +145,7 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
 		watched, news, err := l.watch(ctx, watcher, v, c)
 		switch {
-		case err == nil && !news && l.isCurrent(c): // else the watch is of the next session, which does not tell of the end of ours
+		case err == nil && !news && l.isCurrent(c): // a watch of the next session does not tell of the end of ours
 			select {
 			case <-woken: // whatever it was: look again
 			case <-changed:
