@@ -7,6 +7,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -15,7 +16,7 @@ type call struct {
 	exec.Operation
 	env     *Env
 	typ     callbacks.EventType
-	verb    string // for errors
+	verb    string // for errors and telemetry
 	given   string // the path as given
 	full    string // and with the namespace
 	cb      callbacks.BackgroundCallback
@@ -44,6 +45,11 @@ func (c *call) wrap(err error) error {
 
 func (c *call) badArguments(format string, args ...any) error {
 	return c.wrap(fmt.Errorf("%w: "+format, append([]any{ErrBadArguments}, args...)...))
+}
+
+// Describe says what telemetry is told of it.
+func (c *call) Describe() telemetry.Operation {
+	return telemetry.Operation{Name: c.verb, Namespace: c.env.Place, Path: c.given}
 }
 
 // foreground runs p, whose call c is, and waits.
@@ -116,10 +122,11 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 	return nil
 }
 
-// detached runs p, whose call c is, until it is done or the client is closed. Nobody is told.
-func (c *call) detached(p exec.Protocol) {
+// detached runs p, whose call c is, until it is done or the client is closed. Nobody is told. ctx is that of what it
+// cleans up after.
+func (c *call) detached(ctx context.Context, p exec.Protocol) {
 	c.Protocol, c.Detached = p, true
-	_ = c.env.Executor.Go(exec.Root, &c.Operation) // refused: closed, and nothing can be done any more
+	_ = c.env.Executor.Go(exec.Detach(ctx), &c.Operation) // refused: closed, and nothing can be done any more
 }
 
 // deliver hands ev, completed with what all events have, to the callback.
@@ -166,6 +173,9 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w, c.Absolute)
+		if in, wanted := c.env.Telemetry.SetIn(c.Context()); wanted {
+			w.SetIn(in)
+		}
 	}
 	c.Send(next)
 }

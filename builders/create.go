@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -246,6 +247,13 @@ type createOp struct {
 	rounds      int  // of repairing what others undo
 }
 
+// Describe adds the mode.
+func (o *createOp) Describe() telemetry.Operation {
+	what := o.call.Describe()
+	what.Mode = o.b.mode.String()
+	return what
+}
+
 // maxRounds bounds how often an operation repairs what somebody else undoes.
 const maxRounds = 10
 
@@ -369,7 +377,7 @@ func (o *createOp) adopt(path string) {
 		case err != nil:
 			o.Finish(err)
 		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
-			deleteGuaranteed(o.env, path)
+			deleteGuaranteed(o.Context(), o.env, path)
 			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
 			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
 			o.create()
@@ -391,9 +399,9 @@ func (o *createOp) CleanUp(err error) {
 	case !o.b.protected || !o.Sent():
 	case err == nil && !o.ours: // it was there before
 	case err == nil: // the caller had given up
-		deleteGuaranteed(o.env, o.env.Namespace.full(o.name))
+		deleteGuaranteed(o.Context(), o.env, o.env.Namespace.full(o.name))
 	case exec.IsIndefinite(err) || o.Attempts() > 1:
-		findAndDelete(o.env, zkpath.Parent(o.full), zkpath.ProtectedPrefix(o.b.protection))
+		findAndDelete(o.Context(), o.env, zkpath.Parent(o.full), zkpath.ProtectedPrefix(o.b.protection))
 	}
 }
 

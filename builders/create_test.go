@@ -540,8 +540,8 @@ func TestOpErrorNamesTheKindOfItsCause(t *testing.T) {
 		"CONNECTIONLOSS":    framework.ErrConnectionLoss,
 		"SESSIONEXPIRED":    zk.ErrSessionExpired,
 		"DATAINCONSISTENCY": fmt.Errorf("%w: no gzip", framework.ErrDataInconsistency),
-		"CANCELED":          context.Canceled,
-		"DEADLINE_EXCEEDED": fmt.Errorf("at last: %w", context.DeadlineExceeded),
+		"canceled":          context.Canceled,
+		"deadline_exceeded": fmt.Errorf("at last: %w", context.DeadlineExceeded),
 		"_OTHER":            errors.New("something else"),
 	} {
 		equal(t, "kind", (&builders.OpError{Op: "create", Err: err}).ErrorType(), want)

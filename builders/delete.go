@@ -9,6 +9,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Delete builds a delete; it is a value like [Create]. In Java: DeleteBuilder.
@@ -56,7 +57,7 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 	}
 	err := o.foreground(ctx, o)
 	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.Err == nil { // it was not even begun
-		o.goOn()
+		o.goOn(ctx)
 	}
 	return err
 }
@@ -79,9 +80,12 @@ func (d Delete) start(ctx context.Context, path string, b background) error {
 }
 
 // deleteGuaranteed deletes a node, given with its namespace, in the background, until it is done.
-func deleteGuaranteed(env *Env, full string) {
-	o := &deleteOp{call: call{env: env, verb: "delete", full: full}, b: Delete{env: env, version: -1, quiet: true}}
-	o.detached(o)
+func deleteGuaranteed(ctx context.Context, env *Env, full string) {
+	o := &deleteOp{
+		call: call{env: env, verb: "delete", given: env.Namespace.strip(full), full: full},
+		b:    Delete{env: env, version: -1, quiet: true},
+	}
+	o.detached(ctx, o)
 }
 
 // deleteOp is the protocol of a delete.
@@ -148,14 +152,14 @@ func (o *deleteOp) sweep() {
 // CleanUp goes on with a guaranteed delete.
 func (o *deleteOp) CleanUp(err error) {
 	if o.b.guaranteed && !o.Detached && exec.IsIndefinite(err) {
-		o.goOn()
+		o.goOn(o.Context())
 	}
 }
 
 // goOn leaves the delete to the background.
-func (o *deleteOp) goOn() {
+func (o *deleteOp) goOn(ctx context.Context) {
 	next := &deleteOp{call: call{env: o.env, verb: "delete", given: o.given, full: o.full}, b: o.b}
-	next.detached(next)
+	next.detached(ctx, next)
 }
 
 // Run delivers the result.
@@ -163,14 +167,24 @@ func (o *deleteOp) Run() { o.deliver(callbacks.Event{}) }
 
 // findAndDelete deletes, in the background, the children of parent whose names begin with prefix: what an operation
 // left whose outcome is not known.
-func findAndDelete(env *Env, parent, prefix string) {
-	o := &findAndDeleteOp{call: call{env: env, verb: "delete", full: parent}, prefix: prefix}
-	o.detached(o)
+func findAndDelete(ctx context.Context, env *Env, parent, prefix string) {
+	o := &findAndDeleteOp{
+		call:   call{env: env, verb: "delete", given: env.Namespace.strip(parent), full: parent},
+		prefix: prefix,
+	}
+	o.detached(ctx, o)
 }
 
 type findAndDeleteOp struct {
 	call
 	prefix string
+}
+
+// Describe has Java's name.
+func (o *findAndDeleteOp) Describe() telemetry.Operation {
+	what := o.call.Describe()
+	what.Java = "FindAndDeleteProtectedNodeInBackground"
+	return what
 }
 
 // Begin has the server catch up, and lists: see [createOp.find].
@@ -188,7 +202,7 @@ func (o *findAndDeleteOp) list() {
 	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, o.prefix) {
-				deleteGuaranteed(o.env, childPath(o.full, child))
+				deleteGuaranteed(o.Context(), o.env, childPath(o.full, child))
 			}
 		}
 		o.Finish(o.Request.Err)

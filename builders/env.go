@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -41,6 +42,10 @@ type Env struct {
 	Unhandled func(ctx context.Context, message string, err error)
 	// DefaultWatcher is that of the steps called Watched.
 	DefaultWatcher *callbacks.Watcher
+	// Telemetry is told of watches; the executor tells it of operations.
+	Telemetry *telemetry.Telemetry
+	// Place is what telemetry calls the namespace: behind the chroot, "" without one.
+	Place string
 	// Watchers remembers the watchers that are set, if the client is a watcher-removing view.
 	Watchers *WatcherSet
 }
@@ -184,7 +189,14 @@ func (b boundWatcher) Notify(ev zk.Event) {
 	if b.env.Watchers != nil {
 		b.env.Watchers.notified(b.env, b.w, b.absolute, ev)
 	}
-	b.w.Deliver(ev, b.env.Dispatch)
+	b.env.Telemetry.WatchEvent(ev)
+	dispatch := b.env.Dispatch
+	if b.env.Telemetry.WatchSpans() {
+		dispatch = func(run func(context.Context)) {
+			b.env.Dispatch(func(ctx context.Context) { b.env.Telemetry.Watched(ctx, ev, b.w.WasSetIn(), run) })
+		}
+	}
+	b.w.Deliver(ev, dispatch)
 }
 
 // option is a switch that may be left to the client.

@@ -1,12 +1,11 @@
 package builders
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/gocurator/curator/internal/exec"
-	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // OpError reports which operation on which path failed, and why. errors.Is matches what it wraps: the zk.Err… that
@@ -37,18 +36,9 @@ func (e *OpError) Error() string {
 func (e *OpError) Unwrap() error { return e.Err }
 
 // ErrorType returns a short name of the cause from a closed set, for metrics: Java's name of the code ("NONODE",
-// "CONNECTIONLOSS"), "CANCELED", "DEADLINE_EXCEEDED" or "_OTHER".
+// "CONNECTIONLOSS"), "CLOSED", "canceled", "deadline_exceeded" or "_OTHER".
 func (e *OpError) ErrorType() string {
-	if errors.Is(e.Err, context.Canceled) {
-		return "CANCELED"
-	}
-	if errors.Is(e.Err, context.DeadlineExceeded) {
-		return "DEADLINE_EXCEEDED"
-	}
-	if code, ok := jute.CodeOf(e.Err); ok {
-		return code.String()
-	}
-	return "_OTHER"
+	return telemetry.ErrorType(e.Err)
 }
 
 // ErrNotSent says that an operation has not taken effect, because there was no connection to send it on. It matches the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Transaction builds a transaction: operations that take effect together or not at all. In Java:
@@ -86,6 +87,19 @@ type transactionOp struct {
 	requests []jute.Request
 }
 
+// Describe says what all of the operations are, if they are the same.
+func (o *transactionOp) Describe() telemetry.Operation {
+	what := o.call.Describe()
+	what.Batch = len(o.ops)
+	for _, op := range o.ops {
+		if op.typ != o.ops[0].typ {
+			return what
+		}
+	}
+	what.Name += " " + o.ops[0].verb()
+	return what
+}
+
 // Begin asks.
 func (o *transactionOp) Begin() {
 	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() { o.Finish(o.Request.Err) })
@@ -126,6 +140,19 @@ type TransactionOperation struct {
 	path    string
 	request jute.Request
 	err     error
+}
+
+// verb is ZooKeeper's word for the operation.
+func (o TransactionOperation) verb() string {
+	switch o.typ {
+	case callbacks.OperationCreate:
+		return "create"
+	case callbacks.OperationDelete:
+		return "delete"
+	case callbacks.OperationSetData:
+		return "setData"
+	}
+	return "check"
 }
 
 // Type returns the kind of the operation.

@@ -2,8 +2,10 @@ package callbacks
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Watcher is told of the events of the watches that it is set with. Its identity is its address: set twice for the
@@ -16,6 +18,8 @@ import (
 type Watcher struct {
 	fn func(ctx context.Context, ev zk.Event)
 	ch chan<- zk.Event
+
+	setIn atomic.Pointer[trace.SpanContext]
 }
 
 // NewWatcher returns a Watcher that calls fn on the dispatcher of the client.
@@ -36,4 +40,15 @@ func (w *Watcher) Deliver(ev zk.Event, dispatch func(run func(ctx context.Contex
 		return
 	}
 	dispatch(func(ctx context.Context) { w.fn(ctx, ev) })
+}
+
+// SetIn notes the span in which w was set last. The framework calls it.
+func (w *Watcher) SetIn(span trace.SpanContext) { w.setIn.Store(&span) }
+
+// WasSetIn returns the span in which w was set last, if that was noted. The framework calls it.
+func (w *Watcher) WasSetIn() (span trace.SpanContext) {
+	if at := w.setIn.Load(); at != nil {
+		span = *at
+	}
+	return span
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -32,6 +35,7 @@ type core struct {
 	connection *connection
 	executor   *exec.Executor
 	tracker    *ensembleTracker
+	telemetry  *telemetry.Telemetry
 
 	states    *statePublisher
 	listeners callbacks.Listeners[callbacks.Event]
@@ -62,13 +66,13 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("curator: new client: %w", err)
 	}
-	c := &core{cfg: cfg, envs: newEnvs(nil)}
-	c.states = newStatePublisher(cfg.breaker, c.stateChanged, c.guard)
+	c := &core{cfg: cfg, envs: newEnvs(nil), telemetry: telemetry.New(cfg.observed())}
+	c.states = newStatePublisher(cfg.breaker, c.stateChanged, func(what string, fn func()) { c.guard(exec.Root, what, fn) })
 	c.connection = newConnection(cfg, c.states.publish)
-	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch)
-	c.connection.executor = c.executor
+	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch, c.telemetry)
+	c.connection.executor, c.connection.telemetry = c.executor, c.telemetry
 	c.connection.unhandled = func(message string, err error) {
-		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, message, err) }))
+		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, inBackground, message, err) }))
 	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
 	client := &Client{core: c, env: c.envFor(cfg.namespace, c.envs), envs: c.envs}
@@ -96,6 +100,7 @@ func (c *Client) Start() error {
 	}
 	k.dispatcher = dispatch.Start()
 	k.states.start()
+	k.telemetry.Started()
 	if err := k.connection.start(); err != nil {
 		k.dispatcher.Close(k.cfg.maxCloseWait)
 		k.states.close(k.cfg.maxCloseWait)
@@ -184,9 +189,11 @@ func (c *Client) IsConnected() bool {
 // [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its credentials. In Java:
 // blockUntilConnected.
 func (c *Client) BlockUntilConnected(ctx context.Context) error {
+	start := time.Now()
 	for {
 		connected, changed := c.core.connection.isConnected()
 		if connected {
+			c.core.telemetry.Connected(time.Since(start))
 			return nil
 		}
 		if err := c.core.executor.Err(); err != nil {
@@ -341,19 +348,23 @@ func (k *core) newEnv(ns string) *builders.Env {
 		err = zkpath.ValidateNamespace(ns)
 	}
 	return &builders.Env{
-		Err:            err,
-		Executor:       k.executor,
-		Namespace:      builders.NewNamespace(ns),
-		DefaultData:    k.cfg.defaultData,
-		ACL:            k.cfg.acl,
-		Compression:    k.cfg.compression,
-		CompressAll:    k.cfg.compressAll,
-		MaxBuffer:      k.cfg.maxBuffer - k.cfg.chrootLen(),
-		NoContainers:   k.cfg.noContainers,
-		Dispatch:       k.dispatchWatcher,
-		Deliver:        k.deliver,
-		Unhandled:      k.reportUnhandled,
+		Err:          err,
+		Executor:     k.executor,
+		Namespace:    builders.NewNamespace(ns),
+		DefaultData:  k.cfg.defaultData,
+		ACL:          k.cfg.acl,
+		Compression:  k.cfg.compression,
+		CompressAll:  k.cfg.compressAll,
+		MaxBuffer:    k.cfg.maxBuffer - k.cfg.chrootLen(),
+		NoContainers: k.cfg.noContainers,
+		Dispatch:     k.dispatchWatcher,
+		Deliver:      k.deliver,
+		Unhandled: func(ctx context.Context, message string, err error) {
+			k.reportUnhandled(ctx, inBackground, message, err)
+		},
 		DefaultWatcher: k.watcher,
+		Telemetry:      k.telemetry,
+		Place:          k.place(ns),
 	}
 }
 
@@ -361,13 +372,14 @@ func (k *core) dispatch(t dispatch.Task) { k.dispatcher.Push(t) }
 
 // stateChanged runs ahead of the listeners.
 func (k *core) stateChanged(s ConnectionState) {
+	k.telemetry.StateChanged(strings.ToLower(s.String()))
 	k.cfg.logger.Info("connection state", "state", s.String())
 	k.tracker.stateChanged(s)
 }
 
 // dispatchWatcher is called for each event of a watcher.
 func (k *core) dispatchWatcher(run func(ctx context.Context)) {
-	k.dispatch(dispatch.Func(func() { k.guard("watcher", func() { run(exec.Root) }) }))
+	k.dispatch(dispatch.Func(func() { k.guard(exec.Root, "watcher", func() { run(exec.Root) }) }))
 }
 
 // deliver runs on the dispatcher.
@@ -376,11 +388,17 @@ func (k *core) deliver(ctx context.Context, cb callbacks.BackgroundCallback, ev 
 		k.notify(ctx, ev)
 		return
 	}
-	k.guard("background callback", func() { cb(ctx, ev) })
+	k.guard(ctx, "background callback", func() { cb(ctx, ev) })
 }
 
 func (k *core) notify(ctx context.Context, ev callbacks.Event) {
-	k.listeners.Notify(ctx, ev, func(fn func()) { k.guard("listener", fn) })
+	if !k.telemetry.HasDriver() {
+		k.listeners.Notify(ctx, ev, func(fn func()) { k.guard(ctx, "listener", fn) })
+		return
+	}
+	start := time.Now()
+	k.listeners.Notify(ctx, ev, func(fn func()) { k.guard(ctx, "listener", fn) })
+	k.telemetry.Notified(time.Since(start))
 }
 
 // notifyWatched is the default watcher.
@@ -389,18 +407,30 @@ func (k *core) notifyWatched(ctx context.Context, ev zk.Event) {
 }
 
 // guard keeps a panic of the user's code from everything else.
-func (k *core) guard(what string, fn func()) {
+func (k *core) guard(ctx context.Context, what string, fn func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			err := fmt.Errorf("curator: panic in %s: %v\n%s", what, p, debug.Stack())
-			k.reportUnhandled(exec.Root, "panic in "+what, err)
+			source := inListener
+			if strings.HasSuffix(what, "callback") {
+				source = inCallback
+			}
+			k.reportUnhandled(ctx, source, "panic in "+what, err)
 		}
 	}()
 	fn()
 }
 
-func (k *core) reportUnhandled(ctx context.Context, message string, err error) {
-	k.cfg.logger.ErrorContext(ctx, message, "error", err)
+// Where unhandled errors come from, for telemetry.
+const (
+	inBackground = "background"
+	inListener   = "listener"
+	inCallback   = "callback"
+)
+
+func (k *core) reportUnhandled(ctx context.Context, source, message string, err error) {
+	k.telemetry.Unhandled(ctx, source, err)
+	k.cfg.logger.LogAttrs(ctx, slog.LevelError, message, append(telemetry.LogAttrs(ctx), slog.Any("error", err))...)
 	k.unhandled.Notify(ctx, UnhandledError{message, err}, func(fn func()) {
 		defer func() {
 			if p := recover(); p != nil { // in the last resort itself

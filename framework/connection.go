@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
 )
 
@@ -16,6 +17,7 @@ import (
 type connection struct {
 	cfg       *config
 	executor  *exec.Executor
+	telemetry *telemetry.Telemetry
 	publish   func(ConnectionState)           // in order; must not block
 	unhandled func(message string, err error) // must not block
 
@@ -93,6 +95,7 @@ func (c *connection) on(conn *wire.Conn, s wire.State) {
 		c.mu.Unlock()
 		return
 	}
+	c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
 	switch s {
 	case wire.Connected, wire.ConnectedReadOnly:
 		c.up(conn, s == wire.ConnectedReadOnly)
@@ -115,6 +118,15 @@ func (c *connection) on(conn *wire.Conn, s wire.State) {
 		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
 	}
 	c.mu.Unlock()
+}
+
+// sessionEvents are what Java calls what a Conn tells.
+var sessionEvents = map[wire.State]zk.State{
+	wire.Connected:         zk.StateHasSession,
+	wire.ConnectedReadOnly: zk.StateConnectedReadOnly,
+	wire.Disconnected:      zk.StateDisconnected,
+	wire.Expired:           zk.StateExpired,
+	wire.AuthFailed:        zk.StateAuthFailed,
 }
 
 // up takes a connection that stands. mu is held.
@@ -176,6 +188,15 @@ func (c *connection) follow() {
 	target, err := parseConnectString(c.cfg.ensemble.ConnectionString())
 	switch {
 	case err != nil || target.String() == c.target.String():
+	default:
+		c.telemetry.ConnectStringChanged(c.current.Load().SessionID())
+		c.move(target)
+	}
+}
+
+// move goes to other servers, with the session if they may know it. mu is held.
+func (c *connection) move(target connectString) {
+	switch {
 	case c.cfg.ensemble.UpdateServerListEnabled() && target.chroot == c.target.chroot:
 		c.target = target
 		c.current.Load().UpdateServers(target.servers)

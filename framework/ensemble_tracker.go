@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and tells
@@ -75,7 +76,7 @@ func (t *ensembleTracker) read() {
 	}
 	t.mu.Unlock()
 	if active { // refused only when closed
-		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).ForEnsemble(exec.Root)
+		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).ForEnsemble(telemetry.Untraced(exec.Root))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/retry"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -56,6 +57,7 @@ type config struct {
 	tls               *tls.Config
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
 	logger            *slog.Logger
+	telemetry         telemetry.Config
 }
 
 func newConfig(connectString string, opts []Option) (*config, error) {

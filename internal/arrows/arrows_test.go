@@ -32,7 +32,11 @@ var rules = map[string]rule{
 	"internal/jute":     {},
 	"internal/dispatch": {},
 	"internal/wire":     {imports: []string{"internal/jute"}},
-	"internal/exec":     {imports: []string{"internal/dispatch", "internal/jute", "internal/wire"}},
+	"internal/exec":     {imports: []string{"internal/dispatch", "internal/jute", "internal/telemetry", "internal/wire"}},
+
+	// What it is observed by.
+	"tracing":            {},
+	"internal/telemetry": {imports: []string{"internal/jute", "tracing"}},
 
 	// The vocabulary.
 	"retry":     {imports: []string{"internal/jute"}},
@@ -41,22 +45,23 @@ var rules = map[string]rule{
 
 	// The client.
 	"builders":  {imports: slices.Concat(engine, vocabulary)},
-	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders"})},
+	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders", "tracing"})},
 
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.
-	"recipes/internal/lineup": {imports: slices.Concat(vocabulary, []string{"builders", "framework"})},
-	"recipes/locks":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
-	"recipes/leader":          {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
-	"recipes/barrier":         {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
-	"recipes/queue":           {imports: slices.Concat(vocabulary, []string{"builders", "framework", "recipes/internal/lineup"})},
+	"recipes/internal/lineup": {imports: belowRecipes},
+	"recipes/locks":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
+	"recipes/leader":          {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
+	"recipes/barrier":         {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
+	"recipes/queue":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
-	"internal/zkserver":      {imports: []string{"internal/jute"}},
-	"curatortest":            {imports: []string{"internal/jute", "internal/zkserver"}},
-	"internal/conformance":   {}, // tests alone
-	"internal/testenv":       {imports: []string{"curatortest"}},
-	"internal/testenv/storm": {imports: []string{"curatortest", "internal/testenv"}},
-	"internal/arrows":        {},
+	"internal/zkserver":        {imports: []string{"internal/jute"}},
+	"curatortest":              {imports: []string{"internal/jute", "internal/zkserver"}},
+	"internal/conformance":     {}, // tests alone
+	"internal/testenv":         {imports: []string{"curatortest"}},
+	"internal/testenv/observe": {},
+	"internal/testenv/storm":   {imports: []string{"curatortest", "internal/testenv"}},
+	"internal/arrows":          {},
 
 	// Programs, imported by nobody.
 	"bench/...":    {any: true},
@@ -66,8 +71,10 @@ var rules = map[string]rule{
 }
 
 var (
-	engine     = []string{"internal/jute", "internal/dispatch", "internal/wire", "internal/exec"}
+	engine     = []string{"internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec"}
 	vocabulary = []string{"retry", "callbacks", "zkpath"}
+	// Recipes know the client, and tell what they do where it does.
+	belowRecipes = slices.Concat(vocabulary, []string{"builders", "framework", "internal/telemetry"})
 )
 
 // dependencies are the modules that the library stands on; tests may use testDependencies too. Of OpenTelemetry
@@ -89,7 +96,7 @@ var (
 // Tests of a package may import more than the package: testSupport always, and from an external test package
 // (package x_test) everything but the programs, because a test of a lower layer is a user of the whole.
 var (
-	testSupport = []string{"curatortest", "internal/testenv"}
+	testSupport = []string{"curatortest", "internal/testenv", "internal/testenv/observe"}
 	programs    = []string{"bench/...", "examples/...", "interop/..."}
 )
 

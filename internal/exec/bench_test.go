@@ -78,7 +78,7 @@ func benchExecutor(b *testing.B) *exec.Executor {
 	}
 	queue := dispatch.Start()
 	dispatcher := func(t dispatch.Task) { queue.Push(t) }
-	e := exec.New(func() *wire.Conn { return conn }, everySecond(1), connectTimeout, dispatcher)
+	e := exec.New(func() *wire.Conn { return conn }, everySecond(1), connectTimeout, dispatcher, nil)
 	e.Start()
 	b.Cleanup(func() {
 		e.Stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/dispatch"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
 )
 
@@ -32,6 +33,7 @@ type Executor struct {
 	policy         Policy
 	connectTimeout time.Duration
 	dispatcher     func(dispatch.Task)
+	telemetry      *telemetry.Telemetry
 
 	// holding is set while operations are parked: whatever comes then queues behind them.
 	holding atomic.Bool
@@ -58,10 +60,12 @@ const (
 )
 
 // New returns an executor; it takes operations after Start. conn returns the connection of the current session, nil
-// before the first; dispatcher runs what is delivered, in order.
-func New(conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task)) *Executor {
+// before the first; dispatcher runs what is delivered, in order; t, which may be nil, is told of all operations.
+func New(
+	conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task), t *telemetry.Telemetry,
+) *Executor {
 	return &Executor{
-		conn: conn, policy: policy, connectTimeout: connectTimeout, dispatcher: dispatcher,
+		conn: conn, policy: policy, connectTimeout: connectTimeout, dispatcher: dispatcher, telemetry: t,
 		sleeping: make(map[*Operation]*time.Timer), idle: make(chan struct{}),
 	}
 }
@@ -123,13 +127,17 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 	select {
 	case <-op.done:
+		op.record.End()
 		return op.err
 	case <-ctx.Done():
 	}
 	if !op.abandon(ctx.Err()) {
 		<-op.done
+		op.record.End()
 		return op.err
 	}
+	op.record.Finished(telemetry.Facts{Err: ctx.Err(), Children: -1})
+	op.record.End()
 	if e.unpark(op) || e.withdraw(op) {
 		op.Finish(ctx.Err())
 	}
@@ -155,10 +163,34 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 }
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
+	ctx = e.begin(ctx, op)
 	op.ex, op.ctx, op.started = e, ctx, time.Now()
 	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	op.conn = e.conn()
 	op.Request.Handler = op
+	if err := e.admit(); err != nil {
+		op.record.Finished(telemetry.Facts{Err: err, Children: -1})
+		op.record.End()
+		return err
+	}
+	return nil
+}
+
+// begin begins the telemetry of op. It returns the context of what op causes.
+func (e *Executor) begin(ctx context.Context, op *Operation) context.Context {
+	if !e.telemetry.On() {
+		return ctx
+	}
+	if d, ok := op.Protocol.(Described); ok {
+		if what := d.Describe(); what.Name != "" {
+			ctx, op.record = e.telemetry.Begin(ctx, what, op.background)
+		}
+	}
+	return ctx
+}
+
+// admit counts an operation in, or says why it does not.
+func (e *Executor) admit() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.errLocked(); err != nil {
@@ -370,9 +402,11 @@ func (e *Executor) again(op *Operation, err error) {
 	case pause == backoff.Stop && op.Detached:
 		op.schedule, pause = nil, detachedPause
 	case pause == backoff.Stop:
+		op.record.GivenUp(err)
 		op.Finish(err)
 		return
 	}
+	op.record.Retry(err, pause)
 	e.mu.Lock()
 	if e.state == closed {
 		e.mu.Unlock()

@@ -105,7 +105,7 @@ func latent(tb testing.TB, policy exec.Policy) *fixture {
 		}
 		return c
 	}
-	f.Executor = exec.New(conn, policy, connectTimeout, func(t dispatch.Task) { f.queue.Push(t) })
+	f.Executor = exec.New(conn, policy, connectTimeout, func(t dispatch.Task) { f.queue.Push(t) }, nil)
 	tb.Cleanup(f.close)
 	return f
 }

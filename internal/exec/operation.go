@@ -12,7 +12,11 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
 )
 
@@ -30,6 +34,12 @@ type Cleaner interface {
 	// CleanUp is called when the operation has failed with err, and with nil when it has succeeded after its
 	// caller had given up waiting. See [Operation.Sent] for whether there is anything to clean up.
 	CleanUp(err error)
+}
+
+// Described is a Protocol that telemetry is told of.
+type Described interface {
+	// Describe says what it is. One without a name is not told of.
+	Describe() telemetry.Operation
 }
 
 // Operation is one call of a builder from start to result: a chain of requests of which each answer decides the
@@ -60,6 +70,7 @@ type Operation struct {
 	cause      error // of having been abandoned
 	done       chan struct{}
 	err        error
+	record     *telemetry.Record // nil if nobody wants to know
 }
 
 const (
@@ -103,6 +114,11 @@ func (op *Operation) Send(next func()) {
 
 // Answered continues op. It runs on the goroutine that reads the connection.
 func (op *Operation) Answered(*wire.Request) {
+	if op.record != nil && op.on != nil {
+		at := op.on.SentAt(&op.Request)
+		op.record.Sent(at)
+		op.record.Request(op.Request.Op.String(), at, op.Request.Err)
+	}
 	if err := op.Request.Err; err != nil && op.mayGoOn(err) {
 		op.ex.again(op, err)
 		return
@@ -120,16 +136,45 @@ func (op *Operation) mayGoOn(err error) bool {
 func (op *Operation) Finish(err error) {
 	op.err = err
 	late := !op.state.CompareAndSwap(running, finished)
+	if op.record != nil && !late {
+		op.record.Finished(op.facts())
+	}
 	if cleaner, ok := op.Protocol.(Cleaner); ok && (late || err != nil) {
 		cleaner.CleanUp(err)
 	}
 	switch {
+	case op.background && op.record != nil:
+		op.ex.deliver(dispatch.Func(func() {
+			op.record.End() // before the callback, which is its child
+			op.Protocol.Run()
+		}))
 	case op.background:
 		op.ex.deliver(op.Protocol)
 	case !late:
 		close(op.done)
 	}
 	op.ex.ended()
+}
+
+// facts are what there is to tell of op at its end.
+func (op *Operation) facts() telemetry.Facts {
+	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
+	f.RequestSize, f.ResponseSize = op.Sizes()
+	f.Watch = op.Request.Watcher != nil && op.Op != jute.OpRemoveWatches
+	if op.sent && op.on != nil {
+		f.Session = op.on.SessionID()
+	}
+	if op.Request.Err != nil {
+		return f
+	}
+	if op.Op == jute.OpGetChildren || op.Op == jute.OpGetChildren2 {
+		f.Children = len(op.Reply.Children)
+	}
+	if op.Reply.Stat != (zk.Stat{}) {
+		stat := op.Reply.Stat
+		f.Stat = &stat
+	}
+	return f
 }
 
 // Done returns a channel that is closed when an operation that somebody waits for has finished.
@@ -163,6 +208,12 @@ func WithFlight(ctx context.Context) context.Context {
 	return context.WithValue(ctx, singleAttemptKey{}, new(wire.Flight))
 }
 
+// Detach returns a context for cleaning up after what was done with ctx: in its trace, but with neither its end nor its
+// bounds.
+func Detach(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), singleAttemptKey{}, nil)
+}
+
 // IsSingleAttempt reports whether an outer loop retries the operations of ctx.
 func IsSingleAttempt(ctx context.Context) bool { return ctx.Value(singleAttemptKey{}) != nil }
 
@@ -171,8 +222,8 @@ var ErrNotSent = fmt.Errorf("%w before it was sent", jute.ErrConnectionLoss)
 
 // ErrClosed is returned when the client is closed, ErrNotStarted before its start.
 var (
-	ErrClosed     = errors.New("curator: client is closed")
-	ErrNotStarted = errors.New("curator: client is not started")
+	ErrClosed     error = telemetry.Closed("curator: client is closed")
+	ErrNotStarted       = errors.New("curator: client is not started")
 )
 
 // IsIndefinite reports whether err leaves open if the operation has taken effect: everything but an answer of the

@@ -138,6 +138,14 @@ func (c *Conn) SessionTimeout() time.Duration { return time.Duration(c.timeoutNs
 // for us, or for the network. Watch events say nothing: the server sends them without hearing us.
 func (c *Conn) LastAnswer() time.Time { return c.epoch.Add(time.Duration(c.lastAnswer.Load())) }
 
+// SentAt returns when r was written, zero if it never was.
+func (c *Conn) SentAt(r *Request) (at time.Time) {
+	if r.sent != 0 {
+		at = c.epoch.Add(time.Duration(r.sent))
+	}
+	return at
+}
+
 // now returns the time in ns since epoch.
 func (c *Conn) now() int64 { return int64(time.Since(c.epoch)) }
 

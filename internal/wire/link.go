@@ -451,7 +451,7 @@ func (l *link) encode(r *Request) {
 	r.Flags = keep
 	sized(b[at:])
 	l.out = b
-	r.size = len(b) - at
+	r.size, r.server = len(b)-at, l.address
 	l.unanswered += r.size
 	l.flight.push(r)
 }

@@ -26,10 +26,18 @@ type Request struct {
 	Err   error
 	Zxid  int64
 
-	xid  int32
-	sent int64 // ns since Conn.epoch
-	size int   // of its frame
+	xid      int32
+	sent     int64  // ns since Conn.epoch, 0 if it never was
+	size     int    // of its frame
+	received int    // bytes of the answer, without its header
+	server   string // that it was sent to
 }
+
+// Sizes returns how many bytes r and its answer had on the wire, 0 for one that never was there.
+func (r *Request) Sizes() (request, response int) { return r.size, r.received }
+
+// Server returns the address of the server that r was sent to, "" if it never was.
+func (r *Request) Server() string { return r.server }
 
 // Handler is told once that r has its answer. It runs on the goroutine that reads the connection: it must not
 // block, and it may submit.
@@ -47,7 +55,7 @@ func (r *Request) chroot(c *Conn) string {
 // answer fills r from an answer of the server. One that cannot be read leaves open what the server has done, as a lost
 // one does; it is returned why.
 func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte) error {
-	r.Zxid = h.Zxid
+	r.Zxid, r.received = h.Zxid, len(body)
 	if r.Err = h.Code.Err(); r.Err != nil {
 		return nil
 	}

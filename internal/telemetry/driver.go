@@ -1,0 +1,147 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/tracing"
+)
+
+// driver calls a Java-style driver, if there is one.
+type driver struct {
+	simple   tracing.Driver
+	advanced tracing.AdvancedDriver // in place of simple
+}
+
+func (d *driver) set(to tracing.Driver) {
+	d.simple = to
+	d.advanced, _ = to.(tracing.AdvancedDriver)
+}
+
+func (d *driver) on() bool { return d.simple != nil }
+
+// javaNames are the classes after which Java names its traces.
+var javaNames = map[string]string{
+	"create":        "CreateBuilderImpl",
+	"delete":        "DeleteBuilderImpl",
+	"exists":        "ExistsBuilderImpl",
+	"getData":       "GetDataBuilderImpl",
+	"setData":       "SetDataBuilderImpl",
+	"getChildren":   "GetChildrenBuilderImpl",
+	"getACL":        "GetACLBuilderImpl",
+	"setACL":        "SetACLBuilderImpl",
+	"sync":          "SyncBuilderImpl",
+	"getConfig":     "GetConfigBuilderImpl",
+	"reconfig":      "ReconfigBuilderImpl",
+	"addWatch":      "AddWatchBuilderImpl",
+	"removeWatches": "RemoteWatches", // Java's spelling
+}
+
+// javaName returns Java's name of an operation.
+func javaName(what *Operation, background bool) string {
+	name, ok := javaNames[what.Name]
+	switch {
+	case what.Java != "":
+		return what.Java
+	case what.Batch > 0:
+		name = "CuratorMultiTransactionImpl"
+	case what.Name == "getConfig" && background: // Java's slip
+		name = "GetDataBuilderImpl"
+	case !ok:
+		return what.Name
+	}
+	if background {
+		return name + "-Background"
+	}
+	return name + "-Foreground"
+}
+
+// operation tells of an operation, or of an attempt of one. mu of r is not needed before its end.
+func (d *driver) operation(r *Record, err error, took time.Duration) {
+	if !d.on() {
+		return
+	}
+	name := javaName(&r.what, r.background)
+	if d.advanced == nil {
+		d.simple.AddTrace(name, took)
+		return
+	}
+	f := r.facts
+	d.advanced.AddOperation(tracing.OperationTrace{
+		Name: name, Latency: took, Err: err, Path: r.what.Path, WithWatcher: f.Watch,
+		RequestBytes: f.RequestSize, ResponseBytes: f.ResponseSize, ResponseChildren: f.Children,
+		Transactions: r.what.Batch, SessionID: f.Session, Stat: f.Stat,
+	})
+}
+
+// took tells of something that is no operation.
+func (d *driver) took(name string, took time.Duration) {
+	switch {
+	case d.advanced != nil:
+		d.advanced.AddOperation(tracing.OperationTrace{Name: name, Latency: took, ResponseChildren: -1})
+	case d.on():
+		d.simple.AddTrace(name, took)
+	}
+}
+
+func (d *driver) count(name string, session int64) {
+	switch {
+	case d.advanced != nil:
+		d.advanced.AddEvent(tracing.EventTrace{Name: name, SessionID: session})
+	case d.on():
+		d.simple.AddCount(name, 1)
+	}
+}
+
+func (d *driver) retry(allowed bool) {
+	if allowed {
+		d.count("retries-allowed", 0)
+		return
+	}
+	d.count("retries-disallowed", 0)
+}
+
+// SessionEvent tells a Java-style driver of a state of go-zookeeper's connection, under Java's name.
+func (t *Telemetry) SessionEvent(state zk.State, session int64) {
+	if t == nil || !t.driver.on() {
+		return
+	}
+	switch state {
+	case zk.StateHasSession:
+		t.driver.count("SyncConnected", session)
+	case zk.StateConnectedReadOnly:
+		t.driver.count("ConnectedReadOnly", session)
+	case zk.StateDisconnected:
+		t.driver.count("Disconnected", session)
+	case zk.StateExpired:
+		t.driver.count("Expired", session)
+		t.driver.count("session-expired", session)
+	case zk.StateAuthFailed:
+		t.driver.count("AuthFailed", session)
+	}
+}
+
+// ConnectStringChanged notes that the client was given other servers.
+func (t *Telemetry) ConnectStringChanged(session int64) {
+	if t != nil {
+		t.driver.count("connection-string-changed", session)
+	}
+}
+
+// Connected tells a Java-style driver how long a connection was waited for.
+func (t *Telemetry) Connected(took time.Duration) {
+	if t != nil {
+		t.driver.took("blockUntilConnectedOrTimedOut", took)
+	}
+}
+
+// Notified tells a Java-style driver how long the listeners of the client took for an event.
+func (t *Telemetry) Notified(took time.Duration) {
+	if t != nil {
+		t.driver.took("EventListener", took)
+	}
+}
+
+// HasDriver reports whether there is a Java-style driver.
+func (t *Telemetry) HasDriver() bool { return t != nil && t.driver.on() }

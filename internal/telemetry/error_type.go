@@ -1,0 +1,46 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// ErrorType returns a short name of err from a closed set: Java's name of the code ("NONODE", "CONNECTIONLOSS"), "CLOSED",
+// "canceled", "deadline_exceeded" or "_OTHER".
+func ErrorType(err error) string {
+	name, _ := classify(err)
+	return name
+}
+
+// classify is ErrorType that also reports whether the server has said so.
+func classify(err error) (name string, byServer bool) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "canceled", false
+	case errors.Is(err, context.DeadlineExceeded):
+		return "deadline_exceeded", false
+	}
+	if code, ok := jute.CodeOf(err); ok {
+		var unknown jute.UnknownCode
+		if errors.As(err, &unknown) { // a server may send any number
+			return other, true
+		}
+		switch code {
+		case jute.CodeConnectionLoss, jute.CodeSessionExpired, jute.CodeOperationTimeout, jute.CodeClosing:
+			return code.String(), false
+		}
+		return code.String(), true
+	}
+	var closed Closed
+	if errors.As(err, &closed) {
+		return "CLOSED", false
+	}
+	return other, false
+}
+
+// Closed is the type of errors that say that somebody has closed what was used.
+type Closed string
+
+func (c Closed) Error() string { return string(c) }

@@ -1,0 +1,120 @@
+package telemetry
+
+import (
+	"net"
+	"slices"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// kind is what all operations of one name in one namespace have in common, made once.
+type kind struct {
+	name      string // of their spans
+	start     []trace.SpanStartOption
+	durations *measurements // by error type
+	queued    measurement
+	retries   *measurements // by error type
+	givenUp   *measurements
+}
+
+type kindKey struct{ operation, namespace string }
+
+// maxNamespaces is how many namespaces have series of their own: programs may make up their names.
+const maxNamespaces = 100
+
+// kindOf returns the kind of the operations of a name in a namespace, "" for none.
+func (t *Telemetry) kindOf(operation, namespace string) *kind {
+	key := kindKey{operation, namespace}
+	t.mu.RLock()
+	k := t.kinds[key]
+	t.mu.RUnlock()
+	if k != nil {
+		return k
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if namespace != "" && !slices.Contains(t.namespaces, namespace) {
+		if len(t.namespaces) >= maxNamespaces {
+			key.namespace = other
+		} else {
+			t.namespaces = append(t.namespaces, namespace)
+		}
+	}
+	k = t.kinds[key]
+	if k == nil {
+		k = t.newKind(key)
+		t.kinds[key] = k
+	}
+	return k
+}
+
+func (t *Telemetry) newKind(key kindKey) *kind {
+	attributes := t.base(operationName.String(key.operation))
+	name := key.operation
+	if key.namespace != "" {
+		attributes = append(attributes, namespaceKey.String(key.namespace))
+		name += " " + key.namespace
+	}
+	plain := attributes
+	attributes = slices.Concat(attributes, t.server)
+	return &kind{
+		name: name,
+		start: []trace.SpanStartOption{
+			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...),
+		},
+		durations: newMeasurements(func(end string) []attribute.KeyValue {
+			return append(slices.Clip(attributes), endAttributes(end)...)
+		}),
+		queued:  newMeasurement(t.base(operationName.String(key.operation))...),
+		retries: newMeasurements(decided(plain, "retry")),
+		givenUp: newMeasurements(decided(plain, "give_up")),
+	}
+}
+
+// decided returns the attributes of a failed attempt after which the retry policy decided so.
+func decided(attributes []attribute.KeyValue, decision string) func(string) []attribute.KeyValue {
+	return func(end string) []attribute.KeyValue {
+		return append(slices.Clip(attributes), errorType.String(end), retryDecision.String(decision))
+	}
+}
+
+// serverMark is in front of an end that the server has decided.
+const serverMark = "!"
+
+// endOf returns how an operation has ended, as a key: "" for success.
+func endOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	name, byServer := classify(err)
+	if byServer {
+		return serverMark + name
+	}
+	return name
+}
+
+// endAttributes are those of an end.
+func endAttributes(end string) []attribute.KeyValue {
+	switch {
+	case end == "":
+		return nil
+	case end[:1] == serverMark:
+		return []attribute.KeyValue{errorType.String(end[1:]), statusCode.String(end[1:])}
+	}
+	return []attribute.KeyValue{errorType.String(end)}
+}
+
+// serverAttributes are those of the one server that there is.
+func serverAttributes(server string) []attribute.KeyValue {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		return nil
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return []attribute.KeyValue{serverAddress.String(host)}
+	}
+	return []attribute.KeyValue{serverAddress.String(host), serverPort.Int(number)}
+}

@@ -1,0 +1,48 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Lock is what a lock, or a semaphore, tells.
+type Lock struct{ r *resource }
+
+// NewLock returns what a lock of a recipe tells; name is what the user calls it, "" for nothing.
+func (t *Telemetry) NewLock(recipe, name, path string) Lock {
+	return Lock{t.newResource(recipe, name, path)}
+}
+
+// Acquire begins the wait for the lock.
+func (l Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
+	return l.r.wait(ctx, "lock acquire", func(m *instruments) metric.Float64Histogram { return m.acquireDuration })
+}
+
+// Reentrant says that the owner had the lock before.
+func (w *Wait) Reentrant() { w.set(reentrant.Bool(true)) }
+
+// Position says how many were ahead when the wait began.
+func (w *Wait) Position(n int) {
+	if w != nil && w.span != nil {
+		w.set(lockPosition.Int(n))
+	}
+}
+
+// Hold begins the tenure of a lock that was granted after a wait.
+func (l Lock) Hold(acquired *Wait) *Tenure {
+	if acquired == nil {
+		return nil
+	}
+	h := &Tenure{
+		of: l.r, parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
+		ended:     func(m *instruments, ctx context.Context, _ string) { addUpDown(ctx, m.held, -1, l.r.all) },
+		durations: func(m *instruments) metric.Float64Histogram { return m.holdDuration },
+	}
+	if m := l.r.t.meter(); m != nil {
+		addUpDown(h.parent, m.held, 1, l.r.all)
+	}
+	return h
+}

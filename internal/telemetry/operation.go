@@ -1,0 +1,311 @@
+package telemetry
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Operation says what an operation of the framework is.
+type Operation struct {
+	// Name is that of ZooKeeper: "create", "getData", "multi".
+	Name string
+	// Namespace is that of the client, behind the chroot if there is one.
+	Namespace string
+	// Path is the path as it was given.
+	Path string
+	// Mode is how a node is created, "" if none is.
+	Mode string
+	// Batch is the number of operations of a transaction.
+	Batch int
+	// Java is the name of its trace in Java, if it does not follow from the others.
+	Java string
+}
+
+// Facts are what is known of an operation when it has ended.
+type Facts struct {
+	Err          error
+	RequestSize  int // bytes
+	ResponseSize int
+	Children     int      // how many were listed; -1 if none were
+	Watch        bool     // a watch was set
+	Stat         *zk.Stat // nil if there is none
+	Session      int64
+	Server       string // host and port
+}
+
+// Record is the telemetry of one operation, from its beginning to its end. A nil one takes everything and does nothing.
+type Record struct {
+	t          *Telemetry
+	kind       *kind
+	what       Operation
+	background bool
+	ctx        context.Context
+	span       trace.Span // nil if it is not recorded
+	metrics    *instruments
+	start      time.Time
+
+	mu       sync.Mutex // of what the goroutine that reads the connection notes
+	attempt  time.Time  // when the last began
+	sent     time.Time  // when the first request was written
+	tries    []try
+	retries  int
+	requests []request
+	end      time.Time
+	facts    Facts
+}
+
+// maxRetryEvents is how many retries of an operation are told one by one.
+const maxRetryEvents = 8
+
+// try is a failed attempt after which there was another.
+type try struct {
+	at    time.Time
+	err   error
+	pause time.Duration
+}
+
+// request is one of those that an operation consists of.
+type request struct {
+	name       string
+	start, end time.Time
+	err        error
+}
+
+// Begin begins the record of an operation. Its context is that of what the operation causes.
+func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool) (context.Context, *Record) {
+	if !t.On() {
+		return ctx, nil
+	}
+	r := &Record{
+		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background,
+		metrics: t.meter(), start: time.Now(),
+	}
+	r.attempt = r.start
+	if tracer := t.tracer(); tracer != nil && !isUntraced(ctx) {
+		options := r.kind.start
+		if links := linksOf(ctx); links != nil {
+			options = append(options[:len(options):len(options)], trace.WithLinks(links...))
+			ctx = context.WithValue(ctx, linksKey{}, nil)
+		}
+		var span trace.Span
+		ctx, span = tracer.Start(ctx, r.kind.name, options...)
+		if span.IsRecording() {
+			r.span = span
+		} else {
+			span.End()
+		}
+	}
+	r.ctx = ctx
+	if background && r.metrics != nil {
+		addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
+	}
+	return ctx, r
+}
+
+// Sent notes when the first request was written.
+func (r *Record) Sent(at time.Time) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sent.IsZero() {
+		r.sent = at
+	}
+}
+
+// Request notes a request that was answered, if anybody wants to see each.
+func (r *Record) Request(name string, start time.Time, err error) {
+	if r == nil || r.span == nil || !r.t.cfg.RequestSpans {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = append(r.requests, request{name, start, time.Now(), err})
+}
+
+// Retry notes that an attempt has failed and another follows after a pause.
+func (r *Record) Retry(err error, pause time.Duration) {
+	if r == nil {
+		return
+	}
+	now := time.Now()
+	r.mu.Lock()
+	r.retries++
+	if len(r.tries) < maxRetryEvents {
+		r.tries = append(r.tries, try{now, err, pause})
+	}
+	began := r.attempt
+	r.attempt = now.Add(pause)
+	r.mu.Unlock()
+	r.decided(err, true)
+	if r.background { // Java has one trace for each attempt
+		r.t.driver.operation(r, err, now.Sub(began))
+	}
+	r.logRetry(err, pause)
+}
+
+// GivenUp notes that the retry policy does not allow another attempt.
+func (r *Record) GivenUp(err error) {
+	if r != nil {
+		r.decided(err, false)
+	}
+}
+
+func (r *Record) decided(err error, retry bool) {
+	by := r.kind.givenUp
+	if retry {
+		by = r.kind.retries
+	}
+	r.t.driver.retry(retry)
+	if r.metrics != nil {
+		add(r.ctx, r.metrics.retries, 1, by.get(ErrorType(err)))
+	}
+}
+
+func (r *Record) logRetry(err error, pause time.Duration) {
+	l := r.t.cfg.Logger
+	if l == nil || !l.Enabled(r.ctx, levelRetry) {
+		return
+	}
+	l.LogAttrs(r.ctx, levelRetry, "retry", append(LogAttrs(r.ctx),
+		logOperation(r.what.Name), logPath(r.what.Path), logError(err), logPause(pause))...)
+}
+
+// Finished notes the end of the operation. It is called on the goroutine that reads the connection, and End on another,
+// because what takes the spans may block.
+func (r *Record) Finished(f Facts) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.end, r.facts = time.Now(), f
+}
+
+// End tells what was recorded. It is called once, behind Finished.
+func (r *Record) End() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.facts.Err
+	r.measure(err)
+	if err == nil || r.background || r.t.cfg.DriverFailures {
+		began := r.start
+		if r.background {
+			began = r.attempt
+		}
+		r.t.driver.operation(r, err, max(r.end.Sub(began), 0))
+	}
+	if r.span != nil {
+		r.endSpan(err)
+	}
+}
+
+func (r *Record) measure(err error) {
+	m := r.metrics
+	if m == nil {
+		return
+	}
+	record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), r.kind.durations.get(endOf(err)))
+	if !r.background {
+		return
+	}
+	addUpDown(r.ctx, m.queueSize, -1, r.t.sessions)
+	record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.kind.queued)
+}
+
+// queueTime is how long a background operation waited to be sent: to the end if it never was.
+func (r *Record) queueTime() time.Duration {
+	if r.sent.IsZero() {
+		return r.end.Sub(r.start)
+	}
+	return max(r.sent.Sub(r.start), 0)
+}
+
+func (r *Record) endSpan(err error) {
+	r.span.SetAttributes(r.attributes(err)...)
+	for i, try := range r.tries {
+		event(r.span, "curator.retry", try.at, attribute.Int("attempt", i+1),
+			errorType.String(ErrorType(try.err)), attribute.Float64("delay_s", try.pause.Seconds()))
+	}
+	for _, change := range r.t.history.Load().since(r.start, r.end) {
+		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
+	}
+	r.endRequests()
+	if err != nil {
+		r.span.SetStatus(codes.Error, err.Error())
+	}
+	r.span.End(trace.WithTimestamp(r.end))
+}
+
+func (r *Record) attributes(err error) []attribute.KeyValue {
+	f := &r.facts
+	a := r.t.withPath(make([]attribute.KeyValue, 0, 16), r.what.Path)
+	if r.what.Mode != "" {
+		a = append(a, createMode.String(r.what.Mode))
+	}
+	if r.what.Batch >= 2 {
+		a = append(a, batchSize.Int(r.what.Batch))
+	}
+	if f.Watch {
+		a = append(a, watchKey.Bool(true))
+	}
+	if f.RequestSize > 0 {
+		a = append(a, requestSize.Int(f.RequestSize))
+	}
+	if f.ResponseSize > 0 {
+		a = append(a, responseSize.Int(f.ResponseSize))
+	}
+	if f.Children >= 0 {
+		a = append(a, responseChildren.Int(f.Children))
+	}
+	if r.t.cfg.SessionIDs && f.Session != 0 {
+		a = append(a, sessionID.String("0x"+strconv.FormatUint(uint64(f.Session), 16)))
+	}
+	if host, port, err := net.SplitHostPort(f.Server); err == nil {
+		a = append(a, peerAddress.String(host))
+		if n, err := strconv.Atoi(port); err == nil {
+			a = append(a, peerPort.Int(n))
+		}
+	}
+	if r.background {
+		a = append(a, background.Bool(true))
+		if d := r.queueTime(); d > 0 {
+			a = append(a, queueTime.Float64(d.Seconds()))
+		}
+	}
+	if r.retries > 0 {
+		a = append(a, retryCount.Int(r.retries))
+	}
+	return append(a, endAttributes(endOf(err))...)
+}
+
+// endRequests tells of each request as a span of its own.
+func (r *Record) endRequests() {
+	tracer := r.t.tracer()
+	for _, q := range r.requests {
+		k := r.t.kindOf(q.name, r.what.Namespace)
+		_, span := tracer.Start(r.ctx, k.name, append(k.start[:len(k.start):len(k.start)], trace.WithTimestamp(q.start))...)
+		if q.err != nil {
+			span.SetAttributes(endAttributes(endOf(q.err))...)
+			span.SetStatus(codes.Error, q.err.Error())
+		}
+		span.End(trace.WithTimestamp(q.end))
+	}
+}
+
+// event adds an event to a span: the one place that does.
+func event(span trace.Span, name string, at time.Time, attributes ...attribute.KeyValue) {
+	span.AddEvent(name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
+}

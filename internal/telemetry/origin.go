@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Origin is where a message was sent, as it travels with it. A nil one is not known.
+type Origin struct {
+	propagator propagation.TextMapPropagator
+	carrier    propagation.MapCarrier
+	span       trace.SpanContext
+}
+
+// maxOrigin is how many bytes of a message may tell where it comes from.
+const maxOrigin = 4 << 10
+
+// Inject returns what tells of ctx in a message: nothing if that is not wanted, or there is nothing to tell.
+func (q *Queue) Inject(ctx context.Context) []byte {
+	if !q.on() || q.t.cfg.Propagator == nil {
+		return nil
+	}
+	carrier := propagation.MapCarrier{}
+	q.t.cfg.Propagator.Inject(ctx, carrier)
+	if len(carrier) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(carrier)
+	if err != nil || len(data) > maxOrigin {
+		return nil
+	}
+	return data
+}
+
+// Extract is the inverse of Inject. What cannot be read tells nothing: it must not do the message any harm.
+func (q *Queue) Extract(data []byte) *Origin {
+	if !q.on() || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
+		return nil
+	}
+	o := &Origin{propagator: q.t.cfg.Propagator}
+	if json.Unmarshal(data, &o.carrier) != nil || len(o.carrier) == 0 {
+		return nil
+	}
+	o.span = trace.SpanContextFromContext(o.in(context.Background())) //nolint:forbidigo // for what is in the message alone
+	return o
+}
+
+func (o *Origin) spanContext() trace.SpanContext {
+	if o == nil {
+		return trace.SpanContext{}
+	}
+	return o.span
+}
+
+// in returns ctx with what the origin has: its span as the remote parent, its baggage if that was sent.
+func (o *Origin) in(ctx context.Context) context.Context { return o.propagator.Extract(ctx, o.carrier) }
+
+// In returns ctx in the trace of the origin, if there is one and consumers go on with it.
+func (q *Queue) In(ctx context.Context, o *Origin) context.Context {
+	if o == nil || q.t.cfg.DetachedConsumers {
+		return ctx
+	}
+	return o.in(ctx)
+}

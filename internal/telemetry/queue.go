@@ -1,0 +1,213 @@
+package telemetry
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Queue is what a queue tells.
+type Queue struct {
+	t       *Telemetry
+	recipe  string
+	name    string
+	path    string
+	age     measurement
+	put     *messaging
+	receive *messaging
+	process *messaging
+	settle  *messaging
+}
+
+// NewQueue returns what a queue of a recipe tells; name is what the user calls it, "" for nothing.
+func (t *Telemetry) NewQueue(recipe, name, path string) *Queue {
+	if t == nil {
+		return nil
+	}
+	q := &Queue{t: t, recipe: recipe, name: name, path: path}
+	q.put = q.messaging("put", "send", trace.SpanKindProducer)
+	q.receive = q.messaging("receive", "receive", trace.SpanKindClient)
+	q.process = q.messaging("process", "process", trace.SpanKindConsumer)
+	q.settle = q.messaging("remove", "settle", trace.SpanKindClient)
+	var age []attribute.KeyValue
+	if name != "" {
+		age = append(age, destination.String(name))
+	}
+	q.age = newMeasurement(t.base(age...)...)
+	return q
+}
+
+// messaging is one of the things that are done with messages.
+type messaging struct {
+	q        *Queue
+	span     string
+	start    []trace.SpanStartOption
+	measured *measurements // by error type
+}
+
+func (q *Queue) messaging(name, typ string, kind trace.SpanKind) *messaging {
+	attributes := []attribute.KeyValue{messagingSystem.String(system), messagingName.String(name)}
+	span := typ
+	if q.name != "" {
+		attributes = append(attributes, destination.String(q.name))
+		span += " " + q.name
+	}
+	m := &messaging{q: q, span: span}
+	m.measured = newMeasurements(func(end string) []attribute.KeyValue {
+		if end == "" {
+			return attributes
+		}
+		return append(slices.Clip(attributes), errorType.String(end))
+	})
+	onSpan := append(slices.Clip(attributes), messagingType.String(typ), recipeKey.String(q.recipe))
+	m.start = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(onSpan...)}
+	return m
+}
+
+// Message is something that is done with messages, from its beginning to its end. A nil one takes everything and does
+// nothing.
+type Message struct {
+	of    *messaging
+	ctx   context.Context
+	span  trace.Span // nil if it is not recorded
+	begun time.Time
+	count int
+
+	once sync.Once
+}
+
+func (m *messaging) begin(ctx context.Context, count int, options ...trace.SpanStartOption) (context.Context, *Message) {
+	x := &Message{of: m, begun: time.Now(), count: count}
+	if tracer := m.q.t.tracer(); tracer != nil {
+		var span trace.Span
+		ctx, span = tracer.Start(ctx, m.span, append(m.start[:len(m.start):len(m.start)], options...)...)
+		if span.IsRecording() {
+			x.span = span
+			span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
+			if count > 1 {
+				span.SetAttributes(messageCount.Int(count))
+			}
+		} else {
+			span.End()
+		}
+	}
+	x.ctx = ctx
+	return ctx, x
+}
+
+func (q *Queue) on() bool { return q != nil && q.t.On() }
+
+// Send begins a put of that many items. Its context is the one to put into the node.
+func (q *Queue) Send(ctx context.Context, count int) (context.Context, *Message) {
+	if !q.on() {
+		return ctx, nil
+	}
+	return q.put.begin(ctx, count)
+}
+
+// Process begins the work on an item that was put in the context origin, for nil in none that is known. ctx is what the
+// work is bound by.
+func (q *Queue) Process(ctx context.Context, origin *Origin) (context.Context, *Message) {
+	if !q.on() {
+		return ctx, nil
+	}
+	if sc := origin.spanContext(); sc.IsValid() {
+		link := trace.WithLinks(trace.Link{SpanContext: sc})
+		if q.t.cfg.DetachedConsumers {
+			return q.process.begin(origin.in(ctx), 1, link, trace.WithNewRoot())
+		}
+		return q.process.begin(origin.in(ctx), 1, link)
+	}
+	return q.process.begin(ctx, 1, trace.WithNewRoot())
+}
+
+// Settle begins the removal of an item after its processing; ctx is that of the processing.
+func (q *Queue) Settle(ctx context.Context) (context.Context, *Message) {
+	if !q.on() {
+		return ctx, nil
+	}
+	return q.settle.begin(ctx, 1)
+}
+
+// Received tells that items were handed over which were asked for at a time.
+func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin *Origin) {
+	if !q.on() {
+		return
+	}
+	_, x := q.receive.begin(ctx, count, trace.WithTimestamp(asked), trace.WithLinks(appendLink(nil, origin.spanContext())...))
+	x.begun = asked
+	x.End("", nil)
+}
+
+// Clock returns the time, if anybody wants to know how long something takes.
+func (q *Queue) Clock() (now time.Time) {
+	if q.on() {
+		now = time.Now()
+	}
+	return now
+}
+
+// HandedOver counts items, created at a time, that a consumer gets.
+func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
+	if q == nil {
+		return
+	}
+	m := q.t.meter()
+	if m == nil {
+		return
+	}
+	add(ctx, m.consumedMessages, count, q.receive.measured.get(""))
+	record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.age)
+}
+
+// End tells what has come of it; id is the name of the node.
+func (x *Message) End(id string, err error) { x.end(id, err, "") }
+
+// Requeued tells that the item was put back after err.
+func (x *Message) Requeued(id string, err error) { x.end(id, err, "requeued") }
+
+func (x *Message) end(id string, err error, outcome string) {
+	if x == nil {
+		return
+	}
+	x.once.Do(func() { x.tell(id, err, outcome) })
+}
+
+func (x *Message) tell(id string, err error, outcome string) {
+	q := x.of.q
+	name := ""
+	if err != nil {
+		name = ErrorType(err)
+	}
+	if m := q.t.meter(); m != nil {
+		seconds, attributes := time.Since(x.begun).Seconds(), x.of.measured.get(name)
+		switch x.of {
+		case q.process:
+			record(x.ctx, m.processDuration, seconds, attributes)
+		case q.put:
+			add(x.ctx, m.sentMessages, x.count, attributes)
+			fallthrough
+		default:
+			record(x.ctx, m.messagingDuration, seconds, attributes)
+		}
+	}
+	if x.span == nil {
+		return
+	}
+	if id != "" {
+		x.span.SetAttributes(messageID.String(id))
+	}
+	if outcome != "" {
+		x.span.SetAttributes(outcomeKey.String(outcome))
+	}
+	if err != nil {
+		x.span.SetAttributes(errorType.String(name))
+		x.span.SetStatus(codes.Error, name)
+	}
+	x.span.End()
+}

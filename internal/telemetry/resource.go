@@ -1,0 +1,147 @@
+package telemetry
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The outcomes of waits and of what they led to.
+const (
+	Acquired    = "acquired"
+	Elected     = "elected"
+	Passed      = "passed"
+	Timeout     = "timeout"
+	Canceled    = "canceled"
+	Lost        = "lost"
+	Failed      = "error"
+	Released    = "released"
+	EndedClosed = "closed"
+	Interrupted = "interrupted"
+	Returned    = "returned"
+)
+
+// resource is one thing that a recipe works on: a lock, an election, a barrier.
+type resource struct {
+	t        *Telemetry
+	path     string
+	fixed    []attribute.KeyValue
+	all      measurement
+	outcomes *measurements
+}
+
+// newResource returns that of a recipe; name is what the user calls it, "" for nothing.
+func (t *Telemetry) newResource(recipe, name, path string) *resource {
+	if t == nil {
+		return nil
+	}
+	fixed := t.base(recipeKey.String(recipe))
+	if name != "" {
+		fixed = append(fixed, resourceName.String(name))
+	}
+	return &resource{
+		t: t, path: path, fixed: fixed,
+		all: newMeasurement(fixed...),
+		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
+			return append(slices.Clip(fixed), outcomeKey.String(outcome))
+		}),
+	}
+}
+
+func (r *resource) on() bool { return r != nil && r.t.On() }
+
+func (r *resource) attributes(more ...attribute.KeyValue) []attribute.KeyValue {
+	return append(r.t.withPath(slices.Clone(r.fixed), r.path), more...)
+}
+
+// Wait is a wait of a recipe, from the call to its return: a span around all that is done for it, and its duration. A nil
+// one takes everything and does nothing.
+type Wait struct {
+	of        *resource
+	caller    context.Context // in which the wait was asked for
+	ctx       context.Context
+	span      trace.Span // nil if it is not recorded
+	start     time.Time
+	durations func(*instruments) metric.Float64Histogram
+}
+
+// wait begins a wait in a span of that name.
+func (r *resource) wait(
+	ctx context.Context, name string, durations func(*instruments) metric.Float64Histogram, options ...trace.SpanStartOption,
+) (context.Context, *Wait) {
+	if !r.on() {
+		return ctx, nil
+	}
+	w := &Wait{of: r, caller: ctx, start: time.Now(), durations: durations}
+	if tracer := r.t.tracer(); tracer != nil {
+		var span trace.Span
+		ctx, span = tracer.Start(ctx, name, append(options, trace.WithAttributes(r.attributes()...))...)
+		if span.IsRecording() {
+			w.span = span
+		} else {
+			span.End()
+		}
+	}
+	w.ctx = ctx
+	return ctx, w
+}
+
+// set adds to what is told of the wait.
+func (w *Wait) set(attributes ...attribute.KeyValue) {
+	if w != nil && w.span != nil {
+		w.span.SetAttributes(attributes...)
+	}
+}
+
+// End tells how the wait has ended. Only an outcome [Failed] is an error: the others are what may come of a wait.
+func (w *Wait) End(outcome string, err error) {
+	if w == nil {
+		return
+	}
+	if m := w.of.t.meter(); m != nil && w.durations != nil {
+		record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.outcomes.get(outcome))
+	}
+	if w.span == nil {
+		return
+	}
+	w.span.SetAttributes(outcomeKey.String(outcome))
+	if outcome == Failed && err != nil {
+		w.span.SetAttributes(errorType.String(ErrorType(err)))
+		w.span.SetStatus(codes.Error, ErrorType(err)) // the text of the error may hold the path
+	}
+	w.span.End()
+}
+
+// Tenure is the time in which somebody has what a wait led to. It is told of at its end, as a whole, so that no span is
+// open in a time that the user owns. A nil one takes everything and does nothing.
+type Tenure struct {
+	of        *resource
+	parent    context.Context
+	link      trace.SpanContext
+	name      string
+	start     time.Time
+	ended     func(m *instruments, ctx context.Context, outcome string) // counts the end
+	durations func(*instruments) metric.Float64Histogram
+}
+
+// End tells of the tenure. It is called once.
+func (h *Tenure) End(outcome string) {
+	if h == nil {
+		return
+	}
+	if m := h.of.t.meter(); m != nil {
+		h.ended(m, h.parent, outcome)
+		record(h.parent, h.durations(m), time.Since(h.start).Seconds(), h.of.outcomes.get(outcome))
+	}
+	if tracer := h.of.t.tracer(); tracer != nil {
+		_, span := tracer.Start(h.parent, h.name, trace.WithTimestamp(h.start),
+			trace.WithAttributes(h.of.attributes(outcomeKey.String(outcome))...),
+			trace.WithLinks(appendLink(nil, h.link)...))
+		span.End()
+	}
+}

@@ -1,0 +1,181 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/tracing"
+)
+
+// Config says what a client tells, and to whom. The zero Config tells the program's global providers.
+type Config struct {
+	TracerProvider trace.TracerProvider // nil for the global one
+	MeterProvider  metric.MeterProvider // nil for the global one
+	// Propagator puts trace contexts into the items of queues, and reads them; nil leaves them as Java writes them.
+	Propagator propagation.TextMapPropagator
+	// FormatPath makes of a path what spans hold of it, nothing if that is empty; nil leaves it as it is.
+	FormatPath func(path string) string
+	// Driver is told as Java's TracerDriver is; with DriverFailures of failed foreground operations too.
+	Driver         tracing.Driver
+	DriverFailures bool
+	// RequestSpans makes a span for each request of an operation.
+	RequestSpans bool
+	// WatchSpans makes a span around each call of a watcher.
+	WatchSpans bool
+	// SessionIDs puts the id of the session on the spans of operations.
+	SessionIDs bool
+	// DetachedConsumers begins a trace for each item that is consumed, linked to that of its put, in place of going on
+	// with that.
+	DetachedConsumers bool
+	Logger            *slog.Logger
+	// Server is the host and port of the one server that there is, "" if there are several.
+	Server string
+}
+
+// Telemetry is what a client and its recipes tell what they do. It is safe for concurrent use; a nil one is told in vain.
+type Telemetry struct {
+	cfg     Config
+	driver  driver
+	tracers *source[trace.TracerProvider, trace.Tracer]
+	meters  *source[metric.MeterProvider, instruments]
+	server  []attribute.KeyValue
+
+	mu         sync.RWMutex
+	kinds      map[kindKey]*kind
+	namespaces []string // that have series of their own
+
+	history  atomic.Pointer[history]
+	outage   outage
+	words    sync.Map // connection state or event type → measurement
+	sessions measurement
+}
+
+// New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
+func New(cfg Config) *Telemetry {
+	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind)}
+	t.driver.set(cfg.Driver)
+	t.server = serverAttributes(cfg.Server)
+	t.tracers = newSource(cfg.TracerProvider, globalTracers, newTracer)
+	t.meters = newSource(cfg.MeterProvider, globalMeters, func(p metric.MeterProvider) *instruments {
+		meter := newMeter(p)
+		if meter == nil {
+			return nil
+		}
+		in, err := newInstruments(meter)
+		if err != nil {
+			cfg.Logger.Warn("metrics are left out", "error", err)
+		}
+		return in
+	})
+	t.sessions = newMeasurement(t.base()...)
+	return t
+}
+
+// On reports whether anybody is told anything.
+func (t *Telemetry) On() bool {
+	return t != nil && (t.driver.on() || t.tracers.get() != nil || t.meters.get() != nil)
+}
+
+// tracer returns the tracer, nil if nobody would see what it traces.
+func (t *Telemetry) tracer() trace.Tracer {
+	if t == nil {
+		return nil
+	}
+	if p := t.tracers.get(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// meter returns the instruments, nil if nobody would see what they measure.
+func (t *Telemetry) meter() *instruments {
+	if t == nil {
+		return nil
+	}
+	return t.meters.get()
+}
+
+// base returns the attributes that everything has, and more.
+func (t *Telemetry) base(more ...attribute.KeyValue) []attribute.KeyValue {
+	return slices.Concat([]attribute.KeyValue{systemName.String(system)}, more)
+}
+
+// formatted returns what spans hold of a path.
+func (t *Telemetry) formatted(path string) (shown string) {
+	if t.cfg.FormatPath == nil || path == "" {
+		return path
+	}
+	defer func() {
+		if recover() != nil { // the user's code may run on any goroutine: better no path than none of those
+			shown = ""
+		}
+	}()
+	return t.cfg.FormatPath(path)
+}
+
+// withPath adds a path to the attributes of a span.
+func (t *Telemetry) withPath(attributes []attribute.KeyValue, path string) []attribute.KeyValue {
+	if path = t.formatted(path); path != "" {
+		attributes = append(attributes, pathKey.String(path))
+	}
+	return attributes
+}
+
+// Untraced returns a context whose operations have no spans of their own: the inner work of a recipe that goes on by
+// itself would be traces of a single span each, by the thousand. They are measured all the same.
+func Untraced(ctx context.Context) context.Context {
+	return context.WithValue(ctx, untracedKey{}, true)
+}
+
+type untracedKey struct{}
+
+func isUntraced(ctx context.Context) bool { return ctx.Value(untracedKey{}) != nil }
+
+// Traced returns ctx with the span of another context as the parent of what is done with it.
+func Traced(ctx, parent context.Context) context.Context {
+	return context.WithValue(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)), untracedKey{}, nil)
+}
+
+// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all of them.
+func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
+	var links []trace.Link
+	for _, cause := range causes {
+		links = appendLink(links, trace.SpanContextFromContext(cause))
+	}
+	if len(links) == 0 {
+		return ctx
+	}
+	return context.WithValue(context.WithValue(ctx, untracedKey{}, nil), linksKey{}, links)
+}
+
+type linksKey struct{}
+
+func linksOf(ctx context.Context) []trace.Link {
+	links, _ := ctx.Value(linksKey{}).([]trace.Link)
+	return links
+}
+
+// appendLink adds a link to a span, if there is one.
+func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
+	if !to.IsValid() {
+		return links
+	}
+	return append(links, trace.Link{SpanContext: to})
+}
+
+// LogAttrs returns the ids of the span of ctx, for a record in a log that does not look into contexts by itself.
+func LogAttrs(ctx context.Context) []slog.Attr {
+	sc := trace.SpanContextFromContext(ctx)
+	if !sc.IsValid() {
+		return nil
+	}
+	return []slog.Attr{slog.String("trace_id", sc.TraceID().String()), slog.String("span_id", sc.SpanID().String())}
+}

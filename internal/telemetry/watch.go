@@ -1,0 +1,66 @@
+package telemetry
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// eventNames are Java's names of the events of watches, in small letters.
+var eventNames = map[zk.EventType]string{
+	zk.EventNodeCreated:         "node_created",
+	zk.EventNodeDeleted:         "node_deleted",
+	zk.EventNodeDataChanged:     "node_data_changed",
+	zk.EventNodeChildrenChanged: "node_children_changed",
+	zk.EventSession:             "none",
+}
+
+func eventName(e zk.EventType) string {
+	if name, ok := eventNames[e]; ok {
+		return name
+	}
+	return "other"
+}
+
+// WatchEvent notes an event of a watch.
+func (t *Telemetry) WatchEvent(ev zk.Event) {
+	m := t.meter()
+	if m == nil {
+		return
+	}
+	ctx := context.Background() //nolint:forbidigo // nobody has asked for it
+	if m.watchEvents.Enabled(ctx) {
+		m.watchEvents.Add(ctx, 1, t.word(eventType, eventName(ev.Type)).add...)
+	}
+}
+
+// WatchSpans reports whether each call of a watcher has a span.
+func (t *Telemetry) WatchSpans() bool { return t != nil && t.cfg.WatchSpans }
+
+// Watched calls a watcher, in a span if that is wanted. The span is the root of a trace, linked to the one in which the
+// watch was set, if that is known.
+func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanContext, call func(context.Context)) {
+	tracer := t.tracer()
+	if tracer == nil {
+		call(ctx)
+		return
+	}
+	name := eventName(ev.Type)
+	ctx, span := tracer.Start(ctx, "watch "+name,
+		trace.WithAttributes(t.withPath(t.base(eventType.String(name)), ev.Path)...),
+		trace.WithLinks(appendLink(nil, setIn)...))
+	defer span.End()
+	call(ctx)
+}
+
+// SetIn returns the span in which a watch is set, for the link of its events.
+func (t *Telemetry) SetIn(ctx context.Context) (in trace.SpanContext, wanted bool) {
+	if !t.WatchSpans() {
+		return in, false
+	}
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		return span.SpanContext(), true
+	}
+	return in, false
+}

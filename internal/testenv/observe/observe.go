@@ -1,0 +1,172 @@
+// Package observe is for tests of what is told to OpenTelemetry: it records the spans and the metrics of a test, and prints
+// them so that a test can say what it wants to see.
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Observer records what its providers are told.
+type Observer struct {
+	Tracers *sdktrace.TracerProvider
+	Meters  *sdkmetric.MeterProvider
+
+	spans  *tracetest.SpanRecorder
+	reader *sdkmetric.ManualReader
+}
+
+// New returns the observer of a test, of all spans or those that the sampler takes.
+func New(tb testing.TB, sampler ...sdktrace.Sampler) *Observer {
+	tb.Helper()
+	o := &Observer{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
+	options := []sdktrace.TracerProviderOption{sdktrace.WithSpanProcessor(o.spans)}
+	for _, s := range sampler {
+		options = append(options, sdktrace.WithSampler(s))
+	}
+	o.Tracers = sdktrace.NewTracerProvider(options...)
+	o.Meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
+	tb.Cleanup(func() {
+		ctx := context.WithoutCancel(tb.Context())
+		_ = o.Tracers.Shutdown(ctx)
+		_ = o.Meters.Shutdown(ctx)
+	})
+	return o
+}
+
+// Start begins a span of the test, as the request that causes what is tested.
+func (o *Observer) Start(ctx context.Context, name string) (context.Context, trace.Span) {
+	return o.Tracers.Tracer("test").Start(ctx, name)
+}
+
+// Spans returns the spans that have ended, in the order of their beginnings.
+func (o *Observer) Spans() []sdktrace.ReadOnlySpan {
+	spans := slices.Clone(o.spans.Ended())
+	slices.SortStableFunc(spans, func(a, b sdktrace.ReadOnlySpan) int { return a.StartTime().Compare(b.StartTime()) })
+	return spans
+}
+
+// Named returns the spans of a name.
+func (o *Observer) Named(name string) []sdktrace.ReadOnlySpan {
+	return slices.DeleteFunc(o.Spans(), func(s sdktrace.ReadOnlySpan) bool { return s.Name() != name })
+}
+
+// Tree prints the spans, each below its parent, in the order of their beginnings: its name, its kind unless that is
+// internal, its error, the attributes of these keys, and what it is linked to.
+func (o *Observer) Tree(keys ...attribute.Key) string {
+	spans := o.Spans()
+	names := make(map[trace.SpanID]string)
+	for _, s := range spans {
+		names[s.SpanContext().SpanID()] = s.Name()
+	}
+	var b strings.Builder
+	var print func(s sdktrace.ReadOnlySpan, depth int)
+	print = func(s sdktrace.ReadOnlySpan, depth int) {
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", depth), line(s, names, keys))
+		for _, child := range spans {
+			if child.Parent().SpanID() == s.SpanContext().SpanID() {
+				print(child, depth+1)
+			}
+		}
+	}
+	for _, s := range spans {
+		if _, known := names[s.Parent().SpanID()]; !known {
+			print(s, 0)
+		}
+	}
+	return b.String()
+}
+
+func line(s sdktrace.ReadOnlySpan, names map[trace.SpanID]string, keys []attribute.Key) string {
+	parts := []string{s.Name()}
+	if kind := s.SpanKind(); kind != trace.SpanKindInternal {
+		parts = append(parts, strings.ToUpper(kind.String()))
+	}
+	for _, a := range s.Attributes() {
+		if slices.Contains(keys, a.Key) {
+			parts = append(parts, fmt.Sprintf("%s=%s", a.Key, a.Value.Emit()))
+		}
+	}
+	if s.Status().Code == codes.Error {
+		parts = append(parts, "error="+Attribute(s, "error.type").Emit())
+	}
+	for _, l := range s.Links() {
+		name, known := names[l.SpanContext.SpanID()]
+		if !known {
+			name = "?"
+		}
+		parts = append(parts, "-> "+name)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Attribute returns the attribute of a span, the zero Value if it has none.
+func Attribute(s sdktrace.ReadOnlySpan, key attribute.Key) attribute.Value {
+	for _, a := range s.Attributes() {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return attribute.Value{}
+}
+
+// Metrics returns what was measured so far, by name.
+func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
+	tb.Helper()
+	var data metricdata.ResourceMetrics
+	if err := o.reader.Collect(tb.Context(), &data); err != nil {
+		tb.Fatal(err)
+	}
+	byName := make(map[string]metricdata.Metrics)
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			byName[m.Name] = m
+		}
+	}
+	return byName
+}
+
+// Point is one series of a metric: its attributes, and its sum or, of a histogram, how often it was measured.
+type Point struct {
+	Attributes attribute.Set
+	Value      int64
+	Bounds     []float64
+}
+
+// Points returns the series of a metric.
+func Points(m metricdata.Metrics) (points []Point) {
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: int64(p.Count), Bounds: p.Bounds})
+		}
+	}
+	return points
+}
+
+// Values prints the series of a metric, one a line in alphabetical order, without the attribute that all have.
+func (o *Observer) Values(tb testing.TB, name string) string {
+	tb.Helper()
+	var lines []string
+	for _, p := range Points(o.Metrics(tb)[name]) {
+		rest, _ := p.Attributes.Filter(func(kv attribute.KeyValue) bool { return kv.Key != "db.system.name" })
+		lines = append(lines, fmt.Sprintf("%s %d\n", rest.Encoded(attribute.DefaultEncoder()), p.Value))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
