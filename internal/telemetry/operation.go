@@ -60,6 +60,7 @@ type Record struct {
 	requests []request
 	end      time.Time
 	facts    Facts
+	ended    bool // nothing is noted any more
 }
 
 // maxRetryEvents is how many retries of an operation are told one by one.
@@ -86,7 +87,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool) 
 	}
 	r := &Record{
 		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background,
-		metrics: t.meter(), start: time.Now(),
+		metrics: t.meter(), start: time.Now(), facts: Facts{Children: -1},
 	}
 	r.attempt = r.start
 	if tracer := t.tracer(); tracer != nil && !isUntraced(ctx) {
@@ -117,19 +118,21 @@ func (r *Record) Sent(at time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.sent.IsZero() {
+	if r.sent.IsZero() && !r.ended {
 		r.sent = at
 	}
 }
 
-// Request notes a request that was answered, if anybody wants to see each.
+// Request notes a request that was written at a time and has its answer, if anybody wants to see each.
 func (r *Record) Request(name string, start time.Time, err error) {
-	if r == nil || r.span == nil || !r.t.cfg.RequestSpans {
+	if r == nil || r.span == nil || !r.t.cfg.RequestSpans || start.IsZero() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.requests = append(r.requests, request{name, start, time.Now(), err})
+	if !r.ended {
+		r.requests = append(r.requests, request{name, start, time.Now(), err})
+	}
 }
 
 // Retry notes that an attempt has failed and another follows after a pause.
@@ -139,6 +142,10 @@ func (r *Record) Retry(err error, pause time.Duration) {
 	}
 	now := time.Now()
 	r.mu.Lock()
+	if r.ended { // its caller has given up meanwhile
+		r.mu.Unlock()
+		return
+	}
 	r.retries++
 	if len(r.tries) < maxRetryEvents {
 		r.tries = append(r.tries, try{now, err, pause})
@@ -176,8 +183,11 @@ func (r *Record) logRetry(err error, pause time.Duration) {
 	if l == nil || !l.Enabled(r.ctx, levelRetry) {
 		return
 	}
-	l.LogAttrs(r.ctx, levelRetry, "retry", append(LogAttrs(r.ctx),
-		logOperation(r.what.Name), logPath(r.what.Path), logError(err), logPause(pause))...)
+	attributes := append(LogAttrs(r.ctx), logOperation(r.what.Name))
+	if path := r.t.formatted(r.what.Path); path != "" {
+		attributes = append(attributes, logPath(path))
+	}
+	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, logError(err), logPause(pause))...)
 }
 
 // Finished notes the end of the operation. It is called on the goroutine that reads the connection, and End on another,
@@ -188,16 +198,16 @@ func (r *Record) Finished(f Facts) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.end, r.facts = time.Now(), f
+	if !r.ended {
+		r.end, r.facts = time.Now(), f
+	}
 }
 
-// End tells what was recorded. It is called once, behind Finished.
+// End tells what was recorded, behind Finished. A second End tells nothing: a result may be waited for twice.
 func (r *Record) End() {
-	if r == nil {
+	if r == nil || !r.close() {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	err := r.facts.Err
 	r.measure(err)
 	if err == nil || r.background || r.t.cfg.DriverFailures {
@@ -210,6 +220,16 @@ func (r *Record) End() {
 	if r.span != nil {
 		r.endSpan(err)
 	}
+}
+
+// close ends the noting, so that what was noted is told without mu: whoever is told may block. It reports whether it was
+// the first.
+func (r *Record) close() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := !r.ended
+	r.ended = true
+	return first
 }
 
 func (r *Record) measure(err error) {

@@ -136,7 +136,7 @@ func (q *Queue) Settle(ctx context.Context) (context.Context, *Message) {
 
 // Received tells that items were handed over which were asked for at a time.
 func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin *Origin) {
-	if !q.on() {
+	if !q.on() || count == 0 {
 		return
 	}
 	_, x := q.receive.begin(ctx, count, trace.WithTimestamp(asked), trace.WithLinks(appendLink(nil, origin.spanContext())...))

@@ -2,7 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -25,6 +27,19 @@ const (
 	Interrupted = "interrupted"
 	Returned    = "returned"
 )
+
+// Outcome is how a wait has ended: as wanted, by the end of its context, or with an error.
+func Outcome(err error, wanted string) string {
+	switch {
+	case err == nil:
+		return wanted
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	}
+	return Failed
+}
 
 // resource is one thing that a recipe works on: a lock, an election, a barrier.
 type resource struct {
@@ -127,11 +142,12 @@ type Tenure struct {
 	start     time.Time
 	ended     func(m *instruments, ctx context.Context, outcome string) // counts the end
 	durations func(*instruments) metric.Float64Histogram
+	over      atomic.Bool
 }
 
-// End tells of the tenure. It is called once.
+// End tells of the tenure, the first time that it is called.
 func (h *Tenure) End(outcome string) {
-	if h == nil {
+	if h == nil || h.over.Swap(true) {
 		return
 	}
 	if m := h.of.t.meter(); m != nil {

@@ -79,6 +79,14 @@ func New(cfg Config) *Telemetry {
 	return t
 }
 
+// Of returns the telemetry of a client, nil without one.
+func Of(client interface{ Telemetry() *Telemetry }) *Telemetry {
+	if client == nil {
+		return nil
+	}
+	return client.Telemetry()
+}
+
 // On reports whether anybody is told anything.
 func (t *Telemetry) On() bool {
 	return t != nil && (t.driver.on() || t.tracers.get() != nil || t.meters.get() != nil)
@@ -133,6 +141,14 @@ func (t *Telemetry) withPath(attributes []attribute.KeyValue, path string) []att
 // itself would be traces of a single span each, by the thousand. They are measured all the same.
 func Untraced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, untracedKey{}, true)
+}
+
+// Aside is [Untraced] for the inner work of what somebody waits for; it costs nothing while there are no spans.
+func (t *Telemetry) Aside(ctx context.Context) context.Context {
+	if t.tracer() == nil {
+		return ctx
+	}
+	return Untraced(ctx)
 }
 
 type untracedKey struct{}

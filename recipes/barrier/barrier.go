@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -17,12 +18,18 @@ type DistributedBarrier struct {
 	client Client
 	path   string
 	bad    error // why the path cannot be
+	told   telemetry.Barrier
 }
 
 // NewDistributedBarrier returns the barrier of a path. It does no I/O; a path that cannot be is the error of every
 // method.
-func NewDistributedBarrier(client Client, path string) *DistributedBarrier {
-	return &DistributedBarrier{client: client, path: path, bad: zkpath.Validate(path, false)}
+func NewDistributedBarrier(client Client, path string, opts ...Option) *DistributedBarrier {
+	return &DistributedBarrier{
+		client: client,
+		path:   path,
+		bad:    zkpath.Validate(path, false),
+		told:   telemetry.Of(client).NewBarrier("barrier", settingsOf(opts).name, path),
+	}
 }
 
 // SetBarrier sets the barrier, if it is not set already. In Java: setBarrier.
@@ -55,7 +62,10 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.bad != nil {
 		return fmt.Errorf("barrier: wait: %w", b.bad)
 	}
-	if err := b.wait(ctx); err != nil {
+	ctx, asked := b.told.Wait(ctx, "wait", 0)
+	err := b.wait(ctx)
+	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
+	if err != nil {
 		return fmt.Errorf("barrier: wait on %s: %w", b.path, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -24,6 +25,7 @@ type DistributedDoubleBarrier struct {
 	members int
 	name    string // of our node: the same in each round, so that no server counts us twice
 	bad     error  // why the path or the number cannot be
+	told    telemetry.Barrier
 
 	mu    sync.Mutex
 	place place
@@ -48,13 +50,14 @@ const readyNode = "ready"
 
 // NewDistributedDoubleBarrier returns a member of the barrier of a path with that number of members, on which all of
 // them have to agree. It does no I/O; a path or a number that cannot be is the error of every method.
-func NewDistributedDoubleBarrier(client Client, path string, members int) *DistributedDoubleBarrier {
+func NewDistributedDoubleBarrier(client Client, path string, members int, opts ...Option) *DistributedDoubleBarrier {
 	d := &DistributedDoubleBarrier{
 		client:  client,
 		path:    path,
 		members: members,
 		name:    zkpath.NewProtectionID(),
 		bad:     zkpath.Validate(path, false),
+		told:    telemetry.Of(client).NewBarrier("double_barrier", settingsOf(opts).name, path),
 	}
 	if d.bad == nil && members < 1 {
 		d.bad = fmt.Errorf("barrier: %d members", members)
@@ -78,12 +81,14 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if !d.move(outside, entering) {
 		return fmt.Errorf("barrier: enter %s: %w", d.path, ErrEntered)
 	}
+	ctx, asked := d.told.Wait(ctx, "enter", d.members)
 	err := d.awaitGone(ctx)
 	if err == nil {
 		if d.round, err = d.enter(ctx); err != nil {
 			d.leaveToBackground(ctx, d.own())
 		}
 	}
+	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
 		d.move(entering, outside)
 		return fmt.Errorf("barrier: enter %s: %w", d.path, err)
@@ -106,7 +111,9 @@ func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 		return fmt.Errorf("barrier: leave %s: %w", d.path, ErrNotEntered)
 	}
 	defer d.move(leaving, outside)
+	ctx, asked := d.told.Wait(ctx, "leave", d.members)
 	left, err := d.leave(ctx)
+	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
 		d.leaveToBackground(ctx, left...)
 		return fmt.Errorf("barrier: leave %s without the others: %w", d.path, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -16,11 +17,13 @@ import (
 // LeaderLatch takes part in an election from Start to Close. The latches of a path stand in line, and the first leads
 // until it is closed or lost. All methods are safe for concurrent use. In Java: LeaderLatch.
 type LeaderLatch struct { //nolint:revive // the name is Java's
-	client Client
-	line   lineup.Line
-	id     string
-	mode   CloseMode
-	bad    error // why the path cannot be
+	client   Client
+	line     lineup.Line
+	id       string
+	mode     CloseMode
+	bad      error // why the path cannot be
+	name     string
+	election telemetry.Election
 
 	listeners callbacks.Listeners[LatchEvent]
 	told      serial          // what the listeners are told
@@ -87,6 +90,15 @@ func (o idOption) applySelector(s *LeaderSelector) { s.id = string(o) }
 // WithID sets the id by which others know the participant; the default is none.
 func WithID(id string) Option { return idOption(id) }
 
+type nameOption string
+
+func (o nameOption) applyLatch(l *LeaderLatch)       { l.name = string(o) }
+func (o nameOption) applySelector(s *LeaderSelector) { s.name = string(o) }
+
+// WithName sets what spans and metrics call the election; the default is nothing. Metrics have a series for each name, so
+// there should be few.
+func WithName(name string) Option { return nameOption(name) }
+
 type latchOption func(*LeaderLatch)
 
 func (o latchOption) applyLatch(l *LeaderLatch) { o(l) }
@@ -106,6 +118,7 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 	for _, o := range opts {
 		o.applyLatch(l)
 	}
+	l.election = telemetry.Of(client).NewElection("leader_latch", l.name, path)
 	l.line = lineup.Line{Client: client, Path: path, Name: latchName, Data: []byte(l.id)}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
 	return l
@@ -161,9 +174,11 @@ func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
 // run takes part again and again: a place in line is lost with its session.
 func (l *LeaderLatch) run() {
 	for l.ctx.Err() == nil {
-		c, err := l.line.Acquire(l.ctx, lineup.Forever)
+		ctx, asked := l.election.Elect(l.ctx)
+		c, err := l.line.Acquire(ctx, lineup.Forever)
+		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err == nil {
-			l.lead(c)
+			l.lead(ctx, c)
 			continue
 		}
 		if errors.Is(err, framework.ErrClosed) {
@@ -177,15 +192,16 @@ func (l *LeaderLatch) run() {
 }
 
 // lead leads for as long as our node is the first of a session that lives. While the connection is in an error state
-// it does not lead, and leads again if it finds its node as it was.
-func (l *LeaderLatch) lead(c *lineup.Contender) {
+// it does not lead, and leads again if it finds its node as it was. ctx is that of the election.
+func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 	gone := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(gone)
 	defer func() {
 		l.setLeadership(nil, ErrLeadershipLost)
-		l.line.Leave(context.WithoutCancel(l.ctx), c.Path)
+		after := context.WithoutCancel(ctx)
+		l.line.Leave(after, c.Path)
 		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
-			ForPath(context.WithoutCancel(l.ctx), c.Path)
+			ForPath(l.client.Telemetry().Aside(after), c.Path)
 	}()
 	fresh, sure := true, false // it has just been found to be the first; it is, and its node is watched
 	for {
@@ -195,12 +211,12 @@ func (l *LeaderLatch) lead(c *lineup.Contender) {
 			sure = false
 		} else if !sure {
 			if fresh { // the next leader does not wait for us to look again
-				l.setLeadership(newLeadership(l.ctx, c), nil)
+				l.setLeadership(newLeadership(ctx, c), nil)
 				fresh = false
 			}
-			ctx, stop := l.whileConnected()
-			first, err := l.isFirst(ctx, c, watcher)
-			connected := ctx.Err() == nil
+			looking, stop := l.whileConnected(ctx)
+			first, err := l.isFirst(looking, c, watcher)
+			connected := looking.Err() == nil
 			stop()
 			switch {
 			case err != nil && !lineup.IsOutage(err) && connected, err == nil && !first:
@@ -208,7 +224,7 @@ func (l *LeaderLatch) lead(c *lineup.Contender) {
 			case err == nil:
 				sure = true
 				if l.Leadership() == nil {
-					l.setLeadership(newLeadership(l.ctx, c), nil)
+					l.setLeadership(newLeadership(ctx, c), nil)
 				}
 			}
 		}
@@ -226,8 +242,8 @@ func (l *LeaderLatch) lead(c *lineup.Contender) {
 
 // whileConnected returns a context that ends when the connection comes to an error state: what waits for an answer then
 // is not to hold up what the listeners are told.
-func (l *LeaderLatch) whileConnected() (context.Context, context.CancelFunc) {
-	ctx, stop := context.WithCancel(l.ctx)
+func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopLook = stop
@@ -296,6 +312,7 @@ func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
 	l.leadership = now
 	l.announce()
 	if now != nil {
+		now.observe(l.election.Term(now.ctx))
 		l.tell(now)
 	}
 }

@@ -2,10 +2,16 @@ package leader
 
 import (
 	"context"
+	"fmt"
+	"sync"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
+
+// errReturned ends the leadership of a selector whose function has returned.
+var errReturned = fmt.Errorf("%w: the function has returned", ErrLeadershipLost)
 
 // Leadership is the time from which a latch leads until it does not. It is safe for concurrent use.
 type Leadership struct {
@@ -15,18 +21,51 @@ type Leadership struct {
 	session *framework.Session
 	path    string
 	token   int64
+
+	mu     sync.Mutex
+	tenure *telemetry.Tenure
 }
 
 func newLeadership(ctx context.Context, c *lineup.Contender) *Leadership {
 	l := &Leadership{path: c.Path, token: c.Stat.Czxid, session: c.Session}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.stop = context.AfterFunc(c.Session.Context(), func() { l.cancel(ErrLeadershipLost) })
+	l.stop = context.AfterFunc(c.Session.Context(), func() {
+		l.cancel(ErrLeadershipLost)
+		l.tell()
+	})
 	return l
 }
 
 func (l *Leadership) end(cause error) {
 	l.stop()
 	l.cancel(cause)
+	l.tell()
+}
+
+// observe has the end told of a leadership that has begun.
+func (l *Leadership) observe(t *telemetry.Tenure) {
+	l.mu.Lock()
+	l.tenure = t
+	l.mu.Unlock()
+	if l.ctx.Err() != nil { // it has ended meanwhile
+		l.tell()
+	}
+}
+
+// tell tells why it has ended.
+func (l *Leadership) tell() {
+	l.mu.Lock()
+	t := l.tenure
+	l.mu.Unlock()
+	t.End(outcomes[context.Cause(l.ctx)])
+}
+
+// outcomes are telemetry's words for what ends a leadership.
+var outcomes = map[error]string{
+	ErrLeadershipLost: telemetry.Lost,
+	ErrClosed:         telemetry.EndedClosed,
+	ErrInterrupted:    telemetry.Interrupted,
+	errReturned:       telemetry.Returned,
 }
 
 // holds reports whether it has not ended.

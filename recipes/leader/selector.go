@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -15,13 +16,15 @@ import (
 // [WithAutoRequeue]. The selectors of a path stand in line, so that each has its turn. All methods are safe for
 // concurrent use. In Java: LeaderSelector.
 type LeaderSelector struct { //nolint:revive // the name is Java's
-	client Client
-	line   lineup.Line
-	id     string
-	take   func(ctx context.Context) error
-	auto   bool
-	failed func(ctx context.Context, err error)
-	bad    error // why the path cannot be
+	client   Client
+	line     lineup.Line
+	id       string
+	take     func(ctx context.Context) error
+	auto     bool
+	failed   func(ctx context.Context, err error)
+	bad      error // why the path cannot be
+	name     string
+	election telemetry.Election
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
@@ -73,6 +76,7 @@ func NewLeaderSelector(
 	for _, o := range opts {
 		o.applySelector(s)
 	}
+	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, path)
 	s.line = lineup.Line{Client: client, Path: path, Name: selectorName}
 	if s.id != "" { // else the default data, as in Java: participants without an id show up under their address
 		s.line.Data = []byte(s.id)
@@ -151,17 +155,20 @@ func (s *LeaderSelector) run() {
 // turn waits for the lead, and leads until the function returns. lined is false if it did not come to lead.
 func (s *LeaderSelector) turn() (lined bool, err error) {
 	for {
-		c, err := s.line.Acquire(s.ctx, lineup.Forever)
+		ctx, asked := s.election.Elect(s.ctx)
+		c, err := s.line.Acquire(ctx, lineup.Forever)
+		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err != nil {
 			return false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
 		}
-		leadership := newLeadership(s.ctx, c)
+		leadership := newLeadership(ctx, c)
 		began := s.begin(leadership)
 		if began {
+			leadership.observe(s.election.Term(ctx))
 			err = s.lead(leadership)
 		}
-		leadership.end(ErrLeadershipLost)
-		s.line.Leave(context.WithoutCancel(s.ctx), c.Path)
+		leadership.end(errReturned)
+		s.line.Leave(context.WithoutCancel(ctx), c.Path)
 		if began || s.ctx.Err() != nil {
 			return true, err
 		}

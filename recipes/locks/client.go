@@ -5,6 +5,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is what the locks need of a [framework.Client].
@@ -15,6 +16,7 @@ type Client interface {
 	SetData() builders.SetData
 	GetChildren() builders.GetChildren
 	Watches() builders.Watches
+	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	BlockUntilConnected(ctx context.Context) error
 }

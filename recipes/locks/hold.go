@@ -2,9 +2,11 @@ package locks
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -23,8 +25,9 @@ type grant struct {
 	token   int64
 	release func(ctx context.Context) error
 
-	mu    sync.Mutex
-	holds int
+	mu     sync.Mutex
+	holds  int
+	tenure *telemetry.Tenure
 }
 
 // newGrant returns a grant for a contender. release takes its node back.
@@ -33,9 +36,35 @@ func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	g.stop = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // else it outlives the session
-		g.stop = context.AfterFunc(c.Session.Context(), func() { g.cancel(ErrLockLost) })
+		g.stop = context.AfterFunc(c.Session.Context(), func() { g.lose(ErrLockLost) })
 	}
 	return g
+}
+
+// lose ends the grant before it is released.
+func (g *grant) lose(cause error) {
+	g.cancel(cause)
+	g.tell(telemetry.Lost)
+}
+
+// observe has the end of the grant told.
+func (g *grant) observe(t *telemetry.Tenure) {
+	if t == nil {
+		return
+	}
+	g.mu.Lock()
+	g.tenure = t
+	g.mu.Unlock()
+	if !g.isHeld() { // it was lost meanwhile
+		g.tell(telemetry.Lost)
+	}
+}
+
+func (g *grant) tell(outcome string) {
+	g.mu.Lock()
+	t := g.tenure
+	g.mu.Unlock()
+	t.End(outcome)
 }
 
 // hold returns one more hold, unless the lock is lost or let go.
@@ -70,6 +99,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if !last {
 		return nil
 	}
+	h.tell(telemetry.Released)
 	return h.release(ctx)
 }
 
@@ -93,3 +123,14 @@ func (h *Hold) Path() string { return h.path }
 // the node. A resource that remembers the highest it has seen can refuse a holder that has lost the lock and does not
 // know yet.
 func (h *Hold) Token() int64 { return h.token }
+
+// outcome is how a wait for a lock has ended.
+func outcome(err error) string {
+	switch {
+	case errors.Is(err, ErrNotAcquired):
+		return telemetry.Timeout
+	case errors.Is(err, ErrLockLost):
+		return telemetry.Lost
+	}
+	return telemetry.Outcome(err, telemetry.Acquired)
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -28,6 +29,8 @@ type InterProcessLock interface {
 type InterProcessMutex struct {
 	line lineup.Line
 	bad  error // why the path cannot be
+	name string
+	told telemetry.Lock
 	// adapt makes of the line that of an owner, or says why it cannot line up; once is for a place that is lost with its
 	// node. It may be nil.
 	adapt func(o *owner, line *lineup.Line) (once bool, err error)
@@ -56,6 +59,21 @@ func WithLockNodeData(data []byte) Option {
 	return option(func(m *InterProcessMutex) { m.line.Data = append([]byte{}, data...) })
 }
 
+// NameOption is for all locks of this package.
+type NameOption interface {
+	Option
+	SemaphoreOption
+}
+
+type nameOption string
+
+func (o nameOption) apply(m *InterProcessMutex)                { m.name = string(o) }
+func (o nameOption) applySemaphore(s *InterProcessSemaphoreV2) { s.name = string(o) }
+
+// WithName sets what spans and metrics call the lock; the default is nothing. Metrics have a series for each name, so
+// there should be few: "orders", not the number of an order.
+func WithName(name string) NameOption { return nameOption(name) }
+
 // NewInterProcessMutex returns the mutex of a path. The node of the path and its parents are created, as containers,
 // when the lock is first acquired. It does no I/O; a path that cannot be is the error of every Acquire.
 func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProcessMutex {
@@ -68,8 +86,16 @@ func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProc
 	for _, o := range opts {
 		o.apply(m)
 	}
+	m.tellAs("mutex")
 	return m
 }
+
+// tellAs says which recipe the mutex is part of.
+func (m *InterProcessMutex) tellAs(recipe string) {
+	m.told = telemetry.Of(m.line.Client).NewLock(recipe, m.name, m.line.Path)
+}
+
+func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.line.Client.Telemetry() }
 
 // Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting: when it
 // ends, the place in line is given up. While the connection is lost the place is kept; when the session is lost,
@@ -94,22 +120,41 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		return nil, fmt.Errorf("locks: acquire: %w", m.bad)
 	}
 	o := ownerOf(ctx)
+	within, asked := m.told.Acquire(ctx)
 	if hold, err := m.enter(o); hold != nil || err != nil {
+		asked.Reentrant()
+		asked.End(outcome(err), err)
 		return hold, err
 	}
+	hold, err := m.grant(ctx, within, wait, o, asked)
+	asked.End(outcome(err), err)
+	if err != nil {
+		return nil, err
+	}
+	hold.observe(m.told.Hold(asked))
+	return hold, nil
+}
+
+// grant waits for the lock, with the context within; values are for the hold.
+func (m *InterProcessMutex) grant(
+	values, within context.Context, wait time.Duration, o *owner, asked *telemetry.Wait,
+) (*Hold, error) {
 	m.mu.Lock()
 	line, revoked := m.line, m.revoked
 	m.mu.Unlock()
+	if asked != nil {
+		line.Lined = asked.Position
+	}
 	if revoked != nil {
 		line.Data = []byte{} // as in Java: empty until somebody asks
 	}
-	c, err := m.lineUp(ctx, wait, o, &line)
+	c, err := m.lineUp(within, wait, o, &line)
 	if err != nil {
 		return nil, fmt.Errorf("locks: acquire %s: %w", line.Path, err)
 	}
-	revocation := &revocation{ctx: context.WithoutCancel(ctx), client: line.Client, path: c.Path}
+	revocation := &revocation{ctx: context.WithoutCancel(values), client: line.Client, path: c.Path}
 	var g *grant
-	g = newGrant(ctx, c, func(ctx context.Context) error {
+	g = newGrant(values, c, func(ctx context.Context) error {
 		m.mu.Lock()
 		delete(m.grants, g)
 		m.forgetReleased(o)

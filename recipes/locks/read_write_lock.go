@@ -40,11 +40,13 @@ func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *I
 		return lineup.Behind(children, own, bothNames, []string{writeName})
 	}
 	rw.read.adapt = rw.downgrade
+	rw.read.tellAs("rw_read")
 	rw.write.line.Name = writeName
 	rw.write.line.Judge = func(children []string, own string) lineup.Verdict {
 		return lineup.First(children, own, bothNames...)
 	}
 	rw.write.adapt = rw.refuseUpgrade
+	rw.write.tellAs("rw_write")
 	return rw
 }
 

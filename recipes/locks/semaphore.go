@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -23,6 +24,8 @@ type InterProcessSemaphoreV2 struct {
 	leases lineup.Line
 	most   LeaseCount
 	bad    error // why the path or the number cannot be
+	name   string
+	told   telemetry.Lock
 }
 
 // LeaseCount is a number of leases that may change. A SharedCount is one. In Java: SharedCountReader.
@@ -81,9 +84,15 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 	if _, fixed := s.most.(fixedCount); fixed && leases < 1 && s.bad == nil {
 		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
 	}
+	s.tellAs("semaphore", path)
 	s.leases.Judge = s.judge
 	s.leases.Changed = s.most.Changed
 	return s
+}
+
+// tellAs says which recipe the semaphore is.
+func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
+	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
 }
 
 // judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
@@ -131,6 +140,20 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	if most, fixed := s.most.(fixedCount); n < 1 || fixed && n > int(most) {
 		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.most.Count())
 	}
+	within, asked := s.told.Acquire(ctx)
+	leases, err := s.takeWithin(within, ctx, n, wait)
+	asked.End(outcome(err), err)
+	if err != nil {
+		return nil, fmt.Errorf("locks: acquire %s: %w", s.leases.Path, err)
+	}
+	for _, l := range leases {
+		l.hold.observe(s.told.Hold(asked))
+	}
+	return leases, nil
+}
+
+// takeWithin is take that fails with [ErrNotAcquired] after wait.
+func (s *InterProcessSemaphoreV2) takeWithin(ctx, values context.Context, n int, wait time.Duration) ([]*Lease, error) {
 	bounded := ctx
 	if wait > 0 {
 		var cancel context.CancelFunc
@@ -138,14 +161,11 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 		defer cancel()
 		wait = lineup.Forever
 	}
-	leases, err := s.take(bounded, ctx, n, wait)
+	leases, err := s.take(bounded, values, n, wait)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = ErrNotAcquired // the end of wait
+		return nil, ErrNotAcquired // the end of wait
 	}
-	if err != nil {
-		return nil, fmt.Errorf("locks: acquire %s: %w", s.leases.Path, err)
-	}
-	return leases, nil
+	return leases, err
 }
 
 // take waits for the turn, then for the leases, and gives the turn on. With the session of the turn all are lost, and it

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -24,7 +25,13 @@ var _ InterProcessLock = (*InterProcessSemaphoreMutex)(nil)
 // NewInterProcessSemaphoreMutex returns the lock of a path. It does no I/O; a path that cannot be is the error of every
 // Acquire.
 func NewInterProcessSemaphoreMutex(client Client, path string, opts ...SemaphoreOption) *InterProcessSemaphoreMutex {
-	return &InterProcessSemaphoreMutex{semaphore: NewInterProcessSemaphoreV2(client, path, 1, opts...)}
+	m := &InterProcessSemaphoreMutex{semaphore: NewInterProcessSemaphoreV2(client, path, 1, opts...)}
+	m.semaphore.tellAs("semaphore_mutex", path)
+	return m
+}
+
+func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
+	return m.semaphore.client.Telemetry()
 }
 
 // Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting. While

@@ -42,6 +42,7 @@ type Builder[T any] struct {
 
 // options are those that do not depend on the type of the items.
 type options struct {
+	name        string
 	lockPath    string
 	deadLetters string
 	maxItems    int
@@ -62,6 +63,10 @@ func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serialize
 		window: 100, prefetch: 100, concurrency: 1, finalFlush: 5 * time.Second,
 	}}
 }
+
+// Name sets what spans and metrics call the queue; the default is nothing. Metrics have a series for each name, so there
+// should be few.
+func (b Builder[T]) Name(name string) Builder[T] { b.name = name; return b }
 
 // LockPath has each item locked, below that path, while it is consumed, and deleted afterwards: it is delivered at least
 // once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All consumers of a queue

@@ -6,6 +6,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is what the queues need of a [framework.Client].
@@ -18,6 +19,7 @@ type Client interface {
 	Transaction() builders.Transaction
 	TransactionOp() builders.TransactionOp
 	Watches() builders.Watches
+	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	BlockUntilConnected(ctx context.Context) error
 	UnhandledErrorListeners() *callbacks.Listeners[framework.UnhandledError]

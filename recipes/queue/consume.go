@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // consume gives items to the consumer, one at a time, until the queue is closed.
@@ -41,24 +43,32 @@ func (q *queue[T]) closeTaker() []*delivery[T] {
 func (q *queue[T]) process(d *delivery[T]) {
 	ctx, cancel := q.workOn(d)
 	defer cancel()
+	q.told.HandedOver(ctx, d.info.Put, len(d.items))
+	in := ctx // of the last item
 	for i, item := range d.items {
-		err := q.call(ctx, item)
+		var processing *telemetry.Message
+		in, processing = q.told.Process(ctx, d.origin)
+		err := q.call(in, item)
 		if err == nil {
+			processing.End(d.name.whole, nil)
 			continue
 		}
-		q.reportItem(d.name.whole, d.parts[i], err)
 		if q.mode == RequeueOnError { // what was consumed before is not put back
-			q.settleInBackground(d, d.parts[i:])
+			processing.Requeued(d.name.whole, err)
+			q.reportItem(d.name.whole, d.parts[i], err)
+			q.settleInBackground(in, d, d.parts[i:])
 			return
 		}
+		processing.End(d.name.whole, err)
+		q.reportItem(d.name.whole, d.parts[i], err)
 	}
 	if d.session != nil {
-		q.settleInBackground(d, nil)
+		q.settleInBackground(in, d, nil)
 	}
 }
 
-func (q *queue[T]) settleInBackground(d *delivery[T], back [][]byte) {
-	q.settle(d, back, func(err error) {
+func (q *queue[T]) settleInBackground(ctx context.Context, d *delivery[T], back [][]byte) {
+	q.settle(ctx, d, back, func(err error) {
 		if err != nil {
 			q.reportItem(d.name.whole, nil, err)
 		}

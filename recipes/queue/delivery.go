@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -16,18 +18,23 @@ type delivery[T any] struct {
 	info    Info
 	items   []T
 	parts   [][]byte           // the bytes of each
+	trailer []byte             // behind them
+	origin  *telemetry.Origin  // of the put, nil if it is not known
 	session *framework.Session // that the lock belongs to, nil without lock
 }
 
 // deliver makes a delivery of what was read.
 func (q *queue[T]) deliver(n nodeName, data []byte, stat *zk.Stat) (*delivery[T], error) {
-	items, parts, err := q.deserialize(data)
+	items, parts, trailer, err := q.deserialize(data)
 	if err != nil {
 		return nil, err
 	}
 	info := Info{Path: q.node(n), Put: time.UnixMilli(stat.Ctime)}
 	q.kind.describe(&info, n)
-	return &delivery[T]{name: n, info: info, items: items, parts: parts}, nil
+	return &delivery[T]{
+		name: n, info: info, items: items, parts: parts,
+		trailer: trailer, origin: q.told.Extract(traceContextOf(trailer)),
+	}, nil
 }
 
 func (q *queue[T]) node(n nodeName) string { return zkpath.Join(q.path, n.whole) }
@@ -78,15 +85,20 @@ func (q *queue[T]) unlock(n nodeName, session *framework.Session) {
 	_ = q.client.Delete().Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, q.lock(n))
 }
 
-// settle ends a delivery: its node is deleted with its lock, and the parts of it in back, if there are any, are put back.
-// done is told when that has happened.
-func (q *queue[T]) settle(d *delivery[T], back [][]byte, done func(error)) {
+// settle ends a delivery that was worked on in the trace of ctx: its node is deleted with its lock, and the parts of it in
+// back, if there are any, are put back. done is told when that has happened.
+func (q *queue[T]) settle(ctx context.Context, d *delivery[T], back [][]byte, done func(error)) {
+	ctx, settling := q.told.Settle(ctx)
 	x := &settlement{name: d.name, session: d.session, done: func(err error) {
 		q.letGo(d)
+		settling.End(d.name.whole, err)
 		done(err)
 	}}
+	if settling != nil {
+		x.cause = ctx
+	}
 	if len(back) > 0 {
-		x.back, _ = encodeItems(back...) // they were read from such bytes
+		x.back, _ = encodeItems(d.trailer, back...) // they were read from such bytes
 	}
 	q.settler.settle(x)
 }

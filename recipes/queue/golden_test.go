@@ -83,11 +83,11 @@ func TestNodesOfJavaAreReadAndWritten(t *testing.T) {
 				t.Errorf("%s: %s (-want +got):\n%s", name, r.Name, diff)
 			}
 			q := &queue[string]{serializer: String{}}
-			data, err := q.serialize(r.Items)
+			data, err := q.serialize(t.Context(), r.Items)
 			if hex.EncodeToString(data) != r.Data || err != nil {
 				t.Errorf("%s: %q is %x, %v, want %s", name, r.Items, data, err, r.Data)
 			}
-			items, _, err := q.deserialize(unhex(t, r.Data))
+			items, _, _, err := q.deserialize(unhex(t, r.Data))
 			if diff := cmp.Diff(r.Items, items); diff != "" || err != nil {
 				t.Errorf("%s: %s: %v (-want +got):\n%s", name, r.Data, err, diff)
 			}

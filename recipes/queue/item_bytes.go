@@ -7,16 +7,16 @@ import (
 )
 
 // A node holds one item or several: the version, then for each item its mark, its length and its bytes, then the mark of
-// the end. As Java, we read no further than that.
+// the end. Java reads no further than that: what follows is a trailer of ours, or nothing.
 const (
 	bytesVersion = 0x00010001
 	itemMark     = 0x01
 	endMark      = 0x02
 )
 
-// encodeItems returns what a node holds with these items.
-func encodeItems(items ...[]byte) ([]byte, error) {
-	n := 5
+// encodeItems returns what a node holds with these items and this trailer.
+func encodeItems(trailer []byte, items ...[]byte) ([]byte, error) {
+	n := 5 + len(trailer)
 	for _, item := range items {
 		if len(item) > math.MaxInt32 {
 			return nil, fmt.Errorf("queue: item of %d bytes", len(item))
@@ -29,37 +29,37 @@ func encodeItems(items ...[]byte) ([]byte, error) {
 		data = binary.BigEndian.AppendUint32(data, uint32(len(item)))
 		data = append(data, item...)
 	}
-	return append(data, endMark), nil
+	return append(append(data, endMark), trailer...), nil
 }
 
-// decodeItems returns the items that a node holds; they share its bytes.
-func decodeItems(data []byte) (items [][]byte, err error) {
+// decodeItems returns the items that a node holds and what follows them; they share its bytes.
+func decodeItems(data []byte) (items [][]byte, trailer []byte, err error) {
 	if len(data) < 4 {
-		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(data))
+		return nil, nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(data))
 	}
 	if v := binary.BigEndian.Uint32(data); v != bytesVersion {
-		return nil, fmt.Errorf("%w: version %#08x", ErrCorrupt, v)
+		return nil, nil, fmt.Errorf("%w: version %#08x", ErrCorrupt, v)
 	}
 	for rest := data[4:]; ; {
 		if len(rest) == 0 {
-			return nil, fmt.Errorf("%w: no end", ErrCorrupt)
+			return nil, nil, fmt.Errorf("%w: no end", ErrCorrupt)
 		}
 		mark := rest[0]
 		rest = rest[1:]
 		switch mark {
 		case endMark:
-			return items, nil
+			return items, rest, nil
 		case itemMark:
 		default:
-			return nil, fmt.Errorf("%w: mark %#02x", ErrCorrupt, mark)
+			return nil, nil, fmt.Errorf("%w: mark %#02x", ErrCorrupt, mark)
 		}
 		if len(rest) < 4 {
-			return nil, fmt.Errorf("%w: %d bytes of a length", ErrCorrupt, len(rest))
+			return nil, nil, fmt.Errorf("%w: %d bytes of a length", ErrCorrupt, len(rest))
 		}
 		n := binary.BigEndian.Uint32(rest)
 		rest = rest[4:]
 		if uint64(n) > uint64(len(rest)) {
-			return nil, fmt.Errorf("%w: item of %d bytes with %d left", ErrCorrupt, n, len(rest))
+			return nil, nil, fmt.Errorf("%w: item of %d bytes with %d left", ErrCorrupt, n, len(rest))
 		}
 		items = append(items, rest[:n:n])
 		rest = rest[n:]

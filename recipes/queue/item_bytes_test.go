@@ -34,13 +34,13 @@ func TestBytesOfItemsAreThoseOfJava(t *testing.T) {
 		for _, item := range tt.items {
 			parts = append(parts, []byte(item))
 		}
-		data, err := encodeItems(parts...)
+		data, err := encodeItems(nil, parts...)
 		if want := unhex(t, tt.bytes); err != nil || !bytes.Equal(data, want) {
 			t.Errorf("encodeItems(%q) = %x, %v, want %x", tt.items, data, err, want)
 		}
 		for _, trailer := range []string{"", "behind the end"} { // which Java does not read either
-			got, err := decodeItems(append(unhex(t, tt.bytes), trailer...))
-			if diff := cmp.Diff(parts, got); diff != "" || err != nil {
+			got, rest, err := decodeItems(append(unhex(t, tt.bytes), trailer...))
+			if diff := cmp.Diff(parts, got); diff != "" || err != nil || string(rest) != trailer {
 				t.Errorf("decodeItems(%x): %v (-want +got):\n%s", data, err, diff)
 			}
 		}
@@ -67,7 +67,7 @@ var hostile = []string{
 
 func TestHostileBytesAreCorrupt(t *testing.T) {
 	for _, s := range hostile {
-		if items, err := decodeItems(unhex(t, s)); !errors.Is(err, ErrCorrupt) {
+		if items, _, err := decodeItems(unhex(t, s)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("decodeItems(%s) = %q, %v", s, items, err)
 		}
 	}
@@ -79,15 +79,15 @@ func FuzzDecodeItems(f *testing.F) {
 	}
 	f.Add(unhex(f, "00010001 01 00000003 6f6e65 01 00000000 01 00000005 7468726565 02"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		items, err := decodeItems(data)
+		items, trailer, err := decodeItems(data)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%x: %v", data, err)
 			}
 			return
 		}
-		again, err := encodeItems(items...)
-		if err != nil || !bytes.HasPrefix(data, again) {
+		again, err := encodeItems(trailer, items...)
+		if err != nil || !bytes.Equal(data, again) {
 			t.Fatalf("%x is encoded as %x, %v", data, again, err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -41,18 +42,22 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 			yield(Item[T]{}, err)
 			return
 		}
-		ctx, cancel := context.WithCancelCause(ctx)
+		asker := ctx
+		ctx, cancel := context.WithCancelCause(telemetry.Untraced(ctx))
 		defer cancel(nil)
 		stop := context.AfterFunc(q.taking, func() { cancel(context.Cause(q.taking)) })
 		defer stop()
 		t := taker[T]{q: q}
 		defer q.giveBack(&t)
 		for {
+			asked := q.told.Clock()
 			d, err := t.next(ctx)
 			if err != nil {
 				yield(Item[T]{}, err)
 				return
 			}
+			q.told.Received(asker, asked, len(d.items), d.origin)
+			q.told.HandedOver(asker, d.info.Put, len(d.items))
 			if !q.yield(d, yield) {
 				return
 			}
@@ -74,8 +79,9 @@ func (q *queue[T]) canPull() error {
 func (q *queue[T]) yield(d *delivery[T], yield func(Item[T], error) bool) bool {
 	p := &pulled[T]{q: q, d: d, open: len(d.items), ended: make([]bool, len(d.items))}
 	p.ctx, p.cancel = q.workOn(d)
+	p.ctx = q.told.In(p.ctx, d.origin)
 	if len(d.items) == 0 && d.session != nil {
-		q.settleInBackground(d, nil)
+		q.settleInBackground(p.ctx, d, nil)
 	}
 	for i, item := range d.items {
 		if yield(Item[T]{Value: item, Info: d.info, of: p, i: i}, nil) {
@@ -104,7 +110,7 @@ func (q *queue[T]) giveBack(t *taker[T]) {
 
 // putBack puts items of a delivery into the queue again that are not in it any longer.
 func (q *queue[T]) putBack(ctx context.Context, d *delivery[T], parts [][]byte) error {
-	data, err := encodeItems(parts...)
+	data, err := encodeItems(d.trailer, parts...)
 	if err != nil {
 		return err
 	}
@@ -116,7 +122,7 @@ func (q *queue[T]) putBack(ctx context.Context, d *delivery[T], parts [][]byte) 
 	return sequential(q.client).InBackground(lineup.Ignore).ForPath(ctx, path, data)
 }
 
-// Context returns a context for the work on the item. It ends when the lock of the item is lost, with the cause
+// Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when the lock of the item is lost, with the cause
 // [ErrLockLost], and when the item is done.
 func (i Item[T]) Context() context.Context { return i.of.ctx }
 
@@ -154,7 +160,7 @@ func (p *pulled[T]) end(ctx context.Context, i int, back bool) error {
 		return p.q.putBack(ctx, p.d, p.back)
 	}
 	done := make(chan error, 1)
-	p.q.settle(p.d, p.back, func(err error) { done <- err })
+	p.q.settle(ctx, p.d, p.back, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return err

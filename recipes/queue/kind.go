@@ -2,6 +2,7 @@ package queue
 
 // kind is what the kinds of queues differ in.
 type kind struct {
+	recipe   string // telemetry's name of it
 	order    func(a, b nodeName) int
 	describe func(*Info, nodeName)
 	delayed  bool // names say when their items are due
@@ -12,15 +13,18 @@ type kind struct {
 
 var (
 	plain = kind{
+		recipe:   "queue",
 		order:    byNumber,
 		describe: func(*Info, nodeName) {},
 	}
 	delayed = kind{
+		recipe:   "delay_queue",
 		order:    byDue,
 		describe: func(i *Info, n nodeName) { i.Due = n.due() },
 		delayed:  true,
 	}
 	withIDs = kind{
+		recipe:   "id_queue",
 		order:    byNumber,
 		describe: func(i *Info, n nodeName) { i.ID = n.field },
 	}
@@ -28,6 +32,7 @@ var (
 
 func byPriorities(refresh int) kind {
 	return kind{
+		recipe:   "priority_queue",
 		order:    byPriority,
 		describe: func(i *Info, n nodeName) { i.Priority = n.priority() },
 		refresh:  refresh,

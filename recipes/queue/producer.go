@@ -42,7 +42,8 @@ type putting struct {
 	prefix string
 	data   []byte
 	done   func(path string, err error)
-	maybe  bool // it may be there: an earlier create of it was lost
+	cause  context.Context //nolint:containedctx // of its span, nil if nobody traces
+	maybe  bool            // it may be there: an earlier create of it was lost
 }
 
 func newProducer(client Client, path string, window int, resend bool, ensure func(context.Context) error) *producer {

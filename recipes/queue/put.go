@@ -7,6 +7,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // PutEvent tells what became of a put.
@@ -31,17 +32,29 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) error {
 	if len(items) == 0 {
 		return nil
 	}
-	data, err := q.serialize(items)
+	ctx, sending := q.told.Send(ctx, len(items))
+	data, err := q.serialize(ctx, items)
 	if err != nil {
+		sending.End("", err)
 		return err
 	}
-	done := func(path string, err error) {
+	x := &putting{prefix: prefix, data: data}
+	if sending != nil {
+		x.cause = ctx
+	}
+	x.done = func(path string, err error) {
+		sending.End(zkpath.Node(path), err)
 		q.listeners.Notify(context.WithoutCancel(ctx), PutEvent[T]{Items: items, Path: path, Err: err}, lineup.Guard)
 	}
-	return q.putBytes(ctx, prefix, data, done)
+	if err := q.accept(ctx, x); err != nil {
+		sending.End("", err)
+		return err
+	}
+	return nil
 }
 
-func (q *queue[T]) putBytes(ctx context.Context, prefix string, data []byte, done func(string, error)) error {
+// accept hands x to the producer, when there is room in the queue.
+func (q *queue[T]) accept(ctx context.Context, x *putting) error {
 	switch q.State() {
 	case Latent:
 		return ErrNotStarted
@@ -59,7 +72,7 @@ func (q *queue[T]) putBytes(ctx context.Context, prefix string, data []byte, don
 			return err
 		}
 	}
-	return q.producer.put(ctx, &putting{prefix: prefix, data: data, done: done})
+	return q.producer.put(ctx, x)
 }
 
 // collect returns the items of a sequence; a slice of its own, that the caller cannot change.

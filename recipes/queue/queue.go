@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -23,6 +24,7 @@ type queue[T any] struct {
 	path       string
 	options
 	kind kind
+	told *telemetry.Queue
 
 	producer  *producer
 	settler   *settler
@@ -67,9 +69,11 @@ func newQueue[T any](b Builder[T], k kind) *queue[T] {
 	if q.onError == nil {
 		q.onError = q.tellClient
 	}
-	q.root = context.Background() //nolint:forbidigo // those below end with Close
+	q.told = telemetry.Of(q.client).NewQueue(k.recipe, q.name, q.path)
+	forever := context.Background() //nolint:forbidigo // those below end with Close
+	q.root = telemetry.Untraced(forever)
 	q.taking, q.stopTaking = context.WithCancelCause(q.root)
-	q.working, q.stopWork = context.WithCancelCause(q.root)
+	q.working, q.stopWork = context.WithCancelCause(forever)
 	q.producer = newProducer(q.client, q.path, q.window, q.lockPath != "", q.ensure)
 	q.settler = newSettler(q.client, q.path, q.lockPath, q.window)
 	q.taker = taker[T]{q: q, most: q.prefetch}
@@ -172,8 +176,8 @@ func (q *queue[T]) tellClient(ctx context.Context, err error) {
 	lineup.TellUnhandled(ctx, q.client, "queue "+q.path, err)
 }
 
-// serialize returns what a node holds with these items.
-func (q *queue[T]) serialize(items []T) ([]byte, error) {
+// serialize returns what a node holds with these items, put with ctx.
+func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {
 	parts := make([][]byte, len(items))
 	for i, item := range items {
 		part, err := q.serializer.Serialize(item)
@@ -182,14 +186,14 @@ func (q *queue[T]) serialize(items []T) ([]byte, error) {
 		}
 		parts[i] = part
 	}
-	return encodeItems(parts...)
+	return encodeItems(appendTrailer(nil, q.told.Inject(ctx)), parts...)
 }
 
-// deserialize returns the items that a node holds, and the bytes of each.
-func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, err error) {
-	parts, err = decodeItems(data)
+// deserialize returns the items that a node holds, the bytes of each, and those behind them.
+func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, trailer []byte, err error) {
+	parts, trailer, err = decodeItems(data)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -199,10 +203,10 @@ func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, err erro
 	items = make([]T, len(parts))
 	for i, part := range parts {
 		if items[i], err = q.serializer.Deserialize(part); err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+			return nil, nil, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	}
-	return items, parts, nil
+	return items, parts, trailer, nil
 }
 
 // sequential is the create of an item's node.

@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -34,6 +35,7 @@ type settlement struct {
 	session *framework.Session // of the lock
 	back    []byte             // what is put back, nil for nothing
 	done    func(error)
+	cause   context.Context //nolint:containedctx // of its span, nil if nobody traces
 	sent    builders.Future[[]callbacks.OperationResult]
 }
 
@@ -91,7 +93,11 @@ func (s *settler) submit(x *settlement) {
 		ops = append(ops, again.ForPath(zkpath.Join(s.path, x.name.prefix), x.back))
 	}
 	ops = append(ops, op.Delete().ForPath(zkpath.Join(s.locks, x.name.whole)))
-	x.sent = s.client.Transaction().Submit(builders.InOneFlight(s.life), ops...)
+	flight := builders.InOneFlight(s.life)
+	if x.cause != nil {
+		flight = telemetry.Traced(flight, x.cause)
+	}
+	x.sent = s.client.Transaction().Submit(flight, ops...)
 }
 
 // outcome waits for the end of x. After a lost connection it may find that x has taken effect.

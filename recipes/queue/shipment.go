@@ -5,6 +5,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -34,6 +35,7 @@ func fitting(puts []*putting) (n int) {
 }
 
 func (s *shipment) submit(flight context.Context, client Client, queue string) {
+	flight = s.causedIn(flight)
 	if len(s.puts) == 1 {
 		x := s.puts[0]
 		s.one = sequential(client).Submit(flight, zkpath.Join(queue, x.prefix), x.data)
@@ -45,6 +47,20 @@ func (s *shipment) submit(flight context.Context, client Client, queue string) {
 		ops[i] = create.ForPath(zkpath.Join(queue, x.prefix), x.data)
 	}
 	s.all = client.Transaction().Submit(flight, ops...)
+}
+
+// causedIn returns flight in the trace of the put, or linked to those of all.
+func (s *shipment) causedIn(flight context.Context) context.Context {
+	var causes []context.Context
+	for _, x := range s.puts {
+		if x.cause != nil {
+			causes = append(causes, x.cause)
+		}
+	}
+	if len(s.puts) == 1 && len(causes) == 1 {
+		return telemetry.Traced(flight, causes[0])
+	}
+	return telemetry.WithLinks(flight, causes...)
 }
 
 // answered returns a channel that is closed when there is an answer.

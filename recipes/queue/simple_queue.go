@@ -15,6 +15,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -38,6 +39,8 @@ type SimpleDistributedQueue struct {
 	client Client
 	path   string
 	bad    error // why the path cannot be
+	name   string
+	told   *telemetry.Queue
 
 	takers atomic.Int64  // who want an element
 	line   chan struct{} // of the one of them who waits until there is one
@@ -63,13 +66,29 @@ type element struct {
 
 // NewSimpleDistributedQueue returns the queue of a path. It does no I/O; a path that cannot be is the error of all
 // methods.
-func NewSimpleDistributedQueue(client Client, path string) *SimpleDistributedQueue {
+func NewSimpleDistributedQueue(client Client, path string, opts ...SimpleOption) *SimpleDistributedQueue {
 	q := &SimpleDistributedQueue{client: client, path: path, line: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	if err := zkpath.Validate(path, false); err != nil {
 		q.bad = fmt.Errorf("queue: %w", err)
 	}
+	for _, o := range opts {
+		o.applySimple(q)
+	}
+	q.told = telemetry.Of(client).NewQueue("simple_queue", q.name, path)
 	return q
 }
+
+// SimpleOption changes a default of a [SimpleDistributedQueue].
+type SimpleOption interface {
+	applySimple(*SimpleDistributedQueue)
+}
+
+type simpleName string
+
+func (o simpleName) applySimple(q *SimpleDistributedQueue) { q.name = string(o) }
+
+// WithName sets what spans and metrics call a [SimpleDistributedQueue]; see [Builder.Name] for the others.
+func WithName(name string) SimpleOption { return simpleName(name) }
 
 // Offer puts an element, which may be empty, behind the others. In Java: offer.
 func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
@@ -79,28 +98,36 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 	if data == nil {
 		data = []byte{} // nil is the default data of the client
 	}
+	ctx, sending := q.told.Send(ctx, 1)
+	name, err := q.offer(ctx, data)
+	sending.End(name, err)
+	return err
+}
+
+// offer returns the name of the element's node.
+func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name string, err error) {
 	path := zkpath.Join(q.path, elementName)
 	create := q.client.Create().WithMode(builders.PersistentSequential)
 	for {
 		if err := ctx.Err(); err != nil {
-			return err
+			return "", err
 		}
-		_, err := answer(ctx, create.Submit(once(ctx), path, data))
+		created, err := answer(ctx, create.Submit(once(ctx), path, data))
 		switch {
 		case err == nil:
-			return nil
+			return zkpath.Node(created), nil
 		case errors.Is(err, zk.ErrNoNode): // without parents, so that a lost connection leaves open no more than it must
 			if err = q.ensure(ctx); err == nil {
 				continue
 			}
 		case isOpen(ctx, err):
-			return &ItemError{Path: q.path, Err: fmt.Errorf("%w: %w", ErrUncertain, err)}
+			return "", &ItemError{Path: q.path, Err: fmt.Errorf("%w: %w", ErrUncertain, err)}
 		}
 		if lineup.IsOutage(err) {
 			err = awaitConnection(ctx, q.client)
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
 }
@@ -171,6 +198,8 @@ type call struct {
 func (q *SimpleDistributedQueue) remove(
 	ctx, patience context.Context, next func(*call) (*element, error),
 ) ([]byte, error) {
+	asker, asked := ctx, q.told.Clock()
+	ctx = q.client.Telemetry().Aside(ctx)
 	for {
 		e, err := q.want(&call{ctx: ctx, patience: patience, began: time.Now()}, next)
 		if e == nil {
@@ -178,6 +207,8 @@ func (q *SimpleDistributedQueue) remove(
 		}
 		err = q.settle(ctx, e)
 		if err == nil {
+			q.told.Received(asker, asked, 1, nil)
+			q.told.HandedOver(asker, time.UnixMilli(e.stat.Ctime), 1)
 			return e.data, nil
 		}
 		if e.watcher != nil {

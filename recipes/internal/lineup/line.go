@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -22,6 +23,7 @@ type Client interface {
 	GetData() builders.GetData
 	GetChildren() builders.GetChildren
 	Watches() builders.Watches
+	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	BlockUntilConnected(ctx context.Context) error
 }
@@ -38,6 +40,8 @@ type Line struct {
 	Judge func(children []string, own string) Verdict
 	// Make completes the create of a contender; nil makes a protected, ephemeral, sequential one.
 	Make func(builders.Create) builders.Create
+	// Lined is told how many stand before a contender when it has lined up. It may be nil.
+	Lined func(ahead int)
 	// Changed gives a channel that is closed when Judge may decide otherwise than it just did. It may be nil.
 	Changed func() <-chan struct{}
 }
@@ -107,6 +111,9 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 		if children, err = l.list(ctx); err != nil {
 			return nil, gone(err)
 		}
+	}
+	if l.Lined != nil {
+		l.Lined(ahead(children, zkpath.Node(c.Path)))
 	}
 	return c, l.await(ctx, wait, c, children)
 }
@@ -263,6 +270,7 @@ func (l *Line) Leave(ctx context.Context, path string) {
 
 // unwatch takes a watch back that may not have fired.
 func (l *Line) unwatch(ctx context.Context, w *callbacks.Watcher, path string) {
+	ctx = l.Client.Telemetry().Aside(ctx)
 	_ = l.Client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 

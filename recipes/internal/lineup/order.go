@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gocurator/curator/zkpath"
 )
 
 // Sequence returns the number that the server gave to a node with this name in front of it. Nodes of other kinds have
@@ -83,4 +85,24 @@ func Sorted(children []string, names ...string) []string {
 		return cmp.Compare(a, b)
 	})
 	return out
+}
+
+// ahead returns how many of the children were given their numbers before own.
+func ahead(children []string, own string) (n int) {
+	mine, ok := suffix(own)
+	if !ok {
+		return 0
+	}
+	for _, child := range children {
+		if number, ok := suffix(child); ok && Before(number, mine) {
+			n++
+		}
+	}
+	return n
+}
+
+// suffix returns the number of a node of any kind.
+func suffix(node string) (int32, bool) {
+	n, err := strconv.ParseInt(zkpath.SequentialSuffix(node), 10, 32)
+	return int32(n), err == nil
 }
