@@ -12,18 +12,20 @@ help: ## list the targets
 # The tests wait for timeouts more than they compute. They are vetted before.
 TEST = $(GO) test -race -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
 P = 4
+# The pipeline is a module of its own.
+PACKAGES = ./... ./examples/pipeline/...
 
 .PHONY: test
 test: ## run every test: on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
 	./scripts/install.sh
-	$(GO) vet ./...
+	$(GO) vet $(PACKAGES)
 	$(MAKE) --no-print-directory test-in-memory
-	CURATOR_TEST_SERVER=real $(TEST) ./...
+	CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
 
 .PHONY: test-in-memory
 test-in-memory: P = 5
 test-in-memory: ## run the tests that need no Java, in less than a minute
-	$(TEST) ./...
+	$(TEST) $(PACKAGES)
 
 .PHONY: chaos
 chaos: ## run the recipes under random faults at full length, on both servers
@@ -38,7 +40,7 @@ conformance: ## compare the in-process server with Apache ZooKeeper in 10,000 ra
 
 .PHONY: lint
 lint: ## run the linters of .golangci.yaml
-	$(GOLANGCI_LINT) run
+	$(GOLANGCI_LINT) run $(PACKAGES)
 
 .PHONY: fmt
 fmt: ## format the code

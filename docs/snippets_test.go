@@ -13,12 +13,15 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/tracing"
 )
 
 // TestSnippetsAreCompiled checks that every Go snippet of porting-from-java.md is in this file.
@@ -77,6 +80,8 @@ var (
 	resume       = func() {}
 	giveUp       = func() {}
 	stopWork     = func() {}
+	observe      = func(name string, took time.Duration) {}
+	count        = func(name string) {}
 	log          = slog.New(slog.DiscardHandler)
 )
 
@@ -86,7 +91,7 @@ func use(...any) {}
 var _ = []any{
 	aClient, namespaces, create, remove, exists, data, children, acl, sync, ensemble, background, watchers,
 	persistentWatch, chanWatcher, watcherRemoving, listeners, transactions, oldTransactions, retries, sessions, mutex,
-	timeLimit, transfer, revocable, revoke, closing,
+	timeLimit, transfer, revocable, revoke, closing, providers, driver,
 }
 
 func aClient(ctx context.Context) error {
@@ -445,4 +450,27 @@ func closing(client *framework.Client) error {
 		return err // a callback is still running
 	}
 	return nil
+}
+
+func providers(tracers trace.TracerProvider, meters metric.MeterProvider) {
+	client, err := framework.New("zk1:2181",
+		framework.WithTracerProvider(tracers),
+		framework.WithMeterProvider(meters))
+	use(client, err)
+}
+
+type recorder struct{ tracing.Discard }
+
+func (recorder) AddOperation(t tracing.OperationTrace) {
+	observe(t.Name, t.Latency)
+}
+
+func (recorder) AddEvent(t tracing.EventTrace) {
+	count(t.Name)
+}
+
+func driver() {
+	client, err := framework.New("zk1:2181",
+		framework.WithTracerDriver(recorder{}))
+	use(client, err)
 }

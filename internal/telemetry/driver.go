@@ -115,7 +115,6 @@ func (t *Telemetry) SessionEvent(state zk.State, session int64) {
 	case zk.StateDisconnected:
 		t.driver.count("Disconnected", session)
 	case zk.StateExpired:
-		t.driver.count("Expired", session)
 		t.driver.count("session-expired", session)
 	case zk.StateAuthFailed:
 		t.driver.count("AuthFailed", session)

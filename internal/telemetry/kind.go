@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/jute"
 )
 
 // kind is what all operations of one name in one namespace have in common, made once.
@@ -80,15 +82,29 @@ func decided(attributes []attribute.KeyValue, decision string) func(string) []at
 	}
 }
 
-// serverMark is in front of an end that the server has decided.
-const serverMark = "!"
+// The marks in front of an end that the server has decided, and of one that somebody handles.
+const (
+	serverMark  = "!"
+	handledMark = "."
+)
+
+// isState reports whether err only says what nodes there are.
+func isState(err error) bool {
+	code, ok := jute.CodeOf(err)
+	return ok && slices.Contains([]jute.Code{
+		jute.CodeNoNode, jute.CodeNodeExists, jute.CodeNotEmpty, jute.CodeBadVersion,
+	}, code)
+}
 
 // endOf returns how an operation has ended, as a key: "" for success.
-func endOf(err error) string {
+func endOf(err error, handled bool) string {
 	if err == nil {
 		return ""
 	}
 	name, byServer := classify(err)
+	if handled {
+		return handledMark + name
+	}
 	if byServer {
 		return serverMark + name
 	}
@@ -100,6 +116,8 @@ func endAttributes(end string) []attribute.KeyValue {
 	switch {
 	case end == "":
 		return nil
+	case end[:1] == handledMark:
+		return []attribute.KeyValue{statusCode.String(end[1:])}
 	case end[:1] == serverMark:
 		return []attribute.KeyValue{errorType.String(end[1:]), statusCode.String(end[1:])}
 	}

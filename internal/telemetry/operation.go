@@ -47,6 +47,7 @@ type Record struct {
 	kind       *kind
 	what       Operation
 	background bool
+	handling   bool // by a recipe: see [Telemetry.Handling]
 	ctx        context.Context
 	span       trace.Span // nil if it is not recorded
 	metrics    *instruments
@@ -86,7 +87,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool) 
 		return ctx, nil
 	}
 	r := &Record{
-		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background,
+		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background, handling: isHandling(ctx),
 		metrics: t.meter(), start: time.Now(), facts: Facts{Children: -1},
 	}
 	r.attempt = r.start
@@ -232,12 +233,15 @@ func (r *Record) close() bool {
 	return first
 }
 
+// isHandled reports whether err is an answer that whoever asked reckons with.
+func (r *Record) isHandled(err error) bool { return r.handling && isState(err) }
+
 func (r *Record) measure(err error) {
 	m := r.metrics
 	if m == nil {
 		return
 	}
-	record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), r.kind.durations.get(endOf(err)))
+	record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), r.kind.durations.get(endOf(err, r.isHandled(err))))
 	if !r.background {
 		return
 	}
@@ -263,7 +267,7 @@ func (r *Record) endSpan(err error) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
 	}
 	r.endRequests()
-	if err != nil {
+	if err != nil && !r.isHandled(err) {
 		r.span.SetStatus(codes.Error, err.Error())
 	}
 	r.span.End(trace.WithTimestamp(r.end))
@@ -308,7 +312,7 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 	if r.retries > 0 {
 		a = append(a, retryCount.Int(r.retries))
 	}
-	return append(a, endAttributes(endOf(err))...)
+	return append(a, endAttributes(endOf(err, r.isHandled(err)))...)
 }
 
 // endRequests tells of each request as a span of its own.
@@ -318,7 +322,7 @@ func (r *Record) endRequests() {
 		k := r.t.kindOf(q.name, r.what.Namespace)
 		_, span := tracer.Start(r.ctx, k.name, append(k.start[:len(k.start):len(k.start)], trace.WithTimestamp(q.start))...)
 		if q.err != nil {
-			span.SetAttributes(endAttributes(endOf(q.err))...)
+			span.SetAttributes(endAttributes(endOf(q.err, false))...)
 			span.SetStatus(codes.Error, q.err.Error())
 		}
 		span.End(trace.WithTimestamp(q.end))

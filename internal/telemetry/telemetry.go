@@ -151,13 +151,27 @@ func (t *Telemetry) Aside(ctx context.Context) context.Context {
 	return Untraced(ctx)
 }
 
+// Handling returns a context whose operations are told of by who handles what the server answers about the state of nodes:
+// that one does not exist, say, is no error of theirs. It costs nothing while nobody is told.
+func (t *Telemetry) Handling(ctx context.Context) context.Context {
+	if !t.On() {
+		return ctx
+	}
+	return context.WithValue(ctx, handlingKey{}, true)
+}
+
+type handlingKey struct{}
+
+func isHandling(ctx context.Context) bool { return isUntraced(ctx) || ctx.Value(handlingKey{}) != nil }
+
 type untracedKey struct{}
 
 func isUntraced(ctx context.Context) bool { return ctx.Value(untracedKey{}) != nil }
 
 // Traced returns ctx with the span of another context as the parent of what is done with it.
 func Traced(ctx, parent context.Context) context.Context {
-	return context.WithValue(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)), untracedKey{}, nil)
+	ctx = trace.ContextWithSpan(ctx, trace.SpanFromContext(parent))
+	return context.WithValue(context.WithValue(ctx, handlingKey{}, true), untracedKey{}, nil)
 }
 
 // WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all of them.
@@ -169,7 +183,8 @@ func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	if len(links) == 0 {
 		return ctx
 	}
-	return context.WithValue(context.WithValue(ctx, untracedKey{}, nil), linksKey{}, links)
+	ctx = context.WithValue(context.WithValue(ctx, handlingKey{}, true), untracedKey{}, nil)
+	return context.WithValue(ctx, linksKey{}, links)
 }
 
 type linksKey struct{}

@@ -62,7 +62,7 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.bad != nil {
 		return fmt.Errorf("barrier: wait: %w", b.bad)
 	}
-	ctx, asked := b.told.Wait(ctx, "wait", 0)
+	ctx, asked := b.told.Wait(b.client.Telemetry().Handling(ctx), "wait", 0)
 	err := b.wait(ctx)
 	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {

@@ -81,7 +81,7 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if !d.move(outside, entering) {
 		return fmt.Errorf("barrier: enter %s: %w", d.path, ErrEntered)
 	}
-	ctx, asked := d.told.Wait(ctx, "enter", d.members)
+	ctx, asked := d.told.Wait(d.client.Telemetry().Handling(ctx), "enter", d.members)
 	err := d.awaitGone(ctx)
 	if err == nil {
 		if d.round, err = d.enter(ctx); err != nil {
@@ -111,7 +111,7 @@ func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 		return fmt.Errorf("barrier: leave %s: %w", d.path, ErrNotEntered)
 	}
 	defer d.move(leaving, outside)
-	ctx, asked := d.told.Wait(ctx, "leave", d.members)
+	ctx, asked := d.told.Wait(d.client.Telemetry().Handling(ctx), "leave", d.members)
 	left, err := d.leave(ctx)
 	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {

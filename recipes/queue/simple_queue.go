@@ -98,7 +98,7 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 	if data == nil {
 		data = []byte{} // nil is the default data of the client
 	}
-	ctx, sending := q.told.Send(ctx, 1)
+	ctx, sending := q.told.Send(q.client.Telemetry().Handling(ctx), 1)
 	name, err := q.offer(ctx, data)
 	sending.End(name, err)
 	return err

@@ -96,6 +96,7 @@ func (l *Line) Acquire(ctx context.Context, wait time.Duration) (*Contender, err
 // Once is Acquire that fails with [ErrGone] if our node goes while it waits. The create and the first list travel
 // together: when nobody is ahead it takes one round trip.
 func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
+	ctx = l.Client.Telemetry().Handling(ctx)
 	c := &Contender{}
 	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
 	children, listErr := l.Client.GetChildren().ForPath(ctx, l.Path)

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+)
+
+// observation is where traces and metrics go: to a collector, or into memory, to be shown at the end.
+type observation struct {
+	tracers *sdktrace.TracerProvider
+	meters  *sdkmetric.MeterProvider
+	show    func(ctx context.Context) error
+}
+
+// endpoint is the environment variable that the exporters read, too.
+const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+func newObservation(ctx context.Context, out io.Writer, traces int) (*observation, error) {
+	who := resource.NewSchemaless(semconv.ServiceName("curator-pipeline"))
+	if os.Getenv(endpoint) == "" {
+		return inMemory(out, traces, who), nil
+	}
+	spans, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := otlpmetrichttp.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &observation{
+		tracers: sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(who)),
+		meters: sdkmetric.NewMeterProvider(
+			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metrics)), sdkmetric.WithResource(who)),
+		show: func(context.Context) error { return nil },
+	}, nil
+}
+
+func inMemory(out io.Writer, traces int, who *resource.Resource) *observation {
+	spans := tracetest.NewInMemoryExporter()
+	reader := sdkmetric.NewManualReader()
+	o := &observation{
+		tracers: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithResource(who)),
+		meters:  sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(who)),
+	}
+	o.show = func(ctx context.Context) error {
+		var metrics metricdata.ResourceMetrics
+		err := reader.Collect(ctx, &metrics)
+		showTraces(out, spans.GetSpans().Snapshots(), traces)
+		showMetrics(out, metrics)
+		return err
+	}
+	return o
+}
+
+// close shows what was seen, or sends what is left of it.
+func (o *observation) close(ctx context.Context) error {
+	return errors.Join(o.show(ctx), o.tracers.Shutdown(ctx), o.meters.Shutdown(ctx))
+}
