@@ -159,6 +159,7 @@ func (o *deleteOp) CleanUp(err error) {
 // goOn leaves the delete to the background.
 func (o *deleteOp) goOn(ctx context.Context) {
 	next := &deleteOp{call: call{env: o.env, verb: "delete", given: o.given, full: o.full}, b: o.b}
+	next.b.quiet = true // the first may have taken effect
 	next.detached(ctx, next)
 }
 
@@ -205,7 +206,11 @@ func (o *findAndDeleteOp) list() {
 				deleteGuaranteed(o.Context(), o.env, childPath(o.full, child))
 			}
 		}
-		o.Finish(o.Request.Err)
+		err := o.Request.Err
+		if err == zk.ErrNoNode { // nor anything below it
+			err = nil
+		}
+		o.Finish(err)
 	})
 }
 

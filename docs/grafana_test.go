@@ -380,7 +380,8 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	}
 	tm.Unhandled(ctx, "listener", zk.ErrNoNode)
 	for _, state := range []string{telemetry.StateConnected, telemetry.StateSuspended, telemetry.StateLost} {
-		tm.StateChanged(state)
+		tm.StateNoted(state)
+		tm.StateChanged(state, time.Now())
 	}
 	tm.WatchEvent(zk.Event{Type: zk.EventNodeDeleted})
 

@@ -371,8 +371,8 @@ func (k *core) newEnv(ns string) *builders.Env {
 func (k *core) dispatch(t dispatch.Task) { k.dispatcher.Push(t) }
 
 // stateChanged runs ahead of the listeners.
-func (k *core) stateChanged(s ConnectionState) {
-	k.telemetry.StateChanged(strings.ToLower(s.String()))
+func (k *core) stateChanged(s ConnectionState, at time.Time) {
+	k.telemetry.StateChanged(s.word(), at)
 	k.cfg.logger.Info("connection state", "state", s.String())
 	k.tracker.stateChanged(s)
 }

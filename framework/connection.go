@@ -90,12 +90,14 @@ func (c *connection) open() error {
 
 // on takes what a Conn tells. It runs on the goroutine that reads that connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
+	if c.current.Load() == conn { // ahead of mu: a driver may ask its client
+		c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
+	}
 	c.mu.Lock()
 	if c.closed || c.current.Load() != conn {
 		c.mu.Unlock()
 		return
 	}
-	c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
 	switch s {
 	case wire.Connected, wire.ConnectedReadOnly:
 		c.up(conn, s == wire.ConnectedReadOnly)
@@ -153,6 +155,7 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 // become publishes s and wakes those who wait for a change. mu is held.
 func (c *connection) become(s ConnectionState) {
 	c.state = s
+	c.telemetry.StateNoted(s.word())
 	if s == Suspended {
 		c.suspended = time.Now()
 	}

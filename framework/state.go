@@ -1,5 +1,7 @@
 package framework
 
+import "strings"
+
 // State is the state of a client's life. In Java: CuratorFrameworkState.
 type State int
 
@@ -62,6 +64,9 @@ func (s ConnectionState) String() string {
 	}
 	return "NONE"
 }
+
+// word is telemetry's word for the state.
+func (s ConnectionState) word() string { return strings.ToLower(s.String()) }
 
 // ErrorPolicy decides in which connection states a recipe takes what it has, leadership say, for gone. In Java:
 // ConnectionStateErrorPolicy.

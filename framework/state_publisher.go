@@ -13,14 +13,16 @@ import (
 // callback must not keep the news of a lost session from anybody.
 type statePublisher struct {
 	listeners callbacks.Listeners[ConnectionState]
-	before    func(ConnectionState)           // told first, and of every state
-	guard     func(message string, fn func()) // calls the user's code
-	policy    retry.Policy                    // of the breaker, nil: none
+	before    func(ConnectionState, time.Time) // told first, and of every state, with its time
+	guard     func(message string, fn func())  // calls the user's code
+	policy    retry.Policy                     // of the breaker, nil: none
 	queue     *dispatch.Queue
 	breaker   *circuitBreaker // nil: none
 }
 
-func newStatePublisher(breaker retry.Policy, before func(ConnectionState), guard func(string, func())) *statePublisher {
+func newStatePublisher(
+	breaker retry.Policy, before func(ConnectionState, time.Time), guard func(string, func()),
+) *statePublisher {
 	return &statePublisher{before: before, guard: guard, policy: breaker}
 }
 
@@ -34,8 +36,9 @@ func (p *statePublisher) start() {
 
 // publish must not block.
 func (p *statePublisher) publish(s ConnectionState) {
+	at := time.Now()
 	p.push(func() {
-		p.before(s)
+		p.before(s, at)
 		if p.breaker != nil {
 			p.breaker.stateChanged(s)
 			return

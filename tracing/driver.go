@@ -7,7 +7,7 @@ import (
 )
 
 // Driver is told how long operations take and how often things happen. Its methods are called concurrently and on the
-// goroutine that reads the connection too: they must not block. In Java: TracerDriver.
+// goroutine that reads the connection too: they must not block, nor wait for the client. In Java: TracerDriver.
 type Driver interface {
 	// AddTrace is told of an operation that has ended.
 	AddTrace(name string, d time.Duration)

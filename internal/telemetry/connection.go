@@ -72,13 +72,18 @@ func (t *Telemetry) Started() {
 	t.outage.since, t.outage.connect = time.Now(), true
 }
 
-// StateChanged notes a change of the connection state, in order.
-func (t *Telemetry) StateChanged(state string) {
+// StateNoted notes a change of the connection state, in order, when it happens: operations that end tell of it from then on.
+func (t *Telemetry) StateNoted(state string) {
+	if t.On() {
+		t.history.Store(t.history.Load().with(change{time.Now(), state}))
+	}
+}
+
+// StateChanged tells of a change of the connection state that happened at a time, in order.
+func (t *Telemetry) StateChanged(state string, now time.Time) {
 	if t == nil {
 		return
 	}
-	now := time.Now()
-	t.history.Store(t.history.Load().with(change{now, state}))
 	ctx := context.Background() //nolint:forbidigo // nobody has asked for it
 	if m := t.meter(); m != nil {
 		add(ctx, m.stateChanges, 1, t.word(connectionState, state))

@@ -28,7 +28,9 @@ func classify(err error) (name string, byServer bool) {
 			return other, true
 		}
 		switch code {
-		case jute.CodeConnectionLoss, jute.CodeSessionExpired, jute.CodeOperationTimeout, jute.CodeClosing:
+		case jute.CodeClosing:
+			return "CLOSED", false
+		case jute.CodeConnectionLoss, jute.CodeSessionExpired, jute.CodeOperationTimeout:
 			return code.String(), false
 		}
 		return code.String(), true

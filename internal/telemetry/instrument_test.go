@@ -35,7 +35,8 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	for _, state := range []string{
 		telemetry.StateConnected, telemetry.StateSuspended, telemetry.StateReconnected, telemetry.StateSuspended, telemetry.StateLost,
 	} {
-		t.StateChanged(state)
+		t.StateNoted(state)
+		t.StateChanged(state, time.Now())
 	}
 	t.WatchEvent(zk.Event{Type: zk.EventNodeCreated, Path: "/a"})
 

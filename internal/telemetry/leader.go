@@ -18,6 +18,9 @@ func (t *Telemetry) NewElection(recipe, name, path string) Election {
 
 // Elect begins a wait for leadership: the root of a trace, whose context is for all that is done in the term that follows.
 func (e Election) Elect(ctx context.Context) (context.Context, *Wait) {
+	if !e.r.on() { // else the option would cost an allocation
+		return ctx, nil
+	}
 	return e.r.wait(ctx, "leader elect", nil, trace.WithNewRoot())
 }
 
@@ -31,12 +34,13 @@ func (e Election) Term(ctx context.Context) *Tenure {
 		add(ctx, m.leaderChanges, 1, e.r.outcomes.get(outcome))
 	}
 	h := &Tenure{
-		of: e.r, parent: ctx, link: trace.SpanContextFromContext(ctx), name: "leader term", start: time.Now(),
+		of: e.r, metrics: e.r.t.meter(),
+		parent: ctx, link: trace.SpanContextFromContext(ctx), name: "leader term", start: time.Now(),
 		ended:     func(m *instruments, ctx context.Context, outcome string) { turn(m, ctx, -1, outcome) },
 		durations: func(m *instruments) metric.Float64Histogram { return m.termDuration },
 	}
-	if m := e.r.t.meter(); m != nil {
-		turn(m, ctx, 1, Elected)
+	if h.metrics != nil {
+		turn(h.metrics, ctx, 1, Elected)
 	}
 	return h
 }

@@ -22,7 +22,11 @@ func (l Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
 }
 
 // Reentrant says that the owner had the lock before.
-func (w *Wait) Reentrant() { w.set(reentrant.Bool(true)) }
+func (w *Wait) Reentrant() {
+	if w != nil && w.span != nil { // else it would cost an allocation
+		w.set(reentrant.Bool(true))
+	}
+}
 
 // Position says how many were ahead when the wait began.
 func (w *Wait) Position(n int) {
@@ -37,12 +41,13 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 		return nil
 	}
 	h := &Tenure{
-		of: l.r, parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
+		of: l.r, metrics: l.r.t.meter(),
+		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
 		ended:     func(m *instruments, ctx context.Context, _ string) { addUpDown(ctx, m.held, -1, l.r.all) },
 		durations: func(m *instruments) metric.Float64Histogram { return m.holdDuration },
 	}
-	if m := l.r.t.meter(); m != nil {
-		addUpDown(h.parent, m.held, 1, l.r.all)
+	if h.metrics != nil {
+		addUpDown(h.parent, h.metrics.held, 1, l.r.all)
 	}
 	return h
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -15,7 +16,7 @@ type measurement struct {
 }
 
 func newMeasurement(attributes ...attribute.KeyValue) measurement {
-	set := metric.WithAttributeSet(attribute.NewSet(attributes...))
+	set := metric.WithAttributeSet(attribute.NewSet(slices.Clone(attributes)...)) // which sorts them in place
 	return measurement{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 

@@ -20,7 +20,7 @@ const maxOrigin = 4 << 10
 
 // Inject returns what tells of ctx in a message: nothing if that is not wanted, or there is nothing to tell.
 func (q *Queue) Inject(ctx context.Context) []byte {
-	if !q.on() || q.t.cfg.Propagator == nil {
+	if q == nil || q.t.cfg.Propagator == nil {
 		return nil
 	}
 	carrier := propagation.MapCarrier{}
@@ -37,7 +37,7 @@ func (q *Queue) Inject(ctx context.Context) []byte {
 
 // Extract is the inverse of Inject. What cannot be read tells nothing: it must not do the message any harm.
 func (q *Queue) Extract(data []byte) *Origin {
-	if !q.on() || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
+	if q == nil || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
 		return nil
 	}
 	o := &Origin{propagator: q.t.cfg.Propagator}
@@ -58,10 +58,14 @@ func (o *Origin) spanContext() trace.SpanContext {
 // in returns ctx with what the origin has: its span as the remote parent, its baggage if that was sent.
 func (o *Origin) in(ctx context.Context) context.Context { return o.propagator.Extract(ctx, o.carrier) }
 
-// In returns ctx in the trace of the origin, if there is one and consumers go on with it.
+// In returns ctx with what the origin has, if there is one, and in its trace if consumers go on with it.
 func (q *Queue) In(ctx context.Context, o *Origin) context.Context {
-	if o == nil || q.t.cfg.DetachedConsumers {
+	if o == nil {
 		return ctx
 	}
-	return o.in(ctx)
+	in := o.in(ctx)
+	if q.t.cfg.DetachedConsumers {
+		return trace.ContextWithSpan(in, trace.SpanFromContext(ctx))
+	}
+	return in
 }

@@ -113,17 +113,16 @@ func (q *Queue) Send(ctx context.Context, count int) (context.Context, *Message)
 // Process begins the work on an item that was put in the context origin, for nil in none that is known. ctx is what the
 // work is bound by.
 func (q *Queue) Process(ctx context.Context, origin *Origin) (context.Context, *Message) {
+	ctx = q.In(ctx, origin)
 	if !q.on() {
 		return ctx, nil
 	}
-	if sc := origin.spanContext(); sc.IsValid() {
-		link := trace.WithLinks(trace.Link{SpanContext: sc})
-		if q.t.cfg.DetachedConsumers {
-			return q.process.begin(origin.in(ctx), 1, link, trace.WithNewRoot())
-		}
-		return q.process.begin(origin.in(ctx), 1, link)
+	put := origin.spanContext()
+	link := trace.WithLinks(appendLink(nil, put)...)
+	if put.IsValid() && !q.t.cfg.DetachedConsumers {
+		return q.process.begin(ctx, 1, link)
 	}
-	return q.process.begin(ctx, 1, trace.WithNewRoot())
+	return q.process.begin(ctx, 1, link, trace.WithNewRoot())
 }
 
 // Settle begins the removal of an item after its processing; ctx is that of the processing.

@@ -136,6 +136,7 @@ func (w *Wait) End(outcome string, err error) {
 // open in a time that the user owns. A nil one takes everything and does nothing.
 type Tenure struct {
 	of        *resource
+	metrics   *instruments // that have counted the beginning, nil for none
 	parent    context.Context
 	link      trace.SpanContext
 	name      string
@@ -150,7 +151,7 @@ func (h *Tenure) End(outcome string) {
 	if h == nil || h.over.Swap(true) {
 		return
 	}
-	if m := h.of.t.meter(); m != nil {
+	if m := h.metrics; m != nil {
 		h.ended(m, h.parent, outcome)
 		record(h.parent, h.durations(m), time.Since(h.start).Seconds(), h.of.outcomes.get(outcome))
 	}

@@ -54,13 +54,14 @@ func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanCo
 	call(ctx)
 }
 
-// SetIn returns the span in which a watch is set, for the link of its events.
+// SetIn returns the span in which a watch is set, for the link of its events: none if it is not recorded. A watcher may be
+// set again elsewhere.
 func (t *Telemetry) SetIn(ctx context.Context) (in trace.SpanContext, wanted bool) {
-	if !t.WatchSpans() {
+	if !t.WatchSpans() || t.tracer() == nil {
 		return in, false
 	}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		return span.SpanContext(), true
+		in = span.SpanContext()
 	}
-	return in, false
+	return in, true
 }

@@ -47,8 +47,11 @@ func New(tb testing.TB, sampler ...sdktrace.Sampler) *Observer {
 
 // Start begins a span of the test, as the request that causes what is tested.
 func (o *Observer) Start(ctx context.Context, name string) (context.Context, trace.Span) {
-	return o.Tracers.Tracer("test").Start(ctx, name)
+	return o.Tracers.Tracer("test").Start(ctx, name) //nolint:spancheck // the test ends it
 }
+
+// Processor returns what records the spans, for a provider of the test's own.
+func (o *Observer) Processor() sdktrace.SpanProcessor { return o.spans }
 
 // Spans returns the spans that have ended, in the order of their beginnings.
 func (o *Observer) Spans() []sdktrace.ReadOnlySpan {
@@ -95,11 +98,11 @@ func line(s sdktrace.ReadOnlySpan, names map[trace.SpanID]string, keys []attribu
 	}
 	for _, a := range s.Attributes() {
 		if slices.Contains(keys, a.Key) {
-			parts = append(parts, fmt.Sprintf("%s=%s", a.Key, a.Value.Emit()))
+			parts = append(parts, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
 		}
 	}
 	if s.Status().Code == codes.Error {
-		parts = append(parts, "error="+Attribute(s, "error.type").Emit())
+		parts = append(parts, "error="+Attribute(s, "error.type").String())
 	}
 	for _, l := range s.Links() {
 		name, known := names[l.SpanContext.SpanID()]
@@ -119,6 +122,27 @@ func Attribute(s sdktrace.ReadOnlySpan, key attribute.Key) attribute.Value {
 		}
 	}
 	return attribute.Value{}
+}
+
+// Keys returns the keys of what a span has, in alphabetical order.
+func Keys(s sdktrace.ReadOnlySpan) []string {
+	var keys []string
+	for _, a := range s.Attributes() {
+		keys = append(keys, string(a.Key))
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Events prints the attributes of the events of a span of a name.
+func Events(s sdktrace.ReadOnlySpan, name string) (events []string) {
+	for _, e := range s.Events() {
+		if e.Name == name {
+			set := attribute.NewSet(e.Attributes...)
+			events = append(events, set.Encoded(attribute.DefaultEncoder()))
+		}
+	}
+	return events
 }
 
 // Metrics returns what was measured so far, by name.
@@ -157,6 +181,27 @@ func Points(m metricdata.Metrics) (points []Point) {
 		}
 	}
 	return points
+}
+
+// Banned are the keys that no metric may have: their values are without bounds.
+var Banned = []attribute.Key{
+	"zookeeper.path", "zookeeper.session.id", "zookeeper.request.size", "zookeeper.response.size",
+	"zookeeper.response.children", "messaging.message.id", "network.peer.address", "network.peer.port",
+	"curator.lock.position", "curator.retry.count", "curator.background.queue_time", "db.operation.batch.size",
+}
+
+// WantBounded fails the test if a metric has a key whose values are without bounds.
+func (o *Observer) WantBounded(tb testing.TB) {
+	tb.Helper()
+	for name, m := range o.Metrics(tb) {
+		for _, p := range Points(m) {
+			for _, key := range Banned {
+				if p.Attributes.HasValue(key) {
+					tb.Errorf("%s has %s", name, key)
+				}
+			}
+		}
+	}
 }
 
 // Values prints the series of a metric, one a line in alphabetical order, without the attribute that all have.

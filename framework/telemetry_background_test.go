@@ -1,0 +1,140 @@
+package framework_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/observe"
+	"github.com/gocurator/curator/retry"
+)
+
+// The request may be over when the answer comes: neither its end nor that of its span takes anything from the callback.
+func TestCallbackGoesOnInTheTraceOfARequestThatIsOver(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	o := observe.New(t)
+	client := connectClient(t, connect, observed(o)...)
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
+	type key struct{}
+	ctx, request := o.Start(context.WithValue(testenv.Context(t), key{}, "value"), "request")
+	ctx, cancel := context.WithCancel(ctx)
+	called := make(chan context.Context, 1)
+	err := client.GetData().InBackground(func(ctx context.Context, ev callbacks.Event) {
+		_, work := o.Start(ctx, "work")
+		work.End()
+		called <- ctx
+	}).ForPath(ctx, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, held.Wait(testenv.Context(t)))
+	cancel()
+	request.End()
+	held.Release()
+	in := receive(t, called)
+	if in.Err() != nil || in.Value(key{}) != "value" {
+		t.Errorf("the context of the callback has %v and %v", in.Err(), in.Value(key{}))
+	}
+	wantTree(t, o, `
+request
+  getData CLIENT
+    work
+`)
+	if got := trace.SpanContextFromContext(in).TraceID(); got != request.SpanContext().TraceID() {
+		t.Errorf("trace %v, want %v", got, request.SpanContext().TraceID())
+	}
+	// What the callback does is no part of the operation.
+	if span, work := o.Named("getData")[0], o.Named("work")[0]; work.StartTime().Before(span.EndTime()) {
+		t.Errorf("the operation ends at %v, behind the beginning of the callback, %v", span.EndTime(), work.StartTime())
+	}
+}
+
+func TestQueueTimeIncludesTheWaitForAConnection(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	o := observe.New(t)
+	client := newClient(t, connect, observed(o)...)
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	done := newEvents()
+	must(t, client.Sync().InBackground(done.callback).ForPath(testenv.Context(t), "/"))
+	must(t, receive(t, done).Err)
+	restore := outage(proxy)
+	told.want(t, suspended)
+	before := time.Now()
+	must(t, client.GetData().InBackground(done.callback).ForPath(testenv.Context(t), "/"))
+	submitted := time.Now()
+	pass(t, 20*time.Millisecond)
+	waited := time.Since(submitted)
+	restore()
+	must(t, receive(t, done).Err)
+	all := time.Since(before)
+	queued := func(name string) time.Duration {
+		span := o.Named(name)[0]
+		seconds := observe.Attribute(span, "curator.background.queue_time").AsFloat64()
+		d := time.Duration(seconds * float64(time.Second))
+		if total := span.EndTime().Sub(span.StartTime()); d <= 0 || d > total+time.Microsecond {
+			t.Errorf("%s was queued for %v of %v", name, d, total)
+		}
+		return d
+	}
+	queued("sync")
+	if got := queued("getData"); got < waited-time.Microsecond || got > all {
+		t.Errorf("queued for %v, want between %v and %v", got, waited, all)
+	}
+	wantValues(t, o, "curator.background.queue.duration", "db.operation.name=getData 1\ndb.operation.name=sync 1\n")
+}
+
+func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
+	t.Parallel()
+	const size = "curator.background.queue.size"
+	proxy, connect := newProxy(t)
+	o := observe.New(t)
+	client := newClient(t, connect, observed(o, framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))...)
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	ctx := testenv.Context(t)
+	done := newEvents()
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
+	for range 3 {
+		must(t, client.GetData().InBackground(done.callback).ForPath(ctx, "/"))
+	}
+	must(t, held.Wait(ctx))
+	wantValues(t, o, size, " 3\n")
+	held.Remove()
+	for range 3 {
+		must(t, receive(t, done).Err)
+	}
+	wantValues(t, o, size, " 0\n")
+
+	restore := outage(proxy)
+	t.Cleanup(restore)
+	told.want(t, suspended)
+	for range 3 {
+		must(t, client.Sync().InBackground(done.callback).ForPath(ctx, "/"))
+	}
+	wantValues(t, o, size, " 3\n")
+	closeClient(t, client)
+	for range 3 {
+		wantErr(t, "sync", receive(t, done).Err, framework.ErrClosed)
+	}
+	wantErr(t, "submit", client.Sync().InBackground(done.callback).ForPath(ctx, "/"), framework.ErrClosed)
+	wantValues(t, o, size, " 0\n")
+	for _, span := range o.Named("sync") {
+		if got := observe.Attribute(span, "error.type").AsString(); got != "CLOSED" {
+			t.Errorf("error %q", got)
+		}
+	}
+	if n := len(o.Named("sync")); n != 4 {
+		t.Errorf("%d spans of 4 operations", n)
+	}
+}

@@ -1,0 +1,283 @@
+package framework_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/tracing"
+)
+
+// driver is a Java-style driver that remembers what it was told.
+type driver struct {
+	mu                 sync.Mutex
+	operations, events []string
+}
+
+func (d *driver) AddTrace(name string, took time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if took < 0 {
+		name += fmt.Sprint(" took ", took)
+	}
+	d.operations = append(d.operations, name)
+}
+
+func (d *driver) AddCount(name string, n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, fmt.Sprint(name, " ", n))
+}
+
+// take returns what was told since the last time.
+func (d *driver) take() (operations, events []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	operations, events = d.operations, d.events
+	d.operations, d.events = nil, nil
+	return operations, events
+}
+
+// wantOperations compares the names that d was told of since the last time.
+func (d *driver) wantOperations(tb testing.TB, want ...string) {
+	tb.Helper()
+	got, _ := d.take()
+	if diff := cmp.Diff(want, got); diff != "" {
+		tb.Errorf("operations (-want +got):\n%s", diff)
+	}
+}
+
+// awaitEvents waits until d was told of these events, and no others.
+func (d *driver) awaitEvents(tb testing.TB, want ...string) {
+	tb.Helper()
+	var got []string
+	testenv.Eventually(tb, func() bool {
+		_, more := d.take()
+		got = append(got, more...)
+		return len(got) >= len(want)
+	}, fmt.Sprint("events ", want))
+	if diff := cmp.Diff(want, got); diff != "" {
+		tb.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// javaClass is what Java names the traces of an operation after.
+func javaClass(name string) string {
+	switch {
+	case strings.HasPrefix(name, "create"):
+		return "CreateBuilderImpl"
+	case strings.HasPrefix(name, "delete"):
+		return "DeleteBuilderImpl"
+	case strings.HasPrefix(name, "check exists"):
+		return "ExistsBuilderImpl"
+	case strings.HasPrefix(name, "set data"):
+		return "SetDataBuilderImpl"
+	case strings.HasPrefix(name, "remove"):
+		return "RemoteWatches"
+	}
+	return map[string]string{
+		"get data": "GetDataBuilderImpl", "get children": "GetChildrenBuilderImpl", "get ACL": "GetACLBuilderImpl",
+		"set ACL": "SetACLBuilderImpl", "sync": "SyncBuilderImpl", "transaction": "CuratorMultiTransactionImpl",
+		"add watch": "AddWatchBuilderImpl", "get config": "GetConfigBuilderImpl", "reconfig": "ReconfigBuilderImpl",
+	}[name]
+}
+
+// As in Java, a foreground operation is told of when it has succeeded, and a background operation in any case.
+func TestDriverIsToldOfOperations(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	for _, failures := range []bool{false, true} {
+		d := &driver{}
+		opts := []framework.Option{framework.WithTracerDriver(d)}
+		if failures {
+			opts = append(opts, framework.WithTracerDriverFailures())
+		}
+		client := connectClient(t, connect, opts...)
+		d.wantOperations(t, "blockUntilConnectedOrTimedOut")
+		ctx := testenv.Context(t)
+		succeeded, failed := 0, 0
+		for i, op := range operations {
+			p := fmt.Sprintf("/n-%v-%d", failures, i)
+			err := op.foreground(ctx, client, p)
+			var want []string
+			if err == nil || failures {
+				want = []string{javaClass(op.name) + "-Foreground"}
+			}
+			if err == nil {
+				succeeded++
+			} else {
+				failed++
+			}
+			d.wantOperations(t, want...)
+			_ = wait(t, func(cb callbacks.BackgroundCallback) error { return op.background(ctx, client, p, cb) })
+			class := javaClass(op.name)
+			if op.name == "get config" {
+				class = "GetDataBuilderImpl" // Java's slip
+			}
+			d.wantOperations(t, class+"-Background")
+		}
+		if succeeded == 0 || failed == 0 {
+			t.Errorf("%d have succeeded and %d failed", succeeded, failed)
+		}
+	}
+}
+
+func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		way        string
+		cuts       int
+		operations []string
+		events     []string
+	}{
+		{"foreground", 1, []string{"GetDataBuilderImpl-Foreground"}, []string{"retries-allowed 1"}},
+		{"foreground", 2, nil, []string{"retries-allowed 1", "retries-disallowed 1"}},
+		{"background", 1, slices.Repeat([]string{"GetDataBuilderImpl-Background"}, 2), []string{"retries-allowed 1"}},
+		{
+			"background", 2, slices.Repeat([]string{"GetDataBuilderImpl-Background"}, 2),
+			[]string{"background-exceptions 1", "retries-allowed 1", "retries-disallowed 1"},
+		},
+	} {
+		t.Run(fmt.Sprintf("%s, %d losses", tt.way, tt.cuts), func(t *testing.T) {
+			t.Parallel()
+			proxy, connect := newProxy(t)
+			d := &driver{}
+			client := connectClient(t, connect, framework.WithTracerDriver(d), framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
+			told := make(chan error, 1)
+			client.UnhandledErrorListeners().AddListener(onUnhandled(told))
+			d.take()
+			cut(t, proxy, curatortest.CutBefore, "getData", tt.cuts)
+			err := bothWays[tt.way](t, client)
+			if lost := tt.cuts == 2; (err != nil) != lost {
+				t.Errorf("error is %v", err)
+			}
+			if tt.way == "background" && err != nil {
+				receive(t, told)
+			}
+			operations, events := d.take()
+			if diff := cmp.Diff(tt.operations, operations); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			events = slices.DeleteFunc(events, func(e string) bool { // they are told of elsewhere
+				return strings.HasPrefix(e, "Disconnected") || strings.HasPrefix(e, "SyncConnected")
+			})
+			slices.Sort(events)
+			if diff := cmp.Diff(tt.events, events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDriverIsToldOfTheConnection(t *testing.T) {
+	t.Parallel()
+	first, connect := newProxy(t)
+	second := proxyTo(t, testenv.Addr(t))
+	servers := newProvider(connect, true)
+	d := &driver{}
+	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithTracerDriver(d))
+	told := record(client)
+	start(t, client)
+	told.want(t, connected)
+	d.awaitEvents(t, "SyncConnected 1")
+	servers.SetConnectionString(second.Addr() + chrootOf(connect))
+	first.Faults().CutAll()
+	told.want(t, suspended, reconnected)
+	d.awaitEvents(t, "Disconnected 1", "connection-string-changed 1", "SyncConnected 1")
+	restore := outage(second)
+	told.want(t, suspended)
+	expire(t, client)
+	restore()
+	told.want(t, lost, reconnected)
+	d.awaitEvents(t, "Disconnected 1", "session-expired 1", "SyncConnected 1")
+	d.take()
+	done := newEvents()
+	client.CuratorListeners().AddListener(done.callback)
+	must(t, client.Sync().InBackground(nil).ForPath(testenv.Context(t), "/"))
+	must(t, receive(t, done).Err)
+	told.end(t, client)
+	d.wantOperations(t, "SyncBuilderImpl-Background", "EventListener", "EventListener") // that of the closing too
+}
+
+// advancedDriver wants to know more.
+type advancedDriver struct {
+	driver
+	traces chan tracing.OperationTrace
+	marks  chan tracing.EventTrace
+}
+
+func (d *advancedDriver) AddOperation(t tracing.OperationTrace) { d.traces <- t }
+func (d *advancedDriver) AddEvent(e tracing.EventTrace)         { d.marks <- e }
+
+func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
+	t.Parallel()
+	d := &advancedDriver{traces: make(chan tracing.OperationTrace, 100), marks: make(chan tracing.EventTrace, 100)}
+	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerDriver(d), framework.WithPathFormatter(func(string) string { return "" }))
+	session := client.SessionID()
+	want := tracing.EventTrace{Name: "SyncConnected", SessionID: session}
+	if diff := cmp.Diff(want, receive(t, d.marks)); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+	if first := receive(t, d.traces); first.Name != "blockUntilConnectedOrTimedOut" || first.ResponseChildren != -1 {
+		t.Errorf("told of %+v", first)
+	}
+	create(t, client, "/n", "data")
+	receive(t, d.traces)
+	create(t, client, "/n/m", "")
+	receive(t, d.traces)
+	ctx := testenv.Context(t)
+	_, err := client.GetChildren().UsingWatcher(nobody).ForPath(ctx, "/n")
+	must(t, err)
+	got := receive(t, d.traces)
+	if got.Stat == nil || got.Stat.NumChildren != 1 || got.RequestBytes <= 0 || got.ResponseBytes <= 0 || got.Latency <= 0 {
+		t.Errorf("told of %+v", got)
+	}
+	got.Stat, got.RequestBytes, got.ResponseBytes, got.Latency = nil, 0, 0, 0
+	list := tracing.OperationTrace{
+		Name: "GetChildrenBuilderImpl-Foreground", Path: "/n", WithWatcher: true, ResponseChildren: 1, SessionID: session,
+	}
+	if diff := cmp.Diff(list, got); diff != "" {
+		t.Errorf("operation (-want +got):\n%s", diff)
+	}
+	_, err = client.Transaction().ForOperations(ctx, client.TransactionOp().Check().ForPath("/n"), client.TransactionOp().Check().ForPath("/n/m"))
+	must(t, err)
+	if got := receive(t, d.traces); got.Transactions != 2 || got.ResponseChildren != -1 {
+		t.Errorf("told of %+v", got)
+	}
+	closeClient(t, client)
+	if operations, events := d.take(); len(operations)+len(events) > 0 {
+		t.Errorf("the simple methods are called for %v and %v", operations, events)
+	}
+}
+
+// askingDriver looks at its client.
+type askingDriver struct {
+	driver
+	client *framework.Client
+}
+
+func (d *askingDriver) AddCount(name string, n int) {
+	d.client.SessionID()
+	d.driver.AddCount(name, n)
+}
+
+func TestDriverMayAskItsClient(t *testing.T) {
+	t.Parallel()
+	d := &askingDriver{}
+	client := newClient(t, testenv.ConnectString(t), framework.WithTracerDriver(d))
+	d.client = client
+	start(t, client)
+	ended := make(chan error, 1)
+	go func() { ended <- client.BlockUntilConnected(testenv.Context(t)) }()
+	must(t, receive(t, ended))
+}

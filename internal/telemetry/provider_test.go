@@ -1,0 +1,127 @@
+package telemetry_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/testenv/observe"
+)
+
+// off are the ways in which nobody is told anything.
+func off() map[string]*telemetry.Telemetry {
+	return map[string]*telemetry.Telemetry{
+		"nil": nil,
+		"no-op providers": telemetry.New(telemetry.Config{
+			TracerProvider: nooptrace.NewTracerProvider(), MeterProvider: noopmetric.NewMeterProvider(),
+		}),
+		"no providers": telemetry.New(telemetry.Config{}),
+		"the global providers before there are any": telemetry.New(telemetry.Config{
+			TracerProvider: otel.GetTracerProvider(), MeterProvider: otel.GetMeterProvider(),
+		}),
+	}
+}
+
+func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
+	what := telemetry.Operation{Name: "create", Namespace: "orders", Path: "/a", Mode: "EPHEMERAL"}
+	ctx := t.Context()
+	for name, tel := range off() {
+		t.Run(name, func(t *testing.T) {
+			if tel.On() {
+				t.Error("it is on")
+			}
+			allocations := testing.AllocsPerRun(100, func() {
+				for _, background := range []bool{false, true} {
+					in, r := tel.Begin(ctx, what, background)
+					if in != ctx || r != nil {
+						t.Error("something is begun")
+					}
+					r.Sent(time.Time{})
+					r.Request("create2", time.Time{}, nil)
+					r.Retry(jute.ErrConnectionLoss, time.Second)
+					r.GivenUp(jute.ErrConnectionLoss)
+					r.Finished(telemetry.Facts{Children: -1})
+					r.End()
+				}
+				tel.WatchEvent(zk.Event{Type: zk.EventNodeCreated, Path: "/a"})
+				tel.SetIn(ctx)
+				tel.SessionEvent(zk.StateHasSession, 7)
+				tel.Connected(time.Second)
+				tel.Unhandled(ctx, "background", jute.ErrConnectionLoss)
+			})
+			if allocations != 0 {
+				t.Errorf("%v allocations", allocations)
+			}
+		})
+	}
+}
+
+// globalVariable tells the process of TestGlobalProviderThatIsSetLaterIsUsed that it is that.
+const globalVariable = "TELEMETRY_TEST_GLOBAL"
+
+// A process has global providers once.
+func TestGlobalProviderThatIsSetLaterIsUsed(t *testing.T) {
+	if os.Getenv(globalVariable) != "" {
+		setGlobalProviders(t)
+		return
+	}
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), globalVariable+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func setGlobalProviders(t *testing.T) {
+	t.Helper()
+	o, own := observe.New(t), observe.New(t)
+	before := off()
+	unset, placeholder, silent := before["no providers"], before["the global providers before there are any"], before["no-op providers"]
+	_, r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false)
+	otel.SetTracerProvider(o.Tracers)
+	r.Finished(telemetry.Facts{Children: -1})
+	r.End()
+	elsewhere := newTelemetry(own)
+	for _, tel := range []*telemetry.Telemetry{unset, placeholder, silent, elsewhere} {
+		run(t.Context(), tel, telemetry.Operation{Name: "create"}, false, nil)
+	}
+	if got := o.Tree(); got != "create CLIENT\ncreate CLIENT\n" { // not of what began before
+		t.Errorf("spans\n%s", got)
+	}
+	if got := own.Tree(); got != "create CLIENT\n" {
+		t.Errorf("spans of who has providers of its own\n%s", got)
+	}
+	otel.SetMeterProvider(o.Meters)
+	for _, tel := range []*telemetry.Telemetry{unset, placeholder, silent, elsewhere} {
+		run(t.Context(), tel, telemetry.Operation{Name: "delete"}, false, nil)
+	}
+	if got := o.Values(t, "db.client.operation.duration"); got != "db.operation.name=delete 2\n" {
+		t.Errorf("measured %q", got)
+	}
+	late := telemetry.New(telemetry.Config{})
+	otel.SetTracerProvider(nooptrace.NewTracerProvider())
+	run(context.WithoutCancel(t.Context()), late, telemetry.Operation{Name: "getACL"}, false, nil)
+	if len(o.Named("getACL")) != 1 {
+		t.Error("what was made with a provider loses it")
+	}
+}
+
+// The global providers may be set to those that do nothing, at any time.
+func TestNoOpProvidersAreOffByPointerToo(t *testing.T) {
+	tel := telemetry.New(telemetry.Config{
+		TracerProvider: &nooptrace.TracerProvider{}, MeterProvider: &noopmetric.MeterProvider{},
+	})
+	if tel.On() {
+		t.Error("it is on")
+	}
+}
