@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -19,30 +20,39 @@ const (
 )
 
 // curatorClient is a client of this module.
-type curatorClient struct{ *framework.Client }
+type curatorClient struct {
+	*framework.Client
+	after func() error // what ends after the client, nil for nothing
+}
 
 func openCurator(connect string) (client, error) {
-	return startCurator(connect, retry.ExponentialBackoff(100*time.Millisecond, 5))
+	return asClient(startCurator(connect, stubborn))
 }
 
 func openImpatientCurator(connect string) (client, error) {
-	return startCurator(connect, retry.NTimes(0, 0))
+	return asClient(startCurator(connect, retry.NTimes(0, 0)))
 }
 
 // startCurator starts a client with the settings of the Java side.
-func startCurator(connect string, policy retry.Policy) (client, error) {
-	c, err := framework.New(connect,
+func startCurator(connect string, policy retry.Policy, opts ...framework.Option) (c curatorClient, err error) {
+	c.Client, err = framework.New(connect, append([]framework.Option{
 		framework.WithSessionTimeout(sessionTimeout),
 		framework.WithConnectionTimeout(connectionTimeout),
 		framework.WithEnsembleTracker(false),
-		framework.WithRetryPolicy(policy))
+		framework.WithRetryPolicy(policy),
+	}, opts...)...)
+	if err != nil {
+		return c, err
+	}
+	return c, c.Start()
+}
+
+// asClient keeps a client that could not be started from looking like one.
+func asClient(c curatorClient, err error) (client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Start(); err != nil {
-		return nil, err
-	}
-	return curatorClient{c}, nil
+	return c, nil
 }
 
 func (c curatorClient) create(ctx context.Context, path string, data []byte) error {
@@ -105,7 +115,13 @@ func (c curatorClient) lock(path string, l load) (lock, error) {
 	return nil, fmt.Errorf("no lock %q", l.Lock)
 }
 
-func (c curatorClient) close() error { return c.Close() }
+func (c curatorClient) close() error {
+	err := c.Close()
+	if c.after != nil {
+		err = errors.Join(err, c.after())
+	}
+	return err
+}
 
 // flight is the operations in the background, at most as many as it has seats.
 type flight struct {

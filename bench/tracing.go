@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/retry"
+)
+
+// The same library, told to whom it tells what it does: to nobody, or to the SDK of OpenTelemetry, which takes one trace of
+// ten and all metrics. As it comes it tells the global providers, of which there are none here.
+const (
+	untold = "telemetry off"
+	told   = "SDK, 10 % sampled"
+)
+
+// unnoticed is what telemetry may cost: nothing that shows while nobody listens, and a tenth with the SDK, where there is a
+// server to wait for.
+var (
+	unnoticed = []bound{atLeast(0.98, rate).of(untold), atMost(1, allocs).of(untold)}
+	little    = []bound{atLeast(0.9, rate).of(untold)}
+)
+
+// tracingWork is what telemetry costs. The first of two entries is what the budget is about.
+var tracingWork = section{
+	rows: []row{
+		{
+			name: "background getData, not configured", server: nullServer, show: throughput, budget: unnoticed,
+			entries: against(work(getDataBg), curator, untold, told),
+		},
+		{
+			name: "getData, one goroutine, not configured", server: nullServer, show: latency, budget: unnoticed,
+			entries: against(work(getDataSync), curator, untold, told),
+		},
+		{
+			name: "mutex acquire and release, not configured", server: realServer, show: latency, budget: unnoticed,
+			entries: against(work(lockAlone), curator, untold),
+		},
+		{
+			name: "background create, traced", server: realServer, show: throughput, budget: little,
+			entries: against(work(createBackground), told, untold),
+		},
+		{
+			name: "background getData, traced", server: realServer, show: throughput, budget: little,
+			entries: against(work(getDataBg), told, untold),
+		},
+		{
+			name: "create, one goroutine, traced", server: realServer, show: latency, budget: little,
+			entries: against(work(createSync), told, untold),
+		},
+		{
+			name: "queue, 100 items on their way, traced", server: realServer, show: latency, budget: little,
+			entries: against(work(queueing).window(100), told, untold),
+		},
+		{
+			name: "mutex acquire and release, traced", server: realServer, show: latency, budget: little,
+			entries: against(work(lockAlone), told, untold),
+		},
+	},
+}
+
+func openUntold(connect string) (client, error) {
+	return asClient(startCurator(connect, stubborn,
+		framework.WithTracerProvider(nooptrace.NewTracerProvider()), framework.WithMeterProvider(noopmetric.NewMeterProvider())))
+}
+
+func openTold(connect string) (client, error) {
+	sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.1))
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{}))
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	c, err := startCurator(connect, stubborn, framework.WithTracerProvider(tracers), framework.WithMeterProvider(meters))
+	if err != nil {
+		return nil, err
+	}
+	c.after = func() error { return tracers.Shutdown(context.Background()) } //nolint:forbidigo // there is nothing to send
+	return c, nil
+}
+
+// stubborn is the retry policy of those who are measured.
+var stubborn = retry.ExponentialBackoff(100*time.Millisecond, 5)
+
+// nowhere takes spans.
+type nowhere struct{}
+
+func (nowhere) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (nowhere) Shutdown(context.Context) error                             { return nil }
