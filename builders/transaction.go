@@ -13,10 +13,17 @@ import (
 
 // Transaction builds a transaction: operations that take effect together or not at all. In Java:
 // CuratorMultiTransaction.
-type Transaction struct{ env *Env }
+type Transaction struct {
+	env  *Env
+	zxid *int64
+}
 
 // NewTransaction is called by the framework.
 func NewTransaction(env *Env) Transaction { return Transaction{env: env} }
+
+// StoringZxidIn has the id of the transaction stored in zxid before ForOperations returns, in the background before the
+// callback is called: that of all changes that it has made, and the Czxid of all nodes that it has created.
+func (t Transaction) StoringZxidIn(zxid *int64) Transaction { t.zxid = zxid; return t }
 
 // InBackground makes it run in the background; its results go to cb, or to the client's listeners if cb is nil.
 func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTransaction {
@@ -25,8 +32,8 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 
 // ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
 // is that of the one that failed, and the results tell which. A transaction that is tried again after its answer was
-// lost may find its own work: guard it with a check of a version. When ctx ends first, it may or may not have taken
-// effect.
+// lost may find its own work: guard it with a check of a version, or with [TransactionCreate.WithProtection]. When ctx ends
+// first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -38,6 +45,9 @@ func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperat
 	if ctx.Err() != nil && err != nil {
 		return nil, err // the answer may still be on its way into o
 	}
+	if err == nil {
+		o.store()
+	}
 	return o.results(), err
 }
 
@@ -47,7 +57,10 @@ func (t Transaction) Submit(ctx context.Context, ops ...TransactionOperation) Fu
 	if err != nil {
 		return Future[[]callbacks.OperationResult]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) { return o.results(), nil })
+	return submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) {
+		o.store()
+		return o.results(), nil
+	})
 }
 
 func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b background) error {
@@ -59,7 +72,7 @@ func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b ba
 }
 
 func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, error) {
-	o := &transactionOp{ops: ops}
+	o := &transactionOp{ops: ops, into: t.zxid}
 	o.env, o.typ, o.verb = t.env, callbacks.Transaction, "multi"
 	if len(ops) == 0 {
 		return nil, o.badArguments("no operations")
@@ -73,6 +86,9 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 			return nil, o.badArguments("operation %d was not built with a TransactionOp", i)
 		}
 		o.requests[i] = op.request
+		if op.protected {
+			o.protect(i)
+		}
 	}
 	for _, op := range ops {
 		op.env.ensureNamespace()
@@ -83,8 +99,12 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 // transactionOp is the protocol of a transaction.
 type transactionOp struct {
 	call
-	ops      []TransactionOperation
-	requests []jute.Request
+	ops       []TransactionOperation
+	requests  []jute.Request
+	into      *int64
+	protected []protectedCreate
+	zxid      int64
+	done      bool // it was, by an attempt whose answer was lost
 }
 
 // Describe says what all of the operations are, if they are the same.
@@ -100,13 +120,33 @@ func (o *transactionOp) Describe() telemetry.Operation {
 	return what
 }
 
-// Begin asks.
+// Begin asks, after an attempt of which the outcome is not known only if that has not taken effect.
 func (o *transactionOp) Begin() {
-	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() { o.Finish(o.Request.Err) })
+	if len(o.protected) > 0 && o.Attempts() > 1 {
+		o.find()
+		return
+	}
+	o.execute()
+}
+
+func (o *transactionOp) execute() {
+	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() {
+		o.zxid = o.Zxid
+		o.Finish(o.Request.Err)
+	})
+}
+
+func (o *transactionOp) store() {
+	if o.into != nil {
+		*o.into = o.zxid
+	}
 }
 
 // results pairs the operations with what the server said of each.
 func (o *transactionOp) results() []callbacks.OperationResult {
+	if o.done {
+		return o.found()
+	}
 	if len(o.Reply.Results) != len(o.ops) {
 		return nil
 	}
@@ -131,7 +171,12 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 }
 
 // Run delivers the results.
-func (o *transactionOp) Run() { o.deliver(callbacks.Event{Results: o.results()}) }
+func (o *transactionOp) Run() {
+	if o.Result() == nil {
+		o.store()
+	}
+	o.deliver(callbacks.Event{Results: o.results()})
+}
 
 // TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
 type TransactionOperation struct {
@@ -140,6 +185,9 @@ type TransactionOperation struct {
 	path    string
 	request jute.Request
 	err     error
+
+	protected bool
+	mode      CreateMode
 }
 
 // verb is ZooKeeper's word for the operation.
@@ -197,12 +245,17 @@ func transactionCall(env *Env, typ callbacks.OperationType, verb, path string, s
 
 // TransactionCreate builds a create in a transaction; it is a value like [Create]. In Java: TransactionCreateBuilder.
 type TransactionCreate struct {
-	env      *Env
-	mode     CreateMode
-	ttl      time.Duration
-	acl      []zk.ACL
-	compress option
+	env       *Env
+	mode      CreateMode
+	ttl       time.Duration
+	acl       []zk.ACL
+	compress  option
+	protected bool
 }
+
+// WithProtection is as that of [Create], for the whole transaction: tried again, it looks first whether it has taken effect,
+// and one that its caller takes for failed leaves no protected node. Java has none in transactions.
+func (c TransactionCreate) WithProtection() TransactionCreate { c.protected = true; return c }
 
 // WithMode sets the kind of node; the default is [Persistent].
 func (c TransactionCreate) WithMode(m CreateMode) TransactionCreate { c.mode = m; return c }
@@ -231,6 +284,7 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 		op.err = k.wrap(op.err)
 	}
 	op.request = c.mode.request(k.full, data, c.env.aclFor(k.full, c.acl), c.ttl)
+	op.protected, op.mode = c.protected, c.mode
 	return op
 }
 

@@ -12,6 +12,9 @@ import (
 type Client interface {
 	Create() builders.Create
 	Delete() builders.Delete
+	CheckExists() builders.CheckExists
+	Transaction() builders.Transaction
+	TransactionOp() builders.TransactionOp
 	GetData() builders.GetData
 	SetData() builders.SetData
 	GetChildren() builders.GetChildren

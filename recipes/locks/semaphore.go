@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -26,6 +29,8 @@ type InterProcessSemaphoreV2 struct {
 	bad    error // why the path or the number cannot be
 	name   string
 	told   telemetry.Lock
+
+	crowded atomic.Bool // others had the turn before us when we asked last
 }
 
 // LeaseCount is a number of leases that may change. A SharedCount is one. In Java: SharedCountReader.
@@ -85,7 +90,6 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
 	}
 	s.tellAs("semaphore", path)
-	s.leases.Judge = s.judge
 	s.leases.Changed = s.most.Changed
 	return s
 }
@@ -93,12 +97,6 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 // tellAs says which recipe the semaphore is.
 func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
 	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
-}
-
-// judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
-// one.
-func (s *InterProcessSemaphoreV2) judge(children []string, own string) lineup.Verdict {
-	return lineup.Verdict{Found: slices.Contains(children, own), Granted: len(children) <= s.most.Count()}
 }
 
 // Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
@@ -141,7 +139,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.most.Count())
 	}
 	within, asked := s.told.Acquire(ctx)
-	leases, err := s.takeWithin(within, ctx, n, wait)
+	leases, err := s.takeWithin(within, ctx, n, wait, asked)
 	asked.End(outcome(err), err)
 	if err != nil {
 		return nil, fmt.Errorf("locks: acquire %s: %w", s.leases.Path, err)
@@ -153,7 +151,9 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 }
 
 // takeWithin is take that fails with [ErrNotAcquired] after wait.
-func (s *InterProcessSemaphoreV2) takeWithin(ctx, values context.Context, n int, wait time.Duration) ([]*Lease, error) {
+func (s *InterProcessSemaphoreV2) takeWithin(
+	ctx, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
+) ([]*Lease, error) {
 	bounded := ctx
 	if wait > 0 {
 		var cancel context.CancelFunc
@@ -161,7 +161,7 @@ func (s *InterProcessSemaphoreV2) takeWithin(ctx, values context.Context, n int,
 		defer cancel()
 		wait = lineup.Forever
 	}
-	leases, err := s.take(bounded, values, n, wait)
+	leases, err := s.take(bounded, values, n, wait, asked)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil, ErrNotAcquired // the end of wait
 	}
@@ -171,51 +171,93 @@ func (s *InterProcessSemaphoreV2) takeWithin(ctx, values context.Context, n int,
 // take waits for the turn, then for the leases, and gives the turn on. With the session of the turn all are lost, and it
 // begins anew: if two could add leases, each might wait for the other to have none. bounded ends the waiting, values are
 // for the leases.
-func (s *InterProcessSemaphoreV2) take(bounded, values context.Context, n int, wait time.Duration) ([]*Lease, error) {
+func (s *InterProcessSemaphoreV2) take(
+	bounded, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
+) ([]*Lease, error) {
 	for {
-		leases, err := s.takeInTurn(bounded, values, n, wait)
+		leases, err := s.takeInTurn(bounded, values, n, wait, asked)
 		if !errors.Is(err, lineup.ErrGone) {
 			return leases, err
 		}
 	}
 }
 
-// takeInTurn is take that fails with [lineup.ErrGone] if the turn, or a node that is to be a lease, goes while it waits.
+// takeInTurn is take that fails with [lineup.ErrGone] if the turn goes while it waits.
 func (s *InterProcessSemaphoreV2) takeInTurn(
-	bounded, values context.Context, n int, wait time.Duration,
+	bounded, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
 ) (leases []*Lease, err error) {
-	turn, err := s.turn.Acquire(bounded, wait)
+	look := &lookout{semaphore: s}
+	line := s.turn
+	line.Along = look.out
+	if asked != nil {
+		line.Lined = asked.Position
+	}
+	turn, err := line.Acquire(bounded, wait)
 	if err != nil {
 		return nil, err
 	}
-	defer s.turn.Leave(bounded, turn.Path) // nobody needs to wait for that
-	defer func() {
-		if err != nil {
-			for _, l := range leases {
-				l.hold.abandon()
-				s.leases.Leave(bounded, l.Path())
-			}
-			leases = nil
-		}
-	}()
 	session := turn.Session.Context()
 	inTurn, cancel := context.WithCancel(bounded)
 	defer cancel()
 	defer context.AfterFunc(session, cancel)()
-	for range n {
-		c, err := s.leases.Once(inTurn, wait)
-		if err == nil {
-			g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
-			leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
+	taken, err := s.occupy(inTurn, wait, turn, look, n)
+	if session.Err() != nil {
+		err = lineup.ErrGone
+	}
+	if err != nil {
+		s.turn.Leave(bounded, turn.Path) // nobody needs to wait for that
+		for _, c := range taken {
+			s.leases.Leave(bounded, c.Path)
 		}
-		if session.Err() != nil {
-			err = lineup.ErrGone
-		}
-		if err != nil {
-			return leases, err
-		}
+		return nil, err
+	}
+	for _, c := range taken {
+		g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
+		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil
+}
+
+// occupy waits until n leases are free, and takes them. Only who has the turn adds leases, so those that are free stay free.
+func (s *InterProcessSemaphoreV2) occupy(
+	ctx context.Context, wait time.Duration, turn *lineup.Contender, look *lookout, n int,
+) ([]*lineup.Contender, error) {
+	children, err := look.seen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	line := s.leases
+	line.Judge = func(children []string, _ string) lineup.Verdict {
+		return lineup.Verdict{Found: true, Granted: len(children)+n <= s.most.Count()}
+	}
+	if err := line.Await(ctx, wait, turn, children); err != nil {
+		return nil, err
+	}
+	return s.create(ctx, turn, n)
+}
+
+// create creates the nodes of the leases and ends the turn, all in one: a turn that is lost takes no lease.
+func (s *InterProcessSemaphoreV2) create(ctx context.Context, turn *lineup.Contender, n int) ([]*lineup.Contender, error) {
+	op := s.client.TransactionOp()
+	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
+	ops := make([]builders.TransactionOperation, n, n+1)
+	for i := range ops {
+		ops[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data)
+	}
+	ops = append(ops, op.Delete().ForPath(turn.Path))
+	stat := zk.Stat{EphemeralOwner: turn.Stat.EphemeralOwner}
+	results, err := s.client.Transaction().StoringZxidIn(&stat.Czxid).ForOperations(ctx, ops...)
+	switch {
+	case errors.Is(err, zk.ErrNoNode): // the turn, or the node of the leases
+		return nil, lineup.ErrGone
+	case err != nil:
+		return nil, err
+	}
+	taken := make([]*lineup.Contender, n)
+	for i := range taken {
+		taken[i] = &lineup.Contender{Path: results[i].ResultPath, Stat: stat, Session: turn.Session}
+	}
+	return taken, nil
 }
 
 // ReturnAll returns leases, all of them whatever the error of one is. In Java: returnAll.
@@ -231,7 +273,7 @@ func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Leas
 	return errors.Join(errs...)
 }
 
-// ParticipantNodes returns the paths of the leases that are held or being taken.
+// ParticipantNodes returns the paths of the leases that are held.
 func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
 	if s.bad != nil {
 		return nil, s.bad

@@ -40,6 +40,8 @@ type Line struct {
 	Judge func(children []string, own string) Verdict
 	// Make completes the create of a contender; nil makes a protected, ephemeral, sequential one.
 	Make func(builders.Create) builders.Create
+	// Along submits what is to travel with each list of the line, behind it. It may be nil.
+	Along func(ctx context.Context)
 	// Lined is told how many stand before a contender when it has lined up. It may be nil.
 	Lined func(ahead int)
 	// Changed gives a channel that is closed when Judge may decide otherwise than it just did. It may be nil.
@@ -99,7 +101,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 	ctx = l.Client.Telemetry().Handling(ctx)
 	c := &Contender{}
 	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
-	children, listErr := l.Client.GetChildren().ForPath(ctx, l.Path)
+	children, listErr := l.children(ctx)
 	if c.Path, err = creation.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 		}
 	}()
 	if listErr != nil || !slices.Contains(children, zkpath.Node(c.Path)) { // the lock itself had to be created first
-		if children, err = l.list(ctx); err != nil {
+		if children, err = l.List(ctx); err != nil {
 			return nil, gone(err)
 		}
 	}
@@ -136,6 +138,23 @@ func (l *Line) judge(children []string, own string) Verdict {
 	return First(children, own, l.Name)
 }
 
+// Await waits until it is c's turn in this line, in which it may have no node: it is granted what it waits for while its own
+// line has it. children is what the line was a moment ago.
+func (l *Line) Await(ctx context.Context, wait time.Duration, c *Contender, children []string) error {
+	return l.await(l.Client.Telemetry().Handling(ctx), wait, c, children)
+}
+
+// children lists the line.
+func (l *Line) children(ctx context.Context) ([]string, error) {
+	list := l.Client.GetChildren()
+	if l.Along == nil {
+		return list.ForPath(ctx, l.Path)
+	}
+	listed := list.Submit(ctx, l.Path)
+	l.Along(ctx)
+	return listed.Wait(ctx)
+}
+
 // await waits until it is c's turn. Each contender watches only the one that it waits for.
 func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, children []string) error {
 	for {
@@ -155,13 +174,16 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 		switch {
 		case err == nil && !news && l.isCurrent(c): // a watch of the next session does not tell of the end of ours
 			select {
-			case <-woken: // whatever it was: look again
+			case ev := <-woken: // whatever it was: look again
+				if ev.Type == zk.EventSession { // else the watch has ended with its event
+					l.unwatch(ctx, watcher, watched)
+				}
 			case <-changed:
+				l.unwatch(ctx, watcher, watched)
 			case <-ctx.Done():
 				l.unwatch(ctx, watcher, watched)
 				return ctx.Err()
 			}
-			l.unwatch(ctx, watcher, watched)
 		case err == nil:
 			l.unwatch(ctx, watcher, watched)
 		case errors.Is(err, zk.ErrNoNode): // which leaves no watch
@@ -171,7 +193,7 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 				return err
 			}
 		}
-		if children, err = l.list(ctx); err != nil {
+		if children, err = l.List(ctx); err != nil {
 			return gone(err)
 		}
 	}
@@ -196,14 +218,14 @@ func (l *Line) changed() <-chan struct{} {
 	return l.Changed()
 }
 
-// list lists the line. A lost connection does not end the wait of a contender: its place is kept as long as the
+// List lists the line. A lost connection does not end the wait of a contender: its place is kept as long as the
 // session, and what comes of that is seen when there is a connection again.
-func (l *Line) list(ctx context.Context) ([]string, error) {
+func (l *Line) List(ctx context.Context) ([]string, error) {
 	for {
 		if err := l.Client.BlockUntilConnected(ctx); err != nil {
 			return nil, err
 		}
-		children, err := l.Client.GetChildren().ForPath(ctx, l.Path)
+		children, err := l.children(ctx)
 		if err == nil || !IsOutage(err) {
 			return children, err
 		}

@@ -1,0 +1,120 @@
+package builders
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// protectedCreate is a create with protection among the operations of a transaction.
+type protectedCreate struct {
+	index  int // of the operation
+	parent string
+	prefix string // of the node's name
+	path   string // of the node, once it is found
+}
+
+// protect draws an id for operation i.
+func (o *transactionOp) protect(i int) {
+	id, path := zkpath.NewProtectionID(), o.requests[i].Path
+	o.requests[i].Path = zkpath.ProtectPath(id, path)
+	o.protected = append(o.protected, protectedCreate{
+		index: i, parent: zkpath.Parent(o.requests[i].Path), prefix: zkpath.ProtectedPrefix(id),
+	})
+}
+
+// find looks for the protected nodes, which an attempt whose answer was lost may have created: where the first is the
+// transaction has taken effect. The server that we are connected to now may have to catch up first.
+func (o *transactionOp) find() {
+	o.ask(jute.Request{Op: jute.OpSync, Path: o.protected[0].parent}, func() {
+		if err := o.Request.Err; err != nil {
+			o.Finish(err)
+			return
+		}
+		o.findFrom(0)
+	})
+}
+
+func (o *transactionOp) findFrom(i int) {
+	if i == len(o.protected) {
+		o.adopt()
+		return
+	}
+	p := &o.protected[i]
+	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: p.parent}, func() {
+		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
+			o.Finish(err)
+			return
+		}
+		at := slices.IndexFunc(o.Reply.Children, func(child string) bool { return strings.HasPrefix(child, p.prefix) })
+		switch {
+		case at >= 0:
+			p.path = childPath(p.parent, o.Reply.Children[at])
+		case i == 0:
+			o.execute()
+			return
+		}
+		o.findFrom(i + 1) // one that is not there any more was deleted by somebody
+	})
+}
+
+// adopt takes what was found for ours, unless it is of an earlier session, which takes its nodes with it.
+func (o *transactionOp) adopt() {
+	first := o.protected[0]
+	o.ask(jute.Request{Op: jute.OpExists, Path: first.path}, func() {
+		stat := o.Reply.Stat
+		ephemeral := o.ops[first.index].mode.IsEphemeral()
+		switch err := o.Request.Err; {
+		case err != nil:
+			o.Finish(err)
+		case ephemeral && stat.EphemeralOwner != o.Executor().Conn().SessionID():
+			o.Finish(zk.ErrSessionExpired)
+		default:
+			o.done, o.zxid = true, stat.Czxid
+			o.Finish(nil)
+		}
+	})
+}
+
+// found returns the results of a transaction whose answer was lost.
+func (o *transactionOp) found() []callbacks.OperationResult {
+	out := make([]callbacks.OperationResult, len(o.ops))
+	for i, op := range o.ops {
+		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path}
+		if op.typ == callbacks.OperationCreate && !op.mode.IsSequential() {
+			out[i].ResultPath = op.env.Namespace.strip(o.requests[i].Path)
+		}
+	}
+	for _, p := range o.protected {
+		out[p.index].ResultPath = ""
+		if p.path != "" {
+			out[p.index].ResultPath = o.ops[p.index].env.Namespace.strip(p.path)
+		}
+	}
+	return out
+}
+
+// CleanUp sees to it that a transaction that its caller takes for failed leaves no protected node.
+func (o *transactionOp) CleanUp(err error) {
+	if !o.Sent() {
+		return
+	}
+	for _, p := range o.protected {
+		switch {
+		case err == nil && o.done:
+			if p.path != "" {
+				deleteGuaranteed(o.Context(), o.env, p.path)
+			}
+		case err == nil: // the caller had given up
+			deleteGuaranteed(o.Context(), o.env, o.Reply.Results[p.index].Path)
+		case exec.IsIndefinite(err) || o.Attempts() > 1:
+			findAndDelete(o.Context(), o.env, p.parent, p.prefix)
+		}
+	}
+}

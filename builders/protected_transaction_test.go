@@ -1,0 +1,142 @@
+package builders_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// exchange is a transaction that takes a node for two others.
+func exchange(client *framework.Client, dir string, mode builders.CreateMode) []builders.TransactionOperation {
+	op := client.TransactionOp()
+	create := op.Create().WithProtection().WithMode(mode)
+	return []builders.TransactionOperation{
+		create.ForPath(dir+"/n-", []byte("data")), op.Delete().ForPath(dir + "/taken"), create.ForPath(dir+"/below/m-", nil),
+	}
+}
+
+// of returns those of the nodes that have this part in their names.
+func of(nodes []string, part string) []string {
+	return slices.DeleteFunc(nodes, func(name string) bool { return !strings.Contains(name, part) })
+}
+
+func TestProtectedTransactionWithLostConnectionsTakesEffectOnce(t *testing.T) {
+	for _, mode := range []builders.CreateMode{builders.Persistent, builders.EphemeralSequential} {
+		t.Run(mode.String(), func(t *testing.T) {
+			cutEverywhere(t, 1, []string{"/taken", "/below"}, func(t *trial) {
+				var zxid int64
+				b := t.client.Transaction().StoringZxidIn(&zxid)
+				ev := succeed(t, t.w.transaction(t, b, exchange(t.client, t.dir, mode)...))
+				nodes, below := of(t.tr.children(t.full), "n-"), t.tr.children(t.full+"/below")
+				if len(nodes) != 1 || len(below) != 1 || !zkpath.IsProtected(nodes[0]) || !zkpath.IsProtected(below[0]) {
+					t.Fatalf("nodes %q and %q", nodes, below)
+				}
+				equal(t, "results", ev.Results, []callbacks.OperationResult{
+					{Type: callbacks.OperationCreate, ForPath: t.dir + "/n-", ResultPath: t.dir + "/" + nodes[0]},
+					{Type: callbacks.OperationDelete, ForPath: t.dir + "/taken"},
+					{Type: callbacks.OperationCreate, ForPath: t.dir + "/below/m-", ResultPath: t.dir + "/below/" + below[0]},
+				})
+				if taken := of(t.tr.children(t.full), "taken"); len(taken) != 0 {
+					t.Error("it was not taken")
+				}
+				_, stat := t.tr.read(t.full + "/" + nodes[0])
+				equal(t, "zxid", zxid, stat.Czxid)
+			})
+		})
+	}
+}
+
+func TestProtectedTransactionThatIsGivenUpLeavesNoNode(t *testing.T) {
+	cutEverywhere(t, 2, []string{"/taken", "/below"}, func(t *trial) {
+		ev := t.w.transaction(t, t.client.Transaction(), exchange(t.client, t.dir, builders.EphemeralSequential)...)
+		if ev.Err == nil {
+			equal(t, "nodes", len(of(t.tr.children(t.full), "n-")), 1)
+			return
+		}
+		if !errors.Is(ev.Err, framework.ErrConnectionLoss) {
+			t.Errorf("error is %v", ev.Err)
+		}
+		testenv.Eventually(t, func() bool {
+			return len(of(t.tr.children(t.full), "n-"))+len(t.tr.children(t.full+"/below")) == 0
+		}, "no node is left")
+	})
+}
+
+func TestProtectedTransactionWhoseContextEndsLeavesNoNode(t *testing.T) {
+	ends := map[string]func(*curatortest.Proxy, *curatortest.Injection){
+		"goes on": func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
+		"is lost": func(p *curatortest.Proxy, _ *curatortest.Injection) { p.Faults().CutAll() },
+	}
+	for what, action := range map[string]curatortest.Action{
+		"request": curatortest.HoldRequest, "answer": curatortest.HoldReply,
+	} {
+		for how, end := range ends {
+			t.Run(fmt.Sprintf("the %s %s", what, how), func(t *testing.T) {
+				client, tr, proxy := setUpProxied(t, framework.WithNamespace("ns"))
+				for _, path := range []string{"/d", "/d/taken", "/d/below"} {
+					succeed(t, foreground.create(t, client.Create(), path, nil))
+				}
+				in, err := held(t, proxy, curatortest.Rule{Ops: []string{"multi"}, Action: action}, func(ctx context.Context) error {
+					_, err := client.Transaction().ForOperations(ctx, exchange(client, "/d", builders.PersistentSequential)...)
+					return err
+				})
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("error is %v", err)
+				}
+				end(proxy, in)
+				in.Remove()
+				testenv.Eventually(t, func() bool {
+					return len(of(tr.children("/ns/d"), "n-"))+len(tr.children("/ns/d/below")) == 0
+				}, "no node is left")
+				for range 2 { // a late request is answered ahead of the first, and what that leads to ahead of the second
+					succeed(t, foreground.sync(t, client.Sync(), "/"))
+				}
+				if nodes := append(of(tr.children("/ns/d"), "n-"), tr.children("/ns/d/below")...); len(nodes) != 0 {
+					t.Errorf("nodes %q are left", nodes)
+				}
+			})
+		}
+	}
+}
+
+// What it has created is about to vanish with the session: nothing may be built on that.
+func TestProtectedTransactionOfAnEarlierSessionHasFailed(t *testing.T) {
+	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))
+	for _, path := range []string{"/d", "/d/taken", "/d/below"} {
+		succeed(t, foreground.create(t, client.Create(), path, nil))
+	}
+	cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.CutAfter, Count: 1})
+	restore := proxy.Faults().RefuseConnects()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := client.Transaction().ForOperations(testenv.Context(t), exchange(client, "/d", builders.EphemeralSequential)...)
+		failed <- err
+	}()
+	if err := cut.Wait(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Reset(); err != nil { // the nodes of the session remain until its timeout
+		t.Fatal(err)
+	}
+	restore()
+	if err := receive(t, failed); !errors.Is(err, zk.ErrSessionExpired) {
+		t.Errorf("error is %v", err)
+	}
+	testenv.Eventually(t, func() bool {
+		return len(of(tr.children("/d"), "n-"))+len(tr.children("/d/below")) == 0
+	}, "no node is left")
+}

@@ -1,0 +1,55 @@
+package locks
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/zkpath"
+)
+
+var errNotSeen = errors.New("locks: not looked yet")
+
+// lookout looks at the leases of a semaphore whenever the line for the turn is listed, in the same round trip. It is behind
+// that list: if the turn is ours by then, nobody adds a lease after the look.
+type lookout struct {
+	semaphore *InterProcessSemaphoreV2
+	lists     int
+	last      *builders.Future[[]string]
+}
+
+// out looks. Where others were before us the last time, the first look is spared: it would not be the last.
+func (l *lookout) out(ctx context.Context) {
+	if l.lists++; l.lists == 1 && l.semaphore.crowded.Load() {
+		return
+	}
+	if l.last != nil {
+		_, _ = l.last.Wait(ctx) // it was answered with the list before
+	}
+	looked := l.semaphore.client.GetChildren().Submit(ctx, l.semaphore.leases.Path)
+	l.last = &looked
+}
+
+// seen returns what leases there are. If there is no node for them yet, it is created.
+func (l *lookout) seen(ctx context.Context) ([]string, error) {
+	s := l.semaphore
+	s.crowded.Store(l.lists > 1)
+	var children []string
+	err := errNotSeen
+	if l.last != nil {
+		children, err = l.last.Wait(ctx)
+	}
+	for err != nil {
+		children, err = s.leases.List(ctx)
+		if !errors.Is(err, zk.ErrNoNode) {
+			return children, err
+		}
+		below := zkpath.Join(s.leases.Path, s.leases.Name)
+		if _, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, below); err != nil {
+			return nil, err
+		}
+	}
+	return children, nil
+}
