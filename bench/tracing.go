@@ -78,7 +78,7 @@ func openTold(connect string) (client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.after = func() error { return tracers.Shutdown(context.Background()) } //nolint:forbidigo // there is nothing to send
+	c.after = func() error { return tracers.Shutdown(context.Background()) } // there is nothing to send
 	return c, nil
 }
 

@@ -50,7 +50,7 @@ func labels(set attribute.Set) string {
 		switch a.Key {
 		case "db.system.name", "messaging.system", "server.address", "server.port":
 		default:
-			parts = append(parts, fmt.Sprintf("%s=%s", a.Key, a.Value.Emit()))
+			parts = append(parts, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
 		}
 	}
 	return strings.Join(parts, " ")

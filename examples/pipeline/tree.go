@@ -74,7 +74,7 @@ func details(s sdktrace.ReadOnlySpan) string {
 	for _, key := range shownAttributes {
 		for _, a := range s.Attributes() {
 			if a.Key == key {
-				parts = append(parts, a.Value.Emit())
+				parts = append(parts, a.Value.String())
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/dispatch"

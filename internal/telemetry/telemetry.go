@@ -174,6 +174,14 @@ func Traced(ctx, parent context.Context) context.Context {
 	return context.WithValue(context.WithValue(ctx, handlingKey{}, true), untracedKey{}, nil)
 }
 
+// TracedOr returns ctx, in the trace of another context if it is in none itself.
+func TracedOr(ctx, other context.Context) context.Context {
+	if trace.SpanContextFromContext(ctx).IsValid() || !trace.SpanContextFromContext(other).IsValid() {
+		return ctx
+	}
+	return Traced(ctx, other)
+}
+
 // WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all of them.
 func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	var links []trace.Link

@@ -39,5 +39,6 @@ func (a *alarm) heardOf(typ zk.EventType) (found bool) {
 
 // off takes the watch of a node back, if it has not fired.
 func (a *alarm) off(ctx context.Context, path string) {
+	ctx = a.client.Telemetry().Aside(ctx)
 	_ = a.client.Watches().Remove(a.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
 }

@@ -276,29 +276,40 @@ func (l *LeaderLatch) connection() (broken bool, changed <-chan struct{}) {
 // setBroken ends leadership at once; who leads on is decided by lead.
 func (l *LeaderLatch) setBroken(broken bool) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.broken = broken
-	if broken && l.leadership != nil {
-		l.leadership.end(ErrLeadershipLost)
+	leadership := l.leadership
+	if broken && leadership != nil {
+		leadership.end(ErrLeadershipLost)
 	}
 	if broken && l.stopLook != nil {
 		l.stopLook()
 	}
 	l.announce()
+	l.mu.Unlock()
+	leadership.tell()
 }
 
 // setLeadership tells the listeners if it changes anything. It is called by lead alone, so they hear of a beginning and
 // an end in turn. Nothing begins while the connection is in an error state.
 func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
+	ended, begun := l.changeLeadership(now, cause)
+	ended.tell()
+	if begun != nil {
+		begun.observe(l.election.Term(begun.ctx))
+	}
+}
+
+// changeLeadership is setLeadership that leaves telemetry out. It returns what has ended and what has begun.
+func (l *LeaderLatch) changeLeadership(now *Leadership, cause error) (before, begun *Leadership) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now != nil && (l.broken || l.state == Closed) {
 		now.end(ErrLeadershipLost)
 		now = nil
 	}
-	before := l.leadership
+	before = l.leadership
 	if before == nil && now == nil {
-		return
+		return nil, nil
 	}
 	if before != nil {
 		if l.state == Closed {
@@ -312,9 +323,9 @@ func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
 	l.leadership = now
 	l.announce()
 	if now != nil {
-		now.observe(l.election.Term(now.ctx))
 		l.tell(now)
 	}
+	return before, now
 }
 
 // tell tells the listeners. mu is held.

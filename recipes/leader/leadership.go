@@ -36,10 +36,10 @@ func newLeadership(ctx context.Context, c *lineup.Contender) *Leadership {
 	return l
 }
 
+// end ends it; tell is to follow, when nobody's mutex is held: what it tells may take its time.
 func (l *Leadership) end(cause error) {
 	l.stop()
 	l.cancel(cause)
-	l.tell()
 }
 
 // observe has the end told of a leadership that has begun.
@@ -52,8 +52,11 @@ func (l *Leadership) observe(t *telemetry.Tenure) {
 	}
 }
 
-// tell tells why it has ended.
+// tell tells why it has ended. It may be called again, and on nil.
 func (l *Leadership) tell() {
+	if l == nil || l.ctx.Err() == nil {
+		return
+	}
 	l.mu.Lock()
 	t := l.tenure
 	l.mu.Unlock()

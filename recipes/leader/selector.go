@@ -168,6 +168,7 @@ func (s *LeaderSelector) turn() (lined bool, err error) {
 			err = s.lead(leadership)
 		}
 		leadership.end(errReturned)
+		leadership.tell()
 		s.line.Leave(context.WithoutCancel(ctx), c.Path)
 		if began || s.ctx.Err() != nil {
 			return true, err
@@ -215,25 +216,29 @@ func LeadershipOf(ctx context.Context) *Leadership {
 
 func (s *LeaderSelector) setBroken(broken bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.broken = broken
 	close(s.changed)
 	s.changed = make(chan struct{})
-	if broken && s.leadership != nil {
-		s.leadership.end(ErrLeadershipLost)
+	leadership := s.leadership
+	if broken && leadership != nil {
+		leadership.end(ErrLeadershipLost)
 	}
+	s.mu.Unlock()
+	leadership.tell()
 }
 
 // InterruptLeadership ends the context of the function that leads, and reports whether it leads. In Java:
 // interruptLeadership.
 func (s *LeaderSelector) InterruptLeadership() bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.leadership == nil || !s.leadership.holds() {
-		return false
+	leadership := s.leadership
+	leads := leadership != nil && leadership.holds()
+	if leads {
+		leadership.end(ErrInterrupted)
 	}
-	s.leadership.end(ErrInterrupted)
-	return true
+	s.mu.Unlock()
+	leadership.tell()
+	return leads
 }
 
 // HasLeadership reports whether the selector leads.

@@ -44,7 +44,7 @@ func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context
 // lose ends the grant before it is released.
 func (g *grant) lose(cause error) {
 	g.cancel(cause)
-	g.tell(telemetry.Lost)
+	g.tell()
 }
 
 // observe has the end of the grant told.
@@ -55,16 +55,21 @@ func (g *grant) observe(t *telemetry.Tenure) {
 	g.mu.Lock()
 	g.tenure = t
 	g.mu.Unlock()
-	if !g.isHeld() { // it was lost meanwhile
-		g.tell(telemetry.Lost)
+	if !g.isHeld() { // it has ended meanwhile
+		g.tell()
 	}
 }
 
-func (g *grant) tell(outcome string) {
+// tell tells why the grant has ended.
+func (g *grant) tell() {
 	g.mu.Lock()
 	t := g.tenure
 	g.mu.Unlock()
-	t.End(outcome)
+	if errors.Is(context.Cause(g.ctx), ErrReleased) {
+		t.End(telemetry.Released)
+		return
+	}
+	t.End(telemetry.Lost)
 }
 
 // hold returns one more hold, unless the lock is lost or let go.
@@ -99,15 +104,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	if !last {
 		return nil
 	}
-	h.tell(telemetry.Released)
+	h.tell()
 	return h.release(ctx)
-}
-
-// abandon ends the hold without deleting its node.
-func (h *Hold) abandon() {
-	h.released.Store(true)
-	h.stop()
-	h.cancel(ErrReleased)
 }
 
 func (h *Hold) isReleased() bool { return h.released.Load() }

@@ -55,5 +55,6 @@ func (q *queue[T]) awaitChange(ctx context.Context) error {
 
 // unwatch takes a watch back that may not have fired.
 func unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
+	ctx = client.Telemetry().Aside(ctx)
 	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
 }

@@ -160,7 +160,7 @@ func (p *pulled[T]) end(ctx context.Context, i int, back bool) error {
 		return p.q.putBack(ctx, p.d, p.back)
 	}
 	done := make(chan error, 1)
-	p.q.settle(ctx, p.d, p.back, func(err error) { done <- err })
+	p.q.settle(telemetry.TracedOr(ctx, p.ctx), p.d, p.back, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return err
