@@ -18,7 +18,12 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 		return round{}, err
 	}
 	e := &entry{DistributedDoubleBarrier: d, alarm: newAlarm(d.client)}
-	defer e.alarm.off(ctx, d.ready())
+	fires := false // the watch of ready has told of its creation, or will
+	defer func() {
+		if !fires {
+			e.alarm.off(ctx, d.ready())
+		}
+	}()
 	for {
 		s, err := e.look(ctx)
 		if err != nil {
@@ -33,14 +38,14 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 		case opened:
 			return s.round(), nil
 		case complete:
-			if began, err := e.leaveToTheLast(ctx, s); began || err != nil {
+			if fires, err = e.leaveToTheLast(ctx, s); fires || err != nil {
 				return s.round(), err
 			}
-			if began, err := e.open(s); began || err != nil {
+			if fires, err = e.open(s); fires || err != nil {
 				return s.round(), err
 			}
 		case waiting:
-			if began, err := e.await(ctx, nil); began || err != nil {
+			if fires, err = e.await(ctx, nil); fires || err != nil {
 				return e.told(ctx, s), err
 			}
 		}
