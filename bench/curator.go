@@ -30,7 +30,7 @@ func openCurator(connect string) (client, error) {
 }
 
 func openImpatientCurator(connect string) (client, error) {
-	return asClient(startCurator(connect, retry.NTimes(0, 0)))
+	return asClient(startCurator(connect, impatient))
 }
 
 // startCurator starts a client with the settings of the Java side.

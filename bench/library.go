@@ -52,8 +52,8 @@ type lock interface {
 // libraries has the libraries of Go by their names.
 var libraries = map[string]library{
 	curator: {base: "/bench-curator", open: openCurator, impatient: openImpatientCurator},
-	untold:  {base: "/bench-untold", open: openUntold, impatient: openUntold},
-	told:    {base: "/bench-told", open: openTold, impatient: openTold},
+	untold:  {base: "/bench-untold", open: openUntold(stubborn), impatient: openUntold(impatient)},
+	told:    {base: "/bench-told", open: openTold(stubborn), impatient: openTold(impatient)},
 	plain:   {base: "/bench-plain", open: openPlain, impatient: openPlain},
 }
 

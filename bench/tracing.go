@@ -65,25 +65,34 @@ var tracingWork = section{
 	},
 }
 
-func openUntold(connect string) (client, error) {
-	return asClient(startCurator(connect, stubborn,
-		framework.WithTracerProvider(nooptrace.NewTracerProvider()), framework.WithMeterProvider(noopmetric.NewMeterProvider())))
-}
-
-func openTold(connect string) (client, error) {
-	sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.1))
-	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{}))
-	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	c, err := startCurator(connect, stubborn, framework.WithTracerProvider(tracers), framework.WithMeterProvider(meters))
-	if err != nil {
-		return nil, err
+// openUntold returns what opens a client that tells nobody.
+func openUntold(policy retry.Policy) func(connect string) (client, error) {
+	return func(connect string) (client, error) {
+		return asClient(startCurator(connect, policy,
+			framework.WithTracerProvider(nooptrace.NewTracerProvider()), framework.WithMeterProvider(noopmetric.NewMeterProvider())))
 	}
-	c.after = func() error { return tracers.Shutdown(context.Background()) } // there is nothing to send
-	return c, nil
 }
 
-// stubborn is the retry policy of those who are measured.
-var stubborn = retry.ExponentialBackoff(100*time.Millisecond, 5)
+// openTold returns what opens a client that tells the SDK.
+func openTold(policy retry.Policy) func(connect string) (client, error) {
+	return func(connect string) (client, error) {
+		sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.1))
+		tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{}))
+		meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+		c, err := startCurator(connect, policy, framework.WithTracerProvider(tracers), framework.WithMeterProvider(meters))
+		if err != nil {
+			return nil, err
+		}
+		c.after = func() error { return tracers.Shutdown(context.Background()) } // there is nothing to send
+		return c, nil
+	}
+}
+
+// The retry policies of those who are measured: the second is that of those whose failures are.
+var (
+	stubborn  = retry.ExponentialBackoff(100*time.Millisecond, 5)
+	impatient = retry.NTimes(0, 0)
+)
 
 // nowhere takes spans.
 type nowhere struct{}
