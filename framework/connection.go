@@ -90,10 +90,12 @@ func (c *connection) open() error {
 
 // on takes what a Conn tells. It runs on the goroutine that reads that connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
-	if c.current.Load() == conn { // ahead of mu: a driver may ask its client
-		c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
-	}
 	c.mu.Lock()
+	if !c.closed && c.current.Load() == conn {
+		c.mu.Unlock() // a driver may ask its client
+		c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
+		c.mu.Lock()
+	}
 	if c.closed || c.current.Load() != conn {
 		c.mu.Unlock()
 		return

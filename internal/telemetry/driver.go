@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,6 +13,7 @@ import (
 type driver struct {
 	simple   tracing.Driver
 	advanced tracing.AdvancedDriver // in place of simple
+	last     atomic.Int32           // state of the connection that it was told of
 }
 
 func (d *driver) set(to tracing.Driver) {
@@ -104,8 +106,8 @@ func (d *driver) retry(allowed bool) {
 
 // SessionEvent tells a Java-style driver of a state of go-zookeeper's connection, under Java's name.
 func (t *Telemetry) SessionEvent(state zk.State, session int64) {
-	if t == nil || !t.driver.on() {
-		return
+	if t == nil || !t.driver.on() || t.driver.last.Swap(int32(state)) == int32(state) && state == zk.StateDisconnected {
+		return // as Java, which tells of a lost connection once
 	}
 	switch state {
 	case zk.StateHasSession:
