@@ -207,12 +207,15 @@ func randomFaults(t *testing.T, random *rand.Rand) {
 		}
 	}
 	awaitConnected(t, client)
-	createEphemeral(t, client, "/mine") // whatever has been, it works
-	session := client.Session()
-	stat, err := client.CheckExists().ForPath(ctx, "/mine")
-	if err != nil || stat == nil || stat.EphemeralOwner != session.ID() {
-		t.Errorf("node of session %#x: %v, %v", session.ID(), stat, err)
-	}
+	testenv.Eventually(t, func() bool { // the last of the faults may only show now
+		mine, err := client.Create().WithProtection().WithMode(builders.Ephemeral).ForPath(ctx, "/mine", nil)
+		if err != nil {
+			return false
+		}
+		session := client.Session()
+		stat, err := client.CheckExists().ForPath(ctx, mine)
+		return err == nil && stat != nil && stat.EphemeralOwner == session.ID()
+	}, "whatever has been, it works: a node of the session")
 	closeClient(t, client)
 	close(told)
 	checkStates(t, told)
