@@ -17,7 +17,7 @@ func TestProcesses(t *testing.T) {
 	atEnd(t, srv.Close)
 	all := make(teams)
 	atEnd(t, all.close)
-	for name := range libraries {
+	for _, name := range []string{curator, plain} {
 		c, err := all.connected(ctx, name, srv.Addr())
 		if err != nil {
 			t.Fatal(err)
