@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,6 +91,7 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
 	}
 	s.tellAs("semaphore", path)
+	s.leases.Judge = s.judge
 	s.leases.Changed = s.most.Changed
 	return s
 }
@@ -97,6 +99,12 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 // tellAs says which recipe the semaphore is.
 func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
 	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
+}
+
+// judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
+// one.
+func (s *InterProcessSemaphoreV2) judge(children []string, own string) lineup.Verdict {
+	return lineup.Verdict{Found: slices.Contains(children, own), Granted: len(children) <= s.most.Count()}
 }
 
 // Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
@@ -182,7 +190,7 @@ func (s *InterProcessSemaphoreV2) take(
 	}
 }
 
-// takeInTurn is take that fails with [lineup.ErrGone] if the turn goes while it waits.
+// takeInTurn is take that fails with [lineup.ErrGone] if the turn, or a node that is to be a lease, goes while it waits.
 func (s *InterProcessSemaphoreV2) takeInTurn(
 	bounded, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
 ) (leases []*Lease, err error) {
@@ -205,7 +213,6 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 		err = lineup.ErrGone
 	}
 	if err != nil {
-		s.turn.Leave(bounded, turn.Path) // nobody needs to wait for that
 		for _, c := range taken {
 			s.leases.Leave(bounded, c.Path)
 		}
@@ -218,22 +225,29 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 	return leases, nil
 }
 
-// occupy waits until n leases are free, and takes them. Only who has the turn adds leases, so those that are free stay free.
+// occupy takes n leases and ends the turn. What it has taken when it fails is returned, too.
 func (s *InterProcessSemaphoreV2) occupy(
 	ctx context.Context, wait time.Duration, turn *lineup.Contender, look *lookout, n int,
-) ([]*lineup.Contender, error) {
+) (taken []*lineup.Contender, err error) {
 	children, err := look.seen(ctx)
+	// Only who has the turn adds leases: those that are free stay free.
+	if err == nil && len(children)+n <= s.most.Count() {
+		if taken, err = s.create(ctx, turn, n); err == nil {
+			return taken, nil
+		}
+	}
+	defer s.turn.Leave(context.WithoutCancel(ctx), turn.Path) // nobody needs to wait for that
 	if err != nil {
 		return nil, err
 	}
-	line := s.leases
-	line.Judge = func(children []string, _ string) lineup.Verdict {
-		return lineup.Verdict{Found: true, Granted: len(children)+n <= s.most.Count()}
+	for range n { // as Java does: who waits for a lease has its node
+		c, err := s.leases.Once(ctx, wait)
+		if err != nil {
+			return taken, err
+		}
+		taken = append(taken, c)
 	}
-	if err := line.Await(ctx, wait, turn, children); err != nil {
-		return nil, err
-	}
-	return s.create(ctx, turn, n)
+	return taken, nil
 }
 
 // create creates the nodes of the leases and ends the turn, all in one: a turn that is lost takes no lease.
@@ -273,7 +287,7 @@ func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Leas
 	return errors.Join(errs...)
 }
 
-// ParticipantNodes returns the paths of the leases that are held.
+// ParticipantNodes returns the paths of the leases that are held or being taken.
 func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
 	if s.bad != nil {
 		return nil, s.bad

@@ -125,12 +125,12 @@ func TestSemaphoreWaiterOfALostSessionTakesTheTurnAgain(t *testing.T) {
 	ask(locks.NewInterProcessSemaphoreMutex(client, lockPath))
 	testenv.Eventually(t, func() bool { return client.SessionID() != 0 }, "a session")
 	old := client.SessionID()
-	awaitNodes(old, 1) // the turn
+	awaitNodes(old, 2) // the turn, and a lease that is one too many
 	if err := testenv.Server(t).ExpireSession(old); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, func() bool { return client.SessionID() != old }, "another session")
-	awaitNodes(client.SessionID(), 1)
+	awaitNodes(client.SessionID(), 2)
 	ask(locks.NewInterProcessSemaphoreMutex(other, lockPath))
 	testenv.Eventually(t, func() bool { return other.SessionID() != 0 }, "a session")
 	awaitNodes(other.SessionID(), 1)

@@ -175,8 +175,7 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	count := &sharedCount{n: 1, changed: make(chan struct{})}
-	client := newClient(t, connect)
-	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 0, locks.WithLeaseCount(count))
+	s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, 0, locks.WithLeaseCount(count))
 	first := takeLease(t, ctx, s)
 	got := make(chan *locks.Lease, 1)
 	go func() {
@@ -186,7 +185,10 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 		}
 		got <- lease
 	}()
-	awaitTurns(t, client, 1)
+	testenv.Eventually(t, func() bool {
+		nodes, err := s.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 2
+	}, "the second waits")
 	count.set(2)
 	second := <-got
 	count.set(1) // takes none away
@@ -202,23 +204,8 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// awaitTurns waits until so many stand in line for a lease, and returns their paths.
-func awaitTurns(t *testing.T, client *framework.Client, n int) (paths []string) {
-	t.Helper()
-	const line = semaphorePath + "/locks"
-	testenv.Eventually(t, func() bool {
-		children, err := client.GetChildren().ForPath(testenv.Context(t), line)
-		paths = nil
-		for _, child := range children {
-			paths = append(paths, line+"/"+child)
-		}
-		return err == nil && len(paths) == n
-	}, fmt.Sprintf("%d in line", n))
-	return paths
-}
-
-// In Java: TestInterProcessSemaphore.testNoOrphanedNodes. Who waits has a turn, not a lease: with that it takes none.
-func TestTurnThatSomebodyDeletesIsTakenAnew(t *testing.T) {
+// In Java: TestInterProcessSemaphore.testNoOrphanedNodes.
+func TestLeaseThatSomebodyDeletesIsTakenAnew(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -232,33 +219,21 @@ func TestTurnThatSomebodyDeletesIsTakenAnew(t *testing.T) {
 		}
 		got <- lease
 	}()
-	if err := client.Delete().ForPath(ctx, awaitTurns(t, client, 1)[0]); err != nil {
+	var nodes []string
+	testenv.Eventually(t, func() bool {
+		var err error
+		nodes, err = s.ParticipantNodes(ctx)
+		return err == nil && len(nodes) == 2
+	}, "the second waits")
+	if err := client.Delete().ForPath(ctx, nodes[1]); err != nil {
 		t.Fatal(err)
 	}
-	third := make(chan *locks.Lease, 1)
-	go func() {
-		lease, err := s.Acquire(ctx)
-		if err != nil {
-			t.Error(err)
-		}
-		third <- lease
-	}()
-	awaitTurns(t, client, 1)
 	returnLease(t, first)
-	var held *locks.Lease
-	for range 2 { // each of them, one after the other
-		if held != nil {
-			returnLease(t, held)
-		}
-		select {
-		case held = <-got:
-		case held = <-third:
-		}
-		if nodes, err := s.ParticipantNodes(ctx); err != nil || len(nodes) != 1 {
-			t.Errorf("leases %v of one, error %v", nodes, err)
-		}
+	second := <-got
+	if second.Path() == nodes[1] {
+		t.Error("granted with a node that is gone")
 	}
-	returnLease(t, held)
+	returnLease(t, second)
 	awaitNothing(t, connect)
 }
 
@@ -379,7 +354,10 @@ func TestAsManyLeasesAsAreReturnedAreGranted(t *testing.T) {
 	observer := locks.NewInterProcessSemaphoreV2(clients[0], semaphorePath, most)
 	chunk := 1
 	for waiting := all - most; waiting > 0; chunk = chunk%most + 1 {
-		awaitTurns(t, clients[0], waiting)
+		testenv.Eventually(t, func() bool {
+			nodes, err := observer.ParticipantNodes(ctx)
+			return err == nil && len(nodes) == most+1
+		}, "the next one waits for a lease")
 		if n := len(granted); n != 0 {
 			t.Errorf("%d leases of %d", most+n, most)
 		}
@@ -459,15 +437,15 @@ func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
 	await(0, 1)
 	forLease, cancelLease := context.WithCancel(ctx)
 	lease := later(forLease)
-	await(1, 1)
+	await(1, 2)
 	forTurn, cancelTurn := context.WithCancel(ctx)
 	turn := later(forTurn)
-	await(2, 1)
+	await(2, 2)
 	cancelTurn()
 	if err := <-turn; !errors.Is(err, context.Canceled) {
 		t.Errorf("for its turn: %v", err)
 	}
-	await(1, 1)
+	await(1, 2)
 	cancelLease()
 	if err := <-lease; !errors.Is(err, context.Canceled) {
 		t.Errorf("for a lease: %v", err)
@@ -475,9 +453,8 @@ func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
 	await(0, 1)
 
 	held := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"multi"}, Path: "/**/leases/*", Count: 1, Action: curatortest.HoldReply,
+		Ops: []string{"create2"}, Path: "/**/leases/*", Count: 1, Action: curatortest.HoldReply,
 	})
-	s = locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2)
 	forAnswer, cancelAnswer := context.WithCancel(ctx)
 	answer := later(forAnswer)
 	if err := held.Wait(ctx); err != nil {

@@ -138,12 +138,6 @@ func (l *Line) judge(children []string, own string) Verdict {
 	return First(children, own, l.Name)
 }
 
-// Await waits until it is c's turn in this line, in which it may have no node: it is granted what it waits for while its own
-// line has it. children is what the line was a moment ago.
-func (l *Line) Await(ctx context.Context, wait time.Duration, c *Contender, children []string) error {
-	return l.await(l.Client.Telemetry().Handling(ctx), wait, c, children)
-}
-
 // children lists the line.
 func (l *Line) children(ctx context.Context) ([]string, error) {
 	list := l.Client.GetChildren()
