@@ -169,7 +169,7 @@ func (op *Operation) facts() telemetry.Facts {
 	if op.Op == jute.OpGetChildren || op.Op == jute.OpGetChildren2 {
 		f.Children = len(op.Reply.Children)
 	}
-	if op.Reply.Stat != (zk.Stat{}) {
+	if op.ex.telemetry.HasDriver() && op.Reply.Stat != (zk.Stat{}) { // nobody else wants to know
 		stat := op.Reply.Stat
 		f.Stat = &stat
 	}

@@ -29,18 +29,20 @@ func (e Election) Term(ctx context.Context) *Tenure {
 	if !e.r.on() {
 		return nil
 	}
-	turn := func(m *instruments, ctx context.Context, n int, outcome string) {
-		addUpDown(ctx, m.leaderActive, n, e.r.all)
-		add(ctx, m.leaderChanges, 1, e.r.outcomes.get(outcome))
-	}
 	h := &Tenure{
 		of: e.r, metrics: e.r.t.meter(),
 		parent: ctx, link: trace.SpanContextFromContext(ctx), name: "leader term", start: time.Now(),
-		ended:     func(m *instruments, ctx context.Context, outcome string) { turn(m, ctx, -1, outcome) },
+		ended:     func(h *Tenure, outcome string) { h.countLeader(-1, outcome) },
 		durations: func(m *instruments) metric.Float64Histogram { return m.termDuration },
 	}
 	if h.metrics != nil {
-		turn(h.metrics, ctx, 1, Elected)
+		h.countLeader(1, Elected)
 	}
 	return h
+}
+
+// countLeader counts a beginning or an end of leadership.
+func (h *Tenure) countLeader(n int, outcome string) {
+	addUpDown(h.parent, h.metrics.leaderActive, n, h.of.all)
+	add(h.parent, h.metrics.leaderChanges, 1, h.of.outcomes.get(outcome))
 }

@@ -18,7 +18,7 @@ func (t *Telemetry) NewLock(recipe, name, path string) Lock {
 
 // Acquire begins the wait for the lock.
 func (l Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
-	return l.r.wait(ctx, "lock acquire", func(m *instruments) metric.Float64Histogram { return m.acquireDuration })
+	return l.r.wait(ctx, "lock acquire", acquireDuration)
 }
 
 // Reentrant says that the owner had the lock before.
@@ -43,11 +43,18 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 	h := &Tenure{
 		of: l.r, metrics: l.r.t.meter(),
 		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
-		ended:     func(m *instruments, ctx context.Context, _ string) { addUpDown(ctx, m.held, -1, l.r.all) },
-		durations: func(m *instruments) metric.Float64Histogram { return m.holdDuration },
+		ended: letGo, durations: holdDuration,
+	}
+	if !trace.SpanContextFromContext(h.parent).IsValid() { // nobody's trace but that of the wait
+		h.parent = acquired.ctx
 	}
 	if h.metrics != nil {
 		addUpDown(h.parent, h.metrics.held, 1, l.r.all)
 	}
 	return h
 }
+
+func acquireDuration(m *instruments) metric.Float64Histogram { return m.acquireDuration }
+func holdDuration(m *instruments) metric.Float64Histogram    { return m.holdDuration }
+
+func letGo(h *Tenure, _ string) { addUpDown(h.parent, h.metrics.held, -1, h.of.all) }

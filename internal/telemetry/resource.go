@@ -45,7 +45,7 @@ func Outcome(err error, wanted string) string {
 type resource struct {
 	t        *Telemetry
 	path     string
-	fixed    []attribute.KeyValue
+	start    []trace.SpanStartOption // of its spans
 	all      measurement
 	outcomes *measurements
 }
@@ -60,8 +60,9 @@ func (t *Telemetry) newResource(recipe, name, path string) *resource {
 		fixed = append(fixed, resourceName.String(name))
 	}
 	return &resource{
-		t: t, path: path, fixed: fixed,
-		all: newMeasurement(fixed...),
+		t: t, path: path,
+		start: []trace.SpanStartOption{trace.WithAttributes(t.withPath(slices.Clone(fixed), path)...)},
+		all:   newMeasurement(fixed...),
 		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
 			return append(slices.Clip(fixed), outcomeKey.String(outcome))
 		}),
@@ -69,10 +70,6 @@ func (t *Telemetry) newResource(recipe, name, path string) *resource {
 }
 
 func (r *resource) on() bool { return r != nil && r.t.On() }
-
-func (r *resource) attributes(more ...attribute.KeyValue) []attribute.KeyValue {
-	return append(r.t.withPath(slices.Clone(r.fixed), r.path), more...)
-}
 
 // Wait is a wait of a recipe, from the call to its return: a span around all that is done for it, and its duration. A nil
 // one takes everything and does nothing.
@@ -95,7 +92,7 @@ func (r *resource) wait(
 	w := &Wait{of: r, caller: ctx, start: time.Now(), durations: durations}
 	if tracer := r.t.tracer(); tracer != nil {
 		var span trace.Span
-		ctx, span = tracer.Start(ctx, name, append(options, trace.WithAttributes(r.attributes()...))...)
+		ctx, span = tracer.Start(ctx, name, r.with(options)...)
 		if span.IsRecording() {
 			w.span = span
 		} else {
@@ -104,6 +101,14 @@ func (r *resource) wait(
 	}
 	w.ctx = ctx
 	return ctx, w
+}
+
+// with returns the options of a span with more of them.
+func (r *resource) with(more []trace.SpanStartOption) []trace.SpanStartOption {
+	if len(more) == 0 {
+		return r.start
+	}
+	return append(slices.Clip(r.start), more...)
 }
 
 // set adds to what is told of the wait.
@@ -141,7 +146,7 @@ type Tenure struct {
 	link      trace.SpanContext
 	name      string
 	start     time.Time
-	ended     func(m *instruments, ctx context.Context, outcome string) // counts the end
+	ended     func(h *Tenure, outcome string) // counts the end
 	durations func(*instruments) metric.Float64Histogram
 	over      atomic.Bool
 }
@@ -152,13 +157,15 @@ func (h *Tenure) End(outcome string) {
 		return
 	}
 	if m := h.metrics; m != nil {
-		h.ended(m, h.parent, outcome)
+		h.ended(h, outcome)
 		record(h.parent, h.durations(m), time.Since(h.start).Seconds(), h.of.outcomes.get(outcome))
 	}
 	if tracer := h.of.t.tracer(); tracer != nil {
-		_, span := tracer.Start(h.parent, h.name, trace.WithTimestamp(h.start),
-			trace.WithAttributes(h.of.attributes(outcomeKey.String(outcome))...),
+		_, span := tracer.Start(h.parent, h.name, h.of.start[0], trace.WithTimestamp(h.start),
 			trace.WithLinks(appendLink(nil, h.link)...))
+		if span.IsRecording() {
+			span.SetAttributes(outcomeKey.String(outcome))
+		}
 		span.End()
 	}
 }

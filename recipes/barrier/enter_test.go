@@ -93,8 +93,8 @@ func TestOutageEndsNoWait(t *testing.T) {
 	faults.CutAll()
 	s.outlast(client)
 	c.waits()
+	s.put("c") // while it is away: nobody will open the barrier but itself
 	restore()
-	s.put("c")
 	c.returns()
 }
 

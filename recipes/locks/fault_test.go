@@ -266,7 +266,8 @@ func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 			if took, limit := lost.Sub(start), client.SessionTimeout()+tick; took > limit {
 				t.Errorf("told after %v, later than %v", took, limit)
 			}
-			if next, ok := <-granted; ok && next.Before(lost) {
+			const notice = 50 * time.Millisecond // goroutines take to see what has happened, on a busy machine
+			if next, ok := <-granted; ok && next.Before(lost.Add(-notice)) {
 				t.Errorf("the next had the lock %v before the holder was told", lost.Sub(next))
 			}
 			restore()
