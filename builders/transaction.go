@@ -132,7 +132,11 @@ func (o *transactionOp) Begin() {
 func (o *transactionOp) execute() {
 	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() {
 		o.zxid = o.Zxid
-		o.Finish(o.Request.Err)
+		err := o.Request.Err
+		if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
+			err = jute.ErrMarshalling
+		}
+		o.Finish(err)
 	})
 }
 

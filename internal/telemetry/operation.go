@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -179,16 +180,19 @@ func (r *Record) decided(err error, retry bool) {
 	}
 }
 
+// levelRetry is that of records of single retries: after a lost connection there is one for each operation.
+const levelRetry = slog.LevelDebug
+
 func (r *Record) logRetry(err error, pause time.Duration) {
 	l := r.t.cfg.Logger
 	if l == nil || !l.Enabled(r.ctx, levelRetry) {
 		return
 	}
-	attributes := append(LogAttrs(r.ctx), logOperation(r.what.Name))
+	attributes := append(LogAttrs(r.ctx), slog.String("operation", r.what.Name))
 	if path := r.t.formatted(r.what.Path); path != "" {
-		attributes = append(attributes, logPath(path))
+		attributes = append(attributes, slog.String("path", path))
 	}
-	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, logError(err), logPause(pause))...)
+	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
 }
 
 // Finished notes the end of the operation. It is called on the goroutine that reads the connection, and End on another,

@@ -44,7 +44,6 @@ func Outcome(err error, wanted string) string {
 // resource is one thing that a recipe works on: a lock, an election, a barrier.
 type resource struct {
 	t        *Telemetry
-	path     string
 	start    []trace.SpanStartOption // of its spans
 	all      measurement
 	outcomes *measurements
@@ -60,7 +59,7 @@ func (t *Telemetry) newResource(recipe, name, path string) *resource {
 		fixed = append(fixed, resourceName.String(name))
 	}
 	return &resource{
-		t: t, path: path,
+		t:     t,
 		start: []trace.SpanStartOption{trace.WithAttributes(t.withPath(slices.Clone(fixed), path)...)},
 		all:   newMeasurement(fixed...),
 		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {

@@ -238,7 +238,7 @@ func (s *InterProcessSemaphoreV2) occupy(
 	}
 	defer s.turn.Leave(context.WithoutCancel(ctx), turn.Path) // nobody needs to wait for that
 	if err != nil {
-		return nil, err
+		return taken, err
 	}
 	for range n { // as Java does: who waits for a lease has its node
 		c, err := s.leases.Once(ctx, wait)
@@ -267,11 +267,15 @@ func (s *InterProcessSemaphoreV2) create(ctx context.Context, turn *lineup.Conte
 	case err != nil:
 		return nil, err
 	}
-	taken := make([]*lineup.Contender, n)
-	for i := range taken {
-		taken[i] = &lineup.Contender{Path: results[i].ResultPath, Stat: stat, Session: turn.Session}
+	var taken []*lineup.Contender
+	for _, r := range results[:n] {
+		if r.ResultPath == "" { // somebody has deleted it before we knew of it
+			err = lineup.ErrGone
+			continue
+		}
+		taken = append(taken, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: turn.Session})
 	}
-	return taken, nil
+	return taken, err
 }
 
 // ReturnAll returns leases, all of them whatever the error of one is. In Java: returnAll.

@@ -122,8 +122,8 @@ func (q *queue[T]) putBack(ctx context.Context, d *delivery[T], parts [][]byte) 
 	return sequential(q.client).InBackground(lineup.Ignore).ForPath(ctx, path, data)
 }
 
-// Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when the lock of the item is lost, with the cause
-// [ErrLockLost], and when the item is done.
+// Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when
+// the lock of the item is lost, with the cause [ErrLockLost], and when the item is done.
 func (i Item[T]) Context() context.Context { return i.of.ctx }
 
 // Done deletes the item from the queue. Without a lock path that has happened before, and Done does nothing. Of several
