@@ -13,7 +13,6 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
@@ -142,17 +141,20 @@ func (op *Operation) Finish(err error) {
 		cleaner.CleanUp(err)
 	}
 	switch {
-	case op.background && op.record != nil:
-		op.ex.deliver(dispatch.Func(func() {
-			op.record.End() // before the callback, which is its child
-			op.Protocol.Run()
-		}))
 	case op.background:
-		op.ex.deliver(op.Protocol)
+		op.ex.deliver((*delivery)(op))
 	case !late:
 		close(op.done)
 	}
 	op.ex.ended()
+}
+
+// delivery is an operation whose callback is to run, as a task of the dispatcher.
+type delivery Operation
+
+func (d *delivery) Run() {
+	d.record.End() // before the callback, which is its child
+	d.Protocol.Run()
 }
 
 // facts are what there is to tell of op at its end.

@@ -87,20 +87,14 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool) 
 	if !t.On() {
 		return ctx, nil
 	}
+	how, now := mannerOf(ctx), time.Now()
 	r := &Record{
-		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background, handling: isHandling(ctx),
-		metrics: t.meter(), start: time.Now(), facts: Facts{Children: -1},
+		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background, handling: how.handling,
+		metrics: t.meter(), start: now, attempt: now, facts: Facts{Children: -1},
 	}
-	r.attempt = r.start
-	if tracer := t.tracer(); tracer != nil && !isUntraced(ctx) {
-		options := r.kind.start
-		if links := linksOf(ctx); links != nil {
-			options = append(options[:len(options):len(options)], trace.WithLinks(links...))
-			ctx = context.WithValue(ctx, linksKey{}, nil)
-		}
+	if tracer := t.tracer(); tracer != nil && !how.untraced {
 		var span trace.Span
-		ctx, span = tracer.Start(ctx, r.kind.name, options...)
-		if span.IsRecording() {
+		if ctx, span = how.start(ctx, tracer, r.kind, background); span.IsRecording() {
 			r.span = span
 		} else {
 			span.End()

@@ -1,0 +1,54 @@
+package telemetry_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/testenv/observe"
+)
+
+// A callback that begins the next operation with its own context, for ever, keeps none of those before.
+func TestChainOfCallbacksDoesNotGrow(t *testing.T) {
+	type wordKey struct{}
+	o := observe.New(t)
+	tel := newTelemetry(o)
+	begun := context.WithValue(t.Context(), wordKey{}, "kept")
+	next := func(ctx context.Context) context.Context {
+		ctx, r := tel.Begin(tel.Outliving(ctx), telemetry.Operation{Name: "create"}, true)
+		r.Finished(telemetry.Facts{Children: -1})
+		r.End()
+		return ctx
+	}
+	first := next(begun)
+	traceID := trace.SpanContextFromContext(first).TraceID()
+	collected := make(chan struct{})
+	runtime.SetFinalizer(first, func(context.Context) { close(collected) })
+	last := next(next(first))
+
+	patience := time.After(30 * time.Second)
+	for waiting := true; waiting; {
+		runtime.GC()
+		select {
+		case <-collected:
+			waiting = false
+		case <-patience:
+			t.Fatal("the context of the first operation is still in use")
+		default:
+			runtime.Gosched()
+		}
+	}
+	if last.Value(wordKey{}) != "kept" || trace.SpanContextFromContext(last).TraceID() != traceID {
+		t.Errorf("what the chain began with is lost: %v", last.Value(wordKey{}))
+	}
+	spans := o.Spans()
+	for i, span := range spans[1:] {
+		if span.Parent().SpanID() != spans[i].SpanContext().SpanID() {
+			t.Errorf("the parent of operation %d is not the one before", i+1)
+		}
+	}
+}

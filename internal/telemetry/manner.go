@@ -1,0 +1,133 @@
+package telemetry
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// manner is how the operations that are done with a context are told of. It is one value of the context: an operation looks
+// for it once.
+type manner struct {
+	untraced bool // without spans
+	handling bool // by who handles what the server answers about the state of nodes
+	links    []trace.Link
+}
+
+var (
+	usual   = &manner{}
+	handled = &manner{handling: true}
+	aside   = &manner{handling: true, untraced: true}
+)
+
+type mannerKey struct{}
+
+func mannerOf(ctx context.Context) *manner {
+	if m, ok := ctx.Value(mannerKey{}).(*manner); ok {
+		return m
+	}
+	return usual
+}
+
+func (m *manner) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, mannerKey{}, m)
+}
+
+// Untraced returns a context whose operations have no spans of their own: the inner work of a recipe that goes on by
+// itself would be traces of a single span each, by the thousand. They are measured all the same.
+func Untraced(ctx context.Context) context.Context { return aside.in(ctx) }
+
+// Aside is [Untraced] for the inner work of what somebody waits for; it costs nothing while there are no spans.
+func (t *Telemetry) Aside(ctx context.Context) context.Context {
+	if t.tracer() == nil {
+		return ctx
+	}
+	return Untraced(ctx)
+}
+
+// Handling returns a context whose operations are told of by who handles what the server answers about the state of nodes:
+// that one does not exist, say, is no error of theirs. It costs nothing while nobody is told.
+func (t *Telemetry) Handling(ctx context.Context) context.Context {
+	if !t.On() || mannerOf(ctx).handling {
+		return ctx
+	}
+	return handled.in(ctx)
+}
+
+// Outliving returns ctx without its end, for an operation that goes on behind it.
+func (t *Telemetry) Outliving(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	endless := context.WithoutCancel(ctx)
+	if t.tracer() == nil {
+		return endless
+	}
+	// Each look into a context without an end allocates, and a tracer takes some: a value in front of it spares them that.
+	return mannerOf(ctx).in(endless)
+}
+
+// Traced returns ctx with the span of another context as the parent of what is done with it.
+func Traced(ctx, parent context.Context) context.Context {
+	return handled.in(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)))
+}
+
+// TracedOr returns ctx, in the trace of another context if it is in none itself.
+func TracedOr(ctx, other context.Context) context.Context {
+	if trace.SpanContextFromContext(ctx).IsValid() || !trace.SpanContextFromContext(other).IsValid() {
+		return ctx
+	}
+	return Traced(ctx, other)
+}
+
+// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all of them.
+func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
+	var links []trace.Link
+	for _, cause := range causes {
+		links = appendLink(links, trace.SpanContextFromContext(cause))
+	}
+	if len(links) == 0 {
+		return ctx
+	}
+	return (&manner{handling: true, links: links}).in(ctx)
+}
+
+// appendLink adds a link to a span, if there is one.
+func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
+	if !to.IsValid() {
+		return links
+	}
+	return append(links, trace.Link{SpanContext: to})
+}
+
+// caused is the context of what a background operation causes: with its span, and without what it was called with. A
+// callback calls the next operation with it, whose callback the next: were each context on top of the last, a chain that
+// never ends would never end in memory.
+type caused struct {
+	context.Context
+	under context.Context // without any span of the chain
+}
+
+// start starts the span of an operation. It returns the context of what the operation causes.
+func (m *manner) start(
+	ctx context.Context, tracer trace.Tracer, k *kind, background bool,
+) (context.Context, trace.Span) {
+	options := k.start
+	if m.links != nil {
+		options = append(options[:len(options):len(options)], trace.WithLinks(m.links...))
+		ctx = handled.in(ctx) // those of the next operation are its own
+	}
+	under := ctx
+	chain, inChain := ctx.(*caused)
+	if inChain {
+		under = chain.under
+	}
+	ctx, span := tracer.Start(ctx, k.name, options...)
+	if inChain {
+		ctx = trace.ContextWithSpan(under, span)
+	}
+	if background {
+		ctx = &caused{ctx, under}
+	}
+	return ctx, span
+}
