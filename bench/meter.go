@@ -56,12 +56,12 @@ func (m *meter) row(ctx context.Context, out *outcome) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.teams.leave(ctx)) }()
-	warmUp := m.warmUp
+	warmUp, rounds := m.warmUp, m.rounds*max(r.often, 1)
 	if r.fresh {
 		warmUp = 0
 	}
-	for round := range warmUp + m.rounds {
-		progress("%s: round %d of %d", r, round+1-warmUp, m.rounds)
+	for round := range warmUp + rounds {
+		progress("%s: round %d of %d", r, round+1-warmUp, rounds)
 		for i := range r.entries {
 			turn := (i + round) % len(r.entries)
 			e := r.entries[turn]

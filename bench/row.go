@@ -20,6 +20,7 @@ type row struct {
 	budget  []bound
 	fresh   bool    // a process for each run: what it has used before would show in its memory
 	stretch float64 // makes the time of a run that much longer; 0 is 1
+	often   int     // so many rounds for each that is asked for, where the difference is small; 0 is 1
 	servers int     // how often the server is in the connect string; 0 is 1
 	show    []metric
 }

@@ -33,7 +33,7 @@ func (s *servers) addr(ctx context.Context, which server) (addr string, err erro
 	switch which {
 	case nullServer:
 		if s.null == nil {
-			s.null, err = startNullServer(ctx)
+			s.null, err = startedOn(serverCores, func() (*nullserver.Process, error) { return startNullServer(ctx) })
 		}
 		if err != nil {
 			return "", err
@@ -55,7 +55,7 @@ func (s *servers) addr(ctx context.Context, which server) (addr string, err erro
 		return s.given, nil
 	}
 	if s.real == nil {
-		if s.real, err = startRealServer(); err != nil {
+		if s.real, err = startedOn(serverCores, startRealServer); err != nil {
 			return "", err
 		}
 	}

@@ -16,7 +16,7 @@ type team struct {
 // connected gives a contender that is connected. The flags are for Java, should it have to be started.
 func (t teams) connected(ctx context.Context, library, connect string, flags ...string) (contender, error) {
 	if t[library] == nil {
-		c, err := startContender(ctx, library, flags...)
+		c, err := startedOn(contenderCores, func() (contender, error) { return startContender(ctx, library, flags...) })
 		if err != nil {
 			return nil, err
 		}

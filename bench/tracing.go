@@ -31,35 +31,35 @@ var (
 var tracingWork = section{
 	rows: []row{
 		{
-			name: "background getData, not configured", server: nullServer, show: throughput, stretch: 3, budget: unnoticed,
+			name: "background getData, not configured", server: nullServer, show: throughput, often: 4, budget: unnoticed,
 			entries: against(work(getDataBg), curator, untold, told),
 		},
 		{
-			name: "getData, one goroutine, not configured", server: nullServer, show: latency, stretch: 3, budget: unnoticed,
+			name: "getData, one goroutine, not configured", server: nullServer, show: latency, often: 4, budget: unnoticed,
 			entries: against(work(getDataSync), curator, untold, told),
 		},
 		{
-			name: "mutex acquire and release, not configured", server: realServer, show: latency, stretch: 3, budget: unnoticed,
+			name: "mutex acquire and release, not configured", server: realServer, show: latency, often: 4, budget: unnoticed,
 			entries: against(work(lockAlone), curator, untold),
 		},
 		{
-			name: "background create, traced", server: realServer, show: throughput, stretch: 3, budget: little,
+			name: "background create, traced", server: realServer, show: throughput, often: 4, budget: little,
 			entries: against(work(createBackground), told, untold),
 		},
 		{
-			name: "background getData, traced", server: realServer, show: throughput, stretch: 3, budget: little,
+			name: "background getData, traced", server: realServer, show: throughput, often: 4, budget: little,
 			entries: against(work(getDataBg), told, untold),
 		},
 		{
-			name: "create, one goroutine, traced", server: realServer, show: latency, stretch: 3, budget: little,
+			name: "create, one goroutine, traced", server: realServer, show: latency, often: 4, budget: little,
 			entries: against(work(createSync), told, untold),
 		},
 		{
-			name: "queue, 100 items on their way, traced", server: realServer, show: latency, stretch: 3, budget: little,
+			name: "queue, 100 items on their way, traced", server: realServer, show: latency, often: 4, budget: little,
 			entries: against(work(queueing).window(100), told, untold),
 		},
 		{
-			name: "mutex acquire and release, traced", server: realServer, show: latency, stretch: 3, budget: little,
+			name: "mutex acquire and release, traced", server: realServer, show: latency, often: 4, budget: little,
 			entries: against(work(lockAlone), told, untold),
 		},
 	},

@@ -152,7 +152,10 @@ func (e *Executor) withdraw(op *Operation) bool {
 // Go runs op without waiting. The error says only whether it was accepted; if so, its result is delivered once.
 func (e *Executor) Go(ctx context.Context, op *Operation) error {
 	op.background = true
-	if err := e.accept(e.telemetry.Outliving(ctx), op); err != nil {
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if err := e.accept(ctx, op); err != nil {
 		return err
 	}
 	op.begin()

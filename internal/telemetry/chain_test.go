@@ -19,7 +19,7 @@ func TestChainOfCallbacksDoesNotGrow(t *testing.T) {
 	tel := newTelemetry(o)
 	begun := context.WithValue(t.Context(), wordKey{}, "kept")
 	next := func(ctx context.Context) context.Context {
-		ctx, r := tel.Begin(tel.Outliving(ctx), telemetry.Operation{Name: "create"}, true)
+		ctx, r := tel.Begin(ctx, telemetry.Operation{Name: "create"}, true)
 		r.Finished(telemetry.Facts{Children: -1})
 		r.End()
 		return ctx

@@ -54,19 +54,6 @@ func (t *Telemetry) Handling(ctx context.Context) context.Context {
 	return handled.in(ctx)
 }
 
-// Outliving returns ctx without its end, for an operation that goes on behind it.
-func (t *Telemetry) Outliving(ctx context.Context) context.Context {
-	if ctx.Done() == nil {
-		return ctx
-	}
-	endless := context.WithoutCancel(ctx)
-	if t.tracer() == nil {
-		return endless
-	}
-	// Each look into a context without an end allocates, and a tracer takes some: a value in front of it spares them that.
-	return mannerOf(ctx).in(endless)
-}
-
 // Traced returns ctx with the span of another context as the parent of what is done with it.
 func Traced(ctx, parent context.Context) context.Context {
 	return handled.in(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)))
@@ -115,10 +102,15 @@ func (m *manner) start(
 	options := k.start
 	if m.links != nil {
 		options = append(options[:len(options):len(options)], trace.WithLinks(m.links...))
-		ctx = handled.in(ctx) // those of the next operation are its own
+		m = handled // those of the next operation are its own
+		ctx = m.in(ctx)
+	}
+	chain, inChain := ctx.(*caused)
+	if background && !inChain {
+		// Each look into a context without an end allocates, and a tracer takes some: a value in front spares them that.
+		ctx = m.in(ctx)
 	}
 	under := ctx
-	chain, inChain := ctx.(*caused)
 	if inChain {
 		under = chain.under
 	}
