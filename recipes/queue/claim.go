@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -14,8 +13,6 @@ import (
 
 // claim is a try to make an item ours.
 type claim[T any] interface {
-	// begin submits what makes it ours.
-	begin(flight context.Context)
 	isDone() bool
 	// end waits for the answer: nil says that the item is another's, an error that there was none.
 	end() (*delivery[T], error)
@@ -23,88 +20,6 @@ type claim[T any] interface {
 	// listed again, if it is still there.
 	resolve() *delivery[T]
 	node() nodeName
-}
-
-// removal claims an item without a lock: it is ours if it is we who delete it.
-type removal[T any] struct {
-	q       *queue[T]
-	name    nodeName
-	stat    zk.Stat
-	read    builders.Future[[]byte]
-	data    []byte
-	err     error // of reading
-	d       *delivery[T]
-	removed builders.Future[struct{}]
-}
-
-// look begins to read an item. The removal is submitted when it can be read.
-func (q *queue[T]) look(flight context.Context, n nodeName) *removal[T] {
-	r := &removal[T]{q: q, name: n}
-	r.read = q.client.GetData().StoringStatIn(&r.stat).Submit(flight, q.node(n))
-	return r
-}
-
-func (r *removal[T]) node() nodeName { return r.name }
-
-func (r *removal[T]) begin(flight context.Context) {
-	r.data, r.err = r.read.Wait(r.q.root)
-	if r.err == nil {
-		r.d, r.err = r.q.deliver(r.name, r.data, &r.stat)
-	}
-	if r.d != nil {
-		r.removed = r.q.client.Delete().WithVersion(r.stat.Version).Submit(flight, r.q.node(r.name))
-	}
-}
-
-func (r *removal[T]) isDone() bool { return r.d == nil || isDone(r.removed) }
-
-func (r *removal[T]) end() (*delivery[T], error) {
-	err := r.err
-	if r.d != nil {
-		_, err = r.removed.Wait(r.q.root)
-	}
-	switch {
-	case err == nil:
-		return r.d, nil
-	case lineup.IsOutage(err):
-		return nil, err
-	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion): // the latter will be listed again
-	case isCorrupt(err):
-		r.q.spoil(r.name, r.data, r.stat.Version, nil, err)
-	default:
-		r.q.leaveOut(r.name, r.data, err)
-	}
-	return nil, nil
-}
-
-func (r *removal[T]) resolve() *delivery[T] {
-	if r.d == nil {
-		return nil
-	}
-	_, err := r.removed.Wait(r.q.root)
-	for lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent) {
-		if awaitConnection(r.q.working, r.q.client) != nil {
-			break
-		}
-		err = r.q.client.Delete().WithVersion(r.stat.Version).ForPath(builders.InOneFlight(r.q.root), r.q.node(r.name))
-		if errors.Is(err, framework.ErrNotSent) {
-			err = framework.ErrConnectionLoss // of the first, which was sent
-		}
-		if err == nil {
-			return r.d
-		}
-		if errors.Is(err, zk.ErrNoNode) { // by us, or by another
-			r.q.reportItem(r.name.whole, r.data, ErrUncertain)
-			return nil
-		}
-	}
-	switch {
-	case err == nil:
-		return r.d
-	case lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent):
-		r.q.reportItem(r.name.whole, r.data, fmt.Errorf("%w: %w", ErrUncertain, err))
-	}
-	return nil
 }
 
 // locking claims an item by creating its lock.

@@ -26,6 +26,20 @@ func asked(proxy *curatortest.Proxy, listings int) map[string]int {
 	return n
 }
 
+// withoutRemovals leaves out what removes n items without locks, after a look at how often that was: several go together,
+// how many depends on how fast they are consumed.
+func withoutRemovals(t *testing.T, n map[string]int, items int) map[string]int {
+	if n["create2"] > 0 {
+		return n // with locks, which go with their items
+	}
+	if removals := n["delete"] + n["multi"]; removals > items/2 {
+		t.Errorf("%d removals of %d items", removals, items)
+	}
+	delete(n, "delete")
+	delete(n, "multi")
+	return n
+}
+
 // TestCostOfAnItemDoesNotGrowWithTheQueue counts the requests of a consumer alone: the queue is listed once for all that
 // is in it.
 func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
@@ -38,7 +52,7 @@ func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 		{
 			"at most once",
 			func(b queue.Builder[string]) queue.Builder[string] { return b },
-			func(n int) map[string]int { return map[string]int{"getData": n, "delete": n} },
+			func(n int) map[string]int { return map[string]int{"getData": n} },
 		},
 		{
 			"at least once",
@@ -64,7 +78,7 @@ func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 				start(t, built(tt.with(builder(t, client, got.consume)).BuildQueue()))
 				got.await(n)
 				awaitNothing(t, direct)
-				if diff := cmp.Diff(tt.want(n), asked(proxy, 20)); diff != "" {
+				if diff := cmp.Diff(tt.want(n), withoutRemovals(t, asked(proxy, 20), n)); diff != "" {
 					t.Errorf("requests (-want +got):\n%s", diff)
 				}
 			})
@@ -88,8 +102,8 @@ func TestCostOfAPriority(t *testing.T) {
 	got := newBasket(t)
 	start(t, built(builder(t, client, got.consume).BuildPriorityQueue(10)))
 	got.await(n)
-	want := map[string]int{"getData": n, "delete": n, "exists": n/10 - 1}
-	if diff := cmp.Diff(want, asked(proxy, 20)); diff != "" {
+	want := map[string]int{"getData": n, "exists": n/10 - 1}
+	if diff := cmp.Diff(want, withoutRemovals(t, asked(proxy, 20), n)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

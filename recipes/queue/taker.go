@@ -36,6 +36,7 @@ type taker[T any] struct {
 	begun   []claim[T]    // being claimed, in order
 	ready   []*delivery[T]
 	ahead   int
+	alone   int // so many are not removed together with others
 	flight  context.Context
 }
 
@@ -250,28 +251,62 @@ func (q *queue[T]) forgetSpoilt(children []string) {
 
 // claim claims the first that are left, and reads the next.
 func (t *taker[T]) claim() {
-	for len(t.begun) <= t.ahead && len(t.names)+len(t.looked) > 0 {
-		if r := t.q.kind.refresh; r > 0 && t.since >= r {
-			return
-		}
-		t.since++
-		var c claim[T]
-		if t.q.lockPath != "" {
-			c = &locking[T]{q: t.q, name: t.names[0]}
-			t.names = t.names[1:]
-		} else {
-			t.look()
-			c = t.looked[0]
-			t.looked[0] = nil
-			t.looked = t.looked[1:]
-		}
-		c.begin(t.flight)
-		t.begun = append(t.begun, c)
+	if t.q.lockPath != "" {
+		t.lock()
+		return
 	}
-	if t.q.lockPath == "" {
-		t.look()
+	if t.alone > 0 || len(t.begun) <= t.ahead/2 { // else more of them would go together a little later
+		t.remove()
+	}
+	t.look()
+}
+
+// mayClaim reports whether another item is to be claimed, and counts it then.
+func (t *taker[T]) mayClaim() bool {
+	if len(t.begun) > t.ahead || len(t.names)+len(t.looked) == 0 {
+		return false
+	}
+	if r := t.q.kind.refresh; r > 0 && t.since >= r {
+		return false
+	}
+	t.since++
+	return true
+}
+
+func (t *taker[T]) lock() {
+	for t.mayClaim() {
+		l := &locking[T]{q: t.q, name: t.names[0]}
+		t.names = t.names[1:]
+		l.begin(t.flight)
+		t.begun = append(t.begun, l)
 	}
 }
+
+// remove claims those that were read, in one transaction as long as nobody else takes some of them.
+func (t *taker[T]) remove() {
+	var together []*removal[T]
+	for t.mayClaim() {
+		t.look()
+		r := t.looked[0]
+		t.looked[0] = nil
+		t.looked = t.looked[1:]
+		t.begun = append(t.begun, r)
+		if r.isReadable() {
+			together = append(together, r)
+		}
+	}
+	if len(together) > 1 && t.alone == 0 {
+		t.q.removeTogether(t.flight, together, func() { t.alone = aloneAfterFailure })
+		return
+	}
+	for _, r := range together {
+		t.alone = max(t.alone-1, 0)
+		r.submit(t.flight)
+	}
+}
+
+// aloneAfterFailure is how many items are removed one by one after some could not be removed together.
+const aloneAfterFailure = 256
 
 // look reads ahead, twice as far as is claimed ahead.
 func (t *taker[T]) look() {

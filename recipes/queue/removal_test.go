@@ -1,0 +1,85 @@
+package queue_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// Items are removed several at a time, all or none. One that another takes meanwhile does not keep back those beside it.
+func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
+	t.Parallel()
+	lost, told := consumeBesideAnother(t, 0)
+	if diff := cmp.Diff([]string{"item 2"}, lost); diff != "" || told != 0 {
+		t.Errorf("not consumed (-want +got), with %d told:\n%s", told, diff)
+	}
+}
+
+// When they are removed one by one after that and the answers are lost, each that is not consumed is told of.
+func TestRemovalOneByOneWithALostReplyIsTold(t *testing.T) {
+	t.Parallel()
+	lost, told := consumeBesideAnother(t, curatortest.CutAfter)
+	if diff := cmp.Diff([]string{"item 1", "item 2"}, lost); diff != "" || told != len(lost) {
+		t.Errorf("not consumed (-want +got), with %d told:\n%s", told, diff)
+	}
+}
+
+// consumeBesideAnother has a consumer remove items together of which another takes the last, and the action done to the
+// first removal after that. It returns what was not consumed, and how many times that was told.
+func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []string, told int) {
+	t.Helper()
+	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+	direct := testenv.Addr(t) + chroot
+	other := newClient(t, direct)
+	producer := start(t, built(builder(t, other, nil).BuildQueue()))
+	items := numbered(20)
+	for _, item := range items {
+		must(t, producer.Put(ctx, item))
+	}
+	must(t, producer.FlushPuts(ctx))
+
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	must(t, client.BlockUntilConnected(ctx))
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+	got, failed := newBasket(t), newFailures()
+	q := built(builder(t, client, got.consume).OnError(failed.tell).BuildQueue())
+	must(t, q.Start())
+	must(t, held.Wait(ctx))
+	names, err := other.GetChildren().ForPath(ctx, queuePath)
+	must(t, err)
+	slices.Sort(names) // the first was removed alone
+	if !strings.HasSuffix(names[1], "2") {
+		t.Fatalf("left are %v", names)
+	}
+	must(t, other.Delete().ForPath(ctx, queuePath+"/"+names[1]))
+	if action != 0 {
+		proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: action})
+	}
+	held.Release()
+	awaitNothing(t, direct)
+	must(t, q.Close())
+
+	consumed := got.await(0)
+	if !slices.IsSortedFunc(consumed, func(a, b string) int { return slices.Index(items, a) - slices.Index(items, b) }) {
+		t.Errorf("consumed in the order %v", consumed)
+	}
+	for _, item := range items {
+		if !slices.Contains(consumed, item) {
+			lost = append(lost, item)
+		}
+	}
+	for len(failed.told) > 0 {
+		if errors.Is(<-failed.told, queue.ErrUncertain) {
+			told++
+		}
+	}
+	return lost, told
+}
