@@ -20,8 +20,9 @@ type alarm struct {
 // make up for it.
 const manyEvents = 16
 
-func newAlarm(client Client) *alarm {
-	heard := make(chan zk.Event, manyEvents)
+// newAlarm returns an alarm that has room for so many events beside those.
+func newAlarm(client Client, more int) *alarm {
+	heard := make(chan zk.Event, manyEvents+more)
 	return &alarm{client: client, heard: heard, watcher: callbacks.NewChanWatcher(heard)}
 }
 

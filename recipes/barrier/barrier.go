@@ -72,7 +72,7 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 }
 
 func (b *DistributedBarrier) wait(ctx context.Context) error {
-	a := newAlarm(b.client)
+	a := newAlarm(b.client, 0)
 	defer a.off(ctx, b.path)
 	for waited := false; ; {
 		// Not exists: that would leave a watch on a node that is gone.

@@ -17,7 +17,7 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 	if err := d.sweep(ctx); err != nil {
 		return round{}, err
 	}
-	e := &entry{DistributedDoubleBarrier: d, alarm: newAlarm(d.client)}
+	e := &entry{DistributedDoubleBarrier: d, alarm: newAlarm(d.client, 0)}
 	fires := false // the watch of ready has told of its creation, or will
 	defer func() {
 		if !fires {
@@ -89,10 +89,12 @@ type sight struct {
 
 // round is one opening of a barrier, as a member knows it that has gone in.
 type round struct {
-	newest int64      // up to this transaction, members are of this round
-	lowest string     // of the names of those
-	start  *beginning // nil if all were seen before it began
+	newest  int64      // up to this transaction, members are of this round
+	members []string   // in order
+	start   *beginning // nil if all were seen before it began
 }
+
+func (r round) lowest() string { return r.members[0] }
 
 // beginning is who is in when a member is told that a round has begun: it has not seen those who have come last.
 type beginning struct {
@@ -117,13 +119,13 @@ func (r round) learn(ctx context.Context) (round, error) {
 	children, err := r.start.children.Wait(ctx)
 	members := membersAmong(children)
 	if err == nil && len(members) > 0 && slices.Contains(children, readyNode) { // else some may have come again
-		r.newest, r.lowest = r.start.parent.Pzxid, members[0]
+		r.newest, r.members = r.start.parent.Pzxid, members
 	}
 	return r, ctx.Err()
 }
 
 // round returns the round that opens for one who sees s, or soon after.
-func (s *sight) round() round { return round{newest: s.newest, lowest: membersAmong(s.children)[0]} }
+func (s *sight) round() round { return round{newest: s.newest, members: membersAmong(s.children)} }
 
 // verdict is what that means for one who enters.
 type verdict int

@@ -8,29 +8,38 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // leave waits until all have left. With an error it returns what is still to be deleted.
 //
 // As in Java the one with the lowest name goes last, and all others wait for it: so each of them is woken once. It waits
-// for the highest, then for the highest of those that are left.
+// for each of them, where Java's waits for the highest, then for the highest of those that are left.
 func (d *DistributedDoubleBarrier) leave(ctx context.Context) (left []string, err error) {
-	if d.round, err = d.round.learn(ctx); err != nil {
-		return []string{d.own()}, err
+	if d.round.lowest() == d.name { // of those that we have seen: it may be that some have come later
+		d.round, err = d.round.learn(ctx)
 	}
-	goes := d.round.lowest < d.name // somebody lower goes last
-	x, err := d.lookBack(ctx, goes)
-	if err == nil && !goes && !x.last {
-		goes, err = true, d.remove(ctx, d.own())
+	var x *exit
+	switch {
+	case err != nil:
+	case d.round.lowest() < d.name:
+		x, err = d.goAhead(ctx)
+	default:
+		x, err = d.goLast(ctx)
+	}
+	if err == nil && x == nil {
+		x, err = d.lookBack(ctx)
 	}
 	if err != nil {
 		return []string{d.own()}, err
 	}
-	if !goes {
-		left = []string{d.own()}
+	if x.last {
+		left, err = []string{d.own()}, d.awaitEach(ctx, x)
+	} else {
+		err = d.awaitAll(ctx, newAlarm(d.client, 0), x)
 	}
-	if err := d.awaitAll(ctx, newAlarm(d.client), x); err != nil {
+	if err != nil {
 		return left, err
 	}
 	if x.ready {
@@ -39,22 +48,88 @@ func (d *DistributedDoubleBarrier) leave(ctx context.Context) (left []string, er
 	return left, d.remove(ctx, left...)
 }
 
-// lookBack sees who is in; in the same flight our node goes if it is to.
-func (d *DistributedDoubleBarrier) lookBack(ctx context.Context, goes bool) (x *exit, err error) {
-	err = d.insist(ctx, func() error {
-		flight := builders.InOneFlight(ctx)
-		var deletion builders.Future[struct{}]
-		if goes {
-			deletion = d.client.Delete().Quietly().Submit(flight, d.own())
+// goAhead is how one leaves who does not go last, while the barrier is open: our node goes, and when the one who goes last
+// has gone, too, it sees who is still in. It returns nil if the barrier is not open any more: somebody has not waited for
+// us.
+func (d *DistributedDoubleBarrier) goAhead(ctx context.Context) (x *exit, err error) {
+	x = &exit{}
+	flight, op := builders.InOneFlight(ctx), d.client.TransactionOp()
+	going := d.client.Transaction().StoringZxidIn(&x.newest).
+		Submit(flight, op.Check().ForPath(d.ready()), op.Delete().ForPath(d.own()))
+	if d.round, err = d.round.learn(ctx); err != nil {
+		return nil, err
+	}
+	a, lowest := newAlarm(d.client, 0), zkpath.Join(d.path, d.round.lowest())
+	var stat zk.Stat
+	_, watchErr := d.client.GetData().StoringStatIn(&stat).UsingWatcher(a.watcher).ForPath(flight, lowest)
+	_, err = going.Wait(ctx)
+	fired := errors.Is(watchErr, zk.ErrNoNode)
+	if err == nil && watchErr == nil && stat.Czxid <= x.newest {
+		select {
+		case ev := <-a.heard:
+			fired = ev.Type == zk.EventNodeDeleted
+		case <-ctx.Done():
+			err = ctx.Err()
 		}
+	}
+	if !fired {
+		a.off(ctx, lowest)
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return x, d.lookAround(ctx, x)
+}
+
+// lookAround sees who is in behind us.
+func (d *DistributedDoubleBarrier) lookAround(ctx context.Context, x *exit) error {
+	return d.insist(ctx, func() error {
+		children, err := d.client.GetChildren().ForPath(ctx, d.path)
+		x.others, x.ready = membersAmong(children), slices.Contains(children, readyNode)
+		return unlessAbsent(err)
+	})
+}
+
+// goLast is how one leaves who goes last: all others go before. It returns nil if we have no node, or the barrier is not
+// open any more.
+func (d *DistributedDoubleBarrier) goLast(ctx context.Context) (x *exit, err error) {
+	err = d.insist(ctx, func() error {
+		known := &exit{others: slices.Clone(d.round.members), newest: d.round.newest}
+		known.dropOne(d.name)
+		a, flight := newAlarm(d.client, len(known.others)), builders.InOneFlight(ctx)
+		watching := d.watchEach(flight, a, known)
 		var parent zk.Stat
 		children, err := d.client.GetChildren().StoringStatIn(&parent).ForPath(flight, d.path)
 		x = exitOf(children, parent.Pzxid, d.name, d.round)
-		if goes {
-			_, deleteErr := deletion.Wait(ctx)
-			return errors.Join(unlessAbsent(err), deleteErr)
+		if err = errors.Join(watching(ctx), unlessAbsent(err)); err == nil && x.last && x.isAmong(known.others) {
+			err = d.hearOfEach(ctx, a, x)
 		}
-		return unlessAbsent(err)
+		for _, name := range known.others {
+			if err != nil || slices.Contains(x.others, name) {
+				a.off(ctx, zkpath.Join(d.path, name))
+			}
+		}
+		return err
+	})
+	if err != nil || !x.last {
+		return nil, err
+	}
+	return x, nil
+}
+
+// lookBack is how one leaves who knows nothing: our node goes, and in the same flight it sees who is in.
+func (d *DistributedDoubleBarrier) lookBack(ctx context.Context) (x *exit, err error) {
+	err = d.insist(ctx, func() error {
+		flight := builders.InOneFlight(ctx)
+		deletion := d.client.Delete().Quietly().Submit(flight, d.own())
+		var parent zk.Stat
+		children, err := d.client.GetChildren().StoringStatIn(&parent).ForPath(flight, d.path)
+		x = exitOf(children, parent.Pzxid, d.name, d.round)
+		_, deleteErr := deletion.Wait(ctx)
+		return errors.Join(unlessAbsent(err), deleteErr)
 	})
 	return x, err
 }
@@ -76,6 +151,13 @@ type exit struct {
 }
 
 func (x *exit) drop(which func(name string) bool) { x.others = slices.DeleteFunc(x.others, which) }
+
+// isAmong reports whether only some of these have to go.
+func (x *exit) isAmong(names []string) bool {
+	return !slices.ContainsFunc(x.others, func(other string) bool { return !slices.Contains(names, other) })
+}
+
+func (x *exit) dropOne(name string) { x.drop(func(other string) bool { return other == name }) }
 
 // exitOf decides for whom one waits who is about to leave a round, has the node of the name own, and sees these children,
 // which there are up to the transaction newest.
@@ -100,21 +182,84 @@ func exitOf(children []string, newest int64, own string, r round) *exit {
 func (d *DistributedDoubleBarrier) awaitAll(ctx context.Context, a *alarm, x *exit) error {
 	for len(x.others) > 0 {
 		name := x.others[0]
-		if x.last {
-			name = x.others[len(x.others)-1]
-		}
 		e, err := d.await(ctx, a, name, x.newest)
 		switch {
 		case err != nil:
 			return err
 		case e == younger:
-			x.drop(func(other string) bool { return other == name })
+			x.dropOne(name)
 			continue
-		case e == gone && x.last && len(x.others) == 1:
+		}
+		if err := d.lookAgain(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitEach is awaitAll of the one who goes last: it watches each of them, in one flight.
+func (d *DistributedDoubleBarrier) awaitEach(ctx context.Context, x *exit) error {
+	for len(x.others) > 0 {
+		a := newAlarm(d.client, len(x.others))
+		err := d.watchEach(builders.InOneFlight(ctx), a, x)(ctx)
+		if err == nil {
+			err = d.hearOfEach(ctx, a, x)
+		}
+		for _, name := range x.others {
+			a.off(ctx, zkpath.Join(d.path, name))
+		}
+		if err != nil && !lineup.IsOutage(err) {
+			return err
+		}
+		if len(x.others) == 0 {
 			return nil
 		}
 		if err := d.lookAgain(ctx, x); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// watchEach begins to watch all members that x waits for. What it returns waits for the answers, and drops those who have
+// gone.
+func (d *DistributedDoubleBarrier) watchEach(flight context.Context, a *alarm, x *exit) func(context.Context) error {
+	watched := slices.Clone(x.others)
+	stats := make([]zk.Stat, len(watched))
+	answers := make([]builders.Future[[]byte], len(watched))
+	for i, name := range watched {
+		watch := d.client.GetData().StoringStatIn(&stats[i]).UsingWatcher(a.watcher)
+		answers[i] = watch.Submit(flight, zkpath.Join(d.path, name))
+	}
+	return func(ctx context.Context) error {
+		var errs []error
+		for i, name := range watched {
+			_, err := answers[i].Wait(ctx)
+			switch {
+			case errors.Is(err, zk.ErrNoNode):
+				x.dropOne(name)
+			case err != nil:
+				errs = append(errs, err)
+			case stats[i].Czxid > x.newest:
+				a.off(ctx, zkpath.Join(d.path, name))
+				x.dropOne(name)
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// hearOfEach waits until all of those have gone, or something else has happened.
+func (d *DistributedDoubleBarrier) hearOfEach(ctx context.Context, a *alarm, x *exit) error {
+	for len(x.others) > 0 {
+		select {
+		case ev := <-a.heard:
+			if ev.Type != zk.EventNodeDeleted {
+				return nil
+			}
+			x.dropOne(zkpath.Node(ev.Path))
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return nil

@@ -138,8 +138,8 @@ request
     exists CLIENT
     getChildren CLIENT
   barrier leave curator.recipe=double_barrier curator.barrier.members=2 curator.outcome=passed
-    getChildren CLIENT
     getData CLIENT
+    getChildren CLIENT
     multi delete CLIENT
 `)
 }

@@ -35,10 +35,11 @@ func TestVerdictOfOneWhoEnters(t *testing.T) {
 }
 
 func TestRoundOfOneWhoHasEntered(t *testing.T) {
-	for children, lowest := range map[string]string{"b": "b", "c b": "b", "b a": "a", "ready sb": "sb"} {
+	for children, members := range map[string]string{"b": "b", "c b": "b c", "b a": "a b", "ready sb": "sb"} {
 		s := sight{children: strings.Fields(children), newest: 7}
-		if got, want := s.round(), (round{newest: 7, lowest: lowest}); got != want {
-			t.Errorf("%q: %+v, want %+v", children, got, want)
+		want := round{newest: 7, members: strings.Fields(members)}
+		if diff := cmp.Diff(want, s.round(), cmp.AllowUnexported(round{})); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", children, diff)
 		}
 	}
 }
