@@ -61,6 +61,15 @@ func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error)
 	return o.stat(), nil
 }
 
+// Submit submits the exists and does not wait: see [Create.Submit].
+func (e CheckExists) Submit(ctx context.Context, path string) Future[*zk.Stat] {
+	o := &existsOp{b: e}
+	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
+		return Future[*zk.Stat]{err: err}
+	}
+	return submit(ctx, &o.call, o, func() (*zk.Stat, error) { return o.stat(), nil })
+}
+
 func (e CheckExists) start(ctx context.Context, path string, b background) error {
 	o := &existsOp{b: e}
 	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {

@@ -133,13 +133,14 @@ func (d *DistributedDoubleBarrier) move(from, to place) bool {
 	return true
 }
 
-// remove deletes nodes, if they are there, at once or in this order. It goes on while only the connection is missing.
+// remove deletes nodes, if they are there, at once or in this order. It goes on while only the connection is missing. Of
+// those that go at once the last is told of first: who hears of our node has heard of ready.
 func (d *DistributedDoubleBarrier) remove(ctx context.Context, paths ...string) error {
 	return d.insist(ctx, func() error {
 		if len(paths) > 1 {
 			ops := make([]builders.TransactionOperation, len(paths))
 			for i, path := range paths {
-				ops[i] = d.client.TransactionOp().Delete().ForPath(path)
+				ops[len(paths)-1-i] = d.client.TransactionOp().Delete().ForPath(path)
 			}
 			_, err := d.client.Transaction().ForOperations(ctx, ops...)
 			if !errors.Is(err, zk.ErrNoNode) { // else one of them is gone

@@ -29,6 +29,16 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 		if err != nil {
 			return round{}, err
 		}
+		if s.verdict() == complete && e.isLast(s) { // all wait for us: the answer to the watch can wait
+			began, err := e.open(s)
+			if _, watchErr := s.watching.Wait(ctx); began || err != nil {
+				fires = began && watchErr == nil
+				return s.round(), err
+			}
+		}
+		if err := e.awaitWatch(ctx, s); err != nil {
+			return round{}, err
+		}
 		switch s.verdict() {
 		case blind:
 			if err := d.client.BlockUntilConnected(ctx); err != nil {
@@ -85,6 +95,7 @@ type sight struct {
 	ready    bool     // the barrier is open
 	members  int      // that there have to be
 	flight   context.Context
+	watching builders.Future[*zk.Stat] // for the barrier to open
 }
 
 // round is one opening of a barrier, as a member knows it that has gone in.
@@ -165,8 +176,8 @@ func (e *entry) look(ctx context.Context) (*sight, error) {
 	}
 	var parent zk.Stat
 	listing := e.client.GetChildren().StoringStatIn(&parent).Submit(s.flight, e.path)
-	ready, readyErr := e.client.CheckExists().UsingWatcher(e.alarm.watcher).ForPath(s.flight, e.ready())
-	children, err := listing.Wait(s.flight)
+	s.watching = e.client.CheckExists().UsingWatcher(e.alarm.watcher).Submit(s.flight, e.ready())
+	children, err := listing.Wait(ctx)
 	if create {
 		if _, err := creation.Wait(ctx); errors.Is(err, zk.ErrNodeExists) {
 			return s, e.adopt(ctx)
@@ -177,7 +188,7 @@ func (e *entry) look(ctx context.Context) (*sight, error) {
 	if errors.Is(err, zk.ErrNoNode) { // it is made with our node
 		err = nil
 	}
-	if err = errors.Join(err, readyErr); lineup.IsOutage(err) {
+	if lineup.IsOutage(err) {
 		s.blind = true
 		return s, nil
 	}
@@ -185,7 +196,7 @@ func (e *entry) look(ctx context.Context) (*sight, error) {
 		return nil, err
 	}
 	s.children, s.newest = children, parent.Pzxid
-	s.ready = ready != nil || slices.Contains(children, readyNode)
+	s.ready = slices.Contains(children, readyNode)
 	listed := slices.Contains(children, e.name)
 	s.present = listed && e.isCurrent()
 	if !listed && !create {
@@ -193,6 +204,23 @@ func (e *entry) look(ctx context.Context) (*sight, error) {
 	}
 	return s, nil
 }
+
+// awaitWatch waits for the answer to the watch, which may have come too late to tell of the opening.
+func (e *entry) awaitWatch(ctx context.Context, s *sight) error {
+	ready, err := s.watching.Wait(ctx)
+	switch {
+	case lineup.IsOutage(err):
+		s.blind = true
+		return nil
+	case err != nil:
+		return err
+	}
+	s.ready = s.ready || ready != nil
+	return nil
+}
+
+// isLast reports whether we came last of those who are seen: our node is the latest change.
+func (e *entry) isLast(s *sight) bool { return e.node.Czxid == s.newest }
 
 // isCurrent reports whether our node is of the session that we have.
 func (e *entry) isCurrent() bool {
@@ -220,7 +248,7 @@ const moment = 20 * time.Millisecond
 // all but one would write in vain. If our node is the latest change that is us; if it is not, that may as well have been
 // the end of somebody, or the last may have died.
 func (e *entry) leaveToTheLast(ctx context.Context, s *sight) (began bool, err error) {
-	if e.node.Czxid == s.newest {
+	if e.isLast(s) {
 		return false, nil
 	}
 	t := time.NewTimer(moment)

@@ -186,7 +186,7 @@ func TestBarrierIsOpenedOnlyByOneWhoIsThere(t *testing.T) {
 
 func TestEnterThatIsNotShownTheBarrierLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for _, op := range []string{"getChildren2", "create2", "exists", "multi"} {
+	for _, op := range []string{"getChildren2", "create2", "multi"} {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			s := newBarrier(t)
@@ -208,6 +208,25 @@ func TestEnterThatIsNotShownTheBarrierLeavesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who comes last opens the barrier and does not need to hear of it.
+func TestOnlyWhoWaitsHasToBeAllowedToWatch(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	faults.Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	d := s.member(client, "b", 2)
+	if err := d.Enter(s.ctx); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("got %v", err)
+	}
+	s.awaitNothing()
+	s.put("a")
+	s.must(d.Enter(s.ctx))
+	s.await("a", "b", "ready")
+	s.take("a")
+	s.must(d.Leave(s.ctx))
+	s.awaitNothing()
 }
 
 func TestEnterThatIsGivenUpLeavesNothing(t *testing.T) {

@@ -59,27 +59,19 @@ func (d *DistributedDoubleBarrier) goAhead(ctx context.Context) (x *exit, err er
 	if d.round, err = d.round.learn(ctx); err != nil {
 		return nil, err
 	}
-	a, lowest := newAlarm(d.client, 0), zkpath.Join(d.path, d.round.lowest())
-	var stat zk.Stat
-	_, watchErr := d.client.GetData().StoringStatIn(&stat).UsingWatcher(a.watcher).ForPath(flight, lowest)
+	w := d.watchOut(ctx, flight)
 	_, err = going.Wait(ctx)
-	fired := errors.Is(watchErr, zk.ErrNoNode)
-	if err == nil && watchErr == nil && stat.Czxid <= x.newest {
-		select {
-		case ev := <-a.heard:
-			fired = ev.Type == zk.EventNodeDeleted
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+	if err == nil && w.lowest == there && w.born <= x.newest {
+		err = w.await(ctx)
 	}
-	if !fired {
-		a.off(ctx, lowest)
-	}
+	w.end(ctx)
 	switch {
 	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
+	case w.allGone():
+		return x, nil
 	}
 	return x, d.lookAround(ctx, x)
 }
