@@ -32,6 +32,13 @@ func (l *lookout) out(ctx context.Context) {
 	l.last = &looked
 }
 
+// lined drops the first look if others are ahead: there will be another, and thousands may wait for it.
+func (l *lookout) lined(ahead int) {
+	if ahead > 0 {
+		l.last = nil
+	}
+}
+
 // seen returns what leases there are. If there is no node for them yet, it is created.
 func (l *lookout) seen(ctx context.Context) ([]string, error) {
 	s := l.semaphore

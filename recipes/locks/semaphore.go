@@ -197,8 +197,9 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 	look := &lookout{semaphore: s}
 	line := s.turn
 	line.Along = look.out
-	if asked != nil {
-		line.Lined = asked.Position
+	line.Lined = func(ahead int) {
+		look.lined(ahead)
+		asked.Position(ahead)
 	}
 	turn, err := line.Acquire(bounded, wait)
 	if err != nil {
