@@ -22,7 +22,7 @@ type removal[T any] struct {
 	data    []byte
 	err     error // of reading
 	d       *delivery[T]
-	batch   *removals[T] // that it goes with, nil if it goes alone
+	batch   *removals // that it goes with, nil if it goes alone
 	removed builders.Future[struct{}]
 }
 
@@ -121,28 +121,24 @@ func (r *removal[T]) resolve() *delivery[T] {
 }
 
 // removals are several removals in one transaction, which costs the server little more than one. All of the items become
-// ours, or none: then each is tried by itself, because it is enough for one to be another's.
-type removals[T any] struct {
-	flight context.Context //nolint:containedctx // of the tries one by one
-	of     []*removal[T]
-	sent   builders.Future[[]callbacks.OperationResult]
-	failed func() // is told when it is none
+// ours, or none.
+type removals struct {
+	sent  builders.Future[[]callbacks.OperationResult]
+	split func() // tries each by itself: it is enough for one to be another's
 }
 
 func (q *queue[T]) removeTogether(flight context.Context, of []*removal[T], failed func()) {
-	b := &removals[T]{flight: flight, of: of, failed: failed}
+	b := &removals{split: func() {
+		failed()
+		for _, r := range of {
+			r.batch = nil
+			r.submit(flight)
+		}
+	}}
 	ops := make([]builders.TransactionOperation, len(of))
 	for i, r := range of {
 		r.batch = b
 		ops[i] = q.client.TransactionOp().Delete().WithVersion(r.stat.Version).ForPath(q.node(r.name))
 	}
 	b.sent = q.client.Transaction().Submit(flight, ops...)
-}
-
-func (b *removals[T]) split() {
-	b.failed()
-	for _, r := range b.of {
-		r.batch = nil
-		r.submit(b.flight)
-	}
 }
