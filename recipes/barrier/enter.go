@@ -31,8 +31,8 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 		}
 		if s.verdict() == complete && e.isLast(s) { // all wait for us: the answer to the watch can wait
 			began, err := e.open(s)
-			if _, watchErr := s.watching.Wait(ctx); began || err != nil {
-				fires = began && watchErr == nil
+			if ready, watchErr := s.watching.Wait(ctx); began || err != nil {
+				fires = began && watchErr == nil && ready == nil // else it is a watch of what was there
 				return s.round(), err
 			}
 		}

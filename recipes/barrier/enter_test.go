@@ -229,6 +229,22 @@ func TestOnlyWhoWaitsHasToBeAllowedToWatch(t *testing.T) {
 	s.awaitNothing()
 }
 
+// The last to come has seen that all are there, and before its watch is set another opens the barrier.
+func TestWatchOfABarrierThatAnotherHasOpenedIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	s.put("a")
+	client, faults := s.proxied()
+	held := faults.Add(curatortest.Rule{Ops: []string{"exists"}, Count: 1, Action: curatortest.HoldRequest})
+	entering := s.later(s.member(client, "b", 2).Enter)
+	s.must(held.Wait(s.ctx))
+	s.put("ready")
+	held.Release()
+	entering.returns()
+	s.await("a", "b", "ready")
+	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+}
+
 func TestEnterThatIsGivenUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, client, _, c := entering(t)
