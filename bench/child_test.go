@@ -18,7 +18,7 @@ func TestProcesses(t *testing.T) {
 	all := make(teams)
 	atEnd(t, all.close)
 	for _, name := range []string{curator, plain} {
-		c, err := all.connected(ctx, name, srv.Addr())
+		c, err := all.connected(ctx, place{name, contenderCores}, srv.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,13 +8,23 @@ import (
 	"strconv"
 )
 
-// On shared cores the kernel's scheduler decides what is measured: a server answers 15,000 requests a second, or 38,000,
-// for as long as its threads happen to be where they are. So the server has one half of the cores, and who works with it
-// the other, as if they were on two machines.
+// On shared cores the kernel's scheduler decides what is measured: a real server answers 15,000 requests a second, or
+// 38,000, for as long as its threads happen to be where they are. So it has one half of the cores, and who works with it the
+// other, as if they were on two machines.
 var (
+	allCores       = coreRange(0, runtime.NumCPU())
 	serverCores    = coreRange(0, runtime.NumCPU()/2)
 	contenderCores = coreRange(runtime.NumCPU()/2, runtime.NumCPU())
 )
+
+// cores are those of the contenders of a row: what a client can do, or how much memory it takes, it shows with all of them;
+// small differences show only on cores that nobody else uses.
+func (r row) cores() string {
+	if r.server == nullServer && r.often == 0 || r.fresh {
+		return allCores
+	}
+	return contenderCores
+}
 
 // coreRange gives the cores from one to before another, as taskset takes them.
 func coreRange(from, to int) string { return fmt.Sprintf("%d-%d", from, to-1) }
@@ -22,10 +32,10 @@ func coreRange(from, to int) string { return fmt.Sprintf("%d-%d", from, to-1) }
 // startedOn has start start a process that runs on those cores, where that can be had. Processes inherit the cores, so we
 // move there ourselves meanwhile.
 func startedOn[P any](cores string, start func() (P, error)) (P, error) {
-	if runtime.NumCPU() < 2 || moveTo(cores) != nil {
+	if runtime.NumCPU() < 2 || cores == allCores || moveTo(cores) != nil {
 		return start()
 	}
-	defer func() { _ = moveTo(coreRange(0, runtime.NumCPU())) }()
+	defer func() { _ = moveTo(allCores) }()
 	return start()
 }
 

@@ -5,8 +5,11 @@ import (
 	"errors"
 )
 
-// teams are the contenders that have been started, by their libraries.
-type teams map[string]*team
+// teams are the contenders that have been started.
+type teams map[place]*team
+
+// place is what there is one contender for.
+type place struct{ library, cores string }
 
 type team struct {
 	contender
@@ -14,15 +17,15 @@ type team struct {
 }
 
 // connected gives a contender that is connected. The flags are for Java, should it have to be started.
-func (t teams) connected(ctx context.Context, library, connect string, flags ...string) (contender, error) {
-	if t[library] == nil {
-		c, err := startedOn(contenderCores, func() (contender, error) { return startContender(ctx, library, flags...) })
+func (t teams) connected(ctx context.Context, at place, connect string, flags ...string) (contender, error) {
+	if t[at] == nil {
+		c, err := startedOn(at.cores, func() (contender, error) { return startContender(ctx, at.library, flags...) })
 		if err != nil {
 			return nil, err
 		}
-		t[library] = &team{contender: c}
+		t[at] = &team{contender: c}
 	}
-	m := t[library]
+	m := t[at]
 	if m.connected {
 		return m, nil
 	}
@@ -35,13 +38,13 @@ func (t teams) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
-	for name, m := range t {
+	for at, m := range t {
 		if !m.connected {
 			continue
 		}
 		m.connected = false
 		if err := m.leave(ctx); err != nil {
-			delete(t, name)
+			delete(t, at)
 			errs = append(errs, err, m.close())
 		}
 	}
@@ -51,8 +54,8 @@ func (t teams) leave(ctx context.Context) error {
 // close ends all of them.
 func (t teams) close() error {
 	var errs []error
-	for name, m := range t {
-		delete(t, name)
+	for at, m := range t {
+		delete(t, at)
 		errs = append(errs, m.close())
 	}
 	return errors.Join(errs...)
