@@ -8,7 +8,7 @@ import (
 // teams are the contenders that have been started.
 type teams map[place]*team
 
-// place is what there is one contender for.
+// place is a library and the cores that it works on: there is one contender for each.
 type place struct{ library, cores string }
 
 type team struct {

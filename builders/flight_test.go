@@ -66,3 +66,21 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 		return err == nil
 	}, "a create in the next flight")
 }
+
+func TestSubmittedExistsSaysWhatThereIs(t *testing.T) {
+	t.Parallel()
+	ctx, client := testenv.Context(t), newClient(t, newProxy(t).Addr()+newTree(t).root)
+	if _, err := client.Create().ForPath(ctx, "/here", []byte("data")); err != nil {
+		t.Fatal(err)
+	}
+	here, away := client.CheckExists().Submit(ctx, "/here"), client.CheckExists().Submit(ctx, "/away")
+	if stat, err := here.Wait(ctx); err != nil || stat == nil || stat.DataLength != 4 {
+		t.Errorf("of a node of four bytes: %+v, %v", stat, err)
+	}
+	if stat, err := away.Wait(ctx); err != nil || stat != nil {
+		t.Errorf("of none: %+v, %v", stat, err)
+	}
+	if _, err := client.CheckExists().Submit(ctx, "no path").Wait(ctx); err == nil {
+		t.Error("of what is no path: no error")
+	}
+}

@@ -13,10 +13,10 @@ func TestProtect(t *testing.T) {
 		id, path, want  string
 		node, protected string // names of path and want
 	}{
-		{"usual", testID, "/root/lock-", "/root/_c_" + testID + "-lock-", "lock-", "_c_" + testID + "-lock-"},
+		{"usual", testID, "/base/lock-", "/base/_c_" + testID + "-lock-", "lock-", "_c_" + testID + "-lock-"},
 		{"below the root", testID, "/lock", "/_c_" + testID + "-lock", "lock", "_c_" + testID + "-lock"},
 		{"dashes", testID, "/a-b/c-d-", "/a-b/_c_" + testID + "-c-d-", "c-d-", "_c_" + testID + "-c-d-"},
-		{"no id", "", "/root/lock-", "/root/lock-", "lock-", "lock-"},
+		{"no id", "", "/base/lock-", "/base/lock-", "lock-", "lock-"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestProtect(t *testing.T) {
 		t.Errorf("ProtectedPrefix = %q, want %q", got, want)
 	}
 	// A sequential node without a name of its own; the digits follow.
-	if got, want := ProtectPath(testID, "/root/"), "/root/_c_"+testID+"-"; got != want {
+	if got, want := ProtectPath(testID, "/base/"), "/base/_c_"+testID+"-"; got != want {
 		t.Errorf("ProtectPath(/root/) = %q, want %q", got, want)
 	}
 }

@@ -529,7 +529,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 		{
 			"a request beside the chroot is for the same node",
 			[]*wire.Request{
-				watch(jute.OpGetData, "/a", w, nil), nil, absolute(watch(jute.OpGetData, "/root/a", v, nil)),
+				watch(jute.OpGetData, "/a", w, nil), nil, absolute(watch(jute.OpGetData, "/base/a", v, nil)),
 				removal(wire.WatchData, "/a", w),
 			},
 			[]string{"getData /a watch", "getData /a watch", "checkWatches /a 2"},
@@ -545,7 +545,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 				held <- r
 				return r.Op != jute.OpCloseSession
 			}
-			c := open(t, wire.Config{Servers: []string{s.listen(t)}, Chroot: "/root"})
+			c := open(t, wire.Config{Servers: []string{s.listen(t)}, Chroot: "/base"})
 			c.want(t, wire.Connected)
 			p := s.next(t)
 			done := newAnswers()

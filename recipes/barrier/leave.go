@@ -174,15 +174,15 @@ func exitOf(children []string, newest int64, own string, r round) *exit {
 func (d *DistributedDoubleBarrier) awaitAll(ctx context.Context, a *alarm, x *exit) error {
 	for len(x.others) > 0 {
 		name := x.others[0]
-		e, err := d.await(ctx, a, name, x.newest)
-		switch {
-		case err != nil:
-			return err
-		case e == younger:
+		younger, err := d.await(ctx, a, name, x.newest)
+		if err == nil && younger {
 			x.dropOne(name)
 			continue
 		}
-		if err := d.lookAgain(ctx, x); err != nil {
+		if err == nil {
+			err = d.lookAgain(ctx, x)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -257,39 +257,24 @@ func (d *DistributedDoubleBarrier) hearOfEach(ctx context.Context, a *alarm, x *
 	return nil
 }
 
-// end is how one ends that waits for a member.
-type end int
-
-const (
-	woken   end = iota // by something
-	gone               // the member is
-	younger            // than the round
-)
-
-// await waits until a member has gone, or something else has happened. One that has come after newest is not waited for.
-func (d *DistributedDoubleBarrier) await(ctx context.Context, a *alarm, name string, newest int64) (end, error) {
+// await waits until a member has gone, or something else has happened. It does not wait for one that is younger than
+// newest, and reports that.
+func (d *DistributedDoubleBarrier) await(ctx context.Context, a *alarm, name string, newest int64) (younger bool, err error) {
 	path := zkpath.Join(d.path, name)
 	born, err := d.watch(ctx, a, path)
-	switch {
-	case err != nil:
-	case born == 0:
-		return gone, nil
-	case born > newest:
-		a.off(ctx, path)
-		return younger, nil
-	default:
+	if err == nil && born == 0 {
+		return false, nil
+	}
+	if younger = born > newest; err == nil && !younger {
 		select {
-		case ev := <-a.heard:
-			if ev.Type == zk.EventNodeDeleted && ev.Path == path {
-				return gone, nil
-			}
-			return woken, nil
+		case <-a.heard: // whatever it was: look again
+			return false, nil
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 	}
 	a.off(ctx, path)
-	return woken, err
+	return younger, err
 }
 
 // watch watches a member, and returns the transaction it was born in; 0 if it is gone.

@@ -208,14 +208,54 @@ func TestLeaveThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothingOfOurs(t *testing
 
 func TestLeaveThatIsNotAllowedToLookLeavesNothingOfOurs(t *testing.T) {
 	t.Parallel()
-	for op, other := range map[string]string{"getChildren2": "c", "getData": "c"} {
-		s := newInside(t, other)
-		s.faults.Add(curatortest.Rule{Ops: []string{op}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	for _, tt := range []struct{ op, other string }{{"getChildren2", "c"}, {"getData", "c"}, {"getData", "a"}} {
+		s := newInside(t, tt.other)
+		s.faults.Add(curatortest.Rule{Ops: []string{tt.op}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
 		if err := s.member.Leave(s.ctx); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("got %v", err)
+			t.Errorf("%+v: got %v", tt, err)
 		}
-		s.await(other, "ready")
+		s.await(tt.other, "ready")
 	}
+}
+
+func TestLeaveThatIsGivenUpBehindTheLowestLeavesNothingOfOurs(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "a", "c")
+	ctx, cancel := context.WithCancel(s.ctx)
+	c := s.laterWith(ctx, s.member.Leave)
+	s.awaitWatch("a")
+	s.take("a")
+	s.awaitWatch("c")
+	cancel()
+	if err := c.err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.await("c", "ready")
+	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+}
+
+// The lowest goes together with ready, and who watches both knows then that nothing is left.
+func TestOfTwoTheOneWhoWaitsNeedsNoList(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	a, b := s.member(s.client(), "a", 2), s.member(client, "b", 2)
+	entering := s.later(a.Enter)
+	s.awaitWatch("ready")
+	s.must(b.Enter(s.ctx))
+	entering.returns()
+	s.settle(client)
+	faults.ResetTrace()
+	leaving := s.later(b.Leave)
+	s.awaitWatch("a")
+	s.must(a.Leave(s.ctx))
+	leaving.returns()
+	for _, e := range faults.Trace() {
+		if e.Op == "getChildren2" {
+			t.Errorf("it has listed the barrier: %v", e)
+		}
+	}
+	s.awaitNothing()
 }
 
 func TestReadyThatCouldNotBeDeletedIsGoneBeforeTheNextEnter(t *testing.T) {
