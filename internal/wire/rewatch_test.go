@@ -611,7 +611,7 @@ func absolute(r *wire.Request) *wire.Request {
 func underRoot(line string) string {
 	var op, path, rest string
 	_, _ = fmt.Sscan(line, &op, &path, &rest)
-	return op + " /root" + path + " " + rest
+	return op + " /base" + path + " " + rest
 }
 
 // A server before 3.9 keeps one mode for each node of a session: beside a persistent watch no other may be
