@@ -577,14 +577,14 @@ func TestRemovalOnTheWire(t *testing.T) {
 			answer(n)
 			if tt.behind != "" {
 				r := receive(t, held)
-				if got, want := describe(r), underRoot(tt.behind); got != want {
+				if got, want := describe(r), underChroot(tt.behind); got != want {
 					t.Errorf("%q is sent, want %q", got, want)
 				}
 				p.yes(r)
 			}
 			want := make([]string, len(tt.wire))
 			for i, line := range tt.wire {
-				want[i] = underRoot(line)
+				want[i] = underChroot(line)
 			}
 			if diff := cmp.Diff(want, onWire); diff != "" {
 				t.Errorf("on the wire (-want +got):\n%s", diff)
@@ -608,7 +608,7 @@ func absolute(r *wire.Request) *wire.Request {
 	return r
 }
 
-func underRoot(line string) string {
+func underChroot(line string) string {
 	var op, path, rest string
 	_, _ = fmt.Sscan(line, &op, &path, &rest)
 	return op + " /base" + path + " " + rest
