@@ -173,8 +173,8 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w, c.Absolute)
-		if in, wanted := c.env.Telemetry.SetIn(c.Context()); wanted {
-			w.SetIn(in)
+		if c.env.Telemetry.WatchSpans() {
+			w.SetIn(c.env.Telemetry.SetIn(c.Context()))
 		}
 	}
 	c.Send(next)

@@ -372,11 +372,10 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 		MeterProvider: provider, TracerProvider: nooptrace.NewTracerProvider(), Server: "zk1:2181",
 	})
 	for _, err := range []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed} {
-		_, r := tm.Begin(ctx, telemetry.Operation{Name: "create", Namespace: "app", Path: "/a"}, true)
+		r := tm.Begin(ctx, telemetry.Operation{Name: "create", Namespace: "app", Path: "/a"}, true, time.Now())
 		r.Retry(zk.ErrConnectionClosed, time.Second)
 		r.GivenUp(zk.ErrConnectionClosed)
-		r.Finished(telemetry.Facts{Err: err})
-		r.End()
+		r.End(time.Now(), telemetry.Facts{Err: err})
 	}
 	tm.Unhandled(ctx, "listener", zk.ErrNoNode)
 	for _, state := range []string{telemetry.StateConnected, telemetry.StateSuspended, telemetry.StateLost} {

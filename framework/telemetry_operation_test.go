@@ -404,3 +404,40 @@ request
 		t.Errorf("measured %v", points)
 	}
 }
+
+// begun is a processor that is told of the beginning of spans.
+type begun struct {
+	sdktrace.SpanProcessor
+	of func(sdktrace.ReadWriteSpan)
+}
+
+func (b begun) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
+	b.SpanProcessor.OnStart(ctx, s)
+	b.of(s)
+}
+
+// What a span costs is no part of what the caller waits for: the server works on the request meanwhile.
+func TestSpanOfAForegroundOperationIsMadeWhileItsRequestIsOnItsWay(t *testing.T) {
+	connect, o := testenv.ConnectString(t), observe.New(t)
+	witness := connectClient(t, connect)
+	var arrived bool
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(begun{o.Processor(), func(s sdktrace.ReadWriteSpan) {
+		if s.Name() != "create" {
+			return
+		}
+		testenv.Eventually(t, func() bool {
+			stat, err := witness.CheckExists().ForPath(t.Context(), "/a")
+			arrived = err == nil && stat != nil
+			return arrived
+		}, "the node, before the create returns")
+	}}))
+	client := connectClient(t, connect, framework.WithTracerProvider(tracers))
+	before := time.Now()
+	if _, err := client.Create().ForPath(t.Context(), "/a", nil); err != nil || !arrived {
+		t.Fatalf("arrived %v, %v", arrived, err)
+	}
+	span := o.Named("create")[0]
+	if span.StartTime().Before(before) || span.EndTime().Before(span.StartTime()) {
+		t.Errorf("the span is from %v to %v, the call from %v", span.StartTime(), span.EndTime(), before)
+	}
+}

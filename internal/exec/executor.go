@@ -125,19 +125,19 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 // Wait waits for the end of op. When ctx ends first, op is left to itself: its answer is still read and what has to
 // be cleaned up is.
 func (e *Executor) Wait(ctx context.Context, op *Operation) error {
+	record := op.recorded()
 	select {
 	case <-op.done:
-		op.record.End()
+		op.tell()
 		return op.err
 	case <-ctx.Done():
 	}
 	if !op.abandon(ctx.Err()) {
 		<-op.done
-		op.record.End()
+		op.tell()
 		return op.err
 	}
-	op.record.Finished(telemetry.Facts{Err: ctx.Err(), Children: -1})
-	op.record.End()
+	record.End(time.Now(), telemetry.Facts{Err: ctx.Err(), Children: -1})
 	if e.unpark(op) || e.withdraw(op) {
 		op.Finish(ctx.Err())
 	}
@@ -163,30 +163,18 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 }
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
-	ctx = e.begin(ctx, op)
-	op.ex, op.ctx, op.started = e, ctx, time.Now()
+	op.ex, op.ctx, op.started, op.told = e, ctx, time.Now(), e.telemetry.On()
 	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	op.conn = e.conn()
 	op.Request.Handler = op
+	if op.recordsRequests() {
+		op.recorded()
+	}
 	if err := e.admit(); err != nil {
-		op.record.Finished(telemetry.Facts{Err: err, Children: -1})
-		op.record.End()
+		op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 		return err
 	}
 	return nil
-}
-
-// begin begins the telemetry of op. It returns the context of what op causes.
-func (e *Executor) begin(ctx context.Context, op *Operation) context.Context {
-	if !e.telemetry.On() {
-		return ctx
-	}
-	if d, ok := op.Protocol.(Described); ok {
-		if what := d.Describe(); what.Name != "" {
-			ctx, op.record = e.telemetry.Begin(ctx, what, op.background)
-		}
-	}
-	return ctx
 }
 
 // admit counts an operation in, or says why it does not.
@@ -402,11 +390,11 @@ func (e *Executor) again(op *Operation, err error) {
 	case pause == backoff.Stop && op.Detached:
 		op.schedule, pause = nil, detachedPause
 	case pause == backoff.Stop:
-		op.record.GivenUp(err)
+		op.recorded().GivenUp(err)
 		op.Finish(err)
 		return
 	}
-	op.record.Retry(err, pause)
+	op.recorded().Retry(err, pause)
 	e.mu.Lock()
 	if e.state == closed {
 		e.mu.Unlock()

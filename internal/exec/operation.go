@@ -68,7 +68,10 @@ type Operation struct {
 	cause      error // of having been abandoned
 	done       chan struct{}
 	err        error
-	record     *telemetry.Record // nil if nobody wants to know
+	told       bool      // telemetry wants to know
+	ended      time.Time // if it does
+	recording  sync.Once
+	record     *telemetry.Record // see recorded
 }
 
 const (
@@ -77,8 +80,43 @@ const (
 	abandoned // the caller has stopped waiting
 )
 
-// Context returns the context of the call. A background operation outlives its end.
-func (op *Operation) Context() context.Context { return op.ctx }
+// Context returns the context of the call, in the span of op if it has one. A background operation outlives its end.
+func (op *Operation) Context() context.Context {
+	if r := op.recorded(); r != nil {
+		return r.Context()
+	}
+	return op.ctx
+}
+
+// recorded returns the record of op, nil if nobody wants to know. It is made when it is first asked for: that of an operation
+// which somebody waits for when its request is on its way, if nothing else happens before.
+func (op *Operation) recorded() *telemetry.Record {
+	if op.told {
+		op.recording.Do(func() {
+			d, ok := op.Protocol.(Described)
+			if !ok {
+				return
+			}
+			if what := d.Describe(); what.Name != "" {
+				op.record = op.ex.telemetry.Begin(op.ctx, what, op.background, op.started)
+			}
+		})
+	}
+	return op.record
+}
+
+// recordsRequests reports whether the record of op has the times of its requests. It is made before the first then: the
+// goroutine that reads the connection does not wait for whoever makes it.
+func (op *Operation) recordsRequests() bool {
+	return op.told && (op.background || op.ex.telemetry.RequestSpans())
+}
+
+// tell tells of op, which has ended.
+func (op *Operation) tell() {
+	if r := op.recorded(); r != nil {
+		r.End(op.ended, op.facts())
+	}
+}
 
 // Attempts returns how many attempts were begun.
 func (op *Operation) Attempts() int { return int(op.attempts.Load()) }
@@ -112,10 +150,10 @@ func (op *Operation) Send(next func()) {
 
 // Answered continues op. It runs on the goroutine that reads the connection.
 func (op *Operation) Answered(*wire.Request) {
-	if op.record != nil && op.on != nil {
+	if op.recordsRequests() && op.on != nil {
 		at := op.on.SentAt(&op.Request)
-		op.record.Sent(at)
-		op.record.Request(op.Request.Op.String(), at, op.Request.Err)
+		op.recorded().Sent(at)
+		op.recorded().Request(op.Request.Op.String(), at, op.Request.Err)
 	}
 	if err := op.Request.Err; err != nil && op.mayGoOn(err) {
 		op.ex.again(op, err)
@@ -134,8 +172,8 @@ func (op *Operation) mayGoOn(err error) bool {
 func (op *Operation) Finish(err error) {
 	op.err = err
 	late := !op.state.CompareAndSwap(running, finished)
-	if op.record != nil && !late {
-		op.record.Finished(op.facts())
+	if op.told {
+		op.ended = time.Now()
 	}
 	if cleaner, ok := op.Protocol.(Cleaner); ok && (late || err != nil) {
 		cleaner.CleanUp(err)
@@ -153,7 +191,7 @@ func (op *Operation) Finish(err error) {
 type delivery Operation
 
 func (d *delivery) Run() {
-	d.record.End() // before the callback, which is its child
+	(*Operation)(d).tell() // before the callback, which is its child
 	d.Protocol.Run()
 }
 

@@ -42,10 +42,9 @@ func BenchmarkOperation(b *testing.B) {
 				ctx := b.Context()
 				b.ReportAllocs()
 				for b.Loop() {
-					_, r := t.Begin(ctx, what, background)
+					r := t.Begin(ctx, what, background, time.Now())
 					r.Sent(sent)
-					r.Finished(telemetry.Facts{RequestSize: 100, ResponseSize: 100, Children: -1, Server: "127.0.0.1:2181"})
-					r.End()
+					r.End(time.Now(), telemetry.Facts{RequestSize: 100, ResponseSize: 100, Children: -1, Server: "127.0.0.1:2181"})
 				}
 			})
 		}

@@ -19,10 +19,9 @@ func TestChainOfCallbacksDoesNotGrow(t *testing.T) {
 	tel := newTelemetry(o)
 	begun := context.WithValue(t.Context(), wordKey{}, "kept")
 	next := func(ctx context.Context) context.Context {
-		ctx, r := tel.Begin(ctx, telemetry.Operation{Name: "create"}, true)
-		r.Finished(telemetry.Facts{Children: -1})
-		r.End()
-		return ctx
+		r := tel.Begin(ctx, telemetry.Operation{Name: "create"}, true, time.Now())
+		r.End(time.Now(), telemetry.Facts{Children: -1})
+		return r.Context()
 	}
 	first := next(begun)
 	traceID := trace.SpanContextFromContext(first).TraceID()

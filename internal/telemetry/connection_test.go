@@ -55,17 +55,17 @@ func TestSpansTellOfTheLastChangesOnly(t *testing.T) {
 	tel := newTelemetry(o)
 	tel.StateNoted(telemetry.StateConnected)
 	tel.StateChanged(telemetry.StateConnected, time.Now())
-	_, r := tel.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false)
+	r := tel.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
 	for range 50 {
 		tel.StateNoted(telemetry.StateSuspended)
 		tel.StateChanged(telemetry.StateSuspended, time.Now())
 		tel.StateNoted(telemetry.StateReconnected)
 		tel.StateChanged(telemetry.StateReconnected, time.Now())
 	}
-	r.Finished(telemetry.Facts{Children: -1})
+	answered := time.Now()
 	tel.StateNoted(telemetry.StateSuspended)
 	tel.StateChanged(telemetry.StateSuspended, time.Now()) // behind its end
-	r.End()
+	r.End(answered, telemetry.Facts{Children: -1})
 	events := observe.Events(o.Named("sync")[0], "curator.connection.state")
 	if len(events) != 15 { // of the 16 last, of which one came behind its end
 		t.Fatalf("%d events", len(events))

@@ -92,11 +92,10 @@ func TestDriverIsToldOfTheSession(t *testing.T) {
 func TestAdvancedDriverIsToldInPlaceOfTheSimpleOne(t *testing.T) {
 	driver := &advanced{}
 	tel := telemetry.New(telemetry.Config{Driver: driver})
-	_, r := tel.Begin(t.Context(), telemetry.Operation{Name: "getChildren", Path: "/a"}, true)
+	r := tel.Begin(t.Context(), telemetry.Operation{Name: "getChildren", Path: "/a"}, true, time.Now())
 	r.Retry(jute.ErrConnectionLoss, 0)
 	stat := &zk.Stat{Version: 3}
-	r.Finished(telemetry.Facts{RequestSize: 20, ResponseSize: 30, Children: 2, Watch: true, Session: 7, Stat: stat})
-	r.End()
+	r.End(time.Now(), telemetry.Facts{RequestSize: 20, ResponseSize: 30, Children: 2, Watch: true, Session: 7, Stat: stat})
 	tel.SessionEvent(zk.StateHasSession, 9)
 	want := []tracing.OperationTrace{
 		{Name: "GetChildrenBuilderImpl-Background", Path: "/a", Err: jute.ErrConnectionLoss, ResponseChildren: -1},

@@ -22,14 +22,14 @@ import (
 // measureAll uses every instrument.
 func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	what := telemetry.Operation{Name: "create", Namespace: "orders", Path: "/a"}
-	ctx, r := t.Begin(ctx, what, true)
+	r := t.Begin(ctx, what, true, time.Now())
+	ctx = r.Context()
 	r.Sent(time.Now())
 	r.Retry(jute.ErrConnectionLoss, time.Millisecond)
 	r.GivenUp(jute.ErrConnectionLoss)
-	r.Finished(telemetry.Facts{
+	r.End(time.Now(), telemetry.Facts{
 		Err: zk.ErrNoNode, RequestSize: 1, ResponseSize: 1, Children: 1, Session: 7, Server: "127.0.0.1:2181",
 	})
-	r.End()
 	t.Unhandled(ctx, "background", jute.ErrConnectionLoss)
 	t.Started()
 	for _, state := range []string{

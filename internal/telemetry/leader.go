@@ -32,6 +32,7 @@ func (e Election) Term(ctx context.Context) *Tenure {
 	h := &Tenure{
 		of: e.r, metrics: e.r.t.meter(),
 		parent: ctx, link: trace.SpanContextFromContext(ctx), name: "leader term", start: time.Now(),
+		dropped:   isDropped(ctx),
 		ended:     func(h *Tenure, outcome string) { h.countLeader(-1, outcome) },
 		durations: func(m *instruments) metric.Float64Histogram { return m.termDuration },
 	}

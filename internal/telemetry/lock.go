@@ -43,7 +43,7 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 	h := &Tenure{
 		of: l.r, metrics: l.r.t.meter(),
 		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
-		ended: letGo, durations: holdDuration,
+		dropped: isDropped(acquired.ctx), ended: letGo, durations: holdDuration,
 	}
 	if !trace.SpanContextFromContext(h.parent).IsValid() { // nobody's trace but that of the wait
 		h.parent = acquired.ctx

@@ -78,10 +78,9 @@ func TestRetriesAreLogged(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log, o := &records{}, observe.New(t)
 			tel := newTelemetry(o, func(c *telemetry.Config) { c.Logger, c.FormatPath = log.logger(), tt.format })
-			_, r := tel.Begin(t.Context(), what, false)
+			r := tel.Begin(t.Context(), what, false, time.Now())
 			r.Retry(jute.ErrConnectionLoss, time.Second)
-			r.Finished(telemetry.Facts{Children: -1})
-			r.End()
+			r.End(time.Now(), telemetry.Facts{Children: -1})
 			span := o.Spans()[0].SpanContext()
 			want := map[string]string{
 				"operation": "getData", "error": jute.ErrConnectionLoss.Error(), "pause": "1s",
@@ -103,10 +102,9 @@ func TestRetriesAreLogged(t *testing.T) {
 func TestRecordsWithoutASpanHaveNoIDs(t *testing.T) {
 	log, o := &records{}, observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.Logger = log.logger() })
-	_, r := tel.Begin(telemetry.Untraced(t.Context()), telemetry.Operation{Name: "sync", Path: "/"}, false)
+	r := tel.Begin(telemetry.Untraced(t.Context()), telemetry.Operation{Name: "sync", Path: "/"}, false, time.Now())
 	r.Retry(jute.ErrConnectionLoss, 0)
-	r.Finished(telemetry.Facts{Children: -1})
-	r.End()
+	r.End(time.Now(), telemetry.Facts{Children: -1})
 	for key := range log.attributes(t) {
 		if key == "trace_id" || key == "span_id" {
 			t.Errorf("has %s", key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -24,7 +25,6 @@ func newTelemetry(o *observe.Observer, change ...func(*telemetry.Config)) *telem
 
 // run tells of an operation from its beginning to its end.
 func run(ctx context.Context, t *telemetry.Telemetry, what telemetry.Operation, background bool, err error) {
-	_, r := t.Begin(ctx, what, background)
-	r.Finished(telemetry.Facts{Err: err, Children: -1})
-	r.End()
+	r := t.Begin(ctx, what, background, time.Now())
+	r.End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 }

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -12,6 +14,7 @@ type manner struct {
 	untraced bool // without spans
 	handling bool // by who handles what the server answers about the state of nodes
 	links    []trace.Link
+	ending   func() // tells of what ends with the operation
 }
 
 var (
@@ -67,11 +70,14 @@ func TracedOr(ctx, other context.Context) context.Context {
 	return Traced(ctx, other)
 }
 
-// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all of them.
+// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all that are
+// sampled. Without any it is as with ctx.
 func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	var links []trace.Link
 	for _, cause := range causes {
-		links = appendLink(links, trace.SpanContextFromContext(cause))
+		if span := trace.SpanContextFromContext(cause); span.IsSampled() {
+			links = append(links, trace.Link{SpanContext: span})
+		}
 	}
 	if len(links) == 0 {
 		return ctx
@@ -95,13 +101,32 @@ type caused struct {
 	under context.Context // without any span of the chain
 }
 
-// start starts the span of an operation. It returns the context of what the operation causes.
+// traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not offered to
+// the sampler: the trace would have parts of what it lacks.
+func (m *manner) traces(ctx context.Context) bool {
+	return !m.untraced && !(m.handling && isDropped(ctx))
+}
+
+// isDropped reports whether the sampler of this process has dropped the span of ctx.
+func isDropped(ctx context.Context) bool {
+	span := trace.SpanFromContext(ctx)
+	if span.IsRecording() {
+		return false
+	}
+	in := span.SpanContext()
+	return in.IsValid() && !in.IsSampled() && !in.IsRemote()
+}
+
+// start starts the span of an operation that began at a time. It returns the context of what the operation causes.
 func (m *manner) start(
-	ctx context.Context, tracer trace.Tracer, k *kind, background bool,
+	ctx context.Context, tracer trace.Tracer, k *kind, background bool, at time.Time,
 ) (context.Context, trace.Span) {
-	options := k.start
+	options := slices.Clip(k.start)
+	if !background { // that begins now
+		options = append(options, trace.WithTimestamp(at))
+	}
 	if m.links != nil {
-		options = append(options[:len(options):len(options)], trace.WithLinks(m.links...))
+		options = append(options, trace.WithLinks(m.links...))
 		m = handled // those of the next operation are its own
 		ctx = m.in(ctx)
 	}

@@ -82,19 +82,20 @@ type request struct {
 	err        error
 }
 
-// Begin begins the record of an operation. Its context is that of what the operation causes.
-func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool) (context.Context, *Record) {
+// Begin begins the record of an operation that has begun at a time: of one that somebody waits for when its request is on
+// its way, so that what telemetry costs is no part of the wait.
+func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, at time.Time) *Record {
 	if !t.On() {
-		return ctx, nil
+		return nil
 	}
-	how, now := mannerOf(ctx), time.Now()
+	how := mannerOf(ctx)
 	r := &Record{
 		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background, handling: how.handling,
-		metrics: t.meter(), start: now, attempt: now, facts: Facts{Children: -1},
+		metrics: t.meter(), start: at, attempt: at, facts: Facts{Children: -1},
 	}
-	if tracer := t.tracer(); tracer != nil && !how.untraced {
+	if tracer := t.tracer(); tracer != nil && how.traces(ctx) {
 		var span trace.Span
-		if ctx, span = how.start(ctx, tracer, r.kind, background); span.IsRecording() {
+		if ctx, span = how.start(ctx, tracer, r.kind, background, at); span.IsRecording() {
 			r.span = span
 		} else {
 			span.End()
@@ -104,12 +105,18 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool) 
 	if background && r.metrics != nil {
 		addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
 	}
-	return ctx, r
+	if how.ending != nil {
+		how.ending()
+	}
+	return r
 }
 
-// Sent notes when the first request was written.
+// Context returns the context of what the operation causes.
+func (r *Record) Context() context.Context { return r.ctx }
+
+// Sent notes when the first request of a background operation was written.
 func (r *Record) Sent(at time.Time) {
-	if r == nil {
+	if r == nil || !r.background {
 		return
 	}
 	r.mu.Lock()
@@ -189,22 +196,10 @@ func (r *Record) logRetry(err error, pause time.Duration) {
 	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
 }
 
-// Finished notes the end of the operation. It is called on the goroutine that reads the connection, and End on another,
-// because what takes the spans may block.
-func (r *Record) Finished(f Facts) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.ended {
-		r.end, r.facts = time.Now(), f
-	}
-}
-
-// End tells what was recorded, behind Finished. A second End tells nothing: a result may be waited for twice.
-func (r *Record) End() {
-	if r == nil || !r.close() {
+// End tells what was recorded of an operation that has ended at a time. A second End tells nothing: a result may be waited
+// for twice. It is not called on the goroutine that reads the connection, because what takes the spans may block.
+func (r *Record) End(at time.Time, f Facts) {
+	if r == nil || !r.close(at, f) {
 		return
 	}
 	err := r.facts.Err
@@ -223,12 +218,14 @@ func (r *Record) End() {
 
 // close ends the noting, so that what was noted is told without mu: whoever is told may block. It reports whether it was
 // the first.
-func (r *Record) close() bool {
+func (r *Record) close(at time.Time, f Facts) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first := !r.ended
-	r.ended = true
-	return first
+	if r.ended {
+		return false
+	}
+	r.ended, r.end, r.facts = true, at, f
+	return true
 }
 
 // isHandled reports whether err is an answer that whoever asked reckons with.

@@ -43,10 +43,9 @@ func TestOperationIsToldOfOnce(t *testing.T) {
 		t.Run(fmt.Sprint("background ", background), func(t *testing.T) {
 			o, driver := observe.New(t), &counting{}
 			tel := newTelemetry(o, func(c *telemetry.Config) { c.Driver = driver })
-			_, r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, background)
+			r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, background, time.Now())
 			for _, err := range []error{nil, errors.New("later")} {
-				r.Finished(telemetry.Facts{Err: err, Children: -1})
-				r.End()
+				r.End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 			}
 			r.Retry(jute.ErrConnectionLoss, 0)
 			if got := o.Values(t, "db.client.operation.duration"); got != "db.operation.name=create 1\n" {
@@ -69,12 +68,11 @@ func TestOperationIsToldOfOnce(t *testing.T) {
 func TestSpanEndsWithTheAnswer(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
-	_, r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, true)
-	r.Finished(telemetry.Facts{Children: -1})
+	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, true, time.Now())
 	answered := time.Now()
-	r.End()
-	if end := o.Spans()[0].EndTime(); end.After(answered) {
-		t.Errorf("ends at %v, behind the answer at %v", end, answered)
+	r.End(answered, telemetry.Facts{Children: -1})
+	if end := o.Spans()[0].EndTime(); !end.Equal(answered) {
+		t.Errorf("ends at %v, not with the answer at %v", end, answered)
 	}
 }
 
@@ -96,18 +94,17 @@ func TestAnswerIsNotedWhileTheSpanIsTaken(t *testing.T) {
 	b := blocking{o.Processor(), make(chan struct{}), make(chan struct{})}
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b))
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.TracerProvider, c.RequestSpans = tracers, true })
-	_, r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false)
+	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false, time.Now())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.Finished(telemetry.Facts{Children: -1})
-		r.End()
+		r.End(time.Now(), telemetry.Facts{Children: -1})
 	}()
 	<-b.entered
 	r.Sent(time.Now()) // hangs if it waits for the other
 	r.Request("create2", time.Now(), nil)
 	r.Retry(jute.ErrConnectionLoss, 0)
-	r.Finished(telemetry.Facts{Children: -1})
+	r.End(time.Now(), telemetry.Facts{Children: -1})
 	close(b.release)
 	<-ended
 }
@@ -115,11 +112,10 @@ func TestAnswerIsNotedWhileTheSpanIsTaken(t *testing.T) {
 func TestRequestsThatWereNeverWrittenHaveNoSpan(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.RequestSpans = true })
-	_, r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false)
+	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false, time.Now())
 	r.Request("create2", time.Time{}, jute.ErrConnectionLoss)
 	r.Request("create2", time.Now(), nil)
-	r.Finished(telemetry.Facts{Children: -1})
-	r.End()
+	r.End(time.Now(), telemetry.Facts{Children: -1})
 	if got := o.Tree(); got != "create CLIENT\n  create2 CLIENT\n" {
 		t.Errorf("spans\n%s", got)
 	}
@@ -128,13 +124,12 @@ func TestRequestsThatWereNeverWrittenHaveNoSpan(t *testing.T) {
 func TestSpansThatAreNotSampledStillPassTheTraceOn(t *testing.T) {
 	o := observe.New(t, sdktrace.NeverSample())
 	tel := newTelemetry(o)
-	ctx, r := tel.Begin(t.Context(), telemetry.Operation{Name: "create", Path: "/a"}, true)
-	if sc := trace.SpanContextFromContext(ctx); !sc.IsValid() || sc.IsSampled() {
+	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create", Path: "/a"}, true, time.Now())
+	if sc := trace.SpanContextFromContext(r.Context()); !sc.IsValid() || sc.IsSampled() {
 		t.Errorf("the span of the context is %v", sc)
 	}
 	r.Sent(time.Now())
-	r.Finished(telemetry.Facts{Children: -1})
-	r.End()
+	r.End(time.Now(), telemetry.Facts{Children: -1})
 	if len(o.Spans()) != 0 {
 		t.Error("there is a span")
 	}
@@ -165,10 +160,10 @@ func TestOperationOfSeveralCausesIsLinkedToAll(t *testing.T) {
 	tel := newTelemetry(o)
 	one, first := o.Start(t.Context(), "one")
 	two, second := o.Start(t.Context(), "two")
-	ctx, r := tel.Begin(telemetry.WithLinks(t.Context(), one, two, t.Context()), telemetry.Operation{Name: "multi"}, false)
-	run(ctx, tel, telemetry.Operation{Name: "getData"}, false, nil) // what follows has its one cause
-	r.Finished(telemetry.Facts{Children: -1})
-	r.End()
+	causes := telemetry.WithLinks(t.Context(), one, two, t.Context())
+	r := tel.Begin(causes, telemetry.Operation{Name: "multi"}, false, time.Now())
+	run(r.Context(), tel, telemetry.Operation{Name: "getData"}, false, nil) // what follows has its one cause
+	r.End(time.Now(), telemetry.Facts{Children: -1})
 	first.End()
 	second.End()
 	want := "one\ntwo\nmulti CLIENT -> one -> two\n  getData CLIENT\n"

@@ -41,16 +41,15 @@ func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 			}
 			allocations := testing.AllocsPerRun(100, func() {
 				for _, background := range []bool{false, true} {
-					in, r := tel.Begin(ctx, what, background)
-					if in != ctx || r != nil {
+					r := tel.Begin(ctx, what, background, time.Now())
+					if r != nil {
 						t.Error("something is begun")
 					}
 					r.Sent(time.Time{})
 					r.Request("create2", time.Time{}, nil)
 					r.Retry(jute.ErrConnectionLoss, time.Second)
 					r.GivenUp(jute.ErrConnectionLoss)
-					r.Finished(telemetry.Facts{Children: -1})
-					r.End()
+					r.End(time.Now(), telemetry.Facts{Children: -1})
 				}
 				tel.WatchEvent(zk.Event{Type: zk.EventNodeCreated, Path: "/a"})
 				tel.SetIn(ctx)
@@ -87,10 +86,9 @@ func setGlobalProviders(t *testing.T) {
 	o, own := observe.New(t), observe.New(t)
 	before := off()
 	unset, placeholder, silent := before["no providers"], before["the global providers before there are any"], before["no-op providers"]
-	_, r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false)
+	r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
 	otel.SetTracerProvider(o.Tracers)
-	r.Finished(telemetry.Facts{Children: -1})
-	r.End()
+	r.End(time.Now(), telemetry.Facts{Children: -1})
 	elsewhere := newTelemetry(own)
 	for _, tel := range []*telemetry.Telemetry{unset, placeholder, silent, elsewhere} {
 		run(t.Context(), tel, telemetry.Operation{Name: "create"}, false, nil)

@@ -34,6 +34,7 @@ func (t *Telemetry) NewQueue(recipe, name, path string) *Queue {
 	q.receive = q.messaging("receive", "receive", trace.SpanKindClient)
 	q.process = q.messaging("process", "process", trace.SpanKindConsumer)
 	q.settle = q.messaging("remove", "settle", trace.SpanKindClient)
+	q.settle.inner = true
 	var age []attribute.KeyValue
 	if name != "" {
 		age = append(age, destination.String(name))
@@ -46,6 +47,7 @@ func (t *Telemetry) NewQueue(recipe, name, path string) *Queue {
 type messaging struct {
 	q        *Queue
 	span     string
+	inner    bool // in the span of what it is a part of
 	start    []trace.SpanStartOption
 	measured *measurements // by error type
 }
@@ -83,9 +85,9 @@ type Message struct {
 
 func (m *messaging) begin(ctx context.Context, count int, options ...trace.SpanStartOption) (context.Context, *Message) {
 	x := &Message{of: m, begun: time.Now(), count: count}
-	if tracer := m.q.t.tracer(); tracer != nil {
+	if tracer := m.q.t.tracer(); tracer != nil && !(m.inner && isDropped(ctx)) {
 		var span trace.Span
-		ctx, span = tracer.Start(ctx, m.span, append(m.start[:len(m.start):len(m.start)], options...)...)
+		ctx, span = tracer.Start(ctx, m.span, append(slices.Clip(m.start), options...)...)
 		if span.IsRecording() {
 			x.span = span
 			span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
@@ -118,11 +120,15 @@ func (q *Queue) Process(ctx context.Context, origin *Origin) (context.Context, *
 		return ctx, nil
 	}
 	put := origin.spanContext()
-	link := trace.WithLinks(appendLink(nil, put)...)
-	if put.IsValid() && !q.t.cfg.DetachedConsumers {
-		return q.process.begin(ctx, 1, link)
+	goesOn := put.IsValid() && !q.t.cfg.DetachedConsumers
+	var options []trace.SpanStartOption
+	if put.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: put}))
 	}
-	return q.process.begin(ctx, 1, link, trace.WithNewRoot())
+	if !goesOn && trace.SpanContextFromContext(ctx).IsValid() {
+		options = append(options, trace.WithNewRoot())
+	}
+	return q.process.begin(ctx, 1, options...)
 }
 
 // Settle begins the removal of an item after its processing; ctx is that of the processing.

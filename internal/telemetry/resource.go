@@ -144,6 +144,7 @@ type Tenure struct {
 	parent    context.Context
 	link      trace.SpanContext
 	name      string
+	dropped   bool // it has no span, as what led to it
 	start     time.Time
 	ended     func(h *Tenure, outcome string) // counts the end
 	durations func(*instruments) metric.Float64Histogram
@@ -152,19 +153,36 @@ type Tenure struct {
 
 // End tells of the tenure, the first time that it is called.
 func (h *Tenure) End(outcome string) {
-	if h == nil || h.over.Swap(true) {
+	if h != nil {
+		h.end(outcome, time.Now())
+	}
+}
+
+// EndWith returns a context for the operation that ends the tenure, which is told of while that is on its way: the next one
+// gets its turn the sooner. End is to be called behind it, because the operation may be refused.
+func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
+	if h == nil {
+		return ctx
+	}
+	how, at := *mannerOf(ctx), time.Now()
+	how.ending = func() { h.end(outcome, at) }
+	return how.in(ctx)
+}
+
+func (h *Tenure) end(outcome string, at time.Time) {
+	if h.over.Swap(true) {
 		return
 	}
 	if m := h.metrics; m != nil {
 		h.ended(h, outcome)
-		record(h.parent, h.durations(m), time.Since(h.start).Seconds(), h.of.outcomes.get(outcome))
+		record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.outcomes.get(outcome))
 	}
-	if tracer := h.of.t.tracer(); tracer != nil {
+	if tracer := h.of.t.tracer(); tracer != nil && !h.dropped {
 		_, span := tracer.Start(h.parent, h.name, h.of.start[0], trace.WithTimestamp(h.start),
 			trace.WithLinks(appendLink(nil, h.link)...))
 		if span.IsRecording() {
 			span.SetAttributes(outcomeKey.String(outcome))
 		}
-		span.End()
+		span.End(trace.WithTimestamp(at))
 	}
 }

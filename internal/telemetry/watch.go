@@ -38,6 +38,9 @@ func (t *Telemetry) WatchEvent(ev zk.Event) {
 // WatchSpans reports whether each call of a watcher has a span.
 func (t *Telemetry) WatchSpans() bool { return t != nil && t.cfg.WatchSpans }
 
+// RequestSpans reports whether each request has a span.
+func (t *Telemetry) RequestSpans() bool { return t != nil && t.cfg.RequestSpans }
+
 // Watched calls a watcher, in a span if that is wanted. The span is the root of a trace, linked to the one in which the
 // watch was set, if that is known.
 func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanContext, call func(context.Context)) {
@@ -56,12 +59,9 @@ func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanCo
 
 // SetIn returns the span in which a watch is set, for the link of its events: none if it is not recorded. A watcher may be
 // set again elsewhere.
-func (t *Telemetry) SetIn(ctx context.Context) (in trace.SpanContext, wanted bool) {
-	if !t.WatchSpans() || t.tracer() == nil {
-		return in, false
-	}
+func (t *Telemetry) SetIn(ctx context.Context) (in trace.SpanContext) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		in = span.SpanContext()
 	}
-	return in, true
+	return in
 }

@@ -60,16 +60,21 @@ func (g *grant) observe(t *telemetry.Tenure) {
 	}
 }
 
-// tell tells why the grant has ended.
-func (g *grant) tell() {
+// tell tells that the grant has ended.
+func (g *grant) tell() { g.told().End(g.end()) }
+
+func (g *grant) told() *telemetry.Tenure {
 	g.mu.Lock()
-	t := g.tenure
-	g.mu.Unlock()
+	defer g.mu.Unlock()
+	return g.tenure
+}
+
+// end is how the grant has ended.
+func (g *grant) end() string {
 	if errors.Is(context.Cause(g.ctx), ErrReleased) {
-		t.End(telemetry.Released)
-		return
+		return telemetry.Released
 	}
-	t.End(telemetry.Lost)
+	return telemetry.Lost
 }
 
 // hold returns one more hold, unless the lock is lost or let go.
@@ -104,8 +109,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	if !last {
 		return nil
 	}
-	h.tell()
-	return h.release(ctx)
+	defer h.tell()
+	return h.release(h.told().EndWith(ctx, h.end()))
 }
 
 func (h *Hold) isReleased() bool { return h.released.Load() }
