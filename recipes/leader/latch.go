@@ -198,10 +198,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 	watcher := callbacks.NewChanWatcher(gone)
 	defer func() {
 		l.setLeadership(nil, ErrLeadershipLost)
-		after := context.WithoutCancel(ctx)
-		l.line.Leave(after, c.Path)
-		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
-			ForPath(l.client.Telemetry().Aside(after), c.Path)
+		l.leave(context.WithoutCancel(ctx), c, watcher)
 	}()
 	fresh, sure := true, false // it has just been found to be the first; it is, and its node is watched
 	for {
@@ -238,6 +235,16 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 			return
 		}
 	}
+}
+
+// leave deletes our node, in the background until it is done. The watch ends with the node; if that stays, it is removed. That
+// comes behind the deletion, for which the next leader waits.
+func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) {
+	unwatch := func(context.Context, callbacks.Event) {
+		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+			ForPath(l.client.Telemetry().Aside(ctx), c.Path)
+	}
+	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(ctx, c.Path)
 }
 
 // whileConnected returns a context that ends when the connection comes to an error state: what waits for an answer then

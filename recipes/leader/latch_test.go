@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
@@ -454,6 +456,50 @@ func TestEachLatchWatchesOneNode(t *testing.T) {
 		word, err := server.FourLetterWord(t.Context(), "wchs")
 		return err == nil && word == "0 connections watching 0 paths\nTotal watches:0\n"
 	})
+}
+
+// The next leader waits for the deletion: nothing travels beside it.
+func TestClosingLatchAsksForNothingButTheDeletionOfItsNode(t *testing.T) {
+	proxy, connect, direct := newProxy(t)
+	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
+	await(t, latch)
+	awaitWatched(t, proxy)
+	proxy.Faults().ResetTrace()
+	must(t, latch.Close())
+	awaitNoNode(t, direct)
+	var ops []string
+	for _, e := range proxy.Faults().Trace() {
+		if !e.Reply {
+			ops = append(ops, e.Op)
+		}
+	}
+	if diff := cmp.Diff([]string{"delete"}, ops); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestClosingLatchWhoseNodeStaysRemovesItsWatch(t *testing.T) {
+	proxy, connect, _ := newProxy(t)
+	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
+	await(t, latch)
+	awaitWatched(t, proxy)
+	proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	removal := proxy.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Count: 1, Action: curatortest.HoldReply})
+	must(t, latch.Close())
+	must(t, removal.Wait(testenv.Context(t)))
+	removal.Release()
+}
+
+// awaitWatched waits until a leader has set the watch on its node, and looked once more.
+func awaitWatched(tb testing.TB, proxy *curatortest.Proxy) {
+	tb.Helper()
+	testenv.Eventually(tb, func() bool {
+		trace := proxy.Faults().Trace()
+		watched := slices.IndexFunc(trace, func(e curatortest.TraceEntry) bool { return e.Op == "getData" && e.Reply })
+		return watched >= 0 && slices.ContainsFunc(trace[watched:], func(e curatortest.TraceEntry) bool {
+			return e.Op == "getChildren2" && e.Reply
+		})
+	}, "the watch of the leader")
 }
 
 func TestObserveLatch(t *testing.T) {
