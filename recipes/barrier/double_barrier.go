@@ -133,20 +133,23 @@ func (d *DistributedDoubleBarrier) move(from, to place) bool {
 	return true
 }
 
-// remove deletes nodes, if they are there, at once or in this order. It goes on while only the connection is missing. Of
-// those that go at once the last is told of first: who hears of our node has heard of ready.
+// end ends the round, as the one who goes last: ready goes and, at once, our node. Before it does its data is set, so that
+// who watches it is told that it has changed, and not that it is gone, as when we had died: then nobody else is left.
+func (d *DistributedDoubleBarrier) end(ctx context.Context) error {
+	return d.insist(ctx, func() error {
+		op := d.client.TransactionOp()
+		_, err := d.client.Transaction().ForOperations(ctx, op.Delete().ForPath(d.ready()),
+			op.SetData().ForPath(d.own(), nil), op.Delete().ForPath(d.own()))
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) { // one of them is gone, or we may only delete
+			return d.remove(ctx, d.own(), d.ready())
+		}
+		return err
+	})
+}
+
+// remove deletes nodes, if they are there. It goes on while only the connection is missing.
 func (d *DistributedDoubleBarrier) remove(ctx context.Context, paths ...string) error {
 	return d.insist(ctx, func() error {
-		if len(paths) > 1 {
-			ops := make([]builders.TransactionOperation, len(paths))
-			for i, path := range paths {
-				ops[len(paths)-1-i] = d.client.TransactionOp().Delete().ForPath(path)
-			}
-			_, err := d.client.Transaction().ForOperations(ctx, ops...)
-			if !errors.Is(err, zk.ErrNoNode) { // else one of them is gone
-				return err
-			}
-		}
 		deletions := make([]builders.Future[struct{}], len(paths))
 		for i, path := range paths {
 			deletions[i] = d.client.Delete().Quietly().Submit(ctx, path)

@@ -35,17 +35,12 @@ func (d *DistributedDoubleBarrier) leave(ctx context.Context) (left []string, er
 		return []string{d.own()}, err
 	}
 	if x.last {
-		left, err = []string{d.own()}, d.awaitEach(ctx, x)
-	} else {
-		err = d.awaitAll(ctx, newAlarm(d.client, 0), x)
+		return []string{d.own(), d.ready()}, d.end(ctx)
 	}
-	if err != nil {
-		return left, err
+	if err := d.awaitAll(ctx, newAlarm(d.client, 0), x); err != nil || !x.ready {
+		return nil, err
 	}
-	if x.ready {
-		left = append(left, d.ready())
-	}
-	return left, d.remove(ctx, left...)
+	return []string{d.ready()}, d.remove(ctx, d.ready())
 }
 
 // goAhead is how one leaves who does not go last, while the barrier is open: our node goes, and when the one who goes last
@@ -59,7 +54,7 @@ func (d *DistributedDoubleBarrier) goAhead(ctx context.Context) (x *exit, err er
 	if d.round, err = d.round.learn(ctx); err != nil {
 		return nil, err
 	}
-	w := d.watchOut(ctx, flight)
+	w := d.watchOut(flight)
 	_, err = going.Wait(ctx)
 	if err == nil && w.lowest == there && w.born <= x.newest {
 		err = w.await(ctx)
@@ -70,7 +65,7 @@ func (d *DistributedDoubleBarrier) goAhead(ctx context.Context) (x *exit, err er
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case w.allGone():
+	case w.over:
 		return x, nil
 	}
 	return x, d.lookAround(ctx, x)
@@ -88,28 +83,40 @@ func (d *DistributedDoubleBarrier) lookAround(ctx context.Context, x *exit) erro
 // goLast is how one leaves who goes last: all others go before. It returns nil if we have no node, or the barrier is not
 // open any more.
 func (d *DistributedDoubleBarrier) goLast(ctx context.Context) (x *exit, err error) {
+	known := &exit{others: slices.Clone(d.round.members), newest: d.round.newest}
+	known.dropOne(d.name)
 	err = d.insist(ctx, func() error {
-		known := &exit{others: slices.Clone(d.round.members), newest: d.round.newest}
-		known.dropOne(d.name)
-		a, flight := newAlarm(d.client, len(known.others)), builders.InOneFlight(ctx)
-		watching := d.watchEach(flight, a, known)
-		var parent zk.Stat
-		children, err := d.client.GetChildren().StoringStatIn(&parent).ForPath(flight, d.path)
-		x = exitOf(children, parent.Pzxid, d.name, d.round)
-		if err = errors.Join(watching(ctx), unlessAbsent(err)); err == nil && x.last && x.isAmong(known.others) {
-			err = d.hearOfEach(ctx, a, x)
-		}
-		for _, name := range known.others {
-			if err != nil || slices.Contains(x.others, name) {
-				a.off(ctx, zkpath.Join(d.path, name))
+		for {
+			if x, err = d.outwait(ctx, known); err != nil || !x.last || len(x.others) == 0 {
+				return err
 			}
 		}
-		return err
 	})
 	if err != nil || !x.last {
 		return nil, err
 	}
 	return x, nil
+}
+
+// outwait watches each of those that are known and lists the barrier, in one flight. If there are no others it waits until
+// they have gone. It returns what the list has shown, and leaves in known who may still be there: somebody may come late.
+func (d *DistributedDoubleBarrier) outwait(ctx context.Context, known *exit) (*exit, error) {
+	a, flight := newAlarm(d.client, len(known.others)), builders.InOneFlight(ctx)
+	watching := d.watchEach(flight, a, known)
+	var parent zk.Stat
+	children, err := d.client.GetChildren().StoringStatIn(&parent).ForPath(flight, d.path)
+	x := exitOf(children, parent.Pzxid, d.name, d.round)
+	rest := &exit{others: slices.Clone(x.others), newest: x.newest}
+	if err = errors.Join(watching(ctx), unlessAbsent(err)); err == nil && x.last && x.isAmong(known.others) {
+		err = d.hearOfEach(ctx, a, rest)
+	}
+	for _, name := range known.others {
+		if err != nil || slices.Contains(rest.others, name) {
+			a.off(ctx, zkpath.Join(d.path, name))
+		}
+	}
+	*known = *rest
+	return x, err
 }
 
 // lookBack is how one leaves who knows nothing: our node goes, and in the same flight it sees who is in.
@@ -183,30 +190,6 @@ func (d *DistributedDoubleBarrier) awaitAll(ctx context.Context, a *alarm, x *ex
 			err = d.lookAgain(ctx, x)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitEach is awaitAll of the one who goes last: it watches each of them, in one flight.
-func (d *DistributedDoubleBarrier) awaitEach(ctx context.Context, x *exit) error {
-	for len(x.others) > 0 {
-		a := newAlarm(d.client, len(x.others))
-		err := d.watchEach(builders.InOneFlight(ctx), a, x)(ctx)
-		if err == nil {
-			err = d.hearOfEach(ctx, a, x)
-		}
-		for _, name := range x.others {
-			a.off(ctx, zkpath.Join(d.path, name))
-		}
-		if err != nil && !lineup.IsOutage(err) {
-			return err
-		}
-		if len(x.others) == 0 {
-			return nil
-		}
-		if err := d.lookAgain(ctx, x); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,9 @@ package barrier_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -234,26 +236,94 @@ func TestLeaveThatIsGivenUpBehindTheLowestLeavesNothingOfOurs(t *testing.T) {
 	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 }
 
-// The lowest goes together with ready, and who watches both knows then that nothing is left.
-func TestOfTwoTheOneWhoWaitsNeedsNoList(t *testing.T) {
+// The lowest tells with its end that nobody else was left.
+func TestWhoWaitsForTheLowestNeedsNoListBehindIt(t *testing.T) {
 	t.Parallel()
-	s := newBarrier(t)
-	client, faults := s.proxied()
-	a, b := s.member(s.client(), "a", 2), s.member(client, "b", 2)
-	entering := s.later(a.Enter)
-	s.awaitWatch("ready")
-	s.must(b.Enter(s.ctx))
-	entering.returns()
-	s.settle(client)
-	faults.ResetTrace()
-	leaving := s.later(b.Leave)
+	for _, n := range []int{2, 4} {
+		t.Run(fmt.Sprint(n, " members"), func(t *testing.T) {
+			t.Parallel()
+			s := newBarrier(t)
+			var entering, leaving []*call
+			var faults []*curatortest.Faults
+			members := make([]*barrier.DistributedDoubleBarrier, n)
+			for i := range members {
+				client, f := s.proxied()
+				members[i], faults = s.member(client, string(rune('a'+i)), n), append(faults, f)
+				entering = append(entering, s.later(members[i].Enter))
+			}
+			for _, c := range entering {
+				c.returns()
+			}
+			for _, m := range members[1:] {
+				leaving = append(leaving, s.later(m.Leave))
+			}
+			s.await("a", "ready")
+			for _, f := range faults[1:] {
+				testenv.Eventually(t, func() bool { return watched(f, "a") }, "a watch on the lowest")
+				f.ResetTrace()
+			}
+			s.must(members[0].Leave(s.ctx))
+			for i, c := range leaving {
+				c.returns()
+				for _, e := range faults[i+1].Trace() {
+					if !e.Reply && e.Op != "ping" {
+						t.Errorf("a request behind the end of the lowest: %v", e)
+					}
+				}
+			}
+			s.awaitNothing()
+		})
+	}
+}
+
+// watched reports whether a member has the answer to its watch on another.
+func watched(f *curatortest.Faults, name string) bool {
+	return slices.ContainsFunc(f.Trace(), func(e curatortest.TraceEntry) bool {
+		return e.Reply && e.Op == "getData" && strings.HasSuffix(e.Path, "/"+name)
+	})
+}
+
+func TestOneThatComesLateIsWaitedForByTheLowest(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("c")
+	s.put("d") // while the barrier is still open
+	s.take("c")
+	s.awaitWatch("d")
+	c.waits()
+	s.take("d")
+	c.returns()
+	s.awaitNothing()
+}
+
+// Then it goes ahead, and the newcomer goes last.
+func TestOneThatComesLateAndIsLowerGoesLast(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("c")
+	s.put("a")
+	s.take("c")
 	s.awaitWatch("a")
-	s.must(a.Leave(s.ctx))
-	leaving.returns()
-	for _, e := range faults.Trace() {
-		if e.Op == "getChildren2" {
-			t.Errorf("it has listed the barrier: %v", e)
-		}
+	s.await("a", "ready")
+	c.waits()
+	s.take("a")
+	c.returns()
+	s.awaitNothing()
+}
+
+// One may be allowed to create and delete below a node, and not to change what is there.
+func TestLowestThatMayNotSetItsDataLeavesAllTheSame(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c")
+	refusal := s.faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	c := s.later(s.member.Leave)
+	s.awaitWatch("c")
+	s.take("c")
+	c.returns()
+	if refusal.Hits() != 1 {
+		t.Error("it was not refused")
 	}
 	s.awaitNothing()
 }

@@ -104,7 +104,7 @@ request
     multi CLIENT
   barrier leave curator.recipe=double_barrier curator.resource.name=migration curator.barrier.members=1 curator.outcome=passed
     getChildren CLIENT
-    multi delete CLIENT
+    multi CLIENT
 `)
 }
 
@@ -140,7 +140,8 @@ request
   barrier leave curator.recipe=double_barrier curator.barrier.members=2 curator.outcome=passed
     getData CLIENT
     getChildren CLIENT
-    multi delete CLIENT
+    getChildren CLIENT
+    multi CLIENT
 `)
 }
 

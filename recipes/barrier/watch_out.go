@@ -6,18 +6,16 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/zkpath"
 )
 
-// watchOut watches for the end of a round: for the one who goes last and, where there is nobody else to go, for ready,
-// which goes with that one. So no list is needed to see that nothing is left.
+// watchOut watches for the one who goes last.
 type watchOut struct {
 	*alarm
-	paths  [2]string // of the lowest, and of ready, "" if there are others
+	path   string // of the lowest
 	lowest presence
-	ready  presence
 	born   int64 // the transaction in which the node of the lowest was created
+	over   bool  // nobody was left but the lowest, and it has gone
 }
 
 // presence is what is known of a node that is watched.
@@ -29,63 +27,37 @@ const (
 	away
 )
 
-func (d *DistributedDoubleBarrier) watchOut(ctx, flight context.Context) *watchOut {
-	w := &watchOut{alarm: newAlarm(d.client, 0)}
-	w.paths[0] = zkpath.Join(d.path, d.round.lowest())
-	var ready builders.Future[[]byte]
-	pair := len(d.round.members) == 2 && d.round.lowest() < d.name
-	if pair {
-		w.paths[1] = d.ready()
-		ready = d.client.GetData().UsingWatcher(w.watcher).Submit(flight, w.paths[1])
-	}
+func (d *DistributedDoubleBarrier) watchOut(ctx context.Context) *watchOut {
+	w := &watchOut{alarm: newAlarm(d.client, 0), path: zkpath.Join(d.path, d.round.lowest())}
 	var stat zk.Stat
-	_, err := d.client.GetData().StoringStatIn(&stat).UsingWatcher(w.watcher).ForPath(flight, w.paths[0])
-	w.lowest, w.born = presenceOf(err), stat.Czxid
-	if pair {
-		_, err = ready.Wait(ctx)
-		w.ready = presenceOf(err)
+	_, err := d.client.GetData().StoringStatIn(&stat).UsingWatcher(w.watcher).ForPath(ctx, w.path)
+	w.born = stat.Czxid
+	switch {
+	case err == nil:
+		w.lowest = there
+	case errors.Is(err, zk.ErrNoNode):
+		w.lowest = away
 	}
 	return w
 }
 
-func presenceOf(err error) presence {
-	switch {
-	case err == nil:
-		return there
-	case errors.Is(err, zk.ErrNoNode):
-		return away
-	}
-	return unknown
-}
-
 // await waits until the lowest has gone or something else has happened.
 func (w *watchOut) await(ctx context.Context) error {
-	for w.lowest == there {
-		select {
-		case ev := <-w.heard:
-			switch {
-			case ev.Type == zk.EventNodeDeleted && ev.Path == w.paths[0]:
-				w.lowest = away
-			case ev.Type == zk.EventNodeDeleted:
-				w.ready = away
-			default:
-				return nil
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+	select {
+	case ev := <-w.heard:
+		w.over = ev.Type == zk.EventNodeDataChanged
+		if w.over || ev.Type == zk.EventNodeDeleted {
+			w.lowest = away
 		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
 }
 
-// end takes back the watches that have not fired.
+// end takes back the watch, if it has not fired.
 func (w *watchOut) end(ctx context.Context) {
-	for i, p := range []presence{w.lowest, w.ready} {
-		if p != away && w.paths[i] != "" {
-			w.off(ctx, w.paths[i])
-		}
+	if w.lowest != away {
+		w.off(ctx, w.path)
 	}
 }
-
-// allGone reports whether nothing is left.
-func (w *watchOut) allGone() bool { return w.lowest == away && w.ready == away }
