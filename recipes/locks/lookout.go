@@ -32,6 +32,16 @@ func (l *lookout) out(ctx context.Context) {
 	l.last = &looked
 }
 
+// inherit looks when the turn was given on to us, in the flight of the watch that has told so: a server that we come to later
+// may not have seen that yet.
+func (l *lookout) inherit(flight context.Context) bool {
+	l.lists++
+	looked := l.semaphore.client.GetChildren().Submit(flight, l.semaphore.leases.Path)
+	l.last = &looked
+	_, err := looked.Wait(flight)
+	return err == nil
+}
+
 // lined drops the first look if others are ahead: there will be another, and thousands may wait for it.
 func (l *lookout) lined(ahead int) {
 	if ahead > 0 {

@@ -196,7 +196,7 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 ) (leases []*Lease, err error) {
 	look := &lookout{semaphore: s}
 	line := s.turn
-	line.Along = look.out
+	line.Along, line.Inherit = look.out, look.inherit
 	line.Lined = func(ahead int) {
 		look.lined(ahead)
 		asked.Position(ahead)
@@ -251,17 +251,23 @@ func (s *InterProcessSemaphoreV2) occupy(
 	return taken, nil
 }
 
-// create creates the nodes of the leases and ends the turn, all in one: a turn that is lost takes no lease.
+// create creates the nodes of the leases and gives the turn on, all in one: a turn that is lost takes no lease. The data of
+// the turn's node is set before it is deleted. Who watches it is told that it has changed, and not that it is gone, as when
+// it had been given up: so it knows that the turn is its own.
 func (s *InterProcessSemaphoreV2) create(ctx context.Context, turn *lineup.Contender, n int) ([]*lineup.Contender, error) {
 	op := s.client.TransactionOp()
 	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
-	ops := make([]builders.TransactionOperation, n, n+1)
-	for i := range ops {
-		ops[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data)
+	leases := make([]builders.TransactionOperation, n, n+2)
+	for i := range leases {
+		leases[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data)
 	}
-	ops = append(ops, op.Delete().ForPath(turn.Path))
+	tell, end := op.SetData().ForPath(turn.Path, nil), op.Delete().ForPath(turn.Path)
 	stat := zk.Stat{EphemeralOwner: turn.Stat.EphemeralOwner}
-	results, err := s.client.Transaction().StoringZxidIn(&stat.Czxid).ForOperations(ctx, ops...)
+	transaction := s.client.Transaction().StoringZxidIn(&stat.Czxid)
+	results, err := transaction.ForOperations(ctx, append(leases, tell, end)...)
+	if errors.Is(err, zk.ErrNoAuth) { // we may create and delete only
+		results, err = transaction.ForOperations(ctx, append(leases, end)...)
+	}
 	switch {
 	case errors.Is(err, zk.ErrNoNode): // the turn, or the node of the leases
 		return nil, lineup.ErrGone

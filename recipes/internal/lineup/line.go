@@ -44,6 +44,9 @@ type Line struct {
 	Along func(ctx context.Context)
 	// Lined is told how many stand before a contender when it has lined up. It may be nil.
 	Lined func(ahead int)
+	// Inherit is asked when the one before a contender has told, with the end of its node, that it gave its turn on: whether
+	// the contender takes it without a list. What it asks in the flight is answered from after that. It may be nil.
+	Inherit func(flight context.Context) bool
 	// Changed gives a channel that is closed when Judge may decide otherwise than it just did. It may be nil.
 	Changed func() <-chan struct{}
 }
@@ -162,15 +165,22 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 		case wait == 0:
 			return ErrNotAcquired
 		}
+		flight := ctx
+		if l.Inherit != nil {
+			flight = builders.InOneFlight(ctx)
+		}
 		woken := make(chan zk.Event, 1)
 		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
-		watched, news, err := l.watch(ctx, watcher, v, c)
+		watched, news, err := l.watch(flight, watcher, v, c)
 		switch {
 		case err == nil && !news && l.isCurrent(c): // a watch of the next session does not tell of the end of ours
 			select {
 			case ev := <-woken: // whatever it was: look again
 				if ev.Type == zk.EventSession { // else the watch has ended with its event
 					l.unwatch(ctx, watcher, watched)
+				}
+				if ev.Type == zk.EventNodeDataChanged && l.Inherit != nil && l.Inherit(flight) {
+					return l.grant(c)
 				}
 			case <-changed:
 				l.unwatch(ctx, watcher, watched)

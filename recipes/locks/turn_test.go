@@ -1,0 +1,204 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// turn is one who has the turn of a semaphore and is about to give it on, and others who line up.
+type turn struct {
+	*testing.T
+	ctx    context.Context
+	chroot string
+	direct *framework.Client
+	path   string // of the node of the first
+	first  <-chan *locks.Lease
+	end    *curatortest.Injection // holds up the end of the turn
+}
+
+const turnLeases = 3 // more than are taken
+
+func newTurn(t *testing.T) *turn {
+	t.Helper()
+	x := &turn{T: t, ctx: testenv.Context(t), chroot: testenv.Chroot(t)}
+	x.direct = newClient(t, testenv.Addr(t)+x.chroot)
+	returnLease(t, takeLease(t, x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, turnLeases))) // makes the nodes
+	client, proxy := proxied(t, x.chroot)
+	x.end = proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+	x.first = x.take(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	if err := x.end.Wait(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.path = x.line()[0]
+	return x
+}
+
+// line returns the nodes of those who have a turn, in order.
+func (x *turn) line() (paths []string) {
+	x.Helper()
+	children, err := x.direct.GetChildren().ForPath(x.ctx, semaphorePath+"/locks")
+	if err != nil {
+		x.Fatal(err)
+	}
+	slices.SortFunc(children, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	for _, child := range children {
+		paths = append(paths, semaphorePath+"/locks/"+child)
+	}
+	return paths
+}
+
+// take takes a lease and does not wait for it; nil comes if ctx ends.
+func (x *turn) take(ctx context.Context, s *locks.InterProcessSemaphoreV2) <-chan *locks.Lease {
+	got := make(chan *locks.Lease, 1)
+	go func() {
+		lease, err := s.Acquire(ctx)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			x.Error(err)
+		}
+		got <- lease
+	}()
+	return got
+}
+
+// behind lines up one more, and waits until it waits for the last of the others. It returns the path of its node, too.
+func (x *turn) behind(ctx context.Context, s *locks.InterProcessSemaphoreV2) (got <-chan *locks.Lease, path string) {
+	x.Helper()
+	before := x.line()
+	got = x.take(ctx, s)
+	testenv.Eventually(x, func() bool { return watchersOf(x, before[len(before)-1]) == 1 }, "it waits for the one before it")
+	after := x.line()
+	return got, after[len(after)-1]
+}
+
+// receives waits for a lease and returns it.
+func (x *turn) receives(got <-chan *locks.Lease) {
+	x.Helper()
+	select {
+	case lease := <-got:
+		if lease == nil {
+			x.Fatal("no lease")
+		}
+		returnLease(x.T, lease)
+	case <-x.ctx.Done():
+		x.Fatal("no lease in time")
+	}
+}
+
+// asked returns the requests that have passed, with their paths, and the events.
+func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
+	for _, e := range proxy.Faults().Trace() {
+		switch {
+		case e.Op == "notification":
+			ops = append(ops, e.Op)
+		case !e.Reply && e.Op == "getChildren2":
+			ops = append(ops, e.Op+" "+strings.TrimPrefix(e.Path, x.chroot+semaphorePath))
+		case !e.Reply && e.Op != "ping":
+			ops = append(ops, e.Op)
+		}
+	}
+	return ops
+}
+
+func TestTurnThatIsGivenOnIsTakenWithoutAListOfTheLine(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t)
+	client, proxy := proxied(t, x.chroot)
+	next, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	proxy.Faults().ResetTrace()
+	x.end.Release()
+	x.receives(next)
+	want := []string{"notification", "getChildren2 /leases", "multi", "delete"}
+	if diff := cmp.Diff(want, x.asked(proxy)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	x.receives(x.first)
+}
+
+func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t)
+	ctx, giveUp := context.WithCancel(x.ctx)
+	defer giveUp()
+	middle, _ := x.behind(ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, turnLeases))
+	last, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, turnLeases))
+	giveUp()
+	if lease := <-middle; lease != nil {
+		t.Fatal("a lease beside that of the first")
+	}
+	testenv.Eventually(t, func() bool { return len(x.line()) == 2 && watchersOf(t, x.path) == 1 }, "the last waits for the first")
+	if len(last) != 0 {
+		t.Fatal("a lease beside that of the first")
+	}
+	x.end.Release()
+	x.receives(x.first)
+	x.receives(last)
+}
+
+// The next server may not have seen yet that the turn was given on, nor the lease of who did.
+func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t)
+	client, proxy := proxied(t, x.chroot)
+	next, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	proxy.Faults().ResetTrace()
+	proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"getChildren2"}, Path: "/**/leases", Count: 1, Action: curatortest.CutBefore,
+	})
+	x.end.Release()
+	x.receives(next)
+	asked := x.asked(proxy)
+	if i := slices.Index(asked, "multi"); i < 0 || !slices.Contains(asked[:i], "getChildren2 /locks") {
+		t.Errorf("the line was not listed again: %v", asked)
+	}
+	x.receives(x.first)
+}
+
+func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t)
+	client, proxy := proxied(t, x.chroot)
+	next, path := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	proxy.Faults().ResetTrace()
+	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
+	x.end.Release()
+	x.receives(x.first)
+	if err := event.Wait(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.direct.Delete().ForPath(x.ctx, path); err != nil { // as an operator would
+		t.Fatal(err)
+	}
+	event.Release()
+	x.receives(next)
+	asked := x.asked(proxy)
+	if i := slices.Index(asked, "create2"); i < 0 || !slices.Contains(asked[:i], "multi") {
+		t.Errorf("it has not tried, and lined up anew: %v", asked)
+	}
+}
+
+// One may be allowed to create and delete below a node, and not to change what is there.
+func TestTurnEndsWhereItsDataMayNotBeSet(t *testing.T) {
+	t.Parallel()
+	client, proxy := proxied(t, testenv.Chroot(t))
+	refusal := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+	})
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1)
+	for range 2 {
+		returnLease(t, takeLease(t, testenv.Context(t), s))
+	}
+	if refusal.Hits() != 1 {
+		t.Error("it was not refused")
+	}
+}
