@@ -33,7 +33,11 @@ func newTurn(t *testing.T) *turn {
 	t.Helper()
 	x := &turn{T: t, ctx: testenv.Context(t), chroot: testenv.Chroot(t)}
 	x.direct = newClient(t, testenv.Addr(t)+x.chroot)
-	returnLease(t, takeLease(t, x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, turnLeases))) // makes the nodes
+	for _, node := range []string{"/locks", "/leases"} { // that stay when they are empty: a container may go at any time
+		if _, err := x.direct.Create().CreatingParentsIfNeeded().ForPath(x.ctx, semaphorePath+node, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	client, proxy := proxied(t, x.chroot)
 	x.end = proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
 	x.first = x.take(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
