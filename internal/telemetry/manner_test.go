@@ -121,6 +121,17 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 			t.Errorf("spans (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("with that of which it is a part", func(t *testing.T) {
+		o, tel, whole := begun(t)
+		lock := tel.NewLock("mutex", "", "/part")
+		_, asked := lock.Acquire(t.Context())
+		part := lock.Hold(asked)
+		ctx := part.EndWith(whole.EndWith(t.Context(), telemetry.Released), telemetry.Released)
+		run(ctx, tel, telemetry.Operation{Name: "delete"}, false, nil)
+		if got := o.Values(t, held); got != "curator.recipe=mutex 0\n" {
+			t.Errorf("held: %q", got)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		o, _, tenure := begun(t)
 		tenure.EndWith(t.Context(), telemetry.Released)

@@ -165,7 +165,13 @@ func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
 		return ctx
 	}
 	how, at := *mannerOf(ctx), time.Now()
-	how.ending = func() { h.end(outcome, at) }
+	whole := how.ending // of which this is a part, nil for nothing
+	how.ending = func() {
+		if whole != nil {
+			whole()
+		}
+		h.end(outcome, at)
+	}
 	return how.in(ctx)
 }
 

@@ -41,7 +41,8 @@ func (d *DistributedDoubleBarrier) watchOut(ctx context.Context) *watchOut {
 	return w
 }
 
-// await waits until the lowest has gone or something else has happened.
+// await waits until the lowest has gone or something else has happened. Its data changes when it goes as it should: see
+// [DistributedDoubleBarrier.end].
 func (w *watchOut) await(ctx context.Context) error {
 	select {
 	case ev := <-w.heard:
