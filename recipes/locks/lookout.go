@@ -16,8 +16,10 @@ var errNotSeen = errors.New("locks: not looked yet")
 // that list: if the turn is ours by then, nobody adds a lease after the look.
 type lookout struct {
 	semaphore *InterProcessSemaphoreV2
+	wanted    int // leases
 	lists     int
 	last      *builders.Future[[]string]
+	inherited bool // the turn, without a list of the line
 }
 
 // out looks. Where others were before us the last time, the first look is spared: it would not be the last.
@@ -33,13 +35,15 @@ func (l *lookout) out(ctx context.Context) {
 }
 
 // inherit looks when the turn was given on to us, in the flight of the watch that has told so: a server that we come to later
-// may not have seen that yet.
+// may not have seen that yet. The turn is ours if there are leases enough: the transaction that takes them fails without our
+// node. Who has to wait for others needs the line to show that node.
 func (l *lookout) inherit(flight context.Context) bool {
 	l.lists++
 	looked := l.semaphore.client.GetChildren().Submit(flight, l.semaphore.leases.Path)
 	l.last = &looked
-	_, err := looked.Wait(flight)
-	return err == nil
+	children, err := looked.Wait(flight)
+	l.inherited = err == nil && l.semaphore.isFree(children, l.wanted)
+	return l.inherited
 }
 
 // lined drops the first look if others are ahead: there will be another, and thousands may wait for it.

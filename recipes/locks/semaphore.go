@@ -101,6 +101,11 @@ func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
 	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
 }
 
+// isFree reports whether there are n leases beside those that are taken.
+func (s *InterProcessSemaphoreV2) isFree(taken []string, n int) bool {
+	return len(taken)+n <= s.most.Count()
+}
+
 // judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
 // one.
 func (s *InterProcessSemaphoreV2) judge(children []string, own string) lineup.Verdict {
@@ -194,7 +199,7 @@ func (s *InterProcessSemaphoreV2) take(
 func (s *InterProcessSemaphoreV2) takeInTurn(
 	bounded, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
 ) (leases []*Lease, err error) {
-	look := &lookout{semaphore: s}
+	look := &lookout{semaphore: s, wanted: n}
 	line := s.turn
 	line.Along, line.Inherit = look.out, look.inherit
 	line.Lined = func(ahead int) {
@@ -232,7 +237,7 @@ func (s *InterProcessSemaphoreV2) occupy(
 ) (taken []*lineup.Contender, err error) {
 	children, err := look.seen(ctx)
 	// Only who has the turn adds leases: those that are free stay free.
-	if err == nil && len(children)+n <= s.most.Count() {
+	if err == nil && (look.inherited || s.isFree(children, n)) {
 		if taken, err = s.create(ctx, turn, n); err == nil {
 			return taken, nil
 		}
@@ -253,7 +258,7 @@ func (s *InterProcessSemaphoreV2) occupy(
 
 // create creates the nodes of the leases and gives the turn on, all in one: a turn that is lost takes no lease. The data of
 // the turn's node is set before it is deleted. Who watches it is told that it has changed, and not that it is gone, as when
-// it had been given up: so it knows that the turn is its own.
+// it had been given up: so it knows that the turn is its own, if its node is still there.
 func (s *InterProcessSemaphoreV2) create(ctx context.Context, turn *lineup.Contender, n int) ([]*lineup.Contender, error) {
 	op := s.client.TransactionOp()
 	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)

@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/storm"
@@ -103,10 +104,11 @@ func (s *scene) add(line string, most int, model porcupine.Model) {
 func (s *scene) nodes(line string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := s.observer.Sync().ForPath(ctx, "/"); err != nil { // the observer's server may be behind
+	flight := builders.InOneFlight(ctx) // on the next connection another server may be behind again
+	if err := s.observer.Sync().ForPath(flight, "/"); err != nil {
 		return nil, err
 	}
-	names, err := s.observer.GetChildren().ForPath(ctx, line)
+	names, err := s.observer.GetChildren().ForPath(flight, line)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}

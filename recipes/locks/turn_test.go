@@ -191,6 +191,37 @@ func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
 	}
 }
 
+// The one behind it waits for the first as well then, and both are told that the turn was given on.
+func TestTurnWhoseNodeSomebodyDeletesIsNotTakenToWaitForALease(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t)
+	client, proxy := proxied(t, x.chroot)
+	next, path := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1))
+	last, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, 1))
+	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
+	if err := x.direct.Delete().ForPath(x.ctx, path); err != nil { // as an operator would
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, func() bool { return watchersOf(t, x.path) == 2 }, "both wait for the first")
+	proxy.Faults().ResetTrace()
+	x.end.Release()
+	if err := event.Wait(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	first := <-x.first
+	event.Release()
+	testenv.Eventually(t, func() bool {
+		return slices.Contains(x.asked(proxy), "create2")
+	}, "it goes on, with a node for the turn or for a lease")
+	returnLease(t, first)
+	x.receives(last)
+	x.receives(next)
+	asked := x.asked(proxy)
+	if i := slices.Index(asked, "create2"); !slices.Contains(asked[:i], "getChildren2 /locks") {
+		t.Errorf("it took the turn without a node: %v", asked)
+	}
+}
+
 // One may be allowed to create and delete below a node, and not to change what is there.
 func TestTurnEndsWhereItsDataMayNotBeSet(t *testing.T) {
 	t.Parallel()
