@@ -134,13 +134,17 @@ func (d *DistributedDoubleBarrier) move(from, to place) bool {
 }
 
 // end ends the round, as the one who goes last: ready goes and, at once, our node. Before it does its data is set, so that
-// who watches it is told that it has changed, and not that it is gone, as when we had died: then nobody else is left.
+// who watches it is told that it has changed, and not that it is gone, as when we had died: then nobody else is left of those
+// whom ready found.
 func (d *DistributedDoubleBarrier) end(ctx context.Context) error {
 	return d.insist(ctx, func() error {
-		op := d.client.TransactionOp()
-		_, err := d.client.Transaction().ForOperations(ctx, op.Delete().ForPath(d.ready()),
-			op.SetData().ForPath(d.own(), nil), op.Delete().ForPath(d.own()))
-		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) { // one of them is gone, or we may only delete
+		op, tx := d.client.TransactionOp(), d.client.Transaction()
+		ready, own := op.Delete().ForPath(d.ready()), op.Delete().ForPath(d.own())
+		_, err := tx.ForOperations(ctx, ready, op.SetData().ForPath(d.own(), nil), own)
+		if errors.Is(err, zk.ErrNoAuth) { // we may create and delete only
+			_, err = tx.ForOperations(ctx, ready, own)
+		}
+		if errors.Is(err, zk.ErrNoNode) { // one of them is gone
 			return d.remove(ctx, d.own(), d.ready())
 		}
 		return err

@@ -93,6 +93,7 @@ type sight struct {
 	children []string // of the barrier
 	newest   int64    // up to this transaction children come and go
 	ready    bool     // the barrier is open
+	late     bool     // it may have been when our node was made
 	members  int      // that there have to be
 	flight   context.Context
 	watching builders.Future[*zk.Stat] // for the barrier to open
@@ -103,6 +104,7 @@ type round struct {
 	newest  int64      // up to this transaction, members are of this round
 	members []string   // in order
 	start   *beginning // nil if all were seen before it began
+	late    bool       // we may have come when it had begun: others have not counted us
 }
 
 func (r round) lowest() string { return r.members[0] }
@@ -136,7 +138,9 @@ func (r round) learn(ctx context.Context) (round, error) {
 }
 
 // round returns the round that opens for one who sees s, or soon after.
-func (s *sight) round() round { return round{newest: s.newest, members: membersAmong(s.children)} }
+func (s *sight) round() round {
+	return round{newest: s.newest, members: membersAmong(s.children), late: s.late}
+}
 
 // verdict is what that means for one who enters.
 type verdict int
@@ -215,6 +219,7 @@ func (e *entry) awaitWatch(ctx context.Context, s *sight) error {
 	case err != nil:
 		return err
 	}
+	s.late = s.ready && ready == nil || ready != nil && ready.Czxid < e.node.Czxid
 	s.ready = s.ready || ready != nil
 	return nil
 }

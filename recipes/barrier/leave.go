@@ -65,7 +65,7 @@ func (d *DistributedDoubleBarrier) goAhead(ctx context.Context) (x *exit, err er
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case w.over:
+	case w.over && !d.round.late: // else another who is late may be in: the lowest has not waited for either
 		return x, nil
 	}
 	return x, d.lookAround(ctx, x)

@@ -313,6 +313,35 @@ func TestOneThatComesLateAndIsLowerGoesLast(t *testing.T) {
 	s.awaitNothing()
 }
 
+// Between the last look of the lowest and its end two more come, and one of them leaves.
+func TestOneThatComesLateWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	a, b := s.member(client, "a", 2), s.member(s.client(), "b", 2)
+	entering := s.later(a.Enter)
+	s.awaitWatch("ready")
+	s.must(b.Enter(s.ctx))
+	entering.returns()
+	end := faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+	leaving := []*call{s.later(b.Leave), s.later(a.Leave)}
+	s.must(end.Wait(s.ctx))
+	lates, seen := s.proxied()
+	c, d := s.member(lates, "c", 2), s.member(s.client(), "d", 2)
+	s.must(d.Enter(s.ctx))
+	s.must(c.Enter(s.ctx))
+	late := s.later(c.Leave)
+	testenv.Eventually(t, func() bool { return watched(seen, "a") }, "it waits for the lowest")
+	end.Release()
+	for _, l := range leaving {
+		l.returns()
+	}
+	late.waits()
+	s.must(d.Leave(s.ctx))
+	late.returns()
+	s.awaitNothing()
+}
+
 // One may be allowed to create and delete below a node, and not to change what is there.
 func TestLowestThatMayNotSetItsDataLeavesAllTheSame(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ type watchOut struct {
 	path   string // of the lowest
 	lowest presence
 	born   int64 // the transaction in which the node of the lowest was created
-	over   bool  // nobody was left but the lowest, and it has gone
+	over   bool  // the lowest has gone, and nobody is left of those whom ready found
 }
 
 // presence is what is known of a node that is watched.
