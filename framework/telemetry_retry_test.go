@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
@@ -280,4 +281,39 @@ create CLIENT
 delete CLIENT error=CONNECTIONLOSS
   delete CLIENT
 `)
+}
+
+// What takes the spans may take its time: the connection is read all the same, and made anew.
+func TestSpanThatIsHeldUpHoldsUpNothingElse(t *testing.T) {
+	o := observe.New(t)
+	proxy, connect := newProxy(t)
+	entered, release := make(chan struct{}), make(chan struct{})
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(begun{o.Processor(), func(s sdktrace.ReadWriteSpan) {
+		if s.Name() == "create" {
+			close(entered)
+			<-release
+		}
+	}}))
+	client := connectClient(t, connect, framework.WithTracerProvider(tracers))
+	answer := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+	created := make(chan error, 1)
+	go func() {
+		_, err := client.Create().WithProtection().ForPath(testenv.Context(t), "/a", nil)
+		created <- err
+	}()
+	<-entered
+	if err := answer.Wait(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Faults().CutAll()
+	if _, err := client.CheckExists().ForPath(testenv.Context(t), "/b"); err != nil {
+		t.Errorf("another operation: %v", err)
+	}
+	close(release)
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	if got := observe.Events(o.Named("create")[0], "curator.retry"); len(got) != 1 {
+		t.Errorf("retries %v", got)
+	}
 }

@@ -167,7 +167,7 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	op.conn = e.conn()
 	op.Request.Handler = op
-	if op.recordsRequests() {
+	if op.isRecordedAtOnce() {
 		op.recorded()
 	}
 	if err := e.admit(); err != nil {
@@ -390,11 +390,11 @@ func (e *Executor) again(op *Operation, err error) {
 	case pause == backoff.Stop && op.Detached:
 		op.schedule, pause = nil, detachedPause
 	case pause == backoff.Stop:
-		op.recorded().GivenUp(err)
+		op.note(func(r *telemetry.Record) { r.GivenUp(err) })
 		op.Finish(err)
 		return
 	}
-	op.recorded().Retry(err, pause)
+	op.note(func(r *telemetry.Record) { r.Retry(err, pause) })
 	e.mu.Lock()
 	if e.state == closed {
 		e.mu.Unlock()

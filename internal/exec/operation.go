@@ -70,8 +70,7 @@ type Operation struct {
 	err        error
 	told       bool      // telemetry wants to know
 	ended      time.Time // if it does
-	recording  sync.Once
-	record     *telemetry.Record // see recorded
+	recording  recording
 }
 
 const (
@@ -82,33 +81,43 @@ const (
 
 // Context returns the context of the call, in the span of op if it has one. A background operation outlives its end.
 func (op *Operation) Context() context.Context {
-	if r := op.recorded(); r != nil {
+	if r := op.recording.made(); r != nil {
 		return r.Context()
 	}
 	return op.ctx
 }
 
 // recorded returns the record of op, nil if nobody wants to know. It is made when it is first asked for: that of an operation
-// which somebody waits for when its request is on its way, if nothing else happens before.
+// which somebody waits for when its request is on its way. What takes spans may block, so whoever reads the connection does
+// not ask.
 func (op *Operation) recorded() *telemetry.Record {
-	if op.told {
-		op.recording.Do(func() {
-			d, ok := op.Protocol.(Described)
-			if !ok {
-				return
-			}
-			if what := d.Describe(); what.Name != "" {
-				op.record = op.ex.telemetry.Begin(op.ctx, what, op.background, op.started)
-			}
-		})
+	if !op.told {
+		return nil
 	}
-	return op.record
+	return op.recording.make(func() *telemetry.Record {
+		d, ok := op.Protocol.(Described)
+		if !ok {
+			return nil
+		}
+		what := d.Describe()
+		if what.Name == "" {
+			return nil
+		}
+		return op.ex.telemetry.Begin(op.ctx, what, op.background, op.started)
+	})
 }
 
-// recordsRequests reports whether the record of op has the times of its requests. It is made before the first then: the
-// goroutine that reads the connection does not wait for whoever makes it.
-func (op *Operation) recordsRequests() bool {
-	return op.told && (op.background || op.ex.telemetry.RequestSpans())
+// note notes something in the record of op, or for it until it is made.
+func (op *Operation) note(in func(r *telemetry.Record)) {
+	if op.told {
+		op.recording.note(in)
+	}
+}
+
+// isRecordedAtOnce reports whether the record of op is made before its first request: it has the times of that, or is wanted
+// for the context.
+func (op *Operation) isRecordedAtOnce() bool {
+	return op.told && (op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans())
 }
 
 // tell tells of op, which has ended.
@@ -150,10 +159,10 @@ func (op *Operation) Send(next func()) {
 
 // Answered continues op. It runs on the goroutine that reads the connection.
 func (op *Operation) Answered(*wire.Request) {
-	if op.recordsRequests() && op.on != nil {
+	if r := op.recording.made(); r != nil && op.on != nil {
 		at := op.on.SentAt(&op.Request)
-		op.recorded().Sent(at)
-		op.recorded().Request(op.Request.Op.String(), at, op.Request.Err)
+		r.Sent(at)
+		r.Request(op.Request.Op.String(), at, op.Request.Err)
 	}
 	if err := op.Request.Err; err != nil && op.mayGoOn(err) {
 		op.ex.again(op, err)

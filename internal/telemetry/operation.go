@@ -105,7 +105,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 	if background && r.metrics != nil {
 		addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
 	}
-	if how.ending != nil {
+	if how.ending != nil && !background { // which may be begun by who must not block
 		how.ending()
 	}
 	return r
