@@ -88,8 +88,8 @@ func (op *Operation) Context() context.Context {
 }
 
 // recorded returns the record of op, nil if nobody wants to know. It is made when it is first asked for: that of an operation
-// which somebody waits for when its request is on its way. What takes spans may block, so whoever reads the connection does
-// not ask.
+// which somebody waits for when its request is on its way. What takes spans may block, so it is the caller who asks, and not
+// who reads the connection: see note.
 func (op *Operation) recorded() *telemetry.Record {
 	if !op.told {
 		return nil

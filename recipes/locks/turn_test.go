@@ -85,6 +85,15 @@ func (x *turn) behind(ctx context.Context, s *locks.InterProcessSemaphoreV2) (go
 	return got, after[len(after)-1]
 }
 
+// heir is one more behind the others, with what passes between it and the server from then on.
+func (x *turn) heir() (got <-chan *locks.Lease, path string, proxy *curatortest.Proxy) {
+	x.Helper()
+	client, proxy := proxied(x, x.chroot)
+	got, path = x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	proxy.Faults().ResetTrace()
+	return got, path, proxy
+}
+
 // receives waits for a lease and returns it.
 func (x *turn) receives(got <-chan *locks.Lease) {
 	x.Helper()
@@ -117,9 +126,7 @@ func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
 func TestTurnThatIsGivenOnIsTakenWithoutAListOfTheLine(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t)
-	client, proxy := proxied(t, x.chroot)
-	next, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
-	proxy.Faults().ResetTrace()
+	next, _, proxy := x.heir()
 	x.end.Release()
 	x.receives(next)
 	want := []string{"notification", "getChildren2 /leases", "multi", "delete"}
@@ -153,9 +160,7 @@ func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t)
-	client, proxy := proxied(t, x.chroot)
-	next, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
-	proxy.Faults().ResetTrace()
+	next, _, proxy := x.heir()
 	proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"getChildren2"}, Path: "/**/leases", Count: 1, Action: curatortest.CutBefore,
 	})
@@ -171,9 +176,7 @@ func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
 func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t)
-	client, proxy := proxied(t, x.chroot)
-	next, path := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
-	proxy.Faults().ResetTrace()
+	next, path, proxy := x.heir()
 	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
 	x.end.Release()
 	x.receives(x.first)
