@@ -173,7 +173,7 @@ func (c *tally) check(tb testing.TB) {
 	equal(tb, "callbacks that are called", called, c.accepted)
 }
 
-// CURATOR-673, CURATOR-677.
+// CURATOR-126, CURATOR-673, CURATOR-677.
 func TestEveryCallbackIsCalledOnceWhenTheClientIsClosed(t *testing.T) {
 	names := starters(newClient(t, testenv.ConnectString(t)))
 	for name := range names {

@@ -339,15 +339,7 @@ func (o *createOp) compare() {
 
 // find looks for a node with our prefix, which an attempt whose answer was lost may have created. The server that we are
 // connected to now may not know of it yet: it has to catch up first.
-func (o *createOp) find() {
-	o.ask(jute.Request{Op: jute.OpSync, Path: zkpath.Parent(o.full)}, func() {
-		if err := o.Request.Err; err != nil {
-			o.Finish(err)
-			return
-		}
-		o.list()
-	})
-}
+func (o *createOp) find() { o.catchUp(zkpath.Parent(o.full), o.list) }
 
 func (o *createOp) list() {
 	parent := zkpath.Parent(o.full)

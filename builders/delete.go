@@ -189,15 +189,7 @@ func (o *findAndDeleteOp) Describe() telemetry.Operation {
 }
 
 // Begin has the server catch up, and lists: see [createOp.find].
-func (o *findAndDeleteOp) Begin() {
-	o.ask(jute.Request{Op: jute.OpSync, Path: o.full}, func() {
-		if err := o.Request.Err; err != nil {
-			o.Finish(err)
-			return
-		}
-		o.list()
-	})
-}
+func (o *findAndDeleteOp) Begin() { o.catchUp(o.full, o.list) }
 
 func (o *findAndDeleteOp) list() {
 	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
@@ -116,6 +118,7 @@ func (t tree) wantNoEphemerals(p string) {
 	}
 }
 
+// CURATOR-584, "idempotent".
 func TestCreateWithLostConnections(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		cutEverywhere(t, 1, nil, func(t *trial) {
@@ -202,6 +205,63 @@ func TestProtectedCreateThatIsGivenUpLeavesNoNode(t *testing.T) {
 	}
 }
 
+// asked is a policy that counts how often a failure is asked about.
+type asked struct {
+	retry.Policy
+	times *atomic.Int32
+}
+
+func (a asked) NewBackOff() backoff.BackOff { return askedBackOff{a.Policy.NewBackOff(), a.times} }
+
+type askedBackOff struct {
+	backoff.BackOff
+	times *atomic.Int32
+}
+
+func (a askedBackOff) NextBackOff() time.Duration {
+	a.times.Add(1)
+	return a.BackOff.NextBackOff()
+}
+
+// In Java (commits 9b68e19a, 737d2aa1) what looks for the node of a protected create that was given up tried again at once,
+// and in itself, as long as the server was down. It waits for the server, and asks once.
+func TestCleanUpOfAProtectedCreateWaitsForTheServer(t *testing.T) {
+	for _, w := range ways {
+		for _, ns := range []string{"", "ns"} {
+			t.Run(fmt.Sprintf("%s, namespace %q", w, ns), func(t *testing.T) {
+				t.Parallel()
+				policy := asked{retry.NTimes(1, 0), new(atomic.Int32)} // a second failure is the end
+				client, tr, proxy := setUpProxied(t,
+					append(impatient(), framework.WithNamespace(ns), framework.WithRetryPolicy(policy))...)
+				succeed(t, w.create(t, client.Create(), "/a", nil))
+				full := map[string]string{"": "/a", "ns": "/ns/a"}[ns]
+				restore := proxy.Faults().RefuseConnects()
+				proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+				b := client.Create().WithProtection().WithMode(builders.PersistentSequential)
+				wantErr(t, w.create(t, b, "/a/n-", nil).Err, framework.ErrConnectionLoss, "create", "/a/n-")
+				equal(t, "nodes", len(tr.children(full)), 1)
+				for range 2 { // meanwhile others come and go
+					err := w.exists(t, client.CheckExists(), "/a").Err
+					wantErr(t, err, framework.ErrConnectionLoss, "exists", "/a")
+				}
+				equal(t, "failures of those three", policy.times.Load(), 3*2)
+				proxy.Faults().ResetTrace()
+				restore()
+				testenv.Eventually(t, func() bool { return len(tr.children(full)) == 0 }, "no node is left")
+				succeed(t, w.exists(t, client.CheckExists(), "/a")) // behind whatever else would be sent
+				requests := map[string]int{}
+				for _, e := range proxy.Faults().Trace() {
+					if !e.Reply && (e.Op == "multi" || e.Op == "getChildren2" || e.Op == "delete") {
+						requests[e.Op]++
+					}
+				}
+				equal(t, "requests", requests, map[string]int{"multi": 1, "getChildren2": 1, "delete": 1})
+			})
+		}
+	}
+}
+
+// CURATOR-584, "quietly".
 func TestDeleteWithLostConnections(t *testing.T) {
 	there := []string{"/n"}
 	t.Run("plain", func(t *testing.T) {
@@ -248,6 +308,7 @@ func TestGuaranteedDeleteThatIsGivenUpGoesOn(t *testing.T) {
 	})
 }
 
+// CURATOR-584, "idempotent".
 func TestSetDataWithLostConnections(t *testing.T) {
 	there := []string{"/n"}
 	check := func(t *trial, ev callbacks.Event, maxVersion int32) {

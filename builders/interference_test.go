@@ -122,8 +122,8 @@ func TestOthersInterfere(t *testing.T) {
 }
 
 // The server that a client comes back to may not have heard yet of what another one did for it: a node of
-// ours is looked for behind a sync, else it would be created twice, or left behind.
-func TestProtectedNodeIsLookedForBehindASync(t *testing.T) {
+// ours is looked for behind a transaction, else it would be created twice, or left behind.
+func TestProtectedNodeIsLookedForBehindATransaction(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, impatient()...)
@@ -139,7 +139,7 @@ func TestProtectedNodeIsLookedForBehindASync(t *testing.T) {
 					}
 					if e.Op == "getChildren2" {
 						found = true
-						equal(t, "request ahead of the search", last, "sync "+e.Path)
+						equal(t, "request ahead of the search", last, "multi "+e.Path)
 					}
 					last = e.Op + " " + e.Path
 				}
@@ -154,7 +154,7 @@ func TestProtectedNodeIsLookedForBehindASync(t *testing.T) {
 
 			proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
 			cut := proxy.Faults().Add(curatortest.Rule{
-				Ops: []string{"sync", "getChildren2"}, Action: curatortest.CutBefore, Count: 1,
+				Ops: []string{"multi", "getChildren2"}, Action: curatortest.CutBefore, Count: 1,
 			})
 			err := w.create(t, b, "/a/n-", nil).Err // given up
 			wantErr(t, err, framework.ErrConnectionLoss, "create", "/a/n-")

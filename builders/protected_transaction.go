@@ -32,13 +32,8 @@ func (o *transactionOp) protect(i int) {
 // find looks for the protected nodes, which an attempt whose answer was lost may have created: where the first is the
 // transaction has taken effect. The server that we are connected to now may have to catch up first.
 func (o *transactionOp) find() {
-	o.ask(jute.Request{Op: jute.OpSync, Path: o.protected[0].parent}, func() {
-		if err := o.Request.Err; err != nil {
-			o.Finish(err)
-			return
-		}
-		o.findFrom(0)
-	})
+	o.executing = false
+	o.catchUp(o.protected[0].parent, func() { o.findFrom(0) })
 }
 
 func (o *transactionOp) findFrom(i int) {

@@ -113,6 +113,30 @@ func TestProtectedTransactionWhoseContextEndsLeavesNoNode(t *testing.T) {
 	}
 }
 
+// Whether it has taken effect is not known: the refusal of the search is no result of its operations.
+func TestProtectedTransactionThatCannotBeLookedForHasNoResults(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t)
+			tr.make("/d", "")
+			permit := func(acl []zk.ACL) {
+				t.Helper()
+				if _, err := tr.conn.SetACL(tr.root+"/d", acl, -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			permit(zk.WorldACL(zk.PermAll &^ zk.PermRead))
+			defer permit(builders.OpenACL)
+			proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.CutAfter, Count: 1})
+			ev := w.transaction(t, client.Transaction(),
+				client.TransactionOp().Create().WithProtection().ForPath("/d/n", nil))
+			if !errors.Is(ev.Err, zk.ErrNoAuth) || ev.Results != nil {
+				t.Errorf("results %v, error %v", ev.Results, ev.Err)
+			}
+		})
+	}
+}
+
 // What it has created is about to vanish with the session: nothing may be built on that.
 func TestProtectedTransactionOfAnEarlierSessionHasFailed(t *testing.T) {
 	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))

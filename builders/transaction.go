@@ -104,6 +104,7 @@ type transactionOp struct {
 	into      *int64
 	protected []protectedCreate
 	zxid      int64
+	executing bool // what is asked is the transaction itself
 	done      bool // it was, by an attempt whose answer was lost
 }
 
@@ -130,6 +131,7 @@ func (o *transactionOp) Begin() {
 }
 
 func (o *transactionOp) execute() {
+	o.executing = true
 	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() {
 		o.zxid = o.Zxid
 		err := o.Request.Err
@@ -151,7 +153,7 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 	if o.done {
 		return o.found()
 	}
-	if len(o.Reply.Results) != len(o.ops) {
+	if !o.executing || len(o.Reply.Results) != len(o.ops) {
 		return nil
 	}
 	out := make([]callbacks.OperationResult, len(o.ops))

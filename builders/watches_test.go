@@ -451,6 +451,33 @@ func TestRemoveWatchesWithoutAConnection(t *testing.T) {
 	}
 }
 
+// In Java the removal is tried again under a path with the namespace twice.
+func TestGuaranteedRemovalOfAWatchInANamespaceOutlivesAnOutage(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t, append(impatient(), framework.WithNamespace("ns"))...)
+			views := []*framework.Client{client, client.UsingNamespace("other"), client.UsingNamespace("")}
+			watcher, events := chanWatcher()
+			for _, c := range views {
+				succeed(t, w.create(t, c.Create(), "/n", nil))
+				succeed(t, w.getData(t, c.GetData().UsingWatcher(watcher), "/n"))
+			}
+			tr.awaitWatches("/n", "/ns/n", "/other/n")
+			connect := disconnect(t, client, proxy)
+			for _, c := range views {
+				err := w.removeWatches(t, c.Watches().Remove(watcher).Guaranteed(), "/n").Err
+				wantErr(t, err, framework.ErrConnectionLoss, "removeWatches", "/n")
+			}
+			connect()
+			for _, c := range views {
+				succeed(t, w.setData(t, c.SetData(), "/n", nil)) // behind the watches that are set again
+			}
+			wantNoEvents(t, client, events)
+			tr.awaitWatches()
+		})
+	}
+}
+
 func TestWatcherRemovingClientForgetsWhatHasEnded(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {

@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // ensemble is one of three servers whose clients have a chroot.
@@ -45,6 +48,7 @@ func TestEnsemble(t *testing.T) {
 	t.Run("without a quorum there is no connection", e.noQuorum)
 	t.Run("read-only", e.readOnly)
 	t.Run("read-only first", e.readOnlyFirst)
+	t.Run("what a former leader does not know is not left behind", e.formerLeader)
 	t.Run("configuration is followed", e.followed)
 }
 
@@ -185,6 +189,40 @@ func (e ensemble) readOnlyFirst(t *testing.T) {
 	must(t, client.Reset())
 	told.want(t, lost, reconnected)
 	endWithOutages(t, told, client)
+}
+
+// formerLeader has a client that has given up a protected create come back to a server that still takes itself for the
+// leader: the others went on without it, and what it does not know of is the node. A sync it would answer.
+func (e ensemble) formerLeader(t *testing.T) {
+	ctx := testenv.Context(t)
+	leader, err := e.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := proxyTo(t, leader.Addr())
+	client := connectClient(t, proxy.Addr()+"/app", framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	var others []string
+	for _, server := range e.Servers() {
+		if server != leader {
+			others = append(others, server.Addr())
+		}
+	}
+	observer := connectClient(t, strings.Join(others, ",")+"/app", framework.WithRetryPolicy(retry.NTimes(200, 50*time.Millisecond)))
+	id := zkpath.NewProtectionID()
+
+	must(t, leader.Freeze())
+	_, err = observer.Create().ForPath(ctx, zkpath.ProtectPath(id, "/n"), nil)
+	must(t, err)
+	proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutBefore, Count: 1})
+	proxy.Faults().ResetTrace()
+	_, err = client.Create().WithProtectionID(id).ForPath(ctx, "/n", nil)
+	wantErr(t, "create", err, framework.ErrConnectionLoss)
+	testenv.Eventually(t, func() bool {
+		return slices.ContainsFunc(proxy.Faults().Trace(), func(e curatortest.TraceEntry) bool { return e.Op == "connect" })
+	}, "the client is back")
+	must(t, leader.Thaw())
+	testenv.Eventually(t, func() bool { return !exists(t, observer, zkpath.ProtectPath(id, "/n")) }, "the node is deleted")
+	e.heal(t)
 }
 
 // followed changes the ensemble under a client that knows only one of its servers at first. C-593: the chroot
