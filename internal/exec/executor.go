@@ -128,19 +128,18 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 	record := op.recorded()
 	select {
 	case <-op.done:
-		op.tell()
-		return op.err
+		return op.outcome()
 	case <-ctx.Done():
 	}
 	if !op.abandon(ctx.Err()) {
 		<-op.done
-		op.tell()
-		return op.err
+		return op.outcome()
 	}
 	record.End(time.Now(), telemetry.Facts{Err: ctx.Err(), Children: -1})
 	if e.unpark(op) || e.withdraw(op) {
 		op.Finish(ctx.Err())
 	}
+	close(op.done) // nothing refers to what is the caller's any more; whoever waits once more is told the same
 	return ctx.Err()
 }
 

@@ -470,6 +470,35 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsOnceMoreAfterTheEndOfTheContextIsToldTheSame(t *testing.T) {
+	for _, tt := range stages {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := start(t, pauses{5 * time.Second, 5 * time.Second}, tt.connected)
+				tt.prepare(f)
+				op := newSteps("/a", "/b")
+				if err := f.Begin(t.Context(), &op.Operation); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				for range 2 { // the second time before its late end
+					if err := f.Wait(ctx, &op.Operation); err != context.DeadlineExceeded {
+						t.Errorf("got %v, want the end of the context", err)
+					}
+					ctx = t.Context()
+				}
+				synctest.Wait()
+				tt.release(f)
+				receive(t, op.cleaned)
+				if err := f.Wait(t.Context(), &op.Operation); err != context.DeadlineExceeded {
+					t.Errorf("behind its end: got %v, want the end of the context", err)
+				}
+			})
+		})
+	}
+}
+
 // The context ends between the failure of an attempt and the pause before the next.
 func TestEndOfTheContextIsSeenOnTheWayToThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -225,18 +225,27 @@ func (op *Operation) facts() telemetry.Facts {
 	return f
 }
 
-// Done returns a channel that is closed when an operation that somebody waits for has finished.
+// Done returns a channel that is closed when an operation that somebody waits for has finished, or they have given up.
 func (op *Operation) Done() <-chan struct{} { return op.done }
 
-// abandon says that the caller has stopped waiting, and why. It returns false if op has finished before.
+// abandon says that the caller has stopped waiting, and why. It returns false if op has finished or was abandoned before.
 func (op *Operation) abandon(cause error) bool {
 	op.gate.Lock()
 	defer op.gate.Unlock()
 	if op.isAbandoned() {
-		return true
+		return false
 	}
 	op.cause = cause
 	return op.state.CompareAndSwap(running, abandoned)
+}
+
+// outcome tells of op, which is done, and returns the error that its caller gets.
+func (op *Operation) outcome() error {
+	if op.isAbandoned() {
+		return op.cause
+	}
+	op.tell()
+	return op.err
 }
 
 func (op *Operation) isAbandoned() bool { return op.state.Load() == abandoned }
