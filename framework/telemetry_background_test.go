@@ -2,9 +2,12 @@ package framework_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gocurator/curator/callbacks"
@@ -93,6 +96,31 @@ func TestQueueTimeIncludesTheWaitForAConnection(t *testing.T) {
 	wantValues(t, o, "curator.background.queue.duration", "db.operation.name=getData 1\ndb.operation.name=sync 1\n")
 }
 
+// In a bubble of testing/synctest the server answers the handshake at a known time.
+func TestQueueTimeIsThatFromTheSubmissionToTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	const early, wait, answer = 30 * time.Millisecond, 200 * time.Millisecond, 70 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		for op, delay := range map[string]time.Duration{"connect": early + wait, "getData": answer} {
+			must(t, server.Faults().Add(curatortest.Rule{Ops: []string{op}, Action: curatortest.DelayReply, Delay: delay}).Err())
+		}
+		o := observe.New(t)
+		client := startClient(t, server.ConnectString(), observed(o, framework.WithDialer(server.DialContext))...)
+		time.Sleep(early)
+		done := newEvents()
+		must(t, client.GetData().InBackground(done.callback).ForPath(t.Context(), "/"))
+		must(t, receive(t, done).Err)
+		span := o.Named("getData")[0]
+		if got := observe.Attribute(span, "curator.background.queue_time").AsFloat64(); got != wait.Seconds() {
+			t.Errorf("queued for %v s, want %v", got, wait)
+		}
+		if got := span.EndTime().Sub(span.StartTime()); got != wait+answer {
+			t.Errorf("the operation takes %v, want %v", got, wait+answer)
+		}
+	})
+}
+
 func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
 	t.Parallel()
 	const size = "curator.background.queue.size"
@@ -136,5 +164,34 @@ func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
 	}
 	if n := len(o.Named("sync")); n != 4 {
 		t.Errorf("%d spans of 4 operations", n)
+	}
+}
+
+// The server has created the node, and nobody was told so: it is looked for, and deleted, behind the back of the caller.
+func TestDriverIsToldOfTheSearchForALostProtectedNode(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	d := &driver{}
+	client := connectClient(t, connect, framework.WithTracerDriver(d),
+		framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))
+	d.take()
+	cut(t, proxy, curatortest.CutAfter, "create2", 1)
+	_, err := client.Create().WithProtection().ForPath(testenv.Context(t), "/n", nil)
+	wantErr(t, "create", err, framework.ErrConnectionLoss)
+	var got []string
+	testenv.Eventually(t, func() bool {
+		operations, _ := d.take()
+		got = append(got, operations...)
+		return len(got) >= 2
+	}, "the search and the deletion")
+	want := []string{"DeleteBuilderImpl-Background", "FindAndDeleteProtectedNodeInBackground"}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+	names, err := client.GetChildren().ForPath(testenv.Context(t), "/")
+	must(t, err)
+	if len(names) != 0 {
+		t.Errorf("%v is left", names)
 	}
 }

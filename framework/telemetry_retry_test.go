@@ -164,7 +164,7 @@ create CLIENT
 		{"the search for a protected node", protected, "create CLIENT\n", `
 create CLIENT
   create2 CLIENT error=CONNECTIONLOSS
-  sync CLIENT
+  multi CLIENT
   getChildren2 CLIENT
   exists CLIENT
 `},

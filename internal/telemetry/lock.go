@@ -23,14 +23,14 @@ func (l Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
 
 // Reentrant says that the owner had the lock before.
 func (w *Wait) Reentrant() {
-	if w != nil && w.span != nil { // else it would cost an allocation
+	if w.IsSeen() { // else it would cost an allocation
 		w.set(reentrant.Bool(true))
 	}
 }
 
 // Position says how many were ahead when the wait began.
 func (w *Wait) Position(n int) {
-	if w != nil && w.span != nil {
+	if w.IsSeen() {
 		w.set(lockPosition.Int(n))
 	}
 }

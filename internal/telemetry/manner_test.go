@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv/observe"
@@ -94,9 +95,9 @@ func TestOperationIsLinkedToThoseOfItsCausesThatAreSampled(t *testing.T) {
 }
 
 func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
-	begun := func(t *testing.T) (*observe.Observer, *telemetry.Telemetry, *telemetry.Tenure) {
+	begun := func(t *testing.T, samplers ...sdktrace.Sampler) (*observe.Observer, *telemetry.Telemetry, *telemetry.Tenure) {
 		t.Helper()
-		o := observe.New(t)
+		o := observe.New(t, samplers...)
 		tel := newTelemetry(o)
 		lock := tel.NewLock("mutex", "", "/lock")
 		_, asked := lock.Acquire(t.Context())
@@ -116,9 +117,29 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 			t.Errorf("held after it: %q", got)
 		}
 		want := "lock acquire curator.outcome=acquired\n" +
-			"  lock hold curator.outcome=released -> lock acquire\ndelete CLIENT\n"
+			"  lock hold curator.outcome=released -> lock acquire\n  delete CLIENT\n"
 		if diff := cmp.Diff(want, o.Tree("curator.outcome")); diff != "" {
 			t.Errorf("spans (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("by somebody in another trace", func(t *testing.T) {
+		o, tel, tenure := begun(t)
+		ctx, other := o.Start(t.Context(), "other")
+		run(tenure.EndWith(ctx, telemetry.Released), tel, telemetry.Operation{Name: "delete"}, false, nil)
+		other.End()
+		want := "lock acquire\n  lock hold -> lock acquire\nother\n  delete CLIENT\n"
+		if diff := cmp.Diff(want, o.Tree()); diff != "" {
+			t.Errorf("spans (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("in a trace that was dropped", func(t *testing.T) {
+		o, tel, tenure := begun(t, without{"lock acquire": true})
+		run(tenure.EndWith(t.Context(), telemetry.Released), tel, telemetry.Operation{Name: "delete"}, false, nil)
+		if got := o.Tree(); got != "" {
+			t.Errorf("spans %q", got)
+		}
+		if got := o.Values(t, "db.client.operation.duration"); got != "db.operation.name=delete 1\n" {
+			t.Errorf("measured %q", got)
 		}
 	})
 	t.Run("with that of which it is a part", func(t *testing.T) {
@@ -129,6 +150,18 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 		ctx := part.EndWith(whole.EndWith(t.Context(), telemetry.Released), telemetry.Released)
 		run(ctx, tel, telemetry.Operation{Name: "delete"}, false, nil)
 		if got := o.Values(t, held); got != "curator.recipe=mutex 0\n" {
+			t.Errorf("held: %q", got)
+		}
+	})
+	t.Run("with that of which it is a part, in no trace", func(t *testing.T) {
+		o, _, part := begun(t)
+		untraced := newTelemetry(o, func(c *telemetry.Config) { c.TracerProvider = nooptrace.NewTracerProvider() })
+		lock := untraced.NewLock("multi_lock", "", "/lock")
+		_, asked := lock.Acquire(t.Context())
+		whole := lock.Hold(asked)
+		ctx := part.EndWith(whole.EndWith(t.Context(), telemetry.Released), telemetry.Released)
+		run(ctx, untraced, telemetry.Operation{Name: "delete"}, false, nil)
+		if got := o.Values(t, held); got != "curator.recipe=multi_lock 0\ncurator.recipe=mutex 0\n" {
 			t.Errorf("held: %q", got)
 		}
 	})

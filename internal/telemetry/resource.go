@@ -110,9 +110,12 @@ func (r *resource) with(more []trace.SpanStartOption) []trace.SpanStartOption {
 	return append(slices.Clip(r.start), more...)
 }
 
+// IsSeen reports whether anybody will see more of the wait than how long it took.
+func (w *Wait) IsSeen() bool { return w != nil && w.span != nil }
+
 // set adds to what is told of the wait.
 func (w *Wait) set(attributes ...attribute.KeyValue) {
-	if w != nil && w.span != nil {
+	if w.IsSeen() {
 		w.span.SetAttributes(attributes...)
 	}
 }
@@ -159,12 +162,14 @@ func (h *Tenure) End(outcome string) {
 }
 
 // EndWith returns a context for the operation that ends the tenure, which is told of while that is on its way: the next one
-// gets its turn the sooner. End is to be called behind it, because the operation may be refused.
+// gets its turn the sooner. The operation is in the trace of who ends the tenure, else in that of the tenure. End is to be
+// called behind it, because it may be refused.
 func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
 	if h == nil {
 		return ctx
 	}
 	how, at := *mannerOf(ctx), time.Now()
+	how.handling = true
 	whole := how.ending // of which this is a part, nil for nothing
 	how.ending = func() {
 		if whole != nil {
@@ -172,7 +177,7 @@ func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
 		}
 		h.end(outcome, at)
 	}
-	return how.in(ctx)
+	return how.in(TracedOr(ctx, h.parent))
 }
 
 func (h *Tenure) end(outcome string, at time.Time) {

@@ -197,6 +197,24 @@ request
 	}
 }
 
+// TestLockOfWhoIsInNoTraceIsATraceOfItsOwn has the release called without the context of the hold, as in a defer.
+func TestLockOfWhoIsInNoTraceIsATraceOfItsOwn(t *testing.T) {
+	t.Parallel()
+	o, client, silent := observed(t)
+	lay(t, silent, "mutex")
+	hold := acquire(t, testenv.Context(t), observedLocks["mutex"](client))
+	if err := hold.Release(testenv.Context(t)); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, o, `
+lock acquire
+  create CLIENT
+  getChildren CLIENT
+  lock hold -> lock acquire
+  delete CLIENT
+`)
+}
+
 // TestWaitForALockIsOneSpan has the lock held by another client until the wait has begun.
 func TestWaitForALockIsOneSpan(t *testing.T) {
 	t.Parallel()
