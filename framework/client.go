@@ -236,6 +236,13 @@ func (c *Client) UnhandledErrorListeners() *callbacks.Listeners[UnhandledError] 
 	return &c.core.unhandled
 }
 
+// ReportUnhandled tells of a failure that nobody else is told of: the unhandled-error listeners, the log, with the ids of
+// the span of ctx, and the metrics. message says what has failed. It is for recipes, those of the user too. It does not wait
+// for anything but the listeners, and is safe for concurrent use.
+func (c *Client) ReportUnhandled(ctx context.Context, message string, err error) {
+	c.core.reportUnhandled(ctx, inBackground, message, err)
+}
+
 // ConnectionStateErrorPolicy returns the policy of the client.
 func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.errorPolicy }
 
@@ -434,7 +441,8 @@ func (k *core) reportUnhandled(ctx context.Context, source, message string, err 
 	k.unhandled.Notify(ctx, UnhandledError{message, err}, func(fn func()) {
 		defer func() {
 			if p := recover(); p != nil { // in the last resort itself
-				k.cfg.logger.ErrorContext(ctx, "panic in unhandled-error listener", "panic", p)
+				k.cfg.logger.LogAttrs(ctx, slog.LevelError, "panic in unhandled-error listener",
+					append(telemetry.LogAttrs(ctx), slog.Any("panic", p))...)
 			}
 		}()
 		fn()

@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"context"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
@@ -13,7 +15,7 @@ type Client interface {
 	CheckExists() builders.CheckExists
 	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
 	ConnectionStateErrorPolicy() framework.ErrorPolicy
-	UnhandledErrorListeners() *callbacks.Listeners[framework.UnhandledError]
+	ReportUnhandled(ctx context.Context, message string, err error)
 }
 
 var _ Client = (*framework.Client)(nil)

@@ -93,3 +93,31 @@ func ExampleObserveLatch() {
 	// "" leads
 	// "host-7" leads
 }
+
+func ExampleObserveSelector() {
+	client, stop := connected()
+	defer stop()
+	selector := leader.NewLeaderSelector(client, "/leader", func(ctx context.Context) error {
+		<-ctx.Done() // lead until there is a reason to stop
+		return ctx.Err()
+	}, leader.WithID("host-7"))
+	ctx := context.Background()
+	for who, err := range leader.ObserveSelector(ctx, client, "/leader") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%q leads\n", who.ID)
+		if who.ID != "" {
+			break
+		}
+		if err := selector.Start(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := selector.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// "" leads
+	// "host-7" leads
+}

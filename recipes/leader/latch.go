@@ -185,7 +185,7 @@ func (l *LeaderLatch) run() {
 			return // there will be no connection any more
 		}
 		if l.ctx.Err() == nil {
-			lineup.TellUnhandled(context.WithoutCancel(l.ctx), l.client, "leader latch "+l.line.Path, err)
+			l.client.ReportUnhandled(context.WithoutCancel(ctx), l.what(), err)
 		}
 		pause(l.ctx, l.client)
 	}
@@ -341,10 +341,14 @@ func (l *LeaderLatch) tell(now *Leadership) {
 		return
 	}
 	l.told.do(func() {
-		l.listeners.Notify(context.WithoutCancel(l.ctx), LatchEvent{IsLeader: now != nil, Leadership: now},
-			func(fn func()) { fn() })
+		ctx := context.WithoutCancel(l.ctx)
+		l.listeners.Notify(ctx, LatchEvent{IsLeader: now != nil, Leadership: now},
+			lineup.Guard(ctx, l.client, l.what()))
 	})
 }
+
+// what is what the client calls the latch.
+func (l *LeaderLatch) what() string { return "leader latch " + l.line.Path }
 
 // announce wakes who waits for a change. mu is held.
 func (l *LeaderLatch) announce() {
@@ -353,8 +357,8 @@ func (l *LeaderLatch) announce() {
 }
 
 // AddListener has fn told when leadership begins and when it ends, in turn, from now on; remove ends that. Listeners run
-// one after the other: until one returns the others are not told, and leadership may have ended meanwhile. In Java:
-// addListener.
+// one after the other: until one returns the others are not told, and leadership may have ended meanwhile. A panic is told
+// to the client's unhandled-error listeners. In Java: addListener.
 func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (remove func()) {
 	return l.listeners.AddListener(fn)
 }

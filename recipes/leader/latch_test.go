@@ -299,7 +299,8 @@ func TestListenerMayCloseTheLatch(t *testing.T) {
 	awaitNoNode(t, connect)
 }
 
-// In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696).
+// In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696). CURATOR-537: a leadership that is over
+// keeps its path and token while the latch lines up anew.
 func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -398,7 +399,7 @@ func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	}
 }
 
-// In Java: TestLeaderLatch.testNoServerAtStart, TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
+// In Java: TestLeaderLatch.testNoServerAtStart (CURATOR-110), TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
 func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
@@ -500,45 +501,6 @@ func awaitWatched(tb testing.TB, proxy *curatortest.Proxy) {
 			return e.Op == "getChildren2" && e.Reply
 		})
 	}, "the watch of the leader")
-}
-
-func TestObserveLatch(t *testing.T) {
-	connect := testenv.ConnectString(t)
-	ctx, cancel := context.WithCancel(testenv.Context(t))
-	defer cancel()
-	seen := make(chan string)
-	done := make(chan error, 1)
-	observer := newClient(t, connect)
-	go func() {
-		for who, err := range leader.ObserveLatch(ctx, observer, electionPath) {
-			if err != nil {
-				done <- err
-				return
-			}
-			seen <- who.ID
-		}
-	}()
-	var got []string
-	next := func() { got = append(got, <-seen) }
-	next()
-	first, _ := startLatch(t, newClient(t, connect), "first")
-	next()
-	second, _ := startLatch(t, newClient(t, connect), "second")
-	awaitParticipants(t, first, 2)
-	must(t, first.Close())
-	next()
-	must(t, second.Close())
-	next()
-	if diff := cmp.Diff([]string{"", "first", "second", ""}, got); diff != "" {
-		t.Error(diff)
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	for range leader.ObserveSelector(t.Context(), observer, electionPath) {
-		break // who has seen enough
-	}
 }
 
 // No leadership begins once the latch is closed.

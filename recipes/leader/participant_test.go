@@ -60,3 +60,38 @@ func TestAllSeeTheSameParticipants(t *testing.T) {
 		})
 	}
 }
+
+// As in Java, where the default data is the address: a selector without an id does not set the data of its node, and a latch
+// without one sets it to nothing.
+func TestSelectorWithoutAnIDTakesPartUnderTheDefaultData(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	newOf := func(address string) *framework.Client {
+		return newClient(t, connect, steady, framework.WithDefaultData([]byte(address)))
+	}
+	f := newTurns()
+	s := startSelector(t, newOf("10.0.0.1"), f)
+	receive(t, f.began, "it leads")
+	startSelector(t, newOf("10.0.0.2"), newTurns(), leader.WithID(""))
+	want := []leader.Participant{{ID: "10.0.0.1", IsLeader: true}, {ID: "10.0.0.2"}}
+	var got []leader.Participant
+	testenv.Eventually(t, func() (both bool) {
+		var err error
+		got, err = s.Participants(ctx)
+		return err == nil && len(got) == len(want)
+	}, "both take part")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("selectors (-want +got):\n%s", diff)
+	}
+	if s.ID() != "" {
+		t.Errorf("id %q", s.ID())
+	}
+
+	latch, _ := startLatch(t, newOf("10.0.0.3"), "")
+	await(t, latch)
+	got, err := latch.Participants(ctx)
+	must(t, err)
+	if diff := cmp.Diff([]leader.Participant{{IsLeader: true}}, got); diff != "" {
+		t.Errorf("latches (-want +got):\n%s", diff)
+	}
+}

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -53,7 +54,9 @@ func WithAutoRequeue() SelectorOption {
 }
 
 // WithErrorHandler has fn told the errors of the function that leads, a panic as an error, and those that ended a time
-// in line. The default ignores them, as Java does.
+// in line, with a context in the trace of the election. The default tells the client's unhandled-error listeners and its
+// log, but not that leadership has ended: what errors.Is says to be context.Canceled, [ErrLeadershipLost] or
+// [ErrInterrupted].
 func WithErrorHandler(fn func(ctx context.Context, err error)) SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.failed = fn })
 }
@@ -69,12 +72,14 @@ func NewLeaderSelector(
 	s := &LeaderSelector{
 		client:  client,
 		take:    take,
-		failed:  func(context.Context, error) {},
 		bad:     zkpath.Validate(path, false),
 		changed: make(chan struct{}),
 	}
 	for _, o := range opts {
 		o.applySelector(s)
+	}
+	if s.failed == nil {
+		s.failed = s.tellClient
 	}
 	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, path)
 	s.line = lineup.Line{Client: client, Path: path, Name: selectorName}
@@ -132,12 +137,12 @@ func (s *LeaderSelector) enqueue() {
 // run stands in line and leads, once or again and again.
 func (s *LeaderSelector) run() {
 	for {
-		lined, err := s.turn()
+		ctx, lined, err := s.turn()
 		s.mu.Lock()
 		s.leadership, s.over = nil, true
 		s.mu.Unlock()
 		if err != nil && s.ctx.Err() == nil {
-			s.failed(context.WithoutCancel(s.ctx), err)
+			lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err)
 			if !lined {
 				pause(s.ctx, s.client)
 			}
@@ -152,14 +157,29 @@ func (s *LeaderSelector) run() {
 	}
 }
 
-// turn waits for the lead, and leads until the function returns. lined is false if it did not come to lead.
-func (s *LeaderSelector) turn() (lined bool, err error) {
+// what is what the client calls the selector.
+func (s *LeaderSelector) what() string { return "leader selector " + s.line.Path }
+
+// tellClient is the error handler of who gives none.
+func (s *LeaderSelector) tellClient(ctx context.Context, err error) {
+	for _, end := range []error{context.Canceled, ErrLeadershipLost, ErrInterrupted} {
+		if errors.Is(err, end) {
+			return
+		}
+	}
+	s.client.ReportUnhandled(ctx, s.what(), err)
+}
+
+// turn waits for the lead, and leads until the function returns. ctx is that of the election; lined is false if it did not
+// come to lead.
+func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 	for {
-		ctx, asked := s.election.Elect(s.ctx)
+		var asked *telemetry.Wait
+		ctx, asked = s.election.Elect(s.ctx)
 		c, err := s.line.Acquire(ctx, lineup.Forever)
 		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err != nil {
-			return false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
+			return ctx, false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
 		}
 		leadership := newLeadership(ctx, c)
 		began := s.begin(leadership)
@@ -171,7 +191,7 @@ func (s *LeaderSelector) turn() (lined bool, err error) {
 		leadership.tell()
 		s.line.Leave(context.WithoutCancel(ctx), c.Path)
 		if began || s.ctx.Err() != nil {
-			return true, err
+			return ctx, true, err
 		}
 	}
 }

@@ -117,7 +117,8 @@ func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 
 // OnError has fn told of what goes wrong in the background: errors of the consumer, a panic as an error, items of which
 // the outcome is not known ([ErrUncertain]), and what keeps the queue from being read. About an item it is an
-// [*ItemError]. It is called from several goroutines. The default tells the client's unhandled-error listeners.
+// [*ItemError]; when that has been consumed, ctx is in the same trace. It is called from several goroutines. The default
+// tells the client's unhandled-error listeners and its log.
 func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] {
 	b.onError = fn
 	return b

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -22,7 +21,7 @@ type Client interface {
 	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	BlockUntilConnected(ctx context.Context) error
-	UnhandledErrorListeners() *callbacks.Listeners[framework.UnhandledError]
+	ReportUnhandled(ctx context.Context, message string, err error)
 }
 
 var _ Client = (*framework.Client)(nil)

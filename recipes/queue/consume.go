@@ -55,12 +55,12 @@ func (q *queue[T]) process(d *delivery[T]) {
 		}
 		if q.mode == RequeueOnError { // what was consumed before is not put back
 			processing.Requeued(d.name.whole, err)
-			q.reportItem(d.name.whole, d.parts[i], err)
+			q.reportItem(in, d.name.whole, d.parts[i], err)
 			q.settleInBackground(in, d, d.parts[i:])
 			return
 		}
 		processing.End(d.name.whole, err)
-		q.reportItem(d.name.whole, d.parts[i], err)
+		q.reportItem(in, d.name.whole, d.parts[i], err)
 	}
 	if d.session != nil {
 		q.settleInBackground(in, d, nil)
@@ -70,7 +70,7 @@ func (q *queue[T]) process(d *delivery[T]) {
 func (q *queue[T]) settleInBackground(ctx context.Context, d *delivery[T], back [][]byte) {
 	q.settle(ctx, d, back, func(err error) {
 		if err != nil {
-			q.reportItem(d.name.whole, nil, err)
+			q.reportItem(ctx, d.name.whole, nil, err)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func (q *queue[T]) spoil(n nodeName, data []byte, version int32, session *framew
 		cause = errors.Join(cause, err)
 	}
 	if !handled {
-		q.reportItem(n.whole, data, cause)
+		q.reportItem(q.root, n.whole, data, cause)
 	}
 	if !handled && q.deadLetters == "" {
 		q.markSpoilt(n)
@@ -75,7 +75,7 @@ func (q *queue[T]) tellOfCorrupt(c Corrupt) (err error) {
 // leaveOut reports an item that cannot be taken, and leaves it alone from now on.
 func (q *queue[T]) leaveOut(n nodeName, data []byte, err error) {
 	q.markSpoilt(n)
-	q.reportItem(n.whole, data, err)
+	q.reportItem(q.root, n.whole, data, err)
 }
 
 func (q *queue[T]) markSpoilt(n nodeName) {

@@ -103,7 +103,7 @@ func (q *queue[T]) giveBack(t *taker[T]) {
 			continue
 		}
 		if err := q.putBack(q.root, d, d.parts); err != nil {
-			q.reportItem(d.name.whole, nil, err)
+			q.reportItem(q.root, d.name.whole, nil, err)
 		}
 	}
 }

@@ -44,7 +44,8 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) error {
 	}
 	x.done = func(path string, err error) {
 		sending.End(zkpath.Node(path), err)
-		q.listeners.Notify(context.WithoutCancel(ctx), PutEvent[T]{Items: items, Path: path, Err: err}, lineup.Guard)
+		ctx := context.WithoutCancel(ctx)
+		q.listeners.Notify(ctx, PutEvent[T]{Items: items, Path: path, Err: err}, lineup.Guard(ctx, q.client, q.what()))
 	}
 	if err := q.accept(ctx, x); err != nil {
 		sending.End("", err)

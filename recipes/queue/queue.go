@@ -158,23 +158,21 @@ func (q *queue[T]) ensure(ctx context.Context) error {
 	return nil
 }
 
-// report tells of an error of the background.
-func (q *queue[T]) report(err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			q.tellClient(q.root, fmt.Errorf("queue: panic in OnError: %v, told of: %w", p, err))
-		}
-	}()
-	q.onError(q.root, err)
+// report tells of an error of the background; ctx is that of what has failed.
+func (q *queue[T]) report(ctx context.Context, err error) {
+	lineup.Tell(context.WithoutCancel(ctx), q.client, q.what(), q.onError, err)
 }
 
-func (q *queue[T]) reportItem(name string, data []byte, err error) {
-	q.report(&ItemError{Path: zkpath.Join(q.path, name), Data: data, Err: err})
+func (q *queue[T]) reportItem(ctx context.Context, name string, data []byte, err error) {
+	q.report(ctx, &ItemError{Path: zkpath.Join(q.path, name), Data: data, Err: err})
 }
 
 func (q *queue[T]) tellClient(ctx context.Context, err error) {
-	lineup.TellUnhandled(ctx, q.client, "queue "+q.path, err)
+	q.client.ReportUnhandled(ctx, q.what(), err)
 }
+
+// what is what the client calls the queue.
+func (q *queue[T]) what() string { return "queue " + q.path }
 
 // serialize returns what a node holds with these items, put with ctx.
 func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {

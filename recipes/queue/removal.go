@@ -107,7 +107,7 @@ func (r *removal[T]) resolve() *delivery[T] {
 			return r.d
 		}
 		if errors.Is(err, zk.ErrNoNode) { // by us, or by another
-			r.q.reportItem(r.name.whole, r.data, ErrUncertain)
+			r.q.reportItem(r.q.root, r.name.whole, r.data, ErrUncertain)
 			return nil
 		}
 	}
@@ -115,7 +115,7 @@ func (r *removal[T]) resolve() *delivery[T] {
 	case err == nil:
 		return r.d
 	case lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent):
-		r.q.reportItem(r.name.whole, r.data, fmt.Errorf("%w: %w", ErrUncertain, err))
+		r.q.reportItem(r.q.root, r.name.whole, r.data, fmt.Errorf("%w: %w", ErrUncertain, err))
 	}
 	return nil
 }

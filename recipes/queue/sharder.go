@@ -106,8 +106,8 @@ func WithMaxQueues(n int) SharderOption {
 }
 
 // WithOnError has fn told of what goes wrong in the background: queues that cannot be listed, added, built or started,
-// and [ErrMaxQueues]; it is tried again. The default tells the client's unhandled-error listeners. fn must not call
-// Close.
+// and [ErrMaxQueues]; it is tried again. The default tells the client's unhandled-error listeners and its log. fn must
+// not call Close.
 func WithOnError(fn func(ctx context.Context, err error)) SharderOption {
 	return func(o *sharderOptions) { o.onError = fn }
 }
@@ -128,9 +128,11 @@ func NewQueueSharder[Q Shard](
 		sharderOptions: sharderOptions{threshold: 10_000, every: 30 * time.Second, most: 10},
 		ready:          make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 	}
-	s.onError = s.tellClient
 	for _, o := range opts {
 		o(&s.sharderOptions)
+	}
+	if s.onError == nil {
+		s.onError = s.tellClient
 	}
 	s.check(allocate != nil, "no allocator")
 	s.check(leader != nil, "no leader")
@@ -360,14 +362,12 @@ func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
 
 // report tells of an error of the background.
 func (s *QueueSharder[Q]) report(err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.tellClient(s.life, fmt.Errorf("queue: panic in OnError: %v, told of: %w", p, err))
-		}
-	}()
-	s.onError(context.WithoutCancel(s.life), err)
+	lineup.Tell(context.WithoutCancel(s.life), s.client, s.what(), s.onError, err)
 }
 
 func (s *QueueSharder[Q]) tellClient(ctx context.Context, err error) {
-	lineup.TellUnhandled(ctx, s.client, "queues "+s.path, err)
+	s.client.ReportUnhandled(ctx, s.what(), err)
 }
+
+// what is what the client calls the sharder.
+func (s *QueueSharder[Q]) what() string { return "queues " + s.path }

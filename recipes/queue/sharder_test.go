@@ -443,7 +443,7 @@ func TestErrorsOfASharderGoToTheClientUnlessSomebodyIsTold(t *testing.T) {
 	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 	allocate := func(string) (*fakeShard, error) { return &fakeShard{}, nil }
 	every := queue.WithThresholdCheck(time.Hour) // an hour is not waited for as long as there is no queue
-	s := start(t, queue.NewQueueSharder(client, allocate, shardsPath, leading(true), every))
+	s := start(t, queue.NewQueueSharder(client, allocate, shardsPath, leading(true), every, queue.WithOnError(nil)))
 	for range 2 {
 		if err := <-heard; !errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("told %v", err)

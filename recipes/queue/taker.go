@@ -357,7 +357,7 @@ func (t *taker[T]) await(ctx context.Context) error {
 // mend goes on after an error: it finds out what has become of the claims, and begins with a new list.
 func (t *taker[T]) mend(ctx context.Context, err error) {
 	if !lineup.IsOutage(err) {
-		t.q.report(fmt.Errorf("queue: %s: %w", t.q.path, err))
+		t.q.report(ctx, fmt.Errorf("queue: %s: %w", t.q.path, err))
 		_ = pause(ctx, failurePause)
 	} else if awaitConnection(ctx, t.q.client) != nil {
 		return // next tells why

@@ -40,7 +40,7 @@ type relay struct {
 	t       *testing.T
 	ctx     context.Context
 	direct  string
-	proxy   *curatortest.Proxy // before the producer
+	proxy   *curatortest.Proxy // before the producer, and a consumer in another process
 	puts    *framework.Client
 	takes   *framework.Client
 	request trace.Span // the cause of what is put
@@ -248,27 +248,6 @@ func TestTraceOfAPutGoesOnAfterTheLossOfTheConsumersSession(t *testing.T) {
 		t.Errorf("processed %d times", n)
 	}
 	r.awaitSpans("settle orders", 2)
-	r.wantOneTrace()
-}
-
-// TestTraceOfAPutGoesOnWhileTheConsumerReconnects has the connection end while callbacks are under way.
-func TestTraceOfAPutGoesOnWhileTheConsumerReconnects(t *testing.T) {
-	t.Parallel()
-	r := newRelay(t, propagated)
-	r.put("a")
-	c := newChain(r.takes)
-	r.consumer(func(ctx context.Context, item string) error {
-		err := testenv.Server(t).DropConnection(r.takes.SessionID())
-		if err != nil {
-			return err
-		}
-		return c.consume(ctx, item)
-	})
-	if got := c.await(t); got != r.request.SpanContext().TraceID() {
-		t.Errorf("the last callback is in the trace %v", got)
-	}
-	r.awaitSpans("getData", 1)
-	r.awaitSpans("settle orders", 1)
 	r.wantOneTrace()
 }
 
@@ -820,32 +799,81 @@ func TestQueuesAreMeasuredByTheNameThatTheUserGave(t *testing.T) {
 
 func TestPathsOfQueuesAddNoSeries(t *testing.T) {
 	t.Parallel()
-	const paths, hands = 400, 8
-	r := newRelay(t, propagated)
-	var wg sync.WaitGroup
-	for range hands {
-		wg.Go(func() {
-			for range paths / hands {
-				q := queue.NewSimpleDistributedQueue(r.takes, fmt.Sprintf("/queue-%x", rand.Uint64()))
-				if err := q.Offer(r.ctx, nil); err != nil {
-					t.Error(err)
+	const hands = 8
+	tests := map[string]struct {
+		paths int
+		pass  func(r *relay, path string) error // of an item through the queue
+	}{
+		"simple":      {400, passSimple},
+		"distributed": {80, passDistributed},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRelay(t, propagated)
+			var wg sync.WaitGroup
+			for range hands {
+				wg.Go(func() {
+					for range tt.paths / hands {
+						if err := tt.pass(r, fmt.Sprintf("/queue-%x", rand.Uint64())); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			r.wantValues("messaging.client.sent.messages", fmt.Sprintf(`
+messaging.operation.name=put,messaging.system=zookeeper %d
+`, tt.paths))
+			r.wantValues("messaging.client.consumed.messages", fmt.Sprintf(`
+messaging.operation.name=receive,messaging.system=zookeeper %d
+`, tt.paths))
+			for name, m := range r.Metrics(t) {
+				points := observe.Points(m)
+				if n := len(points); n > 15 { // of db.client.operation.duration, one for each operation and outcome
+					t.Errorf("%s has %d series", name, n)
 				}
-				if _, err := q.Poll(r.ctx); err != nil {
-					t.Error(err)
+				for _, p := range points {
+					if labels := p.Attributes.Encoded(attribute.DefaultEncoder()); strings.Contains(labels, "/") {
+						t.Errorf("%s has a path: %s", name, labels)
+					}
 				}
 			}
+			r.WantBounded(t)
 		})
 	}
-	wg.Wait()
-	r.wantValues("messaging.client.consumed.messages", fmt.Sprintf(`
-messaging.operation.name=receive,messaging.system=zookeeper %d
-`, paths))
-	for name, m := range r.Metrics(t) {
-		if n := len(observe.Points(m)); n > 10 { // of db.client.operation.duration, one for each operation and outcome
-			t.Errorf("%s has %d series", name, n)
+}
+
+func passSimple(r *relay, path string) error {
+	q := queue.NewSimpleDistributedQueue(r.takes, path)
+	if err := q.Offer(r.ctx, nil); err != nil {
+		return err
+	}
+	_, err := q.Poll(r.ctx)
+	return err
+}
+
+func passDistributed(r *relay, path string) error {
+	consumed := make(chan struct{})
+	q, err := queue.NewBuilder(r.takes, func(context.Context, string) error {
+		close(consumed)
+		return nil
+	}, queue.String{}, path).LockPath(path + "-locks").BuildQueue()
+	if err != nil {
+		return err
+	}
+	if err := q.Start(); err != nil {
+		return err
+	}
+	err = q.Put(r.ctx, "a")
+	if err == nil {
+		select {
+		case <-consumed:
+		case <-r.ctx.Done():
+			err = context.Cause(r.ctx)
 		}
 	}
-	r.WantBounded(t)
+	return errors.Join(err, q.Close())
 }
 
 // TestQueueThatNobodyObservesAllocatesNothingForIt is for all that a queue tells of an item.

@@ -2,23 +2,33 @@ package lineup
 
 import (
 	"context"
-
-	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/framework"
+	"fmt"
+	"runtime/debug"
 )
 
-// UnhandledErrorListeners is a client that has listeners for what nobody else is told of.
-type UnhandledErrorListeners interface {
-	UnhandledErrorListeners() *callbacks.Listeners[framework.UnhandledError]
+// Reporter is a client that takes what nobody else is told of.
+type Reporter interface {
+	ReportUnhandled(ctx context.Context, message string, err error)
 }
 
-// TellUnhandled tells them of a failure in the background.
-func TellUnhandled(ctx context.Context, client UnhandledErrorListeners, message string, err error) {
-	client.UnhandledErrorListeners().Notify(ctx, framework.UnhandledError{Message: message, Err: err}, Guard)
+// Tell tells the user's handler of an error. If it panics, the client is told of both; what is the recipe.
+func Tell(ctx context.Context, client Reporter, what string, handler func(ctx context.Context, err error), err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			client.ReportUnhandled(ctx, what, fmt.Errorf("curator: panic in the error handler: %v, told of: %w", p, err))
+		}
+	}()
+	handler(ctx, err)
 }
 
-// Guard keeps a panic of a listener from ending the recipe.
-func Guard(fn func()) {
-	defer func() { _ = recover() }()
-	fn()
+// Guard returns what calls the listeners of a recipe, whose name what is: their panics are reported, and end nothing.
+func Guard(ctx context.Context, client Reporter, what string) func(fn func()) {
+	return func(fn func()) {
+		defer func() {
+			if p := recover(); p != nil {
+				client.ReportUnhandled(ctx, what, fmt.Errorf("curator: panic in a listener: %v\n%s", p, debug.Stack()))
+			}
+		}()
+		fn()
+	}
 }
