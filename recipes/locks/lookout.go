@@ -7,7 +7,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/zkpath"
 )
 
 var errNotSeen = errors.New("locks: not looked yet")
@@ -67,8 +66,7 @@ func (l *lookout) seen(ctx context.Context) ([]string, error) {
 		if !errors.Is(err, zk.ErrNoNode) {
 			return children, err
 		}
-		below := zkpath.Join(s.leases.Path, s.leases.Name)
-		if _, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, below); err != nil {
+		if err := s.makeLeases(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -34,7 +36,7 @@ type InterProcessSemaphoreV2 struct {
 	crowded atomic.Bool // others had the turn before us when we asked last
 }
 
-// LeaseCount is a number of leases that may change. A SharedCount is one. In Java: SharedCountReader.
+// LeaseCount is a number of leases that may change and that all processes share. In Java: SharedCountReader.
 type LeaseCount interface {
 	// Count returns the number of leases.
 	Count() int
@@ -269,25 +271,44 @@ func (s *InterProcessSemaphoreV2) create(ctx context.Context, turn *lineup.Conte
 	tell, end := op.SetData().ForPath(turn.Path, nil), op.Delete().ForPath(turn.Path)
 	stat := zk.Stat{EphemeralOwner: turn.Stat.EphemeralOwner}
 	transaction := s.client.Transaction().StoringZxidIn(&stat.Czxid)
-	results, err := transaction.ForOperations(ctx, append(leases, tell, end)...)
-	if errors.Is(err, zk.ErrNoAuth) { // we may create and delete only
-		results, err = transaction.ForOperations(ctx, append(leases, end)...)
+	for ops := append(leases, tell, end); ; {
+		results, err := transaction.ForOperations(ctx, ops...)
+		switch {
+		case err == nil:
+			return taken(results[:n], stat, turn.Session)
+		case errors.Is(err, zk.ErrNoAuth) && len(ops) > n+1: // we may create and delete only
+			ops = append(leases, end)
+		case errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Err != nil: // an empty container may vanish
+			if err := s.makeLeases(ctx); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, zk.ErrNoNode): // the turn
+			return nil, lineup.ErrGone
+		default:
+			return nil, err
+		}
 	}
-	switch {
-	case errors.Is(err, zk.ErrNoNode): // the turn, or the node of the leases
-		return nil, lineup.ErrGone
-	case err != nil:
-		return nil, err
-	}
-	var taken []*lineup.Contender
-	for _, r := range results[:n] {
+}
+
+// taken gives the leases that were created.
+func taken(
+	results []callbacks.OperationResult, stat zk.Stat, session *framework.Session,
+) (leases []*lineup.Contender, err error) {
+	for _, r := range results {
 		if r.ResultPath == "" { // somebody has deleted it before we knew of it
 			err = lineup.ErrGone
 			continue
 		}
-		taken = append(taken, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: turn.Session})
+		leases = append(leases, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: session})
 	}
-	return taken, err
+	return leases, err
+}
+
+// makeLeases makes the container of the leases.
+func (s *InterProcessSemaphoreV2) makeLeases(ctx context.Context) error {
+	below := zkpath.Join(s.leases.Path, s.leases.Name)
+	_, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, below)
+	return err
 }
 
 // ReturnAll returns leases, all of them whatever the error of one is. In Java: returnAll.

@@ -156,6 +156,23 @@ func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 	x.receives(last)
 }
 
+// ZooKeeper removes an empty container, at any time.
+func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t)
+	next, path := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, 1))
+	if err := x.direct.Delete().ForPath(x.ctx, semaphorePath+"/leases"); err != nil {
+		t.Fatal(err)
+	}
+	x.end.Release()
+	first := <-x.first
+	if line := x.line(); !slices.Equal(line, []string{path}) {
+		t.Errorf("the line is %q, not %s alone, who waits for the lease of the first", line, path)
+	}
+	returnLease(t, first)
+	x.receives(next)
+}
+
 // The next server may not have seen yet that the turn was given on, nor the lease of who did.
 func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
 	t.Parallel()
