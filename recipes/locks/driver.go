@@ -1,20 +1,30 @@
 package locks
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
 )
 
-// Driver changes how a mutex works: what its nodes are like, in which order they stand, and who holds the lock. All
-// processes have to use the same. In Java: LockInternalsDriver.
+// Driver changes how a mutex works: what its nodes are called and like, in which order they stand, and who holds the lock.
+// All processes have to understand the nodes of each other. That one at a time holds the lock is then the driver's to
+// promise: whoever comes later must not be granted it beside the one who has it, so it must not be sorted before. In Java:
+// LockInternalsDriver.
 type Driver interface {
-	// CreatesTheLock completes the create of a contender's node: its mode and protection. The name that it is created
-	// with is "lock-". A node that is not ephemeral outlives the session, and so does the hold.
+	// LockName is what stands in front of the numbers of this contender's nodes, and behind their protection: a name
+	// without a slash. In Java: the path that createsTheLock makes of the one it is given.
+	LockName() string
+	// CreatesTheLock completes the create of a contender's node: its mode and protection. A node that is not ephemeral
+	// outlives the session, and so does the hold.
 	CreatesTheLock(create builders.Create) builders.Create
-	// FixForSorting returns what the name of a node is sorted by. In Java: LockInternalsSorter.
+	// FixForSorting returns what the name of a node is sorted by; lockName is that of the own nodes. In Java:
+	// LockInternalsSorter.
 	FixForSorting(node, lockName string) string
 	// GetsTheLock decides from the sorted names of all nodes whether own, which is one of them, holds the lock.
 	GetsTheLock(children []string, own string) PredicateResults
@@ -32,6 +42,9 @@ type PredicateResults struct {
 type StandardDriver struct{}
 
 var _ Driver = StandardDriver{}
+
+// LockName is "lock-".
+func (StandardDriver) LockName() string { return lockName }
 
 // CreatesTheLock makes it a protected, ephemeral, sequential node.
 func (StandardDriver) CreatesTheLock(create builders.Create) builders.Create {
@@ -55,20 +68,30 @@ func (StandardDriver) GetsTheLock(children []string, own string) PredicateResult
 	return PredicateResults{PathToWatch: children[i-1]}
 }
 
-// WithDriver sets the driver of a mutex. In Java: the constructor with a LockInternalsDriver.
-func WithDriver(d Driver) Option {
-	return option(func(m *InterProcessMutex) {
-		m.line.Make = d.CreatesTheLock
-		m.line.Judge = func(children []string, own string) lineup.Verdict {
-			ordered := slices.Clone(children)
-			slices.SortStableFunc(ordered, func(a, b string) int {
-				return strings.Compare(d.FixForSorting(a, m.line.Name), d.FixForSorting(b, m.line.Name))
-			})
-			if !slices.Contains(ordered, own) {
-				return lineup.Verdict{}
-			}
-			r := d.GetsTheLock(ordered, own)
-			return lineup.Verdict{Found: true, Granted: r.GetsTheLock, Watch: r.PathToWatch}
+// WithDriver sets the driver of a mutex. A name that cannot be, and a read-write lock, which has drivers of its own, are
+// the error of every Acquire. In Java: the constructor with a LockInternalsDriver.
+func WithDriver(d Driver) Option { return option(func(m *InterProcessMutex) { m.driver = d }) }
+
+// follow has the line of m be as its driver wants it.
+func (m *InterProcessMutex) follow(d Driver) {
+	name := d.LockName()
+	if m.bad == nil && (name == "" || zkpath.Validate("/"+name, true) != nil || strings.Contains(name, "/")) {
+		m.bad = fmt.Errorf("%w: the lock name %q", zk.ErrInvalidPath, name)
+	}
+	m.line.Name, m.line.Make = name, d.CreatesTheLock
+	m.line.Order = func(children []string) []string {
+		ordered := slices.Clone(children)
+		slices.SortStableFunc(ordered, func(a, b string) int {
+			return strings.Compare(d.FixForSorting(a, name), d.FixForSorting(b, name))
+		})
+		return ordered
+	}
+	m.line.Judge = func(children []string, own string) lineup.Verdict {
+		ordered := m.line.Order(children)
+		if !slices.Contains(ordered, own) {
+			return lineup.Verdict{}
 		}
-	})
+		r := d.GetsTheLock(ordered, own)
+		return lineup.Verdict{Found: true, Granted: r.GetsTheLock, Watch: r.PathToWatch}
+	}
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // connected starts a server and a client for an example.
@@ -180,6 +182,65 @@ func ExampleInterProcessSemaphoreV2() {
 		log.Fatal(err)
 	}
 	// Output: 2 leases, two more: true
+}
+
+// A lock that is acquired here and released there, and that nobody re-enters: an owner waits for itself as for any other.
+func ExampleInterProcessSemaphoreMutex() {
+	client, stop := connected()
+	defer stop()
+	ctx := locks.WithOwner(context.Background())
+	mu := locks.NewInterProcessSemaphoreMutex(client, "/locks/orders")
+
+	hold, err := mu.Acquire(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = mu.TryAcquire(ctx, 10*time.Millisecond)
+	fmt.Println("not once more:", errors.Is(err, locks.ErrNotAcquired))
+
+	released := make(chan error)
+	go func() { released <- hold.Release(context.Background()) }() // whoever has it may release it
+	fmt.Println("released elsewhere:", <-released, mu.IsAcquiredInThisProcess())
+	// Output:
+	// not once more: true
+	// released elsewhere: <nil> false
+}
+
+// byHost is a driver whose nodes tell whose they are. They are sorted by their numbers, whatever stands in front.
+type byHost struct {
+	locks.StandardDriver
+	host string
+}
+
+func (d byHost) LockName() string { return d.host + "-" }
+
+func (byHost) FixForSorting(node, _ string) string { return node[strings.LastIndex(node, "-")+1:] }
+
+func ExampleWithDriver() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	ours := locks.NewInterProcessMutex(client, "/locks/orders", locks.WithDriver(byHost{host: "host-7"}))
+	theirs := locks.NewInterProcessMutex(client, "/locks/orders", locks.WithDriver(byHost{host: "host-2"}))
+
+	hold, err := ours.Acquire(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = theirs.TryAcquire(ctx, 10*time.Millisecond)
+	fmt.Println("host-2 waits:", errors.Is(err, locks.ErrNotAcquired))
+
+	nodes, err := theirs.ParticipantNodes(ctx)
+	if err != nil || len(nodes) == 0 {
+		log.Fatal("nobody stands in line: ", err)
+	}
+	fmt.Println("held by", zkpath.Normalize(zkpath.Node(nodes[0])))
+	if err := hold.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// host-2 waits: true
+	// held by host-7-0000000000
 }
 
 func ExampleInterProcessMultiLock() {

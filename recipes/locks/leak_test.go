@@ -39,8 +39,19 @@ func takerOf(l locks.InterProcessLock) taker {
 
 const leases = 3
 
-func takerOfLeases(c *framework.Client) taker {
-	s := locks.NewInterProcessSemaphoreV2(c, lockPath, leases)
+// unsteady is a number of leases that has been told to change whenever somebody waits for that, and is the same.
+type unsteady struct{}
+
+func (unsteady) Count() int { return leases }
+
+func (unsteady) Changed() <-chan struct{} {
+	changed := make(chan struct{})
+	close(changed)
+	return changed
+}
+
+func takerOfLeases(c *framework.Client, opts ...locks.SemaphoreOption) taker {
+	s := locks.NewInterProcessSemaphoreV2(c, lockPath, leases, opts...)
 	return taker{
 		func(ctx context.Context) error {
 			_, err := s.AcquireN(ctx, leases)
@@ -55,12 +66,22 @@ func takerOfLeases(c *framework.Client) taker {
 
 // takers are all kinds that there are, by name.
 func takers() map[string]func(*framework.Client) taker {
-	all := map[string]func(*framework.Client) taker{"semaphore": takerOfLeases}
+	all := map[string]func(*framework.Client) taker{
+		"semaphore": func(c *framework.Client) taker { return takerOfLeases(c) },
+		"semaphore with a count": func(c *framework.Client) taker {
+			return takerOfLeases(c, locks.WithLeaseCount(unsteady{}))
+		},
+	}
 	for name, lock := range everyLock {
 		all[name] = func(c *framework.Client) taker { return takerOf(lock(c)) }
 	}
 	all["read lock"] = func(c *framework.Client) taker {
 		return takerOf(locks.NewInterProcessReadWriteLock(c, lockPath).ReadLock())
+	}
+	all["revocable mutex"] = func(c *framework.Client) taker { // held, with its watch, while another lock is not to be had
+		revocable := locks.NewInterProcessMutex(c, "/locks/revocable")
+		revocable.MakeRevocable(func(*locks.Hold) {})
+		return takerOf(locks.NewInterProcessMultiLock(revocable, locks.NewInterProcessMutex(c, lockPath)))
 	}
 	return all
 }
@@ -101,8 +122,11 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 	}
 	kinds := takers()
 	for name, kind := range kinds {
-		if name == "read lock" { // which only a writer keeps out
+		switch name {
+		case "read lock": // which only a writer keeps out
 			kind = kinds["write lock"]
+		case "revocable mutex": // which is free, the other lock is not
+			kind = kinds["mutex"]
 		}
 		if err := kind(inNamespace(holder, name)).acquire(ctx); err != nil {
 			t.Fatal(err)
@@ -116,7 +140,7 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 			}
 		}
 		s.AwaitRemains(ctx, server, storm.Remains{
-			Nodes:       len(kinds) + leases, // the semaphore has all its leases, the multi lock two nodes
+			Nodes:       len(kinds) + 1 + 2*(leases-1), // the multi lock has two nodes, each semaphore all its leases
 			Connections: 1 + len(clients),
 		}, "recipes/locks", "recipes/internal/...")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
@@ -197,52 +196,5 @@ func TestDo(t *testing.T) {
 	if err := locks.Do(ended, mu, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	awaitNothing(t, connect)
-}
-
-// persistent is a driver whose nodes outlive their session.
-type persistent struct{ locks.StandardDriver }
-
-func (persistent) CreatesTheLock(create builders.Create) builders.Create {
-	return create.WithProtection().WithMode(builders.PersistentSequential)
-}
-
-// In Java: TestInterProcessMutex.testPersistentLock.
-func TestLockOfADriverWithPersistentNodesOutlivesItsSession(t *testing.T) {
-	ctx := testenv.Context(t)
-	client := newClient(t, testenv.ConnectString(t))
-	mu := locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(persistent{}))
-	hold := acquire(t, ctx, mu)
-	session := client.Session()
-	if err := testenv.Server(t).ExpireSession(session.ID()); err != nil {
-		t.Fatal(err)
-	}
-	<-session.Context().Done()
-	if hold.Context().Err() != nil {
-		t.Error("the hold has ended with the session")
-	}
-	if _, err := mu.TryAcquire(ctx, 50*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("got %v", err)
-	}
-	release(t, hold)
-	release(t, acquire(t, ctx, mu))
-}
-
-// newestFirst is a driver that gives the lock to who came last.
-type newestFirst struct{ locks.StandardDriver }
-
-func (newestFirst) GetsTheLock(children []string, own string) locks.PredicateResults {
-	return locks.PredicateResults{GetsTheLock: children[len(children)-1] == own}
-}
-
-func TestDriverDecidesWhoseTurnItIs(t *testing.T) {
-	ctx := testenv.Context(t)
-	connect := testenv.ConnectString(t)
-	client := newClient(t, connect)
-	mu := locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(newestFirst{}))
-	first := acquire(t, ctx, mu)
-	second := acquire(t, ctx, mu) // the newest, at once
-	release(t, second)
-	release(t, first)
 	awaitNothing(t, connect)
 }

@@ -31,6 +31,8 @@ type InterProcessMutex struct {
 	bad  error // why the path cannot be
 	name string
 	told telemetry.Lock
+	// driver is that of the user, nil if there is none.
+	driver Driver
 	// adapt makes of the line that of an owner, or says why it cannot line up; once is for a place that is lost with its
 	// node. It may be nil.
 	adapt func(o *owner, line *lineup.Line) (once bool, err error)
@@ -85,6 +87,9 @@ func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProc
 	}
 	for _, o := range opts {
 		o.apply(m)
+	}
+	if m.driver != nil {
+		m.follow(m.driver)
 	}
 	m.tellAs("mutex")
 	return m
@@ -142,7 +147,7 @@ func (m *InterProcessMutex) grant(
 	m.mu.Lock()
 	line, revoked := m.line, m.revoked
 	m.mu.Unlock()
-	if asked != nil {
+	if asked.IsSeen() {
 		line.Lined = asked.Position
 	}
 	if revoked != nil {

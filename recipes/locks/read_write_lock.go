@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,12 +29,17 @@ const (
 
 var bothNames = []string{readName, writeName}
 
+var errDriven = errors.New("a read-write lock takes no driver")
+
 // NewInterProcessReadWriteLock returns the read-write lock of a path. It does no I/O; a path that cannot be is the error
 // of every Acquire. The options are for both sides.
 func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *InterProcessReadWriteLock {
 	rw := &InterProcessReadWriteLock{
 		read:  NewInterProcessMutex(client, path, opts...),
 		write: NewInterProcessMutex(client, path, opts...),
+	}
+	if rw.read.driver != nil {
+		rw.read.bad, rw.write.bad = errDriven, errDriven
 	}
 	rw.read.line.Name = readName
 	rw.read.line.Judge = func(children []string, own string) lineup.Verdict {

@@ -17,6 +17,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
@@ -100,19 +101,29 @@ func (s *scene) add(line string, most int, model porcupine.Model) {
 	s.things = append(s.things, th)
 }
 
-// nodes returns the names of the nodes in a line.
-func (s *scene) nodes(line string) ([]string, error) {
+// nodes returns the names of the nodes in a line, as they are once a write of ours is behind all that was granted. A sync
+// would not do: the leader answers it to its own clients though it has not applied yet what its followers have, or is no
+// leader any more.
+func (s *scene) nodes(line string) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	flight := builders.InOneFlight(ctx) // on the next connection another server may be behind again
-	if err := s.observer.Sync().ForPath(flight, "/"); err != nil {
-		return nil, err
+	for ctx.Err() == nil {
+		flight := builders.InOneFlight(ctx) // on the next connection another server may be behind again
+		_, err = s.observer.SetData().ForPath(flight, "/", nil)
+		if err == nil {
+			names, err = s.observer.GetChildren().ForPath(flight, line)
+		}
+		switch {
+		case err == nil:
+			return names, nil
+		case errors.Is(err, zk.ErrNoNode):
+			return nil, nil
+		case !lineup.IsOutage(err):
+			return nil, err
+		}
+		_ = s.observer.BlockUntilConnected(ctx)
 	}
-	names, err := s.observer.GetChildren().ForPath(flight, line)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	return names, err
+	return nil, err
 }
 
 // clientFaults is what happens to the clients of [newScene].

@@ -38,6 +38,8 @@ type Line struct {
 	Data   []byte // of their nodes, nil for the default data of the client
 	// Judge decides whose turn it is; nil is that of the first in line.
 	Judge func(children []string, own string) Verdict
+	// Order sorts the line for who asks for it; nil is by number.
+	Order func(children []string) []string
 	// Make completes the create of a contender; nil makes a protected, ephemeral, sequential one.
 	Make func(builders.Create) builders.Create
 	// Along submits what is to travel with each list of the line, behind it. It may be nil.
@@ -283,7 +285,11 @@ func (l *Line) Participants(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locks: participants: %w", err)
 	}
-	paths := Sorted(children, l.Name)
+	order := l.Order
+	if order == nil {
+		order = func(children []string) []string { return Sorted(children, l.Name) }
+	}
+	paths := order(children)
 	for i, child := range paths {
 		paths[i] = zkpath.Join(l.Path, child)
 	}

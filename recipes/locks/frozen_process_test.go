@@ -1,0 +1,164 @@
+//go:build unix
+
+package locks_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// TestFrozenProcessWritesTooLateAndIsRefused stops the process of a holder until the next one has the lock. It cannot know,
+// and what it writes when it goes on is refused, by its token.
+func TestFrozenProcessWritesTooLateAndIsRefused(t *testing.T) {
+	if connect := os.Getenv(frozenVariable); connect != "" {
+		holdAgainAndAgain(t, connect)
+		return
+	}
+	t.Parallel()
+	processes := testenv.Size(1, 1, 10)
+	rounds := testenv.Size(1, 2, 50)
+	var refused atomic.Int32
+	var all sync.WaitGroup
+	for range processes {
+		connect := testenv.ConnectString(t)
+		p := startFrozen(t, connect)
+		waiter := newClient(t, connect)
+		all.Go(func() {
+			for range rounds {
+				if err := p.round(t, waiter); err != nil {
+					t.Error(err)
+					return
+				}
+				refused.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d late writes refused", refused.Load())
+}
+
+// frozenVariable tells the process of a holder where to connect.
+const frozenVariable = "CURATOR_TEST_FROZEN"
+
+// frozen is the process of a holder.
+type frozen struct {
+	process *os.Process
+	in      io.Writer
+	out     *bufio.Reader
+}
+
+// startFrozen starts a process that holds the lock as often as it is told to.
+func startFrozen(t *testing.T, connect string) *frozen {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFrozenProcessWritesTooLateAndIsRefused$", "-test.v=false")
+	cmd.Env = append(os.Environ(), frozenVariable+"="+connect)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &frozen{process: cmd.Process, in: in, out: bufio.NewReader(out)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = p.process.Kill()
+		}
+		_ = in.Close() // ends it
+		_, _ = io.Copy(io.Discard, p.out)
+		if err := cmd.Wait(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// holdAgainAndAgain is the process: it acquires, tells its token, and tells it once more when the lock is lost, as one that
+// writes without a look.
+func holdAgainAndAgain(t *testing.T, connect string) {
+	t.Helper()
+	client := newClient(t, connect, framework.WithSessionTimeout(duelSession))
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	for in := bufio.NewReader(os.Stdin); ; {
+		if _, err := in.ReadString('\n'); err != nil {
+			return
+		}
+		hold, err := mu.Acquire(testenv.Context(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(hold.Token())
+		<-hold.Context().Done()
+		fmt.Println(hold.Token())
+		_ = hold.Release(testenv.Context(t)) // which is lost
+	}
+}
+
+// token is what the process tells next.
+func (p *frozen) token() (token int64, err error) {
+	line, err := p.out.ReadString('\n')
+	if err == nil {
+		_, err = fmt.Sscan(line, &token)
+	}
+	return token, err
+}
+
+// round is one hold of the process.
+func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
+	t.Helper()
+	ctx := testenv.Context(t)
+	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it tells nothing: nobody waits for ever
+	defer stop()
+	var guarded storm.Guarded
+	if _, err := fmt.Fprintln(p.in); err != nil {
+		return err
+	}
+	token, err := p.token()
+	if err != nil {
+		return err
+	}
+	value, ok := guarded.Read(token)
+	if !ok {
+		return fmt.Errorf("the holder is refused")
+	}
+	if err := p.process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	next, err := locks.NewInterProcessMutex(waiter, lockPath).Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = next.Release(ctx) }()
+	if now, ok := guarded.Read(next.Token()); !ok || !guarded.Write(next.Token(), now+1) {
+		return fmt.Errorf("the next is refused")
+	}
+	if err := p.process.Signal(syscall.SIGCONT); err != nil {
+		return err
+	}
+	late, err := p.token()
+	if err != nil {
+		return err
+	}
+	if late != token || guarded.Write(late, value+1) {
+		return fmt.Errorf("the late write with token %d is accepted", late)
+	}
+	return nil
+}
