@@ -12,20 +12,44 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// java is a test's own part of a Java process; its calls fail the test unless they say otherwise.
-type java struct {
+// peer is a test's own part of a process; its calls fail the test unless they say otherwise.
+type peer struct {
 	*interop.Scope
+	language
 	t   *testing.T
 	ctx context.Context
 }
 
-// machines are the Java processes that tests share: to start one takes longer than most tests. The nth call of
-// startJava in a test gives the nth process. A process ends with the last test that uses it, and most run at once.
-var machines struct {
+// language is that of a process.
+type language string
+
+const (
+	golangPeer language = "Go"
+	javaPeer   language = "Java"
+)
+
+func (l language) String() string { return string(l) }
+
+func (l language) start(ctx context.Context) (*interop.Peer, error) {
+	if l == golangPeer {
+		return startGoPeer()
+	}
+	return interop.Start(ctx, interop.Curator)
+}
+
+// machines are the processes that tests share: to start one of Java takes longer than most tests. The nth call of
+// startPeer in a test gives the nth process of the language. A process ends with the last test that uses it, and most
+// run at once.
+var machines = struct {
 	sync.Mutex
-	running []*machine
-	used    map[*testing.T]int
+	running map[language][]*machine
+	used    map[usage]int
 	scopes  int
+}{running: make(map[language][]*machine), used: make(map[usage]int)}
+
+type usage struct {
+	*testing.T
+	language
 }
 
 // closeLimit is how long the clients of a test may take to close.
@@ -36,14 +60,19 @@ type machine struct {
 	users int
 }
 
-// startJava gives the test a part of a Java process, without a client yet. Several calls in a test give as many
-// processes.
-func startJava(t *testing.T) *java {
+// startJava is startPeer with Java.
+func startJava(t *testing.T) *peer {
+	t.Helper()
+	return startPeer(t, javaPeer)
+}
+
+// startPeer gives the test a part of a process, without a client yet. Several calls in a test give as many processes.
+func startPeer(t *testing.T, in language) *peer {
 	t.Helper()
 	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
-	peer, name := acquireMachine(ctx, t)
-	scope := peer.Scope(name)
+	m, name := acquireMachine(ctx, t, in)
+	scope := m.Scope(name)
 	t.Cleanup(func() {
 		// Its context must not be that of the test, which has ended if the test took too long.
 		ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
@@ -51,47 +80,46 @@ func startJava(t *testing.T) *java {
 		if err := scope.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		releaseMachine(t, peer)
+		releaseMachine(t, in, m)
 	})
-	return &java{Scope: scope, t: t, ctx: ctx}
+	return &peer{Scope: scope, language: in, t: t, ctx: ctx}
 }
 
-func acquireMachine(ctx context.Context, t *testing.T) (m *machine, scope string) {
+func acquireMachine(ctx context.Context, t *testing.T, in language) (m *machine, scope string) {
 	t.Helper()
 	machines.Lock()
 	defer machines.Unlock()
-	if machines.used == nil {
-		machines.used = make(map[*testing.T]int)
+	use := usage{t, in}
+	n := machines.used[use]
+	if n == len(machines.running[in]) {
+		machines.running[in] = append(machines.running[in], nil)
 	}
-	n := machines.used[t]
-	if n == len(machines.running) {
-		machines.running = append(machines.running, nil)
-	}
-	if machines.running[n] == nil {
-		peer, err := interop.Start(ctx, interop.Curator)
+	running := machines.running[in]
+	if running[n] == nil {
+		process, err := in.start(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		machines.running[n] = &machine{Peer: peer}
+		running[n] = &machine{Peer: process}
 	}
-	machines.used[t]++
-	machines.running[n].users++
+	machines.used[use]++
+	running[n].users++
 	machines.scopes++
-	return machines.running[n], fmt.Sprint(t.Name(), " ", machines.scopes)
+	return running[n], fmt.Sprint(t.Name(), " ", machines.scopes)
 }
 
-func releaseMachine(t *testing.T, m *machine) {
+func releaseMachine(t *testing.T, in language, m *machine) {
 	t.Helper()
 	machines.Lock()
 	defer machines.Unlock()
-	delete(machines.used, t) // the test has ended
+	delete(machines.used, usage{t, in}) // the test has ended
 	m.users--
 	if m.users > 0 {
 		return
 	}
-	for i, running := range machines.running {
+	for i, running := range machines.running[in] {
 		if running == m {
-			machines.running[i] = nil
+			machines.running[in][i] = nil
 		}
 	}
 	if err := m.Close(); err != nil {
@@ -100,24 +128,24 @@ func releaseMachine(t *testing.T, m *machine) {
 }
 
 // ownJava starts a Java process for the test alone, which may kill it.
-func ownJava(t *testing.T) (*java, *interop.Peer) {
+func ownJava(t *testing.T) (*peer, *interop.Peer) {
 	t.Helper()
 	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
-	peer, err := interop.Start(ctx, interop.Curator)
+	process, err := interop.Start(ctx, interop.Curator)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := peer.Close(); err != nil {
+		if err := process.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &java{Scope: peer.Scope(""), t: t, ctx: ctx}, peer
+	return &peer{Scope: process.Scope(""), language: javaPeer, t: t, ctx: ctx}, process
 }
 
 // startClient gives a part of a Java process with a connected client, and the id of its session.
-func startClient(t *testing.T) (j *java, session int64) {
+func startClient(t *testing.T) (j *peer, session int64) {
 	t.Helper()
 	connect := testenv.ConnectString(t)
 	j = startJava(t)
@@ -126,14 +154,14 @@ func startClient(t *testing.T) (j *java, session int64) {
 
 // start starts a client and gives the id of its session. Its timeout is long: tests that wait for the end of a
 // session end it, and others must not lose it on a busy machine.
-func (j *java) start(client, connect string) (session int64) {
+func (j *peer) start(client, connect string) (session int64) {
 	j.t.Helper()
 	j.must("start", interop.Args{"client": client, "connect": connect, "sessionTimeoutMs": 20_000}, &session)
 	return session
 }
 
 // must calls a command that has to succeed.
-func (j *java) must(cmd string, args interop.Args, out any) {
+func (j *peer) must(cmd string, args interop.Args, out any) {
 	j.t.Helper()
 	if err := j.Call(j.ctx, cmd, args, out); err != nil {
 		j.t.Fatal(err)
@@ -141,14 +169,14 @@ func (j *java) must(cmd string, args interop.Args, out any) {
 }
 
 // async calls a command that has to succeed, and gives its end.
-func (j *java) async(cmd string, args interop.Args, out any) <-chan error {
+func (j *peer) async(cmd string, args interop.Args, out any) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- j.Call(j.ctx, cmd, args, out) }()
 	return done
 }
 
 // yes calls a command that has to succeed and to answer true.
-func (j *java) yes(cmd string, args interop.Args) {
+func (j *peer) yes(cmd string, args interop.Args) {
 	j.t.Helper()
 	if !j.truth(cmd, args) {
 		j.t.Fatalf("%s %v: not so", cmd, args)
@@ -156,21 +184,21 @@ func (j *java) yes(cmd string, args interop.Args) {
 }
 
 // truth calls a command that gives a boolean.
-func (j *java) truth(cmd string, args interop.Args) (b bool) {
+func (j *peer) truth(cmd string, args interop.Args) (b bool) {
 	j.t.Helper()
 	j.must(cmd, args, &b)
 	return b
 }
 
 // text calls a command that gives a string.
-func (j *java) text(cmd string, args interop.Args) (s string) {
+func (j *peer) text(cmd string, args interop.Args) (s string) {
 	j.t.Helper()
 	j.must(cmd, args, &s)
 	return s
 }
 
 // awaitState waits until the connection of a client reaches the state.
-func (j *java) awaitState(client, state string) {
+func (j *peer) awaitState(client, state string) {
 	j.t.Helper()
 	_, err := j.WaitEvent(j.ctx, func(ev interop.Event) bool {
 		return ev.Kind == "state" && ev.Client == client && ev.State == state
@@ -180,14 +208,14 @@ func (j *java) awaitState(client, state string) {
 	}
 }
 
-// object is an object of a recipe in a Java process.
+// object is an object of a recipe in another process.
 type object struct {
-	j          *java
+	j          *peer
 	kind, name string
 }
 
 // create makes an object with kind + "New" or kind + "Start".
-func (j *java) create(kind, op, name string, args interop.Args) *object {
+func (j *peer) create(kind, op, name string, args interop.Args) *object {
 	j.t.Helper()
 	o := &object{j: j, kind: kind, name: name}
 	o.do(op, args, nil)

@@ -24,7 +24,7 @@ type target struct {
 
 // onBothServers runs a story on Apache ZooKeeper and on the server in memory: it has to go the same way. Java has two
 // clients, a and b.
-func onBothServers(t *testing.T, story func(t *testing.T, j *java, server *target)) {
+func onBothServers(t *testing.T, story func(t *testing.T, j *peer, server *target)) {
 	t.Helper()
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -45,7 +45,7 @@ func onBothServers(t *testing.T, story func(t *testing.T, j *java, server *targe
 }
 
 // expire ends the session of a client.
-func (s *target) expire(j *java, client string) {
+func (s *target) expire(j *peer, client string) {
 	s.t.Helper()
 	var id int64
 	j.must("sessionId", interop.Args{"client": client}, &id)
@@ -55,7 +55,7 @@ func (s *target) expire(j *java, client string) {
 }
 
 // drop ends the connection of a client, whose session goes on.
-func (s *target) drop(j *java, client string) {
+func (s *target) drop(j *peer, client string) {
 	s.t.Helper()
 	var id int64
 	j.must("sessionId", interop.Args{"client": client}, &id)
@@ -71,7 +71,7 @@ func TestJavaLocksOnEitherServer(t *testing.T) {
 		"mutex": "mutexNew", "writeLock": "readWriteLockNew", "semaphoreMutex": "semaphoreMutexNew", "multiLock": "multiLockNew",
 	} {
 		t.Run(kind, func(t *testing.T) {
-			onBothServers(t, func(t *testing.T, j *java, server *target) {
+			onBothServers(t, func(t *testing.T, j *peer, server *target) {
 				t.Helper()
 				lock := func(name string) *object {
 					j.must(op, interop.Args{
@@ -98,7 +98,7 @@ func TestJavaLocksOnEitherServer(t *testing.T) {
 }
 
 func TestJavaReadWriteLockOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		lock := func(client string) (read, write *object) {
 			j.must("readWriteLockNew", interop.Args{"client": client, "name": client, "path": "/lock"}, nil)
@@ -140,7 +140,7 @@ func TestJavaReadWriteLockOnEitherServer(t *testing.T) {
 }
 
 func TestJavaSemaphoreOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server *target) {
+	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
 		acquire := func(o *object, leases, timeout int) (nodes []string) {
 			t.Helper()
@@ -172,7 +172,7 @@ func TestJavaSemaphoreOnEitherServer(t *testing.T) {
 }
 
 func TestJavaSemaphoreWithACountOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		a := j.create("count", "Start", "a", interop.Args{"client": "a", "path": "/count", "seed": 1})
 		b := j.create("count", "Start", "b", interop.Args{"client": "b", "path": "/count", "seed": 1})
@@ -212,7 +212,7 @@ func TestJavaSemaphoreWithACountOnEitherServer(t *testing.T) {
 }
 
 func TestJavaLatchOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server *target) {
+	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
 		start := func(name string) *object {
 			return j.create("latch", "Start", name, interop.Args{"client": name, "path": "/latch", "participant": "id of " + name})
@@ -246,7 +246,7 @@ func TestJavaLatchOnEitherServer(t *testing.T) {
 }
 
 func TestJavaSelectorOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server *target) {
+	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
 		start := func(name string) *object {
 			return j.create("selector", "Start", name, interop.Args{
@@ -300,7 +300,7 @@ func TestJavaQueueOnEitherServer(t *testing.T) {
 	t.Parallel()
 	for name, lockPath := range map[string]any{"plain": nil, "with locks": "/locks"} {
 		t.Run(name, func(t *testing.T) {
-			onBothServers(t, func(t *testing.T, j *java, server *target) {
+			onBothServers(t, func(t *testing.T, j *peer, server *target) {
 				t.Helper()
 				const items = 200
 				put := j.create("queue", "Start", "put", interop.Args{"client": "a", "path": "/queue", "lockPath": lockPath})
@@ -332,7 +332,7 @@ func TestJavaQueueOnEitherServer(t *testing.T) {
 }
 
 func TestJavaQueueThatRequeuesOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		queue := j.create("queue", "Start", "q", interop.Args{
 			"client": "a", "path": "/queue", "lockPath": "/locks", "errorMode": "REQUEUE", "consume": true, "failures": 2,
@@ -346,7 +346,7 @@ func TestJavaQueueThatRequeuesOnEitherServer(t *testing.T) {
 }
 
 func TestJavaPriorityQueueOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		start := interop.Args{"client": "a", "path": "/queue"}
 		put := j.create("priorityQueue", "Start", "put", start)
@@ -367,7 +367,7 @@ func TestJavaPriorityQueueOnEitherServer(t *testing.T) {
 }
 
 func TestJavaDelayQueueOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		due := time.Now().Add(time.Second)
 		put := j.create("delayQueue", "Start", "put", interop.Args{"client": "a", "path": "/queue"})
@@ -387,7 +387,7 @@ func TestJavaDelayQueueOnEitherServer(t *testing.T) {
 }
 
 func TestJavaIDQueueOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		put := j.create("idQueue", "Start", "put", interop.Args{"client": "a", "path": "/queue"})
 		for _, item := range []string{"a", "b", "c"} {
@@ -408,7 +408,7 @@ func TestJavaIDQueueOnEitherServer(t *testing.T) {
 }
 
 func TestJavaSimpleQueueOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		a := j.create("simpleQueue", "New", "a", interop.Args{"client": "a", "path": "/queue"})
 		b := j.create("simpleQueue", "New", "b", interop.Args{"client": "b", "path": "/queue"})
@@ -434,7 +434,7 @@ func TestJavaSimpleQueueOnEitherServer(t *testing.T) {
 }
 
 func TestJavaCacheOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, server *target) {
+	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
 		// The cache's client goes through a proxy, to be cut off for as long as the test wants.
 		proxy, err := curatortest.NewProxy(server.Addr())
@@ -520,7 +520,7 @@ func TestJavaCacheOnEitherServer(t *testing.T) {
 }
 
 func TestJavaBarriersOnEitherServer(t *testing.T) {
-	onBothServers(t, func(t *testing.T, j *java, _ *target) {
+	onBothServers(t, func(t *testing.T, j *peer, _ *target) {
 		t.Helper()
 		a := j.create("barrier", "New", "a", interop.Args{"client": "a", "path": "/barrier"})
 		b := j.create("barrier", "New", "b", interop.Args{"client": "b", "path": "/barrier"})

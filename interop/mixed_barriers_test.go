@@ -29,7 +29,7 @@ func newGate(s side) gate {
 		b := barrier.NewDistributedBarrier(s.Client, barrierPath)
 		return gate{b.SetBarrier, b.RemoveBarrier, b.WaitOnBarrier}
 	}
-	o := s.(*java).newObject("barrier", "barrierNew", interop.Args{"path": barrierPath})
+	o := s.(*peer).newObject("barrier", "barrierNew", interop.Args{"path": barrierPath})
 	return gate{o.step("Set"), o.step("Remove"), o.step("Wait")}
 }
 
@@ -44,12 +44,12 @@ func newMember(s side, members int) *member {
 		d := barrier.NewDistributedDoubleBarrier(s.Client, barrierPath, members)
 		return &member{s, d.Enter, d.Leave}
 	}
-	o := s.(*java).newObject("doubleBarrier", "doubleBarrierNew", interop.Args{"path": barrierPath, "members": members})
+	o := s.(*peer).newObject("doubleBarrier", "doubleBarrierNew", interop.Args{"path": barrierPath, "members": members})
 	return &member{s, o.step("Enter"), o.step("Leave")}
 }
 
 func (one *member) isJavas() bool {
-	_, is := one.side.(*java)
+	_, is := one.side.(*peer)
 	return is
 }
 
@@ -152,12 +152,6 @@ func (m *meeting) awaitWatch(s side, path string) {
 	}, fmt.Sprint(s, " watches ", path))
 }
 
-// awaitEmpty waits until there is nothing: a container without children vanishes.
-func (m *meeting) awaitEmpty() {
-	m.t.Helper()
-	testenv.Eventually(m.t, func() bool { return len(m.nodes("/")) == 0 }, "the empty containers vanish")
-}
-
 // TestGoAndJavaOpenTheSameGate has one set what both wait for, until one or the other removes it.
 func TestGoAndJavaOpenTheSameGate(t *testing.T) {
 	forBothWays(t, func(_ *testing.T, m *meeting, first, second side) {
@@ -200,7 +194,7 @@ func TestGatesOfGoAndJavaLookTheSame(t *testing.T) {
 		m.do(g.set)
 		all[i] = m.looks()
 		m.do(g.remove)
-		m.awaitEmpty()
+		m.clear()
 	}
 	if n := strings.Count(barrierPath, "/"); len(all[1]) != n || ephemerals(all[1]) > 0 {
 		t.Errorf("nodes of Java: %+v", all[1])
@@ -332,7 +326,7 @@ func TestMembersOfGoAndJavaLookTheSame(t *testing.T) {
 		first = m.begin(members[0].leave)
 		m.do(members[1].leave)
 		m.awaitEnd(first)
-		m.awaitEmpty()
+		m.clear()
 	}
 	var paths []string
 	for _, one := range want {

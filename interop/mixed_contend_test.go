@@ -18,6 +18,7 @@ type witness struct {
 
 	mu            sync.Mutex
 	alone, shared int
+	inside        map[side]bool
 	last          string
 	handovers     int // between Go and Java
 }
@@ -30,6 +31,7 @@ func (w *witness) enter(s side, alone bool) (leave func()) {
 		count = &w.alone
 	}
 	*count++
+	w.inside[s] = true
 	if w.alone > 1 || w.alone == 1 && w.shared > 0 || w.shared > w.most {
 		w.t.Errorf("inside are %d who are to be alone, and %d others", w.alone, w.shared)
 	}
@@ -41,10 +43,23 @@ func (w *witness) enter(s side, alone bool) (leave func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		*count--
+		delete(w.inside, s)
 	}
 }
 
-// TestGoAndJavaExcludeEachOther has two clients of Go and two of Java ask for the same, again and again.
+// toOutsider does something to one who is outside while as many are inside as may be: nobody comes in meanwhile, and
+// they stay. At other times it is not done.
+func (w *witness) toOutsider(s side, do func() (bool, error)) (done bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.inside[s] || w.alone == 0 && w.shared < w.most {
+		return false, nil
+	}
+	return do()
+}
+
+// TestGoAndJavaExcludeEachOther has two clients of Go and two of Java ask for the same, again and again. Of either,
+// one loses its session when it has it, and one when others have it.
 func TestGoAndJavaExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -62,27 +77,43 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			contend(meet(t, 2), &witness{t: t, most: tt.most}, tt.kinds)
+			contend(meetApart(t, 2), &witness{t: t, most: tt.most, inside: make(map[side]bool)}, tt.kinds)
 		})
 	}
 }
 
 func contend(m *meeting, w *witness, kinds []lockKind) {
 	const rounds = 20
+	const expireOther, expireOwn = 3, 5 // rounds in which one ends the session of another, and its own
 	var all sync.WaitGroup
 	begin := make(chan struct{}) // when all are there: else the first are done before the others come
 	var busy atomic.Int32
-	busy.Store(int32(len(m.sides)))
-	for _, s := range m.sides {
+	busy.Store(int32(len(m.peers)))
+	for n, s := range m.peers {
 		contenders := make([]*contender, len(kinds))
 		for i, k := range kinds {
-			contenders[i] = s.contend(k)
+			contenders[i] = k.of(s)
+		}
+		var other *peer // of the same language, for the first of each
+		if half := len(m.peers) / 2; n < half {
+			other = m.peers[n+half]
 		}
 		all.Go(func() {
 			<-begin
 			for i := 0; i < rounds || busy.Load() > 0; i++ { // none leaves the others among themselves
 				k := i % len(kinds)
-				if err := visit(m.ctx, w, s, contenders[k], kinds[k].alone); err != nil {
+				visit := visit{witness: w, side: s, alone: kinds[k].alone}
+				switch {
+				case other != nil && i == expireOwn:
+					visit.outside = m.until(s, func() (bool, error) { return m.tryExpire(s) })
+				case other != nil && i == expireOther && (other.language == golangPeer || kinds[k].nodes < 2):
+					// A semaphore of Java 5.4.0 that waits would go on without its turn, and wait for the next in turn, who
+					// waits for it.
+					visit.inside = m.until(s, func() (bool, error) {
+						return w.toOutsider(other, func() (bool, error) { return m.tryExpire(other) })
+					})
+				}
+				if err := visit.pay(m.ctx, contenders[k]); err != nil {
 					m.t.Errorf("%v: %v", s, err)
 					busy.Add(-rounds) // the others need not go on for long
 					return
@@ -101,15 +132,44 @@ func contend(m *meeting, w *witness, kinds []lockKind) {
 	m.awaitNothing()
 }
 
-func visit(ctx context.Context, w *witness, s side, c *contender, alone bool) error {
+// until has something tried again and again, until it is done.
+func (m *meeting) until(s side, try func() (done bool, err error)) func() error {
+	return func() error {
+		for {
+			if done, err := try(); done || err != nil {
+				return err
+			}
+			if err := s.look(m.ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// visit is what a side does with a lock.
+type visit struct {
+	*witness
+	side
+	alone   bool
+	inside  func() error // if not nil, what happens inside
+	outside func() error // if not nil, what happens when it has left, for the witness, and still has the lock
+}
+
+func (v *visit) pay(ctx context.Context, c *contender) error {
 	held, err := c.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	leave := w.enter(s, alone)
+	leave := v.enter(v.side, v.alone)
 	for range 5 { // the others have time to come in, if they can
-		err = errors.Join(err, s.look(ctx))
+		err = errors.Join(err, v.look(ctx))
+	}
+	if v.inside != nil {
+		err = errors.Join(err, v.inside())
 	}
 	leave()
+	if v.outside != nil {
+		err = errors.Join(err, v.outside())
+	}
 	return errors.Join(err, held.release(ctx))
 }

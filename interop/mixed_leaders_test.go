@@ -6,158 +6,80 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/interop"
-	"github.com/gocurator/curator/recipes/leader"
 )
 
-// electionKind is a way to elect a leader that Go and Java have.
-type electionKind struct {
-	ours   func(golang, string) (*candidate, error)
-	theirs func(*java, string) (*candidate, error)
-}
+// electionKind is a way to elect a leader that Go and Java have. Who takes part tells of it with two kinds of events.
+type electionKind struct{ kind, begun, ended string }
 
 var (
-	latch    = electionKind{ours: ourLatch, theirs: javaElection("latch", "isLeader", "notLeader")}
-	selector = electionKind{ours: ourSelector, theirs: javaElection("selector", "taken", "released")}
+	latch    = electionKind{"latch", "isLeader", "notLeader"}
+	selector = electionKind{"selector", "taken", "released"}
 )
 
 // candidate takes part in an election.
 type candidate struct {
-	side
+	*peer
 	id           string
 	begun        func(context.Context) error // waits until it leads, once more
 	ended        func(context.Context) error // waits until it has noticed that it does not, once more
 	leads        func() (bool, error)
 	leader       func(context.Context) (string, error)
-	participants func(context.Context) ([]leader.Participant, error)
+	participants func(context.Context) ([]interop.Participant, error)
 	resign       func(context.Context) error // of a selector: it stands in line again
 	close        func(context.Context) error
 }
 
-// ourElection is what latch and selector of Go have in common.
-type ourElection interface {
-	Start() error
-	HasLeadership() bool
-	Leader(context.Context) (leader.Participant, error)
-	Participants(context.Context) ([]leader.Participant, error)
-	Close() error
-}
-
-func ourCandidate(g golang, id string, e ourElection, begun, ended <-chan struct{}) (*candidate, error) {
+// stand has a peer take part.
+func (p *peer) stand(k electionKind, id string) (*candidate, error) {
+	o := &object{j: p, kind: k.kind, name: newName()}
+	awaitEvent := func(kind string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := o.awaitEvent(ctx, kind)
+			return err
+		}
+	}
+	call := func(ctx context.Context, op string, args interop.Args, out any) error {
+		return p.Call(ctx, k.kind+op, o.args(args), out)
+	}
 	return &candidate{
-		side:  g,
+		peer:  p,
 		id:    id,
-		begun: func(ctx context.Context) error { return await(ctx, begun) },
-		ended: func(ctx context.Context) error { return await(ctx, ended) },
-		leads: func() (bool, error) { return e.HasLeadership(), nil },
-		leader: func(ctx context.Context) (string, error) {
-			who, err := e.Leader(ctx)
-			return who.ID, err
+		begun: awaitEvent(k.begun),
+		ended: awaitEvent(k.ended),
+		leads: func() (yes bool, err error) {
+			err = call(p.ctx, "HasLeadership", nil, &yes)
+			return yes, err
 		},
-		participants: e.Participants,
-		close:        func(context.Context) error { return e.Close() },
-	}, e.Start()
-}
-
-// manyTerms is more often than anybody leads in a test.
-const manyTerms = 100
-
-func ourLatch(g golang, id string) (*candidate, error) {
-	begun, ended := make(chan struct{}, manyTerms), make(chan struct{}, manyTerms)
-	l := leader.NewLeaderLatch(g.Client, meetingPath, leader.WithID(id), leader.WithCloseMode(leader.NotifyLeader))
-	l.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-		if ev.IsLeader {
-			begun <- struct{}{}
-		} else {
-			ended <- struct{}{}
-		}
-	})
-	return ourCandidate(g, id, l, begun, ended)
-}
-
-func ourSelector(g golang, id string) (*candidate, error) {
-	begun, ended, resign := make(chan struct{}, manyTerms), make(chan struct{}, manyTerms), make(chan struct{})
-	s := leader.NewLeaderSelector(g.Client, meetingPath, func(ctx context.Context) error {
-		begun <- struct{}{}
-		defer func() { ended <- struct{}{} }()
-		select {
-		case <-resign:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}, leader.WithID(id), leader.WithAutoRequeue())
-	c, err := ourCandidate(g, id, s, begun, ended)
-	c.resign = func(ctx context.Context) error {
-		select {
-		case resign <- struct{}{}:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return c, err
-}
-
-// javaElection is a latch or a selector of Java, which tells of itself with two kinds of events.
-func javaElection(kind, begun, ended string) func(*java, string) (*candidate, error) {
-	return func(j *java, id string) (*candidate, error) {
-		o := &object{j: j, kind: kind, name: newName()}
-		awaitEvent := func(kind string) func(context.Context) error {
-			return func(ctx context.Context) error {
-				_, err := j.WaitEvent(ctx, func(ev interop.Event) bool { return ev.Kind == kind && ev.Name == o.name })
-				return err
-			}
-		}
-		call := func(ctx context.Context, op string, args interop.Args, out any) error {
-			return j.Call(ctx, kind+op, o.args(args), out)
-		}
-		return &candidate{
-			side:  j,
-			id:    id,
-			begun: awaitEvent(begun),
-			ended: awaitEvent(ended),
-			leads: func() (yes bool, err error) {
-				err = call(j.ctx, "HasLeadership", nil, &yes)
-				return yes, err
-			},
-			leader: func(ctx context.Context) (id string, err error) {
-				err = call(ctx, "Leader", nil, &id)
-				return id, err
-			},
-			participants: func(ctx context.Context) (all []leader.Participant, err error) {
-				var told []interop.Participant
-				err = call(ctx, "Participants", nil, &told)
-				for _, p := range told {
-					all = append(all, leader.Participant{ID: p.ID, IsLeader: p.Leader})
-				}
-				return all, err
-			},
-			resign: func(ctx context.Context) error { return call(ctx, "Relinquish", nil, nil) },
-			close: func(ctx context.Context) error {
-				return call(ctx, "Close", interop.Args{"mode": "NOTIFY_LEADER"}, nil)
-			},
-		}, call(j.ctx, "Start", interop.Args{"path": meetingPath, "participant": id, "autoRequeue": true}, nil)
-	}
+		leader: func(ctx context.Context) (id string, err error) {
+			err = call(ctx, "Leader", nil, &id)
+			return id, err
+		},
+		participants: func(ctx context.Context) (all []interop.Participant, err error) {
+			err = call(ctx, "Participants", nil, &all)
+			return all, err
+		},
+		resign: func(ctx context.Context) error { return call(ctx, "Relinquish", nil, nil) },
+		close: func(ctx context.Context) error {
+			return call(ctx, "Close", interop.Args{"mode": "NOTIFY_LEADER"}, nil)
+		},
+	}, call(p.ctx, "Start", interop.Args{"path": meetingPath, "participant": id, "autoRequeue": true}, nil)
 }
 
 // asLock makes a lock of an election: who leads has it.
 func asLock(k electionKind) lockKind {
-	of := func(s side) *contender {
-		return &contender{acquire: func(ctx context.Context) (*held, error) {
-			c, err := s.stand(k, newName())
-			if err != nil {
-				return nil, err
-			}
-			return &held{release: c.close}, c.begun(ctx)
-		}}
-	}
 	return lockKind{
-		ours:   func(c *framework.Client) *contender { return of(golang{c}) },
-		theirs: func(j *java) *contender { return of(j) },
-		alone:  true,
+		of: func(p *peer) *contender {
+			return &contender{acquire: func(ctx context.Context) (*held, error) {
+				c, err := p.stand(k, newName())
+				if err != nil {
+					return nil, err
+				}
+				return &held{release: c.close}, c.begun(ctx)
+			}}
+		},
+		alone: true,
 	}
 }
 
@@ -170,8 +92,8 @@ type election struct {
 // elect has two clients of Go and two of Java take part, one after the other.
 func elect(t *testing.T, k electionKind) *election {
 	t.Helper()
-	e := &election{meeting: meet(t, 2)}
-	for i, s := range e.sides {
+	e := &election{meeting: meetApart(t, 2)}
+	for i, s := range e.peers {
 		c, err := s.stand(k, fmt.Sprint(s, " ", i))
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +104,7 @@ func elect(t *testing.T, k electionKind) *election {
 	return e
 }
 
-// firstLeads waits until the first has begun to lead and the others stand behind it. All are to say so.
+// firstLeads waits until the first has begun to lead and the others stand behind it.
 func (e *election) firstLeads() {
 	e.t.Helper()
 	first := e.line[0]
@@ -197,12 +119,19 @@ func (e *election) firstLeads() {
 			e.t.Fatalf("%s does not lead: %v", first.id, err)
 		}
 	}
-	var want []leader.Participant
+	e.lineStands()
+}
+
+// lineStands waits until all stand in line. All are to say so, and that the first one leads.
+func (e *election) lineStands() {
+	e.t.Helper()
+	first := e.line[0]
+	var want []interop.Participant
 	for _, c := range e.line {
-		want = append(want, leader.Participant{ID: c.id, IsLeader: c == first})
+		want = append(want, interop.Participant{ID: c.id, Leader: c == first})
 	}
 	for _, c := range e.line {
-		var told []leader.Participant
+		var told []interop.Participant
 		var err error
 		defer func() {
 			if e.t.Failed() {
@@ -237,6 +166,15 @@ func (e *election) step(end func(*candidate) error) {
 	e.line = e.line[1:]
 }
 
+// waiterExpires ends the session of one who does not lead, which goes to the end of the line.
+func (e *election) waiterExpires(i int) {
+	e.t.Helper()
+	c := e.line[i]
+	e.expire(c)
+	e.line = append(slices.Concat(e.line[:i], e.line[i+1:]), c)
+	e.lineStands()
+}
+
 // noneLedBesides fails if one of them has begun to lead and we did not wait for it.
 func (e *election) noneLedBesides(all []*candidate) {
 	e.t.Helper()
@@ -249,8 +187,8 @@ func (e *election) noneLedBesides(all []*candidate) {
 	}
 }
 
-// TestNextOfGoAndJavaLeads ends the session of leaders of Go and of Java, which stand at the end of the line then, and
-// closes leaders. Always the next one leads, and nobody else.
+// TestNextOfGoAndJavaLeads ends the session of who waits and of leaders, of Go and of Java, which stand at the end of the
+// line then, and closes leaders. Always the next one leads, and nobody else.
 func TestNextOfGoAndJavaLeads(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -258,8 +196,10 @@ func TestNextOfGoAndJavaLeads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := elect(t, kind)
-			all := e.line
 			e.firstLeads()
+			e.waiterExpires(1) // of Java
+			e.waiterExpires(1) // of Go
+			all := e.line
 			for _, c := range all[:2] {
 				// There are others in line: a latch of Java 5.4.0 whose container has vanished meanwhile may not come back.
 				e.step(func(c *candidate) error {

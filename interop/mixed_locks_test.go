@@ -3,22 +3,18 @@ package interop_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/interop"
-	"github.com/gocurator/curator/recipes/locks"
 )
 
 // lockKind is a lock that Go and Java have.
 type lockKind struct {
-	ours   func(*framework.Client) *contender
-	theirs func(*java) *contender
-	alone  bool // who has it is alone
-	nodes  int  // of one who waits for it
+	of    func(*peer) *contender
+	alone bool // who has it is alone
+	nodes int  // of one who waits for it
 }
 
 // contender is a lock in the hands of a client.
@@ -32,8 +28,8 @@ type contender struct {
 
 // held is a lock that a client has.
 type held struct {
-	ctx     context.Context // ends with it; nil for Java, whose locks do not notice when their session ends
 	release func(context.Context) error
+	lost    func(context.Context) (cause string, err error) // waits; nil for Java, whose locks do not notice
 }
 
 // mostLeases is how many leases the semaphore has.
@@ -42,106 +38,32 @@ const mostLeases = 2
 var multiPaths = []string{meetingPath + "/one", meetingPath + "/two"}
 
 var (
-	mutex = lockKind{
-		ours: func(c *framework.Client) *contender {
-			return ourLock(locks.NewInterProcessMutex(c, meetingPath))
-		},
-		theirs: javaLock("mutex", "mutexNew"), alone: true, nodes: 1,
-	}
-	readLock = lockKind{
-		ours: func(c *framework.Client) *contender {
-			return ourLock(locks.NewInterProcessReadWriteLock(c, meetingPath).ReadLock())
-		},
-		theirs: javaLock("readLock", "readWriteLockNew"), nodes: 1,
-	}
-	writeLock = lockKind{
-		ours: func(c *framework.Client) *contender {
-			return ourLock(locks.NewInterProcessReadWriteLock(c, meetingPath).WriteLock())
-		},
-		theirs: javaLock("writeLock", "readWriteLockNew"), alone: true, nodes: 1,
-	}
+	mutex     = lockKind{of: lock("mutex", "mutexNew"), alone: true, nodes: 1}
+	readLock  = lockKind{of: lock("readLock", "readWriteLockNew"), nodes: 1}
+	writeLock = lockKind{of: lock("writeLock", "readWriteLockNew"), alone: true, nodes: 1}
 	// downgraded is the read lock of one who wrote before. Java's just reads: 5.4.0 would let a writer in that waits
 	// (CURATOR-621).
 	downgraded = lockKind{
-		ours: func(c *framework.Client) *contender {
-			return &contender{acquire: downgrade(locks.NewInterProcessReadWriteLock(c, meetingPath))}
+		of: func(p *peer) *contender {
+			if p.language == javaPeer {
+				return readLock.of(p)
+			}
+			return lock("downgraded", "readWriteLockNew")(p)
 		},
-		theirs: readLock.theirs, nodes: 1,
+		nodes: 1,
 	}
-	semaphoreMutex = lockKind{
-		ours: func(c *framework.Client) *contender {
-			return ourLock(locks.NewInterProcessSemaphoreMutex(c, meetingPath))
-		},
-		theirs: javaLock("semaphoreMutex", "semaphoreMutexNew"), alone: true, nodes: 2,
-	}
-	oneLease = leases(1)
+	semaphoreMutex = lockKind{of: lock("semaphoreMutex", "semaphoreMutexNew"), alone: true, nodes: 2}
+	oneLease       = leases(1)
 	// Two of Java that want all leases may have half of them each, and wait for ever: no more than one may want them.
 	allLeases = leases(mostLeases)
-	multiLock = lockKind{
-		ours: func(c *framework.Client) *contender {
-			var each []locks.InterProcessLock
-			for _, path := range multiPaths {
-				each = append(each, locks.NewInterProcessMutex(c, path))
-			}
-			return ourLock(locks.NewInterProcessMultiLock(each...))
-		},
-		theirs: javaLock("multiLock", "multiLockNew"), alone: true, nodes: 1,
-	}
+	multiLock = lockKind{of: lock("multiLock", "multiLockNew"), alone: true, nodes: 1}
 )
-
-func ourLock(l locks.InterProcessLock) *contender {
-	c := &contender{acquire: func(ctx context.Context) (*held, error) {
-		hold, err := l.Acquire(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &held{hold.Context(), hold.Release}, nil
-	}}
-	if mu, ok := l.(*locks.InterProcessMutex); ok {
-		c.participants = names(mu.ParticipantNodes)
-		c.revocable = func() (func(context.Context) error, error) {
-			asked := make(chan struct{}, 1)
-			mu.MakeRevocable(func(*locks.Hold) { asked <- struct{}{} })
-			return func(ctx context.Context) error { return await(ctx, asked) }, nil
-		}
-	}
-	return c
-}
-
-func downgrade(rw *locks.InterProcessReadWriteLock) func(context.Context) (*held, error) {
-	return func(ctx context.Context) (*held, error) {
-		ctx = locks.WithOwner(ctx)
-		writes, err := rw.WriteLock().Acquire(ctx)
-		if err != nil {
-			return nil, err
-		}
-		reads, err := rw.ReadLock().Acquire(ctx)
-		if err != nil {
-			return nil, errors.Join(err, writes.Release(ctx))
-		}
-		return &held{reads.Context(), reads.Release}, writes.Release(ctx)
-	}
-}
 
 // leases is a semaphore of which so many leases are acquired at once.
 func leases(n int) lockKind {
 	return lockKind{
-		ours: func(c *framework.Client) *contender {
-			s := locks.NewInterProcessSemaphoreV2(c, meetingPath, mostLeases)
-			return &contender{
-				acquire: func(ctx context.Context) (*held, error) {
-					leases, err := s.AcquireN(ctx, n)
-					if err != nil {
-						return nil, err
-					}
-					all := func(ctx context.Context) error { return s.ReturnAll(ctx, leases...) }
-					return &held{leases[0].Context(), all}, nil
-				},
-				participants: names(s.ParticipantNodes),
-			}
-		},
-		theirs: func(j *java) *contender {
-			o := j.newObject("semaphore", "semaphoreNew", interop.Args{"path": meetingPath, "leases": mostLeases})
+		of: func(p *peer) *contender {
+			o := p.newObject("semaphore", "semaphoreNew", interop.Args{"path": meetingPath, "leases": mostLeases})
 			return &contender{acquire: o.acquire(interop.Args{"leases": n}), participants: o.participants}
 		},
 		alone: n == mostLeases,
@@ -149,26 +71,25 @@ func leases(n int) lockKind {
 	}
 }
 
-// javaLock is a lock of Java, one for each contender: a Java lock belongs to a thread.
-func javaLock(kind, op string) func(*java) *contender {
-	return func(j *java) *contender {
-		o := j.newObject(kind, op, interop.Args{"path": meetingPath, "paths": multiPaths})
+// lock is a lock, one for each contender: a Java lock belongs to a thread.
+func lock(kind, op string) func(*peer) *contender {
+	return func(p *peer) *contender {
+		o := p.newObject(kind, op, interop.Args{"path": meetingPath, "paths": multiPaths})
 		c := &contender{acquire: o.acquire(nil)}
-		if kind == "mutex" || op == "readWriteLockNew" {
+		if kind == "mutex" || kind == "readLock" || kind == "writeLock" {
 			c.participants = o.participants
 			c.revocable = func() (func(context.Context) error, error) {
-				revoked := func(ev interop.Event) bool { return ev.Kind == "revoked" && ev.Name == o.name }
 				return func(ctx context.Context) error {
-					_, err := j.WaitEvent(ctx, revoked)
+					_, err := o.awaitEvent(ctx, "revoked")
 					return err
-				}, j.Call(j.ctx, kind+"MakeRevocable", o.args(nil), nil)
+				}, p.Call(p.ctx, kind+"MakeRevocable", o.args(nil), nil)
 			}
 		}
 		return c
 	}
 }
 
-func (j *java) newObject(kind, op string, args interop.Args) *object {
+func (j *peer) newObject(kind, op string, args interop.Args) *object {
 	j.t.Helper()
 	o := &object{j: j, kind: kind, name: newName()}
 	j.must(op, o.args(args), nil)
@@ -184,16 +105,28 @@ func (o *object) acquire(args interop.Args) func(context.Context) (*held, error)
 		if answer == nil || answer == false {
 			return nil, fmt.Errorf("%s was not acquired", o.kind)
 		}
-		return &held{release: func(ctx context.Context) error {
+		h := &held{release: func(ctx context.Context) error {
 			return o.j.Call(ctx, o.kind+"Release", o.args(nil), nil)
-		}}, nil
+		}}
+		if o.j.language == golangPeer {
+			h.lost = func(ctx context.Context) (string, error) {
+				ev, err := o.awaitEvent(ctx, "lost")
+				return ev.Item, err
+			}
+		}
+		return h, nil
 	}
+}
+
+// awaitEvent waits for an event of the object.
+func (o *object) awaitEvent(ctx context.Context, kind string) (interop.Event, error) {
+	return o.j.WaitEvent(ctx, func(ev interop.Event) bool { return ev.Kind == kind && ev.Name == o.name })
 }
 
 func (o *object) participants(ctx context.Context) ([]string, error) {
 	return names(func(ctx context.Context) (all []string, err error) {
 		err = o.j.Call(ctx, o.kind+"Participants", o.args(nil), &all)
-		if o.kind == "semaphore" { // Java gives names, in the server's order
+		if o.kind == "semaphore" { // names, in the server's order if it is Java's
 			slices.SortFunc(all, func(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) })
 		}
 		return all, err
@@ -208,20 +141,5 @@ func names(paths func(context.Context) ([]string, error)) func(context.Context) 
 			all[i] = path.Base(all[i])
 		}
 		return all, err
-	}
-}
-
-// await takes from the channel, even if the context has ended, or fails when it ends.
-func await(ctx context.Context, ch <-chan struct{}) error {
-	select {
-	case <-ch:
-		return nil
-	default:
-	}
-	select {
-	case <-ch:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

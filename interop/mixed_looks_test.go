@@ -45,19 +45,19 @@ func ephemerals(all []looks) (n int) {
 }
 
 // looksOf has a side by itself hold a lock and wait for it, and gives the looks once they are settled. Then there is a
-// node in each of the containers: those that are empty vanish.
-func (m *meeting) looksOf(s side, kinds rivals, settled func(held, all []looks) bool) (all []looks) {
+// node in each of the containers: one that is empty may vanish.
+func (m *meeting) looksOf(p *peer, kinds rivals, settled func(held, all []looks) bool) (all []looks) {
 	m.t.Helper()
-	got := m.take(m.later(s.contend(kinds.held)))
+	got := m.take(m.later(kinds.held.of(p)))
 	held := m.looks()
-	waiting := m.later(s.contend(kinds.wanted))
+	waiting := m.later(kinds.wanted.of(p))
 	testenv.Eventually(m.t, func() bool {
 		all = m.looks()
 		return settled(held, all)
 	}, "one holds the lock and one waits for it")
 	m.release(got)
 	m.release(m.take(waiting))
-	testenv.Eventually(m.t, func() bool { return len(m.nodes("/")) == 0 }, "the empty containers vanish")
+	m.clear()
 	return all
 }
 
@@ -67,8 +67,8 @@ func TestLocksOfGoAndJavaLookTheSame(t *testing.T) {
 	for _, kinds := range allRivals {
 		t.Run(kinds.name, func(t *testing.T) {
 			t.Parallel()
-			m := meet(t, 1)
-			theirs := m.looksOf(m.sides[1], kinds, func(held, all []looks) bool {
+			m := meetApart(t, 1)
+			theirs := m.looksOf(m.peers[1], kinds, func(held, all []looks) bool {
 				return ephemerals(all) == ephemerals(held)+kinds.wanted.nodes
 			})
 			var diff string
@@ -77,7 +77,7 @@ func TestLocksOfGoAndJavaLookTheSame(t *testing.T) {
 					t.Logf("(-Java +Go)\n%s", diff)
 				}
 			}()
-			m.looksOf(m.sides[0], kinds, func(_, all []looks) bool { // a turn is given on in the background
+			m.looksOf(m.peers[0], kinds, func(_, all []looks) bool { // a turn is given on in the background
 				diff = cmp.Diff(theirs, all)
 				return diff == ""
 			})

@@ -137,7 +137,7 @@ func TestGoIsToldOfWhatIsNoItem(t *testing.T) {
 	}
 	forBothModes(t, func(t *testing.T, locked bool) {
 		m := meet(t, 1)
-		ours, theirs := m.sides[0], m.sides[1].(*java)
+		ours, theirs := m.sides[0], m.sides[1].(*peer)
 		at := newSpot(locked)
 		producer := m.openQueue(theirs, queueUse{kind: plainQueue, at: at})
 		var paths []string

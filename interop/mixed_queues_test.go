@@ -113,7 +113,7 @@ func (m *meeting) openQueue(s side, use queueUse) queueEnd {
 	switch s := s.(type) {
 	case golang:
 		return openOurs(m.t, s, use)
-	case *java:
+	case *peer:
 		return openTheirs(s, use)
 	}
 	panic("neither Go nor Java")
@@ -213,7 +213,7 @@ func receive[T any](ctx context.Context, from <-chan T) (v T, err error) {
 // theirEnd is that of Java.
 type theirEnd struct{ *object }
 
-func openTheirs(j *java, use queueUse) theirEnd {
+func openTheirs(j *peer, use queueUse) theirEnd {
 	j.t.Helper()
 	args := interop.Args{"path": use.at.items, "consume": use.consumes, "failures": use.failures}
 	if use.at.locks != "" {

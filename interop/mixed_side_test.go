@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -14,61 +15,39 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/interop"
-	"github.com/gocurator/curator/recipes/locks"
 )
 
-// side is a client of Go or of Java.
+// side is a client of Go or of Java. Who contends for locks and leadership is in a process of its own.
 type side interface {
 	String() string
-	contend(lockKind) *contender
-	stand(electionKind, string) (*candidate, error)
-	session() (int64, error)
+	session(context.Context) (int64, error)
 	look(context.Context) error // at the server, once
-	revoke(ctx context.Context, path string) error
 }
 
-// golang is a client of Go.
+// golang is a client of Go in the process of the test.
 type golang struct{ *framework.Client }
 
 func (golang) String() string { return "Go" }
 
-func (g golang) contend(k lockKind) *contender { return k.ours(g.Client) }
-
-func (g golang) stand(k electionKind, id string) (*candidate, error) { return k.ours(g, id) }
-
-func (g golang) session() (int64, error) { return g.SessionID(), nil }
+func (g golang) session(context.Context) (int64, error) { return g.SessionID(), nil }
 
 func (g golang) look(ctx context.Context) error {
 	_, err := g.CheckExists().ForPath(ctx, meetingPath)
 	return err
 }
 
-func (g golang) revoke(ctx context.Context, path string) error {
-	return locks.Revoke(ctx, g.Client, path)
-}
-
-func (*java) String() string { return "Java" }
-
-func (j *java) contend(k lockKind) *contender { return k.theirs(j) }
-
-func (j *java) stand(k electionKind, id string) (*candidate, error) { return k.theirs(j, id) }
-
-func (j *java) session() (id int64, err error) {
-	err = j.Call(j.ctx, "sessionId", nil, &id)
+func (j *peer) session(ctx context.Context) (id int64, err error) {
+	err = j.Call(ctx, "sessionId", nil, &id)
 	return id, err
 }
 
-func (j *java) look(ctx context.Context) error {
+func (j *peer) look(ctx context.Context) error {
 	return j.Call(ctx, "exists", interop.Args{"path": meetingPath}, nil)
-}
-
-func (j *java) revoke(ctx context.Context, path string) error {
-	return j.Call(ctx, "revoke", interop.Args{"path": path}, nil)
 }
 
 var objects atomic.Int64
 
-// newName gives a name for an object of Java that no other has.
+// newName gives a name for an object of a process that no other has.
 func newName() string { return fmt.Sprint("object ", objects.Add(1)) }
 
 // meetingPath is where the sides meet.
@@ -79,32 +58,82 @@ type meeting struct {
 	t     *testing.T
 	ctx   context.Context
 	raw   *zk.Conn
-	root  string // of the place, for raw
-	sides []side // of Go and Java in turn
+	root  string  // of the place, for raw
+	sides []side  // of Go and Java in turn
+	peers []*peer // those of them that have a process of their own
+}
+
+// newMeeting gives a place where nobody is yet.
+func newMeeting(t *testing.T) (m *meeting, connect string) {
+	t.Helper()
+	connect = testenv.ConnectString(t)
+	_, chroot, _ := strings.Cut(connect, "/")
+	return &meeting{t: t, ctx: testenv.Context(t), raw: testenv.Raw(t), root: "/" + chroot}, connect
 }
 
 // meet brings so many clients of Go together with as many of Java, each of Java in a process of its own.
 func meet(t *testing.T, each int) *meeting {
 	t.Helper()
-	connect := testenv.ConnectString(t)
-	_, chroot, _ := strings.Cut(connect, "/")
-	m := &meeting{t: t, ctx: testenv.Context(t), raw: testenv.Raw(t), root: "/" + chroot}
+	m, connect := newMeeting(t)
 	for range each {
-		j := startJava(t)
-		j.start("", connect)
 		client := startGo(t, connect)
 		if err := client.BlockUntilConnected(m.ctx); err != nil {
 			t.Fatal(err)
 		}
-		m.sides = append(m.sides, golang{client}, j)
+		m.sides = append(m.sides, golang{client}, m.invite(javaPeer, connect))
 	}
+	m.showFailure()
 	return m
+}
+
+// meetApart is meet with each of Go in a process of its own, too.
+func meetApart(t *testing.T, each int) *meeting {
+	t.Helper()
+	m, connect := newMeeting(t)
+	for range each {
+		for _, in := range []language{golangPeer, javaPeer} {
+			m.sides = append(m.sides, m.invite(in, connect))
+		}
+	}
+	m.showFailure()
+	return m
+}
+
+// showFailure has a test that fails end with who is where.
+func (m *meeting) showFailure() {
+	sessions := make(map[side]int64)
+	for _, s := range m.sides {
+		sessions[s] = m.session(s)
+	}
+	m.t.Cleanup(func() {
+		if !m.t.Failed() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), closeLimit) // that of the test may be over
+		defer cancel()
+		for s, first := range sessions {
+			now, err := s.session(ctx)
+			m.t.Logf("%v: session %x, at first %x, error %v", s, now, first, err)
+		}
+		for _, n := range m.nodes("/") {
+			m.t.Logf("%s of %x, created by %x, last changed by %x", n.path, n.stat.EphemeralOwner, n.stat.Czxid, n.stat.Mzxid)
+		}
+	})
+}
+
+// invite brings one who is in a process of its own.
+func (m *meeting) invite(in language, connect string) *peer {
+	m.t.Helper()
+	p := startPeer(m.t, in)
+	p.start("", connect)
+	m.peers = append(m.peers, p)
+	return p
 }
 
 // session gives the id of the session of a side.
 func (m *meeting) session(s side) int64 {
 	m.t.Helper()
-	id, err := s.session()
+	id, err := s.session(m.ctx)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -119,9 +148,22 @@ func (m *meeting) expire(s side) {
 		m.t.Fatal(err)
 	}
 	testenv.Eventually(m.t, func() bool {
-		id, err := s.session()
+		id, err := s.session(m.ctx)
 		return err == nil && id != 0 && id != old
 	}, "another session")
+}
+
+// tryExpire ends the session of a side, and reports whether it had one.
+func (m *meeting) tryExpire(s side) (bool, error) {
+	id, err := s.session(m.ctx)
+	if err != nil || id == 0 { // it is on its way to another
+		return false, m.ctx.Err()
+	}
+	err = testenv.Server(m.t).ExpireSession(id)
+	if errors.Is(err, zk.ErrSessionExpired) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // node is a node below the place.
@@ -173,4 +215,15 @@ func (m *meeting) awaitNothing() {
 	testenv.Eventually(m.t, func() bool {
 		return !slices.ContainsFunc(m.nodes("/"), func(n node) bool { return n.stat.EphemeralOwner != 0 })
 	}, "all have left")
+}
+
+// clear waits until nobody has a node, and removes the containers, as the server would some time.
+func (m *meeting) clear() {
+	m.t.Helper()
+	m.awaitNothing()
+	for _, n := range slices.Backward(m.nodes("/")) {
+		if err := m.raw.Delete(m.root+n.path, -1); err != nil && err != zk.ErrNoNode {
+			m.t.Fatal(err)
+		}
+	}
 }

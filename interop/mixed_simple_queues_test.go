@@ -29,7 +29,7 @@ func openSimple(s side, path string) *simpleEnd {
 			"Poll": q.Poll, "Take": q.Take, "Remove": q.Remove, "Peek": q.Peek, "Element": q.Element,
 		}}
 	}
-	o := s.(*java).newObject("simpleQueue", "simpleQueueNew", interop.Args{"path": path})
+	o := s.(*peer).newObject("simpleQueue", "simpleQueueNew", interop.Args{"path": path})
 	e := &simpleEnd{name: "Java", get: make(map[string]func(context.Context) ([]byte, error))}
 	e.offer = func(ctx context.Context, data []byte) error {
 		return o.j.Call(ctx, o.kind+"Offer", o.args(interop.Args{"data": interop.Bytes(data)}), nil)

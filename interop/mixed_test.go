@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// startGo returns a client of ours on the nodes of a Java client. Its session is as long as that of [java.start].
+// startGo returns a client of ours on the nodes of a Java client. Its session is as long as that of [peer.start].
 func startGo(t *testing.T, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	opts = append([]framework.Option{framework.WithSessionTimeout(20 * time.Second)}, opts...)
@@ -37,7 +37,7 @@ func startGo(t *testing.T, connect string, opts ...framework.Option) *framework.
 }
 
 // startBoth returns a Java client and one of ours on the same nodes.
-func startBoth(t *testing.T) (*java, *framework.Client) {
+func startBoth(t *testing.T) (*peer, *framework.Client) {
 	t.Helper()
 	connect := testenv.ConnectString(t)
 	j := startJava(t)

@@ -19,7 +19,7 @@ type tracedMeeting struct {
 	*meeting
 	*observe.Observer
 	ours golang
-	java *java
+	java *peer
 }
 
 func meetTraced(t *testing.T) *tracedMeeting {

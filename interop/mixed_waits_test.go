@@ -2,12 +2,12 @@ package interop_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"testing"
 
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/interop"
 	"github.com/gocurator/curator/recipes/locks"
 )
 
@@ -84,16 +84,16 @@ var (
 
 // forEvery runs a story for each of the rivals, first with Go as the holder and Java as the one that waits, then the
 // other way round.
-func forEvery(t *testing.T, all []rivals, story func(m *meeting, holder, waiter side, kinds rivals)) {
+func forEvery(t *testing.T, all []rivals, story func(m *meeting, holder, waiter *peer, kinds rivals)) {
 	t.Helper()
 	t.Parallel()
 	testenv.RequireReal(t)
 	for _, kinds := range all {
 		t.Run(kinds.name, func(t *testing.T) {
 			t.Parallel()
-			m := meet(t, 1)
-			for i := range m.sides {
-				story(m, m.sides[i], m.sides[1-i], kinds)
+			m := meetApart(t, 1)
+			for i := range m.peers {
+				story(m, m.peers[i], m.peers[1-i], kinds)
 				m.awaitNothing()
 			}
 		})
@@ -101,10 +101,10 @@ func forEvery(t *testing.T, all []rivals, story func(m *meeting, holder, waiter 
 }
 
 func TestGoAndJavaWaitForEachOther(t *testing.T) {
-	forEvery(t, allRivals, func(m *meeting, holder, waiter side, kinds rivals) {
+	forEvery(t, allRivals, func(m *meeting, holder, waiter *peer, kinds rivals) {
 		m.t.Helper()
-		got := m.take(m.later(holder.contend(kinds.held)))
-		waiting := m.later(waiter.contend(kinds.wanted))
+		got := m.take(m.later(kinds.held.of(holder)))
+		waiting := m.later(kinds.wanted.of(waiter))
 		m.awaitLine(waiter, kinds.wanted)
 		m.mustWait(waiting)
 		m.release(got)
@@ -118,28 +118,33 @@ func TestGoAndJavaWaitForEachOther(t *testing.T) {
 // Its semaphores do notice, and have to be in line before the holder goes: else the container of the leases may vanish,
 // and they fail with NoNode.
 func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
-	forEvery(t, allRivals, func(m *meeting, holder, waiter side, kinds rivals) {
+	forEvery(t, allRivals, func(m *meeting, holder, waiter *peer, kinds rivals) {
 		m.t.Helper()
-		got := m.take(m.later(holder.contend(kinds.held)))
-		waiting := m.later(waiter.contend(kinds.wanted))
+		got := m.take(m.later(kinds.held.of(holder)))
+		waiting := m.later(kinds.wanted.of(waiter))
 		m.awaitLine(waiter, kinds.wanted)
 		m.expire(waiter)
-		if _, ours := waiter.(golang); !ours && kinds.wanted.nodes > 1 {
+		if waiter.language == javaPeer && kinds.wanted.nodes > 1 {
 			m.awaitLine(waiter, kinds.wanted)
 		}
 		m.mustWait(waiting)
 		m.expire(holder)
 		next := m.take(waiting)
-		if got.ctx != nil { // a lock of Java is not released then: it has not noticed, and would find no node
-			if err := await(m.ctx, got.ctx.Done()); err != nil {
+		if got.lost != nil { // a lock of Java is not released then: it has not noticed, and would find no node
+			cause, err := got.lost(m.ctx)
+			if err != nil {
 				m.t.Fatalf("the hold of Go does not end with its session: %v", err)
 			}
-			if cause := context.Cause(got.ctx); !errors.Is(cause, locks.ErrLockLost) {
-				m.t.Errorf("it ends with %v", cause)
+			if cause != locks.ErrLockLost.Error() {
+				m.t.Errorf("it ends with %s", cause)
 			}
 		}
-		if next.ctx != nil && next.ctx.Err() != nil {
-			m.t.Errorf("the hold of the next ends with %v", context.Cause(next.ctx))
+		if next.lost != nil {
+			over, cancel := context.WithCancel(m.ctx)
+			cancel()
+			if cause, err := next.lost(over); err == nil {
+				m.t.Errorf("the hold of the next ends with %s", cause)
+			}
 		}
 		m.release(next)
 	})
@@ -147,9 +152,9 @@ func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
 
 // TestGoAndJavaRevokeEachOther has who waits ask who holds the lock to release it.
 func TestGoAndJavaRevokeEachOther(t *testing.T) {
-	forEvery(t, inLine, func(m *meeting, holder, waiter side, kinds rivals) {
+	forEvery(t, inLine, func(m *meeting, holder, waiter *peer, kinds rivals) {
 		m.t.Helper()
-		c := holder.contend(kinds.held)
+		c := kinds.held.of(holder)
 		asked, err := c.revocable()
 		if err != nil {
 			m.t.Fatal(err)
@@ -162,9 +167,9 @@ func TestGoAndJavaRevokeEachOther(t *testing.T) {
 		if all := m.nodes(meetingPath); len(all) != 1 || len(all[0].data) != 0 {
 			m.t.Errorf("the node of a revocable lock: %+v", all)
 		}
-		waiting := m.later(waiter.contend(kinds.wanted))
+		waiting := m.later(kinds.wanted.of(waiter))
 		m.awaitLine(waiter, kinds.wanted)
-		if err := waiter.revoke(m.ctx, path.Join(meetingPath, line[0])); err != nil {
+		if err := waiter.Call(m.ctx, "revoke", interop.Args{"path": path.Join(meetingPath, line[0])}, nil); err != nil {
 			m.t.Fatal(err)
 		}
 		if err := asked(m.ctx); err != nil {
@@ -182,14 +187,14 @@ func TestGoThatWroteAndReadsKeepsJavaOut(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
 	m := meet(t, 1)
-	theirs := m.sides[1]
+	theirs := m.peers[0]
 	rw := locks.NewInterProcessReadWriteLock(m.sides[0].(golang).Client, meetingPath)
 	owner := locks.WithOwner(m.ctx)
 	writes, err := rw.WriteLock().Acquire(owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting := m.later(theirs.contend(writeLock))
+	waiting := m.later(writeLock.of(theirs))
 	m.awaitLine(theirs, writeLock)
 	reads, err := rw.ReadLock().Acquire(owner)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrExited is returned for a command that got no answer because the process ended.
-var ErrExited = errors.New("interop: the Java process has ended")
+var ErrExited = errors.New("interop: the process has ended")
 
 // errEnded is how a process ends that was asked to.
 var errEnded = errors.New("exit status 0")
@@ -160,21 +160,26 @@ func Start(ctx context.Context, prog Program) (*Peer, error) {
 		"-cp", classPath + string(filepath.ListSeparator) + dir,
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 	}, prog.Flags...)
+	return start(exec.Command("java", append(args, prog.Class)...))
+}
+
+// start starts a program that obeys commands, of whichever language.
+func start(cmd *exec.Cmd) (*Peer, error) {
 	p := &Peer{
-		cmd:     exec.Command("java", append(args, prog.Class)...),
+		cmd:     cmd,
 		done:    make(chan struct{}),
 		pending: make(map[int64]chan answer),
 		arrived: make(chan struct{}),
 	}
-	p.cmd.Stderr = &p.stderr
-	stdout, err := p.cmd.StdoutPipe()
+	cmd.Stderr = &p.stderr
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("interop: %w", err)
 	}
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+	if p.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, errors.Join(fmt.Errorf("interop: %w", err), stdout.Close())
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("interop: %w", err)
 	}
 	go p.read(stdout) // ends with the process; Close waits for it

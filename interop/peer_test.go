@@ -159,7 +159,7 @@ func TestMutex(t *testing.T) {
 }
 
 // participants gives the line of the mutex "m".
-func (j *java) participants() (paths []string) {
+func (j *peer) participants() (paths []string) {
 	j.t.Helper()
 	j.must("mutexParticipants", interop.Args{"name": "m"}, &paths)
 	return paths
@@ -334,7 +334,7 @@ func TestScopes(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	one := startJava(t)
-	two := &java{Scope: one.Peer().Scope(t.Name()), t: t, ctx: one.ctx}
+	two := &peer{Scope: one.Peer().Scope(t.Name()), t: t, ctx: one.ctx}
 	if first, second := one.start("c", connect), two.start("c", connect); first == second {
 		t.Error("a client of one scope is that of another")
 	}

@@ -37,9 +37,9 @@ var (
 // Real tells whether the tests run on Apache ZooKeeper.
 func Real() bool { return os.Getenv(serverVariable) == realServer }
 
-func newInstance() (Instance, error) {
+func newInstance(opts ...curatortest.RealOption) (Instance, error) {
 	if Real() {
-		return curatortest.NewRealServer()
+		return curatortest.NewRealServer(opts...)
 	}
 	return curatortest.NewServer()
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
+
+	"github.com/gocurator/curator/curatortest"
 )
 
 // connectVariable names the environment variable with a server of one's own, or the servers of an ensemble, separated
@@ -25,12 +27,14 @@ const connectVariable = "ZOOKEEPER_CONNECT"
 
 var shared struct {
 	sync.Mutex
-	server Instance
-	err    error
+	options []curatortest.RealOption
+	server  Instance
+	err     error
 }
 
-// Main runs the tests of a package and fails if they leave a goroutine.
-func Main(m *testing.M) {
+// Main runs the tests of a package and fails if they leave a goroutine. The options are for Apache ZooKeeper.
+func Main(m *testing.M, opts ...curatortest.RealOption) {
+	shared.options = opts
 	code := m.Run()
 	if shared.server != nil {
 		if err := shared.server.Close(); err != nil {
@@ -53,7 +57,7 @@ func Server(tb testing.TB) Instance {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = newInstance()
+		shared.server, shared.err = newInstance(shared.options...)
 	}
 	if shared.err != nil {
 		tb.Fatalf("this test needs a ZooKeeper server: %v", shared.err)
