@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -53,14 +55,97 @@ func TestTracesAndMetricsAreShown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"submit job  [server]\n", "└─ send jobs  [producer", "process jobs  [consumer", "└─ setData  [client", "leader elect  [",
+		"lock hold  [", "  → lock acquire\n", " more traces: ", " curator.connect",
 		"messaging.client.sent.messages", "curator.lock.held",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}
 	}
-	if n := strings.Count(out.String(), "submit job"); n != 1 {
+	if n := strings.Count(out.String(), "submit job  ["); n != 1 {
 		t.Errorf("%d traces of jobs are shown, not 1", n)
+	}
+}
+
+// A transaction of several puts is in the trace of none of them.
+func TestTransactionIsShownWithTheSendsThatItIsLinkedTo(t *testing.T) {
+	o := observe.New(t)
+	var sends []trace.Link
+	for range 5 {
+		ctx, submit := o.Start(t.Context(), "submit job")
+		_, send := o.Start(ctx, "send jobs")
+		sends = append(sends, trace.Link{SpanContext: send.SpanContext()})
+		send.End()
+		submit.End()
+	}
+	tracer := o.Tracers.Tracer("test")
+	for _, links := range [][]trace.Link{sends[:4], sends[4:]} {
+		_, create := tracer.Start(t.Context(), "multi create", trace.WithLinks(links...))
+		create.End()
+	}
+	var out strings.Builder
+	showTraces(&out, o.Spans(), 1)
+	short := func(s trace.SpanContext) string { return s.TraceID().String()[:8] }
+	of := func(i int) string { return "send jobs (trace " + short(sends[i].SpanContext) + "…)" }
+	for _, want := range []string{
+		"└─ send jobs  ← multi create (trace " + short(o.Named("multi create")[0].SpanContext()) + "…)\n",
+		"multi create  → " + of(0) + ", " + of(1) + ", " + of(2) + ", 1 more\n",
+		"\n5 more traces: 1 multi create, 4 submit job\n",
+	} {
+		if strings.Count(out.String(), want) != 1 {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+}
+
+// said has what is written, line by line.
+type said chan string
+
+func (s said) Write(line []byte) (int, error) {
+	s <- string(line)
+	return len(line), nil
+}
+
+func TestLeaderCountsTheJobsWhoseLastStepIsDone(t *testing.T) {
+	o, ctx := observe.New(t), testenv.Context(t)
+	seen := &observation{tracers: o.Tracers, meters: o.Meters}
+	heard := make(said, 10)
+	p := newPipeline(options{connect: testenv.ConnectString(t), jobs: 2}, seen, heard)
+	if err := p.prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	client, err := newClient(p.options, seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close() //nolint:errcheck // other tests close, too
+	result := p.results + "/job-0"
+	if _, err := client.Create().ForPath(ctx, result, []byte(begunData)); err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{pipeline: p, client: client}
+	term, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.report(term) }()
+	want := func(line string) {
+		t.Helper()
+		select {
+		case got := <-heard:
+			if got != line {
+				t.Fatalf("said %q, want %q", got, line)
+			}
+		case <-ctx.Done():
+			t.Fatalf("not said: %q", line)
+		}
+	}
+	want("leader: 0 of 2 jobs are done\n")
+	if _, err := client.SetData().ForPath(ctx, result, []byte(doneData)); err != nil {
+		t.Fatal(err)
+	}
+	want("leader: 1 of 2 jobs are done\n")
+	end()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the term ends with %v", err)
 	}
 }
 

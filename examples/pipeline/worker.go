@@ -16,6 +16,12 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
+// What the result of a job holds: first the one, at the end the other.
+const (
+	begunData = "begun"
+	doneData  = "done"
+)
+
 // worker does jobs, one at a time, and takes part in the election of the one who reports.
 type worker struct {
 	*pipeline
@@ -74,7 +80,7 @@ func (w *worker) createResult(ctx context.Context, path string, finished chan<- 
 			return
 		}
 		w.fillResult(ctx, path, finished)
-	}).ForPath(ctx, path, []byte("begun"))
+	}).ForPath(ctx, path, []byte(begunData))
 }
 
 func (w *worker) fillResult(ctx context.Context, path string, finished chan<- error) {
@@ -84,7 +90,7 @@ func (w *worker) fillResult(ctx context.Context, path string, finished chan<- er
 			return
 		}
 		w.checkResult(ctx, path, finished)
-	}).ForPath(ctx, path, []byte("done"))
+	}).ForPath(ctx, path, []byte(doneData))
 	if err != nil { // not accepted: there will be no callback
 		finished <- err
 	}
@@ -92,7 +98,7 @@ func (w *worker) fillResult(ctx context.Context, path string, finished chan<- er
 
 func (w *worker) checkResult(ctx context.Context, path string, finished chan<- error) {
 	err := w.client.GetData().InBackground(func(_ context.Context, ev callbacks.Event) {
-		if ev.Err == nil && string(ev.Data) != "done" {
+		if ev.Err == nil && string(ev.Data) != doneData {
 			ev.Err = fmt.Errorf("%s is %q", path, ev.Data)
 		}
 		finished <- ev.Err
@@ -102,16 +108,33 @@ func (w *worker) checkResult(ctx context.Context, path string, finished chan<- e
 	}
 }
 
-// report is what the leader does: it shows how many results there are, until its term ends. ctx has the trace of the term.
+// report is what the leader does: it shows how many jobs are done, whenever there are more, until its term ends. ctx has
+// the trace of the term.
 func (w *worker) report(ctx context.Context) error {
-	for {
-		changed := make(chan zk.Event, 1)
-		list := w.client.GetChildren().UsingWatcher(callbacks.NewChanWatcher(changed))
-		results, err := list.ForPath(ctx, w.results)
+	changed := make(chan zk.Event, 1)
+	watcher := callbacks.NewChanWatcher(changed)
+	done := make(map[string]bool)
+	for told := -1; ; {
+		results, err := w.client.GetChildren().UsingWatcher(watcher).ForPath(ctx, w.results)
 		if err != nil {
 			return err
 		}
-		w.reported(len(results))
+		for _, result := range results {
+			if done[result] {
+				continue
+			}
+			data, err := w.client.GetData().UsingWatcher(watcher).ForPath(ctx, zkpath.Join(w.results, result))
+			if err != nil {
+				return err
+			}
+			if string(data) == doneData {
+				done[result] = true
+			}
+		}
+		if len(done) > told {
+			told = len(done)
+			w.reported(told)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done(): // the end of the pipeline, or of leadership
