@@ -1,4 +1,4 @@
-// The Go snippets of porting-from-java.md: what compiles here is what the page says.
+// The Go snippets of some pages: what compiles here is what they say.
 
 package docs_test
 
@@ -19,29 +19,32 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 	"github.com/gocurator/curator/tracing"
 )
 
-// TestSnippetsAreCompiled checks that every Go snippet of porting-from-java.md is in this file.
+// TestSnippetsAreCompiled checks that every Go snippet of the pages is in this file.
 func TestSnippetsAreCompiled(t *testing.T) {
-	page, err := os.ReadFile("porting-from-java.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	file, err := os.ReadFile("snippets_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiled := normalized(string(file))
-	snippets := goBlocks(string(page))
-	if len(snippets) == 0 {
-		t.Fatal("the page has no snippets")
-	}
-	for _, snippet := range snippets {
-		if !strings.Contains(compiled, normalized(snippet)) {
-			t.Errorf("not in snippets_test.go:\n%s", snippet)
+	for _, name := range []string{"porting-from-java.md", "locks.md", "leader.md"} {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snippets := goBlocks(string(page))
+		if len(snippets) == 0 {
+			t.Errorf("%s has no snippets", name)
+		}
+		for _, snippet := range snippets {
+			if !strings.Contains(compiled, normalized(snippet)) {
+				t.Errorf("of %s, not in snippets_test.go:\n%s", name, snippet)
+			}
 		}
 	}
 }
@@ -73,6 +76,7 @@ func normalized(text string) string { return strings.Join(strings.Fields(text), 
 var (
 	work         = func(ctx context.Context, token int64) error { return ctx.Err() }
 	write        = func(ctx context.Context) error { return ctx.Err() }
+	lead         = func(ctx context.Context, token int64) error { return ctx.Err() }
 	inOneSession = func(ctx context.Context) error { return ctx.Err() }
 	changed      = func(path string) {}
 	handle       = func(ev callbacks.Event) {}
@@ -85,13 +89,18 @@ var (
 	log          = slog.New(slog.DiscardHandler)
 )
 
+// store is what a lock guards.
+type store interface {
+	Write(ctx context.Context, value []byte) error
+}
+
 // use takes what a snippet leaves unused.
 func use(...any) {}
 
 var _ = []any{
 	aClient, namespaces, create, remove, exists, data, children, acl, sync, ensemble, background, watchers,
 	persistentWatch, chanWatcher, watcherRemoving, listeners, transactions, oldTransactions, retries, sessions, mutex,
-	timeLimit, transfer, revocable, revoke, closing, providers, driver,
+	timeLimit, transfer, revocable, revoke, closing, providers, driver, guarded, leases, takesPart, takesTurns,
 }
 
 func aClient(ctx context.Context) error {
@@ -443,6 +452,41 @@ func revoke(ctx context.Context, client *framework.Client, mu *locks.InterProces
 		return err
 	}
 	return locks.Revoke(ctx, client, nodes[0])
+}
+
+func guarded(ctx context.Context, mu *locks.InterProcessMutex, store store, value []byte) error {
+	err := locks.Do(ctx, mu, func(ctx context.Context) error {
+		return store.Write(ctx, value) // ctx ends when the lock is lost
+	})
+	return err
+}
+
+func leases(client *framework.Client, shared locks.LeaseCount, hostname string) {
+	connections := locks.NewInterProcessSemaphoreV2(client, "/db/connections", 0,
+		locks.WithLeaseCount(shared), locks.WithLeaseData([]byte(hostname)))
+	use(connections)
+}
+
+func takesPart(ctx context.Context, client *framework.Client, hostname string) error {
+	latch := leader.NewLeaderLatch(client, "/leader", leader.WithID(hostname))
+	if err := latch.Start(); err != nil {
+		return err
+	}
+	defer latch.Close()
+	for {
+		leadership, err := latch.Await(ctx)
+		if err != nil {
+			return err // ctx has ended, or the latch was closed
+		}
+		lead(leadership.Context(), leadership.Token()) // until the context ends
+	}
+}
+
+func takesTurns(client *framework.Client, hostname string) {
+	selector := leader.NewLeaderSelector(client, "/leader", func(ctx context.Context) error {
+		return lead(ctx, leader.LeadershipOf(ctx).Token())
+	}, leader.WithAutoRequeue(), leader.WithID(hostname))
+	use(selector)
 }
 
 func closing(client *framework.Client) error {
