@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -84,6 +85,46 @@ func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestListThatOtherConsumersHaveUsedUpIsNotFollowed counts what a consumer asks for that another has overtaken.
+func TestListThatOtherConsumersHaveUsedUpIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+		direct := testenv.Addr(t) + chroot
+		producer := start(t, built(mode(builder(t, newClient(t, direct), nil)).BuildQueue()))
+		for _, item := range numbered(n) {
+			must(t, producer.Put(ctx, item))
+		}
+		must(t, producer.FlushPuts(ctx))
+		proxy, connect := newProxy(t, chroot)
+		began, goOn, got := make(chan struct{}), make(chan struct{}), newBasket(t)
+		start(t, built(mode(builder(t, newClient(t, connect), func(ctx context.Context, item string) error {
+			if item == numbered(n)[0] {
+				close(began)
+				<-goOn
+			}
+			return got.consume(ctx, item)
+		})).BuildQueue()))
+		<-began
+		others := newBasket(t)
+		other := built(mode(builder(t, newClient(t, direct), others.consume)).BuildQueue())
+		must(t, other.Start())
+		others.await(n - 1)
+		must(t, other.Close())
+		proxy.Faults().ResetTrace()
+		must(t, producer.Put(ctx, "last"))
+		must(t, producer.FlushPuts(ctx))
+		close(goOn)
+		if items := got.await(2); items[1] != "last" {
+			t.Errorf("got %q", items)
+		}
+		if asked := requests(proxy); asked["getData"] > n/3 || asked["create2"] > n/3 {
+			t.Errorf("requests %v", asked)
+		}
+	})
 }
 
 // TestCostOfAPriority counts the requests for items by priority: whether there are newcomers is asked without a list.

@@ -335,7 +335,7 @@ func (q *SimpleDistributedQueue) first(c *call) (*element, error) {
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			q.looked = q.looked[1:]
-			if q.misses++; q.misses > 16+len(q.names)/32 { // a new list is cheaper than following who was faster
+			if q.misses++; isUsedUp(q.misses, len(q.names)) {
 				q.forget()
 			}
 		case lineup.IsOutage(err):

@@ -36,6 +36,7 @@ type taker[T any] struct {
 	begun   []claim[T]    // being claimed, in order
 	ready   []*delivery[T]
 	ahead   int
+	misses  int // items in a row that were another's
 	alone   int // so many are not removed together with others
 	flight  context.Context
 }
@@ -82,8 +83,18 @@ func (t *taker[T]) step(ctx context.Context) (*delivery[T], error) {
 	t.begun[0] = nil
 	t.begun = t.begun[1:]
 	t.adapt(d != nil, waits)
+	if t.misses++; d != nil {
+		t.misses = 0
+	}
+	if isUsedUp(t.misses, len(t.names)) {
+		t.names, t.misses = nil, 0
+	}
 	return d, nil
 }
+
+// isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many misses in
+// a row: others were faster.
+func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 
 func (t *taker[T]) open() {
 	if t.watcher == nil {
