@@ -50,6 +50,23 @@ func TestPassesPipelinedFrames(t *testing.T) {
 	}
 }
 
+func TestCutIsCountedWhenTheClientSeesIt(t *testing.T) {
+	for kind, set := range ways {
+		t.Run(kind, func(t *testing.T) {
+			_, p := set(t)
+			in := p.Add(curatortest.Rule{Path: "/c", Action: curatortest.CutBefore})
+			for n := range 300 {
+				c := connectRaw(t, p)
+				c.send("/c")
+				c.wantEnd()
+				if hits := in.Hits(); hits != n+1 {
+					t.Fatalf("%d cuts, %d hits", n+1, hits)
+				}
+			}
+		})
+	}
+}
+
 func TestCutBefore(t *testing.T) {
 	for kind, set := range ways {
 		t.Run(kind, func(t *testing.T) {

@@ -126,13 +126,19 @@ func (in *Injection) take(m *message) bool {
 }
 
 func (in *Injection) hit() {
+	in.count()
+	in.announce()
+}
+
+// count counts a hit. A cut is counted before: whoever sees what comes of it finds it counted.
+func (in *Injection) count() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.hits++
-	if in.hits == 1 {
-		close(in.first)
-	}
 }
+
+// announce ends [Injection.Wait].
+func (in *Injection) announce() { in.shut(in.first) }
 
 func (in *Injection) over() bool {
 	select {

@@ -325,8 +325,9 @@ func (u *pump) act(in *Injection) bool {
 		fallthrough
 	case CutBefore, CutAfter:
 		u.w.Flush() //nolint:errcheck // the link ends anyway
+		in.count()
 		u.link.cut()
-		in.hit()
+		in.announce()
 		return false
 	case HoldRequest, HoldReply:
 		in.hit()
