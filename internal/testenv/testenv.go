@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path"
 	"strings"
@@ -121,6 +122,12 @@ func deleteTree(conn *zk.Conn, root string) error {
 	}
 }
 
+// dialPatiently is for a server that so many connect to at once that it takes them a second time: the library waits for a
+// second, and fails what is asked meanwhile.
+func dialPatiently(network, address string, _ time.Duration) (net.Conn, error) {
+	return net.DialTimeout(network, address, limit/3)
+}
+
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
@@ -129,7 +136,8 @@ func (silent) Printf(string, ...any) {}
 func Raw(tb testing.TB) *zk.Conn {
 	tb.Helper()
 	servers := strings.Split(Addr(tb), ",")
-	conn, events, err := zk.Connect(servers, 30*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	conn, events, err := zk.Connect(servers, 30*time.Second,
+		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithDialer(dialPatiently))
 	if err != nil {
 		tb.Fatal(err)
 	}

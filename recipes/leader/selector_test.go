@@ -214,8 +214,17 @@ func TestInterruptedSelectorLeavesNoNode(t *testing.T) {
 // In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518). Its next turn is not that which was
 // interrupted.
 func TestInterruptedSelectorThatQueuesItselfLeadsAgain(t *testing.T) {
-	f := newTurns()
-	s := startSelector(t, newClient(t, testenv.ConnectString(t), steady), f, leader.WithAutoRequeue())
+	f, goOn := newTurns(), make(chan struct{})
+	take := func(ctx context.Context) error {
+		defer func() { <-goOn }()
+		return f.take(ctx)
+	}
+	s := leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t), steady), electionPath, take, leader.WithAutoRequeue())
+	must(t, s.Start())
+	defer func() {
+		close(goOn)
+		must(t, s.Close())
+	}()
 	for range 5 {
 		ctx := receive(t, f.began, "it leads")
 		if ctx.Err() != nil {
@@ -224,10 +233,13 @@ func TestInterruptedSelectorThatQueuesItselfLeadsAgain(t *testing.T) {
 		if !s.InterruptLeadership() {
 			t.Error("not interrupted")
 		}
-		s.InterruptLeadership() // once more, whatever it is doing now
 		if cause := receive(t, f.ended, "it is over"); !errors.Is(cause, leader.ErrInterrupted) {
 			t.Errorf("cause %v", cause)
 		}
+		if s.InterruptLeadership() {
+			t.Error("interrupted once more")
+		}
+		goOn <- struct{}{}
 	}
 	receive(t, f.began, "it leads")
 }

@@ -239,9 +239,10 @@ func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 			ctx := testenv.Context(t)
 			chroot := testenv.Chroot(t)
 			proxy, connect := newProxy(t, chroot)
-			client := newClient(t, connect)
+			short := framework.WithSessionTimeout(2 * time.Second)
+			client := newClient(t, connect, short)
 			hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
-			other := newClient(t, testenv.Addr(t)+chroot)
+			other := newClient(t, testenv.Addr(t)+chroot, short)
 			granted := make(chan time.Time, 1)
 			go func() {
 				next, err := locks.NewInterProcessMutex(other, lockPath).Acquire(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/storm"
 	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
 )
 
 // duel is a holder whose connection freezes, and one who waits behind it.
@@ -70,10 +71,12 @@ func fightOnSockets(t *testing.T) {
 	for i := range duels {
 		chroot := testenv.Chroot(t)
 		proxy, connect := newProxy(t, chroot)
-		session := framework.WithSessionTimeout(duelSession)
+		opts := []framework.Option{
+			framework.WithSessionTimeout(duelSession), framework.WithRetryPolicy(retry.Forever(50 * time.Millisecond)),
+		}
 		d := &duel{
 			Storm:  all,
-			holder: newClient(t, connect, session), waiter: newClient(t, testenv.Addr(t)+chroot, session),
+			holder: newClient(t, connect, opts...), waiter: newClient(t, testenv.Addr(t)+chroot, opts...),
 			freeze: proxy.Faults().Freeze,
 			missed: pulse.Missed,
 		}

@@ -15,11 +15,11 @@ import (
 
 const lockPath = "/locks/orders"
 
-// newClient returns a started client with a short session.
+// newClient returns a started client. Its session outlasts what a busy machine does: tests that wait for its end end it.
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
 	opts = append([]framework.Option{
-		framework.WithSessionTimeout(2 * time.Second),
+		framework.WithSessionTimeout(20 * time.Second),
 		framework.WithConnectionTimeout(5 * time.Second),
 		framework.WithRetryPolicy(retry.NTimes(5, 100*time.Millisecond)),
 		framework.WithEnsembleTracker(false),

@@ -24,7 +24,7 @@ const (
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
 	client, err := framework.New(connect, append([]framework.Option{
-		framework.WithSessionTimeout(2 * time.Second),
+		framework.WithSessionTimeout(20 * time.Second),
 		framework.WithConnectionTimeout(5 * time.Second),
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
