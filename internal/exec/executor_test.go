@@ -820,8 +820,8 @@ func TestOperationGoesOnInTheNextSession(t *testing.T) {
 		go func() { result <- f.Do(t.Context(), &op.Operation) }()
 		<-time.After(time.Second)
 		first := f.conn.Load().SessionID()
-		f.letGo() // what was held is answered to a connection that is gone
 		f.expire()
+		f.letGo() // what was held is answered to a connection that is gone
 		if err := receive(t, result); err != nil {
 			t.Errorf("got %v", err)
 		}
