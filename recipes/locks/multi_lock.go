@@ -35,11 +35,11 @@ func NewInterProcessMultiLock(locks ...InterProcessLock) *InterProcessMultiLock 
 // observed is a lock that tells telemetry what it does.
 type observed interface{ telemetry() *telemetry.Telemetry }
 
-// Acquire waits for all locks. ctx bounds the waiting. When one cannot be had those before it are released; when one is
-// lost while another is waited for, all are acquired anew. The [Hold] ends when any of them is lost; its path and token
-// are those of the first.
+// Acquire waits for all locks. When one cannot be had those before it are released; when one is lost while another is
+// waited for, all are acquired anew. ctx bounds the waiting, that for the releases too, which go on in the background
+// when it has ended. The [Hold] ends when any of the locks is lost; its path and token are those of the first.
 func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*Hold, error) {
-	return m.acquire(ctx, func(ctx context.Context, l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
+	return m.acquire(ctx, ctx, func(ctx context.Context, l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
 }
 
 // TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, one wait for all of them. 0 takes the locks if
@@ -48,47 +48,58 @@ func (m *InterProcessMultiLock) TryAcquire(ctx context.Context, wait time.Durati
 	if wait < 0 {
 		return nil, fmt.Errorf("locks: negative wait %v", wait)
 	}
-	end := time.Now().Add(wait)
-	return m.acquire(ctx, func(ctx context.Context, l InterProcessLock) (*Hold, error) {
-		return l.TryAcquire(ctx, max(time.Until(end), 0))
+	end, patience := time.Now().Add(wait), ctx
+	if wait > 0 {
+		var cancel context.CancelFunc
+		patience, cancel = context.WithDeadline(ctx, end)
+		defer cancel()
+	}
+	return m.acquire(ctx, patience, func(ctx context.Context, l InterProcessLock) (*Hold, error) {
+		left := time.Until(end)
+		if wait > 0 && left <= 0 { // a wait of 0 would be for a connection, without a bound
+			return nil, ErrNotAcquired
+		}
+		return l.TryAcquire(ctx, max(left, 0))
 	})
 }
 
 var errNoLocks = errors.New("locks: a multi lock of no locks")
 
+// acquire acquires all locks; patience bounds the waiting for a release.
 func (m *InterProcessMultiLock) acquire(
-	ctx context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
+	ctx, patience context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
 ) (*Hold, error) {
 	if len(m.locks) == 0 {
 		return nil, errNoLocks
 	}
 	within, asked := m.told.Acquire(ctx)
-	g, err := m.grant(ctx, within, acquire)
+	holds, err := m.acquireAll(within, patience, acquire)
 	asked.End(outcome(err), err)
 	if err != nil {
 		return nil, err
 	}
+	g := joinGrants(ctx, holds)
 	g.observe(m.told.Hold(asked))
 	return &Hold{grant: g}, nil
 }
 
-// grant acquires all locks, with the context within; values are for the hold.
-func (m *InterProcessMultiLock) grant(
-	values, within context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
-) (*grant, error) {
+// acquireAll acquires all locks, or none.
+func (m *InterProcessMultiLock) acquireAll(
+	ctx, patience context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
+) ([]*Hold, error) {
 	for {
 		var holds []*Hold
 		for _, l := range m.locks {
-			hold, err := acquire(within, l)
+			hold, err := acquire(ctx, l)
 			if err != nil {
-				return nil, errors.Join(err, releaseAll(context.WithoutCancel(values), holds))
+				return nil, errors.Join(err, giveBack(patience, holds))
 			}
 			holds = append(holds, hold)
 		}
 		if !slices.ContainsFunc(holds, isLost) {
-			return joinGrants(values, holds), nil
+			return holds, nil
 		}
-		if err := releaseAll(values, holds); err != nil {
+		if err := giveBack(patience, holds); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +114,15 @@ func releaseAll(ctx context.Context, holds []*Hold) error {
 		errs = append(errs, h.Release(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// giveBack releases holds. It does not wait beyond ctx, whose end is no error: there may be no connection for long, and the
+// releases go on in the background.
+func giveBack(ctx context.Context, holds []*Hold) error {
+	if err := releaseAll(ctx, holds); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // joinGrants returns a grant that lasts as long as all of the holds.

@@ -10,8 +10,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
 )
 
 // unusable is a lock that cannot be had.
@@ -157,6 +159,96 @@ func TestMultiLockThatLosesOneWhileItWaitsForAnotherHasItAgain(t *testing.T) {
 		t.Error("not both are held")
 	}
 	release(t, hold)
+	awaitNothing(t, connect)
+}
+
+// It has the first lock when it gives up, and there is no connection over which to release it.
+func TestMultiLockGivesUpInTimeWhenItHasALockAndNoConnection(t *testing.T) {
+	t.Parallel()
+	const wait = 2 * time.Second
+	for name, take := range map[string]struct {
+		acquire func(context.Context, locks.InterProcessLock) (*locks.Hold, error)
+		want    error
+	}{
+		"Acquire": {func(ctx context.Context, l locks.InterProcessLock) (*locks.Hold, error) {
+			ctx, cancel := context.WithTimeout(ctx, wait)
+			defer cancel()
+			return l.Acquire(ctx)
+		}, context.DeadlineExceeded},
+		"TryAcquire": {func(ctx context.Context, l locks.InterProcessLock) (*locks.Hold, error) {
+			return l.TryAcquire(ctx, wait)
+		}, locks.ErrNotAcquired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			direct := testenv.Addr(t) + chroot
+			proxy, connect := newProxy(t, chroot)
+			client := newClient(t, connect, framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+			if err := client.BlockUntilConnected(ctx); err != nil {
+				t.Fatal(err)
+			}
+			held := acquire(t, ctx, locks.NewInterProcessMutex(newClient(t, direct), lockPath))
+			first, second := locks.NewInterProcessMutex(client, "/first"), locks.NewInterProcessMutex(client, lockPath)
+			given := make(chan error, 1)
+			go func() {
+				_, err := take.acquire(ctx, locks.NewInterProcessMultiLock(first, second))
+				given <- err
+			}()
+			testenv.Eventually(t, func() bool { return watchersOf(t, held.Path()) == 1 }, "it waits for the second")
+			restore := proxy.Faults().RefuseConnects()
+			defer restore()
+			proxy.Faults().CutAll()
+			select {
+			case err := <-given:
+				if !errors.Is(err, take.want) {
+					t.Errorf("error %v, want %v", err, take.want)
+				}
+			case <-ctx.Done():
+				t.Error("it waits for the connection")
+			}
+			if first.IsAcquiredInThisProcess() {
+				t.Error("the first is held")
+			}
+			restore()
+			release(t, held)
+			awaitNothing(t, direct)
+		})
+	}
+}
+
+// slow is a lock that is granted when the time to wait for it is over.
+type slow struct{ locks.InterProcessLock }
+
+func (s slow) TryAcquire(ctx context.Context, wait time.Duration) (*locks.Hold, error) {
+	time.Sleep(wait)
+	return s.Acquire(ctx)
+}
+
+// untouchable is a lock that nobody is to ask for.
+type untouchable struct {
+	locks.InterProcessLock
+	tb testing.TB
+}
+
+func (u untouchable) TryAcquire(context.Context, time.Duration) (*locks.Hold, error) {
+	u.tb.Error("it is asked for")
+	return nil, locks.ErrNotAcquired
+}
+
+// A wait of 0 for it would be a wait for the connection, without a bound.
+func TestMultiLockWhoseTimeIsUpDoesNotAskForTheNext(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	mu := locks.NewInterProcessMutex(newClient(t, connect), lockPath)
+	_, err := locks.NewInterProcessMultiLock(slow{mu}, untouchable{tb: t}).TryAcquire(ctx, 10*time.Millisecond)
+	if !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	if mu.IsAcquiredInThisProcess() {
+		t.Error("the first is held")
+	}
 	awaitNothing(t, connect)
 }
 

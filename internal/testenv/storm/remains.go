@@ -30,7 +30,8 @@ func (s *Storm) AwaitRemains(ctx context.Context, server Server, want Remains, p
 	var stacks []string
 	defer func() {
 		if s.tb.Failed() {
-			s.Note("there remain %+v, not %+v:\n%s", got, want, strings.Join(stacks, "\n\n"))
+			watched, _ := server.FourLetterWord(context.WithoutCancel(ctx), "wchp")
+			s.Note("there remain %+v, not %+v:\n%s\n%s", got, want, watched, strings.Join(stacks, "\n\n"))
 		}
 	}()
 	testenv.Eventually(s.tb, func() bool {
