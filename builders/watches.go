@@ -136,7 +136,7 @@ type RemoveWatches struct {
 func (r RemoveWatches) OfType(t WatcherType) RemoveWatches { r.typ = t; return r }
 
 // Guaranteed makes sure that the watcher is told of nothing any more even if the removal fails for want of a
-// connection: the watch is then not set again on the next one. The failure is returned all the same.
+// connection: the watch is then not set again on the next one, nor left on the server. The failure is returned all the same.
 func (r RemoveWatches) Guaranteed() RemoveWatches { r.guaranteed = true; return r }
 
 // Locally removes the watches on the side of the client at once, needs no connection, and leaves those on the server
@@ -159,7 +159,9 @@ func (r RemoveWatches) ForPath(ctx context.Context, path string) error {
 		return err
 	}
 	err := o.foreground(ctx, o)
-	o.giveUp(err)
+	if ctx.Err() != nil { // it was not begun, or goes on without us
+		o.giveUp(err)
+	}
 	return err
 }
 
@@ -209,13 +211,6 @@ func (o *removeWatchesOp) Begin() {
 		return
 	}
 	if o.b.locally {
-		// Ahead of forget: what goes on the server depends on whose watches there are. The registry knows paths below
-		// the chroot only, so a watch of another is removed when there is a connection.
-		if conn.IsConnected() || o.Absolute {
-			rest := &removeWatchesOp{call: call{env: o.env, full: o.full}, b: o.b}
-			rest.Protocol, rest.b.locally, rest.Detached, rest.Absolute = rest, false, true, o.Absolute
-			_ = o.env.Executor.Go(exec.WithSingleAttempt(exec.Root), &rest.Operation)
-		}
 		o.forget()
 		o.removed(nil)
 		return
@@ -242,9 +237,15 @@ func (o *removeWatchesOp) removed(err error) {
 // forget removes the watches on our side. With the connection those on the server's side go.
 func (o *removeWatchesOp) forget() {
 	if conn := o.env.Executor.Conn(); conn != nil {
-		conn.Forget(int32(o.b.typ), o.full, o.bound())
+		conn.Forget(&wire.Request{
+			Request:  jute.Request{Path: o.full, Flags: int32(o.b.typ)},
+			Absolute: o.Absolute, Watcher: o.bound(),
+		})
 	}
 }
+
+// CleanUp comes before there can be another connection, on which the watch would be set again.
+func (o *removeWatchesOp) CleanUp(err error) { o.giveUp(err) }
 
 // giveUp forgets what a guaranteed removal could not remove, whether it was sent or not.
 func (o *removeWatchesOp) giveUp(err error) {
@@ -257,7 +258,4 @@ func (o *removeWatchesOp) giveUp(err error) {
 }
 
 // Run delivers the result.
-func (o *removeWatchesOp) Run() {
-	o.giveUp(o.Result())
-	o.deliver(callbacks.Event{})
-}
+func (o *removeWatchesOp) Run() { o.deliver(callbacks.Event{}) }

@@ -451,6 +451,46 @@ func TestRemoveWatchesWithoutAConnection(t *testing.T) {
 	}
 }
 
+// The connection is back, with all watches set again, before anybody is told that the removal has failed.
+func TestGuaranteedRemovalThatFailsIsNotUndoneByTheNextConnection(t *testing.T) {
+	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	ctx := testenv.Context(t)
+	tr.make("/n", "")
+	watcher, events := chanWatcher()
+	succeed(t, foreground.getData(t, client.GetData().UsingWatcher(watcher), "/n"))
+	tr.awaitWatches("/n")
+
+	busy, free := make(chan struct{}), make(chan struct{})
+	hold := client.Sync().InBackground(func(context.Context, callbacks.Event) {
+		close(busy)
+		<-free
+	})
+	if err := hold.ForPath(ctx, "/n"); err != nil {
+		t.Fatal(err)
+	}
+	<-busy
+	cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Count: 1, Action: curatortest.CutBefore})
+	failed := make(chan error, 1)
+	remove := client.Watches().Remove(watcher).Guaranteed().InBackground(func(_ context.Context, ev callbacks.Event) {
+		failed <- ev.Err
+	})
+	if err := remove.ForPath(ctx, "/n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cut.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err := foreground.create(t, client.Create(), "/again", nil).Err
+	for errors.Is(err, framework.ErrConnectionLoss) { // until there is a connection again
+		err = foreground.create(t, client.Create(), "/again", nil).Err
+	}
+	close(free)
+	wantErr(t, receive(t, failed), framework.ErrConnectionLoss, "removeWatches", "/n")
+	tr.awaitWatches()
+	succeed(t, foreground.setData(t, client.SetData(), "/n", nil))
+	wantNoEvents(t, client, events)
+}
+
 // In Java the removal is tried again under a path with the namespace twice.
 func TestGuaranteedRemovalOfAWatchInANamespaceOutlivesAnOutage(t *testing.T) {
 	for _, w := range ways {

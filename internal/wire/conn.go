@@ -206,11 +206,19 @@ func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	return c.watches.has(t, withChroot(path, c.cfg.Chroot), w) || c.link != nil && w != nil && c.link.setting(path, w)
 }
 
-// Forget removes w, or everybody if w is nil, from the registry without telling the server.
-func (c *Conn) Forget(t WatcherType, path string, w Watcher) {
+// Forget removes the watcher of r, or everybody if it has none, from the registry. What the server has of it goes with the
+// connection or, if there is one, by a removal whose answer nobody waits for.
+func (c *Conn) Forget(r *Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watches.remove(t, withChroot(path, c.cfg.Chroot), w)
+	path := withChroot(r.Path, r.chroot(c))
+	if l := c.link; l != nil && !l.dead && c.end == nil && !l.leaving(path, r.Watcher) &&
+		(c.watches.has(r.Flags, path, r.Watcher) || r.Watcher != nil && l.setting(r.Path, r.Watcher)) {
+		r.Op, r.Handler = jute.OpRemoveWatches, leftover{}
+		l.submit(r)
+		c.wakeFlusher(l)
+	}
+	c.watches.remove(r.Flags, path, r.Watcher)
 }
 
 // WatchCount returns how many watches are registered.

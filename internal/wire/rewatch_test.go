@@ -385,7 +385,7 @@ func TestWatchersAreToldOfTheSessionWithoutTheirWatchesEnding(t *testing.T) {
 	})
 }
 
-func TestForgottenWatchesAreNotSetAgain(t *testing.T) {
+func TestForgottenWatchesGoFromTheServerAndAreNotSetAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		seen := trace(s)
@@ -393,19 +393,21 @@ func TestForgottenWatchesAreNotSetAgain(t *testing.T) {
 		v, w := newWatcher(), newWatcher()
 		c.ask(t, watch(jute.OpGetData, "/a", v, nil))
 		c.ask(t, watch(jute.OpGetData, "/a", w, nil))
-		last := c.ask(t, watch(jute.OpGetData, "/b", w, nil)).Zxid
-		c.Forget(wire.WatchAny, "/b", nil)
-		c.Forget(wire.WatchAny, "/a", w)
+		c.ask(t, watch(jute.OpGetData, "/b", w, nil))
+		c.Forget(removal(wire.WatchAny, "/b", nil))
+		c.Forget(removal(wire.WatchAny, "/a", w))
 		if !c.Watches(wire.WatchData, "/a", nil) || !c.Watches(wire.WatchData, "/a", v) ||
 			c.Watches(wire.WatchData, "/a", w) || c.Watches(wire.WatchAny, "/b", nil) {
 			t.Error("the wrong ones are forgotten")
 		}
+		synctest.Wait()
 		p.cut()
 		c.await(t, wire.Connected)
 		synctest.Wait()
-		got := seen.all()
-		if want := fmt.Sprintln("setWatches", last, "[/a] [] []", nil); got[len(got)-1] != want {
-			t.Errorf("on the wire %q, want %q", got, want)
+		got := seen.all()[3:]
+		want := []string{"removeWatches /b 3", "checkWatches /a 3", fmt.Sprintln("setWatches", 5, "[/a] [] []", nil)}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("on the wire (-want +got):\n%s", diff)
 		}
 	})
 }
