@@ -30,7 +30,7 @@ func (f *Faults) refuse(more int) {
 func (f *Faults) listen(addr string) error {
 	f.listening.Lock()
 	defer f.listening.Unlock()
-	l, err := net.Listen("tcp", addr)
+	l, err := listenOn(addr)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -53,6 +54,22 @@ func TestRefusesOnTheNetworkAndInMemory(t *testing.T) {
 	must(t, memory.close())
 	wantRefused(t, network)
 	wantRefused(t, memory)
+}
+
+// A port that the system hands out may be somebody else's when it is to be listened on again.
+func TestPortIsNoneThatTheSystemHandsOut(t *testing.T) {
+	_, _, memory := scriptedServer(t)
+	proxy, err := curatortest.NewProxy(memory.Addr())
+	must(t, err)
+	defer func() { must(t, proxy.Close()) }()
+	server, err := curatortest.NewServer()
+	must(t, err)
+	defer func() { must(t, server.Close()) }()
+	for kind, addr := range map[string]string{"proxy": proxy.Addr(), "server": server.Addr()} {
+		if port := netip.MustParseAddrPort(addr).Port(); port >= 32768 {
+			t.Errorf("the %s has port %d", kind, port)
+		}
+	}
 }
 
 func TestStopsAndListensAgain(t *testing.T) {
