@@ -103,11 +103,6 @@ func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
 	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
 }
 
-// isFree reports whether there are n leases beside those that are taken.
-func (s *InterProcessSemaphoreV2) isFree(taken []string, n int) bool {
-	return len(taken)+n <= s.most.Count()
-}
-
 // judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
 // one.
 func (s *InterProcessSemaphoreV2) judge(children []string, own string) lineup.Verdict {
@@ -237,10 +232,9 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 func (s *InterProcessSemaphoreV2) occupy(
 	ctx context.Context, wait time.Duration, turn *lineup.Contender, look *lookout, n int,
 ) (taken []*lineup.Contender, err error) {
-	children, err := look.seen(ctx)
-	// Only who has the turn adds leases: those that are free stay free.
-	if err == nil && (look.inherited || s.isFree(children, n)) {
-		if taken, err = s.create(ctx, turn, n); err == nil {
+	enough, err := look.enough(ctx)
+	if enough { // and they stay free: only who has the turn adds leases
+		if taken, err = s.create(ctx, turn, n, look.mayTell(zkpath.Node(turn.Path))); err == nil {
 			return taken, nil
 		}
 	}
@@ -258,26 +252,31 @@ func (s *InterProcessSemaphoreV2) occupy(
 	return taken, nil
 }
 
-// create creates the nodes of the leases and gives the turn on, all in one: a turn that is lost takes no lease. The data of
-// the turn's node is set before it is deleted. Who watches it is told that it has changed, and not that it is gone, as when
-// it had been given up: so it knows that the turn is its own, if its node is still there.
-func (s *InterProcessSemaphoreV2) create(ctx context.Context, turn *lineup.Contender, n int) ([]*lineup.Contender, error) {
+// create creates the nodes of the leases and ends the turn, all in one: a turn that is lost takes no lease. To tell what is
+// left, the data of the turn's node is set before it is deleted. Who watches it hears that it has changed, and not that it is
+// gone: so it knows that the turn is its own, if its node is still there, and what is left for it.
+func (s *InterProcessSemaphoreV2) create(
+	ctx context.Context, turn *lineup.Contender, n int, tell bool,
+) ([]*lineup.Contender, error) {
 	op := s.client.TransactionOp()
 	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
-	leases := make([]builders.TransactionOperation, n, n+2)
-	for i := range leases {
-		leases[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data)
+	var ops []builders.TransactionOperation
+	for range n {
+		ops = append(ops, lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data))
 	}
-	tell, end := op.SetData().ForPath(turn.Path, nil), op.Delete().ForPath(turn.Path)
+	if tell {
+		ops = append(ops, op.SetData().ForPath(turn.Path, nil))
+	}
+	ops = append(ops, op.Delete().ForPath(turn.Path))
 	stat := zk.Stat{EphemeralOwner: turn.Stat.EphemeralOwner}
 	transaction := s.client.Transaction().StoringZxidIn(&stat.Czxid)
-	for ops := append(leases, tell, end); ; {
+	for {
 		results, err := transaction.ForOperations(ctx, ops...)
 		switch {
 		case err == nil:
 			return taken(results[:n], stat, turn.Session)
-		case errors.Is(err, zk.ErrNoAuth) && len(ops) > n+1: // we may create and delete only
-			ops = append(leases, end)
+		case errors.Is(err, zk.ErrNoAuth) && tell: // we may create and delete only
+			tell, ops = false, slices.Delete(ops, n, n+1)
 		case errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Err != nil: // an empty container may vanish
 			if err := s.makeLeases(ctx); err != nil {
 				return nil, err

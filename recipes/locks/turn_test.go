@@ -21,31 +21,38 @@ type turn struct {
 	*testing.T
 	ctx    context.Context
 	chroot string
+	leases int
 	direct *framework.Client
 	path   string // of the node of the first
 	first  <-chan *locks.Lease
 	end    *curatortest.Injection // holds up the end of the turn
 }
 
-const turnLeases = 3 // more than are taken
-
-func newTurn(t *testing.T) *turn {
+// newTurn has so many leases, all of them free, and so many turns have been before.
+func newTurn(t *testing.T, leases, before int) *turn {
 	t.Helper()
-	x := &turn{T: t, ctx: testenv.Context(t), chroot: testenv.Chroot(t)}
+	x := &turn{T: t, ctx: testenv.Context(t), chroot: testenv.Chroot(t), leases: leases}
 	x.direct = newClient(t, testenv.Addr(t)+x.chroot)
 	for _, node := range []string{"/locks", "/leases"} { // that stay when they are empty: a container may go at any time
 		if _, err := x.direct.Create().CreatingParentsIfNeeded().ForPath(x.ctx, semaphorePath+node, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for range before {
+		x.receives(x.take(x.ctx, x.semaphore(x.direct)))
+	}
 	client, proxy := proxied(t, x.chroot)
 	x.end = proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
-	x.first = x.take(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	x.first = x.take(x.ctx, x.semaphore(client))
 	if err := x.end.Wait(x.ctx); err != nil {
 		t.Fatal(err)
 	}
 	x.path = x.line()[0]
 	return x
+}
+
+func (x *turn) semaphore(client *framework.Client) *locks.InterProcessSemaphoreV2 {
+	return locks.NewInterProcessSemaphoreV2(client, semaphorePath, x.leases)
 }
 
 // line returns the nodes of those who have a turn, in order.
@@ -89,7 +96,7 @@ func (x *turn) behind(ctx context.Context, s *locks.InterProcessSemaphoreV2) (go
 func (x *turn) heir() (got <-chan *locks.Lease, path string, proxy *curatortest.Proxy) {
 	x.Helper()
 	client, proxy := proxied(x, x.chroot)
-	got, path = x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, turnLeases))
+	got, path = x.behind(x.ctx, x.semaphore(client))
 	proxy.Faults().ResetTrace()
 	return got, path, proxy
 }
@@ -114,7 +121,7 @@ func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
 		switch {
 		case e.Op == "notification":
 			ops = append(ops, e.Op)
-		case !e.Reply && e.Op == "getChildren2":
+		case !e.Reply && (e.Op == "getChildren2" || e.Op == "exists"):
 			ops = append(ops, e.Op+" "+strings.TrimPrefix(e.Path, x.chroot+semaphorePath))
 		case !e.Reply && e.Op != "ping":
 			ops = append(ops, e.Op)
@@ -123,26 +130,106 @@ func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
 	return ops
 }
 
-func TestTurnThatIsGivenOnIsTakenWithoutAListOfTheLine(t *testing.T) {
+// In each round of three turns the first looks at the leases, and tells the others if there is one for each of them.
+func TestTurnThatIsGivenOnIsTakenWithoutMoreThanALook(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t)
+	for _, tt := range []struct {
+		name           string
+		leases, before int
+		take           func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error)
+		want           []string
+	}{
+		{
+			"told that there are leases", 3, 0, nil,
+			[]string{"multi", "delete"},
+		},
+		{
+			"told by who looked late in its round", 2, 1, nil,
+			[]string{"multi", "delete"},
+		},
+		{
+			"told of the turn, in another round", 3, 2, nil,
+			[]string{"exists /leases", "multi", "delete"},
+		},
+		{
+			"not told, with too few leases for the round", 2, 0, nil,
+			[]string{"getChildren2 /locks", "exists /leases", "multi", "delete"},
+		},
+		{
+			"who wants several", 3, 0,
+			func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
+				return locks.NewInterProcessSemaphoreV2(c, semaphorePath, 3).AcquireN(ctx, 2)
+			},
+			[]string{"exists /leases", "multi", "delete", "delete"},
+		},
+		{
+			"whose number of leases may have changed", 3, 0,
+			func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
+				return locks.NewInterProcessSemaphoreV2(c, semaphorePath, 0, locks.WithLeaseCount(unsteady{})).AcquireN(ctx, 1)
+			},
+			[]string{"exists /leases", "multi", "delete"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			x := newTurn(t, tt.leases, tt.before)
+			client, proxy := proxied(t, x.chroot)
+			if tt.take == nil {
+				tt.take = func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
+					return x.semaphore(c).AcquireN(ctx, 1)
+				}
+			}
+			done := make(chan error, 1)
+			go func() {
+				leases, err := tt.take(x.ctx, client)
+				if err == nil {
+					err = x.semaphore(client).ReturnAll(x.ctx, leases...)
+				}
+				done <- err
+			}()
+			testenv.Eventually(t, func() bool { return watchersOf(t, x.path) == 1 }, "it waits for the first")
+			proxy.Faults().ResetTrace()
+			x.end.Release()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			want := append([]string{"notification"}, tt.want...)
+			if diff := cmp.Diff(want, x.asked(proxy)); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			x.receives(x.first)
+		})
+	}
+}
+
+// The lease is returned between the look for the turn and the list of the line, with its look.
+func TestTurnIsTakenByTheLastLook(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t, 1, 2)
 	next, _, proxy := x.heir()
+	list := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"getChildren2"}, Path: "/**/locks", Count: 1, Action: curatortest.HoldRequest,
+	})
 	x.end.Release()
+	if err := list.Wait(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.receives(x.first)
+	list.Release()
 	x.receives(next)
-	want := []string{"notification", "getChildren2 /leases", "multi", "delete"}
+	want := []string{"notification", "exists /leases", "getChildren2 /locks", "exists /leases", "multi", "delete"}
 	if diff := cmp.Diff(want, x.asked(proxy)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	x.receives(x.first)
 }
 
 func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t)
+	x := newTurn(t, 3, 0)
 	ctx, giveUp := context.WithCancel(x.ctx)
 	defer giveUp()
-	middle, _ := x.behind(ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, turnLeases))
-	last, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, turnLeases))
+	middle, _ := x.behind(ctx, x.semaphore(x.direct))
+	last, _ := x.behind(x.ctx, x.semaphore(x.direct))
 	giveUp()
 	if lease := <-middle; lease != nil {
 		t.Fatal("a lease beside that of the first")
@@ -159,8 +246,8 @@ func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 // ZooKeeper removes an empty container, at any time.
 func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t)
-	next, path := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, 1))
+	x := newTurn(t, 1, 0)
+	next, path := x.behind(x.ctx, x.semaphore(x.direct))
 	if err := x.direct.Delete().ForPath(x.ctx, semaphorePath+"/leases"); err != nil {
 		t.Fatal(err)
 	}
@@ -176,10 +263,10 @@ func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
 // The next server may not have seen yet that the turn was given on, nor the lease of who did.
 func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t)
+	x := newTurn(t, 3, 2)
 	next, _, proxy := x.heir()
 	proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"getChildren2"}, Path: "/**/leases", Count: 1, Action: curatortest.CutBefore,
+		Ops: []string{"exists"}, Path: "/**/leases", Count: 1, Action: curatortest.CutBefore,
 	})
 	x.end.Release()
 	x.receives(next)
@@ -192,7 +279,7 @@ func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
 
 func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t)
+	x := newTurn(t, 3, 0)
 	next, path, proxy := x.heir()
 	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
 	x.end.Release()
@@ -214,10 +301,10 @@ func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
 // The one behind it waits for the first as well then, and both are told that the turn was given on.
 func TestTurnWhoseNodeSomebodyDeletesIsNotTakenToWaitForALease(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t)
+	x := newTurn(t, 1, 2)
 	client, proxy := proxied(t, x.chroot)
-	next, path := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1))
-	last, _ := x.behind(x.ctx, locks.NewInterProcessSemaphoreV2(x.direct, semaphorePath, 1))
+	next, path := x.behind(x.ctx, x.semaphore(client))
+	last, _ := x.behind(x.ctx, x.semaphore(x.direct))
 	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
 	if err := x.direct.Delete().ForPath(x.ctx, path); err != nil { // as an operator would
 		t.Fatal(err)
@@ -249,7 +336,7 @@ func TestTurnEndsWhereItsDataMayNotBeSet(t *testing.T) {
 	refusal := proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
 	})
-	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1)
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
 	for range 2 {
 		returnLease(t, takeLease(t, testenv.Context(t), s))
 	}

@@ -48,7 +48,7 @@ type Line struct {
 	Lined func(ahead int)
 	// Inherit is asked when the one before a contender has told, with the end of its node, that it gave its turn on: whether
 	// the contender takes it without a list. What it asks in the flight is answered from after that. It may be nil.
-	Inherit func(flight context.Context) bool
+	Inherit func(flight context.Context, before, own string) bool
 	// Changed gives a channel that is closed when Judge may decide otherwise than it just did. It may be nil.
 	Changed func() <-chan struct{}
 }
@@ -181,7 +181,7 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 				if ev.Type == zk.EventSession { // else the watch has ended with its event
 					l.unwatch(ctx, watcher, watched)
 				}
-				if ev.Type == zk.EventNodeDataChanged && l.Inherit != nil && l.Inherit(flight) {
+				if ev.Type == zk.EventNodeDataChanged && l.Inherit != nil && l.Inherit(flight, v.Watch, zkpath.Node(c.Path)) {
 					return l.grant(c)
 				}
 			case <-changed:
