@@ -13,7 +13,7 @@ import (
 var errNotSeen = errors.New("locks: not looked yet")
 
 // lookout counts the leases of a semaphore that are free. It looks whenever the line for the turn is listed, in the same round
-// trip. It is behind that list: if the turn is ours by then, nobody adds a lease after the look.
+// trip and behind that list: if the turn is ours by then, nobody adds a lease after the look.
 type lookout struct {
 	semaphore *InterProcessSemaphoreV2
 	wanted    int // leases
@@ -24,14 +24,14 @@ type lookout struct {
 }
 
 // out looks. Where others were before us the last time, the first look is spared: it would not be the last.
-func (l *lookout) out(ctx context.Context) {
+func (l *lookout) out(flight context.Context) {
 	if l.lists++; l.lists == 1 && l.semaphore.crowded.Load() {
 		return
 	}
 	if l.last != nil {
-		_, _ = l.last.Wait(ctx) // it was answered with the list before
+		_, _ = l.last.Wait(flight) // it was answered with the list before
 	}
-	l.look(ctx)
+	l.look(flight)
 }
 
 func (l *lookout) look(ctx context.Context) {

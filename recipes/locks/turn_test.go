@@ -5,8 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
 )
 
 // turn is one who has the turn of a semaphore and is about to give it on, and others who line up.
@@ -275,6 +279,43 @@ func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
 		t.Errorf("the line was not listed again: %v", asked)
 	}
 	x.receives(x.first)
+}
+
+// The connection is cut under the list of the line and the look behind it. If both were asked again, each in its own time, the
+// look could come first, and miss the lease of the one before.
+func TestLookIsNeverOlderThanTheListOfTheLine(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t, 1, 0)
+	proxy, connect := newProxy(t, x.chroot)
+	var retried atomic.Int64
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.Func(func() backoff.BackOff {
+		return backoff.NewConstantBackOff(max(0, 300-100*time.Duration(retried.Add(1))) * time.Millisecond) // the later the sooner
+	})))
+	next, _ := x.behind(x.ctx, x.semaphore(client))
+	proxy.Faults().ResetTrace()
+	retried.Store(0)
+	list := curatortest.Rule{Ops: []string{"getChildren2"}, Path: "/**/locks", Count: 1, Action: curatortest.CutBefore}
+	cut := proxy.Faults().Add(list)
+	list.Skip, list.Action = 1, curatortest.HoldRequest
+	again := proxy.Faults().Add(list)
+	proxy.Faults().CutAll()
+	for _, in := range []*curatortest.Injection{cut, again} {
+		if err := in.Wait(x.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.end.Release()
+	first := <-x.first
+	again.Release()
+	testenv.Eventually(t, func() bool {
+		asked := x.asked(proxy)
+		return slices.Contains(asked, "create2") || slices.Contains(asked, "multi")
+	}, "it takes a lease or waits for one")
+	if asked := x.asked(proxy); slices.Contains(asked, "multi") {
+		t.Errorf("two have the one lease: %v", asked)
+	}
+	returnLease(t, first)
+	x.receives(next)
 }
 
 func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {

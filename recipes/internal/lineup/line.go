@@ -42,8 +42,8 @@ type Line struct {
 	Order func(children []string) []string
 	// Make completes the create of a contender; nil makes a protected, ephemeral, sequential one.
 	Make func(builders.Create) builders.Create
-	// Along submits what is to travel with each list of the line, behind it. It may be nil.
-	Along func(ctx context.Context)
+	// Along submits what is to travel with each list of the line, in one flight behind it. It may be nil.
+	Along func(flight context.Context)
 	// Lined is told how many stand before a contender when it has lined up. It may be nil.
 	Lined func(ahead int)
 	// Inherit is asked when the one before a contender has told, with the end of its node, that it gave its turn on: whether
@@ -149,9 +149,11 @@ func (l *Line) children(ctx context.Context) ([]string, error) {
 	if l.Along == nil {
 		return list.ForPath(ctx, l.Path)
 	}
-	listed := list.Submit(ctx, l.Path)
-	l.Along(ctx)
-	return listed.Wait(ctx)
+	// Tried again, each in its own time, the two could come in another order.
+	flight := builders.InOneFlight(ctx)
+	listed := list.Submit(flight, l.Path)
+	l.Along(flight)
+	return listed.Wait(flight)
 }
 
 // await waits until it is c's turn. Each contender watches only the one that it waits for.
