@@ -2,9 +2,10 @@ package curatortest
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
+	"strconv"
+	"sync/atomic"
 )
 
 // loopback is where servers listen.
@@ -12,40 +13,59 @@ const loopback = "127.0.0.1"
 
 // Servers and proxies are given ports below those that systems hand out by themselves (from 32768 on, Linux; from 49152 on,
 // others): while one is down, or refuses connections, no connection of somebody's gets its port, nor does a client that
-// tries to reach it end up connected with itself.
-const (
-	firstPort = 15_000
-	lastPort  = 32_000
+// tries to reach it end up connected with itself. Nor is it given to the next: each process gives them one after the other,
+// and has others for Apache ZooKeeper, which takes a while to listen.
+var (
+	realPorts = newPorts(15_000, 22_000)
+	ownPorts  = newPorts(22_000, 32_000)
 )
 
-// freePorts returns n ports of the loopback interface that nobody uses now.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := listenOn(net.JoinHostPort(loopback, "0"))
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() //nolint:errcheck // nothing was accepted; it is open until all are found, so that they differ
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
+// ports are the ports from first to before last.
+type ports struct {
+	first, last int
+	given       atomic.Int64 // of them, from a random one on
 }
 
-// listenOn listens at addr, host and port; port 0 is one of those above that nobody uses.
-func listenOn(addr string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port != "0" {
-		return net.Listen("tcp", addr)
-	}
+func newPorts(first, last int) *ports {
+	p := &ports{first: first, last: last}
+	p.given.Store(rand.Int64N(int64(last - first)))
+	return p
+}
+
+func (p *ports) next() int { return p.first + int(p.given.Add(1)%int64(p.last-p.first)) }
+
+// listen listens at a port that nobody uses.
+func (p *ports) listen(host string) (net.Listener, error) {
 	var failures []error
 	for range 100 {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(p.next())))
 		if err == nil {
 			return l, nil
 		}
 		failures = append(failures, err)
 	}
 	return nil, errors.Join(failures...)
+}
+
+// freePorts returns n ports of the loopback interface that nobody uses now.
+func freePorts(n int) ([]int, error) {
+	free := make([]int, 0, n)
+	for range n {
+		l, err := realPorts.listen(loopback)
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() //nolint:errcheck // nothing was accepted; it is open until all are found, so that they differ
+		free = append(free, l.Addr().(*net.TCPAddr).Port)
+	}
+	return free, nil
+}
+
+// listenOn listens at addr, host and port; port 0 is one that nobody uses.
+func listenOn(addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port != "0" {
+		return net.Listen("tcp", addr)
+	}
+	return ownPorts.listen(host)
 }
