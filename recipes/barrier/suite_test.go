@@ -148,6 +148,9 @@ func (s *scene) put(name string) {
 		flags = zk.FlagEphemeral
 	}
 	_, err := s.raw.Create(s.path(name), nil, flags, zk.WorldACL(zk.PermAll))
+	if name == "ready" && errors.Is(err, zk.ErrNodeExists) {
+		return // a member that has seen the others for a moment opens the barrier by itself
+	}
 	s.must(err)
 }
 
