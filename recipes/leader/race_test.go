@@ -2,8 +2,10 @@ package leader_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -248,5 +250,58 @@ func TestTurnWhoseSessionEndsBeforeItBeginsComesAgain(t *testing.T) {
 	close(client.open)
 	if turn := receive(t, f.began, "it leads"); turn.Err() != nil {
 		t.Errorf("it begins with the end: %v", context.Cause(turn))
+	}
+}
+
+// next is a client whose session ends, and has a successor, before it is asked for the nth time.
+type next struct {
+	*framework.Client
+	tb testing.TB
+	n  atomic.Int64
+}
+
+func (c *next) Session() *framework.Session {
+	if c.n.Add(-1) == 0 {
+		old := c.Client.Session()
+		must(c.tb, testenv.Server(c.tb).ExpireSession(old.ID()))
+		testenv.Eventually(c.tb, func() bool {
+			s := c.Client.Session()
+			return s != nil && s != old && s.Context().Err() == nil
+		}, "the next session")
+	}
+	return c.Client.Session()
+}
+
+func TestNobodyLeadsWithTheNodeOfAnEarlierSession(t *testing.T) {
+	for n := range int64(6) {
+		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+			t.Parallel()
+			_, connect, direct := newProxy(t)
+			client := &next{Client: newClient(t, connect, steady), tb: t}
+			must(t, client.BlockUntilConnected(testenv.Context(t)))
+			client.n.Store(n + 1)
+			began := make(chan *leader.Leadership, 10)
+			s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
+				began <- leader.LeadershipOf(ctx)
+				<-ctx.Done()
+				return ctx.Err()
+			}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(context.Context, error) {}))
+			must(t, s.Start())
+			other := newClient(t, direct, steady)
+			for {
+				l := receive(t, began, "it leads")
+				stat, err := other.CheckExists().ForPath(testenv.Context(t), l.Path())
+				must(t, err)
+				if stat != nil {
+					break
+				}
+				select {
+				case <-l.Context().Done(): // its session ended behind the grant
+				case <-testenv.Context(t).Done():
+					t.Fatal("it leads without a node")
+				}
+			}
+			must(t, s.Close())
+		})
 	}
 }

@@ -257,16 +257,19 @@ func gone(err error) error {
 // grant gives the lock to c if its node belongs to the current session. The node of an earlier one may still be there,
 // first in line and about to vanish.
 func (l *Line) grant(c *Contender) error {
-	if !l.isCurrent(c) {
+	s := l.Client.Session() // once: the next moment another may stand
+	if !c.isOf(s) {
 		return ErrGone
 	}
-	c.Session = l.Client.Session()
+	c.Session = s
 	return nil
 }
 
 // isCurrent reports whether c's node belongs to the session that we have, or to none.
-func (l *Line) isCurrent(c *Contender) bool {
-	s := l.Client.Session()
+func (l *Line) isCurrent(c *Contender) bool { return c.isOf(l.Client.Session()) }
+
+// isOf reports whether the node belongs to a session that lasts, or to none.
+func (c *Contender) isOf(s *framework.Session) bool {
 	return s != nil && (s.ID() == c.Stat.EphemeralOwner || c.Stat.EphemeralOwner == 0) && s.Context().Err() == nil
 }
 
