@@ -206,7 +206,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 		if broken {
 			l.setLeadership(nil, ErrLeadershipLost)
 			sure = false
-		} else if !sure {
+		} else if !sure || l.Leadership() == nil { // the connection may have been lost and found before we were told of either
 			if fresh { // the next leader does not wait for us to look again
 				l.setLeadership(newLeadership(ctx, c), nil)
 				fresh = false
@@ -363,8 +363,8 @@ func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (
 	return l.listeners.AddListener(fn)
 }
 
-// Await waits until the latch leads, and returns its leadership. It fails with [ErrClosed] when the latch is closed and
-// with the error of ctx when that ends. In Java: await.
+// Await waits until the latch leads, and returns its leadership. It fails with [ErrClosed] when the latch is closed, with
+// [framework.ErrClosed] when the client is, and with the error of ctx when that ends. In Java: await.
 func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	for {
 		l.mu.Lock()
@@ -378,6 +378,11 @@ func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 		}
 		select {
 		case <-changed:
+		case <-l.done:
+			if l.State() == Closed {
+				return nil, ErrClosed
+			}
+			return nil, framework.ErrClosed
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -409,7 +414,7 @@ func (l *LeaderLatch) ID() string { return l.id }
 
 // Participants returns who takes part, the leader first. In Java: getParticipants.
 func (l *LeaderLatch) Participants(ctx context.Context) ([]Participant, error) {
-	return participants(ctx, l.client, l.line.Path, latchName, 0)
+	return participants(ctx, l.client, l.line.Path, latchName)
 }
 
 // Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.

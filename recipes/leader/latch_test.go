@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -524,5 +525,37 @@ func TestClosedLatchTellsOfNoLeadership(t *testing.T) {
 			t.Fatalf("a closed latch leads: %t", is)
 		default:
 		}
+	}
+}
+
+func TestAwaitEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	_, connect, _ := newProxy(t)
+	client := newClient(t, connect)
+	latch, told := startLatch(t, client, "me")
+	told.want(true)
+	must(t, client.Close())
+	if _, err := latch.Await(testenv.Context(t)); !errors.Is(err, framework.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A test that fails in a listener ends its goroutine.
+func TestListenerThatEndsItsGoroutineIsToldOn(t *testing.T) {
+	t.Parallel()
+	_, connect, _ := newProxy(t)
+	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath, leader.WithCloseMode(leader.NotifyLeader))
+	heard := make(chan bool, 10)
+	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
+		heard <- ev.IsLeader
+		runtime.Goexit()
+	})
+	must(t, latch.Start())
+	if !receive(t, heard, "it leads") {
+		t.Error("told of an end first")
+	}
+	must(t, latch.Close())
+	if receive(t, heard, "it does not lead") {
+		t.Error("told of a beginning twice")
 	}
 }

@@ -98,6 +98,22 @@ func awaitNodes(tb testing.TB, client *framework.Client, want int) {
 	}, "all stand in line")
 }
 
+func TestObserverIsToldOfAnotherLeaderOfTheSameID(t *testing.T) {
+	ofEachKind(t, func(t *testing.T, k kind) {
+		connect := testenv.ConnectString(t)
+		client := newClient(t, connect, steady)
+		leave := k.start(t, client, "me")
+		awaitNodes(t, client, 1)
+		k.start(t, client, "me")
+		awaitNodes(t, client, 2)
+		told := k.watch(t, newClient(t, connect, steady))
+		told.want("me")
+		must(t, leave())
+		told.want("me")
+		told.end()
+	})
+}
+
 func TestObserverIsToldOfEachLeader(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		connect := testenv.ConnectString(t)

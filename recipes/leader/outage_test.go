@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -304,5 +305,80 @@ func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	receive(t, second.began, "it leads in its turn")
 	if len(third.began) != 0 {
 		t.Error("the third leads before its turn")
+	}
+}
+
+// Listeners before it have been slow: by the time it is told of the outage, and at once of its end, it has found that it is
+// the first, and looks no more by itself.
+func TestLatchThatIsToldLateOfAnOutageLeadsAgain(t *testing.T) {
+	t.Parallel()
+	proxy, connect, _ := newProxy(t)
+	client := newClient(t, connect, steady)
+	told := make(chan struct{})
+	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+		if s == framework.Suspended {
+			<-told
+		}
+	})
+	latch, heard := startLatch(t, client, "me")
+	heard.want(true)
+	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 2 }, "it has lined up, and looked once more")
+	proxy.Faults().ResetTrace()
+	proxy.Faults().CutAll()
+	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") == 1 }, "it looks again")
+	close(told)
+	heard.want(false)
+	heard.want(true)
+	testenv.Eventually(t, latch.HasLeadership, "it leads")
+}
+
+// answered returns how many answers to an operation have passed.
+func answered(proxy *curatortest.Proxy, op string) (n int) {
+	for _, e := range proxy.Faults().Trace() {
+		if e.Reply && e.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// refused starts a client whose credentials no server takes, and returns when its errors come that nobody handles.
+func refused(t *testing.T) (client *framework.Client, errs <-chan time.Time) {
+	t.Helper()
+	_, connect, _ := newProxy(t)
+	client = newClient(t, connect, steady, framework.WithAuth("no-such-scheme", []byte("secret")))
+	at := make(chan time.Time, 1000)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+		if !strings.HasPrefix(e.Message, "leader ") {
+			return // the connection has failed
+		}
+		select {
+		case at <- time.Now():
+		default:
+		}
+	})
+	return client, at
+}
+
+func TestWhoIsRefusedTriesAgainOnlyAfterAPause(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T, client *framework.Client){
+		"latch": func(t *testing.T, client *framework.Client) {
+			t.Helper()
+			startLatch(t, client, "me")
+		},
+		"selector": func(t *testing.T, client *framework.Client) {
+			t.Helper()
+			startSelector(t, client, newTurns(), leader.WithAutoRequeue())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, errs := refused(t)
+			start(t, client)
+			first := receive(t, errs, "an error")
+			if pause := receive(t, errs, "another").Sub(first); pause < time.Second/2 {
+				t.Errorf("it has tried again after %v", pause)
+			}
+		})
 	}
 }

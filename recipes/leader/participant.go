@@ -19,8 +19,14 @@ type Participant struct {
 	IsLeader bool
 }
 
-// participants returns who takes part, the leader first. One that leaves meanwhile is left out.
-func participants(ctx context.Context, client Client, path, name string, most int) ([]Participant, error) {
+// entrant is a participant and its node.
+type entrant struct {
+	Participant
+	node string
+}
+
+// entrants returns who takes part, the leader first. One that leaves meanwhile is left out.
+func entrants(ctx context.Context, client Client, path, name string, most int) ([]entrant, error) {
 	children, err := client.GetChildren().ForPath(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil // nobody ever took part, or the container is gone
@@ -28,7 +34,7 @@ func participants(ctx context.Context, client Client, path, name string, most in
 	if err != nil {
 		return nil, fmt.Errorf("leader: participants: %w", err)
 	}
-	var all []Participant
+	var all []entrant
 	for _, child := range lineup.Sorted(children, name) {
 		if _, ours := lineup.Sequence(child, name); !ours {
 			continue
@@ -40,7 +46,7 @@ func participants(ctx context.Context, client Client, path, name string, most in
 		if err != nil {
 			return nil, fmt.Errorf("leader: participants: %w", err)
 		}
-		all = append(all, Participant{ID: string(id), IsLeader: len(all) == 0})
+		all = append(all, entrant{Participant{ID: string(id), IsLeader: len(all) == 0}, child})
 		if len(all) == most {
 			break
 		}
@@ -48,11 +54,25 @@ func participants(ctx context.Context, client Client, path, name string, most in
 	return all, nil
 }
 
+func participants(ctx context.Context, client Client, path, name string) (all []Participant, err error) {
+	entered, err := entrants(ctx, client, path, name, 0)
+	for _, e := range entered {
+		all = append(all, e.Participant)
+	}
+	return all, err
+}
+
 // leaderOf returns the leader, the zero Participant if there is none.
 func leaderOf(ctx context.Context, client Client, path, name string) (Participant, error) {
-	all, err := participants(ctx, client, path, name, 1)
+	leader, err := first(ctx, client, path, name)
+	return leader.Participant, err
+}
+
+// first returns the leader and its node.
+func first(ctx context.Context, client Client, path, name string) (entrant, error) {
+	all, err := entrants(ctx, client, path, name, 1)
 	if err != nil || len(all) == 0 {
-		return Participant{}, err
+		return entrant{}, err
 	}
 	return all[0], nil
 }
@@ -93,7 +113,7 @@ type observer struct {
 	path, name string
 	watcher    *callbacks.Watcher
 	changes    chan zk.Event
-	last       Participant
+	last       entrant
 }
 
 // next waits until somebody else leads; the first time, it does not wait.
@@ -103,7 +123,7 @@ func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
 		switch {
 		case err == nil && (first || leader != o.last):
 			o.last = leader
-			return leader, nil
+			return leader.Participant, nil
 		case err == nil:
 			select {
 			case <-o.changes:
@@ -121,19 +141,19 @@ func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
 }
 
 // look sets the watch, and finds the leader of then.
-func (o *observer) look(ctx context.Context) (Participant, error) {
+func (o *observer) look(ctx context.Context) (entrant, error) {
 	_, err := o.client.GetChildren().UsingWatcher(o.watcher).ForPath(ctx, o.path)
 	if errors.Is(err, zk.ErrNoNode) {
 		stat, err := o.client.CheckExists().UsingWatcher(o.watcher).ForPath(ctx, o.path)
 		if err != nil || stat == nil {
-			return Participant{}, err
+			return entrant{}, err
 		}
 		return o.look(ctx) // it came meanwhile
 	}
 	if err != nil {
-		return Participant{}, err
+		return entrant{}, err
 	}
-	return leaderOf(ctx, o.client, o.path, o.name)
+	return first(ctx, o.client, o.path, o.name)
 }
 
 func (o *observer) stop(ctx context.Context) {

@@ -136,25 +136,42 @@ func (s *LeaderSelector) enqueue() {
 
 // run stands in line and leads, once or again and again.
 func (s *LeaderSelector) run() {
-	for {
-		ctx, lined, err := s.turn()
-		s.mu.Lock()
-		s.leadership, s.over = nil, true
-		s.mu.Unlock()
-		if err != nil && s.ctx.Err() == nil {
-			lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err)
-			if !lined {
-				pause(s.ctx, s.client)
-			}
+	inTurn := false
+	defer func() {
+		if inTurn && s.settle(s.ctx, true, errExited) { // the function has taken the goroutine with it
+			s.running.Go(s.run)
 		}
-		s.mu.Lock()
-		again := (s.auto || s.again) && s.state == Started
-		s.queued, s.again, s.over = again, false, false
-		s.mu.Unlock()
-		if !again {
-			return
+	}()
+	for again := true; again; {
+		inTurn = true
+		ctx, lined, err := s.turn()
+		inTurn = false
+		again = s.settle(ctx, lined, err)
+	}
+}
+
+// errExited is of a function that has ended with runtime.Goexit, as that of a test which fails.
+var errExited = errors.New("leader: the function has ended its goroutine")
+
+// settle tells what has come of a turn, and reports whether there is to be another.
+func (s *LeaderSelector) settle(ctx context.Context, lined bool, err error) (again bool) {
+	s.mu.Lock()
+	s.leadership, s.over = nil, true
+	s.mu.Unlock()
+	if err != nil && s.ctx.Err() == nil {
+		lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err)
+		if !lined {
+			pause(s.ctx, s.client)
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again = (s.auto || s.again) && s.state == Started
+	if !lined && errors.Is(err, framework.ErrClosed) {
+		again = false // there will be no connection any more
+	}
+	s.queued, s.again, s.over = again, false, false
+	return again
 }
 
 // what is what the client calls the selector.
@@ -181,19 +198,26 @@ func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 		if err != nil {
 			return ctx, false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
 		}
-		leadership := newLeadership(ctx, c)
-		began := s.begin(leadership)
-		if began {
-			leadership.observe(s.election.Term(ctx))
-			err = s.lead(leadership)
-		}
-		leadership.end(errReturned)
-		leadership.tell()
-		s.line.Leave(context.WithoutCancel(ctx), c.Path)
-		if began || s.ctx.Err() != nil {
+		if began, err := s.reign(ctx, c); began || s.ctx.Err() != nil {
 			return ctx, true, err
 		}
 	}
+}
+
+// reign leads with the place that c has in line, which is given up whatever happens. It reports whether the function was
+// called.
+func (s *LeaderSelector) reign(ctx context.Context, c *lineup.Contender) (began bool, err error) {
+	leadership := newLeadership(ctx, c)
+	defer func() {
+		leadership.end(errReturned)
+		leadership.tell()
+		s.line.Leave(context.WithoutCancel(ctx), c.Path)
+	}()
+	if began = s.begin(leadership); began {
+		leadership.observe(s.election.Term(ctx))
+		err = s.lead(leadership)
+	}
+	return began, err
 }
 
 // begin notes the leadership, as soon as the connection is in no error state: the place in line is kept as long as the
@@ -216,7 +240,7 @@ func (s *LeaderSelector) begin(l *Leadership) bool {
 	}
 }
 
-// lead runs the function; a panic is an error, so that the place in line is given up whatever happens.
+// lead runs the function; a panic is an error.
 func (s *LeaderSelector) lead(l *Leadership) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -288,7 +312,7 @@ func (s *LeaderSelector) ID() string { return s.id }
 
 // Participants returns who takes part, the leader first. In Java: getParticipants.
 func (s *LeaderSelector) Participants(ctx context.Context) ([]Participant, error) {
-	return participants(ctx, s.client, s.line.Path, selectorName, 0)
+	return participants(ctx, s.client, s.line.Path, selectorName)
 }
 
 // Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -427,4 +428,45 @@ func TestSelectorThatHasBeenSeenToEndMayBeQueued(t *testing.T) {
 		receive(t, f.ended, "it is over")
 	}
 	receive(t, f.began, "it leads again")
+}
+
+func TestSelectorEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	_, connect, _ := newProxy(t)
+	client := newClient(t, connect)
+	var failures atomic.Int64
+	f := newTurns()
+	s := startSelector(t, client, f, leader.WithAutoRequeue(),
+		leader.WithErrorHandler(func(context.Context, error) { failures.Add(1) }))
+	receive(t, f.began, "it leads")
+	must(t, client.Close())
+	testenv.Eventually(t, s.Requeue, "it is no longer queued")
+	must(t, s.Close())
+	if n := failures.Load(); n > 3 { // the end of the lead, of the next turn, and of the one asked for
+		t.Errorf("%d failures", n)
+	}
+}
+
+// A test that fails in the function ends its goroutine.
+func TestFunctionThatEndsItsGoroutineGivesTheLeadUp(t *testing.T) {
+	t.Parallel()
+	_, connect, _ := newProxy(t)
+	calls := make(chan error, 100)
+	failures := make(chan error, 100)
+	s := leader.NewLeaderSelector(newClient(t, connect), electionPath, func(ctx context.Context) error {
+		calls <- ctx.Err()
+		runtime.Goexit()
+		return nil
+	}, leader.WithErrorHandler(func(_ context.Context, err error) { failures <- err }))
+	must(t, s.Start())
+	for range 2 {
+		must(t, receive(t, calls, "it leads"))
+		if err := receive(t, failures, "it has ended"); err == nil {
+			t.Error("no error")
+		}
+		testenv.Eventually(t, s.Requeue, "it may be queued again")
+	}
+	must(t, receive(t, calls, "it leads"))
+	must(t, s.Close())
+	awaitNoNode(t, connect)
 }

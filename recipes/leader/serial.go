@@ -20,10 +20,16 @@ func (s *serial) do(fn func()) {
 }
 
 func (s *serial) run() {
+	ended := false
+	defer func() {
+		if !ended { // the func has ended the goroutine with runtime.Goexit, as a test that fails does
+			go s.run()
+		}
+	}()
 	for {
 		s.mu.Lock()
 		if len(s.waiting) == 0 {
-			s.running = false
+			s.running, ended = false, true
 			s.mu.Unlock()
 			return
 		}
