@@ -151,7 +151,7 @@ func (o *deleteOp) sweep() {
 
 // CleanUp goes on with a guaranteed delete.
 func (o *deleteOp) CleanUp(err error) {
-	if o.b.guaranteed && !o.Detached && exec.IsIndefinite(err) {
+	if o.b.guaranteed && !o.Detached && exec.IsPassing(err) {
 		o.goOn(o.Context())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
@@ -51,4 +52,22 @@ func TestGuaranteedDeleteGoesOnWhateverThePolicySays(t *testing.T) {
 		exists, _, err := raw.Exists(chroot + "/n")
 		return err == nil && !exists
 	}, "the node is deleted")
+}
+
+// A server with too much to do refuses what it has not begun.
+func TestGuaranteedDeleteGoesOnWhenItIsThrottled(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t)
+			tr.make("/n", "")
+			refused := proxy.Faults().Add(curatortest.Rule{
+				Ops: []string{"delete"}, Count: 2, Action: curatortest.ReplyError, Err: jute.ErrThrottledOp,
+			})
+			if err := refused.Err(); err != nil {
+				t.Fatal(err)
+			}
+			wantErr(t, w.delete(t, client.Delete().Guaranteed(), "/n").Err, jute.ErrThrottledOp, "delete", "/n")
+			testenv.Eventually(t, func() bool { return !tr.exists("/n") }, "it is deleted")
+		})
+	}
 }

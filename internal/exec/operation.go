@@ -174,7 +174,7 @@ func (op *Operation) Answered(*wire.Request) {
 // mayGoOn reports whether op may be tried again. What is detached is, whatever the policy says of failures: it was
 // promised.
 func (op *Operation) mayGoOn(err error) bool {
-	return op.ex.policy.Retryable(err) || op.Detached && IsIndefinite(err)
+	return op.ex.policy.Retryable(err) || op.Detached && IsPassing(err)
 }
 
 // Finish ends op.
@@ -265,6 +265,14 @@ func WithFlight(ctx context.Context) context.Context {
 	return context.WithValue(ctx, singleAttemptKey{}, new(wire.Flight))
 }
 
+// WithRetries returns a context whose operations are tried again by themselves.
+func WithRetries(ctx context.Context) context.Context {
+	if !IsSingleAttempt(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, singleAttemptKey{}, nil)
+}
+
 // Detach returns a context for cleaning up after what was done with ctx: in its trace, but with neither its end nor its
 // bounds.
 func Detach(ctx context.Context) context.Context {
@@ -282,6 +290,9 @@ var (
 	ErrClosed     error = telemetry.Closed("curator: client is closed")
 	ErrNotStarted       = errors.New("curator: client is not started")
 )
+
+// IsPassing reports whether err says nothing against another try: what is promised is tried again.
+func IsPassing(err error) bool { return IsIndefinite(err) || errors.Is(err, jute.ErrThrottledOp) }
 
 // IsIndefinite reports whether err leaves open if the operation has taken effect: everything but an answer of the
 // server.
