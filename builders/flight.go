@@ -11,3 +11,7 @@ import (
 // effect is a beginning of what was submitted, and what failed can be submitted again in its order, in another flight. It
 // is for who has many operations under way.
 func InOneFlight(ctx context.Context) context.Context { return exec.WithFlight(ctx) }
+
+// OutOfFlight returns a context whose operations are tried again as the retry policy of their client says, whatever flight or
+// retry loop ctx is of. It is for what outlives that.
+func OutOfFlight(ctx context.Context) context.Context { return exec.WithRetries(ctx) }

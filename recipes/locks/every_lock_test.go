@@ -475,6 +475,39 @@ func TestEveryLockGivesUpInTimeWithoutAConnection(t *testing.T) {
 	})
 }
 
+// The connection goes between the create of its node and the list.
+func TestEveryLockThatIsNotWaitedForDoesNotWaitForAConnection(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		client := newClient(t, connect, framework.WithConnectionTimeout(500*time.Millisecond),
+			framework.WithRetryPolicy(retry.NTimes(1, 10*time.Millisecond)))
+		release(t, acquire(t, ctx, lock(client)))
+		proxy.Faults().ResetTrace()
+		list := proxy.Faults().Add(curatortest.Rule{
+			Ops: []string{"getChildren2"}, Count: 1, Action: curatortest.HoldRequest,
+		})
+		failed := make(chan error, 1)
+		go func() {
+			_, err := lock(client).TryAcquire(ctx, 0)
+			failed <- err
+		}()
+		if err := list.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Eventually(t, func() bool { return slices.Contains(passed(proxy, true), "create2") }, "it knows its node")
+		restore := proxy.Faults().RefuseConnects()
+		proxy.Faults().CutAll()
+		if err := <-failed; !errors.Is(err, framework.ErrConnectionLoss) {
+			t.Errorf("got %v", err)
+		}
+		restore()
+		awaitNothing(t, testenv.Addr(t)+chroot)
+	})
+}
+
 func TestEveryLockOfABadPathSaysSo(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	ctx := testenv.Context(t)

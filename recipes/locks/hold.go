@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
@@ -33,7 +34,7 @@ type grant struct {
 // newGrant returns a grant for a contender. release takes its node back.
 func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context.Context) error) *grant {
 	g := &grant{path: c.Path, token: c.Stat.Czxid, release: release, holds: 1}
-	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	g.stop = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // else it outlives the session
 		g.stop = context.AfterFunc(c.Session.Context(), func() { g.lose(ErrLockLost) })

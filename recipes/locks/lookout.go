@@ -3,6 +3,7 @@ package locks
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -79,11 +80,11 @@ func (l *lookout) see(ctx context.Context) error {
 func (l *lookout) count(taken int) { l.seen, l.left = true, l.semaphore.most.Count()-taken-l.wanted }
 
 // enough reports whether the wanted leases are free. If there is no node for the leases yet, it is created.
-func (l *lookout) enough(ctx context.Context) (bool, error) {
+func (l *lookout) enough(ctx context.Context, wait time.Duration) (bool, error) {
 	s := l.semaphore
 	s.crowded.Store(l.lists > 1)
 	for !l.seen && l.see(ctx) != nil {
-		children, err := s.leases.List(ctx)
+		children, err := s.leases.List(ctx, wait)
 		switch {
 		case err == nil:
 			l.count(len(children))

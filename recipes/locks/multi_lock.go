@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
@@ -133,7 +134,7 @@ func joinGrants(ctx context.Context, holds []*Hold) *grant {
 		holds:   1,
 		release: func(ctx context.Context) error { return releaseAll(ctx, holds) },
 	}
-	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	stops := make([]func() bool, len(holds))
 	for i, h := range holds {
 		stops[i] = context.AfterFunc(h.Context(), func() { g.lose(context.Cause(h.Context())) })

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -112,7 +113,8 @@ func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
 }
 
 // TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes the lock if it is
-// free. A negative wait is an error.
+// free; without a connection it fails as an operation does, when the retry policy of the client has given up. A negative
+// wait is an error.
 func (m *InterProcessMutex) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
 	if wait < 0 {
 		return nil, fmt.Errorf("locks: negative wait %v", wait)
@@ -157,7 +159,7 @@ func (m *InterProcessMutex) grant(
 	if err != nil {
 		return nil, fmt.Errorf("locks: acquire %s: %w", line.Path, err)
 	}
-	revocation := &revocation{ctx: context.WithoutCancel(values), client: line.Client, path: c.Path}
+	revocation := &revocation{ctx: context.WithoutCancel(builders.OutOfFlight(values)), client: line.Client, path: c.Path}
 	var g *grant
 	g = newGrant(values, c, func(ctx context.Context) error {
 		m.mu.Lock()

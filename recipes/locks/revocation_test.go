@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
 )
@@ -90,6 +92,57 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 	<-asked
 	if len(asked) != 0 {
 		t.Error("asked more than once")
+	}
+	release(t, hold)
+}
+
+// The request is not compressed: Java's would not be read else.
+func TestWhoStandsBehindARevokedHolderWaits(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	first := newClient(t, connect, framework.WithCompression(true))
+	hold := acquire(t, ctx, locks.NewInterProcessMutex(first, lockPath))
+	if err := locks.Revoke(ctx, first, hold.Path()); err != nil {
+		t.Fatal(err)
+	}
+	next := acquireLater(t, ctx, locks.NewInterProcessMutex(newClient(t, connect, framework.WithCompression(true)), lockPath))
+	awaitBehind(t, hold, next)
+	release(t, hold)
+	release(t, receive(t, next))
+}
+
+// Operations of a retry loop are tried once. Those of a hold that outlives it are not.
+func TestHoldOutlivesTheRetryLoopThatAcquiredIt(t *testing.T) {
+	ctx := testenv.Context(t)
+	client, proxy := proxied(t, testenv.Chroot(t))
+	unhandled := make(chan framework.UnhandledError, 1000)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { unhandled <- e })
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan struct{}, 1)
+	mu.MakeRevocable(func(*locks.Hold) { asked <- struct{}{} })
+	var hold *locks.Hold
+	err := client.CallWithRetry(ctx, func(ctx context.Context) (err error) {
+		hold, err = mu.Acquire(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := proxy.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Count: 1, Action: curatortest.CutBefore})
+	if _, err := client.CheckExists().ForPath(hold.Context(), lockPath); err != nil || exists.Hits() != 1 {
+		t.Errorf("error %v after %d cuts", err, exists.Hits())
+	}
+	read := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
+	if err := locks.Revoke(ctx, client, hold.Path()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-asked:
+	case <-ctx.Done():
+		t.Fatal("nobody is asked")
+	}
+	if read.Hits() != 1 || len(unhandled) != 0 {
+		t.Errorf("%d cuts, %d errors that nobody handled", read.Hits(), len(unhandled))
 	}
 	release(t, hold)
 }

@@ -116,7 +116,8 @@ func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
 }
 
 // TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes a lease if one is
-// free and nobody else is taking one. A negative wait is an error.
+// free and nobody else is taking one; without a connection it fails as an operation does, when the retry policy of the
+// client has given up. A negative wait is an error.
 func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, wait time.Duration) (*Lease, error) {
 	return one(s.TryAcquireN(ctx, 1, wait))
 }
@@ -232,7 +233,7 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 func (s *InterProcessSemaphoreV2) occupy(
 	ctx context.Context, wait time.Duration, turn *lineup.Contender, look *lookout, n int,
 ) (taken []*lineup.Contender, err error) {
-	enough, err := look.enough(ctx)
+	enough, err := look.enough(ctx, wait)
 	if enough { // and they stay free: only who has the turn adds leases
 		if taken, err = s.create(ctx, turn, n, look.mayTell(zkpath.Node(turn.Path))); err == nil {
 			return taken, nil

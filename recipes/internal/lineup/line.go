@@ -116,7 +116,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 		}
 	}()
 	if listErr != nil || !slices.Contains(children, zkpath.Node(c.Path)) { // the lock itself had to be created first
-		if children, err = l.List(ctx); err != nil {
+		if children, err = l.List(ctx, wait); err != nil {
 			return nil, gone(err)
 		}
 	}
@@ -201,7 +201,7 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 				return err
 			}
 		}
-		if children, err = l.List(ctx); err != nil {
+		if children, err = l.List(ctx, wait); err != nil {
 			return gone(err)
 		}
 	}
@@ -214,8 +214,8 @@ func (l *Line) watch(ctx context.Context, w *callbacks.Watcher, v Verdict, c *Co
 		return l.Path, err == nil && l.judge(children, zkpath.Node(c.Path)) != v, err
 	}
 	path = zkpath.Join(l.Path, v.Watch)
-	// Not exists: that would leave a watch on a node that is gone.
-	_, err = l.Client.GetData().UsingWatcher(w).ForPath(ctx, path)
+	// Not exists: that would leave a watch on a node that is gone. Its data is not ours to read.
+	_, err = l.Client.GetData().Undecompressed().UsingWatcher(w).ForPath(ctx, path)
 	return path, false, err
 }
 
@@ -227,14 +227,16 @@ func (l *Line) changed() <-chan struct{} {
 }
 
 // List lists the line. A lost connection does not end the wait of a contender: its place is kept as long as the
-// session, and what comes of that is seen when there is a connection again.
-func (l *Line) List(ctx context.Context) ([]string, error) {
+// session, and what comes of that is seen when there is a connection again. Who has a wait of 0 does not wait for that.
+func (l *Line) List(ctx context.Context, wait time.Duration) ([]string, error) {
 	for {
-		if err := l.Client.BlockUntilConnected(ctx); err != nil {
-			return nil, err
+		if wait != 0 {
+			if err := l.Client.BlockUntilConnected(ctx); err != nil {
+				return nil, err
+			}
 		}
 		children, err := l.children(ctx)
-		if err == nil || !IsOutage(err) {
+		if err == nil || wait == 0 || !IsOutage(err) {
 			return children, err
 		}
 	}
