@@ -206,7 +206,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 		if broken {
 			l.setLeadership(nil, ErrLeadershipLost)
 			sure = false
-		} else if !sure || l.Leadership() == nil { // the connection may have been lost and found before we were told of either
+		} else if !sure || l.isIdle() { // the connection may have been lost and found before we were told of either
 			if fresh { // the next leader does not wait for us to look again
 				l.setLeadership(newLeadership(ctx, c), nil)
 				fresh = false
@@ -278,6 +278,13 @@ func (l *LeaderLatch) connection() (broken bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.broken, l.changed
+}
+
+// isIdle reports whether the latch takes part and does not lead.
+func (l *LeaderLatch) isIdle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == Started && (l.leadership == nil || !l.leadership.holds())
 }
 
 // setBroken ends leadership at once; who leads on is decided by lead.
