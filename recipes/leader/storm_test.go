@@ -226,7 +226,7 @@ func (e *contest) judge() {
 	for i, r := range e.reigns[:max(len(e.reigns)-1, 0)] {
 		next := e.reigns[i+1]
 		overlap := r.end.Sub(next.begin)
-		if overlap > e.pulse.Missed(next.begin.Add(-stormSession), r.end) {
+		if overlap > e.pulse.Missed(next.begin.Add(-stormSession), r.end)+storm.Grain {
 			e.Errorf("candidate %d leads, and for %v candidate %d has not ended to", next.who, overlap, r.who)
 		}
 		if next.token < r.token || next.token == r.token && next.who != r.who {

@@ -19,6 +19,9 @@ type gap struct{ from, to time.Time }
 
 const beat = 5 * time.Millisecond
 
+// Grain is for how long the process may stand still without a [Pulse] seeing it.
+const Grain = 2 * beat
+
 // NewPulse starts to measure, until Stop.
 func NewPulse() *Pulse {
 	p := &Pulse{last: time.Now()}
@@ -48,7 +51,7 @@ func (p *Pulse) Stop() { p.stop() }
 func (p *Pulse) beat(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(p.last) > 2*beat {
+	if now.Sub(p.last) > Grain {
 		p.gaps = append(p.gaps, gap{p.last, now})
 	}
 	p.last = now
