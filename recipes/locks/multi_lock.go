@@ -57,7 +57,7 @@ func (m *InterProcessMultiLock) TryAcquire(ctx context.Context, wait time.Durati
 	}
 	return m.acquire(ctx, patience, func(ctx context.Context, l InterProcessLock) (*Hold, error) {
 		left := time.Until(end)
-		if wait > 0 && left <= 0 { // a wait of 0 would be for a connection, without a bound
+		if wait > 0 && left <= 0 { // a wait of 0 would last as long as the retry policy tries for a connection
 			return nil, ErrNotAcquired
 		}
 		return l.TryAcquire(ctx, max(left, 0))

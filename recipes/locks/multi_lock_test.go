@@ -237,7 +237,7 @@ func (u untouchable) TryAcquire(context.Context, time.Duration) (*locks.Hold, er
 	return nil, locks.ErrNotAcquired
 }
 
-// A wait of 0 for it would be a wait for the connection, without a bound.
+// A wait of 0 for it would last as long as the retry policy tries for a connection.
 func TestMultiLockWhoseTimeIsUpDoesNotAskForTheNext(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
