@@ -141,7 +141,7 @@ func (c *call) deliver(ev callbacks.Event) {
 	}
 	ev.Type, ev.Path, ev.Err = c.typ, c.given, c.wrap(err)
 	c.env.Deliver(c.Context(), c.cb, ev)
-	if err == nil || !c.env.Executor.Policy().Retryable(err) {
+	if err == nil || !c.GaveUp() {
 		return
 	}
 	c.givenUp(ev.Err)

@@ -102,7 +102,7 @@ func (e *Env) ensureNamespace() {
 			continue
 		}
 		op := &ensureOp{env: e, path: n.prefix[:i]}
-		op.Protocol = op
+		op.Protocol, op.Internal = op, true
 		if e.Executor.Go(exec.Root, &op.Operation) != nil {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/wire"
 )
 
 // OpError reports which operation on which path failed, and why. errors.Is matches what it wraps: the zk.Err… that
@@ -48,6 +49,10 @@ var ErrNotSent = exec.ErrNotSent
 // ErrRequestTooLarge is wrapped by the error of an operation that the server would not read but hang up on, and all other
 // operations with it.
 var ErrRequestTooLarge = errors.New("request too large")
+
+// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than the client reads. It is not tried
+// again.
+var ErrReplyTooLarge = wire.ErrReplyTooLarge
 
 // ErrBadArguments is wrapped by errors about arguments that make no sense together.
 var ErrBadArguments = errors.New("bad arguments")

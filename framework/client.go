@@ -70,6 +70,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	c.states = newStatePublisher(cfg.breaker, c.stateChanged, func(what string, fn func()) { c.guard(exec.Root, what, fn) })
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch, c.telemetry)
+	c.executor.Limit(cfg.maxPending)
 	c.connection.executor, c.connection.telemetry = c.executor, c.telemetry
 	c.connection.unhandled = func(message string, err error) {
 		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, inBackground, message, err) }))

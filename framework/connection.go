@@ -74,6 +74,8 @@ func (c *connection) open() error {
 		Auth:           c.cfg.auth,
 		Dial:           c.cfg.dialer(),
 		Logger:         c.cfg.logger,
+		MaxReply:       c.cfg.maxReply,
+		OnUnsent:       c.executor.Unsent,
 		OnState: func(s wire.State) {
 			<-opened
 			c.on(conn, s)

@@ -27,6 +27,11 @@ var (
 	ErrSessionFailed = errors.New("curator: session failed")
 	// ErrRequestTooLarge is wrapped by the error of an operation that is larger than [WithMaxBuffer] allows.
 	ErrRequestTooLarge = builders.ErrRequestTooLarge
+	// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than [WithMaxReply] allows. Whether
+	// the server has carried out a write is known: it has.
+	ErrReplyTooLarge = builders.ErrReplyTooLarge
+	// ErrTooManyPending is wrapped by the error of a background operation that is refused: see [WithMaxPending].
+	ErrTooManyPending = exec.ErrTooManyPending
 	// ErrBadArguments is wrapped by errors about options and arguments that make no sense.
 	ErrBadArguments = builders.ErrBadArguments
 )

@@ -32,6 +32,7 @@ const (
 	DefaultMaxCloseWait      = time.Second
 	// DefaultMaxBuffer is the server's own default.
 	DefaultMaxBuffer = 0xfffff
+	DefaultMaxReply  = 64 << 20
 )
 
 type config struct {
@@ -40,6 +41,8 @@ type config struct {
 	connectionTimeout time.Duration
 	maxCloseWait      time.Duration
 	maxBuffer         int
+	maxReply          int
+	maxPending        int // 0: no limit
 	retryPolicy       retry.Policy
 	namespace         string
 	auth              []jute.Auth
@@ -66,6 +69,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		connectionTimeout: DefaultConnectionTimeout,
 		maxCloseWait:      DefaultMaxCloseWait,
 		maxBuffer:         DefaultMaxBuffer,
+		maxReply:          DefaultMaxReply,
 		retryPolicy:       retry.ExponentialBackoff(time.Second, 3),
 		acl:               builders.FixedACL(builders.OpenACL),
 		compression:       builders.GzipCompression{},
@@ -106,6 +110,8 @@ func (c *config) validate() error {
 	check(c.connectionTimeout > 0, "connection timeout %v", c.connectionTimeout)
 	check(c.maxCloseWait >= 0, "maximum wait for close %v", c.maxCloseWait)
 	check(c.maxBuffer > 0, "maximum buffer of %d bytes", c.maxBuffer)
+	check(c.maxReply > 0, "maximum reply of %d bytes", c.maxReply)
+	check(c.maxPending >= 0, "maximum of %d pending operations", c.maxPending)
 	check(c.expirationPercent >= 1 && c.expirationPercent <= 100,
 		"simulated session expiration of %d percent", c.expirationPercent)
 	check(c.retryPolicy != nil, "no retry policy")
@@ -189,6 +195,19 @@ func WithMaxCloseWait(d time.Duration) Option { return option(func(c *config) { 
 // Larger ones fail with [ErrRequestTooLarge] without being sent, because the server would close the connection. In Java:
 // the property jute.maxbuffer, of the server.
 func WithMaxBuffer(bytes int) Option { return option(func(c *config) { c.maxBuffer = bytes }) }
+
+// WithMaxReply sets the size in bytes of the largest answer that the client reads; the default is 64 MiB. A larger one
+// fails its own operation with [ErrReplyTooLarge], which is not tried again, and leaves the others alone. In Java: the
+// property jute.maxbuffer, of the client, where such an answer ends the connection.
+func WithMaxReply(bytes int) Option { return option(func(c *config) { c.maxReply = bytes }) }
+
+// WithMaxPending bounds the operations that the client has accepted and not finished; the default, and 0, is no bound. At
+// the bound an operation of the foreground waits until there is room or its context ends, and one of the background is
+// refused with [ErrTooManyPending]. For the background, operations whose callback has not begun count too, so that a
+// blocked callback does not fill the memory.
+func WithMaxPending(operations int) Option {
+	return option(func(c *config) { c.maxPending = operations })
+}
 
 // WithNamespace puts the client into a namespace: see [Client.UsingNamespace].
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }

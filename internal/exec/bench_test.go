@@ -68,17 +68,19 @@ func benchExecutor(b *testing.B) *exec.Executor {
 		}
 	})
 	connected := make(chan struct{}, 10)
+	var e *exec.Executor
 	conn, err := wire.Open(wire.Config{
 		Servers: []string{l.Addr().String()}, SessionTimeout: 30 * time.Second, ConnectTimeout: connectTimeout,
 		CloseWait: time.Second, Dial: new(net.Dialer).DialContext, Logger: slog.New(slog.DiscardHandler),
-		OnState: func(wire.State) { connected <- struct{}{} },
+		OnState:  func(wire.State) { connected <- struct{}{} },
+		OnUnsent: func(requests []*wire.Request) { e.Unsent(requests) },
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	queue := dispatch.Start()
 	dispatcher := func(t dispatch.Task) { queue.Push(t) }
-	e := exec.New(func() *wire.Conn { return conn }, everySecond(1), connectTimeout, dispatcher, nil)
+	e = exec.New(func() *wire.Conn { return conn }, everySecond(1), connectTimeout, dispatcher, nil)
 	e.Start()
 	b.Cleanup(func() {
 		e.Stop()

@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,34 +21,27 @@ type Policy interface {
 	Retryable(err error) bool
 }
 
-// sinceStarter is a Policy whose schedules depend on when the operation began.
-type sinceStarter interface {
-	NewBackOffSince(start time.Time) backoff.BackOff
-}
-
 // Executor drives operations. All methods are safe for concurrent use.
 type Executor struct {
 	conn           func() *wire.Conn // of the current session, nil before the first
 	policy         Policy
+	prompt         bool // the policy answers at once: it may be called on any goroutine
+	crosses        bool // the policy lets operations go on in the next session
 	connectTimeout time.Duration
 	dispatcher     func(dispatch.Task)
 	telemetry      *telemetry.Telemetry
+	epoch          time.Time
 
-	// holding is set while operations are parked: whatever comes then queues behind them.
+	// holding is set while operations are parked: later ones queue behind them.
 	holding atomic.Bool
+	pending pending
 
-	mu       sync.Mutex
-	state    lifeState
-	parked   []*Operation // waiting for a connection, in order
-	expiry   *time.Timer  // ends the wait of those that have waited long enough
-	expiryAt time.Time
-	sleeping map[*Operation]*time.Timer
-	alive    int // operations accepted and not finished
-	idle     chan struct{}
+	mu        sync.Mutex
+	state     lifeState
+	parked    parkedList // waiting for a connection, in order
+	timers    timers     // of those that sleep until a retry, and of those that are parked
+	decisions decisions
 }
-
-// detachedPause is the pause of a detached operation between two rounds of the retry policy.
-const detachedPause = time.Second
 
 type lifeState int
 
@@ -60,14 +52,17 @@ const (
 )
 
 // New returns an executor; it takes operations after Start. conn returns the connection of the current session, nil
-// before the first; dispatcher runs what is delivered, in order; t, which may be nil, is told of all operations.
+// before the first; dispatcher runs what is delivered, in order; t, which may be nil, records all operations.
 func New(
 	conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task), t *telemetry.Telemetry,
 ) *Executor {
-	return &Executor{
-		conn: conn, policy: policy, connectTimeout: connectTimeout, dispatcher: dispatcher, telemetry: t,
-		sleeping: make(map[*Operation]*time.Timer), idle: make(chan struct{}),
+	prompter, prompt := policy.(interface{ Prompt() bool })
+	e := &Executor{
+		conn: conn, policy: policy, prompt: prompt && prompter.Prompt(), crosses: policy.Retryable(zk.ErrSessionExpired),
+		connectTimeout: connectTimeout, dispatcher: dispatcher, telemetry: t, epoch: time.Now(),
 	}
+	e.pending.idle = make(chan struct{})
+	return e
 }
 
 // Start lets operations in.
@@ -81,10 +76,6 @@ func (e *Executor) Start() {
 func (e *Executor) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.errLocked()
-}
-
-func (e *Executor) errLocked() error {
 	switch e.state {
 	case latent:
 		return ErrNotStarted
@@ -99,6 +90,11 @@ func (e *Executor) Policy() Policy { return e.policy }
 
 // Conn returns the connection of the current session, nil before the first.
 func (e *Executor) Conn() *wire.Conn { return e.conn() }
+
+// now returns the time in ns since epoch.
+func (e *Executor) now() int64 { return int64(time.Since(e.epoch)) }
+
+func (e *Executor) at(ns int64) time.Time { return e.epoch.Add(time.Duration(ns)) }
 
 // Do runs op and waits for its end.
 func (e *Executor) Do(ctx context.Context, op *Operation) error {
@@ -136,10 +132,10 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 		return op.outcome()
 	}
 	record.End(time.Now(), telemetry.Facts{Err: ctx.Err(), Children: -1})
-	if e.unpark(op) || e.withdraw(op) {
+	if e.takeBack(op) || e.withdraw(op) {
 		op.Finish(ctx.Err())
 	}
-	close(op.done) // nothing refers to what is the caller's any more; whoever waits once more is told the same
+	close(op.done) // nothing refers to what is the caller's any more; another Wait returns the same
 	return ctx.Err()
 }
 
@@ -162,28 +158,34 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 }
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
-	op.ex, op.ctx, op.started, op.told = e, ctx, time.Now(), e.telemetry.On()
+	op.ex, op.ctx, op.started, op.observed = e, ctx, e.now(), e.telemetry.On()
+	op.since = op.started
 	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	op.conn = e.conn()
 	op.Request.Handler = op
+	if op.observed {
+		op.recording = new(recording)
+	}
 	if op.isRecordedAtOnce() {
 		op.recorded()
 	}
-	if err := e.admit(); err != nil {
+	if err := e.admit(ctx, op); err != nil {
 		op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 		return err
 	}
 	return nil
 }
 
-// admit counts an operation in, or says why it does not.
-func (e *Executor) admit() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.errLocked(); err != nil {
+// admit counts an operation in, or returns why it does not.
+func (e *Executor) admit(ctx context.Context, op *Operation) error {
+	if err := e.pending.enter(ctx, op.background, op.Detached || op.Internal); err != nil {
 		return err
 	}
-	e.alive++
+	if err := e.Err(); err != nil { // behind the counting: Stop waits for whoever is counted
+		e.pending.finished()
+		e.pending.left()
+		return err
+	}
 	return nil
 }
 
@@ -192,21 +194,15 @@ func (op *Operation) begin() {
 	op.Protocol.Begin()
 }
 
-func (e *Executor) ended() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.alive--; e.alive == 0 && e.state == closed {
-		close(e.idle)
-	}
-}
-
 func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
 
-// send submits op's request, or parks op while there is no connection.
+// send submits op's request, or parks op while there is no connection. A background operation that was submitted belongs
+// to the goroutine that reads: it may have ended, and serve another call, before send returns.
 func (e *Executor) send(op *Operation) {
 	inline := op.inline
 	op.inline = false // only the first request: whoever reads its answer goes on, and must not write
-	if !inline {
+	guarded := !inline && !op.background
+	if guarded {
 		op.gate.Lock()
 	}
 	gone := op.isAbandoned()
@@ -215,15 +211,16 @@ func (e *Executor) send(op *Operation) {
 	if !gone && !e.holding.Load() {
 		sent, refused = e.submit(op, inline)
 	}
-	if !inline {
+	if guarded {
 		op.gate.Unlock()
 	}
 	switch {
+	case sent:
 	case gone: // nobody wants what would follow
 		op.Finish(op.cause)
 	case refused != nil:
 		op.Finish(refused)
-	case !sent:
+	default:
 		e.park(op)
 	}
 }
@@ -237,13 +234,11 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	if e.outlived(op, conn) {
 		return false, zk.ErrSessionExpired
 	}
-	sent := op.sent
-	op.sent, op.on = true, conn // before the answer can come
+	op.on = conn // before the answer can come
 	err := conn.Submit(&op.Request, inline)
 	if err == nil {
 		return true, nil
 	}
-	op.sent = sent
 	if errors.Is(err, zk.ErrAuthFailed) { // for good: no session will follow
 		return false, err
 	}
@@ -252,168 +247,7 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 
 // outlived reports whether op began in an earlier session than that of conn and the policy does not let it go on.
 func (e *Executor) outlived(op *Operation, conn *wire.Conn) bool {
-	return op.conn != nil && op.conn != conn && !op.Detached && !e.policy.Retryable(zk.ErrSessionExpired)
-}
-
-// park lets op wait for a connection, for as long as the connection timeout since its start. One that has waited
-// so long before fails at once: an operation waits once, not at each attempt.
-func (e *Executor) park(op *Operation) {
-	e.mu.Lock()
-	if e.state == closed {
-		e.mu.Unlock()
-		op.Finish(ErrClosed)
-		return
-	}
-	patience := e.connectTimeout - time.Since(op.started)
-	if (patience <= 0 || op.single) && !op.Detached {
-		e.mu.Unlock()
-		e.again(op, op.loss())
-		return
-	}
-	e.parked = append(e.parked, op)
-	e.holding.Store(true)
-	if deadline := op.started.Add(e.connectTimeout); !op.Detached && (e.expiry == nil || deadline.Before(e.expiryAt)) {
-		e.stopExpiry()
-		e.expiry, e.expiryAt = time.AfterFunc(patience, e.expire), deadline
-	}
-	conn := e.conn()
-	e.mu.Unlock()
-	if op.isAbandoned() { // its caller found nothing to take back
-		if e.unpark(op) {
-			op.Finish(op.cause)
-		}
-	}
-	if conn != nil && conn.IsConnected() { // it came while op was on its way here
-		e.Connected()
-	}
-}
-
-// Connected sends what is parked, in order, before anything else. It is called when a connection stands.
-func (e *Executor) Connected() {
-	for {
-		e.mu.Lock()
-		if len(e.parked) == 0 {
-			e.holding.Store(false)
-			e.stopExpiry()
-			e.mu.Unlock()
-			return
-		}
-		op := e.parked[0]
-		conn := e.conn()
-		if conn != nil && e.outlived(op, conn) {
-			e.parked = e.parked[1:]
-			e.mu.Unlock()
-			op.Finish(zk.ErrSessionExpired)
-			continue
-		}
-		sent := op.sent
-		op.sent, op.on = true, conn
-		// Submitted under the lock: whoever comes meanwhile parks behind.
-		if conn == nil || conn.Submit(&op.Request, false) != nil {
-			op.sent = sent
-			e.mu.Unlock()
-			return
-		}
-		e.parked[0] = nil
-		e.parked = e.parked[1:]
-		e.mu.Unlock()
-	}
-}
-
-func (e *Executor) stopExpiry() {
-	if e.expiry != nil {
-		e.expiry.Stop()
-		e.expiry, e.expiryAt = nil, time.Time{}
-	}
-}
-
-// expire ends the wait of those that have waited for a connection long enough.
-func (e *Executor) expire() {
-	var over []*Operation
-	e.mu.Lock()
-	e.stopExpiry()
-	now := time.Now()
-	e.parked = slices.DeleteFunc(e.parked, func(op *Operation) bool {
-		if op.Detached || now.Sub(op.started) < e.connectTimeout {
-			return false
-		}
-		over = append(over, op)
-		return true
-	})
-	for _, op := range e.parked {
-		deadline := op.started.Add(e.connectTimeout)
-		if !op.Detached && (e.expiryAt.IsZero() || deadline.Before(e.expiryAt)) {
-			e.expiryAt = deadline
-		}
-	}
-	if !e.expiryAt.IsZero() {
-		e.expiry = time.AfterFunc(e.expiryAt.Sub(now), e.expire)
-	}
-	e.mu.Unlock()
-	for _, op := range over {
-		e.again(op, op.loss())
-	}
-}
-
-// unpark takes op back if it is neither on the wire nor about to be.
-func (e *Executor) unpark(op *Operation) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if i := slices.Index(e.parked, op); i >= 0 {
-		e.parked = slices.Delete(e.parked, i, i+1)
-		return true
-	}
-	if t, ok := e.sleeping[op]; ok {
-		delete(e.sleeping, op)
-		t.Stop()
-		return true
-	}
-	return false
-}
-
-// again begins another attempt of op after the pause that the policy asks for, or ends op with err.
-func (e *Executor) again(op *Operation, err error) {
-	if op.single || op.isAbandoned() {
-		op.Finish(err)
-		return
-	}
-	if op.schedule == nil {
-		if p, ok := e.policy.(sinceStarter); ok {
-			op.schedule = p.NewBackOffSince(op.started)
-		} else {
-			op.schedule = e.policy.NewBackOff()
-		}
-	}
-	pause := op.schedule.NextBackOff()
-	switch {
-	case pause == backoff.Stop && op.Detached:
-		op.schedule, pause = nil, detachedPause
-	case pause == backoff.Stop:
-		op.note(func(r *telemetry.Record) { r.GivenUp(err) })
-		op.Finish(err)
-		return
-	}
-	op.note(func(r *telemetry.Record) { r.Retry(err, pause) })
-	e.mu.Lock()
-	if e.state == closed {
-		e.mu.Unlock()
-		op.Finish(ErrClosed)
-		return
-	}
-	// Even a pause of nothing goes over the timer: an attempt that fails at once must not recurse.
-	e.sleeping[op] = time.AfterFunc(pause, func() {
-		if e.unpark(op) {
-			if op.isAbandoned() {
-				op.Finish(op.cause)
-				return
-			}
-			op.begin()
-		}
-	})
-	e.mu.Unlock()
-	if op.isAbandoned() && e.unpark(op) {
-		op.Finish(op.cause)
-	}
+	return op.conn != nil && op.conn != conn && !op.Detached && !e.crosses
 }
 
 // Stop refuses further operations and finishes those that wait for a connection or a retry with ErrClosed. Those
@@ -425,22 +259,18 @@ func (e *Executor) Stop() {
 		return
 	}
 	e.state = closed
-	waiting := e.parked
-	e.parked = nil
-	for op, t := range e.sleeping {
-		t.Stop()
-		waiting = append(waiting, op)
-	}
-	clear(e.sleeping)
-	e.stopExpiry()
-	if e.alive == 0 {
-		close(e.idle)
-	}
+	waiting := e.parked.takeAll()
+	waiting = append(waiting, e.timers.stop()...)
+	undecided := e.decisions.takeAll()
 	e.mu.Unlock()
+	e.pending.close()
 	for _, op := range waiting {
 		op.Finish(ErrClosed)
+	}
+	for _, d := range undecided {
+		d.op.unasked(d)
 	}
 }
 
 // Drain waits until every accepted operation has finished. It is called after Stop, when no connection is left.
-func (e *Executor) Drain() { <-e.idle }
+func (e *Executor) Drain() { <-e.pending.idle }

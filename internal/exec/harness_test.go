@@ -127,6 +127,7 @@ func (f *fixture) connect() {
 		Auth:           nil,
 		Dial:           f.server.dial,
 		Logger:         slog.New(slog.DiscardHandler),
+		OnUnsent:       f.Unsent,
 		OnState: func(s wire.State) {
 			<-opened
 			switch {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
@@ -51,26 +50,36 @@ type Operation struct {
 	// and are tried until they are done or the client is closed.
 	Detached bool
 
-	ex         *Executor
-	ctx        context.Context
-	next       func()
+	// Internal operations are the client's own: they do not count against its limit.
+	Internal bool
+
 	background bool
 	inline     bool // the caller waits and may write the first request by itself
 	single     bool // an outer loop retries
-	sent       bool
+	observed   bool // by telemetry
+	gaveUp     bool // it failed with what the policy would have tried again
+	place      place
 	attempts   atomic.Int32
-	started    time.Time
-	conn       *wire.Conn // of the session that it began in, nil before the first
-	on         *wire.Conn // that has the request in flight
-	schedule   backoff.BackOff
-	gate       sync.Mutex // the caller does not leave while what is its own is being encoded
 	state      atomic.Int32
-	cause      error // of having been abandoned
-	done       chan struct{}
-	err        error
-	told       bool      // telemetry wants to know
-	ended      time.Time // if it does
-	recording  recording
+	timer      int32 // where it is among those that wake up, counted from 1
+
+	ex            *Executor
+	ctx           context.Context
+	next          func()
+	started       int64      // ns since Executor.epoch
+	since         int64      // when its wait for a connection counts from
+	ended         int64      // if it is observed
+	conn          *wire.Conn // of the session that it began in, nil before the first
+	on            *wire.Conn // that has the request in flight
+	schedule      backoff.BackOff
+	before, after *Operation // while it is parked
+	recording     *recording // nil if it is not observed
+	err           error
+
+	// Of an operation that somebody waits for.
+	gate  sync.Mutex // the caller does not leave while what is its own is being encoded
+	cause error      // of having been abandoned
+	done  chan struct{}
 }
 
 const (
@@ -91,7 +100,7 @@ func (op *Operation) Context() context.Context {
 // which somebody waits for when its request is on its way. What takes spans may block, so it is the caller who asks, and not
 // who reads the connection: see note.
 func (op *Operation) recorded() *telemetry.Record {
-	if !op.told {
+	if !op.observed {
 		return nil
 	}
 	return op.recording.make(func() *telemetry.Record {
@@ -103,13 +112,13 @@ func (op *Operation) recorded() *telemetry.Record {
 		if what.Name == "" {
 			return nil
 		}
-		return op.ex.telemetry.Begin(op.ctx, what, op.background, op.started)
+		return op.ex.telemetry.Begin(op.ctx, what, op.background, op.ex.at(op.started))
 	})
 }
 
 // note notes something in the record of op, or for it until it is made.
 func (op *Operation) note(in func(r *telemetry.Record)) {
-	if op.told {
+	if op.observed {
 		op.recording.note(in)
 	}
 }
@@ -117,13 +126,13 @@ func (op *Operation) note(in func(r *telemetry.Record)) {
 // isRecordedAtOnce reports whether the record of op is made before its first request: it has the times of that, or is wanted
 // for the context.
 func (op *Operation) isRecordedAtOnce() bool {
-	return op.told && (op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans())
+	return op.observed && (op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans())
 }
 
 // tell tells of op, which has ended.
 func (op *Operation) tell() {
 	if r := op.recorded(); r != nil {
-		r.End(op.ended, op.facts())
+		r.End(op.ex.at(op.ended), op.facts())
 	}
 }
 
@@ -131,11 +140,14 @@ func (op *Operation) tell() {
 func (op *Operation) Attempts() int { return int(op.attempts.Load()) }
 
 // Sent reports whether anything was ever sent.
-func (op *Operation) Sent() bool { return op.sent }
+func (op *Operation) Sent() bool { return op.WasSent() }
+
+// GaveUp reports whether op failed with an error that may be tried again.
+func (op *Operation) GaveUp() bool { return op.gaveUp }
 
 // loss is the error of an attempt for which there was no connection.
 func (op *Operation) loss() error {
-	if op.sent {
+	if op.WasSent() {
 		return jute.ErrConnectionLoss
 	}
 	return ErrNotSent
@@ -150,8 +162,11 @@ func (op *Operation) Executor() *Executor { return op.ex }
 // Background reports whether nobody waits for op.
 func (op *Operation) Background() bool { return op.background }
 
-// Send sends op.Request behind everything sent before; next continues with the answer. A failure that may be retried
-// does not reach next: it ends the attempt.
+// Replier is a Protocol that takes the answer to a request which is sent without a function for it.
+type Replier interface{ Replied() }
+
+// Send sends op.Request behind everything sent before; next continues with the answer, or Replied of the Protocol if it is
+// nil. A failure that may be retried does not get there: it ends the attempt.
 func (op *Operation) Send(next func()) {
 	op.next = next
 	op.ex.send(op)
@@ -164,42 +179,55 @@ func (op *Operation) Answered(*wire.Request) {
 		r.Sent(at)
 		r.Request(op.Request.Op.String(), at, op.Request.Err)
 	}
-	if err := op.Request.Err; err != nil && op.mayGoOn(err) {
-		op.ex.again(op, err)
+	if err := op.Request.Err; err != nil {
+		op.ex.failed(op, err)
+		return
+	}
+	op.goOn()
+}
+
+// goOn takes the next step.
+func (op *Operation) goOn() {
+	if op.next == nil {
+		op.Protocol.(Replier).Replied()
 		return
 	}
 	op.next()
 }
 
-// mayGoOn reports whether op may be tried again. What is detached is, whatever the policy says of failures: it was
-// promised.
-func (op *Operation) mayGoOn(err error) bool {
-	return op.ex.policy.Retryable(err) || op.Detached && IsPassing(err)
-}
-
-// Finish ends op.
+// Finish ends op. One of the background may serve another call when Finish returns.
 func (op *Operation) Finish(err error) {
+	e := op.ex
 	op.err = err
 	late := !op.state.CompareAndSwap(running, finished)
-	if op.told {
-		op.ended = time.Now()
+	if op.observed {
+		op.ended = e.now()
 	}
 	if cleaner, ok := op.Protocol.(Cleaner); ok && (late || err != nil) {
 		cleaner.CleanUp(err)
 	}
 	switch {
 	case op.background:
-		op.ex.deliver((*delivery)(op))
-	case !late:
+		e.deliver((*delivery)(op))
+	case late:
+		e.pending.left()
+	default:
 		close(op.done)
+		e.pending.left()
 	}
-	op.ex.ended()
+	e.pending.finished()
 }
 
 // delivery is an operation whose callback is to run, as a task of the dispatcher.
 type delivery Operation
 
 func (d *delivery) Run() {
+	p := &d.ex.pending
+	p.callbacks.Add(1)
+	defer func() { // also when the callback ends its goroutine
+		p.callbacks.Add(-1)
+		p.left()
+	}()
 	(*Operation)(d).tell() // before the callback, which is its child
 	d.Protocol.Run()
 }
@@ -209,7 +237,7 @@ func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
 	f.RequestSize, f.ResponseSize = op.Sizes()
 	f.Watch = op.Request.Watcher != nil && op.Op != jute.OpRemoveWatches
-	if op.sent && op.on != nil {
+	if op.WasSent() && op.on != nil {
 		f.Session = op.on.SessionID()
 	}
 	if op.Request.Err != nil {

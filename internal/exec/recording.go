@@ -34,6 +34,9 @@ func (r *recording) make(begin func() *telemetry.Record) *telemetry.Record {
 
 // made returns the record, nil if it is not made yet.
 func (r *recording) made() *telemetry.Record {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.record

@@ -74,6 +74,15 @@ func (d *Decoder) String() string {
 	return string(d.bytes())
 }
 
+// stringLike is String that returns s itself if that is what it reads.
+func (d *Decoder) stringLike(s string) string {
+	p := d.bytes()
+	if string(p) == s {
+		return s
+	}
+	return string(p)
+}
+
 // Buffer reads a buffer into a copy of its own: nil for Java's null, not nil when it is only empty.
 func (d *Decoder) Buffer() []byte {
 	p := d.bytes()

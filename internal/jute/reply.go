@@ -2,6 +2,7 @@ package jute
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -23,13 +24,25 @@ type Reply struct {
 // [ErrUnimplemented] for an opcode it does not know, with [ErrMarshalling] for a body that is not the
 // opcode's, and with the error of the code when a watch request was answered by one; r is empty then.
 func DecodeReply(op Op, body []byte, r *Reply) error {
+	return decodeReply(&Request{Op: op}, math.MaxInt, body, r)
+}
+
+// DecodeReply reads the body of a successful answer to r into reply, as the function of that name does. An answer to a
+// multi that has more results than r has operations is [ErrMarshalling], before memory is made for them; a path that is
+// that of r is not copied.
+func (r *Request) DecodeReply(body []byte, reply *Reply) error {
+	return decodeReply(r, len(r.Ops), body, reply)
+}
+
+func decodeReply(req *Request, most int, body []byte, r *Reply) error {
+	op := req.Op
 	d := NewDecoder(body)
 	*r = Reply{}
 	switch op {
 	case OpCreate, OpSync:
-		r.Path = d.String()
+		r.Path = d.stringLike(req.Path)
 	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		r.Path = d.String()
+		r.Path = d.stringLike(req.Path)
 		d.Stat(&r.Stat)
 	case OpExists, OpSetData, OpSetACL:
 		d.Stat(&r.Stat)
@@ -45,7 +58,7 @@ func DecodeReply(op Op, body []byte, r *Reply) error {
 		r.ACL = d.ACLs()
 		d.Stat(&r.Stat)
 	case OpMulti, OpMultiRead:
-		r.Results = d.results()
+		r.Results = d.results(most)
 	case OpGetAllChildrenNumber:
 		r.Count = d.Int32()
 	case OpWhoAmI:

@@ -39,11 +39,16 @@ func appendResults(b []byte, results []Result) []byte {
 }
 
 // results reads the results up to the closing header. The code of a failed operation stands in its header
-// and again in its body; the body's is the one Java believes.
-func (d *Decoder) results() []Result {
+// and again in its body; the body's is the one Java believes. More than most results are refused: a result takes more
+// memory than bytes.
+func (d *Decoder) results(most int) []Result {
 	var results []Result
 	var h multiHeader
 	for d.next(&h) {
+		if len(results) == most {
+			d.fail(errLength)
+			break
+		}
 		results = append(results, Result{Op: h.op})
 		r := &results[len(results)-1]
 		switch h.op {

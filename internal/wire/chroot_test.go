@@ -202,7 +202,11 @@ func TestFailedMultiFailsWithTheCodeOfTheOperation(t *testing.T) {
 					return r.Op == jute.OpMulti
 				}
 				c, _ := connectPiped(t, s)
-				r := c.ask(t, &wire.Request{Request: jute.Request{Op: jute.OpMulti}})
+				ops := make([]jute.Request, len(tt.answer.Results))
+				for i := range ops {
+					ops[i] = jute.Request{Op: jute.OpCheck, Path: "/n"}
+				}
+				r := c.ask(t, &wire.Request{Request: jute.Request{Op: jute.OpMulti, Ops: ops}})
 				if r.Err != tt.want {
 					t.Errorf("got %v, want %v", r.Err, tt.want)
 				}

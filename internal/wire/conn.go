@@ -30,7 +30,7 @@ const (
 	AuthFailed
 )
 
-// Config is what a Conn needs; all fields but Auth, Chroot and ReadOnly must be set.
+// Config is what a Conn needs; all fields but Auth, Chroot, ReadOnly and MaxReply must be set.
 type Config struct {
 	Servers        []string // host:port; names are resolved at each dial
 	Chroot         string   // "" or an absolute path without a trailing slash
@@ -41,10 +41,23 @@ type Config struct {
 	Auth           []jute.Auth
 	Dial           func(ctx context.Context, network, address string) (net.Conn, error)
 	Logger         *slog.Logger
+	// MaxReply is the size in bytes of the largest answer that is read, 64 MiB if it is 0. A larger one fails its own
+	// request with ErrReplyTooLarge.
+	MaxReply int
+	// OnUnsent gets back the requests that were accepted and not sent when their connection ended, in order, before a
+	// request can be sent on the next connection. It must not block.
+	OnUnsent func([]*Request)
 	// OnState is told of changes before the watchers are, and of Disconnected also when every server was tried in
 	// vain. It runs on the goroutine
 	// that reads the connection: it must not block, and it may submit.
 	OnState func(State)
+}
+
+func (c *Config) maxReply() int {
+	if c.MaxReply <= 0 {
+		return maxFrame
+	}
+	return c.MaxReply
 }
 
 // Conn is one session with a ZooKeeper ensemble, across all its connections. It ends with the session; the next
@@ -176,7 +189,7 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 		return c.end
 	}
 	l := c.link
-	if l == nil || l.dead || !r.Flight.boards(l) { // on a dead one it would be lost with those that are told of it
+	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead one it would be lost with those that are told of it
 		return ErrNotConnected
 	}
 	l.submit(r)
@@ -195,15 +208,16 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 func (c *Conn) Withdraw(r *Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.link != nil && c.link.waiting.remove(r)
+	return c.link != nil && c.link.withdraw(r)
 }
 
-// Watches reports whether w, or anybody if w is nil, watches path or is about to: a watch whose request is in flight can
+// Watches reports whether w, or anybody if w is nil, watches path or is about to: a watch whose request is under way can
 // be removed behind it.
 func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.watches.has(t, withChroot(path, c.cfg.Chroot), w) || c.link != nil && w != nil && c.link.setting(path, w)
+	path = withChroot(path, c.cfg.Chroot)
+	return c.watches.has(t, path, w) || w != nil && c.watches.traffic.isSetting(path, w)
 }
 
 // Forget removes the watcher of r, or everybody if it has none, from the registry. What the server has of it goes with the
@@ -211,26 +225,21 @@ func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 func (c *Conn) Forget(r *Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	path := withChroot(r.Path, r.chroot(c))
-	if l := c.link; l != nil && !l.dead && c.end == nil && !l.leaving(path, r.Watcher) &&
-		(c.watches.has(r.Flags, path, r.Watcher) || r.Watcher != nil && l.setting(r.Path, r.Watcher)) {
-		r.Op, r.Handler = jute.OpRemoveWatches, leftover{}
+	path, ws := r.serverPath(c), &c.watches
+	if l := c.link; l != nil && !l.dead && c.end == nil && !ws.traffic.isLeaving(path, r.Watcher) &&
+		(ws.has(r.Flags, path, r.Watcher) || r.Watcher != nil && ws.traffic.isSetting(path, r.Watcher)) {
+		r.Op, r.Handler = jute.OpRemoveWatches, orphan{}
 		l.submit(r)
 		c.wakeFlusher(l)
 	}
-	c.watches.remove(r.Flags, path, r.Watcher)
+	ws.remove(r.Flags, path, r.Watcher)
 }
 
 // WatchCount returns how many watches are registered.
-func (c *Conn) WatchCount() (n int) {
+func (c *Conn) WatchCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.watches {
-		for _, list := range k {
-			n += len(list)
-		}
-	}
-	return n
+	return c.watches.count()
 }
 
 // Close says goodbye to the server, behind everything submitted before, and returns when no goroutine of c is
@@ -320,7 +329,7 @@ func (c *Conn) tell(ev zk.Event) {
 	c.mu.Lock()
 	all := c.watches.all()
 	if ev.State == zk.StateExpired || ev.State == zk.StateAuthFailed {
-		c.watches = watches{}
+		c.watches.sets = [kinds]map[string]*watcherSet{}
 	}
 	c.mu.Unlock()
 	for _, w := range all {

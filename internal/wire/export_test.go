@@ -4,6 +4,7 @@ package wire
 const (
 	FirstXid       = firstXid
 	MaxInFlight    = maxInFlight
+	SlowRequest    = slowRequest
 	MaxUnsent      = maxUnsent
 	MaxInlineWrite = maxInlineWrite
 	MaxFrame       = maxFrame

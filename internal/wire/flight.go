@@ -6,7 +6,7 @@ import "sync/atomic"
 // took effect is a beginning of what was submitted, without a gap. The zero value is ready.
 type Flight struct{ on atomic.Pointer[link] }
 
-// boards reports whether a request of the flight may travel on l.
-func (f *Flight) boards(l *link) bool {
+// accepts reports whether a request of the flight may travel on l.
+func (f *Flight) accepts(l *link) bool {
 	return f == nil || f.on.CompareAndSwap(nil, l) || f.on.Load() == l
 }

@@ -19,6 +19,14 @@ type client struct {
 	states chan wire.State
 }
 
+// lose completes requests that were not sent.
+func lose(unsent []*wire.Request) {
+	for _, r := range unsent {
+		r.Err = jute.ErrConnectionLoss
+		r.Handler.Answered(r)
+	}
+}
+
 // open opens a Conn with what cfg does not say set to what suits a test, and closes it at the end of the
 // test.
 func open(tb testing.TB, cfg wire.Config) *client {
@@ -32,6 +40,9 @@ func open(tb testing.TB, cfg wire.Config) *client {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = discardLogger
+	}
+	if cfg.OnUnsent == nil {
+		cfg.OnUnsent = lose
 	}
 	onState := cfg.OnState
 	cfg.OnState = func(s wire.State) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -116,6 +117,10 @@ func TestGoroutinesThatDoNotWaitForEachOtherKeepTheirOwnOrder(t *testing.T) {
 	}
 }
 
+// firstWindow is how many requests of a kind are in flight before the first is answered, with the session timeout of
+// the tests.
+const firstWindow = int(30 * time.Second / wire.SlowRequest)
+
 func TestRequestsBeyondTheLimitOfFlightWaitInOrder(t *testing.T) {
 	const total = 10_000
 	synctest.Test(t, func(t *testing.T) {
@@ -133,10 +138,10 @@ func TestRequestsBeyondTheLimitOfFlightWaitInOrder(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if got := len(held); got != wire.MaxInFlight {
-			t.Errorf("%d requests are in flight, want %d", got, wire.MaxInFlight)
+		if got := len(held); got != firstWindow {
+			t.Errorf("%d requests are in flight, want %d", got, firstWindow)
 		}
-		want := wire.Load{InFlight: wire.MaxInFlight, Waiting: total - wire.MaxInFlight}
+		want := wire.Load{InFlight: firstWindow, Waiting: total - firstWindow}
 		if diff := cmp.Diff(want, c.Load()); diff != "" {
 			t.Errorf("load (-want +got):\n%s", diff)
 		}
@@ -150,7 +155,7 @@ func TestRequestsBeyondTheLimitOfFlightWaitInOrder(t *testing.T) {
 }
 
 func TestWhatWaitsCanBeWithdrawn(t *testing.T) {
-	const total = wire.MaxInFlight + 10
+	const total = firstWindow + 10
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		held := make(chan *request, total)
@@ -169,12 +174,12 @@ func TestWhatWaitsCanBeWithdrawn(t *testing.T) {
 		var want []int
 		for n, r := range requests {
 			switch withdrawn := c.Withdraw(r); {
-			case n < wire.MaxInFlight && withdrawn:
+			case n < firstWindow && withdrawn:
 				t.Fatalf("request %d is on its way, and was withdrawn", n)
-			case n >= wire.MaxInFlight && !withdrawn:
+			case n >= firstWindow && !withdrawn:
 				t.Errorf("request %d waits, and was not withdrawn", n)
 			}
-			if n < wire.MaxInFlight {
+			if n < firstWindow {
 				want = append(want, n)
 			}
 			if n == total-4 {
@@ -253,7 +258,7 @@ func gated(tb testing.TB, s *server) (cfg wire.Config, writes *atomic.Int64, gat
 }
 
 func TestWhatIsSubmittedDuringAWriteIsWrittenAtOnce(t *testing.T) {
-	const total = 1000
+	const total = firstWindow
 	s := newServer(t)
 	cfg, writes, gate := gated(t, s)
 	c := open(t, cfg)

@@ -1,57 +1,91 @@
 package wire
 
-// queue is a first-in first-out ring of requests.
-type queue struct {
-	ring       []*Request // its length is 0 or a power of two
+// ring is a first-in first-out queue of requests: those in flight.
+type ring struct {
+	slots      []*Request // their number is 0 or a power of two
 	head, tail uint
 }
 
-func (q *queue) len() int { return int(q.tail - q.head) }
+func (q *ring) len() int { return int(q.tail - q.head) }
 
-func (q *queue) at(i int) *Request { return q.ring[(q.head+uint(i))&uint(len(q.ring)-1)] }
-
-func (q *queue) push(r *Request) {
-	if q.len() == len(q.ring) {
-		ring := make([]*Request, max(2*len(q.ring), 16))
+func (q *ring) push(r *Request) {
+	if q.len() == len(q.slots) {
+		slots := make([]*Request, max(2*len(q.slots), 16))
 		for i := range q.len() {
-			ring[i] = q.at(i)
+			slots[i] = q.slots[(q.head+uint(i))&uint(len(q.slots)-1)]
 		}
-		q.head, q.tail, q.ring = 0, uint(q.len()), ring
+		q.head, q.tail, q.slots = 0, uint(q.len()), slots
 	}
-	q.ring[q.tail&uint(len(q.ring)-1)] = r
+	q.slots[q.tail&uint(len(q.slots)-1)] = r
 	q.tail++
 }
 
-// remove takes r out wherever it is.
-func (q *queue) remove(r *Request) bool {
-	for i := range q.len() {
-		if q.at(i) != r {
-			continue
-		}
-		for ; i < q.len()-1; i++ {
-			q.ring[(q.head+uint(i))&uint(len(q.ring)-1)] = q.at(i + 1)
-		}
-		q.tail--
-		q.ring[q.tail&uint(len(q.ring)-1)] = nil
-		return true
-	}
-	return false
-}
-
 // peek returns the oldest, or nil.
-func (q *queue) peek() *Request {
+func (q *ring) peek() *Request {
 	if q.len() == 0 {
 		return nil
 	}
-	return q.at(0)
+	return q.slots[q.head&uint(len(q.slots)-1)]
 }
 
 // pop removes the oldest and returns it, or nil.
-func (q *queue) pop() *Request {
+func (q *ring) pop() *Request {
 	r := q.peek()
 	if r != nil {
-		q.ring[q.head&uint(len(q.ring)-1)] = nil
+		q.slots[q.head&uint(len(q.slots)-1)] = nil
 		q.head++
 	}
 	return r
+}
+
+// list is a first-in first-out queue of requests from which each can be removed: those that wait to be encoded.
+type list struct {
+	first, last *Request
+	n           int
+}
+
+func (q *list) len() int { return q.n }
+
+func (q *list) push(r *Request) {
+	r.waits, r.prev, r.next = true, q.last, nil
+	if q.last == nil {
+		q.first = r
+	} else {
+		q.last.next = r
+	}
+	q.last = r
+	q.n++
+}
+
+// remove takes r out and reports whether it was in.
+func (q *list) remove(r *Request) bool {
+	if !r.waits {
+		return false
+	}
+	if r.prev == nil {
+		q.first = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		q.last = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.waits, r.prev, r.next = false, nil, nil
+	q.n--
+	return true
+}
+
+// takeAll empties q and returns what was in it, in order.
+func (q *list) takeAll() []*Request {
+	if q.n == 0 {
+		return nil
+	}
+	all := make([]*Request, 0, q.n)
+	for r := q.first; r != nil; r = q.first {
+		q.remove(r)
+		all = append(all, r)
+	}
+	return all
 }

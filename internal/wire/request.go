@@ -16,7 +16,7 @@ type Request struct {
 	// Watcher is registered as soon as the server has set the watch; for a removal it is the one to remove,
 	// nil for all.
 	Watcher Watcher
-	// Handler is told of the answer.
+	// Handler gets the answer.
 	Handler Handler
 	// Flight, if there is one, keeps the request to the connection of those before it.
 	Flight *Flight
@@ -26,12 +26,18 @@ type Request struct {
 	Err   error
 	Zxid  int64
 
-	xid      int32
-	sent     int64  // ns since Conn.epoch, 0 if it never was
-	size     int    // of its frame
-	received int    // bytes of the answer, without its header
-	server   string // that it was sent to
+	xid        int32
+	generation uint32 // of its watcher: see traffic
+	sent       int64  // ns since Conn.epoch, 0 if it never was
+	size       int    // of its frame
+	received   int    // bytes of the answer, without its header
+	server     string // that it was sent to
+	waits      bool   // to be encoded
+	prev, next *Request
 }
+
+// WasSent reports whether r was ever sent, in one attempt or another.
+func (r *Request) WasSent() bool { return r.sent != 0 }
 
 // Sizes returns how many bytes r and its answer had on the wire, 0 for one that never was there.
 func (r *Request) Sizes() (request, response int) { return r.size, r.received }
@@ -45,6 +51,9 @@ type Handler interface {
 	Answered(r *Request)
 }
 
+// serverPath returns the path of r with the chroot.
+func (r *Request) serverPath(c *Conn) string { return withChroot(r.Path, r.chroot(c)) }
+
 func (r *Request) chroot(c *Conn) string {
 	if r.Absolute {
 		return ""
@@ -54,12 +63,17 @@ func (r *Request) chroot(c *Conn) string {
 
 // answer fills r from an answer of the server. One that cannot be read leaves open what the server has done, as a lost
 // one does; it is returned why.
-func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte) error {
-	r.Zxid, r.received = h.Zxid, len(body)
+// skipped is the size of an answer that was too large to read.
+func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) error {
+	r.Zxid, r.received = h.Zxid, max(len(body), skipped)
 	if r.Err = h.Code.Err(); r.Err != nil {
 		return nil
 	}
-	switch err := jute.DecodeReply(r.Op, body, &r.Reply); {
+	if skipped > 0 {
+		r.Err = fmt.Errorf("%w: %d bytes, the limit is %d", ErrReplyTooLarge, skipped, c.cfg.maxReply())
+		return nil
+	}
+	switch err := r.DecodeReply(body, &r.Reply); {
 	case errors.Is(err, jute.ErrMarshalling):
 		r.Err = jute.ErrConnectionLoss
 		return fmt.Errorf("wire: answer to %s: %w", r.Op, err)

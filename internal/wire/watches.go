@@ -9,9 +9,9 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Watcher is told of the events of the watches that it is registered with, and of the states of the session. Its
-// identity is its value: it must be comparable, and registered twice for a watch it is told once. Notify runs on
-// the goroutine that reads the connection: it must not block.
+// Watcher gets the events of the watches that it is registered with, and the states of the session. Its identity is its
+// value: it must be comparable, and registered twice for a watch it gets each event once. Notify runs on the goroutine
+// that reads the connection: it must not block.
 type Watcher interface {
 	Notify(ev zk.Event)
 }
@@ -44,16 +44,24 @@ const (
 	kinds
 )
 
-// watches is the registry of a session: who is to be told of which event. Paths are those of the server, chroot
-// included. It is guarded by Conn.mu.
-type watches [kinds]map[string][]Watcher
+// watches is the registry of a session: which watcher gets which event. Paths are those of the server, chroot included.
+// It is guarded by Conn.mu.
+type watches struct {
+	sets    [kinds]map[string]*watcherSet
+	traffic traffic
+}
 
 func (ws *watches) add(k kind, path string, w Watcher) {
-	if ws[k] == nil {
-		ws[k] = make(map[string][]Watcher)
+	set := ws.sets[k][path]
+	if set == nil {
+		if ws.sets[k] == nil {
+			ws.sets[k] = make(map[string]*watcherSet)
+		}
+		set = new(watcherSet)
+		ws.sets[k][path] = set
 	}
-	if !slices.Contains(ws[k][path], w) {
-		ws[k][path] = append(ws[k][path], w)
+	if set.add(w) && ws.traffic.isLeaving(path, w) {
+		set.leaving++
 	}
 }
 
@@ -86,59 +94,62 @@ func (ws *watches) granted(r *Request, path string) {
 	}
 }
 
-// fired returns who is to be told of an event, each once, and removes what fires only once.
-func (ws *watches) fired(ev zk.EventType, path string) (told []Watcher) {
-	take := func(k kind, once bool) {
-		for _, w := range ws[k][path] {
-			if !slices.Contains(told, w) {
-				told = append(told, w)
-			}
+// fired returns the watchers that get an event, each once, and removes what fires only once.
+func (ws *watches) fired(ev zk.EventType, path string) []Watcher {
+	var out watcherSet
+	take := func(k kind, path string) {
+		for w := range ws.sets[k][path].all() {
+			out.add(w)
 		}
-		if once {
-			delete(ws[k], path)
-		}
+	}
+	takeOnce := func(k kind) {
+		take(k, path)
+		delete(ws.sets[k], path)
 	}
 	switch ev {
 	case zk.EventNodeCreated, zk.EventNodeDataChanged:
-		take(kindData, true)
-		take(kindExist, true)
+		takeOnce(kindData)
+		takeOnce(kindExist)
 	case zk.EventNodeDeleted:
-		take(kindData, true)
-		take(kindExist, true)
-		take(kindChild, true)
+		takeOnce(kindData)
+		takeOnce(kindExist)
+		takeOnce(kindChild)
 	case zk.EventNodeChildrenChanged:
-		take(kindChild, true)
+		takeOnce(kindChild)
 	}
-	take(kindPersistent, false)
-	if len(ws[kindRecursive]) > 0 && ev != zk.EventNodeChildrenChanged && strings.HasPrefix(path, "/") {
+	take(kindPersistent, path)
+	if len(ws.sets[kindRecursive]) > 0 && ev != zk.EventNodeChildrenChanged && strings.HasPrefix(path, "/") {
 		for at := path; ; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
-			for _, w := range ws[kindRecursive][at] {
-				if !slices.Contains(told, w) {
-					told = append(told, w)
-				}
-			}
+			take(kindRecursive, at)
 			if at == "/" {
 				break
 			}
 		}
 	}
-	return told
+	return out.list
 }
 
 // all returns every watcher once: session events go to all of them.
-func (ws *watches) all() (told []Watcher) {
-	seen := make(map[Watcher]struct{})
-	for k := range ws {
-		for _, list := range ws[k] {
-			for _, w := range list {
-				if _, ok := seen[w]; !ok {
-					seen[w] = struct{}{}
-					told = append(told, w)
-				}
+func (ws *watches) all() []Watcher {
+	var out watcherSet
+	for k := range ws.sets {
+		for _, set := range ws.sets[k] {
+			for w := range set.all() {
+				out.add(w)
 			}
 		}
 	}
-	return told
+	return out.list
+}
+
+// count returns how many watches are registered.
+func (ws *watches) count() (n int) {
+	for k := range ws.sets {
+		for _, set := range ws.sets[k] {
+			n += set.n
+		}
+	}
+	return n
 }
 
 // selected returns the tables that a watcher type stands for.
@@ -155,7 +166,7 @@ func selected(t WatcherType) []kind {
 // has reports whether w, or anybody if w is nil, watches path.
 func (ws *watches) has(t WatcherType, path string, w Watcher) bool {
 	for _, k := range selected(t) {
-		if list := ws[k][path]; len(list) > 0 && (w == nil || slices.Contains(list, w)) {
+		if set := ws.sets[k][path]; set != nil && (w == nil || set.has(w)) {
 			return true
 		}
 	}
@@ -165,36 +176,42 @@ func (ws *watches) has(t WatcherType, path string, w Watcher) bool {
 // remove forgets w, or everybody if w is nil.
 func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 	for _, k := range selected(t) {
-		list := ws[k][path]
-		if i := slices.Index(list, w); w != nil && i >= 0 {
-			list = slices.Delete(slices.Clone(list), i, i+1)
-		} else if w != nil {
+		set := ws.sets[k][path]
+		if set == nil {
 			continue
-		} else {
-			list = nil
 		}
-		if len(list) == 0 {
-			delete(ws[k], path)
-		} else {
-			ws[k][path] = list
+		if w != nil && set.remove(w) && ws.traffic.isLeaving(path, w) {
+			set.leaving--
+		}
+		if w == nil || set.n == 0 {
+			delete(ws.sets[k], path)
 		}
 	}
 }
 
 // removal says how to take w's watches, or everybody's if w is nil, off the server without taking those that stay:
 // the opcode and the watcher type to send. The server has two tables, of data and of children, with one watch a session
-// in each; persistent and recursive ones are in both. A watch may only go with its last watcher; leaving says who is on
-// the way out already.
-func (ws *watches) removal(t WatcherType, path string, w Watcher, leaving func(Watcher) bool) (jute.Op, WatcherType) {
+// in each; persistent and recursive ones are in both. A watch may only go with its last watcher; those that a removal on
+// the wire takes do not count.
+func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherType) {
 	needed := func(table WatcherType) bool {
 		for k := range kinds {
 			if table == WatchData && k == kindChild || table == WatchChildren && (k == kindData || k == kindExist) {
 				continue
 			}
-			for _, o := range ws[k][path] {
-				if goes := (w == nil || o == w) && slices.Contains(selected(t), k); !goes && !leaving(o) {
-					return true
-				}
+			set := ws.sets[k][path]
+			if set == nil {
+				continue
+			}
+			stay := set.n - set.leaving
+			switch goes := slices.Contains(selected(t), k); {
+			case goes && w == nil:
+				stay = 0
+			case goes && set.has(w) && !ws.traffic.isLeaving(path, w):
+				stay--
+			}
+			if stay > 0 {
+				return true
 			}
 		}
 		return false
@@ -210,6 +227,21 @@ func (ws *watches) removal(t WatcherType, path string, w Watcher, leaving func(W
 	return jute.OpCheckWatches, t
 }
 
+// isCovered reports whether a persistent watch on the same node has the events of what r asks to watch. A server before
+// 3.9 keeps one mode for each node of a session: a one-shot watch would make the persistent one end with the next event
+// (ZOOKEEPER-4466).
+func (ws *watches) isCovered(r *Request, path string) bool {
+	by := ws.sets[kindPersistent][path] != nil
+	switch r.Op {
+	case jute.OpExists, jute.OpGetData:
+		by = by || ws.sets[kindRecursive][path] != nil
+	case jute.OpGetChildren, jute.OpGetChildren2:
+	default:
+		return false
+	}
+	return by && ws.traffic.paths[path].removing == 0
+}
+
 // maxSetWatches bounds a frame of setWatches; a server may be set to refuse large ones.
 const maxSetWatches = 128 << 10
 
@@ -219,7 +251,7 @@ const maxSetWatches = 128 << 10
 func (ws *watches) frames(zxid int64) (op jute.Op, bodies [][]byte) {
 	op = jute.OpSetWatches
 	encode := jute.AppendSetWatches
-	if len(ws[kindPersistent])+len(ws[kindRecursive]) > 0 {
+	if len(ws.sets[kindPersistent])+len(ws.sets[kindRecursive]) > 0 {
 		op, encode = jute.OpSetWatches2, jute.AppendSetWatches2
 	}
 	var lists [kinds][]string
@@ -238,10 +270,10 @@ func (ws *watches) frames(zxid int64) (op jute.Op, bodies [][]byte) {
 		lists[k] = append(lists[k], path)
 		size += 4 + len(path)
 	}
-	late := func(k kind, path string) bool { return k == kindChild && len(ws[kindRecursive][path]) > 0 }
+	late := func(k kind, path string) bool { return k == kindChild && ws.sets[kindRecursive][path] != nil }
 	for _, pass := range []bool{false, true} {
 		for k := range kinds {
-			for path := range ws[k] {
+			for path := range ws.sets[k] {
 				if late(k, path) == pass {
 					add(k, path)
 				}

@@ -41,9 +41,9 @@ var kindNames = [kinds]string{
 // lines is the inverse of registry, sorted.
 func (ws *watches) lines() []string {
 	var lines []string
-	for k := range ws {
-		for path, list := range ws[k] {
-			for _, w := range list {
+	for k := range ws.sets {
+		for path, set := range ws.sets[k] {
+			for w := range set.all() {
 				lines = append(lines, fmt.Sprintf("%s %s %s", kindNames[k], path, w))
 			}
 		}
@@ -368,7 +368,7 @@ func TestRemovals(t *testing.T) {
 			if tt.w != all {
 				w = named(tt.w)
 			}
-			op, typ := ws.removal(tt.typ, "/a", w, func(Watcher) bool { return false })
+			op, typ := ws.removal(tt.typ, "/a", w)
 			if op != tt.op || typ != tt.sentType {
 				t.Errorf("sends %s of type %d, want %s of type %d", op, typ, tt.op, tt.sentType)
 			}
@@ -381,9 +381,9 @@ func TestRemovals(t *testing.T) {
 }
 
 func TestRemovalLeavesListsInUseAlone(t *testing.T) {
-	ws := registry(t, "data /a x", "data /a y", "data /a z")
-	before := ws[kindData]["/a"]
-	ws.remove(WatchData, "/a", named("x"))
+	ws := registry(t, "persistent /a x", "persistent /a y", "persistent /a z")
+	before := ws.fired(zk.EventNodeDataChanged, "/a")
+	ws.remove(WatchAny, "/a", named("x"))
 	if got := names(before); got != "x y z" {
 		t.Errorf("the list that somebody may be walking is now %q", got)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+func noClock() int64 { return 0 }
+
 // chunked is a connection whose reads bring at most so many bytes.
 type chunked struct {
 	net.Conn
@@ -40,14 +42,14 @@ func TestFramesAreReadWhereverTheirBytesFall(t *testing.T) {
 					f = append(f, bytes.Repeat([]byte{byte('a' + i)}, n)...)
 					frames, stream = append(frames, f), append(stream, f...)
 				}
-				l := newLink(nil, &chunked{left: stream, most: most}, "")
+				r := newFrameReader(&chunked{left: stream, most: most}, noClock, maxFrame, nil)
 				for i, want := range frames {
-					got, err := l.frame()
+					got, err := r.next(true)
 					if err != nil || !bytes.Equal(got, want) {
 						t.Fatalf("first %d, second %d, reads of %d: frame %d is wrong: %v", first, second, most, i, err)
 					}
 				}
-				if _, err := l.frame(); err != io.EOF {
+				if _, err := r.next(true); err != io.EOF {
 					t.Fatalf("behind the last frame: %v", err)
 				}
 			}
@@ -58,8 +60,8 @@ func TestFramesAreReadWhereverTheirBytesFall(t *testing.T) {
 func TestFrameThatIsCutIsAnError(t *testing.T) {
 	whole := []byte{0, 0, 0, 3, 'a', 'b', 'c'}
 	for n := range whole {
-		l := newLink(nil, &chunked{left: whole[:n], most: 100}, "")
-		if f, err := l.frame(); err == nil {
+		r := newFrameReader(&chunked{left: whole[:n], most: 100}, noClock, maxFrame, nil)
+		if f, err := r.next(true); err == nil {
 			t.Errorf("%d bytes make a frame: % x", n, f)
 		}
 	}

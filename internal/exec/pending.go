@@ -1,0 +1,166 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// ErrTooManyPending is returned when a background operation would be one more than the client may have pending.
+var ErrTooManyPending = errors.New("curator: too many pending operations")
+
+// pending counts operations, and bounds them if it is asked to.
+type pending struct {
+	most int // 0 is without a bound
+
+	alive     atomic.Int64  // accepted and not finished
+	open      atomic.Int64  // accepted and not done: finished, and their callback has returned
+	callbacks atomic.Int64  // running
+	closed    atomic.Bool   // no more are accepted
+	idle      chan struct{} // closed when none is alive and no more are accepted
+	once      sync.Once
+
+	waiting atomic.Int64 // for open to become 0
+
+	mu    sync.Mutex
+	queue []chan struct{} // of those that wait to be accepted, in order
+	quiet []chan struct{} // of those that wait for open to become 0
+}
+
+// Limit bounds the operations of the background that are accepted and whose callback has not begun, and those of the
+// foreground that are not finished, to most each. It is called before Start.
+func (e *Executor) Limit(most int) { e.pending.most = most }
+
+// enter counts an operation in. At the bound one of the foreground waits, and one of the background is refused. exempt
+// ones, the executor's own, are counted and not bounded.
+func (p *pending) enter(ctx context.Context, background, exempt bool) error {
+	if p.most == 0 || exempt {
+		p.alive.Add(1)
+		p.open.Add(1)
+		return nil
+	}
+	p.mu.Lock()
+	switch {
+	case background && p.open.Load()-p.callbacks.Load() >= int64(p.most):
+		p.mu.Unlock()
+		return ErrTooManyPending
+	case background || p.alive.Load() < int64(p.most) && len(p.queue) == 0 || p.closed.Load():
+		p.alive.Add(1)
+		p.open.Add(1)
+		p.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	p.queue = append(p.queue, turn)
+	p.mu.Unlock()
+	select {
+	case <-turn: // counted by whoever has made room
+		return nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	i := slices.Index(p.queue, turn)
+	if i >= 0 {
+		p.queue = slices.Delete(p.queue, i, i+1)
+	}
+	p.mu.Unlock()
+	if i < 0 { // its turn had come
+		p.finished()
+		p.left()
+	}
+	return ctx.Err()
+}
+
+// finished counts an operation that has its result.
+func (p *pending) finished() {
+	left := p.alive.Add(-1)
+	if left == 0 && p.closed.Load() {
+		p.once.Do(func() { close(p.idle) })
+	}
+	if p.most > 0 {
+		p.mu.Lock()
+		p.letIn()
+		p.mu.Unlock()
+	}
+}
+
+// letIn counts in those of the queue for whom there is room. mu is held.
+func (p *pending) letIn() {
+	for len(p.queue) > 0 && (p.alive.Load() < int64(p.most) || p.closed.Load()) {
+		p.alive.Add(1)
+		p.open.Add(1)
+		close(p.queue[0])
+		p.queue = p.queue[1:]
+	}
+}
+
+// left counts an operation that is done.
+func (p *pending) left() {
+	if p.open.Add(-1) > 0 || p.waiting.Load() == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open.Load() > 0 {
+		return
+	}
+	for _, done := range p.quiet {
+		close(done)
+	}
+	p.quiet = nil
+}
+
+// close has nobody wait to be accepted any more: they find out that the executor is closed.
+func (p *pending) close() {
+	p.closed.Store(true)
+	p.mu.Lock()
+	p.letIn()
+	p.mu.Unlock()
+	if p.alive.Load() == 0 {
+		p.once.Do(func() { close(p.idle) })
+	}
+}
+
+// WaitQuiet returns nil when every operation that was accepted is done: finished, and its callback, if it has one, has
+// returned.
+func (e *Executor) WaitQuiet(ctx context.Context) error {
+	p := &e.pending
+	p.waiting.Add(1)
+	defer p.waiting.Add(-1)
+	for p.open.Load() > 0 {
+		done := make(chan struct{})
+		p.mu.Lock()
+		p.quiet = append(p.quiet, done)
+		if p.open.Load() == 0 { // left may have come before
+			close(done)
+			p.quiet = p.quiet[:len(p.quiet)-1]
+		}
+		p.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			p.mu.Lock()
+			p.quiet = slices.DeleteFunc(p.quiet, func(c chan struct{}) bool { return c == done })
+			p.mu.Unlock()
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Load is what an executor has to do.
+type Load struct {
+	Pending int // operations that were accepted and are not done
+	Parked  int // of those: that wait for a connection
+	Retries int // of those: that wait for the pause before a retry
+}
+
+// Load returns what e has to do now.
+func (e *Executor) Load() Load {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := Load{Pending: int(e.pending.open.Load()), Parked: e.parked.n, Retries: e.timers.sleeping}
+	return l
+}

@@ -1,0 +1,38 @@
+package wire
+
+import "github.com/gocurator/curator/internal/jute"
+
+// drain completes what is in flight on a dead connection with connection loss, in order, and then gives back what was
+// never sent. Until it is done nothing is sent on the next connection.
+func (l *link) drain() {
+	c := l.c
+	for {
+		c.mu.Lock()
+		l.dead = true
+		r := l.flight.pop()
+		if r == nil {
+			break // with mu
+		}
+		if concernsWatches(r) {
+			c.watches.landed(r, r.serverPath(c))
+		}
+		c.mu.Unlock()
+		r.Err = jute.ErrConnectionLoss
+		r.Handler.Answered(r)
+	}
+	unsent := l.waiting.takeAll()
+	for _, r := range unsent {
+		if concernsWatches(r) {
+			c.watches.withdrawn(r, r.serverPath(c))
+		}
+	}
+	if c.link == l {
+		c.link, c.watches.traffic = nil, traffic{}
+	}
+	l.out, l.spare = nil, nil
+	l.settle()
+	c.mu.Unlock()
+	if len(unsent) > 0 {
+		c.cfg.OnUnsent(unsent)
+	}
+}

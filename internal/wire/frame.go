@@ -1,0 +1,160 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// ErrReplyTooLarge is wrapped by the error of a request whose answer is larger than Config.MaxReply.
+var ErrReplyTooLarge = errors.New("reply too large")
+
+// Sizes of what a connection reads. Its buffer takes frames of usual sizes; a larger frame gets memory of its own, which
+// grows with the bytes that arrive, because a length is only a promise, and which goes with the frame.
+const (
+	firstBuffer   = 16 << 10
+	largestBuffer = 64 << 10
+	maxHandshake  = 4 << 10
+	maxFrame      = 64 << 20 // the default of Config.MaxReply
+	maxSkipped    = 1 << 30  // what claims to be larger is no answer
+	replyHeader   = 16
+)
+
+// frameReader cuts what a connection reads into frames. It belongs to the goroutine that reads.
+type frameReader struct {
+	conn     net.Conn
+	clock    func() int64
+	maxReply int
+	expects  func(xid int32) bool // whether an answer of that number may be too large
+	progress time.Duration        // within which something has to arrive; 0 leaves the deadline alone
+
+	buf      []byte
+	r, w     int
+	deadline time.Time
+	readAt   int64 // when bytes arrived last
+	skipped  int   // the size of the frame returned last if only its header was kept
+}
+
+func newFrameReader(conn net.Conn, clock func() int64, maxReply int, expects func(xid int32) bool) frameReader {
+	return frameReader{
+		conn: conn, clock: clock, maxReply: maxReply, expects: expects, buf: make([]byte, firstBuffer),
+	}
+}
+
+// established sets within which time something has to arrive.
+func (f *frameReader) established(progress time.Duration) { f.progress = progress }
+
+// next returns the next frame with its length, valid until the next call. Of one that is larger than maxReply it returns
+// the header alone.
+func (f *frameReader) next(established bool) ([]byte, error) {
+	f.skipped = 0
+	if err := f.fill(4); err != nil {
+		return nil, err
+	}
+	switch n := binary.BigEndian.Uint32(f.buf[f.r:]); {
+	case n > maxSkipped, !established && n > maxHandshake:
+		return nil, fmt.Errorf("wire: frame of %d bytes", n)
+	case n+4 <= largestBuffer:
+		return f.buffered(4 + int(n))
+	case int(n) <= f.maxReply:
+		return f.large(4 + int(n))
+	default:
+		return f.header(4 + int(n))
+	}
+}
+
+// buffered returns n bytes of the buffer.
+func (f *frameReader) buffered(n int) ([]byte, error) {
+	if err := f.fill(n); err != nil {
+		return nil, err
+	}
+	b := f.buf[f.r : f.r+n]
+	f.r += n
+	return b, nil
+}
+
+// large returns n bytes in memory of their own.
+func (f *frameReader) large(n int) ([]byte, error) {
+	b := make([]byte, largestBuffer)
+	have := copy(b, f.buf[f.r:f.w])
+	f.r, f.w = 0, 0
+	for have < n {
+		if have == len(b) {
+			b = append(make([]byte, 0, min(2*len(b), n)), b...)
+			b = b[:cap(b)]
+		}
+		k, err := f.read(b[have:min(len(b), n)])
+		have += k
+		if err != nil && have < n {
+			return nil, err
+		}
+	}
+	return b[:n], nil
+}
+
+// header returns the beginning of a frame of n bytes and skips the rest.
+func (f *frameReader) header(n int) ([]byte, error) {
+	h, err := f.buffered(4 + replyHeader)
+	if err != nil {
+		return nil, err
+	}
+	b := append([]byte(nil), h...)
+	if !f.expects(int32(binary.BigEndian.Uint32(b[4:]))) {
+		return nil, fmt.Errorf("wire: frame of %d bytes", n)
+	}
+	f.skipped = n - 4
+	left := n - len(h)
+	k := min(left, f.w-f.r)
+	f.r += k
+	for left -= k; left > 0; left -= k {
+		f.r, f.w = 0, 0
+		if k, err = f.read(f.buf[:min(left, len(f.buf))]); err != nil && k < left {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// fill reads until n bytes are buffered.
+func (f *frameReader) fill(n int) error {
+	if f.r == f.w {
+		f.r, f.w = 0, 0
+	}
+	if f.r+n > len(f.buf) {
+		buf := f.buf
+		if n > len(buf) {
+			buf = make([]byte, largestBuffer)
+		}
+		f.w = copy(buf, f.buf[f.r:f.w])
+		f.r, f.buf = 0, buf
+	}
+	for f.w-f.r < n {
+		k, err := f.read(f.buf[f.w:])
+		f.w += k
+		if err != nil && f.w-f.r < n {
+			return err
+		}
+		if f.w == len(f.buf) && len(f.buf) < largestBuffer && f.r == 0 { // a busy connection earns a larger buffer
+			f.buf = append(make([]byte, 0, largestBuffer), f.buf...)[:largestBuffer]
+		}
+	}
+	return nil
+}
+
+// read reads once.
+func (f *frameReader) read(b []byte) (int, error) {
+	now := time.Now()
+	if f.progress > 0 && f.deadline.Sub(now) < f.progress*7/8 {
+		f.deadline = now.Add(f.progress)
+		_ = f.conn.SetReadDeadline(f.deadline)
+	}
+	n, err := f.conn.Read(b)
+	f.readAt = f.clock()
+	if n == 0 && err == nil {
+		err = io.ErrNoProgress
+	}
+	return n, err
+}

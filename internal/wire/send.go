@@ -1,0 +1,185 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+const (
+	// maxUnsent bounds what is encoded. What comes on top waits, else the pings of the session would wait behind
+	// megabytes.
+	maxUnsent = 1 << 20
+
+	maxWrite = 64 << 10 // a deadline for each slice means no progress, not a large request
+
+	// A caller's context bounds its wait, so it writes only what the buffers of the sockets have room for even if
+	// the server reads nothing, and not for others without end. The rest is left to the flusher.
+	maxInlineWrite  = 32 << 10
+	maxInlineWrites = 16
+)
+
+// The methods of this file are called with Conn.mu held.
+
+// submit encodes r, or queues it when enough is in flight.
+func (l *link) submit(r *Request) {
+	r.Err, r.Zxid = nil, 0
+	if concernsWatches(r) {
+		l.c.watches.submitted(r, r.serverPath(l.c))
+	}
+	l.startBatch()
+	if l.dead || l.waiting.len() > 0 || !l.hasRoom(r, l.batch) {
+		l.waiting.push(r)
+		return
+	}
+	l.encode(r)
+}
+
+// withdraw takes r back if it waits.
+func (l *link) withdraw(r *Request) bool {
+	if !l.waiting.remove(r) {
+		return false
+	}
+	if concernsWatches(r) {
+		l.c.watches.withdrawn(r, r.serverPath(l.c))
+	}
+	return true
+}
+
+// hasRoom reports whether r may be on its way now.
+func (l *link) hasRoom(r *Request, now int64) bool {
+	if l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent {
+		return false
+	}
+	oldest := now
+	if first := l.flight.peek(); first != nil {
+		oldest = first.sent
+	}
+	return l.windows.admits(r.Op, now, oldest)
+}
+
+// refill encodes what waits and has room now.
+func (l *link) refill(now int64) {
+	for r := l.waiting.first; r != nil && l.hasRoom(r, now); r = l.waiting.first {
+		l.waiting.remove(r)
+		l.startBatch()
+		l.encode(r)
+	}
+}
+
+// settle wakes whoever waits until nothing is left.
+func (l *link) settle() {
+	if l.settled != nil && l.flight.len()+l.waiting.len() == 0 {
+		close(l.settled)
+		l.settled = nil
+	}
+}
+
+// startBatch looks at the clock, once for all that is written together.
+func (l *link) startBatch() {
+	if len(l.out) == 0 {
+		l.batch = l.c.now()
+	}
+}
+
+func (l *link) encode(r *Request) {
+	c := l.c
+	c.xid = c.xid&(firstXid-1) + 1
+	r.xid = firstXid + c.xid - 1
+	wireOp, flags := r.Op, r.Flags
+	if concernsWatches(r) {
+		wireOp, flags = l.encodeWatch(r)
+	}
+	at := len(l.out)
+	r.sent = l.batch
+	b := append(l.out, 0, 0, 0, 0)
+	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
+	keep := r.Flags
+	r.Flags = flags
+	b = jute.AppendRequest(b, r.chroot(c), &r.Request)
+	r.Flags = keep
+	sized(b[at:])
+	l.out = b
+	r.size, r.server = len(b)-at, l.address
+	l.unanswered += r.size
+	l.flight.push(r)
+	l.windows.sent(r.Op)
+}
+
+// encodeWatch counts r among what is on the wire, and returns the opcode and the flags to send so that no watch goes which
+// somebody else needs.
+func (l *link) encodeWatch(r *Request) (op jute.Op, flags int32) {
+	ws := &l.c.watches
+	path := r.serverPath(l.c)
+	op, flags = r.Op, r.Flags
+	if r.Op == jute.OpRemoveWatches {
+		op, flags = ws.removal(r.Flags, path, r.Watcher)
+		switch {
+		case ws.traffic.staysFor(r, path): // the watch that is just being set would go too
+			op = jute.OpCheckWatches
+			ws.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = true })
+		case op == jute.OpRemoveWatches && flags == WatchAny:
+			ws.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = false })
+		}
+	}
+	r.Watch = r.Watcher != nil && !ws.isCovered(r, path)
+	ws.sent(r, path)
+	return op, flags
+}
+
+// append adds a frame of the session itself.
+func (l *link) append(xid int32, op jute.Op, body []byte) {
+	l.startBatch()
+	at := len(l.out)
+	b := append(l.out, 0, 0, 0, 0)
+	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: xid, Op: op})
+	l.out = append(b, body...)
+	sized(l.out[at:])
+}
+
+// write writes until nothing is left, also what others append meanwhile; what is too much for a caller's goroutine
+// is left to the flusher. mu is released while it writes.
+func (l *link) write(inline bool) {
+	l.writing = true
+	var err error
+	for n := 0; len(l.out) > 0 && err == nil && !l.dead; n++ {
+		if inline && (n == maxInlineWrites || max(len(l.out), l.unanswered) > maxInlineWrite) {
+			break
+		}
+		out := l.out
+		l.out, l.spare = l.spare[:0], nil
+		l.c.mu.Unlock()
+		err = l.writeSlices(out)
+		l.c.mu.Lock()
+		if cap(out) <= maxUnsent {
+			l.spare = out[:0]
+		}
+		if l.waiting.len() > 0 {
+			l.refill(l.c.now())
+		}
+	}
+	l.writing = false
+	if err != nil {
+		l.cut()
+		return
+	}
+	l.c.wakeFlusher(l)
+}
+
+func (l *link) writeSlices(b []byte) error {
+	for len(b) > 0 {
+		now := time.Now()
+		if l.writeDeadline.Sub(now) < l.timeout*7/8 {
+			l.writeDeadline = now.Add(l.timeout)
+			if err := l.Conn.SetWriteDeadline(l.writeDeadline); err != nil {
+				return err
+			}
+		}
+		n, err := l.Conn.Write(b[:min(len(b), maxWrite)])
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+)
+
+// traffic counts the requests under way that set or remove watches. A watch that is being set is not registered yet, and
+// one that is being removed still is: whoever removes another watch of the same node has to know of both.
+type traffic struct {
+	paths    map[string]pathTraffic
+	watchers map[watcherAt]watcherTraffic
+}
+
+// pathTraffic is what is on the wire for a path.
+type pathTraffic struct {
+	requests int // that name a watcher
+	setting  int // that set a watch which nothing behind them removes
+	removing int // that remove watches
+	// orphaned says that a watch of the server was not removed because a request that sets it for somebody else is on the
+	// wire. If the server refuses that request, nobody has the watch.
+	orphaned bool
+}
+
+type watcherAt struct {
+	path string
+	w    Watcher
+}
+
+// watcherTraffic is what is under way for a watcher of a path.
+type watcherTraffic struct {
+	submitted  int    // that set a watch, whether they are on the wire or wait
+	setting    int    // on the wire, with nothing behind them that removes the watcher
+	adding     int    // on the wire: addWatch
+	leaving    int    // on the wire: removals of all its watches
+	generation uint32 // counts the removals of all its watches
+}
+
+func setsWatch(r *Request) bool { return r.Watcher != nil && r.Op != jute.OpRemoveWatches }
+
+// concernsWatches reports whether r is one that traffic counts.
+func concernsWatches(r *Request) bool { return r.Watcher != nil || r.Op == jute.OpRemoveWatches }
+
+func (t *traffic) updatePath(path string, change func(p *pathTraffic)) {
+	p := t.paths[path]
+	change(&p)
+	if p == (pathTraffic{}) {
+		delete(t.paths, path)
+		return
+	}
+	if t.paths == nil {
+		t.paths = make(map[string]pathTraffic)
+	}
+	t.paths[path] = p
+}
+
+func (t *traffic) updateWatcher(path string, w Watcher, change func(w *watcherTraffic)) (after watcherTraffic) {
+	at := watcherAt{path, w}
+	after = t.watchers[at]
+	change(&after)
+	if after == (watcherTraffic{generation: after.generation}) {
+		delete(t.watchers, at)
+		return after
+	}
+	if t.watchers == nil {
+		t.watchers = make(map[watcherAt]watcherTraffic)
+	}
+	t.watchers[at] = after
+	return after
+}
+
+// isLeaving reports whether a removal of all watches of w on path is on the wire; that of everybody's if w is nil.
+func (t *traffic) isLeaving(path string, w Watcher) bool {
+	return t.watchers[watcherAt{path, w}].leaving > 0
+}
+
+// isSetting reports whether a request that sets a watch of w on path is under way.
+func (t *traffic) isSetting(path string, w Watcher) bool {
+	return t.watchers[watcherAt{path, w}].submitted > 0
+}
+
+// staysFor reports whether a watch on path that the removal r is not meant for is being set.
+func (t *traffic) staysFor(r *Request, path string) bool {
+	mine := t.watchers[watcherAt{path, r.Watcher}]
+	return t.paths[path].setting-mine.setting > 0 || r.Flags != WatchAny && mine.adding > 0
+}
+
+// submitted counts r, which is now under way.
+func (ws *watches) submitted(r *Request, path string) {
+	if setsWatch(r) {
+		ws.traffic.updateWatcher(path, r.Watcher, func(w *watcherTraffic) { w.submitted++ })
+	}
+}
+
+// withdrawn is the inverse of submitted.
+func (ws *watches) withdrawn(r *Request, path string) {
+	if setsWatch(r) {
+		ws.traffic.updateWatcher(path, r.Watcher, func(w *watcherTraffic) { w.submitted-- })
+	}
+}
+
+// sent counts r as on the wire.
+func (ws *watches) sent(r *Request, path string) {
+	t := &ws.traffic
+	if setsWatch(r) {
+		w := t.updateWatcher(path, r.Watcher, func(w *watcherTraffic) {
+			w.setting++
+			if r.Op == jute.OpAddWatch {
+				w.adding++
+			}
+		})
+		r.generation = w.generation
+		t.updatePath(path, func(p *pathTraffic) { p.requests++; p.setting++ })
+		return
+	}
+	removed := 0 // watches that are being set, and that r takes away again
+	if r.Flags == WatchAny {
+		w := t.updateWatcher(path, r.Watcher, func(w *watcherTraffic) {
+			removed, w.setting = w.setting, 0
+			w.generation++
+			w.leaving++
+		})
+		if w.leaving == 1 {
+			ws.markLeaving(path, r.Watcher, 1)
+		}
+	}
+	t.updatePath(path, func(p *pathTraffic) {
+		p.removing++
+		p.setting -= removed
+		if r.Watcher != nil {
+			p.requests++
+		}
+	})
+}
+
+// landed is the inverse of submitted and sent.
+func (ws *watches) landed(r *Request, path string) {
+	t := &ws.traffic
+	if setsWatch(r) {
+		stays := 0
+		t.updateWatcher(path, r.Watcher, func(w *watcherTraffic) {
+			w.submitted--
+			if r.generation == w.generation {
+				stays = 1
+			}
+			w.setting -= stays
+			if r.Op == jute.OpAddWatch {
+				w.adding--
+			}
+		})
+		t.updatePath(path, func(p *pathTraffic) { p.requests--; p.setting -= stays })
+		return
+	}
+	if r.Flags == WatchAny {
+		if w := t.updateWatcher(path, r.Watcher, func(w *watcherTraffic) { w.leaving-- }); w.leaving == 0 {
+			ws.markLeaving(path, r.Watcher, -1)
+		}
+	}
+	t.updatePath(path, func(p *pathTraffic) {
+		p.removing--
+		if r.Watcher != nil {
+			p.requests--
+		}
+	})
+}
+
+// markLeaving counts w among those that leave, in each set of the path that it is in.
+func (ws *watches) markLeaving(path string, w Watcher, n int) {
+	for k := range kinds {
+		if set := ws.sets[k][path]; set != nil && set.has(w) {
+			set.leaving += n
+		}
+	}
+}
+
+// orphan is the watcher and the handler of a removal that nobody waits for.
+type orphan struct{}
+
+func (orphan) Notify(zk.Event)   {}
+func (orphan) Answered(*Request) {}
+
+// removeOrphan removes the server's watch of path if it was left to a request that has not registered a watcher. Conn.mu
+// is held.
+func (l *link) removeOrphan(path string) {
+	ws := &l.c.watches
+	p := ws.traffic.paths[path]
+	if !p.orphaned || p.requests > 0 || ws.has(WatchAny, path, nil) {
+		return
+	}
+	ws.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = false })
+	l.submit(&Request{
+		Request:  jute.Request{Op: jute.OpRemoveWatches, Path: path, Flags: WatchAny},
+		Absolute: true, Watcher: orphan{}, Handler: orphan{},
+	})
+}
