@@ -2,9 +2,18 @@ package builders
 
 import (
 	"context"
+	"sync"
 
 	"github.com/gocurator/curator/callbacks"
 )
+
+// recycled returns memory of an operation that has been delivered, or new memory.
+func recycled[T any](pool *sync.Pool) *T {
+	if o, ok := pool.Get().(*T); ok {
+		return o
+	}
+	return new(T)
+}
 
 // background is what InBackground adds to a builder.
 type background struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
@@ -147,6 +149,12 @@ func (c *call) deliver(ev callbacks.Event) {
 	c.givenUp(ev.Err)
 }
 
+// statCopy returns the Stat of the last answer in memory of its own: a callback may keep it.
+func (c *call) statCopy() *zk.Stat {
+	stat := c.Reply.Stat
+	return &stat
+}
+
 // givenUp tells whoever is to hear of failures that nobody may have looked at.
 func (c *call) givenUp(err error) {
 	message := "background operation given up"
@@ -162,7 +170,7 @@ func (c *call) guard(fn func()) {
 	c.env.Deliver(c.Context(), func(context.Context, callbacks.Event) { fn() }, callbacks.Event{})
 }
 
-// ask sends r; next goes on with the answer.
+// ask sends r; next goes on with the answer, or Replied if it is nil.
 func (c *call) ask(r jute.Request, next func()) { c.askWatching(r, nil, next) }
 
 // askWatching is ask for a request that sets a watch, if w is not nil.

@@ -2,6 +2,7 @@ package builders
 
 import (
 	"context"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -71,7 +72,8 @@ func (e CheckExists) Submit(ctx context.Context, path string) Future[*zk.Stat] {
 }
 
 func (e CheckExists) start(ctx context.Context, path string, b background) error {
-	o := &existsOp{b: e}
+	o := recycled[existsOp](&existsOps)
+	o.b = e
 	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
 		return err
 	}
@@ -83,6 +85,14 @@ type existsOp struct {
 	call
 	b     CheckExists
 	found bool
+}
+
+var existsOps sync.Pool
+
+// Recycle gives its memory to another exists.
+func (o *existsOp) Recycle() {
+	*o = existsOp{}
+	existsOps.Put(o)
 }
 
 // Begin asks, after the parents are there.
@@ -101,17 +111,20 @@ func (o *existsOp) Begin() {
 }
 
 func (o *existsOp) exists() {
-	o.askWatching(jute.Request{Op: jute.OpExists, Path: o.full}, o.b.watcher, func() {
-		err := o.Request.Err
-		o.found = err == nil
-		if err == zk.ErrNoNode {
-			err = nil
-		}
-		if err == nil {
-			o.watched(o.b.watcher, false)
-		}
-		o.Finish(err)
-	})
+	o.askWatching(jute.Request{Op: jute.OpExists, Path: o.full}, o.b.watcher, nil)
+}
+
+// Replied takes the answer to the exists.
+func (o *existsOp) Replied() {
+	err := o.Request.Err
+	o.found = err == nil
+	if err == zk.ErrNoNode {
+		err = nil
+	}
+	if err == nil {
+		o.watched(o.b.watcher, false)
+	}
+	o.Finish(err)
 }
 
 func (o *existsOp) stat() *zk.Stat {
@@ -122,4 +135,10 @@ func (o *existsOp) stat() *zk.Stat {
 }
 
 // Run delivers the result.
-func (o *existsOp) Run() { o.deliver(callbacks.Event{Stat: o.stat()}) }
+func (o *existsOp) Run() {
+	var ev callbacks.Event
+	if o.found {
+		ev.Stat = o.statCopy()
+	}
+	o.deliver(ev)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -203,27 +204,32 @@ func (c Create) Submit(ctx context.Context, path string, data []byte) Future[str
 }
 
 func (c Create) start(ctx context.Context, path string, data []byte, b background) error {
-	o, err := c.operation(path, data)
-	if err != nil {
+	o := recycled[createOp](&createOps)
+	if err := o.prepare(c, path, data); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
 }
 
 func (c Create) operation(path string, data []byte) (*createOp, error) {
-	o := &createOp{b: c}
+	o := new(createOp)
+	return o, o.prepare(c, path, data)
+}
+
+func (o *createOp) prepare(c Create, path string, data []byte) error {
+	o.b = c
 	if err := o.on(c.env, callbacks.Create, "create", path, c.mode.IsSequential()); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.checkMode(c.mode, c.ttl); err != nil {
-		return nil, err
+		return err
 	}
 	if c.protection != "" && !zkpath.IsProtected(zkpath.Protect(c.protection, "n")) {
-		return nil, o.badArguments("protection id %q", c.protection)
+		return o.badArguments("protection id %q", c.protection)
 	}
 	var err error
 	if o.data, err = c.env.data(path, data, c.compress); err != nil {
-		return nil, o.wrap(err)
+		return o.wrap(err)
 	}
 	o.unprotected = o.full
 	if c.protected {
@@ -232,19 +238,26 @@ func (c Create) operation(path string, data []byte) (*createOp, error) {
 		}
 		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
 	}
-	return o, nil
+	return nil
 }
 
-// createOp is the protocol of a create.
+// createOp is the protocol of a create. The last answer of one that succeeds has the Stat of the node.
 type createOp struct {
 	call
 	b           Create
 	data        []byte
 	unprotected string // full without the protection prefix
 	name        string // of the created node, for the caller
-	stat        zk.Stat
-	ours        bool // the node is of this call
-	rounds      int  // of repairing what others undo
+	ours        bool   // the node is of this call
+	rounds      int32  // of repairing what others undo
+}
+
+var createOps sync.Pool
+
+// Recycle gives its memory to another create.
+func (o *createOp) Recycle() {
+	*o = createOp{}
+	createOps.Put(o)
 }
 
 // Describe adds the mode.
@@ -268,14 +281,15 @@ func (o *createOp) Begin() {
 
 func (o *createOp) create() {
 	acl := o.env.aclFor(o.full, o.b.acl)
-	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), o.created)
+	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), nil)
 }
 
-func (o *createOp) created() {
+// Replied takes the answer to the create.
+func (o *createOp) Replied() {
 	switch err := o.Request.Err; {
 	case err == nil:
 		o.ours = true
-		o.done(o.Reply.Path, o.Reply.Stat)
+		o.done(o.Reply.Path)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
 		parents := o.b.acl
 		if !o.b.aclParents {
@@ -312,7 +326,7 @@ func (o *createOp) set() {
 	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, func() {
 		switch err := o.Request.Err; {
 		case err == nil:
-			o.done(o.full, o.Reply.Stat)
+			o.done(o.full)
 		case err == zk.ErrNoNode && o.again(): // removed meanwhile
 			o.create()
 		default:
@@ -326,7 +340,7 @@ func (o *createOp) compare() {
 	o.ask(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
 		switch err := o.Request.Err; {
 		case err == nil && o.Reply.Stat.Version == 0 && bytes.Equal(o.Reply.Data, o.data):
-			o.done(o.full, o.Reply.Stat)
+			o.done(o.full)
 		case err == nil:
 			o.Finish(zk.ErrNodeExists)
 		case err == zk.ErrNoNode && o.again(): // removed meanwhile
@@ -375,13 +389,13 @@ func (o *createOp) adopt(path string) {
 			o.create()
 		default:
 			o.ours = true
-			o.done(path, o.Reply.Stat)
+			o.done(path)
 		}
 	})
 }
 
-func (o *createOp) done(full string, stat zk.Stat) {
-	o.name, o.stat = o.env.Namespace.strip(full), stat
+func (o *createOp) done(full string) {
+	o.name = o.env.Namespace.strip(full)
 	o.Finish(nil)
 }
 
@@ -399,7 +413,7 @@ func (o *createOp) CleanUp(err error) {
 
 func (o *createOp) store() {
 	if o.b.stat != nil {
-		*o.b.stat = o.stat
+		*o.b.stat = o.Reply.Stat
 	}
 }
 
@@ -408,7 +422,7 @@ func (o *createOp) Run() {
 	ev := callbacks.Event{Data: o.data}
 	if o.Result() == nil {
 		o.store()
-		ev.Name, ev.Stat = o.name, &o.stat
+		ev.Name, ev.Stat = o.name, o.statCopy()
 	}
 	o.deliver(ev)
 }

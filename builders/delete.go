@@ -3,6 +3,7 @@ package builders
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -72,7 +73,8 @@ func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
 }
 
 func (d Delete) start(ctx context.Context, path string, b background) error {
-	o := &deleteOp{b: d}
+	o := recycled[deleteOp](&deleteOps)
+	o.b = d
 	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
@@ -95,6 +97,14 @@ type deleteOp struct {
 	stack []string // what is to be deleted before the node: each behind what it is the parent of
 }
 
+var deleteOps sync.Pool
+
+// Recycle gives its memory to another delete.
+func (o *deleteOp) Recycle() {
+	*o = deleteOp{}
+	deleteOps.Put(o)
+}
+
 // Begin deletes the node.
 func (o *deleteOp) Begin() {
 	o.stack = o.stack[:0]
@@ -102,16 +112,19 @@ func (o *deleteOp) Begin() {
 }
 
 func (o *deleteOp) delete() {
-	o.ask(jute.Request{Op: jute.OpDelete, Path: o.full, Version: o.b.version}, func() {
-		switch err := o.Request.Err; {
-		case err == zk.ErrNoNode && o.b.quiet:
-			o.Finish(nil)
-		case err == zk.ErrNotEmpty && o.b.children:
-			o.list(o.full)
-		default:
-			o.Finish(err)
-		}
-	})
+	o.ask(jute.Request{Op: jute.OpDelete, Path: o.full, Version: o.b.version}, nil)
+}
+
+// Replied takes the answer to the delete of the node.
+func (o *deleteOp) Replied() {
+	switch err := o.Request.Err; {
+	case err == zk.ErrNoNode && o.b.quiet:
+		o.Finish(nil)
+	case err == zk.ErrNotEmpty && o.b.children:
+		o.list(o.full)
+	default:
+		o.Finish(err)
+	}
 }
 
 // list puts the children of path on the stack.

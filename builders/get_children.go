@@ -2,6 +2,7 @@ package builders
 
 import (
 	"context"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -61,7 +62,8 @@ func (g GetChildren) Submit(ctx context.Context, path string) Future[[]string] {
 }
 
 func (g GetChildren) start(ctx context.Context, path string, b background) error {
-	o := &getChildrenOp{b: g}
+	o := recycled[getChildrenOp](&getChildrenOps)
+	o.b = g
 	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
 		return err
 	}
@@ -74,14 +76,25 @@ type getChildrenOp struct {
 	b GetChildren
 }
 
+var getChildrenOps sync.Pool
+
+// Recycle gives its memory to another getChildren.
+func (o *getChildrenOp) Recycle() {
+	*o = getChildrenOp{}
+	getChildrenOps.Put(o)
+}
+
 // Begin asks.
 func (o *getChildrenOp) Begin() {
-	o.askWatching(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, o.b.watcher, func() {
-		if o.Request.Err == nil {
-			o.watched(o.b.watcher, false)
-		}
-		o.Finish(o.Request.Err)
-	})
+	o.askWatching(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, o.b.watcher, nil)
+}
+
+// Replied takes the answer.
+func (o *getChildrenOp) Replied() {
+	if o.Request.Err == nil {
+		o.watched(o.b.watcher, false)
+	}
+	o.Finish(o.Request.Err)
 }
 
 func (o *getChildrenOp) store() {
@@ -95,7 +108,7 @@ func (o *getChildrenOp) Run() {
 	var ev callbacks.Event
 	if o.Result() == nil {
 		o.store()
-		ev.Children, ev.Stat = o.Reply.Children, &o.Reply.Stat
+		ev.Children, ev.Stat = o.Reply.Children, o.statCopy()
 	}
 	o.deliver(ev)
 }

@@ -3,6 +3,7 @@ package builders
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -71,7 +72,8 @@ func (o *getDataOp) result() ([]byte, error) {
 }
 
 func (g GetData) start(ctx context.Context, path string, b background) error {
-	o := &getDataOp{b: g}
+	o := recycled[getDataOp](&getDataOps)
+	o.b = g
 	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
 		return err
 	}
@@ -85,12 +87,21 @@ type getDataOp struct {
 	data []byte
 }
 
-// Begin asks.
-func (o *getDataOp) Begin() {
-	o.askWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, o.answered)
+var getDataOps sync.Pool
+
+// Recycle gives its memory to another getData.
+func (o *getDataOp) Recycle() {
+	*o = getDataOp{}
+	getDataOps.Put(o)
 }
 
-func (o *getDataOp) answered() {
+// Begin asks.
+func (o *getDataOp) Begin() {
+	o.askWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, nil)
+}
+
+// Replied takes the answer.
+func (o *getDataOp) Replied() {
 	err := o.Request.Err
 	if err == nil {
 		o.watched(o.b.watcher, false)
@@ -136,7 +147,7 @@ func (o *getDataOp) Run() {
 		if o.isPacked() {
 			ev.Err = o.unpackGuarded()
 		}
-		ev.Data, ev.Stat = o.data, &o.Reply.Stat
+		ev.Data, ev.Stat = o.data, o.statCopy()
 	}
 	o.deliver(ev)
 }

@@ -3,6 +3,7 @@ package builders
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -54,23 +55,28 @@ func (s SetData) ForPath(ctx context.Context, path string, data []byte) (*zk.Sta
 }
 
 func (s SetData) start(ctx context.Context, path string, data []byte, b background) error {
-	o, err := s.operation(path, data)
-	if err != nil {
+	o := recycled[setDataOp](&setDataOps)
+	if err := o.prepare(s, path, data); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
 }
 
 func (s SetData) operation(path string, data []byte) (*setDataOp, error) {
-	o := &setDataOp{b: s}
+	o := new(setDataOp)
+	return o, o.prepare(s, path, data)
+}
+
+func (o *setDataOp) prepare(s SetData, path string, data []byte) error {
+	o.b = s
 	if err := o.on(s.env, callbacks.SetData, "setData", path, false); err != nil {
-		return nil, err
+		return err
 	}
 	var err error
 	if o.data, err = s.env.data(path, data, s.compress); err != nil {
-		return nil, o.wrap(err)
+		return o.wrap(err)
 	}
-	return o, nil
+	return nil
 }
 
 // setDataOp is the protocol of a setData.
@@ -80,15 +86,26 @@ type setDataOp struct {
 	data []byte
 }
 
+var setDataOps sync.Pool
+
+// Recycle gives its memory to another setData.
+func (o *setDataOp) Recycle() {
+	*o = setDataOp{}
+	setDataOps.Put(o)
+}
+
 // Begin sets the data.
 func (o *setDataOp) Begin() {
-	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, func() {
-		if o.Request.Err == zk.ErrBadVersion && o.b.idempotent {
-			o.compare()
-			return
-		}
-		o.Finish(o.Request.Err)
-	})
+	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, nil)
+}
+
+// Replied takes the answer to the setData.
+func (o *setDataOp) Replied() {
+	if o.Request.Err == zk.ErrBadVersion && o.b.idempotent {
+		o.compare()
+		return
+	}
+	o.Finish(o.Request.Err)
 }
 
 // compare takes the change that is there for ours if it looks as we would have left it.
@@ -106,7 +123,7 @@ func (o *setDataOp) compare() {
 func (o *setDataOp) Run() {
 	var ev callbacks.Event
 	if o.Result() == nil {
-		ev.Data, ev.Stat = o.data, &o.Reply.Stat
+		ev.Data, ev.Stat = o.data, o.statCopy()
 	}
 	o.deliver(ev)
 }

@@ -77,7 +77,7 @@ func (n *narrator) result(op jute.Op, r *jute.Reply) string {
 	case jute.OpGetACL:
 		return fmt.Sprint(identities(r.ACL), " ", n.stat(r.Stat))
 	case jute.OpWhoAmI:
-		return fmt.Sprint(identities(r.Identities))
+		return fmt.Sprint(identities(r.ACL))
 	case jute.OpGetAllChildrenNumber:
 		return fmt.Sprint(r.Count)
 	case jute.OpMulti, jute.OpMultiRead:

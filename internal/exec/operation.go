@@ -33,6 +33,9 @@ type Cleaner interface {
 	CleanUp(err error)
 }
 
+// Recycler is a Protocol whose memory serves another call when its result is delivered: nothing refers to it then.
+type Recycler interface{ Recycle() }
+
 // Described is a Protocol that telemetry is told of.
 type Described interface {
 	// Describe says what it is. One without a name is not told of.
@@ -229,7 +232,11 @@ func (d *delivery) Run() {
 		p.left()
 	}()
 	(*Operation)(d).tell() // before the callback, which is its child
-	d.Protocol.Run()
+	protocol := d.Protocol
+	protocol.Run()
+	if r, ok := protocol.(Recycler); ok { // not behind a callback that ends its goroutine
+		r.Recycle()
+	}
 }
 
 // facts are what there is to tell of op at its end.

@@ -81,9 +81,11 @@ func (e *Executor) park(op *Operation) {
 		return
 	}
 	e.parkBehind(e.parked.last, op)
-	conn := e.conn()
+	conn, waitedFor := e.conn(), !op.background
 	e.mu.Unlock()
-	e.forsake(op)
+	if waitedFor {
+		e.forsake(op)
+	}
 	if conn != nil && conn.IsConnected() { // it came while op was on its way here
 		e.Connected()
 	}
@@ -103,10 +105,10 @@ func (e *Executor) parkBehind(after, op *Operation) {
 	}
 }
 
-// forsake finishes op, which has just begun to wait, if its caller gave up before it could be found here. Only a
-// foreground operation can be given up; one of the background may have ended by now.
+// forsake finishes op, which has just begun to wait, if its caller gave up before it could be found here. It is for
+// operations of the foreground: nobody gives up one of the background, which may serve another call by now.
 func (e *Executor) forsake(op *Operation) {
-	if !op.background && op.isAbandoned() && e.takeBack(op) {
+	if op.isAbandoned() && e.takeBack(op) {
 		op.Finish(op.cause)
 	}
 }
@@ -225,6 +227,9 @@ func (e *Executor) sleep(op *Operation, pause time.Duration) {
 	op.place = sleeping
 	// Even a pause of nothing goes over the timer: an attempt that fails at once must not recurse.
 	e.timers.add(e, op, e.now()+int64(pause))
+	waitedFor := !op.background
 	e.mu.Unlock()
-	e.forsake(op)
+	if waitedFor {
+		e.forsake(op)
+	}
 }

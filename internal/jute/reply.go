@@ -10,14 +10,13 @@ import (
 // Reply is the body of any answer; each opcode fills the fields its record has. Paths are the server's,
 // with the chroot in front.
 type Reply struct {
-	Path       string
-	Data       []byte
-	Stat       zk.Stat
-	Children   []string // getChildren, getChildren2; the paths of getEphemerals
-	ACL        []zk.ACL
-	Results    []Result // multi, multiRead
-	Count      int32    // getAllChildrenNumber
-	Identities []zk.ACL // whoAmI: Scheme and ID, no Perms
+	Path     string
+	Data     []byte
+	Stat     zk.Stat
+	Children []string // getChildren, getChildren2; the paths of getEphemerals
+	ACL      []zk.ACL // of whoAmI: Scheme and ID, no Perms
+	Results  []Result // multi, multiRead
+	Count    int32    // getAllChildrenNumber
 }
 
 // DecodeReply reads the body of a successful answer to op into r, whatever r held before. It fails with
@@ -62,7 +61,7 @@ func decodeReply(req *Request, most int, body []byte, r *Reply) error {
 	case OpGetAllChildrenNumber:
 		r.Count = d.Int32()
 	case OpWhoAmI:
-		r.Identities = d.identities()
+		r.ACL = d.identities()
 	case OpSASL:
 		r.Data = d.Buffer()
 	case OpAddWatch, OpCheckWatches, OpRemoveWatches:
@@ -108,7 +107,7 @@ func AppendReply(b []byte, op Op, r *Reply) []byte {
 	case OpGetAllChildrenNumber:
 		b = AppendInt32(b, r.Count)
 	case OpWhoAmI:
-		b = appendIdentities(b, r.Identities)
+		b = appendIdentities(b, r.ACL)
 	case OpSASL:
 		b = AppendBuffer(b, r.Data)
 	case OpAddWatch:

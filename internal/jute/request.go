@@ -10,13 +10,13 @@ import (
 // session sends on its own behalf have types of their own: [ConnectRequest], [Auth], [SetWatches].
 type Request struct {
 	Op       Op
+	Flags    int32 // create: mode flags; addWatch: mode; checkWatches, removeWatches: watcher type
+	Version  int32
+	Watch    bool
 	Path     string
 	Data     []byte // create, setData; the token of sasl
 	ACL      []zk.ACL
-	Flags    int32 // create: mode flags; addWatch: mode; checkWatches, removeWatches: watcher type
-	Version  int32
-	TTL      int64 // createTTL, in milliseconds
-	Watch    bool
+	TTL      int64     // createTTL, in milliseconds
 	Ops      []Request // multi, multiRead
 	Reconfig *Reconfig
 }

@@ -297,7 +297,7 @@ var replies = []struct {
 	{name: "addWatch", op: jute.OpAddWatch, hex: "00000000"},
 	{
 		name: "whoAmI", op: jute.OpWhoAmI,
-		reply: jute.Reply{Identities: []zk.ACL{{Scheme: "ip", ID: "::1"}}},
+		reply: jute.Reply{ACL: []zk.ACL{{Scheme: "ip", ID: "::1"}}},
 		hex:   "00000001  00000002 6970  00000003 3a3a31",
 	},
 	{name: "closeSession", op: jute.OpCloseSession},

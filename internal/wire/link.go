@@ -288,7 +288,7 @@ func (l *link) landed() {
 	r := l.flight.pop()
 	now := l.frames.readAt
 	l.windows.answered(r.Op, now-r.sent, now)
-	l.unanswered -= r.size
+	l.unanswered -= int(r.size)
 	l.refill(now)
 	l.settle()
 	l.c.wakeFlusher(l) // the reader never writes: both ends could wait for each other with full buffers

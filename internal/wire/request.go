@@ -29,8 +29,8 @@ type Request struct {
 	xid        int32
 	generation uint32 // of its watcher: see traffic
 	sent       int64  // ns since Conn.epoch, 0 if it never was
-	size       int    // of its frame
-	received   int    // bytes of the answer, without its header
+	size       int32  // of its frame
+	received   int32  // bytes of the answer, without its header
 	server     string // that it was sent to
 	waits      bool   // to be encoded
 	prev, next *Request
@@ -40,7 +40,7 @@ type Request struct {
 func (r *Request) WasSent() bool { return r.sent != 0 }
 
 // Sizes returns how many bytes r and its answer had on the wire, 0 for one that never was there.
-func (r *Request) Sizes() (request, response int) { return r.size, r.received }
+func (r *Request) Sizes() (request, response int) { return int(r.size), int(r.received) }
 
 // Server returns the address of the server that r was sent to, "" if it never was.
 func (r *Request) Server() string { return r.server }
@@ -65,7 +65,7 @@ func (r *Request) chroot(c *Conn) string {
 // one does; it is returned why.
 // skipped is the size of an answer that was too large to read.
 func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) error {
-	r.Zxid, r.received = h.Zxid, max(len(body), skipped)
+	r.Zxid, r.received = h.Zxid, int32(max(len(body), skipped))
 	if r.Err = h.Code.Err(); r.Err != nil {
 		return nil
 	}

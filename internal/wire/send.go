@@ -100,8 +100,8 @@ func (l *link) encode(r *Request) {
 	r.Flags = keep
 	sized(b[at:])
 	l.out = b
-	r.size, r.server = len(b)-at, l.address
-	l.unanswered += r.size
+	r.size, r.server = int32(len(b)-at), l.address
+	l.unanswered += int(r.size)
 	l.flight.push(r)
 	l.windows.sent(r.Op)
 }

@@ -17,7 +17,7 @@ const (
 
 	// A window begins with as many requests as the server may answer within the session timeout if each takes it that
 	// long.
-	slowRequest        = 128 * time.Millisecond
+	slowRequest        = 200 * time.Millisecond
 	minWindow          = 8
 	maxInitialWindow   = 512
 	comfortableAge     = 50 * time.Millisecond // a window opens as long as answers are younger, on any network

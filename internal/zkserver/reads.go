@@ -37,7 +37,7 @@ func (c *conn) read(r *jute.Request, reply *jute.Reply) jute.Code {
 		c.member.catchUp()
 		reply.Path = r.Path
 	case jute.OpWhoAmI:
-		reply.Identities = c.ids.users()
+		reply.ACL = c.ids.users()
 	case jute.OpAddWatch:
 		return c.addWatch(r)
 	case jute.OpCheckWatches:
