@@ -46,6 +46,8 @@ type Env struct {
 	Telemetry *telemetry.Telemetry
 	// Place is what telemetry calls the namespace: behind the chroot, "" without one.
 	Place string
+	// Root is the Env of the client without a namespace, which lives as long as the client.
+	Root *Env
 	// Watchers remembers the watchers that are set, if the client is a watcher-removing view.
 	Watchers *WatcherSet
 }
@@ -170,30 +172,30 @@ func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
 
 // bind returns w as the registry of the connection knows it; absolute says that its path is that of the server.
 func (e *Env) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
-	return boundWatcher{w, e, absolute}
+	return boundWatcher{setWatcher{e.Namespace.name, w, absolute}, e.Root, e.Watchers}
 }
 
-// boundWatcher is a watcher as set through one client. It is comparable: the same watcher set through the same client
-// is one.
+// boundWatcher is a watcher as set through one client. It is comparable: the same watcher set through views of the same
+// namespace is one.
 type boundWatcher struct {
-	w        *callbacks.Watcher
-	env      *Env
-	absolute bool
+	setWatcher
+	root     *Env
+	watchers *WatcherSet
 }
 
 // Notify runs on the goroutine that reads the connection.
 func (b boundWatcher) Notify(ev zk.Event) {
 	if ev.Type != zk.EventSession && !b.absolute {
-		ev.Path = b.env.Namespace.strip(ev.Path)
+		ev.Path = zkpath.StripNamespace(b.namespace, ev.Path)
 	}
-	if b.env.Watchers != nil {
-		b.env.Watchers.notified(b.env, b.w, b.absolute, ev)
+	if b.watchers != nil {
+		b.watchers.notified(b.setWatcher, ev)
 	}
-	b.env.Telemetry.WatchEvent(ev)
-	dispatch := b.env.Dispatch
-	if b.env.Telemetry.WatchSpans() {
+	b.root.Telemetry.WatchEvent(ev)
+	dispatch := b.root.Dispatch
+	if b.root.Telemetry.WatchSpans() {
 		dispatch = func(run func(context.Context)) {
-			b.env.Dispatch(func(ctx context.Context) { b.env.Telemetry.Watched(ctx, ev, b.w.WasSetIn(), run) })
+			b.root.Dispatch(func(ctx context.Context) { b.root.Telemetry.Watched(ctx, ev, b.w.WasSetIn(), run) })
 		}
 	}
 	b.w.Deliver(ev, dispatch)

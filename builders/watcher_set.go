@@ -12,81 +12,138 @@ import (
 // WatcherSet remembers the watchers that were set through a watcher-removing view of a client and have not ended. In
 // Java: WatcherRemovalManager.
 type WatcherSet struct {
-	mu      sync.Mutex
-	entries map[watcherEntry]bool // persistent?
+	mu        sync.Mutex
+	n         int
+	byWatcher map[setWatcher]map[string]rememberedWatch // by path
+	byPath    map[setPath]map[setWatcher]struct{}
 }
 
-// watcherEntry is a watcher set for a path of a client.
-type watcherEntry struct {
-	env      *Env
-	w        *callbacks.Watcher
-	path     string
-	absolute bool // see RemoveWatches
+// setWatcher is a watcher as set in a namespace. absolute is that of RemoveWatches.
+type setWatcher struct {
+	namespace string
+	w         *callbacks.Watcher
+	absolute  bool
 }
 
-// isSet reports whether the watcher has a watch of any kind.
-func (e watcherEntry) isSet() bool {
-	conn := e.env.Executor.Conn()
-	return conn != nil && conn.Watches(wire.WatchAny, e.env.Namespace.full(e.path), e.env.bind(e.w, e.absolute))
+type setPath struct{ namespace, path string }
+
+type rememberedWatch struct {
+	env        *Env
+	persistent bool
 }
 
 // NewWatcherSet returns an empty set.
-func NewWatcherSet() *WatcherSet { return &WatcherSet{entries: make(map[watcherEntry]bool)} }
+func NewWatcherSet() *WatcherSet {
+	s := new(WatcherSet)
+	s.clear()
+	return s
+}
+
+// clear empties the set. mu is held, or nobody else has s yet.
+func (s *WatcherSet) clear() {
+	s.n = 0
+	s.byWatcher = make(map[setWatcher]map[string]rememberedWatch)
+	s.byPath = make(map[setPath]map[setWatcher]struct{})
+}
 
 // Len returns how many watchers are remembered, each for each of its paths.
 func (s *WatcherSet) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.entries)
+	return s.n
 }
 
 // RemoveAll forgets all of them and has start remove each.
 func (s *WatcherSet) RemoveAll(start func(r RemoveWatches, path string)) {
 	s.mu.Lock()
-	entries := s.entries
-	s.entries = make(map[watcherEntry]bool)
+	all := s.byWatcher
+	s.clear()
 	s.mu.Unlock()
-	for e := range entries {
-		r := NewWatches(e.env).Remove(e.w).Guaranteed().Quietly()
-		r.absolute = e.absolute
-		start(r, e.path)
+	for set, paths := range all {
+		for path, watch := range paths {
+			r := NewWatches(watch.env).Remove(set.w).Guaranteed().Quietly()
+			r.absolute = set.absolute
+			start(r, path)
+		}
 	}
 }
 
 func (s *WatcherSet) add(env *Env, w *callbacks.Watcher, path string, absolute, persistent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := watcherEntry{env, w, path, absolute}
-	s.entries[e] = s.entries[e] || persistent
+	set := setWatcher{env.Namespace.name, w, absolute}
+	paths := s.byWatcher[set]
+	if paths == nil {
+		paths = make(map[string]rememberedWatch)
+		s.byWatcher[set] = paths
+	}
+	watch, known := paths[path]
+	paths[path] = rememberedWatch{env, watch.persistent || persistent}
+	if known {
+		return
+	}
+	s.n++
+	at := setPath{set.namespace, path}
+	if s.byPath[at] == nil {
+		s.byPath[at] = make(map[setWatcher]struct{})
+	}
+	s.byPath[at][set] = struct{}{}
 }
 
-// removed forgets the watchers of path that have no watch any more.
-func (s *WatcherSet) removed(env *Env, path string) {
+// forget is called with mu held.
+func (s *WatcherSet) forget(set setWatcher, path string) {
+	paths := s.byWatcher[set]
+	if _, known := paths[path]; !known {
+		return
+	}
+	s.n--
+	if delete(paths, path); len(paths) == 0 {
+		delete(s.byWatcher, set)
+	}
+	at := setPath{set.namespace, path}
+	if delete(s.byPath[at], set); len(s.byPath[at]) == 0 {
+		delete(s.byPath, at)
+	}
+}
+
+// isSet reports whether the watcher has a watch of any kind on path.
+func (s setWatcher) isSet(env *Env, path string) bool {
+	conn := env.Executor.Conn()
+	return conn != nil && conn.Watches(wire.WatchAny, env.Namespace.full(path), env.bind(s.w, s.absolute))
+}
+
+// removed forgets w, or every watcher of path if w is nil, where it has no watch any more.
+func (s *WatcherSet) removed(env *Env, w *callbacks.Watcher, path string, absolute bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := range s.entries {
-		if e.env == env && e.path == path && !e.isSet() {
-			delete(s.entries, e)
-		}
+	if w != nil {
+		s.forgetEnded(env, setWatcher{env.Namespace.name, w, absolute}, path)
+		return
+	}
+	for set := range s.byPath[setPath{env.Namespace.name, path}] {
+		s.forgetEnded(env, set, path)
+	}
+}
+
+func (s *WatcherSet) forgetEnded(env *Env, set setWatcher, path string) {
+	if !set.isSet(env, path) {
+		s.forget(set, path)
 	}
 }
 
 // notified forgets what ends with ev: not the watcher of which another watch is left.
-func (s *WatcherSet) notified(env *Env, w *callbacks.Watcher, absolute bool, ev zk.Event) {
+func (s *WatcherSet) notified(set setWatcher, ev zk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ev.Type == zk.EventSession {
 		if ev.State == zk.StateExpired || ev.State == zk.StateAuthFailed {
-			for e := range s.entries {
-				if e.env == env && e.w == w {
-					delete(s.entries, e)
-				}
+			for path := range s.byWatcher[set] {
+				s.forget(set, path)
 			}
 		}
 		return
 	}
-	e := watcherEntry{env, w, ev.Path, absolute}
-	if persistent, known := s.entries[e]; known && !persistent && !e.isSet() {
-		delete(s.entries, e)
+	if watch, known := s.byWatcher[set][ev.Path]; known && !watch.persistent {
+		s.forgetEnded(watch.env, set, ev.Path)
 	}
 }

@@ -226,7 +226,7 @@ func (o *removeWatchesOp) send() {
 
 func (o *removeWatchesOp) removed(err error) {
 	if err == nil && o.env.Watchers != nil {
-		o.env.Watchers.removed(o.env, o.given)
+		o.env.Watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
 	}
 	if err == jute.ErrNoWatcher && o.b.quiet {
 		err = nil
@@ -252,7 +252,7 @@ func (o *removeWatchesOp) giveUp(err error) {
 	if o.b.guaranteed && exec.IsIndefinite(err) {
 		o.forget()
 		if o.env.Watchers != nil {
-			o.env.Watchers.removed(o.env, o.given)
+			o.env.Watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
 		}
 	}
 }

@@ -46,7 +46,8 @@ type core struct {
 	state      State
 	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
 
-	envs *envs // of all views but the watcher-removing ones
+	root *builders.Env // of the client without a namespace
+	envs *envs         // of all views but the watcher-removing ones
 
 	closeOnce sync.Once
 	closeErr  error
@@ -76,6 +77,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, inBackground, message, err) }))
 	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
+	c.root = c.newEnv("")
 	client := &Client{core: c, env: c.envFor(cfg.namespace, c.envs), envs: c.envs}
 	c.tracker = newEnsembleTracker(client.UsingNamespace("")) // not to create the namespace before it is used
 	return client, nil
@@ -355,7 +357,7 @@ func (k *core) newEnv(ns string) *builders.Env {
 	if ns != "" {
 		err = zkpath.ValidateNamespace(ns)
 	}
-	return &builders.Env{
+	env := &builders.Env{
 		Err:          err,
 		Executor:     k.executor,
 		Namespace:    builders.NewNamespace(ns),
@@ -373,7 +375,12 @@ func (k *core) newEnv(ns string) *builders.Env {
 		DefaultWatcher: k.watcher,
 		Telemetry:      k.telemetry,
 		Place:          k.place(ns),
+		Root:           k.root,
 	}
+	if k.root == nil { // the first
+		env.Root = env
+	}
+	return env
 }
 
 func (k *core) dispatch(t dispatch.Task) { k.dispatcher.Push(t) }

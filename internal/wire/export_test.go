@@ -37,3 +37,10 @@ func (c *Conn) CutForTest() { c.cutDialed() }
 
 // Chroot returns the chroot.
 func (c *Conn) Chroot() string { return c.cfg.Chroot }
+
+// Traffic returns for how many paths and watchers requests are counted that set or remove watches.
+func (c *Conn) Traffic() (paths, watchers int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.watches.traffic.paths), len(c.watches.traffic.watchers)
+}
