@@ -45,6 +45,7 @@ type core struct {
 	mu         sync.Mutex
 	state      State
 	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
+	unobserve  func()          // ends the gauges
 
 	root *builders.Env // of the client without a namespace
 	envs *envs         // of all views but the watcher-removing ones
@@ -111,6 +112,7 @@ func (c *Client) Start() error {
 	}
 	k.executor.Start()
 	k.state = Started
+	k.unobserve = k.telemetry.Observe(k.load)
 	if k.cfg.tracker {
 		k.tracker.start()
 	}
@@ -139,6 +141,7 @@ func (k *core) close() error {
 		k.executor.Stop()
 		return nil
 	}
+	k.unobserve()
 	k.dispatch(dispatch.Func(func() { k.notify(exec.Root, callbacks.Event{Type: callbacks.Closing}) }))
 	k.tracker.stop()
 	k.executor.Stop()

@@ -300,6 +300,12 @@ func (c *connection) isConnected() (bool, <-chan struct{}) {
 	return c.state.IsConnected() && !c.closed, c.changed
 }
 
+func (c *connection) currentState() ConnectionState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
 // refusal returns why there will be no connection, or nil.
 func (c *connection) refusal() error {
 	c.mu.Lock()

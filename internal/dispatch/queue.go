@@ -3,6 +3,7 @@ package dispatch
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,9 +21,12 @@ func (f Func) Run() { f() }
 type Queue struct {
 	mu     sync.Mutex
 	tasks  []Task
+	since  time.Time // when the first of tasks was pushed
+	taken  time.Time // when the first of batch was pushed, zero if there is no batch
 	closed bool
 	wake   chan struct{}
 	done   chan struct{}
+	ahead  atomic.Int64 // how many of batch have not begun
 
 	// Of the goroutine that runs.
 	batch []Task // what is left of what was taken
@@ -45,6 +49,9 @@ func (q *Queue) Push(t Task) bool {
 	}
 	q.tasks = append(q.tasks, t)
 	first := len(q.tasks) == 1
+	if first {
+		q.since = time.Now()
+	}
 	q.mu.Unlock()
 	if first {
 		q.signal()
@@ -92,6 +99,7 @@ func (q *Queue) run() {
 		for len(q.batch) > 0 {
 			t := q.batch[0]
 			q.batch[0], q.batch = nil, q.batch[1:]
+			q.ahead.Add(-1)
 			t.Run()
 		}
 		if q.refill() {
@@ -118,7 +126,22 @@ func (q *Queue) refill() bool {
 		spare = nil
 	}
 	q.batch, q.spare, q.tasks = q.tasks, q.tasks, spare[:0]
+	q.ahead.Store(int64(len(q.batch)))
+	q.taken, q.since = q.since, time.Time{}
 	return len(q.batch) > 0
+}
+
+// Load returns how many tasks wait to be run, and how long the oldest has waited at the most, the one that runs included.
+func (q *Queue) Load() (waiting int, oldest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case !q.taken.IsZero():
+		oldest = time.Since(q.taken)
+	case !q.since.IsZero():
+		oldest = time.Since(q.since)
+	}
+	return len(q.tasks) + int(q.ahead.Load()), oldest
 }
 
 const maxSpare = 4096

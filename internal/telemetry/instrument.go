@@ -46,6 +46,8 @@ type instruments struct {
 	itemAge           metric.Float64Histogram
 
 	barrierDuration metric.Float64Histogram
+
+	gauges metric.Registration // nil if there are none
 }
 
 // newInstruments returns the instruments of a meter. Those that it refuses do nothing; the error says which.

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -54,6 +55,7 @@ type Telemetry struct {
 
 	history  atomic.Pointer[history]
 	outage   outage
+	load     atomic.Pointer[func() Load]
 	words    sync.Map // connection state or event type → measurement
 	sessions measurement
 }
@@ -70,7 +72,9 @@ func New(cfg Config) *Telemetry {
 			return nil
 		}
 		in, err := newInstruments(meter)
-		if err != nil {
+		gauges, refused := t.declareGauges(meter)
+		in.gauges = gauges
+		if err = errors.Join(err, refused); err != nil {
 			cfg.Logger.Warn("metrics are left out", "error", err)
 		}
 		return in

@@ -242,6 +242,23 @@ func (c *Conn) WatchCount() int {
 	return c.watches.count()
 }
 
+// Load is what a connection has on its hands.
+type Load struct {
+	Server   string // that it is connected to, "" if there is none
+	InFlight int    // requests that were sent and are not answered
+	Queued   int    // requests that were accepted and not sent
+}
+
+// Load returns what c has on its hands.
+func (c *Conn) Load() (l Load) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != nil && !c.link.dead {
+		l = Load{c.link.address, c.link.flight.len(), c.link.waiting.len()}
+	}
+	return l
+}
+
 // Close says goodbye to the server, behind everything submitted before, and returns when no goroutine of c is
 // left. Without a connection it only ends. Watchers are told that the session is over.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }

@@ -12,17 +12,14 @@ const (
 	LibraryBuffer  = libraryBuffer
 )
 
-// Load is what a connection has on its hands.
-type Load struct{ Unsent, InFlight, Waiting int }
-
-// Load returns what the current connection has on its hands.
-func (c *Conn) Load() (l Load) {
+// Unsent returns how many bytes the current connection has encoded and not written.
+func (c *Conn) Unsent() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link != nil {
-		l = Load{Unsent: len(c.link.out), InFlight: c.link.flight.len(), Waiting: c.link.waiting.len()}
+		n = len(c.link.out)
 	}
-	return l
+	return n
 }
 
 // SetXids makes n the number of requests sent so far.

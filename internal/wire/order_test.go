@@ -141,7 +141,7 @@ func TestRequestsBeyondTheLimitOfFlightWaitInOrder(t *testing.T) {
 		if got := len(held); got != firstWindow {
 			t.Errorf("%d requests are in flight, want %d", got, firstWindow)
 		}
-		want := wire.Load{InFlight: firstWindow, Waiting: total - firstWindow}
+		want := wire.Load{Server: "a:1", InFlight: firstWindow, Queued: total - firstWindow}
 		if diff := cmp.Diff(want, c.Load()); diff != "" {
 			t.Errorf("load (-want +got):\n%s", diff)
 		}
@@ -218,10 +218,10 @@ func TestBytesBeyondTheLimitWaitInOrder(t *testing.T) {
 		}
 		synctest.Wait()
 		load := c.Load()
-		if load.Unsent > wire.MaxUnsent+size+100 {
-			t.Errorf("%d bytes are encoded ahead, want about %d", load.Unsent, wire.MaxUnsent)
+		if unsent := c.Unsent(); unsent > wire.MaxUnsent+size+100 {
+			t.Errorf("%d bytes are encoded ahead, want about %d", unsent, wire.MaxUnsent)
 		}
-		if load.Waiting == 0 || load.InFlight+load.Waiting != total {
+		if load.Queued == 0 || load.InFlight+load.Queued != total {
 			t.Errorf("load %+v, want some waiting of %d", load, total)
 		}
 		close(release)

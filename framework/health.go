@@ -1,0 +1,79 @@
+package framework
+
+import (
+	"context"
+	"time"
+
+	"github.com/gocurator/curator/internal/telemetry"
+)
+
+// Health is the state of a client at one moment, see [Client.Health].
+type Health struct {
+	// Life is where the client is in its life, State the connection state, 0 before the first.
+	Life  State
+	State ConnectionState
+	// Server is the address that the client is connected to, "" without a connection.
+	Server string
+	// SessionID is the id of the newest session, 0 before the first.
+	SessionID int64
+	// LastAnswer is when the request or ping was sent that the server has answered last. The session clock counts from it.
+	// It is zero before the first session.
+	LastAnswer time.Time
+	// InFlight counts the requests that were sent and are not answered, Queued those that wait to be sent on this
+	// connection because enough are in flight.
+	InFlight, Queued int
+	// Pending counts the operations that are accepted and not done: without a result, or with a callback that has not
+	// returned. Parked are those of them that wait for a connection, Retrying those that wait for the pause before a retry.
+	Pending, Parked, Retrying int
+	// Callbacks counts the results and events that wait for the dispatcher. CallbackAge is for how long at most the oldest
+	// of them has waited, or has been running: a large one says that a callback blocks.
+	Callbacks   int
+	CallbackAge time.Duration
+}
+
+// Health returns the state of the client, for a health check or a log. It does no I/O, waits for nothing that the program
+// does, and is safe for concurrent use. The numbers are metrics too: see docs/tracing.md.
+func (c *Client) Health() Health { return c.core.health() }
+
+func (k *core) health() Health {
+	h := Health{State: k.connection.currentState()}
+	k.mu.Lock()
+	h.Life = k.state
+	dispatcher := k.dispatcher
+	k.mu.Unlock()
+	if dispatcher != nil {
+		h.Callbacks, h.CallbackAge = dispatcher.Load()
+	}
+	if s := k.connection.currentSession(); s != nil {
+		h.SessionID = s.id
+	}
+	if conn := k.connection.current.Load(); conn != nil {
+		l := conn.Load()
+		h.Server, h.InFlight, h.Queued = l.Server, l.InFlight, l.Queued
+		if conn.SessionID() != 0 {
+			h.LastAnswer = conn.LastAnswer()
+		}
+	}
+	l := k.executor.Load()
+	h.Pending, h.Parked, h.Retrying = l.Pending, l.Parked, l.Retries
+	return h
+}
+
+// load is health for the gauges.
+func (k *core) load() telemetry.Load {
+	h := k.health()
+	l := telemetry.Load{
+		InFlight: h.InFlight, Queued: h.Queued, Pending: h.Pending, Parked: h.Parked, Callbacks: h.Callbacks,
+		CallbackAge: h.CallbackAge,
+	}
+	if !h.LastAnswer.IsZero() {
+		l.AnswerAge = time.Since(h.LastAnswer)
+	}
+	return l
+}
+
+// Drain returns nil when every operation that the client has accepted is done: it has its result, and its callback has
+// returned. Operations that are begun meanwhile count too, those of callbacks as well as those of other goroutines. When ctx
+// ends first Drain returns its error, and nothing else changes. Call it before [Client.Close], which fails what is not
+// done; not from a callback, which would wait for itself.
+func (c *Client) Drain(ctx context.Context) error { return c.core.executor.WaitQuiet(ctx) }
