@@ -19,13 +19,6 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	if v := startJava(t).text("version", nil); v != "5.4.0" {
-		t.Errorf("the tests were written against Java Curator 5.4.0, not %s", v)
-	}
-}
-
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	j, session := startClient(t)
