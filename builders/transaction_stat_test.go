@@ -7,11 +7,11 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// givesStatsOfCreates reports whether the server gives the stat of every node that a transaction creates, as 3.9 does.
-// Those before it give that of a container and of a node with a time to live.
+// givesStatsOfCreates reports whether the server gives the stat of every node that a transaction creates.
+// Those before 3.8.2 give that of a container and of a node with a time to live (ZOOKEEPER-4026).
 func givesStatsOfCreates(t *testing.T) bool {
 	t.Helper()
-	return testenv.VersionOf(t, testenv.Server(t)).AtLeast(testenv.Version{3, 9, 0})
+	return testenv.VersionOf(t, testenv.Server(t)).AtLeast(testenv.Version{3, 8, 2})
 }
 
 // statsOfCreates checks that the creates of a transaction have a stat exactly where the server gives one, and takes it out
