@@ -27,6 +27,11 @@ test-in-memory: P = 5
 test-in-memory: ## run the tests that need no Java, in less than a minute
 	$(TEST) $(PACKAGES)
 
+.PHONY: test-versions
+test-versions: ## run the second pass of make test on ZooKeeper 3.9.3 and Curator 5.7.1, which it unpacks into .cache
+	./scripts/install.sh
+	versions=$$(./scripts/install-versions.sh) && eval "$$versions" && CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
+
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
 LONG = $(TEST) -v -parallel=4 -timeout=90m -run='Storm|Killed|Frozen|EarlierSession|Leaves?Nothing' ./recipes/...

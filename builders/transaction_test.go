@@ -43,6 +43,7 @@ func TestTransactionResultsAreInOrder(t *testing.T) {
 					}
 				}
 				ev.Results[3].Stat, ev.Results[4].Stat = nil, nil
+				statsOfCreates(t, ev.Results)
 				const sequential = "/a/0000000001"
 				equal(t, "results", ev.Results, []callbacks.OperationResult{
 					{Type: callbacks.OperationCreate, ForPath: "/a", ResultPath: "/a"},
@@ -128,6 +129,7 @@ func TestOneFailureAbortsATransaction(t *testing.T) {
 }
 
 func TestTransactionCreatesEveryMode(t *testing.T) {
+	all := givesStatsOfCreates(t)
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -149,14 +151,12 @@ func TestTransactionCreatesEveryMode(t *testing.T) {
 					if !strings.HasPrefix(r.ResultPath, want) || (len(r.ResultPath) > len(want)) != m.IsSequential() {
 						t.Errorf("path of %v is %q", m, r.ResultPath)
 					}
-					if m == builders.Container || m.HasTTL() { // of others the server tells none in a transaction
-						if r.Stat == nil || r.Stat.Czxid == 0 {
-							t.Errorf("stat of %v is %v", m, r.Stat)
-						}
-						continue
-					}
-					if r.Stat != nil {
+					wantStat := all || m == builders.Container || m.HasTTL()
+					if given := r.Stat != nil; given != wantStat || given && r.Stat.Czxid == 0 {
 						t.Errorf("stat of %v is %v", m, r.Stat)
+					}
+					if m == builders.Container || m.HasTTL() {
+						continue
 					}
 					_, stat := tr.read(prefix + r.ResultPath)
 					equal(t, "owner of "+r.ResultPath, stat.EphemeralOwner != 0, m.IsEphemeral())

@@ -97,8 +97,9 @@ type OperationResult struct {
 	ForPath string
 	// ResultPath is the path of the created node; empty for other operations.
 	ResultPath string
-	// Stat is that of a created or changed node, nil otherwise; servers up to 3.8 do not tell that of a node that is
-	// neither a container nor has a TTL.
+	// Stat is that of a created or changed node, nil otherwise; servers before 3.8.2 do not tell that of a node that
+	// is neither a container nor has a TTL. It is also nil if a protected transaction was found to have taken effect
+	// after its answer was lost.
 	Stat *zk.Stat
 	// Err says what this operation failed with. When one operation of a transaction fails, none takes effect: those
 	// before it then have no error, those after it one that says that they were not tried.

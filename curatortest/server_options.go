@@ -85,10 +85,10 @@ type Version int
 
 // The releases that a [Server] can be, where they differ.
 const (
-	// Version38 is 3.8.0 as Debian and Ubuntu have it, the default.
+	// Version38 is 3.8.0 as Debian 12 has it, the default.
 	Version38 Version = iota
-	// Version39 is 3.9.2. A client can watch one path in several modes at once, a watch event has the zxid of what it
-	// tells, and exists needs the permission to read.
+	// Version39 is 3.9.3 as Debian 13 has it. A client can watch one path in several modes at once, a watch event has the
+	// zxid of what it tells, exists needs the permission to read, and a transaction gives the stat of what it creates.
 	Version39
 )
 

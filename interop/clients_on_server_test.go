@@ -102,7 +102,6 @@ func TestCommandLineOnEitherServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := curatortest.NewServerT(t)
 	real, err := curatortest.NewRealServer() // nobody else's nodes in its root
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +111,11 @@ func TestCommandLineOnEitherServer(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	version := curatortest.Version38
+	if testenv.VersionOf(t, real).AtLeast(testenv.Version{3, 9, 0}) {
+		version = curatortest.Version39
+	}
+	memory := curatortest.NewServerT(t, curatortest.WithVersion(version))
 	run := func(addr string) (said cliSaid) {
 		cmd := exec.CommandContext(testenv.Context(t), "java", "-XX:TieredStopAtLevel=1", "-Dzookeeper.jline.disable=true",
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp", classPath,

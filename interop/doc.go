@@ -22,7 +22,8 @@
 //
 // Clients and sessions:
 //
-//	version                                             "5.4.0"
+//	version                                             of Java Curator, "5.4.0"
+//	zookeeperVersion                                    of its ZooKeeper client, "3.8.0" and what a build adds
 //	start    connect namespace sessionTimeoutMs connectionTimeoutMs ensembleTracker retryBaseMs retryMax
 //	                                                    session id, once connected; events "state"
 //	sessionId                                           number

@@ -15,6 +15,9 @@ import (
 // ErrNoCurator is returned when Java, or the jars of Java Curator, are not installed.
 var ErrNoCurator = errors.New("interop: Java Curator is not installed; scripts/install.sh installs it")
 
+// classPathVariable names the environment variable that overrides where Java Curator is looked for.
+const classPathVariable = "CURATOR_JAVA_CLASSPATH"
+
 // jarDir is where the packages of Debian and Ubuntu put their jars.
 const jarDir = "/usr/share/java"
 
@@ -58,8 +61,12 @@ func (p *Program) sources() (files []source, err error) {
 	return files, nil
 }
 
-// ClassPath gives the class path of Java Curator, or [ErrNoCurator].
+// ClassPath gives the class path of Java Curator: that of CURATOR_JAVA_CLASSPATH, or the jars of the system. The error is
+// [ErrNoCurator] if there are none.
 func ClassPath() (string, error) {
+	if classPath := os.Getenv(classPathVariable); classPath != "" {
+		return classPath, nil
+	}
 	paths := make([]string, len(jars))
 	for i, jar := range jars {
 		paths[i] = filepath.Join(jarDir, jar+".jar")

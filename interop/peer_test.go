@@ -19,13 +19,6 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	if v := startJava(t).text("version", nil); v != "5.4.0" {
-		t.Errorf("the tests were written against Java Curator 5.4.0, not %s", v)
-	}
-}
-
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	j, session := startClient(t)
@@ -63,8 +56,10 @@ func TestNodes(t *testing.T) {
 
 	j.must("create", interop.Args{"path": "/z", "data": interop.Bytes("hello"), "compressed": true}, nil)
 	j.must("getData", interop.Args{"path": "/z"}, &node)
-	if want := "1f8b0800000000000000cb48cdc9c9070086a6103605000000"; fmt.Sprintf("%x", node.Data) != want {
-		t.Errorf("compressed is %x", node.Data)
+	// The byte for the operating system is 0, or from 5.6.0 on what the virtual machine writes: 255 since Java 16.
+	compressed := fmt.Sprintf("%x", node.Data)
+	if !regexp.MustCompile(`^1f8b08000000000000(00|ff)cb48cdc9c9070086a6103605000000$`).MatchString(compressed) {
+		t.Errorf("compressed is %s", compressed)
 	}
 	j.must("getData", interop.Args{"path": "/z", "compressed": true}, &node)
 	if string(node.Data) != "hello" {

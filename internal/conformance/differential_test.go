@@ -25,7 +25,7 @@ const steps = 500
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // startReal starts Apache ZooKeeper as the comparison needs it: nothing happens on it by itself.
-func startReal(tb testing.TB) string {
+func startReal(tb testing.TB) (addr string, r release) {
 	tb.Helper()
 	testenv.RequireReal(tb)
 	server, err := curatortest.NewRealServer(
@@ -40,22 +40,24 @@ func startReal(tb testing.TB) string {
 			tb.Error(err)
 		}
 	})
-	return server.Addr()
+	return server.Addr(), releaseOf(tb, server)
 }
 
 // superDigest is the digest of superUser.
 const superDigest = "super:lK75jTNcA+U9vtVEw5vB51mj/w4="
 
-func startOurs(tb testing.TB) string {
+func startOurs(tb testing.TB, r release) string {
 	tb.Helper()
 	return curatortest.NewServerT(tb,
+		curatortest.WithVersion(r.version),
 		curatortest.WithSuperUser(superUser),
 		curatortest.WithSweepInterval(time.Hour)).Addr()
 }
 
 // TestDifferentialSequences plays the same random requests on both servers.
 func TestDifferentialSequences(t *testing.T) {
-	d := differential{theirs: startReal(t), ours: startOurs(t)}
+	theirs, r := startReal(t)
+	d := differential{theirs: theirs, ours: startOurs(t, r)}
 	for i := range *sequences {
 		seed := *firstSeed + uint64(i)
 		all := newGenerator(seed).sequence(steps)

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"flag"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,12 +19,19 @@ var update = flag.Bool("update", false, "write into testdata what Apache ZooKeep
 
 // TestGolden plays the scripts in testdata. What is written there is what Apache ZooKeeper answers.
 func TestGolden(t *testing.T) {
-	scripts, err := readScripts("testdata")
-	if err != nil {
-		t.Fatal(err)
+	for _, r := range releases {
+		t.Run("in process "+r.name, func(t *testing.T) { playScripts(t, startOurs(t, r), r.scripts(t), false) })
 	}
-	t.Run("in process", func(t *testing.T) { playScripts(t, startOurs(t), scripts, false) })
-	t.Run("real", func(t *testing.T) { playScripts(t, startReal(t), scripts, *update) })
+	t.Run("real", func(t *testing.T) {
+		addr, r := startReal(t)
+		scripts := r.scripts(t)
+		playScripts(t, addr, scripts, *update)
+		if *update {
+			if err := r.write(scripts); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func playScripts(t *testing.T, addr string, scripts []script, update bool) {
@@ -36,7 +42,7 @@ func playScripts(t *testing.T, addr string, scripts []script, update bool) {
 			c := &s.cases[i]
 			n++
 			root := fmt.Sprintf("/golden%d", n)
-			t.Run(strings.TrimSuffix(filepath.Base(s.file), ".txt")+"/"+c.name, func(t *testing.T) {
+			t.Run(s.name()+"/"+c.name, func(t *testing.T) {
 				heard := playCase(t, addr, root, c)
 				for i, l := range c.lines {
 					if update {
@@ -46,11 +52,6 @@ func playScripts(t *testing.T, addr string, scripts []script, update bool) {
 					}
 				}
 			})
-		}
-		if update {
-			if err := s.write(); err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }

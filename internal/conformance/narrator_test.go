@@ -31,7 +31,7 @@ func (n *narrator) event(a answer) string {
 		return fmt.Sprintf("event %x: %v", a.body, err)
 	}
 	return fmt.Sprintf("event %s %q state %d zxid %d %v",
-		strings.TrimPrefix(e.Type.String(), "EventNode"), n.path(e.Path), e.State, a.Zxid, a.Code)
+		strings.TrimPrefix(e.Type.String(), "EventNode"), n.path(e.Path), e.State, n.zxid(a.Zxid), a.Code)
 }
 
 // reply puts a reply into words.

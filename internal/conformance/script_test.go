@@ -78,6 +78,42 @@ func parseScript(file, text string) script {
 	return s
 }
 
+// overlayScripts replaces the cases that are also in the scripts of a directory below theirs, by file and name.
+func overlayScripts(scripts []script, dir string) ([]script, error) {
+	if len(scripts) == 0 {
+		return nil, nil
+	}
+	others, err := readScripts(filepath.Join(filepath.Dir(scripts[0].file), dir))
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		for _, c := range other.cases {
+			at := find(scripts, other.name(), c.name)
+			if at == nil {
+				return nil, fmt.Errorf("%s: no case %q to replace", other.file, c.name)
+			}
+			*at = c
+		}
+	}
+	return scripts, nil
+}
+
+// find gives the case of a name in a script of a name, nil if there is none.
+func find(scripts []script, name, caseName string) *scriptCase {
+	for _, s := range scripts {
+		for i := range s.cases {
+			if s.name() == name && s.cases[i].name == caseName {
+				return &s.cases[i]
+			}
+		}
+	}
+	return nil
+}
+
+// name gives the name of the script's file.
+func (s script) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txt") }
+
 // write writes the script back, with what was heard now.
 func (s script) write() error {
 	var b strings.Builder

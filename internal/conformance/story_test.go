@@ -26,13 +26,18 @@ type story struct {
 // stage is where a story is played.
 type stage struct {
 	*testing.T
-	addr string
+	addr    string
+	release release
 }
 
 // TestStories plays the stories on both servers as they are by default: a tick is 100 ms, and what is to be swept is
 // swept within 200.
 func TestStories(t *testing.T) {
-	t.Run("in process", func(t *testing.T) { playStories(t, curatortest.NewServerT(t).Addr()) })
+	for _, r := range releases {
+		t.Run("in process "+r.name, func(t *testing.T) {
+			playStories(t, curatortest.NewServerT(t, curatortest.WithVersion(r.version)).Addr(), r)
+		})
+	}
 	t.Run("real", func(t *testing.T) {
 		testenv.RequireReal(t)
 		server, err := curatortest.NewRealServer()
@@ -44,18 +49,18 @@ func TestStories(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		playStories(t, server.Addr())
+		playStories(t, server.Addr(), releaseOf(t, server))
 	})
 }
 
-func playStories(t *testing.T, addr string) {
+func playStories(t *testing.T, addr string, r release) {
 	t.Helper()
 	for _, s := range slices.Concat(wordStories, wireStories, statStories, sessionStories, sweepStories) {
 		t.Run(s.name, func(t *testing.T) {
 			if !s.alone {
 				t.Parallel()
 			}
-			s.play(stage{t, addr})
+			s.play(stage{t, addr, r})
 		})
 	}
 }

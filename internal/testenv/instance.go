@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 
@@ -38,10 +39,17 @@ var (
 func Real() bool { return os.Getenv(serverVariable) == realServer }
 
 func newInstance(opts ...curatortest.RealOption) (Instance, error) {
-	if Real() {
-		return curatortest.NewRealServer(opts...)
+	if !Real() {
+		return curatortest.NewServer()
 	}
-	return curatortest.NewServer()
+	server, err := curatortest.NewRealServer(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVersion(server); err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return server, nil
 }
 
 // NewServer returns a server of the test's own, one that may be stopped.

@@ -1,13 +1,25 @@
 package zkserver
 
-import "github.com/gocurator/curator/internal/jute"
+import (
+	"slices"
+
+	"github.com/gocurator/curator/internal/jute"
+)
 
 // addAll adds the operations of a multi. If one is refused the transaction is empty, and the results say which: those
 // before it have no error, those after it are not tried.
-func (p *proposal) addAll(ops []jute.Request) (refused []jute.Result, code jute.Code) {
+func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result, code jute.Code) {
+	if v.create2InMulti() {
+		ops = slices.Clone(ops)
+		for i := range ops {
+			if !readInMulti(&ops[i]) {
+				return nil, jute.CodeMarshallingError
+			}
+		}
+	}
 	for i := range ops {
 		r := ops[i]
-		if !inMulti(&r) {
+		if !v.create2InMulti() && !inMulti(&r) {
 			p.txn.changes = nil
 			return nil, jute.CodeMarshallingError
 		}
@@ -40,8 +52,26 @@ func asInMulti(results []jute.Result) []jute.Result {
 	return results
 }
 
-// inMulti makes a create what Apache ZooKeeper takes it for within a multi, where the flags choose the operation and
-// not the opcode; it is false where the two cannot be brought together.
+// readInMulti makes a create what Apache ZooKeeper 3.9 takes it for while it reads a multi: the flags of a container or of
+// a node with a time to live choose the operation, otherwise the opcode does. It is false where the two cannot be brought
+// together.
+func readInMulti(r *jute.Request) bool {
+	switch r.Op {
+	case jute.OpCreateTTL:
+		return inMulti(r)
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+	default:
+		return true
+	}
+	mode, ok := modeOf(r.Flags)
+	if mode.container {
+		r.Op = jute.OpCreateContainer
+	}
+	return ok && !mode.ttl
+}
+
+// inMulti makes a create what Apache ZooKeeper before 3.9 takes it for within a multi, where the flags choose the
+// operation and not the opcode; it is false where the two cannot be brought together.
 func inMulti(r *jute.Request) bool {
 	if r.Op != jute.OpCreate && r.Op != jute.OpCreate2 && r.Op != jute.OpCreateContainer && r.Op != jute.OpCreateTTL {
 		return true

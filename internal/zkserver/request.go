@@ -21,8 +21,9 @@ func (c *conn) request(frame []byte) bool {
 		return true // the end of the session is on its way to the client
 	}
 	c.member.service.touch(c.session)
+	version := c.member.service.config.Version
 	switch {
-	case !supported(h.Op):
+	case !supported(h.Op) || h.Op == jute.OpCheck && !version.loneCheck():
 		c.reply(jute.ReplyHeader{Xid: h.Xid, Zxid: -1, Code: jute.CodeUnimplemented}, h.Op, nil)
 		return false
 	case h.Op == jute.OpPing:
@@ -38,11 +39,12 @@ func (c *conn) request(frame []byte) bool {
 		return c.close(h)
 	}
 	r, err := jute.DecodeRequest(h.Op, body)
+	numbered := err == nil || h.Op == jute.OpMulti || h.Op != jute.OpReconfig && version.numbersUnread()
 	if err == nil && nullPath(h.Op, body) {
 		err = jute.ErrMarshalling
 	}
 	switch {
-	case isWrite(h.Op) && h.Op != jute.OpSync && (err == nil || h.Op != jute.OpReconfig):
+	case isWrite(h.Op) && h.Op != jute.OpSync && numbered:
 		return c.write(h, &r, err)
 	case err != nil:
 		c.answer(h, jute.CodeMarshallingError, nil)
@@ -85,7 +87,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, bad error) bool {
 	switch {
 	case bad != nil:
 	case h.Op == jute.OpMulti:
-		refused, code = p.addAll(r.Ops)
+		refused, code = p.addAll(r.Ops, s.config.Version)
 	case h.Op == jute.OpCreateTTL && s.config.NoTTL:
 		code = jute.CodeUnimplemented
 	default:

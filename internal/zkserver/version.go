@@ -7,14 +7,15 @@ type Version int
 const (
 	// V38 is 3.8.0 as Debian has it, which tells of changes only to those who may read the node (ZOOKEEPER-4799).
 	V38 Version = iota
-	// V39 is 3.9.2: watch modes of one path add up, a notification says its zxid, and exists asks for the right to read.
+	// V39 is 3.9.3 as Debian has it: watch modes of one path add up, a notification says its zxid, exists asks for the
+	// right to read, a multi is read as a whole and gives the stats of what it creates, and a check is in multis alone.
 	V39
 )
 
 // String is the number of the release.
 func (v Version) String() string {
 	if v == V39 {
-		return "3.9.2"
+		return "3.9.3"
 	}
 	return "3.8.0"
 }
@@ -27,3 +28,13 @@ func (v Version) dated() bool { return v >= V39 }
 
 // guarded tells whether exists needs the right to read.
 func (v Version) guarded() bool { return v >= V39 }
+
+// loneCheck tells whether a check may be sent by itself.
+func (v Version) loneCheck() bool { return v < V39 }
+
+// numbersUnread tells whether a write that cannot be read takes a zxid all the same. Those of a multi and of a reconfig
+// are alike in all versions.
+func (v Version) numbersUnread() bool { return v < V39 }
+
+// create2InMulti tells whether a create2 in a multi is one, and not a create.
+func (v Version) create2InMulti() bool { return v >= V39 }

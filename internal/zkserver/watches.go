@@ -183,10 +183,11 @@ func (c *conn) checkWatches(r *jute.Request) jute.Code {
 		return jute.CodeMarshallingError
 	}
 	found := m.dataWatches.byPath[r.Path][c]&data != 0 || m.childWatches.byPath[r.Path][c]&child != 0
-	if !m.service.config.Version.manyModes() { // any connection's watch will do
+	if !m.service.config.Version.manyModes() { // any connection's watch will do, but not on "", which has no parents
 		found = data != 0 && len(m.dataWatches.byPath[r.Path]) > 0 || child != 0 && len(m.childWatches.byPath[r.Path]) > 0
+		found = found && r.Path != ""
 	}
-	if !found || r.Path == "" { // which has no parents to go through
+	if !found {
 		return jute.CodeNoWatcher
 	}
 	return jute.CodeOK

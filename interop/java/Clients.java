@@ -42,6 +42,7 @@ final class Clients {
             }
             return properties.getProperty("version");
         });
+        scope.on("zookeeperVersion", args -> org.apache.zookeeper.Version.getVersion());
         scope.on("start", args -> {
             String name = name(args);
             int connectionTimeout = args.number("connectionTimeoutMs", 15_000);
