@@ -25,7 +25,7 @@ func (o serverOption) applyServer(s *serverOptions) { o(s) }
 const (
 	defaultTick       = 100 * time.Millisecond
 	defaultMaxTimeout = time.Hour
-	defaultSweep      = 100 * time.Millisecond
+	defaultSweep      = time.Minute
 	defaultMaxBuffer  = 0xfffff // jute.maxbuffer of Java
 	minTimeoutTicks   = 2
 )
@@ -54,6 +54,8 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 		return nil, fmt.Errorf("curatortest: session timeouts from %v to %v", c.MinSessionTimeout, c.MaxSessionTimeout)
 	case c.SweepInterval <= 0:
 		return nil, errors.New("curatortest: the sweep interval is not positive")
+	case c.MaxNeverUsed < 0:
+		return nil, errors.New("curatortest: the time of containers that were never used is negative")
 	case c.MaxRequest <= 0:
 		return nil, errors.New("curatortest: the longest request has no bytes")
 	}
@@ -122,11 +124,31 @@ func WithAddr(addrs ...string) ServerOption {
 // bubble of testing/synctest needs it.
 func InMemory() ServerOption { return serverOption(func(o *serverOptions) { o.inMemory = true }) }
 
-// WithSweepInterval sets how often the server looks for containers that are empty again and nodes whose time to live is
-// over; the default is 100 ms, that of Apache ZooKeeper a minute.
-func WithSweepInterval(d time.Duration) ServerOption {
-	return serverOption(func(o *serverOptions) { o.config.SweepInterval = d })
+// SweepInterval is an option of both kinds of servers.
+type SweepInterval time.Duration
+
+// WithSweepInterval sets how often the server removes containers that are empty again and nodes whose time to live is
+// over; the default is that of Apache ZooKeeper, a minute. In Java: znode.container.checkIntervalMs.
+func WithSweepInterval(d time.Duration) SweepInterval { return SweepInterval(d) }
+
+func (i SweepInterval) apply(s *RealServer) {
+	s.props["znode.container.checkIntervalMs"] = fmt.Sprint(time.Duration(i).Milliseconds())
 }
+
+func (i SweepInterval) applyServer(o *serverOptions) { o.config.SweepInterval = time.Duration(i) }
+
+// MaxNeverUsed is an option of both kinds of servers.
+type MaxNeverUsed time.Duration
+
+// WithMaxNeverUsed has the server remove containers too that never had a child, once they are older. By default they
+// stay, as in Apache ZooKeeper. In Java: znode.container.maxNeverUsedIntervalMs.
+func WithMaxNeverUsed(d time.Duration) MaxNeverUsed { return MaxNeverUsed(d) }
+
+func (m MaxNeverUsed) apply(s *RealServer) {
+	s.props["znode.container.maxNeverUsedIntervalMs"] = fmt.Sprint(time.Duration(m).Milliseconds())
+}
+
+func (m MaxNeverUsed) applyServer(o *serverOptions) { o.config.MaxNeverUsed = time.Duration(m) }
 
 // WithMaxBuffer sets how many bytes a request may have; the default is that of Apache ZooKeeper, 1,048,575. A longer
 // one ends its connection. In Java: jute.maxbuffer.

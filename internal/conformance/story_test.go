@@ -29,13 +29,12 @@ type stage struct {
 	addr string
 }
 
-// TestStories plays the stories on both servers as they are by default: a tick is 100 ms, and what is to be swept is
-// swept within 200.
+// TestStories plays the stories on both servers: a tick is 100 ms, and what is to be swept is swept within 200.
 func TestStories(t *testing.T) {
-	t.Run("in process", func(t *testing.T) { playStories(t, curatortest.NewServerT(t).Addr()) })
+	t.Run("in process", func(t *testing.T) { playStories(t, curatortest.NewServerT(t, storySweep).Addr()) })
 	t.Run("real", func(t *testing.T) {
 		testenv.RequireReal(t)
-		server, err := curatortest.NewRealServer()
+		server, err := curatortest.NewRealServer(storySweep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +59,10 @@ func playStories(t *testing.T, addr string) {
 	}
 }
 
-// storyTick is the tick of both servers.
-const storyTick = 100 * time.Millisecond
+const (
+	storyTick  = 100 * time.Millisecond // of both servers
+	storySweep = curatortest.SweepInterval(2 * storyTick)
+)
 
 // slack is how late a busy machine may be.
 const slack = 5 * time.Second

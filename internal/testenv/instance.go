@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/curatortest"
 )
@@ -37,11 +38,14 @@ var (
 // Real tells whether the tests run on Apache ZooKeeper.
 func Real() bool { return os.Getenv(serverVariable) == realServer }
 
+// sweepInterval has containers and nodes with a time to live go while a test waits; by default it is a minute.
+const sweepInterval = curatortest.SweepInterval(200 * time.Millisecond)
+
 func newInstance(opts ...curatortest.RealOption) (Instance, error) {
 	if Real() {
-		return curatortest.NewRealServer(opts...)
+		return curatortest.NewRealServer(append([]curatortest.RealOption{sweepInterval}, opts...)...)
 	}
-	return curatortest.NewServer()
+	return curatortest.NewServer(sweepInterval)
 }
 
 // NewServer returns a server of the test's own, one that may be stopped.

@@ -20,6 +20,7 @@ type Config struct {
 	MinSessionTimeout time.Duration
 	MaxSessionTimeout time.Duration
 	SweepInterval     time.Duration // between two removals of containers and nodes whose time to live is over
+	MaxNeverUsed      time.Duration // after which a container goes that never had a child; 0 keeps it
 	MaxRequest        int           // bytes; a longer one ends its connection
 	SuperDigest       string        // the digest id of the identity that may do everything; empty for none
 	ReadOnly          bool          // members without a quorum serve clients that are content with reading
@@ -75,7 +76,6 @@ func New(config Config) *Service {
 		s.members = append(s.members, newMember(s, i+1))
 	}
 	s.nextSession = s.firstSession()
-	s.nextSweep = s.now().Add(config.SweepInterval)
 	s.elect()
 	s.wg.Go(s.runClock)
 	return s
@@ -198,6 +198,7 @@ func (s *Service) elect() {
 	}
 	s.leader.lag = 0
 	s.leader.catchUp()
+	s.nextSweep = s.now().Add(s.config.SweepInterval) // a leader begins to count when it begins to lead
 	if !s.standalone() {
 		s.epoch++
 		s.zxid = s.epoch << epochShift
