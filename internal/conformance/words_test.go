@@ -78,7 +78,7 @@ func words(t stage) {
 			`^SessionTracker dump:\nSession Sets \(\d\)/\(2\):\n`,
 			`\n\t` + id + `\n`, `\n\t` + otherID + `\n`,
 			`\nephemeral nodes dump:\nSessions with Ephemerals \(1\):\n` + id + `:\n\t/word-ephemeral\n` +
-				`Connections dump:\nConnections Sets \(\d\)/\(3\):\n(` + expiry + `(\tip: /127\.0\.0\.1:\d+ sessionId: 0x\w+\n)+)+$`,
+				`Connections dump:\nConnections Sets \(\d\)/\(3\):\n(` + expiry + `(\tip: /127\.0\.0\.1:\d+ sessionId: 0x\w+\n)*)+$`,
 			`\n` + expiry + `\t0x`, `\tip: /127\.0\.0\.1:\d+ sessionId: ` + id + `\n`,
 			`\tip: /127\.0\.0\.1:\d+ sessionId: ` + otherID + `\n`, `\tip: /127\.0\.0\.1:\d+ sessionId: 0x0\n`,
 		}},
