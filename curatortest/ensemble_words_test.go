@@ -79,3 +79,20 @@ func checkEnsembleWords(t *testing.T, leader, follower worded) {
 		})
 	}
 }
+
+// TestFourLetterWordsWithoutAQuorum checks which words a server answers that does not serve.
+func TestFourLetterWordsWithoutAQuorum(t *testing.T) {
+	cluster := curatortest.NewClusterT(t, 3)
+	cluster.Partition() // each alone
+	const notServing = `^This ZooKeeper instance is not currently serving requests\n$`
+	for word, want := range map[string]string{
+		"ruok": `^imok$`, "isro": `^null$`, "gtmk": `^306$`, "envi": `^Environment:\nzookeeper\.version=3\.8\.0-`,
+		"conf": notServing, "dirs": notServing, "dump": notServing, "mntr": notServing, "srvr": notServing,
+	} {
+		got, err := cluster.Servers()[0].FourLetterWord(t.Context(), word)
+		must(t, err)
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: no %s in\n%s", word, want, got)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (t *sweepTest) wantGoneAt(path string, want time.Duration) {
 	}
 }
 
-// An hour is enough for whatever happens by itself.
+// wantLeft checks that a node is still there an hour after the cluster began.
 func (t *sweepTest) wantLeft(path string) {
 	t.Helper()
 	t.pass(time.Hour)

@@ -92,6 +92,7 @@ func words(t stage) {
 		}},
 		{"envi", []string{`^Environment:\nzookeeper\.version=` + release + `\n`, `\nhost\.name=\S+\n`, `\nos\.name=\S+\n`, `\nos\.arch=\S+\n`}},
 		{"dirs", []string{`^datadir_size: \d+\nlogdir_size: \d+\n$`}},
+		{"hash", []string{`^$`}}, // without a digest
 		{"gtmk", []string{`^306$`}},
 		{"stmk", []string{`^$`}}, // without a mask
 		{"stmk\x00\x00\x00\x00\x00\x00\x03\xfe", []string{`^1022$`}},
