@@ -20,6 +20,7 @@ test: ## run every test: on the in-process server, then on what it installs if i
 	./scripts/install.sh
 	$(GO) vet $(PACKAGES)
 	$(MAKE) --no-print-directory test-in-memory
+	$(MAKE) --no-print-directory peers
 	CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
 
 .PHONY: test-in-memory
@@ -31,6 +32,10 @@ test-in-memory: ## run the tests that need no Java, in less than a minute
 test-versions: ## run the second pass of make test on ZooKeeper 3.9.3 and Curator 5.7.1, which it unpacks into .cache
 	./scripts/install.sh
 	versions=$$(./scripts/install-versions.sh) && eval "$$versions" && CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
+
+.PHONY: peers
+peers: ## run the tests of go-zookeeper on the in-process server
+	GO="$(GO)" ./scripts/peers.sh $(ARGS)
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.

@@ -17,31 +17,17 @@ type Cluster struct {
 	servers []*Server
 }
 
-// NewCluster starts an ensemble of n servers, each on a free port of the loopback interface.
+// NewCluster starts an ensemble of n servers, each on a free port of the loopback interface. The error is about the
+// options or the ports.
 func NewCluster(n int, opts ...ServerOption) (*Cluster, error) {
-	o, err := serverOptionsOf(opts)
+	servers, o, err := listenAll(n, opts)
 	if err != nil {
 		return nil, err
 	}
-	if n < 1 {
-		return nil, fmt.Errorf("curatortest: a cluster of %d servers", n)
-	}
-	c := &Cluster{}
-	for range n {
-		s := newServer()
+	o.config.Ensemble = true
+	c := &Cluster{service: zkserver.New(o.config), servers: servers}
+	for i, s := range servers {
 		s.cluster = c
-		if err := s.listen(o); err != nil {
-			for _, other := range c.servers {
-				err = errors.Join(err, other.faults.close())
-			}
-			return nil, err
-		}
-		c.servers = append(c.servers, s)
-	}
-	o.config.Members = n
-	o.config.Membership = membership(c.servers)
-	c.service = zkserver.New(o.config)
-	for i, s := range c.servers {
 		s.join(c.service, c.service.Member(i+1))
 	}
 	return c, nil

@@ -1,7 +1,7 @@
 package curatortest
 
 import (
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -34,17 +34,33 @@ func newPorts(first, last int) *ports {
 
 func (p *ports) next() int { return p.first + int(p.given.Add(1)%int64(p.last-p.first)) }
 
+// portTries is how many ports are tried before there is taken to be none that is free.
+const portTries = 100
+
 // listen listens at a port that nobody uses.
 func (p *ports) listen(host string) (net.Listener, error) {
-	var failures []error
-	for range 100 {
+	var last error
+	for range portTries {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(p.next())))
 		if err == nil {
 			return l, nil
 		}
-		failures = append(failures, err)
+		if last == nil && !canListen(host) {
+			return nil, err // it is not about the port
+		}
+		last = err
 	}
-	return nil, errors.Join(failures...)
+	return nil, fmt.Errorf("none of %d ports is free: %w", portTries, last)
+}
+
+// canListen reports whether this machine can listen at a host at all.
+func canListen(host string) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return false
+	}
+	l.Close() //nolint:errcheck // nothing was accepted
+	return true
 }
 
 // freePorts returns n ports of the loopback interface that nobody uses now.

@@ -112,7 +112,6 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 			"maxSessionTimeout":      "3600000",
 		},
 		props: map[string]string{
-			"znode.container.checkIntervalMs":        "200",
 			"org.slf4j.simpleLogger.defaultLogLevel": "warn", // Debian, Ubuntu
 			// Connections that end while the server does not serve, as those of our own questions.
 			"org.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn": "off",

@@ -164,7 +164,7 @@ func TestRealServerThatCannotStart(t *testing.T) {
 
 func TestRealServerEndsNodes(t *testing.T) {
 	t.Parallel()
-	s := newSession(t, newServer(t).Addr())
+	s := newSession(t, newServer(t, curatortest.WithSweepInterval(200*time.Millisecond)).Addr())
 	acl := zk.WorldACL(zk.PermAll)
 	_, err := s.CreateContainer("/container", nil, zk.FlagContainer, acl)
 	must(t, err)

@@ -3,6 +3,7 @@ package curatortest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ type Server struct {
 	service *zkserver.Service
 	member  *zkserver.Member
 	faults  *Faults
+	memory  string         // its address if it listens on none
 	cluster *Cluster       // nil for a server that stands alone
 	joined  chan struct{}  // closed once service and member are there
 	serving sync.WaitGroup // the member's connections
@@ -32,31 +34,59 @@ type Server struct {
 
 // NewServer starts a server on a free port of the loopback interface. The error is about the options or the port.
 func NewServer(opts ...ServerOption) (*Server, error) {
-	o, err := serverOptionsOf(opts)
+	servers, o, err := listenAll(1, opts)
 	if err != nil {
 		return nil, err
 	}
-	s := newServer()
-	if err := s.listen(o); err != nil {
-		return nil, err
-	}
 	service := zkserver.New(o.config)
-	s.join(service, service.Member(1))
-	return s, nil
+	servers[0].join(service, service.Member(1))
+	return servers[0], nil
 }
 
-func newServer() *Server {
-	s := &Server{joined: make(chan struct{})}
+// listenAll makes n servers that listen and are no members of a service yet.
+func listenAll(n int, opts []ServerOption) ([]*Server, *serverOptions, error) {
+	o, err := serverOptionsOf(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.check(n); err != nil {
+		return nil, nil, err
+	}
+	addrs, err := o.listenAddrs(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	var servers []*Server
+	for i, addr := range addrs {
+		s := newServer(memoryAddr(i))
+		s.faults.maxRequest = o.config.MaxRequest
+		servers = append(servers, s)
+		if o.inMemory {
+			continue
+		}
+		if err = s.faults.listen(addr); err != nil {
+			err = fmt.Errorf("curatortest: listen on %q: %w", addr, err)
+			break
+		}
+	}
+	if err == nil {
+		o.config.Members = n
+		o.config.Addresses, err = addressesOf(servers)
+	}
+	if err != nil {
+		for _, s := range servers {
+			s.faults.close() //nolint:errcheck // nothing was accepted
+		}
+		return nil, nil, err
+	}
+	return servers, o, nil
+}
+
+// newServer makes a server that has the address as long as it does not listen.
+func newServer(memory string) *Server {
+	s := &Server{memory: memory, joined: make(chan struct{})}
 	s.faults = newFaults(s.connect)
 	return s
-}
-
-func (s *Server) listen(o *serverOptions) error {
-	s.faults.maxRequest = o.config.MaxRequest
-	if o.inMemory {
-		return nil
-	}
-	return s.faults.listen(o.addr)
 }
 
 // join makes the server a member of a service, which needs to know first where its servers listen.
@@ -93,15 +123,12 @@ func NewServerT(tb testing.TB, opts ...ServerOption) *Server {
 	return s
 }
 
-// memoryAddr is the address of a server without one.
-const memoryAddr = "memory:2181"
-
-// Addr returns host and port of the server. One that is reached by [Server.DialContext] alone has "memory:2181".
+// Addr returns host and port that clients connect to. One that is [InMemory] has an address that no machine has.
 func (s *Server) Addr() string {
 	if addr := s.faults.addr(); addr != "" {
-		return addr
+		return dialable(addr)
 	}
-	return memoryAddr
+	return s.memory
 }
 
 // ConnectString returns what a client connects to.

@@ -3,7 +3,6 @@ package curatortest
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gocurator/curator/internal/zkserver"
@@ -14,7 +13,7 @@ type ServerOption interface{ applyServer(*serverOptions) }
 
 type serverOptions struct {
 	config   zkserver.Config
-	addr     string
+	addrs    []string // nil if there are none given
 	inMemory bool
 }
 
@@ -26,14 +25,13 @@ func (o serverOption) applyServer(s *serverOptions) { o(s) }
 const (
 	defaultTick       = 100 * time.Millisecond
 	defaultMaxTimeout = time.Hour
-	defaultSweep      = 100 * time.Millisecond
+	defaultSweep      = time.Minute
 	defaultMaxBuffer  = 0xfffff // jute.maxbuffer of Java
 	minTimeoutTicks   = 2
 )
 
 func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 	o := &serverOptions{
-		addr: loopback + ":0",
 		config: zkserver.Config{
 			Members:           1,
 			Tick:              defaultTick,
@@ -56,10 +54,23 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 		return nil, fmt.Errorf("curatortest: session timeouts from %v to %v", c.MinSessionTimeout, c.MaxSessionTimeout)
 	case c.SweepInterval <= 0:
 		return nil, errors.New("curatortest: the sweep interval is not positive")
+	case c.MaxNeverUsed < 0:
+		return nil, errors.New("curatortest: the time of containers that were never used is negative")
 	case c.MaxRequest <= 0:
 		return nil, errors.New("curatortest: the longest request has no bytes")
 	}
 	return o, nil
+}
+
+// check reports what does not go with n servers.
+func (o *serverOptions) check(n int) error {
+	switch {
+	case n < 1:
+		return fmt.Errorf("curatortest: a cluster of %d servers", n)
+	case n == 1 && o.config.ReadOnly:
+		return errors.New("curatortest: read-only mode needs a cluster: a single server is never cut off from a majority")
+	}
+	return nil
 }
 
 // TickTime is an option of both kinds of servers.
@@ -102,21 +113,42 @@ func WithVersion(v Version) ServerOption {
 	})
 }
 
-// WithAddr sets host and port that the server listens on; the default is a free port of the loopback interface. It
-// does not go with a [Cluster].
-func WithAddr(addr string) ServerOption {
-	return serverOption(func(o *serverOptions) { o.addr = addr })
+// WithAddr sets host and port that the server listens on; the default is port 0, a free one, of the loopback interface. A
+// [Cluster] takes an address for each server, or one with port 0 for all of them. A server that listens on all
+// interfaces, as "0.0.0.0:0", has an address of the loopback interface for its clients.
+func WithAddr(addrs ...string) ServerOption {
+	return serverOption(func(o *serverOptions) { o.addrs = append([]string{}, addrs...) })
 }
 
-// InMemory has the server listen on no port: clients reach it by [Server.DialContext] only. A bubble of testing/synctest
-// needs it.
+// InMemory has the server listen on no port: clients reach it by [Server.DialContext] or [Server.DialTimeout] only. A
+// bubble of testing/synctest needs it.
 func InMemory() ServerOption { return serverOption(func(o *serverOptions) { o.inMemory = true }) }
 
-// WithSweepInterval sets how often the server looks for containers that are empty again and nodes whose time to live is
-// over; the default is 100 ms, that of Apache ZooKeeper a minute.
-func WithSweepInterval(d time.Duration) ServerOption {
-	return serverOption(func(o *serverOptions) { o.config.SweepInterval = d })
+// SweepInterval is an option of both kinds of servers.
+type SweepInterval time.Duration
+
+// WithSweepInterval sets how often the server removes containers that are empty again and nodes whose time to live is
+// over; the default is that of Apache ZooKeeper, a minute. In Java: znode.container.checkIntervalMs.
+func WithSweepInterval(d time.Duration) SweepInterval { return SweepInterval(d) }
+
+func (i SweepInterval) apply(s *RealServer) {
+	s.props["znode.container.checkIntervalMs"] = fmt.Sprint(time.Duration(i).Milliseconds())
 }
+
+func (i SweepInterval) applyServer(o *serverOptions) { o.config.SweepInterval = time.Duration(i) }
+
+// MaxNeverUsed is an option of both kinds of servers.
+type MaxNeverUsed time.Duration
+
+// WithMaxNeverUsed has the server remove containers too that never had a child, once they are older. By default they
+// stay, as in Apache ZooKeeper. In Java: znode.container.maxNeverUsedIntervalMs.
+func WithMaxNeverUsed(d time.Duration) MaxNeverUsed { return MaxNeverUsed(d) }
+
+func (m MaxNeverUsed) apply(s *RealServer) {
+	s.props["znode.container.maxNeverUsedIntervalMs"] = fmt.Sprint(time.Duration(m).Milliseconds())
+}
+
+func (m MaxNeverUsed) applyServer(o *serverOptions) { o.config.MaxNeverUsed = time.Duration(m) }
 
 // WithMaxBuffer sets how many bytes a request may have; the default is that of Apache ZooKeeper, 1,048,575. A longer
 // one ends its connection. In Java: jute.maxbuffer.
@@ -130,20 +162,11 @@ func WithSuperUser(credentials string) ServerOption {
 }
 
 // WithReadOnlyMode lets the servers of a [Cluster] serve clients that are content with reading while they are cut off
-// from the majority.
+// from the majority. A server that stands alone, or a cluster of one, always has its majority: there the option is an
+// error.
 func WithReadOnlyMode() ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.ReadOnly = true })
 }
 
 // WithoutTTL has the server refuse nodes with a time to live, as Apache ZooKeeper does by default.
 func WithoutTTL() ServerOption { return serverOption(func(o *serverOptions) { o.config.NoTTL = true }) }
-
-// membership is the text of a service's configuration node.
-func membership(servers []*Server) []byte {
-	var b strings.Builder
-	for i, s := range servers {
-		fmt.Fprintf(&b, "server.%d=%s:0:0:participant;%s\n", i+1, loopback, s.Addr())
-	}
-	b.WriteString("version=100000000")
-	return []byte(b.String())
-}

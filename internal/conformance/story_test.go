@@ -30,17 +30,16 @@ type stage struct {
 	release release
 }
 
-// TestStories plays the stories on both servers as they are by default: a tick is 100 ms, and what is to be swept is
-// swept within 200.
+// TestStories plays the stories on both servers: a tick is 100 ms, and what is to be swept is swept within 200.
 func TestStories(t *testing.T) {
 	for _, r := range releases {
 		t.Run("in process "+r.name, func(t *testing.T) {
-			playStories(t, curatortest.NewServerT(t, curatortest.WithVersion(r.version)).Addr(), r)
+			playStories(t, curatortest.NewServerT(t, curatortest.WithVersion(r.version), storySweep).Addr(), r)
 		})
 	}
 	t.Run("real", func(t *testing.T) {
 		testenv.RequireReal(t)
-		server, err := curatortest.NewRealServer()
+		server, err := curatortest.NewRealServer(storySweep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,8 +64,10 @@ func playStories(t *testing.T, addr string, r release) {
 	}
 }
 
-// storyTick is the tick of both servers.
-const storyTick = 100 * time.Millisecond
+const (
+	storyTick  = 100 * time.Millisecond // of both servers
+	storySweep = curatortest.SweepInterval(2 * storyTick)
+)
 
 // slack is how late a busy machine may be.
 const slack = 5 * time.Second

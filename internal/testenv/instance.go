@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/curatortest"
 )
@@ -38,11 +39,14 @@ var (
 // Real tells whether the tests run on Apache ZooKeeper.
 func Real() bool { return os.Getenv(serverVariable) == realServer }
 
+// sweepInterval has containers and nodes with a time to live go while a test waits; by default it is a minute.
+const sweepInterval = curatortest.SweepInterval(200 * time.Millisecond)
+
 func newInstance(opts ...curatortest.RealOption) (Instance, error) {
 	if !Real() {
-		return curatortest.NewServer()
+		return curatortest.NewServer(sweepInterval)
 	}
-	server, err := curatortest.NewRealServer(opts...)
+	server, err := curatortest.NewRealServer(append([]curatortest.RealOption{sweepInterval}, opts...)...)
 	if err != nil {
 		return nil, err
 	}

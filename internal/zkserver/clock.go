@@ -68,10 +68,7 @@ func (s *Service) elapse() time.Time {
 		return s.tickAfter(now)
 	}
 	s.expireSessions(now)
-	if !now.Before(s.nextSweep) {
-		s.sweep(now)
-		s.nextSweep = now.Add(s.config.SweepInterval)
-	}
+	s.sweepWhatIsDue(now)
 	next := s.nextSweep
 	if tick := s.tickAfter(now); tick.Before(next) {
 		next = tick

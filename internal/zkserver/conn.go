@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -23,19 +24,24 @@ type conn struct {
 	session  *session // nil before the handshake
 	received int64
 	sent     int64
-	lastXid  int32
+	last     lastAnswer
+	began    time.Time
+	heard    time.Time // when the last frame came
 }
 
 // loopback is who everybody is to the scheme ip: the service is not reached from elsewhere.
 const loopback = "127.0.0.1"
 
 func newConn(m *Member, nc net.Conn, number int64) *conn {
+	now := m.service.now()
 	return &conn{
 		member: m,
 		nc:     nc,
 		number: number,
 		out:    newOutbox(),
 		ids:    identities{{schemeIP, loopback}},
+		began:  now,
+		heard:  now,
 	}
 }
 
@@ -65,7 +71,7 @@ func (c *conn) readFrames(r *bufio.Reader) {
 		if _, err := io.ReadFull(r, size[:]); err != nil {
 			return
 		}
-		if first && c.command(string(size[:])) {
+		if first && c.command(string(size[:]), r) {
 			return
 		}
 		n := int(int32(binary.BigEndian.Uint32(size[:])))
@@ -96,6 +102,7 @@ func (c *conn) handle(frame []byte, first bool) bool {
 	defer s.announce()
 	c.received++
 	c.member.received++
+	c.heard = s.now()
 	if first {
 		return c.handshake(frame)
 	}

@@ -37,6 +37,7 @@ func (c *conn) handshake(frame []byte) bool {
 		answer.Password = Password(s.id)
 	}
 	c.count()
+	c.noteAnswer(jute.ReplyHeader{}, sessionBegun)
 	c.out.add(func(b []byte) []byte { return jute.AppendConnectResponse(b, &answer) })
 	return c.session != nil
 }

@@ -33,16 +33,18 @@ type Member struct {
 	local        map[int64]*session // those begun while it was read-only
 	received     int64
 	sent         int64
+	traceMask    int64 // of stmk; nothing is traced by it
 }
 
 func newMember(s *Service, number int) *Member {
 	m := &Member{
-		service: s,
-		number:  number,
-		up:      true,
-		tree:    newTree(append([]byte{}, s.config.Membership...)),
-		conns:   map[*conn]struct{}{},
-		local:   map[int64]*session{},
+		service:   s,
+		number:    number,
+		up:        true,
+		tree:      newTree(s.config.membership(), s.began),
+		conns:     map[*conn]struct{}{},
+		local:     map[int64]*session{},
+		traceMask: defaultTraceMask,
 	}
 	m.dataWatches, m.childWatches = newWatchTable(s.config.Version), newWatchTable(s.config.Version)
 	return m

@@ -141,9 +141,22 @@ func (c *conn) ephemerals(prefix string) []string {
 // shuffledKeys gives the members of a set in an order that does not change from run to run, and that nobody can take for
 // one to rely on: as in Apache ZooKeeper it is that of a hash.
 func shuffledKeys(set map[string]struct{}) []string {
-	keys := sortedKeys(set)
-	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(hash(a), hash(b)) })
-	return keys
+	type key struct {
+		hash uint32
+		name string
+	}
+	order := make([]key, 0, len(set))
+	for name := range set {
+		order = append(order, key{hash(name), name})
+	}
+	slices.SortFunc(order, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), strings.Compare(a.name, b.name))
+	})
+	names := make([]string, len(order))
+	for i, k := range order {
+		names[i] = k.name
+	}
+	return names
 }
 
 func hash(s string) uint32 {

@@ -10,7 +10,6 @@ func (c *conn) request(frame []byte) bool {
 	if err != nil {
 		return false
 	}
-	c.lastXid = h.Xid
 	switch h.Op {
 	case jute.OpAuth:
 		return c.authenticate(h, body)
@@ -60,7 +59,9 @@ func (c *conn) request(frame []byte) bool {
 
 // answer sends a reply with the zxid of the last transaction that the member has applied.
 func (c *conn) answer(h jute.RequestHeader, code jute.Code, body *jute.Reply) {
-	c.reply(jute.ReplyHeader{Xid: h.Xid, Zxid: c.member.tree.applied, Code: code}, h.Op, body)
+	reply := jute.ReplyHeader{Xid: h.Xid, Zxid: c.member.tree.applied, Code: code}
+	c.noteAnswer(reply, operationName(h.Op, code))
+	c.reply(reply, h.Op, body)
 }
 
 // alive tells whether the session has not ended.

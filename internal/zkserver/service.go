@@ -12,16 +12,18 @@ import (
 
 // Config is what a service is made with. Every field has to be set but those that say otherwise.
 type Config struct {
-	Members           int // 1 is a server that stands alone
+	Members           int
+	Ensemble          bool      // a single member is an ensemble too, not a server that stands alone
+	Addresses         []Address // of the members; may be nil
 	Version           Version
 	Tick              time.Duration // sessions end on a multiple of it
 	MinSessionTimeout time.Duration
 	MaxSessionTimeout time.Duration
 	SweepInterval     time.Duration // between two removals of containers and nodes whose time to live is over
+	MaxNeverUsed      time.Duration // after which a container goes that never had a child; 0 keeps it
 	MaxRequest        int           // bytes; a longer one ends its connection
 	SuperDigest       string        // the digest id of the identity that may do everything; empty for none
 	ReadOnly          bool          // members without a quorum serve clients that are content with reading
-	Membership        []byte        // the text of /zookeeper/config; may be nil
 	NoTTL             bool          // refuse nodes with a time to live
 }
 
@@ -74,7 +76,6 @@ func New(config Config) *Service {
 		s.members = append(s.members, newMember(s, i+1))
 	}
 	s.nextSession = s.firstSession()
-	s.nextSweep = s.now().Add(config.SweepInterval)
 	s.elect()
 	s.wg.Go(s.runClock)
 	return s
@@ -98,7 +99,9 @@ func (s *Service) Close() {
 }
 
 // standalone tells whether there is one server and no quorum to lose.
-func (s *Service) standalone() bool { return len(s.members) == 1 }
+func (s *Service) standalone() bool { return s.config.standalone() }
+
+func (c *Config) standalone() bool { return c.Members == 1 && !c.Ensemble }
 
 // commit decides a transaction and has the members apply it that are to hear of it at once. It gives the results.
 func (s *Service) commit(x *txn) []jute.Result {
@@ -195,6 +198,7 @@ func (s *Service) elect() {
 	}
 	s.leader.lag = 0
 	s.leader.catchUp()
+	s.nextSweep = s.now().Add(s.config.SweepInterval) // a leader begins to count when it begins to lead
 	if !s.standalone() {
 		s.epoch++
 		s.zxid = s.epoch << epochShift

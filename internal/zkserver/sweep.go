@@ -7,28 +7,37 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Sweep removes containers that are empty again and nodes whose time to live is over, as the service does by itself now
-// and then.
+// Sweep removes containers that are empty again and nodes whose time to live is over, as the leader does by itself at
+// every interval.
 func (s *Service) Sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(s.now())
 }
 
-func (s *Service) sweep(now time.Time) {
+// sweepWhatIsDue sweeps as often as intervals have passed. Sweeps of the same moment find less each time: the first that
+// removes nothing is the last.
+func (s *Service) sweepWhatIsDue(now time.Time) {
+	for !now.Before(s.nextSweep) {
+		removed := s.sweep(now)
+		s.nextSweep = s.nextSweep.Add(s.config.SweepInterval)
+		if missed := now.Sub(s.nextSweep); missed >= 0 && !removed {
+			s.nextSweep = s.nextSweep.Add((missed/s.config.SweepInterval + 1) * s.config.SweepInterval)
+		}
+	}
+}
+
+// sweep reports whether it has removed a node.
+func (s *Service) sweep(now time.Time) bool {
 	if s.leader == nil || s.closed {
-		return
+		return false
 	}
 	t := s.leader.tree
 	// Each is a transaction of its own, and chosen before any of them: a container that becomes empty by this sweep is
 	// left to the next.
 	var over []string
 	for path := range t.expiring {
-		n := t.nodes[path]
-		if len(n.children) > 0 {
-			continue
-		}
-		if isTTL(n.owner) && now.UnixMilli()-n.mtime > ttlOf(n.owner) || n.owner == ownerContainer && n.creates > 0 {
+		if n := t.nodes[path]; len(n.children) == 0 && s.isOver(n, now) {
 			over = append(over, path)
 		}
 	}
@@ -36,4 +45,21 @@ func (s *Service) sweep(now time.Time) {
 	for _, path := range over {
 		s.commit(&txn{changes: []change{{op: jute.OpDelete, path: path}}})
 	}
+	return len(over) > 0
+}
+
+// isOver reports whether a node without children is to be removed: its time to live is over, or it is a container that
+// had children, or one that had none for longer than the service allows.
+func (s *Service) isOver(n *node, now time.Time) bool {
+	age := now.UnixMilli() - n.mtime
+	switch {
+	case isTTL(n.owner):
+		return age > ttlOf(n.owner)
+	case n.owner != ownerContainer:
+		return false
+	case n.creates > 0:
+		return true
+	}
+	limit := s.config.MaxNeverUsed.Milliseconds()
+	return limit > 0 && age > limit
 }

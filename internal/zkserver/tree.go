@@ -3,6 +3,7 @@ package zkserver
 import (
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -25,7 +26,9 @@ type watching interface {
 	childrenChanged(path string, acl []zk.ACL)
 }
 
-func newTree(config []byte) *tree {
+// newTree makes a tree with the nodes of the system. An ensemble writes its configuration, which may be nil, when it
+// begins.
+func newTree(config []byte, began time.Time) *tree {
 	t := &tree{
 		nodes:      map[string]*node{},
 		ephemerals: map[int64]map[string]struct{}{},
@@ -39,7 +42,10 @@ func newTree(config []byte) *tree {
 		}
 	}
 	c := t.nodes[configPath]
-	c.data, c.acl, c.aversion = config, zk.WorldACL(zk.PermRead), -1
+	c.acl, c.aversion = zk.WorldACL(zk.PermRead), -1
+	if config != nil {
+		c.data, c.version, c.mtime = config, -1, began.UnixMilli()
+	}
 	return t
 }
 

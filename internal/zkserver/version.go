@@ -20,6 +20,14 @@ func (v Version) String() string {
 	return "3.8.0"
 }
 
+// build is the release as its servers show it: the number, what it was built from, and when. Clients parse it.
+func (v Version) build() string {
+	if v == V39 {
+		return v.String() + "-curatortest, built on 2024-02-12 20:59 UTC"
+	}
+	return v.String() + "-curatortest, built on 2022-02-25 08:49 UTC"
+}
+
 // manyModes tells whether a connection can watch one path in several modes at once.
 func (v Version) manyModes() bool { return v >= V39 }
 

@@ -1,0 +1,37 @@
+package zkserver
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Address is where a member can be reached.
+type Address struct {
+	Host         string // for the other members; and for clients, if ClientHost is a wildcard
+	QuorumPort   int    // nothing listens on it: the members share the memory
+	ElectionPort int    // likewise
+	ClientHost   string // that it listens on
+	ClientPort   int
+}
+
+// String is the address in the configuration of an ensemble, behind "server.1=".
+func (a *Address) String() string {
+	return fmt.Sprintf("%s:%d:participant;%s",
+		net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)), a.ElectionPort,
+		net.JoinHostPort(a.ClientHost, strconv.Itoa(a.ClientPort)))
+}
+
+// membership is the text of /zookeeper/config. It is empty for a server that stands alone, as in Apache ZooKeeper.
+func (c *Config) membership() []byte {
+	if c.standalone() {
+		return nil
+	}
+	var b strings.Builder
+	for i := range c.Addresses {
+		fmt.Fprintf(&b, "server.%d=%s\n", i+1, &c.Addresses[i])
+	}
+	b.WriteString("version=0")
+	return []byte(b.String())
+}

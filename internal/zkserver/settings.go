@@ -1,0 +1,55 @@
+package zkserver
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// The words about what a server is made with: conf, dirs and envi.
+
+// id is the number of the server, 0 of one that stands alone.
+func (m *Member) id() int {
+	if m.service.standalone() {
+		return 0
+	}
+	return m.number
+}
+
+// address is where the member listens; zero if the service was made without addresses.
+func (m *Member) address() Address {
+	if addresses := m.service.config.Addresses; m.number <= len(addresses) {
+		return addresses[m.number-1]
+	}
+	return Address{}
+}
+
+func (m *Member) writeConfig(b *strings.Builder) {
+	c, a := &m.service.config, m.address()
+	fmt.Fprintf(b, "clientPort=%d\nsecureClientPort=-1\n", a.ClientPort)
+	b.WriteString("dataDir=memory\ndataDirSize=0\ndataLogDir=memory\ndataLogSize=0\n")
+	fmt.Fprintf(b, "tickTime=%d\nmaxClientCnxns=0\nminSessionTimeout=%d\nmaxSessionTimeout=%d\n",
+		c.Tick.Milliseconds(), c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds())
+	fmt.Fprintf(b, "clientPortListenBacklog=-1\nserverId=%d\n", m.id())
+	if m.service.standalone() {
+		return
+	}
+	// The ticks are what the configuration that comes with Apache ZooKeeper has.
+	fmt.Fprintf(b, "initLimit=10\nsyncLimit=5\nelectionAlg=3\nelectionPort=%d\nquorumPort=%d\npeerType=0\nmembership: \n%s",
+		a.ElectionPort, a.QuorumPort, c.membership())
+}
+
+// writeDirectories writes how much is on disk: nothing.
+func writeDirectories(_ *Member, b *strings.Builder) {
+	b.WriteString("datadir_size: 0\nlogdir_size: 0\n")
+}
+
+func (m *Member) writeEnvironment(b *strings.Builder) {
+	directory, err := os.Getwd()
+	if err != nil {
+		directory = os.TempDir()
+	}
+	fmt.Fprintf(b, "Environment:\nzookeeper.version=%s\nhost.name=localhost\ngo.version=%s\nos.name=%s\nos.arch=%s\nuser.dir=%s\n",
+		m.service.config.Version.build(), runtime.Version(), runtime.GOOS, runtime.GOARCH, directory)
+}
