@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -75,6 +76,8 @@ func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
 	switch {
 	case !m.valid():
 		return c.badArguments("create mode %d", int32(m))
+	case m.HasTTL() && errtext.TooShort(ttl) != "":
+		return c.badArguments("TTL %s", errtext.TooShort(ttl))
 	case m.HasTTL() && (ttl < time.Millisecond || ttl > maxTTL):
 		return c.badArguments("mode %v needs a TTL between 1 ms and %v, not %v", m, maxTTL, ttl)
 	case !m.HasTTL() && ttl != 0:

@@ -70,8 +70,10 @@ func TestParseConnectStringInvalid(t *testing.T) {
 		{"signed port", "h1:+2181", `bad port "+2181"`},
 		{"port with a blank", "h1: 2181", `bad port " 2181"`},
 		{"name as port", "h1:zookeeper", `bad port "zookeeper"`},
-		{"semicolon", "h1:2181;h2:2181", "needs brackets"},
-		{"blank between", "h1 h2", "bad host name"},
+		{"semicolon", "h1:2181;h2:2181", "separated by commas"},
+		{"semicolon with nothing behind it", "h1:2181;", `bad port "2181;"`},
+		{"semicolons and commas", "h1:2181,h2:2181;[::1]:2181", "separated by commas"},
+		{"blank between", "h1 h2", "separated by commas"},
 		{"user", "me@h1", "bad host name"},
 		{"IPv6 without brackets", "2001:db8::1", "needs brackets"},
 		{"open bracket", "[::1", "bad brackets"},
@@ -84,7 +86,8 @@ func TestParseConnectStringInvalid(t *testing.T) {
 		{"slash at the end", "h1/a/", "chroot"},
 		{"empty name in chroot", "h1//a", "chroot"},
 		{"relative chroot", "h1/a/../b", "chroot"},
-		{"URL", "zk://h1:2181/a", "chroot"},
+		{"URL", "zk://h1:2181/a", "without a scheme"},
+		{"comma in chroot", "h1/a,b", "behind the last server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

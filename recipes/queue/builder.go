@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -112,7 +113,8 @@ func (b Builder[T]) ErrorMode(m ErrorMode) Builder[T] {
 // default is 5 s. In Java: finalFlushTime.
 func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 	b.finalFlush = d
-	return b.check(d >= 0, "a final flush of %v", d)
+	wrong := errtext.TooShort(d)
+	return b.check(d >= 0, "a final flush of %v", d).check(wrong == "", "a final flush of %s", wrong)
 }
 
 // OnError has fn told of what goes wrong in the background: errors of the consumer, a panic as an error, items of which

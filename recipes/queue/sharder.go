@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -94,6 +95,8 @@ func WithThresholdCheck(every time.Duration) SharderOption {
 	return func(o *sharderOptions) {
 		o.every = every
 		o.check(every > 0, "a check every %v", every)
+		wrong := errtext.TooShort(every)
+		o.check(wrong == "", "a check every %s", wrong)
 	}
 }
 
