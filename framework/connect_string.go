@@ -52,16 +52,30 @@ func parseServersAndChroot(s string) (result connectString, err error) {
 	return result, nil
 }
 
-// parseChroot reads "/chroot". Java takes what follows a comma for a part of its name, and lives in another tree than
-// was meant.
+// parseChroot reads "/chroot".
 func parseChroot(s string) (string, error) {
-	if strings.Contains(s, ",") {
+	if isFollowedByServers(s) {
 		return "", fmt.Errorf("chroot %q: a chroot stands once, behind the last server", s)
 	}
 	if err := zkpath.Validate(s, false); err != nil {
 		return "", fmt.Errorf("chroot: %w", err)
 	}
 	return strings.TrimSuffix(s, "/"), nil // what is valid and ends with a slash is the root
+}
+
+// isFollowedByServers reports whether there is a server behind a comma in a chroot: one with a port, or with the chroot
+// once more. Java takes it for a part of the name, and lives in another tree than was meant. Any other comma may be one of
+// the name.
+func isFollowedByServers(chroot string) bool {
+	first, rest, _ := strings.Cut(chroot, ",")
+	for part := range strings.SplitSeq(rest, ",") {
+		server, path, _ := strings.Cut(strings.TrimSpace(part), "/")
+		_, err := parseServer(server)
+		if err == nil && (strings.Contains(server, ":") || "/"+path == first) {
+			return true
+		}
+	}
+	return false
 }
 
 // String is the inverse of parseConnectString.

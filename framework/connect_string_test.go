@@ -21,6 +21,8 @@ func TestParseConnectString(t *testing.T) {
 		{"several", "h1:2181,h2:2182,h3", []string{"h1:2181", "h2:2182", "h3:2181"}, ""},
 		{"chroot", "h1:2181,h2:2181/chroot", []string{"h1:2181", "h2:2181"}, "/chroot"},
 		{"deep chroot", "h1/a/b", []string{"h1:2181"}, "/a/b"},
+		{"comma in chroot", "h1/a,b/c,", []string{"h1:2181"}, "/a,b/c,"},
+		{"colon in chroot", "h1/a:1/b", []string{"h1:2181"}, "/a:1/b"},
 		{"root as chroot", "h1:2181/", []string{"h1:2181"}, ""},
 		{"blanks", " h1:2181 ,\th2 /chroot\n", []string{"h1:2181", "h2:2181"}, "/chroot"},
 		{"IPv4", "10.1.2.3:2181", []string{"10.1.2.3:2181"}, ""},
@@ -87,7 +89,9 @@ func TestParseConnectStringInvalid(t *testing.T) {
 		{"empty name in chroot", "h1//a", "chroot"},
 		{"relative chroot", "h1/a/../b", "chroot"},
 		{"URL", "zk://h1:2181/a", "without a scheme"},
-		{"comma in chroot", "h1/a,b", "behind the last server"},
+		{"chroot in the middle", "h1:2181/a,h2:2181", "behind the last server"},
+		{"chroot behind each server", "h1/a,h2/a", "behind the last server"},
+		{"chroot in the middle, IPv6", "[::1]:2181/a,[::2]:2181", "behind the last server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

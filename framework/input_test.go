@@ -62,7 +62,7 @@ func TestNewRefusesWhatAPorterMistakes(t *testing.T) {
 		{"a chroot in the middle", "h:2181,h2:2181/app,h3:2181", nil, []string{"chroot", "behind the last server"}},
 		{"a chroot behind each server", "h1:2181/app,h2:2181/app", nil, []string{"chroot", "behind the last server"}},
 		{"a slash behind each server", "h1:2181/,h2:2181/", nil, []string{"chroot", "behind the last server"}},
-		{"a chroot in the middle, no ports", "h1/app,h2", nil, []string{"chroot", "behind the last server"}},
+		{"a chroot behind each, no ports", "h1/app,h2/app", nil, []string{"chroot", "behind the last server"}},
 		{"a scheme", "zk://h1:2181/app", nil, []string{"without a scheme", `"zk://"`}},
 		{"the ports of a server's configuration", "h1:2888:3888", nil, []string{`bad port "2888:3888"`}},
 		{
@@ -126,6 +126,7 @@ func TestNewTakesWhatAServerMayKnow(t *testing.T) {
 		opts    []framework.Option
 	}{
 		{"a slash at the end", "h1:2181,h2:2181/", nil},
+		{"a chroot with a comma", "h1:2181,h2:2181/app,east", nil},
 		{"a millisecond", "h1", []framework.Option{
 			framework.WithSessionTimeout(time.Millisecond), framework.WithConnectionTimeout(time.Millisecond),
 			framework.WithMaxCloseWait(time.Millisecond), framework.WithRetryPolicy(retry.OneTime(time.Millisecond)),
