@@ -58,7 +58,9 @@ func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 		return c.wrap(c.env.Err)
 	}
 	c.Protocol = p
-	c.env.ensureNamespace()
+	if err := c.env.ensureNamespace(); err != nil {
+		return c.wrap(err)
+	}
 	if err := c.env.Executor.Do(ctx, &c.Operation); err != nil {
 		return c.wrap(err)
 	}
@@ -98,7 +100,9 @@ func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() 
 		return Future[T]{err: c.wrap(c.env.Err)}
 	}
 	c.Protocol = p
-	c.env.ensureNamespace()
+	if err := c.env.ensureNamespace(); err != nil {
+		return Future[T]{err: c.wrap(err)}
+	}
 	if err := c.env.Executor.Begin(ctx, &c.Operation); err != nil {
 		return Future[T]{err: c.wrap(err)}
 	}
@@ -116,7 +120,9 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 		return c.wrap(c.env.Err)
 	}
 	c.Protocol, c.cb, c.onError = p, b.cb, b.onError
-	c.env.ensureNamespace()
+	if err := c.env.ensureNamespace(); err != nil {
+		return c.wrap(err)
+	}
 	if err := c.env.Executor.Go(ctx, &c.Operation); err != nil {
 		return c.wrap(err)
 	}

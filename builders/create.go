@@ -235,7 +235,34 @@ func (c Create) operation(path string, data []byte) (*createOp, error) {
 		}
 		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
 	}
+	if o.acls, err = o.askACLs(); err != nil {
+		return nil, o.wrap(err)
+	}
 	return o, nil
+}
+
+// askACLs asks the provider for all nodes that may have to be created, but for those whose ACL is given.
+func (o *createOp) askACLs() (asked acls, err error) {
+	if o.env.Err != nil {
+		return nil, nil
+	}
+	if len(o.b.acl) == 0 {
+		if asked, err = o.env.ask(nil, o.full, false); err != nil {
+			return nil, err
+		}
+	}
+	if o.makesParents() && len(o.parentACL()) == 0 {
+		return o.env.ask(asked, zkpath.Parent(o.full), true)
+	}
+	return asked, nil
+}
+
+// parentACL returns what is given for the parents.
+func (o *createOp) parentACL() []zk.ACL {
+	if o.b.aclParents {
+		return o.b.acl
+	}
+	return nil
 }
 
 // createOp is the protocol of a create.
@@ -243,6 +270,7 @@ type createOp struct {
 	call
 	b           Create
 	data        []byte
+	acls        acls
 	unprotected string // full without the protection prefix
 	name        string // of the created node, for the caller
 	stat        zk.Stat
@@ -270,7 +298,7 @@ func (o *createOp) Begin() {
 }
 
 func (o *createOp) create() {
-	acl := o.env.aclFor(o.full, o.b.acl)
+	acl := o.env.aclOf(o.full, o.b.acl, o.acls)
 	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), o.created)
 }
 
@@ -280,12 +308,8 @@ func (o *createOp) created() {
 		o.ours = true
 		o.done(o.Reply.Path, o.Reply.Stat)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
-		parents := o.b.acl
-		if !o.b.aclParents {
-			parents = nil
-		}
 		container := o.b.containers || !o.b.parents
-		o.makeParents(zkpath.Parent(o.full), container, parents, func(err error) {
+		o.makeParents(zkpath.Parent(o.full), container, o.parentACL(), o.acls, func(err error) {
 			if err != nil && err != zk.ErrNoNode {
 				o.Finish(err)
 				return
@@ -373,8 +397,12 @@ func (o *createOp) adopt(path string) {
 			o.Finish(err)
 		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
 			deleteGuaranteed(o.Context(), o.env, path)
+			before := o.full
 			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
 			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+			if o.acls != nil {
+				o.acls[o.full] = o.acls[before]
+			}
 			o.create()
 		default:
 			o.ours = true

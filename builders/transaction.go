@@ -91,7 +91,9 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 		}
 	}
 	for _, op := range ops {
-		op.env.ensureNamespace()
+		if err := op.env.ensureNamespace(); err != nil {
+			return nil, o.wrap(err)
+		}
 	}
 	return o, nil
 }
@@ -289,7 +291,12 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 		data, op.err = c.env.data(path, data, c.compress)
 		op.err = k.wrap(op.err)
 	}
-	op.request = c.mode.request(k.full, data, c.env.aclFor(k.full, c.acl), c.ttl)
+	var asked acls
+	if op.err == nil && len(c.acl) == 0 {
+		asked, op.err = c.env.ask(nil, k.full, false)
+		op.err = k.wrap(op.err)
+	}
+	op.request = c.mode.request(k.full, data, c.env.aclOf(k.full, c.acl, asked), c.ttl)
 	op.protected, op.mode = c.protected, c.mode
 	return op
 }

@@ -1,0 +1,24 @@
+package builders
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A fixed ACL needs no asking, and takes no memory of an operation.
+func TestFixedACLIsNotAsked(t *testing.T) {
+	env := &Env{ACL: FixedACL(zk.WorldACL(zk.PermRead))}
+	allocations := testing.AllocsPerRun(100, func() {
+		asked, err := env.ask(nil, "/a/b/c", true)
+		if asked != nil || err != nil {
+			t.Fatalf("asked: %v, %v", asked, err)
+		}
+		if acl := env.aclOf("/a", nil, asked); len(acl) != 1 || acl[0].Perms != zk.PermRead {
+			t.Fatalf("ACL %v", acl)
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%v allocations", allocations)
+	}
+}
