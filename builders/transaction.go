@@ -2,11 +2,13 @@ package builders
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -31,7 +33,7 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 }
 
 // ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
-// is that of the one that failed, and the results tell which. A transaction that is tried again after its answer was
+// is that of the one that failed, and says which: "op 2 setData /a/b: version conflict" is that of results[2]. A transaction that is tried again after its answer was
 // lost may find its own work: guard it with a check of a version, or with [TransactionCreate.WithProtection]. When ctx ends
 // first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
@@ -137,12 +139,38 @@ func (o *transactionOp) execute() {
 	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() {
 		o.zxid = o.Zxid
 		err := o.Request.Err
-		if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
+		switch {
+		case err != nil:
+			err = o.failed(err)
+		case len(o.Reply.Results) != len(o.ops): // not an answer to what was asked
 			err = jute.ErrMarshalling
 		}
 		o.Finish(err)
 	})
 }
+
+// failed returns err with the operation that the server has refused, if it says so.
+func (o *transactionOp) failed(err error) error {
+	for i, r := range o.Reply.Results {
+		if i < len(o.ops) && r.Code.Err() == err && r.Op == jute.OpError {
+			return &refusedOperation{index: i, verb: o.ops[i].verb(), path: o.ops[i].path, err: err}
+		}
+	}
+	return err
+}
+
+// refusedOperation is the error of a transaction that one of its operations has failed.
+type refusedOperation struct {
+	index      int
+	verb, path string
+	err        error
+}
+
+func (r *refusedOperation) Error() string {
+	return fmt.Sprintf("op %d %s %s: %s", r.index, r.verb, r.path, errtext.Cause(r.err, "curator"))
+}
+
+func (r *refusedOperation) Unwrap() error { return r.err }
 
 func (o *transactionOp) store() {
 	if o.into != nil {
