@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -14,9 +15,9 @@ var OpenACL = []zk.ACL{{Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}
 
 // ACLProvider decides the ACL of nodes that are created without one being given. Both methods may return nil: first
 // ACLForPath is asked, then DefaultACL, then [OpenACL] is taken. They are called on the goroutine that calls ForPath,
-// before anything is sent, once for each node that may have to be created: the node itself, its parents if they are to be
-// created too, and those of the namespace. They may be called concurrently; a panic is an error of the operation. The path
-// has the namespace, not the chroot. In Java: ACLProvider.
+// before anything is sent, once for each node that may have to be created: the node itself, its parents if they are to
+// be created too, and those of the namespace. They may be called concurrently; a panic is an error of the operation.
+// The path has the namespace, not the chroot. In Java: ACLProvider.
 type ACLProvider interface {
 	DefaultACL() []zk.ACL
 	ACLForPath(path string) []zk.ACL
@@ -31,8 +32,8 @@ func (a FixedACL) DefaultACL() []zk.ACL { return a }
 // ACLForPath returns nil: the default.
 func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
 
-// acls are the answers of a provider by the paths of the nodes, asked for before an operation begins: what follows runs on
-// the goroutine that reads the connection, where the program's code must not. With a [FixedACL] there are none.
+// acls are the answers of a provider by the paths of the nodes, asked for before an operation begins: what follows runs
+// on the goroutine that reads the connection, where the program's code must not. With a [FixedACL] there are none.
 type acls map[string][]zk.ACL
 
 // ask adds to known, which may be nil, what the provider says for path, and with parents for what is above it.
@@ -85,7 +86,7 @@ func (e *Env) aclOf(path string, given []zk.ACL, asked acls) []zk.ACL {
 func guarded(what string, provider any, call func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in the %s provider %T: %v\n%s", what, provider, p, debug.Stack())
+			err = fmt.Errorf("panic in the %s provider %T: %s\n%s", what, provider, errtext.Panic(p), debug.Stack())
 		}
 	}()
 	call()

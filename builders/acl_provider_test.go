@@ -50,7 +50,7 @@ var makers = map[string]struct {
 	}},
 }
 
-// A provider that waits for something waits on the goroutine of the caller: other operations, and the connection, go on.
+// A provider that blocks does so on the goroutine of the caller: other operations, and the connection, go on.
 func TestACLProviderThatBlocksCostsOnlyItsOperation(t *testing.T) {
 	for name, m := range makers {
 		for _, w := range ways {
@@ -97,7 +97,9 @@ func TestACLProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
 					return nil
 				})))
 				err := m.run(t, w, client, "/bad")
-				for _, part := range []string{"panic in the ACL provider builders_test.askedACL: no ACL today", "acl_provider_test.go"} {
+				for _, part := range []string{
+					"panic in the ACL provider builders_test.askedACL: no ACL today", "acl_provider_test.go",
+				} {
 					if err == nil || !strings.Contains(err.Error(), part) {
 						t.Errorf("error is %v, want it to say %q", err, part)
 					}

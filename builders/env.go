@@ -86,8 +86,8 @@ func (n *Namespace) strip(path string) string { return zkpath.StripNamespace(n.n
 
 // ensureNamespace sends, ahead of the first operation in it, creates of the nodes of the namespace, without waiting:
 // the server executes them in order. What fails is left for the operations themselves to notice. Operations that begin
-// at the same time wait until the creates are on their way, else they would be ahead of them. The error is that of the ACL
-// provider.
+// at the same time wait until the creates are on their way, else they would be ahead of them. The error is that of the
+// ACL provider.
 func (e *Env) ensureNamespace() error {
 	n := e.Namespace
 	if n.prefix == "" || n.ensured.Load() {

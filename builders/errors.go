@@ -21,8 +21,8 @@ type OpError struct {
 	Err      error
 }
 
-// Error returns the operation, the path and the cause, with the prefix of this library alone: "curator: create /a/b: node
-// does not exist".
+// Error returns the operation, the path and the cause, with the prefix of this library alone: "curator: create /a/b:
+// node does not exist".
 func (e *OpError) Error() string {
 	msg := "curator: " + e.Op
 	if e.Path != "" {

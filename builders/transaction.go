@@ -33,9 +33,9 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 }
 
 // ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
-// is that of the one that failed, and says which: "op 2 setData /a/b: version conflict" is that of results[2]. A transaction that is tried again after its answer was
-// lost may find its own work: guard it with a check of a version, or with [TransactionCreate.WithProtection]. When ctx ends
-// first, it may or may not have taken effect.
+// is that of the one that failed, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
+// transaction that is tried again after its answer was lost may find its own work: guard it with a check of a version,
+// or with [TransactionCreate.WithProtection]. When ctx ends first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -58,14 +59,14 @@ func parseChroot(s string) (string, error) {
 		return "", fmt.Errorf("chroot %q: a chroot stands once, behind the last server", s)
 	}
 	if err := zkpath.Validate(s, false); err != nil {
-		return "", fmt.Errorf("chroot: %w", err)
+		return "", errtext.Wrap(err, "", "chroot")
 	}
 	return strings.TrimSuffix(s, "/"), nil // what is valid and ends with a slash is the root
 }
 
 // isFollowedByServers reports whether there is a server behind a comma in a chroot: one with a port, or with the chroot
-// once more. Java takes it for a part of the name, and lives in another tree than was meant. Any other comma may be one of
-// the name.
+// once more. Java takes it for a part of the name, and lives in another tree than was meant. Any other comma may be one
+// of the name.
 func isFollowedByServers(chroot string) bool {
 	first, rest, _ := strings.Cut(chroot, ",")
 	for part := range strings.SplitSeq(rest, ",") {

@@ -72,7 +72,7 @@ var rules = map[string]rule{
 }
 
 var (
-	engine     = []string{
+	engine = []string{
 		"internal/errtext", "internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec",
 	}
 	vocabulary = []string{"retry", "callbacks", "zkpath"}

@@ -10,15 +10,21 @@ import (
 // below are the prefixes of the packages that others wrap the errors of.
 var below = [...]string{"curator: ", "retry: ", "wire: ", "zk: "}
 
-// Wrap returns an error that wraps err and reads "prefix: what: err". A package's prefix at the beginning of err is left
-// out.
+// Wrap returns an error that wraps err and reads "prefix: what: err". A package's prefix at the beginning of err is
+// left out. An empty prefix and an empty format stand for nothing.
 func Wrap(err error, prefix, format string, args ...any) error {
-	what := prefix + ": " + fmt.Sprintf(format, args...)
-	return &wrapped{text: what + ": " + Cause(err, prefix), err: err}
+	text := Cause(err, prefix)
+	if format != "" {
+		text = fmt.Sprintf(format, args...) + ": " + text
+	}
+	if prefix != "" {
+		text = prefix + ": " + text
+	}
+	return &wrapped{text: text, err: err}
 }
 
-// Join returns an error that matches both what and cause and reads "what: cause", where cause has no prefix of a package.
-// It returns the other if one of them is nil.
+// Join returns an error that matches both what and cause and reads "what: cause", where cause has no prefix of a
+// package. It returns the other if one of them is nil.
 func Join(what, cause error) error {
 	switch {
 	case cause == nil:
@@ -43,6 +49,14 @@ func Cause(err error, prefix string) string {
 		}
 	}
 	return text
+}
+
+// Panic returns the text of what a panic was called with.
+func Panic(value any) string {
+	if err, ok := value.(error); ok {
+		return Cause(err, "curator")
+	}
+	return fmt.Sprint(value)
 }
 
 // TooShort returns what is wrong with a duration that is more than nothing and less than a millisecond: most likely a

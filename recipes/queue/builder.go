@@ -160,7 +160,7 @@ func (b Builder[T]) build(k kind) (*queue[T], error) {
 	}
 	for i, p := range paths {
 		if err := zkpath.Validate(p, false); err != nil {
-			return nil, fmt.Errorf("queue: %w", err)
+			return nil, errtext.Wrap(err, "queue", "")
 		}
 		if i > 0 && p == b.path {
 			return nil, fmt.Errorf("queue: %s is the path of the queue", p)

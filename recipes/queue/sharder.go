@@ -339,7 +339,7 @@ func (s *QueueSharder[Q]) know(path string) error {
 	}
 	q, err := s.open(path)
 	if err != nil {
-		return fmt.Errorf("queue: shard %s: %w", path, err)
+		return errtext.Wrap(err, "queue", "shard %s", path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -354,7 +354,7 @@ func (s *QueueSharder[Q]) know(path string) error {
 func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic of the allocator: %v", p)
+			err = fmt.Errorf("panic of the allocator: %s", errtext.Panic(p))
 		}
 	}()
 	if q, err = s.allocate(path); err == nil {
