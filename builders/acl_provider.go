@@ -36,25 +36,30 @@ func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
 // on the goroutine that reads the connection, where the program's code must not. With a [FixedACL] there are none.
 type acls map[string][]zk.ACL
 
-// ask adds to known, which may be nil, what the provider says for path, and with parents for what is above it.
-func (e *Env) ask(known acls, path string, parents bool) (acls, error) {
+// askFor adds to asked, which may be nil, what the provider says for the paths.
+func (e *Env) askFor(asked acls, paths ...string) (acls, error) {
 	if _, fixed := e.ACL.(FixedACL); fixed {
 		return nil, nil
 	}
-	if known == nil {
-		known = make(acls)
+	if asked == nil {
+		asked = make(acls)
 	}
-	for ; path != "/"; path = zkpath.Parent(path) {
+	for _, path := range paths {
 		acl, err := e.provided(path)
 		if err != nil {
 			return nil, err
 		}
-		known[path] = acl
-		if !parents {
-			break
-		}
+		asked[path] = acl
 	}
-	return known, nil
+	return asked, nil
+}
+
+// askForTree is askFor path and what is above it, but for the namespace: that was asked for with its first operation.
+func (e *Env) askForTree(asked acls, path string) (_ acls, err error) {
+	for ; len(path) > len(e.Namespace.prefix) && path != "/" && err == nil; path = zkpath.Parent(path) {
+		asked, err = e.askFor(asked, path)
+	}
+	return asked, err
 }
 
 // provided returns what the provider says for path, which includes the namespace as in Java.
@@ -67,7 +72,7 @@ func (e *Env) provided(path string) (acl []zk.ACL, err error) {
 	return acl, err
 }
 
-// aclOf returns given, or what was asked for path before.
+// aclOf returns given, or what the provider has said for path.
 func (e *Env) aclOf(path string, given []zk.ACL, asked acls) []zk.ACL {
 	acl := given
 	if fixed, ok := e.ACL.(FixedACL); ok && len(acl) == 0 {
@@ -75,6 +80,9 @@ func (e *Env) aclOf(path string, given []zk.ACL, asked acls) []zk.ACL {
 	}
 	if len(acl) == 0 {
 		acl = asked[path]
+	}
+	if ns := e.Namespace.acls.Load(); len(acl) == 0 && ns != nil {
+		acl = (*ns)[path]
 	}
 	if len(acl) == 0 {
 		return OpenACL

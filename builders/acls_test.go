@@ -8,9 +8,12 @@ import (
 
 // A fixed ACL needs no asking, and takes no memory of an operation.
 func TestFixedACLIsNotAsked(t *testing.T) {
-	env := &Env{ACL: FixedACL(zk.WorldACL(zk.PermRead))}
+	env := &Env{ACL: FixedACL(zk.WorldACL(zk.PermRead)), Namespace: NewNamespace("ns")}
 	allocations := testing.AllocsPerRun(100, func() {
-		asked, err := env.ask(nil, "/a/b/c", true)
+		asked, err := env.askFor(nil, "/ns/b/c/d")
+		if err == nil {
+			asked, err = env.askForTree(asked, "/ns/b/c")
+		}
 		if asked != nil || err != nil {
 			t.Fatalf("asked: %v, %v", asked, err)
 		}

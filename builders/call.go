@@ -141,9 +141,9 @@ func (c *call) deliver(ev callbacks.Event) {
 	if c.Detached {
 		return
 	}
-	err := c.Result()
+	err := ev.Err
 	if err == nil {
-		err = ev.Err
+		err = c.Result()
 	}
 	ev.Type, ev.Path, ev.Err = c.typ, c.given, c.wrap(err)
 	c.env.Deliver(c.Context(), c.cb, ev)

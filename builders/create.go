@@ -247,12 +247,12 @@ func (o *createOp) askACLs() (asked acls, err error) {
 		return nil, nil
 	}
 	if len(o.b.acl) == 0 {
-		if asked, err = o.env.ask(nil, o.full, false); err != nil {
+		if asked, err = o.env.askFor(nil, o.full); err != nil {
 			return nil, err
 		}
 	}
 	if o.makesParents() && len(o.parentACL()) == 0 {
-		return o.env.ask(asked, zkpath.Parent(o.full), true)
+		return o.env.askForTree(asked, zkpath.Parent(o.full))
 	}
 	return asked, nil
 }

@@ -56,6 +56,7 @@ type Namespace struct {
 	prefix  string // "" or "/" and the name
 	mu      sync.Mutex
 	ensured atomic.Bool // its nodes are there or on their way; changed under mu
+	acls    atomic.Pointer[acls]
 }
 
 // NewNamespace returns the namespace of that name; the empty one is the whole tree.
@@ -81,6 +82,17 @@ func (n *Namespace) full(path string) string {
 	return n.prefix + path
 }
 
+// paths returns the paths of its nodes, from the top down.
+func (n *Namespace) paths() []string {
+	var paths []string
+	for i := 1; i <= len(n.prefix); i++ {
+		if i == len(n.prefix) || n.prefix[i] == '/' {
+			paths = append(paths, n.prefix[:i])
+		}
+	}
+	return paths
+}
+
 // strip is the inverse of full.
 func (n *Namespace) strip(path string) string { return zkpath.StripNamespace(n.name, path) }
 
@@ -93,7 +105,8 @@ func (e *Env) ensureNamespace() error {
 	if n.prefix == "" || n.ensured.Load() {
 		return nil
 	}
-	acls, err := e.ask(nil, n.prefix, true) // before the lock: it is the program's code
+	paths := n.paths()
+	asked, err := e.askFor(nil, paths...) // before the lock: it is the program's code
 	if err != nil {
 		return err
 	}
@@ -102,12 +115,9 @@ func (e *Env) ensureNamespace() error {
 	if n.ensured.Load() {
 		return nil
 	}
-	for i := 1; i <= len(n.prefix); i++ {
-		if i < len(n.prefix) && n.prefix[i] != '/' {
-			continue
-		}
-		path := n.prefix[:i]
-		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, acls))}
+	n.acls.Store(&asked)
+	for _, path := range paths {
+		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, asked))}
 		op.Protocol = op
 		if e.Executor.Go(exec.Root, &op.Operation) != nil {
 			return nil

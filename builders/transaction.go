@@ -2,13 +2,11 @@ package builders
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -50,7 +48,7 @@ func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperat
 	if err == nil {
 		o.store()
 	}
-	return o.results(), err
+	return o.results(), o.named(err)
 }
 
 // Submit submits the transaction and does not wait: see [Create.Submit].
@@ -59,10 +57,17 @@ func (t Transaction) Submit(ctx context.Context, ops ...TransactionOperation) Fu
 	if err != nil {
 		return Future[[]callbacks.OperationResult]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) {
+	f := submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) {
 		o.store()
 		return o.results(), nil
 	})
+	if wait := f.wait; wait != nil {
+		f.wait = func(ctx context.Context) ([]callbacks.OperationResult, error) {
+			results, err := wait(ctx)
+			return results, o.named(err)
+		}
+	}
+	return f
 }
 
 func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b background) error {
@@ -139,38 +144,12 @@ func (o *transactionOp) execute() {
 	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() {
 		o.zxid = o.Zxid
 		err := o.Request.Err
-		switch {
-		case err != nil:
-			err = o.failed(err)
-		case len(o.Reply.Results) != len(o.ops): // not an answer to what was asked
+		if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
 			err = jute.ErrMarshalling
 		}
 		o.Finish(err)
 	})
 }
-
-// failed returns err with the operation that the server has refused, if it says so.
-func (o *transactionOp) failed(err error) error {
-	for i, r := range o.Reply.Results {
-		if i < len(o.ops) && r.Code.Err() == err && r.Op == jute.OpError {
-			return &refusedOperation{index: i, verb: o.ops[i].verb(), path: o.ops[i].path, err: err}
-		}
-	}
-	return err
-}
-
-// refusedOperation is the error of a transaction that one of its operations has failed.
-type refusedOperation struct {
-	index      int
-	verb, path string
-	err        error
-}
-
-func (r *refusedOperation) Error() string {
-	return fmt.Sprintf("op %d %s %s: %s", r.index, r.verb, r.path, errtext.Cause(r.err, "curator"))
-}
-
-func (r *refusedOperation) Unwrap() error { return r.err }
 
 func (o *transactionOp) store() {
 	if o.into != nil {
@@ -211,7 +190,7 @@ func (o *transactionOp) Run() {
 	if o.Result() == nil {
 		o.store()
 	}
-	o.deliver(callbacks.Event{Results: o.results()})
+	o.deliver(callbacks.Event{Results: o.results(), Err: o.refused(o.Result())})
 }
 
 // TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
@@ -321,7 +300,7 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 	}
 	var asked acls
 	if op.err == nil && len(c.acl) == 0 {
-		asked, op.err = c.env.ask(nil, k.full, false)
+		asked, op.err = c.env.askFor(nil, k.full)
 		op.err = k.wrap(op.err)
 	}
 	op.request = c.mode.request(k.full, data, c.env.aclOf(k.full, c.acl, asked), c.ttl)

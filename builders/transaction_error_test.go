@@ -2,6 +2,7 @@ package builders_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 func TestFailedTransactionNamesItsOperationAndPath(t *testing.T) {
@@ -57,6 +59,17 @@ func TestFailedTransactionNamesItsOperationAndPath(t *testing.T) {
 			}
 			equal(t, "nodes", tr.children("/"+ns), []string{"there"})
 		}
+	}
+}
+
+func TestSubmittedTransactionNamesItsOperationAndPath(t *testing.T) {
+	client, _ := setUp(t)
+	ctx := testenv.Context(t)
+	f := client.Transaction().Submit(ctx, client.TransactionOp().Check().ForPath("/none"))
+	for range 2 { // the error is the same for all who wait
+		_, err := f.Wait(ctx)
+		wantErr(t, err, zk.ErrNoNode, "multi", "")
+		equal(t, "text", fmt.Sprint(err), "curator: multi: op 0 check /none: node does not exist")
 	}
 }
 

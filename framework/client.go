@@ -253,7 +253,7 @@ func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 // UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
 // nodes of the namespace are created, as containers, before the first operation. The views of a client share all but
 // the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
-// an error that wraps zk.ErrInvalidPath. In Java: usingNamespace.
+// an error that wraps zk.ErrInvalidPath; it is written without the slash in front. In Java: usingNamespace.
 func (c *Client) UsingNamespace(ns string) *Client {
 	return &Client{core: c.core, env: c.core.envFor(ns, c.envs), envs: c.envs, view: true}
 }
