@@ -147,10 +147,14 @@ func (c *call) deliver(ev callbacks.Event) {
 	}
 	ev.Type, ev.Path, ev.Err = c.typ, c.given, c.wrap(err)
 	c.env.Deliver(c.Context(), c.cb, ev)
-	if err == nil || !c.env.Executor.Policy().Retryable(err) {
+	if err == nil {
 		return
 	}
-	c.givenUp(ev.Err)
+	c.guard(func() {
+		if c.env.Executor.Policy().Retryable(err) {
+			c.givenUp(ev.Err)
+		}
+	})
 }
 
 // givenUp tells whoever is to hear of failures that nobody may have looked at.

@@ -1,0 +1,37 @@
+package builders_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
+)
+
+// unsure is a policy that panics when it is asked.
+type unsure struct{ retry.Policy }
+
+func (unsure) Retryable(error) bool { panic("who knows") }
+
+// The dispatcher asks whether the unhandled-error listeners have to hear of a failure. A panic there ends the process.
+func TestPolicyThatPanicsDoesNotEndTheDispatcher(t *testing.T) {
+	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Millisecond),
+		framework.WithRetryPolicy(unsure{retry.NTimes(0, 0)}))
+	told := make(chan framework.UnhandledError, 1)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { told <- e })
+	events := make(chan callbacks.Event, 1)
+	err := client.Sync().InBackground(func(_ context.Context, ev callbacks.Event) { events <- ev }).
+		ForPath(testenv.Context(t), "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, receive(t, events).Err, framework.ErrNotSent, "sync", "/a")
+	if e := receive(t, told); !strings.Contains(fmt.Sprint(e), "who knows") {
+		t.Errorf("told of %v", e)
+	}
+}
