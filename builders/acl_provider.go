@@ -32,34 +32,34 @@ func (a FixedACL) DefaultACL() []zk.ACL { return a }
 // ACLForPath returns nil: the default.
 func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
 
-// acls are the answers of a provider by the paths of the nodes, asked for before an operation begins: what follows runs
-// on the goroutine that reads the connection, where the program's code must not. With a [FixedACL] there are none.
+// acls are the answers of a provider by the paths of the nodes. The provider is called before an operation begins: what
+// follows runs on the goroutine that reads the connection, where the program's code must not. A [FixedACL] has none.
 type acls map[string][]zk.ACL
 
-// askFor adds to asked, which may be nil, what the provider says for the paths.
-func (e *Env) askFor(asked acls, paths ...string) (acls, error) {
+// resolve adds to answers, which may be nil, those of the provider for the paths.
+func (e *Env) resolve(answers acls, paths ...string) (acls, error) {
 	if _, fixed := e.ACL.(FixedACL); fixed {
 		return nil, nil
 	}
-	if asked == nil {
-		asked = make(acls)
+	if answers == nil {
+		answers = make(acls)
 	}
 	for _, path := range paths {
 		acl, err := e.provided(path)
 		if err != nil {
 			return nil, err
 		}
-		asked[path] = acl
+		answers[path] = acl
 	}
-	return asked, nil
+	return answers, nil
 }
 
-// askForTree is askFor path and what is above it, but for the namespace: that was asked for with its first operation.
-func (e *Env) askForTree(asked acls, path string) (_ acls, err error) {
+// resolveTree resolves path and what is above it, but for the namespace, whose nodes come with its first operation.
+func (e *Env) resolveTree(answers acls, path string) (_ acls, err error) {
 	for ; len(path) > len(e.Namespace.prefix) && path != "/" && err == nil; path = zkpath.Parent(path) {
-		asked, err = e.askFor(asked, path)
+		answers, err = e.resolve(answers, path)
 	}
-	return asked, err
+	return answers, err
 }
 
 // provided returns what the provider says for path, which includes the namespace as in Java.
@@ -72,14 +72,14 @@ func (e *Env) provided(path string) (acl []zk.ACL, err error) {
 	return acl, err
 }
 
-// aclOf returns given, or what the provider has said for path.
-func (e *Env) aclOf(path string, given []zk.ACL, asked acls) []zk.ACL {
+// aclOf returns given, or the answer of the provider for path.
+func (e *Env) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL {
 	acl := given
 	if fixed, ok := e.ACL.(FixedACL); ok && len(acl) == 0 {
 		acl = []zk.ACL(fixed)
 	}
 	if len(acl) == 0 {
-		acl = asked[path]
+		acl = answers[path]
 	}
 	if ns := e.Namespace.acls.Load(); len(acl) == 0 && ns != nil {
 		acl = (*ns)[path]

@@ -16,11 +16,11 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// askedACL is an ACL provider whose answer for a path is a function.
-type askedACL func(path string) []zk.ACL
+// aclFunc is an ACL provider whose answer for a path is a function.
+type aclFunc func(path string) []zk.ACL
 
-func (askedACL) DefaultACL() []zk.ACL              { return nil }
-func (p askedACL) ACLForPath(path string) []zk.ACL { return p(path) }
+func (aclFunc) DefaultACL() []zk.ACL              { return nil }
+func (p aclFunc) ACLForPath(path string) []zk.ACL { return p(path) }
 
 // makers are the operations that create nodes, each below a directory that is given.
 var makers = map[string]struct {
@@ -56,7 +56,7 @@ func TestACLProviderThatBlocksCostsOnlyItsOperation(t *testing.T) {
 		for _, w := range ways {
 			t.Run(name+", "+string(w), func(t *testing.T) {
 				blocked, release := make(chan struct{}, 10), make(chan struct{})
-				client, tr := setUp(t, framework.WithACLProvider(askedACL(func(path string) []zk.ACL {
+				client, tr := setUp(t, framework.WithACLProvider(aclFunc(func(path string) []zk.ACL {
 					if strings.HasPrefix(path, "/slow") && !strings.HasSuffix(path, "/b") { // not that of the node itself
 						blocked <- struct{}{}
 						<-release
@@ -90,7 +90,7 @@ func TestACLProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
 	for name, m := range makers {
 		for _, w := range ways {
 			t.Run(name+", "+string(w), func(t *testing.T) {
-				client, tr := setUp(t, framework.WithACLProvider(askedACL(func(path string) []zk.ACL {
+				client, tr := setUp(t, framework.WithACLProvider(aclFunc(func(path string) []zk.ACL {
 					if strings.HasPrefix(path, "/bad") {
 						panic("no ACL today")
 					}
@@ -98,7 +98,7 @@ func TestACLProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
 				})))
 				err := m.run(t, w, client, "/bad")
 				for _, part := range []string{
-					"panic in the ACL provider builders_test.askedACL: no ACL today", "acl_provider_test.go",
+					"panic in the ACL provider builders_test.aclFunc: no ACL today", "acl_provider_test.go",
 				} {
 					if err == nil || !strings.Contains(err.Error(), part) {
 						t.Errorf("error is %v, want it to say %q", err, part)
@@ -115,17 +115,17 @@ func TestACLProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
 	}
 }
 
-// The answer is that of the goroutine of the caller: a retry does not ask again, on a goroutine of ours.
-func TestACLProviderIsAskedOnceForANode(t *testing.T) {
+// A retry, which begins on a goroutine of the client, does not call the provider again.
+func TestACLProviderIsCalledOnceForANode(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			var mu sync.Mutex
-			asked := make(map[string]int)
+			calls := make(map[string]int)
 			client, tr, proxy := setUpProxied(t, framework.WithNamespace("ns"),
-				framework.WithACLProvider(askedACL(func(path string) []zk.ACL {
+				framework.WithACLProvider(aclFunc(func(path string) []zk.ACL {
 					mu.Lock()
 					defer mu.Unlock()
-					asked[path]++
+					calls[path]++
 					return zk.WorldACL(zk.PermAll &^ zk.PermAdmin)
 				})))
 			cut := proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutBefore, Skip: 1, Count: 2})
@@ -139,7 +139,7 @@ func TestACLProviderIsAskedOnceForANode(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			equal(t, "times asked", asked, map[string]int{"/ns": 1, "/ns/a": 1, "/ns/a/b": 1})
+			equal(t, "calls", calls, map[string]int{"/ns": 1, "/ns/a": 1, "/ns/a/b": 1})
 		})
 	}
 }

@@ -10,14 +10,14 @@ import (
 func TestFixedACLIsNotAsked(t *testing.T) {
 	env := &Env{ACL: FixedACL(zk.WorldACL(zk.PermRead)), Namespace: NewNamespace("ns")}
 	allocations := testing.AllocsPerRun(100, func() {
-		asked, err := env.askFor(nil, "/ns/b/c/d")
+		answers, err := env.resolve(nil, "/ns/b/c/d")
 		if err == nil {
-			asked, err = env.askForTree(asked, "/ns/b/c")
+			answers, err = env.resolveTree(answers, "/ns/b/c")
 		}
-		if asked != nil || err != nil {
-			t.Fatalf("asked: %v, %v", asked, err)
+		if answers != nil || err != nil {
+			t.Fatalf("answers: %v, %v", answers, err)
 		}
-		if acl := env.aclOf("/a", nil, asked); len(acl) != 1 || acl[0].Perms != zk.PermRead {
+		if acl := env.aclOf("/a", nil, answers); len(acl) != 1 || acl[0].Perms != zk.PermRead {
 			t.Fatalf("ACL %v", acl)
 		}
 	})

@@ -94,7 +94,7 @@ func (o *existsOp) prepare(path string) error {
 		return nil
 	}
 	var err error
-	o.acls, err = o.env.askForTree(nil, zkpath.Parent(o.full))
+	o.acls, err = o.env.resolveTree(nil, zkpath.Parent(o.full))
 	return o.wrap(err)
 }
 

@@ -235,26 +235,26 @@ func (c Create) operation(path string, data []byte) (*createOp, error) {
 		}
 		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
 	}
-	if o.acls, err = o.askACLs(); err != nil {
+	if o.acls, err = o.resolveACLs(); err != nil {
 		return nil, o.wrap(err)
 	}
 	return o, nil
 }
 
-// askACLs asks the provider for all nodes that may have to be created, but for those whose ACL is given.
-func (o *createOp) askACLs() (asked acls, err error) {
+// resolveACLs calls the provider for all nodes that may have to be created, but for those whose ACL is given.
+func (o *createOp) resolveACLs() (answers acls, err error) {
 	if o.env.Err != nil {
 		return nil, nil
 	}
 	if len(o.b.acl) == 0 {
-		if asked, err = o.env.askFor(nil, o.full); err != nil {
+		if answers, err = o.env.resolve(nil, o.full); err != nil {
 			return nil, err
 		}
 	}
 	if o.makesParents() && len(o.parentACL()) == 0 {
-		return o.env.askForTree(asked, zkpath.Parent(o.full))
+		return o.env.resolveTree(answers, zkpath.Parent(o.full))
 	}
-	return asked, nil
+	return answers, nil
 }
 
 // parentACL returns what is given for the parents.

@@ -106,7 +106,7 @@ func (e *Env) ensureNamespace() error {
 		return nil
 	}
 	paths := n.paths()
-	asked, err := e.askFor(nil, paths...) // before the lock: it is the program's code
+	answers, err := e.resolve(nil, paths...) // before the lock: it is the program's code
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func (e *Env) ensureNamespace() error {
 	if n.ensured.Load() {
 		return nil
 	}
-	n.acls.Store(&asked)
+	n.acls.Store(&answers)
 	for _, path := range paths {
-		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, asked))}
+		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, answers))}
 		op.Protocol = op
 		if e.Executor.Go(exec.Root, &op.Operation) != nil {
 			return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// unsure is a policy that panics when it is asked.
+// unsure is a policy that panics.
 type unsure struct{ retry.Policy }
 
 func (unsure) Retryable(error) bool { panic("who knows") }
@@ -22,8 +22,8 @@ func (unsure) Retryable(error) bool { panic("who knows") }
 func TestPolicyThatPanicsDoesNotEndTheDispatcher(t *testing.T) {
 	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Millisecond),
 		framework.WithRetryPolicy(unsure{retry.NTimes(0, 0)}))
-	told := make(chan framework.UnhandledError, 1)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { told <- e })
+	reported := make(chan framework.UnhandledError, 1)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { reported <- e })
 	events := make(chan callbacks.Event, 1)
 	err := client.Sync().InBackground(func(_ context.Context, ev callbacks.Event) { events <- ev }).
 		ForPath(testenv.Context(t), "/a")
@@ -31,7 +31,7 @@ func TestPolicyThatPanicsDoesNotEndTheDispatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantErr(t, receive(t, events).Err, framework.ErrNotSent, "sync", "/a")
-	if e := receive(t, told); !strings.Contains(fmt.Sprint(e), "who knows") {
-		t.Errorf("told of %v", e)
+	if e := receive(t, reported); !strings.Contains(fmt.Sprint(e), "who knows") {
+		t.Errorf("reported %v", e)
 	}
 }

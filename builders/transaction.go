@@ -298,12 +298,12 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 		data, op.err = c.env.data(path, data, c.compress)
 		op.err = k.wrap(op.err)
 	}
-	var asked acls
+	var answers acls
 	if op.err == nil && len(c.acl) == 0 {
-		asked, op.err = c.env.askFor(nil, k.full)
+		answers, op.err = c.env.resolve(nil, k.full)
 		op.err = k.wrap(op.err)
 	}
-	op.request = c.mode.request(k.full, data, c.env.aclOf(k.full, c.acl, asked), c.ttl)
+	op.request = c.mode.request(k.full, data, c.env.aclOf(k.full, c.acl, answers), c.ttl)
 	op.protected, op.mode = c.protected, c.mode
 	return op
 }

@@ -29,7 +29,7 @@ func NewWatcher(fn func(ctx context.Context, ev zk.Event)) *Watcher { return &Wa
 // NewChanWatcher returns a Watcher that sends its events to ch, past the dispatcher and without ever blocking: an
 // event that finds ch full is dropped. With room for one event, ch never misses that something has happened since it
 // was last emptied, which is what a loop needs that looks at the state again each time. Remove the watcher before ch is
-// closed: else the unhandled-error listeners of the client are told once, and all further events are dropped.
+// closed: else that is reported once to the unhandled-error listeners of the client, and further events are dropped.
 func NewChanWatcher(ch chan<- zk.Event) *Watcher { return &Watcher{ch: ch} }
 
 // Deliver hands ev to w: to its channel at once, to its function through dispatch. The framework calls it.

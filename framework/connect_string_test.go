@@ -134,7 +134,8 @@ func TestConnectStringEqual(t *testing.T) {
 
 func FuzzParseConnectString(f *testing.F) {
 	for _, s := range []string{
-		"", "h1", "h1:2181,h2/a", "[::1]:2181", "[fe80::1%eth0]", ":,/", "[", "h1:0", " h1 /a ",
+		"", "h1", "h1:2181,h2/a", "[::1]:2181", "[fe80::1%eth0]", ":,/", "[", "h1:0", " h1 /a ", "h1/a,b", "h1/a,h2:1",
+		"h1;h2", "h1/ ,b", "zk://h1",
 	} {
 		f.Add(s)
 	}

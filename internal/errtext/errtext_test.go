@@ -17,7 +17,7 @@ func TestWrapWritesOnePrefix(t *testing.T) {
 		{"locks: not acquired", "locks: acquire /a: not acquired"},
 		{"curator: create /a: node exists", "locks: acquire /a: create /a: node exists"},
 		{"zk: node exists", "locks: acquire /a: node exists"},
-		{"queue: full", "locks: acquire /a: queue: full"}, // of a package that we do not know
+		{"queue: full", "locks: acquire /a: queue: full"}, // of some other package
 		{"locks:", "locks: acquire /a: locks:"},
 		{"", "locks: acquire /a: "},
 	}

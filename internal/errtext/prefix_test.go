@@ -187,16 +187,16 @@ func TestErrorsOfTheBackgroundHaveOnePrefix(t *testing.T) {
 	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
 		unhandled <- e.Err
 	})
-	told := make(chan error, 10)
+	results := make(chan error, 10)
 	cause := failure(client.GetData().ForPath(ctx, "/none"))
 	err := client.GetData().InBackground(func(_ context.Context, ev callbacks.Event) {
-		told <- ev.Err
+		results <- ev.Err
 		panic(ev.Err)
 	}).ForPath(ctx, "/none")
 	if err != nil {
 		t.Fatal(err)
 	}
-	provoked{"callback", "curator", <-told, zk.ErrNoNode}.check(t)
+	provoked{"callback", "curator", <-results, zk.ErrNoNode}.check(t)
 	panicked := <-unhandled
 	first, _, _ := strings.Cut(panicked.Error(), "\n") // the stack follows
 	if want := "curator: panic in background callback: " + strings.TrimPrefix(cause.Error(), "curator: "); first != want {
