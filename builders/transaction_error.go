@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// refusedError is the error of a transaction that names which of its operations the server has refused. It is made at the
-// edge: telemetry does not hold paths in its errors.
+// refusedError is the error of a transaction that names which of its operations the server has refused. It is made at
+// the edge: telemetry does not hold paths in its errors.
 type refusedError struct {
 	index      int
 	verb, path string

@@ -250,7 +250,7 @@ func wantStatus(t *testing.T, s sdktrace.ReadOnlySpan, err error) {
 		t.Fatalf("%s: %v", s.Name(), err)
 	}
 	cause := opErr.Err
-	if inner := errors.Unwrap(cause); opErr.Op == "multi" && inner != nil { // without the path of the operation that failed
+	if inner := errors.Unwrap(cause); opErr.Op == "multi" && inner != nil { // without the path of the operation
 		cause = inner
 	}
 	want := sdktrace.Status{Code: codes.Error, Description: cause.Error()}
