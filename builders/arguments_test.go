@@ -366,7 +366,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			err := w.getData(t, client.GetData(), "/n").Err
 			wantErr(t, err, framework.ErrConnectionLoss, "getData", "/n")
-			if want := "curator: getData /n (3 attempts): curator: connection loss"; err.Error() != want {
+			if want := "curator: getData /n (3 attempts): connection loss"; err.Error() != want {
 				t.Errorf("error is %q, want %q", err, want)
 			}
 		})

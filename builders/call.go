@@ -60,7 +60,9 @@ func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 		return c.wrap(c.env.Err)
 	}
 	c.Protocol = p
-	c.env.ensureNamespace()
+	if err := c.env.ensureNamespace(); err != nil {
+		return c.wrap(err)
+	}
 	if err := c.env.Executor.Do(ctx, &c.Operation); err != nil {
 		return c.wrap(err)
 	}
@@ -100,7 +102,9 @@ func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() 
 		return Future[T]{err: c.wrap(c.env.Err)}
 	}
 	c.Protocol = p
-	c.env.ensureNamespace()
+	if err := c.env.ensureNamespace(); err != nil {
+		return Future[T]{err: c.wrap(err)}
+	}
 	if err := c.env.Executor.Begin(ctx, &c.Operation); err != nil {
 		return Future[T]{err: c.wrap(err)}
 	}
@@ -118,7 +122,9 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 		return c.wrap(c.env.Err)
 	}
 	c.Protocol, c.cb, c.onError = p, b.cb, b.onError
-	c.env.ensureNamespace()
+	if err := c.env.ensureNamespace(); err != nil {
+		return c.wrap(err)
+	}
 	if err := c.env.Executor.Go(ctx, &c.Operation); err != nil {
 		return c.wrap(err)
 	}
@@ -137,9 +143,9 @@ func (c *call) deliver(ev callbacks.Event) {
 	if c.Detached {
 		return
 	}
-	err := c.Result()
+	err := ev.Err
 	if err == nil {
-		err = ev.Err
+		err = c.Result()
 	}
 	ev.Type, ev.Path, ev.Err = c.typ, c.given, c.wrap(err)
 	c.env.Deliver(c.Context(), c.cb, ev)

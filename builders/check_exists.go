@@ -53,7 +53,7 @@ func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
 // ForPath returns the Stat of the node; nil, without an error, if it does not exist.
 func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
 	o := &existsOp{b: e}
-	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
+	if err := o.prepare(path); err != nil {
 		return nil, err
 	}
 	if err := o.foreground(ctx, o); err != nil {
@@ -65,7 +65,7 @@ func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error)
 // Submit submits the exists and does not wait: see [Create.Submit].
 func (e CheckExists) Submit(ctx context.Context, path string) Future[*zk.Stat] {
 	o := &existsOp{b: e}
-	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
+	if err := o.prepare(path); err != nil {
 		return Future[*zk.Stat]{err: err}
 	}
 	return submit(ctx, &o.call, o, func() (*zk.Stat, error) { return o.stat(), nil })
@@ -74,7 +74,7 @@ func (e CheckExists) Submit(ctx context.Context, path string) Future[*zk.Stat] {
 func (e CheckExists) start(ctx context.Context, path string, b background) error {
 	o := recycled[existsOp](&existsOps)
 	o.b = e
-	if err := o.on(e.env, callbacks.Exists, "exists", path, false); err != nil {
+	if err := o.prepare(path); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
@@ -84,6 +84,7 @@ func (e CheckExists) start(ctx context.Context, path string, b background) error
 type existsOp struct {
 	call
 	b     CheckExists
+	acls  acls
 	found bool
 }
 
@@ -95,13 +96,25 @@ func (o *existsOp) Recycle() {
 	existsOps.Put(o)
 }
 
+func (o *existsOp) prepare(path string) error {
+	if err := o.on(o.b.env, callbacks.Exists, "exists", path, false); err != nil {
+		return err
+	}
+	if !o.b.parents || len(o.b.acl) > 0 || o.env.Err != nil {
+		return nil
+	}
+	var err error
+	o.acls, err = o.env.resolveTree(nil, zkpath.Parent(o.full))
+	return o.wrap(err)
+}
+
 // Begin asks, after the parents are there.
 func (o *existsOp) Begin() {
 	if !o.b.parents {
 		o.exists()
 		return
 	}
-	o.makeParents(zkpath.Parent(o.full), o.b.containers, o.b.acl, func(err error) {
+	o.makeParents(zkpath.Parent(o.full), o.b.containers, o.b.acl, o.acls, func(err error) {
 		if err != nil && err != zk.ErrNoNode {
 			o.Finish(err)
 			return

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -76,6 +77,8 @@ func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
 	switch {
 	case !m.valid():
 		return c.badArguments("create mode %d", int32(m))
+	case m.HasTTL() && errtext.TooShort(ttl) != "":
+		return c.badArguments("TTL %s", errtext.TooShort(ttl))
 	case m.HasTTL() && (ttl < time.Millisecond || ttl > maxTTL):
 		return c.badArguments("mode %v needs a TTL between 1 ms and %v, not %v", m, maxTTL, ttl)
 	case !m.HasTTL() && ttl != 0:
@@ -238,6 +241,33 @@ func (o *createOp) prepare(c Create, path string, data []byte) error {
 		}
 		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
 	}
+	if o.acls, err = o.resolveACLs(); err != nil {
+		return o.wrap(err)
+	}
+	return nil
+}
+
+// resolveACLs calls the provider for all nodes that may have to be created, but for those whose ACL is given.
+func (o *createOp) resolveACLs() (answers acls, err error) {
+	if o.env.Err != nil {
+		return nil, nil
+	}
+	if len(o.b.acl) == 0 {
+		if answers, err = o.env.resolve(nil, o.full); err != nil {
+			return nil, err
+		}
+	}
+	if o.makesParents() && len(o.parentACL()) == 0 {
+		return o.env.resolveTree(answers, zkpath.Parent(o.full))
+	}
+	return answers, nil
+}
+
+// parentACL returns what is given for the parents.
+func (o *createOp) parentACL() []zk.ACL {
+	if o.b.aclParents {
+		return o.b.acl
+	}
 	return nil
 }
 
@@ -246,6 +276,7 @@ type createOp struct {
 	call
 	b           Create
 	data        []byte
+	acls        acls
 	unprotected string // full without the protection prefix
 	name        string // of the created node, for the caller
 	ours        bool   // the node is of this call
@@ -280,7 +311,7 @@ func (o *createOp) Begin() {
 }
 
 func (o *createOp) create() {
-	acl := o.env.aclFor(o.full, o.b.acl)
+	acl := o.env.aclOf(o.full, o.b.acl, o.acls)
 	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), nil)
 }
 
@@ -291,12 +322,8 @@ func (o *createOp) Replied() {
 		o.ours = true
 		o.done(o.Reply.Path)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
-		parents := o.b.acl
-		if !o.b.aclParents {
-			parents = nil
-		}
 		container := o.b.containers || !o.b.parents
-		o.makeParents(zkpath.Parent(o.full), container, parents, func(err error) {
+		o.makeParents(zkpath.Parent(o.full), container, o.parentACL(), o.acls, func(err error) {
 			if err != nil && err != zk.ErrNoNode {
 				o.Finish(err)
 				return
@@ -384,8 +411,12 @@ func (o *createOp) adopt(path string) {
 			o.Finish(err)
 		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
 			deleteGuaranteed(o.Context(), o.env, path)
+			before := o.full
 			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
 			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+			if o.acls != nil {
+				o.acls[o.full] = o.acls[before]
+			}
 			o.create()
 		default:
 			o.ours = true

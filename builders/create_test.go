@@ -530,7 +530,7 @@ func TestOpErrorTellsHowOftenItWasTried(t *testing.T) {
 	}
 	equal(t, "error", *opErr, builders.OpError{Op: "delete", Path: "/none", Attempts: 1, Err: zk.ErrNoNode},
 		sameError)
-	equal(t, "text", opErr.Error(), "curator: delete /none: zk: node does not exist")
+	equal(t, "text", opErr.Error(), "curator: delete /none: node does not exist")
 	equal(t, "type", opErr.ErrorType(), "NONODE")
 }
 
@@ -547,5 +547,5 @@ func TestOpErrorNamesTheKindOfItsCause(t *testing.T) {
 		equal(t, "kind", (&builders.OpError{Op: "create", Err: err}).ErrorType(), want)
 	}
 	err := &builders.OpError{Op: "multi", Attempts: 2, Err: zk.ErrNoNode}
-	equal(t, "text", err.Error(), "curator: multi (2 attempts): zk: node does not exist")
+	equal(t, "text", err.Error(), "curator: multi (2 attempts): node does not exist")
 }

@@ -58,6 +58,7 @@ type Namespace struct {
 	prefix  string // "" or "/" and the name
 	mu      sync.Mutex
 	ensured atomic.Bool // its nodes are there or on their way; changed under mu
+	acls    atomic.Pointer[acls]
 }
 
 // NewNamespace returns the namespace of that name; the empty one is the whole tree.
@@ -83,44 +84,60 @@ func (n *Namespace) full(path string) string {
 	return n.prefix + path
 }
 
+// paths returns the paths of its nodes, from the top down.
+func (n *Namespace) paths() []string {
+	var paths []string
+	for i := 1; i <= len(n.prefix); i++ {
+		if i == len(n.prefix) || n.prefix[i] == '/' {
+			paths = append(paths, n.prefix[:i])
+		}
+	}
+	return paths
+}
+
 // strip is the inverse of full.
 func (n *Namespace) strip(path string) string { return zkpath.StripNamespace(n.name, path) }
 
 // ensureNamespace sends, ahead of the first operation in it, creates of the nodes of the namespace, without waiting:
 // the server executes them in order. What fails is left for the operations themselves to notice. Operations that begin
-// at the same time wait until the creates are on their way, else they would be ahead of them.
-func (e *Env) ensureNamespace() {
+// at the same time wait until the creates are on their way, else they would be ahead of them. The error is that of the
+// ACL provider.
+func (e *Env) ensureNamespace() error {
 	n := e.Namespace
 	if n.prefix == "" || n.ensured.Load() {
-		return
+		return nil
+	}
+	paths := n.paths()
+	answers, err := e.resolve(nil, paths...) // before the lock: it is the program's code
+	if err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ensured.Load() {
-		return
+		return nil
 	}
-	for i := 1; i <= len(n.prefix); i++ {
-		if i < len(n.prefix) && n.prefix[i] != '/' {
-			continue
-		}
-		op := &ensureOp{env: e, path: n.prefix[:i]}
+	n.acls.Store(&answers)
+	for _, path := range paths {
+		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, answers))}
 		op.Protocol, op.Internal = op, true
 		if e.Executor.Go(exec.Root, &op.Operation) != nil {
-			return
+			return nil
 		}
 	}
 	n.ensured.Store(true)
+	return nil
 }
 
 // ensureOp creates a node of a namespace.
 type ensureOp struct {
 	exec.Operation
-	env  *Env
-	path string
+	env     *Env
+	request jute.Request
 }
 
 func (o *ensureOp) Begin() {
-	o.Request.Request = o.env.parentRequest(o.path, true, o.env.aclFor(o.path, nil))
+	o.Request.Request = o.request
 	o.Send(func() { o.Finish(o.Request.Err) })
 }
 
@@ -142,20 +159,6 @@ func (e *Env) parentRequest(path string, container bool, acl []zk.ACL) jute.Requ
 	return r
 }
 
-// aclFor returns given, or what the provider says for path, which includes the namespace as in Java.
-func (e *Env) aclFor(path string, given []zk.ACL) []zk.ACL {
-	if len(given) > 0 {
-		return given
-	}
-	if acl := e.ACL.ACLForPath(path); len(acl) > 0 {
-		return acl
-	}
-	if acl := e.ACL.DefaultACL(); len(acl) > 0 {
-		return acl
-	}
-	return OpenACL
-}
-
 // data returns what is to be written for the data given: nil stands for the default.
 func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
 	if data == nil {
@@ -164,10 +167,16 @@ func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
 	if data == nil {
 		data = []byte{}
 	}
-	if compress.or(e.CompressAll) {
-		return e.Compression.Compress(path, data)
+	if !compress.or(e.CompressAll) {
+		return data, nil
 	}
-	return data, nil
+	var packed []byte
+	var err error
+	panicked := guarded("compression", e.Compression, func() { packed, err = e.Compression.Compress(path, data) })
+	if panicked != nil {
+		return nil, panicked
+	}
+	return packed, err
 }
 
 // bind returns w as the registry of the connection knows it; absolute says that its path is that of the server.
@@ -216,26 +225,6 @@ func (o option) or(def bool) bool {
 	}
 	return o == on
 }
-
-// OpenACL gives everybody everything: the default of a client. In Java: ZooDefs.Ids.OPEN_ACL_UNSAFE.
-var OpenACL = []zk.ACL{{Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}
-
-// ACLProvider decides the ACL of nodes that are created without one being given. Both methods may return nil: first
-// ACLForPath is asked, then DefaultACL, then [OpenACL] is taken. They may be called concurrently and must not block.
-// The path has the namespace, not the chroot. In Java: ACLProvider.
-type ACLProvider interface {
-	DefaultACL() []zk.ACL
-	ACLForPath(path string) []zk.ACL
-}
-
-// FixedACL is an ACLProvider of one ACL for all nodes.
-type FixedACL []zk.ACL
-
-// DefaultACL returns a.
-func (a FixedACL) DefaultACL() []zk.ACL { return a }
-
-// ACLForPath returns nil: the default.
-func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
 
 // clone keeps builders from sharing a slice with their caller.
 func clone[E any](s []E) []E { return slices.Clone(s) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
@@ -21,7 +22,8 @@ type OpError struct {
 	Err      error
 }
 
-// Error returns the operation, the path and the cause.
+// Error returns the operation, the path and the cause, with the prefix of this library alone: "curator: create /a/b:
+// node does not exist".
 func (e *OpError) Error() string {
 	msg := "curator: " + e.Op
 	if e.Path != "" {
@@ -30,7 +32,7 @@ func (e *OpError) Error() string {
 	if e.Attempts > 1 {
 		msg += fmt.Sprintf(" (%d attempts)", e.Attempts)
 	}
-	return msg + ": " + e.Err.Error()
+	return msg + ": " + errtext.Cause(e.Err, "curator")
 }
 
 // Unwrap returns the cause.

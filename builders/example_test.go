@@ -117,7 +117,7 @@ func ExampleCreate_InBackground() {
 	// Output:
 	// CREATE /a <nil>
 	// CREATE /a/b <nil>
-	// CREATE /x/y curator: create /x/y: zk: node does not exist
+	// CREATE /x/y curator: create /x/y: node does not exist
 }
 
 // Only who has seen the newest version may change it.
@@ -214,5 +214,5 @@ func ExampleTransaction() {
 	// Output:
 	// CREATE /account
 	// CREATE /account/change-0000000000
-	// curator: multi: zk: version conflict
+	// curator: multi: op 1 check /account: version conflict
 }

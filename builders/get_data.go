@@ -67,7 +67,10 @@ func (g GetData) Submit(ctx context.Context, path string) Future[[]byte] {
 
 func (o *getDataOp) result() ([]byte, error) {
 	o.store()
-	err := o.unpack()
+	var err error
+	if panicked := guarded("compression", o.env.Compression, func() { err = o.unpack() }); panicked != nil {
+		err = panicked
+	}
 	return o.data, o.wrap(err)
 }
 

@@ -12,8 +12,9 @@ func found(err error) bool { return err == nil || err == zk.ErrNoAuth }
 
 // makeParents creates what is missing of path and goes on with done. It looks for the deepest node that exists from
 // the bottom up, so that no right to read what is above is needed, and creates downward from there. That somebody
-// else creates the same is no error.
-func (c *call) makeParents(path string, container bool, acl []zk.ACL, done func(err error)) {
+// else creates the same is no error. acl is given for all of them; without it there are the answers of
+// the provider.
+func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers acls, done func(err error)) {
 	var missing []string // from the bottom up
 	var look, create func(path string)
 	look = func(path string) {
@@ -36,7 +37,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, done func(
 		})
 	}
 	create = func(path string) {
-		c.ask(c.env.parentRequest(path, container, c.env.aclFor(path, acl)), func() {
+		c.ask(c.env.parentRequest(path, container, c.env.aclOf(path, acl, answers)), func() {
 			switch err := c.Request.Err; {
 			case err == nil || err == zk.ErrNodeExists:
 				if missing = missing[:len(missing)-1]; len(missing) == 0 {

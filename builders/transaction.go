@@ -31,9 +31,9 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 }
 
 // ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
-// is that of the one that failed, and the results tell which. A transaction that is tried again after its answer was
-// lost may find its own work: guard it with a check of a version, or with [TransactionCreate.WithProtection]. When ctx ends
-// first, it may or may not have taken effect.
+// is that of the one that failed, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
+// transaction that is tried again after its answer was lost may find its own work: guard it with a check of a version,
+// or with [TransactionCreate.WithProtection]. When ctx ends first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -48,7 +48,7 @@ func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperat
 	if err == nil {
 		o.store()
 	}
-	return o.results(), err
+	return o.results(), o.named(err)
 }
 
 // Submit submits the transaction and does not wait: see [Create.Submit].
@@ -57,10 +57,17 @@ func (t Transaction) Submit(ctx context.Context, ops ...TransactionOperation) Fu
 	if err != nil {
 		return Future[[]callbacks.OperationResult]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) {
+	f := submit(ctx, &o.call, o, func() ([]callbacks.OperationResult, error) {
 		o.store()
 		return o.results(), nil
 	})
+	if wait := f.wait; wait != nil {
+		f.wait = func(ctx context.Context) ([]callbacks.OperationResult, error) {
+			results, err := wait(ctx)
+			return results, o.named(err)
+		}
+	}
+	return f
 }
 
 func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b background) error {
@@ -91,7 +98,9 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 		}
 	}
 	for _, op := range ops {
-		op.env.ensureNamespace()
+		if err := op.env.ensureNamespace(); err != nil {
+			return nil, o.wrap(err)
+		}
 	}
 	return o, nil
 }
@@ -181,7 +190,7 @@ func (o *transactionOp) Run() {
 	if o.Result() == nil {
 		o.store()
 	}
-	o.deliver(callbacks.Event{Results: o.results()})
+	o.deliver(callbacks.Event{Results: o.results(), Err: o.refused(o.Result())})
 }
 
 // TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
@@ -289,7 +298,12 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 		data, op.err = c.env.data(path, data, c.compress)
 		op.err = k.wrap(op.err)
 	}
-	op.request = c.mode.request(k.full, data, c.env.aclFor(k.full, c.acl), c.ttl)
+	var answers acls
+	if op.err == nil && len(c.acl) == 0 {
+		answers, op.err = c.env.resolve(nil, k.full)
+		op.err = k.wrap(op.err)
+	}
+	op.request = c.mode.request(k.full, data, c.env.aclOf(k.full, c.acl, answers), c.ttl)
 	op.protected, op.mode = c.protected, c.mode
 	return op
 }

@@ -19,7 +19,8 @@ type Watcher struct {
 	fn func(ctx context.Context, ev zk.Event)
 	ch chan<- zk.Event
 
-	setIn atomic.Pointer[trace.SpanContext]
+	closed atomic.Bool // ch is
+	setIn  atomic.Pointer[trace.SpanContext]
 }
 
 // NewWatcher returns a Watcher that calls fn on the dispatcher of the client.
@@ -27,19 +28,36 @@ func NewWatcher(fn func(ctx context.Context, ev zk.Event)) *Watcher { return &Wa
 
 // NewChanWatcher returns a Watcher that sends its events to ch, past the dispatcher and without ever blocking: an
 // event that finds ch full is dropped. With room for one event, ch never misses that something has happened since it
-// was last emptied, which is what a loop needs that looks at the state again each time.
+// was last emptied, which is what a loop needs that looks at the state again each time. Remove the watcher before ch is
+// closed: else that is reported once to the unhandled-error listeners of the client, and further events are dropped.
 func NewChanWatcher(ch chan<- zk.Event) *Watcher { return &Watcher{ch: ch} }
 
 // Deliver hands ev to w: to its channel at once, to its function through dispatch. The framework calls it.
 func (w *Watcher) Deliver(ev zk.Event, dispatch func(run func(ctx context.Context))) {
-	if w.ch != nil {
-		select {
-		case w.ch <- ev:
-		default:
-		}
+	if w.ch == nil {
+		dispatch(func(ctx context.Context) { w.fn(ctx, ev) })
 		return
 	}
-	dispatch(func(ctx context.Context) { w.fn(ctx, ev) })
+	if w.closed.Load() || w.send(ev) {
+		return
+	}
+	if w.closed.CompareAndSwap(false, true) { // reported as the panic that it is, where that ends nothing
+		dispatch(func(context.Context) { panic("the channel is closed") })
+	}
+}
+
+// send reports whether the channel is open. It does not block.
+func (w *Watcher) send(ev zk.Event) (open bool) {
+	defer func() {
+		if !open {
+			_ = recover() // nothing else in a send panics
+		}
+	}()
+	select {
+	case w.ch <- ev:
+	default:
+	}
+	return true
 }
 
 // SetIn notes the span in which w was set last. The framework calls it.

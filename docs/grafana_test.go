@@ -328,7 +328,8 @@ func translated(t *testing.T, i sdkmetric.Instrument) []string {
 	switch i.Kind {
 	case sdkmetric.InstrumentKindCounter:
 		return []string{name + "_total"}
-	case sdkmetric.InstrumentKindUpDownCounter:
+	case sdkmetric.InstrumentKindUpDownCounter, sdkmetric.InstrumentKindObservableUpDownCounter,
+		sdkmetric.InstrumentKindObservableGauge:
 		return []string{name}
 	case sdkmetric.InstrumentKindHistogram:
 		return []string{name + "_bucket", name + "_sum", name + "_count"}
@@ -371,6 +372,7 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	tm := telemetry.New(telemetry.Config{
 		MeterProvider: provider, TracerProvider: nooptrace.NewTracerProvider(), Server: "zk1:2181",
 	})
+	tm.Observe(func() telemetry.Load { return telemetry.Load{} })
 	for _, err := range []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed} {
 		r := tm.Begin(ctx, telemetry.Operation{Name: "create", Namespace: "app", Path: "/a"}, true, time.Now())
 		r.Retry(zk.ErrConnectionClosed, time.Second)

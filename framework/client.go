@@ -15,6 +15,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/dispatch"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
@@ -66,7 +67,7 @@ type UnhandledError struct {
 func New(connectString string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(connectString, opts)
 	if err != nil {
-		return nil, fmt.Errorf("curator: new client: %w", err)
+		return nil, errtext.Wrap(err, "curator", "new client")
 	}
 	c := &core{cfg: cfg, envs: newEnvs(nil), telemetry: telemetry.New(cfg.observed())}
 	c.states = newStatePublisher(cfg.breaker, c.stateChanged, func(what string, fn func()) { c.guard(exec.Root, what, fn) })
@@ -100,7 +101,7 @@ func (c *Client) Start() error {
 		return ErrClosed
 	}
 	if err := k.cfg.ensemble.Start(); err != nil {
-		return fmt.Errorf("curator: start ensemble provider: %w", err)
+		return errtext.Wrap(err, "curator", "start ensemble provider")
 	}
 	k.dispatcher = dispatch.Start()
 	k.states.start()
@@ -108,7 +109,7 @@ func (c *Client) Start() error {
 	if err := k.connection.start(); err != nil {
 		k.dispatcher.Close(k.cfg.maxCloseWait)
 		k.states.close(k.cfg.maxCloseWait)
-		return errors.Join(fmt.Errorf("curator: start: %w", err), k.cfg.ensemble.Close())
+		return errors.Join(errtext.Wrap(err, "curator", "start"), k.cfg.ensemble.Close())
 	}
 	k.executor.Start()
 	k.state = Started
@@ -153,7 +154,7 @@ func (k *core) close() error {
 		errs = append(errs, ErrCloseTimeout)
 	}
 	if err := k.cfg.ensemble.Close(); err != nil {
-		errs = append(errs, fmt.Errorf("curator: close ensemble provider: %w", err))
+		errs = append(errs, errtext.Wrap(err, "curator", "close ensemble provider"))
 	}
 	return errors.Join(errs...)
 }
@@ -258,7 +259,7 @@ func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 // UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
 // nodes of the namespace are created, as containers, before the first operation. The views of a client share all but
 // the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
-// an error that wraps zk.ErrInvalidPath. In Java: usingNamespace.
+// an error that wraps zk.ErrInvalidPath; it is written without the slash in front. In Java: usingNamespace.
 func (c *Client) UsingNamespace(ns string) *Client {
 	return &Client{core: c.core, env: c.core.envFor(ns, c.envs), envs: c.envs, view: true}
 }
@@ -428,7 +429,7 @@ func (k *core) notifyWatched(ctx context.Context, ev zk.Event) {
 func (k *core) guard(ctx context.Context, what string, fn func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := fmt.Errorf("curator: panic in %s: %v\n%s", what, p, debug.Stack())
+			err := fmt.Errorf("curator: panic in %s: %s\n%s", what, errtext.Panic(p), debug.Stack())
 			source := inListener
 			if strings.HasSuffix(what, "callback") {
 				source = inCallback

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -23,25 +25,58 @@ type connectString struct {
 // parseConnectString reads "h1:2181,h2:2181/chroot"; its errors match [ErrBadArguments]. Java drops empty
 // hosts and ignores bad ports; here they are errors, because they are mistakes that are hard to find later.
 func parseConnectString(s string) (connectString, error) {
-	var result connectString
-	hosts := strings.TrimSpace(s)
-	if i := strings.IndexByte(hosts, '/'); i >= 0 {
-		hosts, result.chroot = hosts[:i], hosts[i:]
-		if err := zkpath.Validate(result.chroot, false); err != nil {
-			return connectString{}, fmt.Errorf("%w: connect string %q: chroot: %w", ErrBadArguments, s, err)
-		}
-		if result.chroot == "/" {
-			result.chroot = ""
+	result, err := parseServersAndChroot(strings.TrimSpace(s))
+	if err != nil {
+		return connectString{}, fmt.Errorf("%w: connect string %q: %w", ErrBadArguments, s, err)
+	}
+	return result, nil
+}
+
+func parseServersAndChroot(s string) (result connectString, err error) {
+	if scheme, _, found := strings.Cut(s, "://"); found {
+		return result, fmt.Errorf("servers are named without a scheme: %q", scheme+"://")
+	}
+	servers := s
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		servers = s[:i]
+		if result.chroot, err = parseChroot(s[i:]); err != nil {
+			return result, err
 		}
 	}
-	for server := range strings.SplitSeq(hosts, ",") {
+	for server := range strings.SplitSeq(servers, ",") {
 		hostPort, err := parseServer(strings.TrimSpace(server))
 		if err != nil {
-			return connectString{}, fmt.Errorf("%w: connect string %q: %w", ErrBadArguments, s, err)
+			return result, err
 		}
 		result.servers = append(result.servers, hostPort)
 	}
 	return result, nil
+}
+
+// parseChroot reads "/chroot".
+func parseChroot(s string) (string, error) {
+	if isFollowedByServers(s) {
+		return "", fmt.Errorf("chroot %q: a chroot stands once, behind the last server", s)
+	}
+	if err := zkpath.Validate(s, false); err != nil {
+		return "", errtext.Wrap(err, "", "chroot")
+	}
+	return strings.TrimSuffix(s, "/"), nil // what is valid and ends with a slash is the root
+}
+
+// isFollowedByServers reports whether there is a server behind a comma in a chroot: one with a port, or with the chroot
+// once more. Java takes it for a part of the name, and lives in another tree than was meant. Any other comma may be one
+// of the name.
+func isFollowedByServers(chroot string) bool {
+	first, rest, _ := strings.Cut(chroot, ",")
+	for part := range strings.SplitSeq(rest, ",") {
+		server, path, _ := strings.Cut(strings.TrimSpace(part), "/")
+		_, err := parseServer(server)
+		if err == nil && (strings.Contains(server, ":") || "/"+path == first) {
+			return true
+		}
+	}
+	return false
 }
 
 // String is the inverse of parseConnectString.
@@ -56,6 +91,9 @@ func (c connectString) equal(other connectString) bool {
 
 // parseServer reads "host", "host:port", "[IPv6]" or "[IPv6]:port".
 func parseServer(s string) (string, error) {
+	if isSeveralServers(s) {
+		return "", fmt.Errorf("server %q: bad host name: servers are separated by commas", s)
+	}
 	host, rest, err := cutHost(s)
 	if err != nil {
 		return "", err
@@ -65,6 +103,18 @@ func parseServer(s string) (string, error) {
 		port = rest[1:]
 	}
 	return joinHostPort(host, port)
+}
+
+// isSeveralServers reports whether s is servers with something else than a comma between them.
+func isSeveralServers(s string) bool {
+	servers := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == ';' || r == '|' })
+	if len(servers) < 2 {
+		return false
+	}
+	return !slices.ContainsFunc(servers, func(server string) bool {
+		_, err := parseServer(server)
+		return err != nil
+	})
 }
 
 // cutHost splits s behind the host, which is given without its brackets. What follows is "" or starts with a
@@ -96,7 +146,7 @@ func joinHostPort(host, port string) (string, error) {
 		return "", fmt.Errorf("server %q: bad host name", host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		if strings.Contains(port, ":") {
+		if strings.Contains(port, ":") && strings.Trim(host, "0123456789abcdefABCDEF") == "" {
 			return "", fmt.Errorf("server %q: an IPv6 address needs brackets", host+":"+port)
 		}
 		return "", fmt.Errorf("server %q: bad port %q", host, port)

@@ -21,6 +21,8 @@ func TestParseConnectString(t *testing.T) {
 		{"several", "h1:2181,h2:2182,h3", []string{"h1:2181", "h2:2182", "h3:2181"}, ""},
 		{"chroot", "h1:2181,h2:2181/chroot", []string{"h1:2181", "h2:2181"}, "/chroot"},
 		{"deep chroot", "h1/a/b", []string{"h1:2181"}, "/a/b"},
+		{"comma in chroot", "h1/a,b/c,", []string{"h1:2181"}, "/a,b/c,"},
+		{"colon in chroot", "h1/a:1/b", []string{"h1:2181"}, "/a:1/b"},
 		{"root as chroot", "h1:2181/", []string{"h1:2181"}, ""},
 		{"blanks", " h1:2181 ,\th2 /chroot\n", []string{"h1:2181", "h2:2181"}, "/chroot"},
 		{"IPv4", "10.1.2.3:2181", []string{"10.1.2.3:2181"}, ""},
@@ -70,8 +72,10 @@ func TestParseConnectStringInvalid(t *testing.T) {
 		{"signed port", "h1:+2181", `bad port "+2181"`},
 		{"port with a blank", "h1: 2181", `bad port " 2181"`},
 		{"name as port", "h1:zookeeper", `bad port "zookeeper"`},
-		{"semicolon", "h1:2181;h2:2181", "needs brackets"},
-		{"blank between", "h1 h2", "bad host name"},
+		{"semicolon", "h1:2181;h2:2181", "separated by commas"},
+		{"semicolon with nothing behind it", "h1:2181;", `bad port "2181;"`},
+		{"semicolons and commas", "h1:2181,h2:2181;[::1]:2181", "separated by commas"},
+		{"blank between", "h1 h2", "separated by commas"},
 		{"user", "me@h1", "bad host name"},
 		{"IPv6 without brackets", "2001:db8::1", "needs brackets"},
 		{"open bracket", "[::1", "bad brackets"},
@@ -84,7 +88,10 @@ func TestParseConnectStringInvalid(t *testing.T) {
 		{"slash at the end", "h1/a/", "chroot"},
 		{"empty name in chroot", "h1//a", "chroot"},
 		{"relative chroot", "h1/a/../b", "chroot"},
-		{"URL", "zk://h1:2181/a", "chroot"},
+		{"URL", "zk://h1:2181/a", "without a scheme"},
+		{"chroot in the middle", "h1:2181/a,h2:2181", "behind the last server"},
+		{"chroot behind each server", "h1/a,h2/a", "behind the last server"},
+		{"chroot in the middle, IPv6", "[::1]:2181/a,[::2]:2181", "behind the last server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +134,8 @@ func TestConnectStringEqual(t *testing.T) {
 
 func FuzzParseConnectString(f *testing.F) {
 	for _, s := range []string{
-		"", "h1", "h1:2181,h2/a", "[::1]:2181", "[fe80::1%eth0]", ":,/", "[", "h1:0", " h1 /a ",
+		"", "h1", "h1:2181,h2/a", "[::1]:2181", "[fe80::1%eth0]", ":,/", "[", "h1:0", " h1 /a ", "h1/a,b", "h1/a,h2:1",
+		"h1;h2", "h1/ ,b", "zk://h1",
 	} {
 		f.Add(s)
 	}

@@ -176,7 +176,7 @@ func ExampleClient_CheckExists() {
 	// Output:
 	// true <nil>
 	// true
-	// curator: getData /none: zk: node does not exist
+	// curator: getData /none: node does not exist
 }
 
 func ExampleClient_Transaction() {
@@ -202,7 +202,7 @@ func ExampleClient_Transaction() {
 	// Output:
 	// CREATE /a
 	// SET_DATA /a
-	// curator: multi: zk: node does not exist
+	// curator: multi: op 1 create /b/c: node does not exist
 }
 
 // A watcher is told of changes; the watcher-removing view removes all that were set through it.

@@ -50,13 +50,13 @@ func TestDataIsNotReadAfterTheContextHasEnded(t *testing.T) {
 }
 
 func TestErrorOfAnEndedContextIsSafeWhileRetriesGoOn(t *testing.T) {
-	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Nanosecond),
+	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Millisecond),
 		framework.WithRetryPolicy(retry.NTimes(1_000_000, 0)))
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range 500 {
-				limit := time.Duration(i%100+g) * time.Microsecond
+				limit := time.Duration(i%100+g) * 30 * time.Microsecond // about half of them after the connection timeout
 				ctx, cancel := context.WithTimeout(context.Background(), limit)
 				_, err := client.SetData().ForPath(ctx, "/a", []byte("x"))
 				cancel()

@@ -9,9 +9,11 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/retry"
@@ -100,15 +102,21 @@ func (c *config) validate() error {
 			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrBadArguments}, args...)...))
 		}
 	}
+	bounded := func(what string, d, least, most time.Duration) {
+		if wrong := errtext.TooShort(d); wrong != "" {
+			check(false, "%s %s", what, wrong)
+			return
+		}
+		check(least <= d && d <= most, "%s %v", what, d)
+	}
 	if _, fixed := c.ensemble.(*FixedEnsembleProvider); fixed { // another one may know its servers only after its start
 		if _, err := parseConnectString(c.ensemble.ConnectionString()); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	check(c.sessionTimeout >= time.Millisecond && c.sessionTimeout <= math.MaxInt32*time.Millisecond,
-		"session timeout %v", c.sessionTimeout)
-	check(c.connectionTimeout > 0, "connection timeout %v", c.connectionTimeout)
-	check(c.maxCloseWait >= 0, "maximum wait for close %v", c.maxCloseWait)
+	bounded("session timeout", c.sessionTimeout, time.Millisecond, math.MaxInt32*time.Millisecond)
+	bounded("connection timeout", c.connectionTimeout, time.Millisecond, math.MaxInt64)
+	bounded("maximum wait for close", c.maxCloseWait, 0, math.MaxInt64)
 	check(c.maxBuffer > 0, "maximum buffer of %d bytes", c.maxBuffer)
 	check(c.maxReply > 0, "maximum reply of %d bytes", c.maxReply)
 	check(c.maxPending >= 0, "maximum of %d pending operations", c.maxPending)
@@ -124,17 +132,37 @@ func (c *config) validate() error {
 	for _, p := range []retry.Policy{c.retryPolicy, c.breaker} {
 		if v, ok := p.(retry.Validator); ok {
 			if err := v.Validate(); err != nil {
-				errs = append(errs, fmt.Errorf("%w: %w", ErrBadArguments, err))
+				errs = append(errs, errtext.Join(ErrBadArguments, err))
 			}
 		}
 	}
 	if err := zkpath.ValidateNamespace(c.namespace); err != nil {
-		errs = append(errs, fmt.Errorf("%w: %w", ErrBadArguments, err))
+		errs = append(errs, errtext.Join(ErrBadArguments, err))
 	}
 	for _, a := range c.auth {
-		check(a.Scheme != "", "authorization without a scheme")
+		wrong := checkAuth(a)
+		check(wrong == "", "%s", wrong)
 	}
 	return errors.Join(errs...)
+}
+
+// checkAuth returns what is wrong with credentials, or "". A scheme that Apache ZooKeeper does not have may be one of a
+// plug-in of the server.
+func checkAuth(a jute.Auth) string {
+	known := strings.ToLower(strings.TrimSpace(a.Scheme))
+	switch {
+	case known == "":
+		return "authorization without a scheme"
+	case known == "sasl":
+		return fmt.Sprintf("authorization scheme %q: SASL is not supported", a.Scheme)
+	case known == "world", known == "auth":
+		return fmt.Sprintf("authorization scheme %q: it is for ACLs and has no credentials", a.Scheme)
+	case slices.Contains([]string{"digest", "ip", "x509"}, known) && a.Scheme != known:
+		return fmt.Sprintf("authorization scheme %q: did you mean %q?", a.Scheme, known)
+	case known == "digest" && len(a.Auth) == 0:
+		return `authorization scheme "digest" without credentials: they are "user:password"`
+	}
+	return ""
 }
 
 // chrootLen returns the length of what the connection puts in front of every path.
@@ -209,11 +237,12 @@ func WithMaxPending(operations int) Option {
 	return option(func(c *config) { c.maxPending = operations })
 }
 
-// WithNamespace puts the client into a namespace: see [Client.UsingNamespace].
+// WithNamespace puts the client into a namespace, "app" or "team/app": see [Client.UsingNamespace].
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }
 
 // WithAuth adds credentials, which every new connection is told: ("digest", "user:password"). Unlike Java's
-// authorization() it adds to those given before.
+// authorization() it adds to those given before. The scheme may be that of a plug-in of the server; "sasl" is an error
+// of [New], because SASL is not supported.
 func WithAuth(scheme string, auth []byte) Option {
 	return option(func(c *config) {
 		c.auth = append(c.auth, jute.Auth{Scheme: scheme, Auth: slices.Clone(auth)})

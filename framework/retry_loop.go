@@ -7,6 +7,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/retry"
 )
@@ -91,9 +92,9 @@ func (c *Client) CallInSession(ctx context.Context, again bool, fn func(ctx cont
 		case session.Context().Err() == nil:
 			return err
 		case c.core.executor.Err() != nil:
-			return errors.Join(c.core.executor.Err(), err)
+			return errtext.Join(c.core.executor.Err(), err)
 		case !again:
-			return errors.Join(ErrSessionFailed, err)
+			return errtext.Join(ErrSessionFailed, err)
 		}
 	}
 }

@@ -249,7 +249,11 @@ func wantStatus(t *testing.T, s sdktrace.ReadOnlySpan, err error) {
 	if !errors.As(err, &opErr) {
 		t.Fatalf("%s: %v", s.Name(), err)
 	}
-	want := sdktrace.Status{Code: codes.Error, Description: opErr.Err.Error()}
+	cause := opErr.Err
+	if inner := errors.Unwrap(cause); opErr.Op == "multi" && inner != nil { // without the path of the operation
+		cause = inner
+	}
+	want := sdktrace.Status{Code: codes.Error, Description: cause.Error()}
 	if s.Status() != want || strings.Contains(s.Status().Description, "/") {
 		t.Errorf("%s: status %v, want %v", s.Name(), s.Status(), want)
 	}

@@ -18,8 +18,9 @@
 // # Errors
 //
 // Only failures that say nothing about the request itself are tried again, see [IsRetryable]. Arguments that make
-// no sense, a negative sleep for example, are reported when the policy is used: the policies of this package are
-// [Validator] values, and framework.New returns their error. A policy that is used in spite of it never retries.
+// no sense are reported when the policy is used: the policies of this package are [Validator] values, and
+// framework.New returns their error. A policy that is used in spite of it never retries. Such arguments are a negative
+// sleep and one between 0 and a millisecond: ExponentialBackoff(1000, 3), with Java's milliseconds, is a base of 1 µs.
 //
 // # Coming from Java Curator
 //

@@ -19,7 +19,7 @@ const (
 // ExponentialBackoff returns a policy that tries up to maxRetries times more, and sleeps before each of them for
 // base times a random factor that doubles its range: 1 before the first retry, 1 to 3 before the second, 1 to 7
 // before the third, and so on. As in Java there are never more than 29 retries, and no sleep is longer than 2³¹−1
-// milliseconds; [BoundedExponentialBackoff] has a limit of your choice.
+// milliseconds; [BoundedExponentialBackoff] has a limit of your choice. A base between 0 and a millisecond is an error.
 //
 // In Java: ExponentialBackoffRetry.
 func ExponentialBackoff(base time.Duration, maxRetries int) Policy {
@@ -64,9 +64,8 @@ func (e exponential) Validate() error {
 		return bad(e.name(), "maximum sleep %v is not positive", e.max)
 	case e.maxRetries < 0:
 		return bad(e.name(), "number of retries %d is negative", e.maxRetries)
-	default:
-		return nil
 	}
+	return checkUnits(e.name(), argument{"base sleep", e.base}, argument{"maximum sleep", e.max})
 }
 
 func (e exponential) name() string {

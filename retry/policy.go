@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 )
 
@@ -128,6 +129,29 @@ func (s sessionFailed) String() string { return fmt.Sprintf("SessionFailed(%v)",
 // never is the schedule of a policy that cannot be used. It has no state and is shared.
 var never backoff.BackOff = &backoff.StopBackOff{}
 
+// policyError says what is wrong with the arguments of a policy.
+type policyError string
+
+func (e policyError) Error() string { return "retry: " + string(e) }
+func (policyError) Unwrap() error   { return zk.ErrBadArguments }
+
 func bad(policy, format string, args ...any) error {
-	return fmt.Errorf("retry: %s: %s: %w", policy, fmt.Sprintf(format, args...), zk.ErrBadArguments)
+	return policyError(policy + ": " + fmt.Sprintf(format, args...))
+}
+
+// argument is a duration that a policy was given, and what it is.
+type argument struct {
+	what  string
+	value time.Duration
+}
+
+// checkUnits returns an error for the first argument that is above 0 and below a millisecond: Java's policies take
+// milliseconds, and one of their numbers without a unit is that many nanoseconds here.
+func checkUnits(policy string, args ...argument) error {
+	for _, a := range args {
+		if wrong := errtext.TooShort(a.value); wrong != "" {
+			return bad(policy, "%s %s", a.what, wrong)
+		}
+	}
+	return nil
 }

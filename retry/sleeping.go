@@ -39,9 +39,8 @@ func (p nTimes) Validate() error {
 		return bad(p.name(), "number of retries %d is negative", p.n)
 	case p.sleep < 0:
 		return bad(p.name(), "sleep %v is negative", p.sleep)
-	default:
-		return nil
 	}
+	return checkUnits(p.name(), argument{"sleep", p.sleep})
 }
 
 func (p nTimes) name() string {
@@ -84,9 +83,8 @@ func (p untilElapsed) Validate() error {
 		return bad("UntilElapsed", "maximum time %v is negative", p.max)
 	case p.sleep < 0:
 		return bad("UntilElapsed", "sleep %v is negative", p.sleep)
-	default:
-		return nil
 	}
+	return checkUnits("UntilElapsed", argument{"maximum time", p.max}, argument{"sleep", p.sleep})
 }
 
 func (p untilElapsed) String() string { return fmt.Sprintf("UntilElapsed(%v, %v)", p.max, p.sleep) }
@@ -126,7 +124,7 @@ func (p forever) Validate() error {
 	if p.sleep <= 0 {
 		return bad("Forever", "sleep %v is not positive", p.sleep)
 	}
-	return nil
+	return checkUnits("Forever", argument{"sleep", p.sleep})
 }
 
 func (p forever) String() string { return fmt.Sprintf("Forever(%v)", p.sleep) }

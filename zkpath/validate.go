@@ -28,13 +28,22 @@ func Validate(path string, sequential bool) error {
 //
 // In Java: the check of CuratorFrameworkFactory.Builder.namespace.
 func ValidateNamespace(ns string) error {
-	if ns == "" {
+	switch {
+	case ns == "":
 		return nil
+	case ns[0] == '/':
+		return badNamespace(ns, "write it without the slash in front")
+	case ns[len(ns)-1] == '/':
+		return badNamespace(ns, "write it without the slash at the end")
 	}
-	if err := Validate("/"+ns, false); err != nil {
-		return fmt.Errorf("namespace %q: %w", ns, err)
+	if at, reason := check("/"+ns, false); reason != "" {
+		return badNamespace(ns, fmt.Sprintf("%s at byte %d", reason, at-1))
 	}
 	return nil
+}
+
+func badNamespace(ns, reason string) error {
+	return fmt.Errorf("%w: namespace %q: %s", zk.ErrInvalidPath, ns, reason)
 }
 
 // check returns what is wrong with a path and where, or no reason.

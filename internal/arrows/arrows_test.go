@@ -29,6 +29,7 @@ type rule struct {
 // rules has one entry for each package or tree ("dir/..."), lowest first. Packages that do not exist are fine.
 var rules = map[string]rule{
 	// The engine.
+	"internal/errtext":  {},
 	"internal/jute":     {},
 	"internal/dispatch": {},
 	"internal/wire":     {imports: []string{"internal/jute"}},
@@ -39,7 +40,7 @@ var rules = map[string]rule{
 	"internal/telemetry": {imports: []string{"internal/jute", "tracing"}},
 
 	// The vocabulary.
-	"retry":     {imports: []string{"internal/jute"}},
+	"retry":     {imports: []string{"internal/errtext", "internal/jute"}},
 	"callbacks": {imports: []string{"internal/jute"}},
 	"zkpath":    {},
 
@@ -71,10 +72,12 @@ var rules = map[string]rule{
 }
 
 var (
-	engine     = []string{"internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec"}
+	engine = []string{
+		"internal/errtext", "internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec",
+	}
 	vocabulary = []string{"retry", "callbacks", "zkpath"}
 	// Recipes know the client, and tell what they do where it does.
-	belowRecipes = slices.Concat(vocabulary, []string{"builders", "framework", "internal/telemetry"})
+	belowRecipes = slices.Concat(vocabulary, []string{"builders", "framework", "internal/errtext", "internal/telemetry"})
 )
 
 // dependencies are the modules that the library stands on; tests may use testDependencies too. Of OpenTelemetry
@@ -96,7 +99,7 @@ var (
 // Tests of a package may import more than the package: testSupport always, and from an external test package
 // (package x_test) everything but the programs, because a test of a lower layer is a user of the whole.
 var (
-	testSupport = []string{"curatortest", "internal/testenv", "internal/testenv/observe"}
+	testSupport = []string{"bench/nullserver", "curatortest", "internal/testenv", "internal/testenv/observe"}
 	programs    = []string{"bench/...", "examples/...", "interop/..."}
 )
 

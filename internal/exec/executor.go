@@ -58,11 +58,17 @@ func New(
 ) *Executor {
 	prompter, prompt := policy.(interface{ Prompt() bool })
 	e := &Executor{
-		conn: conn, policy: policy, prompt: prompt && prompter.Prompt(), crosses: policy.Retryable(zk.ErrSessionExpired),
+		conn: conn, policy: policy, prompt: prompt && prompter.Prompt(), crosses: crosses(policy),
 		connectTimeout: connectTimeout, dispatcher: dispatcher, telemetry: t, epoch: time.Now(),
 	}
 	e.pending.idle = make(chan struct{})
 	return e
+}
+
+// crosses reports whether operations may go on in the next session. A policy that panics when it is asked does not let them.
+func crosses(policy Policy) bool {
+	defer func() { _ = recover() }()
+	return policy.Retryable(zk.ErrSessionExpired)
 }
 
 // Start lets operations in.

@@ -3,10 +3,10 @@ package barrier
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -35,11 +35,11 @@ func NewDistributedBarrier(client Client, path string, opts ...Option) *Distribu
 // SetBarrier sets the barrier, if it is not set already. In Java: setBarrier.
 func (b *DistributedBarrier) SetBarrier(ctx context.Context) error {
 	if b.bad != nil {
-		return fmt.Errorf("barrier: set: %w", b.bad)
+		return errtext.Wrap(b.bad, "barrier", "set")
 	}
 	_, err := b.client.Create().CreatingParentContainersIfNeeded().ForPath(ctx, b.path, nil)
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return fmt.Errorf("barrier: set %s: %w", b.path, err)
+		return errtext.Wrap(err, "barrier", "set %s", b.path)
 	}
 	return nil
 }
@@ -47,10 +47,10 @@ func (b *DistributedBarrier) SetBarrier(ctx context.Context) error {
 // RemoveBarrier removes the barrier, if it is set, and lets all through who wait. In Java: removeBarrier.
 func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
 	if b.bad != nil {
-		return fmt.Errorf("barrier: remove: %w", b.bad)
+		return errtext.Wrap(b.bad, "barrier", "remove")
 	}
 	if err := b.client.Delete().Quietly().ForPath(ctx, b.path); err != nil {
-		return fmt.Errorf("barrier: remove %s: %w", b.path, err)
+		return errtext.Wrap(err, "barrier", "remove %s", b.path)
 	}
 	return nil
 }
@@ -60,13 +60,13 @@ func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
 // of the first look, when the retry policy of the client has given up. In Java: waitOnBarrier.
 func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.bad != nil {
-		return fmt.Errorf("barrier: wait: %w", b.bad)
+		return errtext.Wrap(b.bad, "barrier", "wait")
 	}
 	ctx, asked := b.told.Wait(b.client.Telemetry().Handling(ctx), "wait", 0)
 	err := b.wait(ctx)
 	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
-		return fmt.Errorf("barrier: wait on %s: %w", b.path, err)
+		return errtext.Wrap(err, "barrier", "wait on %s", b.path)
 	}
 	return nil
 }

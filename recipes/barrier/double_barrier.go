@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -76,10 +77,10 @@ func (d *DistributedDoubleBarrier) ready() string { return zkpath.Join(d.path, r
 // client has given up. In Java: enter.
 func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if d.bad != nil {
-		return fmt.Errorf("barrier: enter: %w", d.bad)
+		return errtext.Wrap(d.bad, "barrier", "enter")
 	}
 	if !d.move(outside, entering) {
-		return fmt.Errorf("barrier: enter %s: %w", d.path, ErrEntered)
+		return errtext.Wrap(ErrEntered, "barrier", "enter %s", d.path)
 	}
 	ctx, asked := d.told.Wait(d.client.Telemetry().Handling(ctx), "enter", d.members)
 	err := d.awaitGone(ctx)
@@ -91,7 +92,7 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
 		d.move(entering, outside)
-		return fmt.Errorf("barrier: enter %s: %w", d.path, err)
+		return errtext.Wrap(err, "barrier", "enter %s", d.path)
 	}
 	d.move(entering, inside)
 	return nil
@@ -105,10 +106,10 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 // leave. In Java: leave.
 func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 	if d.bad != nil {
-		return fmt.Errorf("barrier: leave: %w", d.bad)
+		return errtext.Wrap(d.bad, "barrier", "leave")
 	}
 	if !d.move(inside, leaving) {
-		return fmt.Errorf("barrier: leave %s: %w", d.path, ErrNotEntered)
+		return errtext.Wrap(ErrNotEntered, "barrier", "leave %s", d.path)
 	}
 	defer d.move(leaving, outside)
 	ctx, asked := d.told.Wait(d.client.Telemetry().Handling(ctx), "leave", d.members)
@@ -116,7 +117,7 @@ func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
 		d.leaveToBackground(ctx, left...)
-		return fmt.Errorf("barrier: leave %s without the others: %w", d.path, err)
+		return errtext.Wrap(err, "barrier", "leave %s without the others", d.path)
 	}
 	d.swept = true
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -132,7 +133,7 @@ func (l *LeaderLatch) Start() error {
 	defer l.mu.Unlock()
 	switch {
 	case l.bad != nil:
-		return l.bad
+		return errtext.Wrap(l.bad, "leader", "start")
 	case l.state == Closed:
 		return ErrClosed
 	case l.state == Started:

@@ -3,12 +3,12 @@ package leader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -32,7 +32,7 @@ func entrants(ctx context.Context, client Client, path, name string, most int) (
 		return nil, nil // nobody ever took part, or the container is gone
 	}
 	if err != nil {
-		return nil, fmt.Errorf("leader: participants: %w", err)
+		return nil, errtext.Wrap(err, "leader", "participants")
 	}
 	var all []entrant
 	for _, child := range lineup.Sorted(children, name) {
@@ -44,7 +44,7 @@ func entrants(ctx context.Context, client Client, path, name string, most int) (
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("leader: participants: %w", err)
+			return nil, errtext.Wrap(err, "leader", "participants")
 		}
 		all = append(all, entrant{Participant{ID: string(id), IsLeader: len(all) == 0}, child})
 		if len(all) == most {

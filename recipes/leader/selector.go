@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -97,7 +98,7 @@ func (s *LeaderSelector) Start() error {
 	defer s.mu.Unlock()
 	switch {
 	case s.bad != nil:
-		return s.bad
+		return errtext.Wrap(s.bad, "leader", "start")
 	case s.state == Closed:
 		return ErrClosed
 	case s.state == Started:
@@ -196,7 +197,7 @@ func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 		c, err := s.line.Acquire(ctx, lineup.Forever)
 		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err != nil {
-			return ctx, false, fmt.Errorf("leader: %s: %w", s.line.Path, err)
+			return ctx, false, errtext.Wrap(err, "leader", "%s", s.line.Path)
 		}
 		if began, err := s.reign(ctx, c); began || s.ctx.Err() != nil {
 			return ctx, true, err
@@ -244,7 +245,7 @@ func (s *LeaderSelector) begin(l *Leadership) bool {
 func (s *LeaderSelector) lead(l *Leadership) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("leader: panic while leading: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("leader: panic while leading: %s\n%s", errtext.Panic(p), debug.Stack())
 		}
 	}()
 	return s.take(context.WithValue(l.ctx, leadershipKey{}, l))

@@ -162,7 +162,7 @@ func ExampleInterProcessReadWriteLock() {
 	if err := reading.Release(ctx); err != nil {
 		log.Fatal(err)
 	}
-	// Output: reading: true write again: locks: acquire /locks/table: locks: a reader cannot become a writer
+	// Output: reading: true write again: locks: acquire /locks/table: a reader cannot become a writer
 }
 
 // Three connections to a database, whoever uses them.

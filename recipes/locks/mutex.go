@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -124,7 +125,7 @@ func (m *InterProcessMutex) TryAcquire(ctx context.Context, wait time.Duration) 
 
 func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*Hold, error) {
 	if m.bad != nil {
-		return nil, fmt.Errorf("locks: acquire: %w", m.bad)
+		return nil, errtext.Wrap(m.bad, "locks", "acquire")
 	}
 	o := ownerOf(ctx)
 	within, asked := m.told.Acquire(ctx)
@@ -157,7 +158,7 @@ func (m *InterProcessMutex) grant(
 	}
 	c, err := m.lineUp(within, wait, o, &line)
 	if err != nil {
-		return nil, fmt.Errorf("locks: acquire %s: %w", line.Path, err)
+		return nil, errtext.Wrap(err, "locks", "acquire %s", line.Path)
 	}
 	revocation := &revocation{ctx: context.WithoutCancel(builders.OutOfFlight(values)), client: line.Client, path: c.Path}
 	var g *grant
@@ -232,7 +233,7 @@ func (m *InterProcessMutex) enter(o *owner) (*Hold, error) {
 	}
 	hold, err := held[len(held)-1].hold()
 	if err != nil {
-		return nil, fmt.Errorf("locks: acquire %s: %w", m.line.Path, err)
+		return nil, errtext.Wrap(err, "locks", "acquire %s", m.line.Path)
 	}
 	m.owned[o] = append(held, hold)
 	return hold, nil
@@ -264,7 +265,7 @@ func (m *InterProcessMutex) Release(ctx context.Context) error {
 	held := m.owned[o]
 	m.mu.Unlock()
 	if o == nil || len(held) == 0 {
-		return fmt.Errorf("locks: release %s: %w", m.line.Path, ErrNotOwner)
+		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.line.Path)
 	}
 	hold := held[len(held)-1]
 	err := hold.Release(ctx)

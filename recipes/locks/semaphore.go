@@ -14,6 +14,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -144,7 +145,7 @@ func (s *InterProcessSemaphoreV2) TryAcquireN(ctx context.Context, n int, wait t
 
 func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
 	if s.bad != nil {
-		return nil, fmt.Errorf("locks: acquire: %w", s.bad)
+		return nil, errtext.Wrap(s.bad, "locks", "acquire")
 	}
 	if most, fixed := s.most.(fixedCount); n < 1 || fixed && n > int(most) {
 		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.most.Count())
@@ -153,7 +154,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	leases, err := s.takeWithin(within, ctx, n, wait, asked)
 	asked.End(outcome(err), err)
 	if err != nil {
-		return nil, fmt.Errorf("locks: acquire %s: %w", s.leases.Path, err)
+		return nil, errtext.Wrap(err, "locks", "acquire %s", s.leases.Path)
 	}
 	for _, l := range leases {
 		l.hold.observe(s.told.Hold(asked))
@@ -327,7 +328,7 @@ func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Leas
 // ParticipantNodes returns the paths of the leases that are held or being taken.
 func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
 	if s.bad != nil {
-		return nil, s.bad
+		return nil, errtext.Wrap(s.bad, "locks", "participants")
 	}
 	return s.leases.Participants(ctx)
 }

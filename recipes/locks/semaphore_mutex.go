@@ -2,11 +2,11 @@ package locks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
@@ -71,7 +71,7 @@ func (m *InterProcessSemaphoreMutex) Release(ctx context.Context) error {
 	n := len(m.held)
 	if n == 0 {
 		m.mu.Unlock()
-		return fmt.Errorf("locks: release %s: %w", m.semaphore.leases.Path, ErrNotOwner)
+		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.semaphore.leases.Path)
 	}
 	hold := m.held[n-1]
 	m.held = m.held[:n-1]

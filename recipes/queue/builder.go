@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -112,7 +113,8 @@ func (b Builder[T]) ErrorMode(m ErrorMode) Builder[T] {
 // default is 5 s. In Java: finalFlushTime.
 func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 	b.finalFlush = d
-	return b.check(d >= 0, "a final flush of %v", d)
+	wrong := errtext.TooShort(d)
+	return b.check(d >= 0, "a final flush of %v", d).check(wrong == "", "a final flush of %s", wrong)
 }
 
 // OnError has fn told of what goes wrong in the background: errors of the consumer, a panic as an error, items of which
@@ -158,7 +160,7 @@ func (b Builder[T]) build(k kind) (*queue[T], error) {
 	}
 	for i, p := range paths {
 		if err := zkpath.Validate(p, false); err != nil {
-			return nil, fmt.Errorf("queue: %w", err)
+			return nil, errtext.Wrap(err, "queue", "")
 		}
 		if i > 0 && p == b.path {
 			return nil, fmt.Errorf("queue: %s is the path of the queue", p)

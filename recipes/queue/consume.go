@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
@@ -90,7 +91,7 @@ func (q *queue[T]) workOn(d *delivery[T]) (context.Context, context.CancelFunc) 
 func (q *queue[T]) call(ctx context.Context, item T) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("queue: panic of the consumer: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("queue: panic of the consumer: %s\n%s", errtext.Panic(p), debug.Stack())
 		}
 	}()
 	return q.consumer(ctx, item)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -66,7 +67,7 @@ func (q *queue[T]) spoil(n nodeName, data []byte, version int32, session *framew
 func (q *queue[T]) tellOfCorrupt(c Corrupt) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("queue: panic in OnCorrupt: %v", p)
+			err = fmt.Errorf("queue: panic in OnCorrupt: %s", errtext.Panic(p))
 		}
 	}()
 	return q.onCorrupt(q.working, c)

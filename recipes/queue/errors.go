@@ -2,7 +2,8 @@ package queue
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/gocurator/curator/internal/errtext"
 )
 
 var (
@@ -38,7 +39,9 @@ type ItemError struct {
 }
 
 // Error returns the path and the cause.
-func (e *ItemError) Error() string { return fmt.Sprintf("queue: item %s: %v", e.Path, e.Err) }
+func (e *ItemError) Error() string {
+	return "queue: item " + e.Path + ": " + errtext.Cause(e.Err, "queue")
+}
 
 // Unwrap returns the cause.
 func (e *ItemError) Unwrap() error { return e.Err }

@@ -3,11 +3,11 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -178,7 +178,7 @@ func (p *producer) settle(s *shipment) (left []*putting, lost bool) {
 		case !lost:
 			p.complete(x, "", err)
 		case x.maybe && !p.resend:
-			p.complete(x, "", fmt.Errorf("%w: %w", ErrUncertain, err))
+			p.complete(x, "", errtext.Join(ErrUncertain, err))
 		default:
 			left = append(left, x)
 		}
@@ -189,7 +189,7 @@ func (p *producer) settle(s *shipment) (left []*putting, lost bool) {
 // givenUp is the error of a put that is not tried any longer.
 func (p *producer) givenUp(x *putting) error {
 	if x.maybe {
-		return fmt.Errorf("%w: %w", ErrUncertain, ErrClosed)
+		return errtext.Join(ErrUncertain, ErrClosed)
 	}
 	return ErrClosed
 }
@@ -262,7 +262,7 @@ func (p *producer) takeFailures() error {
 	n, err := p.failures, p.failed
 	p.failures, p.failed = 0, nil
 	if err != nil {
-		return fmt.Errorf("queue: %d puts have failed, the first: %w", n, err)
+		return errtext.Wrap(err, "queue", "%d puts have failed, the first", n)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -180,7 +181,7 @@ func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {
 	for i, item := range items {
 		part, err := q.serializer.Serialize(item)
 		if err != nil {
-			return nil, fmt.Errorf("queue: serialize: %w", err)
+			return nil, errtext.Wrap(err, "queue", "serialize")
 		}
 		parts[i] = part
 	}
@@ -195,13 +196,13 @@ func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, trailer 
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: panic of the serializer: %v", ErrCorrupt, p)
+			err = fmt.Errorf("%w: panic of the serializer: %s", ErrCorrupt, errtext.Panic(p))
 		}
 	}()
 	items = make([]T, len(parts))
 	for i, part := range parts {
 		if items[i], err = q.serializer.Deserialize(part); err != nil {
-			return nil, nil, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+			return nil, nil, nil, errtext.Join(ErrCorrupt, err)
 		}
 	}
 	return items, parts, trailer, nil

@@ -3,13 +3,13 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -115,7 +115,7 @@ func (r *removal[T]) resolve() *delivery[T] {
 	case err == nil:
 		return r.d
 	case lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent):
-		r.q.reportItem(r.q.root, r.name.whole, r.data, fmt.Errorf("%w: %w", ErrUncertain, err))
+		r.q.reportItem(r.q.root, r.name.whole, r.data, errtext.Join(ErrUncertain, err))
 	}
 	return nil
 }

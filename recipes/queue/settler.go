@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -11,6 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -141,7 +141,7 @@ func (s *settler) apart(x *settlement, cause error) error {
 	}
 	s.delete(zkpath.Join(s.locks, x.name.whole))
 	if cause != nil {
-		return fmt.Errorf("queue: settle: %w", cause)
+		return errtext.Wrap(cause, "queue", "settle")
 	}
 	return nil
 }

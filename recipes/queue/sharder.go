@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -94,6 +95,8 @@ func WithThresholdCheck(every time.Duration) SharderOption {
 	return func(o *sharderOptions) {
 		o.every = every
 		o.check(every > 0, "a check every %v", every)
+		wrong := errtext.TooShort(every)
+		o.check(wrong == "", "a check every %s", wrong)
 	}
 }
 
@@ -336,7 +339,7 @@ func (s *QueueSharder[Q]) know(path string) error {
 	}
 	q, err := s.open(path)
 	if err != nil {
-		return fmt.Errorf("queue: shard %s: %w", path, err)
+		return errtext.Wrap(err, "queue", "shard %s", path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,7 +354,7 @@ func (s *QueueSharder[Q]) know(path string) error {
 func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic of the allocator: %v", p)
+			err = fmt.Errorf("panic of the allocator: %s", errtext.Panic(p))
 		}
 	}()
 	if q, err = s.allocate(path); err == nil {

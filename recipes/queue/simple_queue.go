@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -69,7 +69,7 @@ type element struct {
 func NewSimpleDistributedQueue(client Client, path string, opts ...SimpleOption) *SimpleDistributedQueue {
 	q := &SimpleDistributedQueue{client: client, path: path, line: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	if err := zkpath.Validate(path, false); err != nil {
-		q.bad = fmt.Errorf("queue: %w", err)
+		q.bad = errtext.Wrap(err, "queue", "")
 	}
 	for _, o := range opts {
 		o.applySimple(q)
@@ -121,7 +121,7 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 				continue
 			}
 		case isOpen(ctx, err):
-			return "", &ItemError{Path: q.path, Err: fmt.Errorf("%w: %w", ErrUncertain, err)}
+			return "", &ItemError{Path: q.path, Err: errtext.Join(ErrUncertain, err)}
 		}
 		if lineup.IsOutage(err) {
 			err = awaitConnection(ctx, q.client)
@@ -430,7 +430,7 @@ func (q *SimpleDistributedQueue) settle(ctx context.Context, e *element) error {
 	case lineup.IsOutage(err):
 		err = q.resolve(ctx, e)
 	case isOpen(ctx, err):
-		err = fmt.Errorf("%w: %w", ErrUncertain, err)
+		err = errtext.Join(ErrUncertain, err)
 	}
 	switch {
 	case err == nil:
@@ -462,7 +462,7 @@ func (q *SimpleDistributedQueue) resolve(ctx context.Context, e *element) error 
 		case errors.Is(err, zk.ErrNoNode): // it was removed before, which the server that was asked had not heard of
 			return ErrUncertain
 		case !lineup.IsOutage(err):
-			return fmt.Errorf("%w: %w", ErrUncertain, err)
+			return errtext.Join(ErrUncertain, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -368,7 +368,7 @@ func (t *taker[T]) await(ctx context.Context) error {
 // mend goes on after an error: it finds out what has become of the claims, and begins with a new list.
 func (t *taker[T]) mend(ctx context.Context, err error) {
 	if !lineup.IsOutage(err) {
-		t.q.report(ctx, fmt.Errorf("queue: %s: %w", t.q.path, err))
+		t.q.report(ctx, errtext.Wrap(err, "queue", "%s", t.q.path))
 		_ = pause(ctx, failurePause)
 	} else if awaitConnection(ctx, t.q.client) != nil {
 		return // next tells why

@@ -3,7 +3,6 @@ package lineup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -278,7 +278,7 @@ func (c *Contender) isOf(s *framework.Session) bool {
 // Release deletes a node and waits for it. ctx bounds the waiting, not the deleting.
 func (l *Line) Release(ctx context.Context, path string) error {
 	if err := l.Client.Delete().Guaranteed().Quietly().ForPath(ctx, path); err != nil {
-		return fmt.Errorf("locks: release: %w", err)
+		return errtext.Wrap(err, "locks", "release")
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (l *Line) Participants(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("locks: participants: %w", err)
+		return nil, errtext.Wrap(err, "locks", "participants")
 	}
 	order := l.Order
 	if order == nil {

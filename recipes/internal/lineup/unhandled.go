@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/gocurator/curator/internal/errtext"
 )
 
 // Reporter is a client that takes what nobody else is told of.
@@ -15,7 +17,8 @@ type Reporter interface {
 func Tell(ctx context.Context, client Reporter, what string, handler func(ctx context.Context, err error), err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			client.ReportUnhandled(ctx, what, fmt.Errorf("curator: panic in the error handler: %v, told of: %w", p, err))
+			err = errtext.Wrap(err, "curator", "panic in the error handler: %s, told of", errtext.Panic(p))
+			client.ReportUnhandled(ctx, what, err)
 		}
 	}()
 	handler(ctx, err)
@@ -26,7 +29,8 @@ func Guard(ctx context.Context, client Reporter, what string) func(fn func()) {
 	return func(fn func()) {
 		defer func() {
 			if p := recover(); p != nil {
-				client.ReportUnhandled(ctx, what, fmt.Errorf("curator: panic in a listener: %v\n%s", p, debug.Stack()))
+				err := fmt.Errorf("curator: panic in a listener: %s\n%s", errtext.Panic(p), debug.Stack())
+				client.ReportUnhandled(ctx, what, err)
 			}
 		}()
 		fn()
