@@ -442,5 +442,20 @@ func (e *Executor) Stop() {
 	}
 }
 
-// Drain waits until every accepted operation has finished. It is called after Stop, when no connection is left.
-func (e *Executor) Drain() { <-e.idle }
+// Drain waits up to limit until every accepted operation has finished, and reports whether they have. It is called
+// after Stop, when no connection is left.
+func (e *Executor) Drain(limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-e.idle:
+		return true
+	case <-t.C:
+	}
+	select { // both may have been ready
+	case <-e.idle:
+		return true
+	default:
+		return false
+	}
+}
