@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -131,16 +132,27 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 		return op.outcome()
 	case <-ctx.Done():
 	}
-	if !op.abandon(ctx.Err()) {
+	cause := e.explain(ctx.Err())
+	if !op.abandon(cause) {
 		<-op.done
 		return op.outcome()
 	}
-	record.End(time.Now(), telemetry.Facts{Err: ctx.Err(), Children: -1})
+	record.End(time.Now(), telemetry.Facts{Err: cause, Children: -1})
 	if e.unpark(op) || e.withdraw(op) {
-		op.Finish(ctx.Err())
+		op.Finish(cause)
 	}
 	close(op.done) // nothing refers to what is the caller's any more; whoever waits once more is told the same
-	return ctx.Err()
+	return cause
+}
+
+// explain joins why there is no connection to err, which is about one. What err matches stays the same.
+func (e *Executor) explain(err error) error {
+	if conn := e.conn(); conn != nil {
+		if cause := conn.LastError(); cause != nil {
+			return fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	return err
 }
 
 // withdraw takes op back from the connection if its request is not encoded yet: what it refers to is the caller's.
