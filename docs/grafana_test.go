@@ -361,6 +361,10 @@ func labelsOf(t *testing.T, m metricdata.Metrics) map[string]map[string]bool {
 		for _, p := range d.DataPoints {
 			note(p.Attributes)
 		}
+	case metricdata.Gauge[float64]:
+		for _, p := range d.DataPoints {
+			note(p.Attributes)
+		}
 	default:
 		t.Fatalf("%s: %T", m.Name, m.Data)
 	}

@@ -264,6 +264,11 @@ func ensemble(ctx context.Context, client *framework.Client) {
 			ForEnsemble(ctx)
 		use(config, err)
 	}
+	{
+		client, err := framework.New("", framework.WithEnsembleProvider(
+			framework.DNSEnsemble("zk-headless.app.svc:2181"))) // or SRVEnsemble("_zookeeper._tcp.example.com")
+		use(client, err)
+	}
 }
 
 func background(ctx context.Context, client *framework.Client, data []byte, order string) {

@@ -45,8 +45,10 @@ type core struct {
 
 	mu         sync.Mutex
 	state      State
+	starting   bool
 	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
 	unobserve  func()          // ends the gauges
+	driver     *dispatch.Queue // of what the tracer driver is told, nil without one
 
 	root *builders.Env // of the client without a namespace
 	envs *envs         // of all views but the watcher-removing ones
@@ -69,7 +71,10 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, errtext.Wrap(err, "curator", "new client")
 	}
-	c := &core{cfg: cfg, envs: newEnvs(nil), telemetry: telemetry.New(cfg.observed())}
+	c := &core{cfg: cfg, envs: newEnvs(nil)}
+	observed := cfg.observed()
+	observed.Post = c.tellDriver
+	c.telemetry = telemetry.New(observed)
 	c.states = newStatePublisher(cfg.breaker, c.stateChanged, func(what string, fn func()) { c.guard(exec.Root, what, fn) })
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch, c.telemetry)
@@ -77,6 +82,9 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	c.connection.executor, c.connection.telemetry = c.executor, c.telemetry
 	c.connection.unhandled = func(message string, err error) {
 		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, inBackground, message, err) }))
+	}
+	c.connection.failed = func(err error) {
+		c.states.push(func() { cfg.logger.Warn("cannot connect", "error", err) })
 	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
 	c.root = c.newEnv("")
@@ -93,37 +101,76 @@ func (c *Client) Start() error {
 	}
 	k := c.core
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch k.state {
-	case Started:
-		return ErrAlreadyStarted
-	case Stopped:
+	state, starting := k.state, k.starting
+	k.starting = true
+	k.mu.Unlock()
+	switch {
+	case state == Stopped:
 		return ErrClosed
+	case state == Started || starting:
+		return ErrAlreadyStarted
 	}
-	if err := k.cfg.ensemble.Start(); err != nil {
+	err := k.start()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.starting = false
+	return err
+}
+
+// start calls the ensemble provider, which is the program's, under no lock.
+func (k *core) start() error {
+	p := k.cfg.ensemble
+	if err := p.Start(); err != nil {
 		return errtext.Wrap(err, "curator", "start ensemble provider")
 	}
-	k.dispatcher = dispatch.Start()
-	k.states.start()
-	k.telemetry.Started()
-	if err := k.connection.start(); err != nil {
-		k.dispatcher.Close(k.cfg.maxCloseWait)
-		k.states.close(k.cfg.maxCloseWait)
-		return errors.Join(errtext.Wrap(err, "curator", "start"), k.cfg.ensemble.Close())
+	var target connectString
+	var err error
+	s := p.ConnectionString()
+	if _, tells := p.(ServerNotifier); !tells || s != "" {
+		if target, err = parseConnectString(s); err != nil {
+			err = errtext.Wrap(err, "curator", "start")
+		}
 	}
-	k.executor.Start()
-	k.state = Started
-	k.unobserve = k.telemetry.Observe(k.load)
+	if err == nil {
+		err = k.run(target)
+	}
+	if err != nil {
+		return errors.Join(err, p.Close())
+	}
 	if k.cfg.tracker {
 		k.tracker.start()
 	}
 	return nil
 }
 
-// Close ends the session, and with it ephemeral nodes, and returns when no goroutine of the client is left. Operations
-// in flight end with their answer, all others, and their callbacks, with [ErrClosed]. Close waits at most the time of
-// [WithMaxCloseWait] for the server to take the goodbye, and once more for callbacks that are running, and says
-// [ErrCloseTimeout] if they do not end, as when it is called from one. A second Close waits for the first.
+// run starts everything but the ensemble provider, unless the client was closed meanwhile.
+func (k *core) run(target connectString) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.state == Stopped {
+		return ErrClosed
+	}
+	k.dispatcher = dispatch.Start()
+	k.states.start()
+	if k.telemetry.HasDriver() {
+		k.driver = dispatch.Start()
+	}
+	k.telemetry.Started()
+	if err := k.connection.start(target); err != nil {
+		k.closeQueues(time.Now().Add(k.cfg.maxCloseWait))
+		return errtext.Wrap(err, "curator", "start")
+	}
+	k.executor.Start()
+	k.state = Started
+	k.unobserve = k.telemetry.Observe(k.load)
+	return nil
+}
+
+// Close ends the session, and with it ephemeral nodes, and returns when no goroutine of the client is left.
+// Operations in flight end with their answer, all others, and their callbacks, with [ErrClosed]. Close waits at most
+// the time of [WithMaxCloseWait] for the server to take the goodbye, once more for functions of the program that are
+// running, and once more for an ensemble provider to close. It says [ErrCloseTimeout] if they do not end, as when it
+// is called from one: then their goroutines are left. A second Close waits for the first.
 func (c *Client) Close() error {
 	if c.view {
 		return ErrView
@@ -146,17 +193,56 @@ func (k *core) close() error {
 	k.dispatch(dispatch.Func(func() { k.notify(exec.Root, callbacks.Event{Type: callbacks.Closing}) }))
 	k.tracker.stop()
 	k.executor.Stop()
-	k.connection.close()
-	k.executor.Drain()
+	done := k.connection.close()
+	end := time.Now().Add(k.cfg.maxCloseWait)
+	done = k.connection.wait(end) && done
+	done = k.executor.Drain(time.Until(end)) && done
+	done = k.closeQueues(end) && done
+	closed, err := k.closeProvider()
 	var errs []error
-	callbacksDone := k.dispatcher.Close(k.cfg.maxCloseWait)
-	if statesDone := k.states.close(k.cfg.maxCloseWait); !callbacksDone || !statesDone {
+	if !done || !closed {
 		errs = append(errs, ErrCloseTimeout)
 	}
-	if err := k.cfg.ensemble.Close(); err != nil {
+	if err != nil {
 		errs = append(errs, errtext.Wrap(err, "curator", "close ensemble provider"))
 	}
 	return errors.Join(errs...)
+}
+
+// closeQueues reports whether all that was handed to other goroutines has run by end.
+func (k *core) closeQueues(end time.Time) bool {
+	done := k.dispatcher.Close(time.Until(end))
+	done = k.states.close(time.Until(end)) && done
+	if k.driver != nil {
+		done = k.driver.Close(time.Until(end)) && done
+	}
+	return done
+}
+
+// closeProvider reports whether the ensemble provider was closed within the time for closing.
+func (k *core) closeProvider() (bool, error) {
+	p := k.cfg.ensemble
+	if _, fixed := p.(*FixedEnsembleProvider); fixed {
+		return true, p.Close()
+	}
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = p.Close()
+	}()
+	if !within(k.cfg.maxCloseWait, done) {
+		return false, nil
+	}
+	return true, err
+}
+
+// tellDriver runs a call of the tracer driver behind all others. Before the start and after the end there is nobody
+// whom it could hold up.
+func (k *core) tellDriver(call func()) {
+	if k.driver == nil || !k.driver.Push(dispatch.Func(call)) {
+		call()
+	}
 }
 
 // State returns where the client is in its life. In Java: getState.
@@ -193,8 +279,9 @@ func (c *Client) IsConnected() bool {
 }
 
 // BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It ends with ctx, with
-// [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its credentials. In Java:
-// blockUntilConnected.
+// [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its credentials. The error
+// of ctx is joined with why the last try to connect has failed: syscall.ECONNREFUSED, a *net.DNSError, an error of
+// TLS. In Java: blockUntilConnected.
 func (c *Client) BlockUntilConnected(ctx context.Context) error {
 	start := time.Now()
 	for {
@@ -212,6 +299,9 @@ func (c *Client) BlockUntilConnected(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			if cause := c.core.connection.lastError(); cause != nil {
+				return fmt.Errorf("curator: not connected: %w: %w", ctx.Err(), cause)
+			}
 			return ctx.Err()
 		}
 	}
@@ -369,7 +459,7 @@ func (k *core) newEnv(ns string) *builders.Env {
 		ACL:          k.cfg.acl,
 		Compression:  k.cfg.compression,
 		CompressAll:  k.cfg.compressAll,
-		MaxBuffer:    k.cfg.maxBuffer - k.cfg.chrootLen(),
+		MaxBuffer:    k.cfg.maxBuffer - len(k.connection.chroot()),
 		NoContainers: k.cfg.noContainers,
 		Dispatch:     k.dispatchWatcher,
 		Deliver:      k.deliver,

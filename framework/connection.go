@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,58 +23,70 @@ type connection struct {
 	publish   func(ConnectionState)           // in order; must not block
 	unhandled func(message string, err error) // must not block
 
-	current atomic.Pointer[wire.Conn]
-	wg      sync.WaitGroup // of those that are being abandoned
+	failed func(err error) // the first failure to connect; must not block
+
+	current  atomic.Pointer[wire.Conn]
+	hosts    wire.Hosts // of all sessions
+	follower *ensembleFollower
+	wg       sync.WaitGroup // of those that are being abandoned or replaced
 
 	mu        sync.Mutex
 	closed    bool
+	replacing bool            // the current Conn is over, and the next is not there yet
 	refused   error           // why there will be no connection
 	target    connectString   // what the current Conn was opened with
 	state     ConnectionState // as published last
 	connected bool            // once in its life, with a quorum
 	session   *Session        // the newest
 	since     time.Time       // when the wait for a first session began
-	suspended time.Time       // when that state was published last
+	suspended time.Duration   // the silence of the server when that state was published last
 	clock     *time.Timer
 	changed   chan struct{} // closed and replaced at each change
 }
 
 func newConnection(cfg *config, publish func(ConnectionState)) *connection {
-	return &connection{cfg: cfg, publish: publish, changed: make(chan struct{})}
+	c := &connection{cfg: cfg, publish: publish, target: cfg.target, changed: make(chan struct{})}
+	c.follower = newEnsembleFollower(cfg.ensemble, c.follow)
+	return c
 }
 
-// start opens the first Conn.
-func (c *connection) start() error {
+// start opens the first Conn to the servers of a connect string. It is empty if a provider that tells of its servers
+// has none yet: then the first that it tells of open it.
+func (c *connection) start(target connectString) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.since = time.Now()
-	if err := c.open(); err != nil {
-		return err
+	c.target = target
+	c.follower.start() // it is asked as soon as there is a Conn
+	if len(target.servers) > 0 {
+		if err := c.open(); err != nil {
+			c.follower.stop()
+			return err
+		}
 	}
-	c.clock = time.AfterFunc(c.cfg.sessionTimeout, c.tick)
+	c.clock = time.AfterFunc(c.untilCheck(c.cfg.sessionTimeout), c.tick)
 	return nil
 }
 
 // open opens a Conn for a new session. mu is held.
 func (c *connection) open() error {
-	target, err := parseConnectString(c.cfg.ensemble.ConnectionString())
-	if err != nil {
-		if len(c.target.servers) == 0 {
-			return err
-		}
-		target = c.target // the provider has nothing usable now
-	}
 	var conn *wire.Conn
 	opened := make(chan struct{}) // the Conn may tell of its state before Open has returned
-	conn, err = wire.Open(wire.Config{
-		Servers:        target.servers,
-		Chroot:         target.chroot,
+	conn, err := wire.Open(wire.Config{
+		Servers:        c.target.servers,
+		Hosts:          &c.hosts,
+		Chroot:         c.target.chroot,
 		SessionTimeout: c.cfg.sessionTimeout,
 		ConnectTimeout: c.cfg.connectionTimeout,
 		CloseWait:      c.cfg.maxCloseWait,
 		ReadOnly:       c.cfg.readOnly,
 		Auth:           c.cfg.auth,
-		Dial:           c.cfg.dialer(),
+		Dial:           c.cfg.dial,
+		Secure:         c.cfg.secure(),
+		Resolve:        c.cfg.resolve(),
+		Refresh:        func(ctx context.Context) { c.follower.followNow(ctx) },
+		OnFailure:      c.failed,
+		Wall:           c.cfg.wall,
 		Logger:         c.cfg.logger,
 		MaxReply:       c.cfg.maxReply,
 		OnUnsent:       c.executor.Unsent,
@@ -84,7 +98,6 @@ func (c *connection) open() error {
 	if err != nil {
 		return err
 	}
-	c.target = target
 	c.current.Store(conn)
 	close(opened)
 	return nil
@@ -92,28 +105,26 @@ func (c *connection) open() error {
 
 // on takes what a Conn tells. It runs on the goroutine that reads that connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
+	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly) {
+		c.executor.Connected()
+	}
+}
+
+// take applies what a Conn tells, and reports whether it was still the current one.
+func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 	c.mu.Lock()
-	if !c.closed && c.current.Load() == conn {
-		c.mu.Unlock() // a driver may ask its client
-		c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
-		c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.replacing || c.current.Load() != conn {
+		return false
 	}
-	if c.closed || c.current.Load() != conn {
-		c.mu.Unlock()
-		return
-	}
+	c.telemetry.SessionEvent(sessionEvents[s], conn.SessionID())
 	switch s {
 	case wire.Connected, wire.ConnectedReadOnly:
 		c.up(conn, s == wire.ConnectedReadOnly)
-		c.follow()
-		c.mu.Unlock()
-		c.executor.Connected()
-		return
 	case wire.Disconnected:
 		if c.state != Suspended && c.state != Lost {
 			c.become(Suspended)
 		}
-		c.follow()
 		c.wind()
 	case wire.Expired:
 		c.lose()
@@ -123,7 +134,7 @@ func (c *connection) on(conn *wire.Conn, s wire.State) {
 		c.lose()
 		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
 	}
-	c.mu.Unlock()
+	return true
 }
 
 // sessionEvents are what Java calls what a Conn tells.
@@ -160,8 +171,8 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 func (c *connection) become(s ConnectionState) {
 	c.state = s
 	c.telemetry.StateNoted(s.word())
-	if s == Suspended {
-		c.suspended = time.Now()
+	if conn := c.current.Load(); s == Suspended && conn != nil {
+		c.suspended = conn.Silence()
 	}
 	c.publish(s)
 	close(c.changed)
@@ -178,47 +189,51 @@ func (c *connection) lose() {
 	}
 }
 
-// replace opens a Conn for the next session and abandons the current one. mu is held.
+// replace opens a Conn for the next session and abandons the current one. mu is held, but not while the watchers of the
+// old session are told of its end, of which there may be many: they hear of that before anything of the next session.
 func (c *connection) replace() {
 	old := c.current.Load()
-	old.Expire() // its watchers hear of the end before anything of the next session
+	c.replacing = true
+	c.wg.Add(1)
+	defer c.wg.Done()
+	c.mu.Unlock()
+	old.Expire()
+	c.mu.Lock()
+	c.replacing = false
+	if c.closed {
+		return
+	}
 	c.since = time.Now()
 	if err := c.open(); err != nil {
-		c.cfg.logger.Error("cannot open a connection", "error", err)
+		c.unhandled("cannot open a connection", err)
 	}
 	c.wg.Go(old.Abandon)
 	c.wind()
 }
 
-// follow applies a connect string that has changed. mu is held.
-func (c *connection) follow() {
-	target, err := parseConnectString(c.cfg.ensemble.ConnectionString())
-	switch {
-	case err != nil || target.String() == c.target.String():
-	default:
-		c.telemetry.ConnectStringChanged(c.current.Load().SessionID())
-		c.move(target)
-	}
-}
-
-// move goes to other servers, with the session if they may know it. mu is held.
-func (c *connection) move(target connectString) {
-	switch {
-	case c.cfg.ensemble.UpdateServerListEnabled() && target.chroot == c.target.chroot:
-		c.target = target
-		c.current.Load().UpdateServers(target.servers)
-	default:
-		c.lose()
-		c.replace()
-	}
-}
-
-// serversChanged applies a connect string that the provider was given.
-func (c *connection) serversChanged() {
+// follow applies the connect string of the ensemble provider if it has changed.
+func (c *connection) follow(target connectString, keepSession bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.follow()
+	conn := c.current.Load()
+	switch {
+	case c.closed || c.replacing: // the next Conn asks again
+	case conn == nil:
+		c.target = target
+		if err := c.open(); err != nil {
+			c.unhandled("cannot open a connection", err)
+		}
+	case !target.equal(c.target):
+		c.telemetry.ConnectStringChanged(conn.SessionID())
+		// One that has no session yet has none to lose.
+		keep := target.chroot == c.target.chroot && (keepSession || conn.SessionID() == 0)
+		c.target = target
+		if keep {
+			conn.UpdateServers(target.servers)
+			return
+		}
+		c.lose()
+		c.replace()
 	}
 }
 
@@ -228,48 +243,52 @@ func (c *connection) chroot() string {
 	return c.target.chroot
 }
 
-// deadline returns when the session has to be taken for lost; zero if there is none to lose. mu is held.
-func (c *connection) deadline() time.Time {
-	conn := c.current.Load()
+// remaining returns after which time the session has to be taken for lost; false if there is none to lose. The
+// silence of the server counts the time in which the machine was suspended. mu is held.
+func (c *connection) remaining() (time.Duration, bool) {
 	if c.session == nil || c.session.ctx.Err() != nil {
-		if c.state == Lost {
-			return time.Time{}
-		}
-		return c.since.Add(c.cfg.sessionTimeout)
+		return c.cfg.sessionTimeout - time.Since(c.since), c.state != Lost
 	}
-	timeout := conn.SessionTimeout()
-	end := conn.LastAnswer().Add(timeout)
+	conn := c.current.Load()
+	limit := conn.SessionTimeout()
 	if c.state == Suspended {
-		early := c.suspended.Add(timeout / 100 * time.Duration(c.cfg.expirationPercent))
-		if early.Before(end) {
-			end = early
-		}
+		limit = min(limit, c.suspended+limit/100*time.Duration(c.cfg.expirationPercent))
 	}
-	return end
+	return limit - conn.Silence(), true
 }
 
-// wind sets the clock to the deadline. mu is held.
+// checks is how often in a session timeout the clock is looked at: a timer stands still while the machine is suspended.
+const checks = 20
+
+// untilCheck returns when to look at the clock that shows what remains.
+func (c *connection) untilCheck(remaining time.Duration) time.Duration {
+	if c.session == nil || c.session.ctx.Err() != nil {
+		return max(remaining, 0)
+	}
+	return max(min(remaining, c.current.Load().SessionTimeout()/checks), 0)
+}
+
+// wind sets the clock. mu is held.
 func (c *connection) wind() {
 	if c.clock == nil || c.closed {
 		return
 	}
-	d := c.deadline()
-	if d.IsZero() {
-		c.clock.Stop()
+	if d, running := c.remaining(); running {
+		c.clock.Reset(c.untilCheck(d))
 		return
 	}
-	c.clock.Reset(max(time.Until(d), 0))
+	c.clock.Stop()
 }
 
-// tick takes the session for lost when the deadline has passed, whatever the connection looks like: without an
-// answer for so long, the server may have given it up.
+// tick takes the session for lost when nothing remains of it, whatever the connection looks like: without an answer for
+// so long, the server may have given it up.
 func (c *connection) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.replacing {
 		return
 	}
-	if d := c.deadline(); d.IsZero() || time.Now().Before(d) {
+	if d, running := c.remaining(); !running || d > 0 {
 		c.wind()
 		return
 	}
@@ -287,8 +306,11 @@ func (c *connection) tick() {
 func (c *connection) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.lose()
+	if c.closed || c.replacing {
+		return
+	}
+	c.lose()
+	if c.current.Load() != nil {
 		c.replace()
 	}
 }
@@ -313,14 +335,37 @@ func (c *connection) refusal() error {
 	return c.refused
 }
 
-func (c *connection) currentSession() *Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session
+// lastError returns why there is no connection, nil if nothing is known.
+func (c *connection) lastError() error {
+	if conn := c.current.Load(); conn != nil {
+		return conn.LastError()
+	}
+	if err := c.follower.lastError(); err != nil {
+		return fmt.Errorf("the ensemble provider has no servers: %w", err)
+	}
+	return nil
 }
 
-// close says goodbye and waits until nothing is left.
-func (c *connection) close() {
+// currentSession returns the newest session. One that did not survive a suspension of the machine has ended then, even
+// before the clock was looked at.
+func (c *connection) currentSession() *Session {
+	c.mu.Lock()
+	s := c.session
+	over := false
+	if s != nil && s.ctx.Err() == nil && !c.replacing {
+		d, running := c.remaining()
+		over = running && d <= 0
+	}
+	c.mu.Unlock()
+	if over {
+		c.tick()
+	}
+	return s
+}
+
+// close says goodbye, and reports whether all sessions have ended. It does not wait for much longer than the time for
+// closing, whatever functions of the program they call.
+func (c *connection) close() bool {
 	c.mu.Lock()
 	c.closed = true
 	conn := c.current.Load()
@@ -331,12 +376,27 @@ func (c *connection) close() {
 		c.session.cancel(ErrClosed)
 	}
 	c.mu.Unlock()
-	if conn != nil {
-		conn.Close()
-	}
-	c.wg.Wait()
+	c.follower.stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if conn != nil {
+			conn.Close()
+		}
+		c.wg.Wait()
+	}()
+	ended := within(c.cfg.maxCloseWait+libraryGoodbye, done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.changed)
 	c.changed = make(chan struct{})
+	return ended
+}
+
+// libraryGoodbye is how long go-zookeeper waits for the answer to its goodbye, and a little more.
+const libraryGoodbye = 1500 * time.Millisecond
+
+// wait waits for dialers and the ensemble provider, and reports whether they have returned by end.
+func (c *connection) wait(end time.Time) bool {
+	return c.hosts.Wait(time.Until(end)) && within(time.Until(end), c.follower.ended)
 }

@@ -18,16 +18,28 @@ import (
 type EnsembleProvider interface {
 	// Start is called once, when the client starts; its error is that of the client's Start.
 	Start() error
-	// ConnectionString returns the servers to connect to, "h1:2181,h2:2181/chroot". It is asked before every
-	// new session and must not block or call the client.
+	// ConnectionString returns the servers to connect to, "h1:2181,h2:2181/chroot". It is called when the client
+	// starts and before every try to connect, on a goroutine of its own: the client waits for the result up to a second.
 	ConnectionString() string
 	// SetConnectionString is told the servers whenever the ensemble changes its configuration.
 	SetConnectionString(connectString string)
 	// UpdateServerListEnabled reports whether a client keeps its session, with the new servers, when the
-	// result of ConnectionString changes. If not, it makes a new session.
+	// result of ConnectionString changes. It then leaves a server that is not among them as soon as one of them takes
+	// the session. If not, it makes a new session.
 	UpdateServerListEnabled() bool
-	// Close is called once, when the client closes.
+	// Close is called once, when the client closes. The client waits for it as long as for a callback.
 	Close() error
+}
+
+// ServerNotifier is an [EnsembleProvider] that finds out by itself when its servers change, and tells its client.
+// Without it a client follows a change when it connects the next time. A provider that tells may start without
+// servers: as long as its ConnectionString is empty the client waits for them. If it has a method LastError() error,
+// that is then why [Client.BlockUntilConnected] ends in vain.
+type ServerNotifier interface {
+	EnsembleProvider
+	// ServersChanged returns a channel that receives after the result of ConnectionString has changed; it may be
+	// closed when nothing changes any more. It is called once, after Start.
+	ServersChanged() <-chan struct{}
 }
 
 // FixedEnsembleProvider is the [EnsembleProvider] for servers that are known beforehand, see [FixedEnsemble].

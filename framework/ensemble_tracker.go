@@ -104,6 +104,6 @@ func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
 	}
 	if s != "" {
 		k.cfg.ensemble.SetConnectionString(s)
-		k.connection.serversChanged()
+		k.connection.follower.follow()
 	}
 }

@@ -61,6 +61,10 @@ type config struct {
 	useTLS            bool
 	tls               *tls.Config
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
+	hasDialer         bool // the program's, which gets names as they are
+	resolver          Resolver
+	wall              func() time.Time // for tests, nil: that of the system
+	target            connectString    // as far as it is known before the start
 	logger            *slog.Logger
 	telemetry         telemetry.Config
 }
@@ -80,6 +84,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 		expirationPercent: 100,
 		defaultData:       localAddress, // not looked up before it is needed
 		dial:              (&net.Dialer{}).DialContext,
+		resolver:          net.DefaultResolver,
 		logger:            slog.New(slog.DiscardHandler),
 	}
 	for _, o := range opts {
@@ -92,7 +97,11 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	} else if connectString != "" {
 		return nil, fmt.Errorf("%w: both a connect string and an ensemble provider", ErrBadArguments)
 	}
-	return c, c.validate()
+	err := c.validate()
+	if err == nil {
+		c.target, _ = parseConnectString(c.ensemble.ConnectionString()) // else it is known after the start
+	}
+	return c, err
 }
 
 func (c *config) validate() error {
@@ -114,6 +123,11 @@ func (c *config) validate() error {
 			errs = append(errs, err)
 		}
 	}
+	if v, ok := c.ensemble.(interface{ validate() error }); ok {
+		if err := v.validate(); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	bounded("session timeout", c.sessionTimeout, time.Millisecond, math.MaxInt32*time.Millisecond)
 	bounded("connection timeout", c.connectionTimeout, time.Millisecond, math.MaxInt64)
 	bounded("maximum wait for close", c.maxCloseWait, 0, math.MaxInt64)
@@ -127,6 +141,7 @@ func (c *config) validate() error {
 	check(c.compression != nil, "no compression provider")
 	check(c.errorPolicy != nil, "no error policy")
 	check(c.dial != nil, "no dialer")
+	check(c.resolver != nil, "no resolver")
 	check(c.logger != nil, "no logger")
 	check(c.tls != nil || !c.useTLS, "no TLS configuration") // not a client without TLS
 	for _, p := range []retry.Policy{c.retryPolicy, c.breaker} {
@@ -165,40 +180,28 @@ func checkAuth(a jute.Auth) string {
 	return ""
 }
 
-// chrootLen returns the length of what the connection puts in front of every path.
-func (c *config) chrootLen() int {
-	target, err := parseConnectString(c.ensemble.ConnectionString())
-	if err != nil { // not known before the start of the provider
-		return 0
-	}
-	return len(target.chroot)
-}
-
-// dialer returns what opens connections.
-func (c *config) dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
+// secure returns what talks TLS on a connection to a host of the connect string, nil if nothing does.
+func (c *config) secure() func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
 	if c.tls == nil {
-		return c.dial
+		return nil
 	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		nc, err := c.dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
+	return func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
 		conf := c.tls
 		if conf.ServerName == "" && !conf.InsecureSkipVerify {
-			host, _, err := net.SplitHostPort(address)
-			if err != nil {
-				return nil, errors.Join(err, nc.Close())
-			}
 			conf = conf.Clone()
 			conf.ServerName = host
 		}
 		tc := tls.Client(nc, conf)
-		if err := tc.HandshakeContext(ctx); err != nil {
-			return nil, errors.Join(err, nc.Close())
-		}
-		return tc, nil
+		return tc, tc.HandshakeContext(ctx)
 	}
+}
+
+// resolve returns what looks up the names of servers, nil if the dialer of the program does.
+func (c *config) resolve() func(ctx context.Context, host string) ([]string, error) {
+	if c.hasDialer {
+		return nil
+	}
+	return c.resolver.LookupHost
 }
 
 // WithRetryPolicy sets when failed operations are tried again; the default is ExponentialBackoff(1 s, 3).
@@ -216,7 +219,8 @@ func WithConnectionTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.connectionTimeout = d })
 }
 
-// WithMaxCloseWait bounds each of the two waits of Close, for the server and for callbacks; the default is 1 s.
+// WithMaxCloseWait bounds each of the waits of Close: for the server, for callbacks, and for the ensemble provider if
+// it is the program's; the default is 1 s.
 func WithMaxCloseWait(d time.Duration) Option { return option(func(c *config) { c.maxCloseWait = d }) }
 
 // WithMaxBuffer sets the size in bytes of the largest request that the server reads, if it is not the default of 1 MB - 1.
@@ -302,10 +306,17 @@ func WithTLS(conf *tls.Config) Option {
 	return option(func(c *config) { c.useTLS, c.tls = true, conf.Clone() })
 }
 
-// WithDialer sets how TCP connections are opened, below TLS.
+// WithDialer sets how TCP connections are opened, below TLS. It is given the servers as they are in the connect
+// string, with their names, and runs on a goroutine of its own: a dialer that ignores the end of its context holds
+// nobody, but what it returns then is closed. Without it the client looks names up, each time before it tries the
+// servers, and tries all addresses of each.
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
-	return option(func(c *config) { c.dial = dial })
+	return option(func(c *config) { c.dial, c.hasDialer = dial, true })
 }
+
+// WithResolver sets what looks up the names in the connect string; the default is net.DefaultResolver. A dialer of
+// [WithDialer] is given the names instead.
+func WithResolver(r Resolver) Option { return option(func(c *config) { c.resolver = r }) }
 
 // WithLogger sets where the client logs; the default is nowhere.
 func WithLogger(l *slog.Logger) Option { return option(func(c *config) { c.logger = l }) }

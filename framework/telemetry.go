@@ -68,8 +68,8 @@ func WithTracerDriverFailures() Option {
 func (c *config) observed() telemetry.Config {
 	t := c.telemetry
 	t.Logger = c.logger
-	if target, err := parseConnectString(c.ensemble.ConnectionString()); err == nil && len(target.servers) == 1 {
-		t.Server = target.servers[0]
+	if len(c.target.servers) == 1 {
+		t.Server = c.target.servers[0]
 	}
 	return t
 }
@@ -79,11 +79,7 @@ func (k *core) place(ns string) string {
 	if ns == "" {
 		return ""
 	}
-	target, err := parseConnectString(k.cfg.ensemble.ConnectionString())
-	if err != nil {
-		return ns
-	}
-	return strings.TrimPrefix(target.chroot+"/"+ns, "/")
+	return strings.TrimPrefix(k.connection.chroot()+"/"+ns, "/")
 }
 
 // Telemetry is for the recipes, which tell what they do where their client does.

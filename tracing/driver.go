@@ -6,12 +6,12 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Driver is told how long operations take and how often things happen. Its methods are called concurrently and on the
-// goroutine that reads the connection too: they must not block, nor wait for the client. In Java: TracerDriver.
+// Driver is told how long operations take and how often things happen. Its methods are called concurrently. One that
+// blocks delays the result of an operation, or later events, and nothing else. In Java: TracerDriver.
 type Driver interface {
-	// AddTrace is told of an operation that has ended.
+	// AddTrace is told of an operation that has ended, before its result is given to whoever waits for it.
 	AddTrace(name string, d time.Duration)
-	// AddCount is told of something that has happened n times.
+	// AddCount is told of something that has happened n times, in order, on a goroutine of its own.
 	AddCount(name string, n int)
 }
 

@@ -173,7 +173,7 @@ func checkFile(fsys fs.FS, name string) ([]string, error) {
 		if pkg, own := cutModule(imported); own {
 			switch {
 			case isExternal:
-				allowed = !matches(programs, pkg)
+				allowed = !matches(programs, pkg) || matches(testSupport, pkg)
 			case isTest:
 				allowed = matches(r.imports, pkg) || matches(testSupport, pkg)
 			default:

@@ -85,7 +85,7 @@ func benchExecutor(b *testing.B) *exec.Executor {
 	b.Cleanup(func() {
 		e.Stop()
 		conn.Close()
-		e.Drain()
+		e.Drain(time.Minute)
 		queue.Close(patience)
 		_ = l.Close()
 		wg.Wait()

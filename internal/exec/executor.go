@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,16 +134,27 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 		return op.outcome()
 	case <-ctx.Done():
 	}
-	if !op.abandon(ctx.Err()) {
+	cause := e.explain(ctx.Err())
+	if !op.abandon(cause) {
 		<-op.done
 		return op.outcome()
 	}
-	record.End(time.Now(), telemetry.Facts{Err: ctx.Err(), Children: -1})
+	record.End(time.Now(), telemetry.Facts{Err: cause, Children: -1})
 	if e.takeBack(op) || e.withdraw(op) {
-		op.Finish(ctx.Err())
+		op.Finish(cause)
 	}
 	close(op.done) // nothing refers to what is the caller's any more; another Wait returns the same
-	return ctx.Err()
+	return cause
+}
+
+// explain joins why there is no connection to err, which is about one. What err matches stays the same.
+func (e *Executor) explain(err error) error {
+	if conn := e.conn(); conn != nil {
+		if cause := conn.LastError(); cause != nil {
+			return fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	return err
 }
 
 // withdraw takes op back from the connection if its request is not encoded yet: what it refers to is the caller's.
@@ -278,5 +290,20 @@ func (e *Executor) Stop() {
 	}
 }
 
-// Drain waits until every accepted operation has finished. It is called after Stop, when no connection is left.
-func (e *Executor) Drain() { <-e.pending.idle }
+// Drain waits up to limit until every accepted operation has finished, and reports whether they have. It is called
+// after Stop, when no connection is left.
+func (e *Executor) Drain(limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-e.pending.idle:
+		return true
+	case <-t.C:
+	}
+	select { // both may have been ready
+	case <-e.pending.idle:
+		return true
+	default:
+		return false
+	}
+}

@@ -506,7 +506,7 @@ func TestEndOfTheContextIsSeenOnTheWayToThePause(t *testing.T) {
 		returned := make(chan error)
 		f := start(t, hooked{everySecond(3), func() {
 			cancel()
-			if err := <-returned; err != context.Canceled {
+			if err := <-returned; !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want context.Canceled", err)
 			}
 		}}, true)

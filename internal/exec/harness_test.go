@@ -161,7 +161,7 @@ func (f *fixture) close() {
 	for _, c := range conns {
 		c.Close()
 	}
-	f.Drain()
+	f.Drain(time.Minute)
 	if !f.queue.Close(patience) {
 		f.tb.Error("the dispatcher does not end")
 	}

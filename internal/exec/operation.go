@@ -151,9 +151,9 @@ func (op *Operation) GaveUp() bool { return op.gaveUp }
 // loss is the error of an attempt for which there was no connection.
 func (op *Operation) loss() error {
 	if op.WasSent() {
-		return jute.ErrConnectionLoss
+		return op.ex.explain(jute.ErrConnectionLoss)
 	}
-	return ErrNotSent
+	return op.ex.explain(ErrNotSent)
 }
 
 // Result returns the error that the operation finished with.

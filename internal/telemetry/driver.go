@@ -14,10 +14,11 @@ type driver struct {
 	simple   tracing.Driver
 	advanced tracing.AdvancedDriver // in place of simple
 	last     atomic.Int32           // state of the connection that it was told of
+	post     func(call func())      // runs a call in order, nil: at once
 }
 
-func (d *driver) set(to tracing.Driver) {
-	d.simple = to
+func (d *driver) set(to tracing.Driver, post func(call func())) {
+	d.simple, d.post = to, post
 	d.advanced, _ = to.(tracing.AdvancedDriver)
 }
 
@@ -59,8 +60,25 @@ func javaName(what *Operation, background bool) string {
 	return name + "-Foreground"
 }
 
-// operation tells of an operation, or of an attempt of one. mu of r is not needed before its end.
-func (d *driver) operation(r *Record, err error, took time.Duration) {
+// later runs a call of the driver where it may block: what happens may do so on the goroutine that reads the
+// connection, or under a lock.
+func (d *driver) later(call func()) {
+	if d.post == nil {
+		call()
+		return
+	}
+	d.post(call)
+}
+
+// attempt tells of an attempt of an operation that goes on.
+func (d *driver) attempt(r *Record, err error, took time.Duration) {
+	if d.on() {
+		d.later(func() { d.operation(r, Facts{Children: -1}, err, took) }) // it has no answer
+	}
+}
+
+// operation tells of an operation that has ended, on the goroutine of whoever waits for it or takes its callback.
+func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
 	if !d.on() {
 		return
 	}
@@ -69,7 +87,6 @@ func (d *driver) operation(r *Record, err error, took time.Duration) {
 		d.simple.AddTrace(name, took)
 		return
 	}
-	f := r.facts
 	d.advanced.AddOperation(tracing.OperationTrace{
 		Name: name, Latency: took, Err: err, Path: r.what.Path, WithWatcher: f.Watch,
 		RequestBytes: f.RequestSize, ResponseBytes: f.ResponseSize, ResponseChildren: f.Children,
@@ -90,9 +107,9 @@ func (d *driver) took(name string, took time.Duration) {
 func (d *driver) count(name string, session int64) {
 	switch {
 	case d.advanced != nil:
-		d.advanced.AddEvent(tracing.EventTrace{Name: name, SessionID: session})
+		d.later(func() { d.advanced.AddEvent(tracing.EventTrace{Name: name, SessionID: session}) })
 	case d.on():
-		d.simple.AddCount(name, 1)
+		d.later(func() { d.simple.AddCount(name, 1) })
 	}
 }
 

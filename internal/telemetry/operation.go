@@ -158,7 +158,7 @@ func (r *Record) Retry(err error, pause time.Duration) {
 	r.mu.Unlock()
 	r.decided(err, true)
 	if r.background { // Java has one trace for each attempt
-		r.t.driver.operation(r, err, now.Sub(began))
+		r.t.driver.attempt(r, err, now.Sub(began))
 	}
 	r.logRetry(err, pause)
 }
@@ -209,7 +209,7 @@ func (r *Record) End(at time.Time, f Facts) {
 		if r.background {
 			began = r.attempt
 		}
-		r.t.driver.operation(r, err, max(r.end.Sub(began), 0))
+		r.t.driver.operation(r, r.facts, err, max(r.end.Sub(began), 0))
 	}
 	if r.span != nil {
 		r.endSpan(err)

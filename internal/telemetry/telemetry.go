@@ -27,6 +27,9 @@ type Config struct {
 	// Driver is told as Java's TracerDriver is; with DriverFailures of failed foreground operations too.
 	Driver         tracing.Driver
 	DriverFailures bool
+	// Post runs the calls that tell the driver of events, in order, on a goroutine on which they may block. Without it
+	// they run where the event happens.
+	Post func(call func())
 	// RequestSpans makes a span for each request of an operation.
 	RequestSpans bool
 	// WatchSpans makes a span around each call of a watcher.
@@ -63,7 +66,7 @@ type Telemetry struct {
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
 	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind)}
-	t.driver.set(cfg.Driver)
+	t.driver.set(cfg.Driver, cfg.Post)
 	t.server = serverAttributes(cfg.Server)
 	t.tracers = newSource(cfg.TracerProvider, globalTracers, newTracer)
 	t.meters = newSource(cfg.MeterProvider, globalMeters, func(p metric.MeterProvider) *instruments {

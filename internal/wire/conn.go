@@ -30,17 +30,29 @@ const (
 	AuthFailed
 )
 
-// Config is what a Conn needs; all fields but Auth, Chroot, ReadOnly and MaxReply must be set.
+// Config is what a Conn needs; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
 type Config struct {
-	Servers        []string // host:port; names are resolved at each dial
+	Servers        []string // host:port
+	Hosts          *Hosts   // what the sessions of a client share, nil for none
 	Chroot         string   // "" or an absolute path without a trailing slash
 	SessionTimeout time.Duration
 	ConnectTimeout time.Duration // bounds one dial and its handshake
 	CloseWait      time.Duration // bounds the goodbye to the server
 	ReadOnly       bool          // a server without a quorum will do
 	Auth           []jute.Auth
-	Dial           func(ctx context.Context, network, address string) (net.Conn, error)
-	Logger         *slog.Logger
+	// Dial opens a connection. It may ignore the end of its context.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Secure, if it is set, talks TLS on a connection to a host of Servers.
+	Secure func(ctx context.Context, nc net.Conn, host string) (net.Conn, error)
+	// Resolve, if it is set, returns the addresses of a host, which are all tried; else Dial is given the name.
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	// Refresh, if it is set, is called before each dial, and may call UpdateServers. It ends with its context.
+	Refresh func(ctx context.Context)
+	// OnFailure, if it is set, is told of the first failure to connect after a connection. It must not block.
+	OnFailure func(err error)
+	// Wall is the wall clock, nil for that of the system.
+	Wall   func() time.Time
+	Logger *slog.Logger
 	// MaxReply is the size in bytes of the largest answer that is read, 64 MiB if it is 0. A larger one fails its own
 	// request with ErrReplyTooLarge.
 	MaxReply int
@@ -66,8 +78,8 @@ type Conn struct {
 	cfg    Config
 	zk     *zk.Conn
 	events <-chan zk.Event // closed when the library's goroutines have ended
-	hosts  *hosts
-	epoch  time.Time
+	hosts  *Hosts
+	clock  clock
 
 	ctx      context.Context // ends when no connection to a server is wanted any more
 	cancel   context.CancelFunc
@@ -81,7 +93,7 @@ type Conn struct {
 
 	session    atomic.Int64
 	timeoutNs  atomic.Int64 // as negotiated
-	lastAnswer atomic.Int64 // ns since epoch
+	lastAnswer atomic.Int64 // by clock
 	zxid       atomic.Int64 // highest seen in an answer
 
 	mu       sync.Mutex
@@ -99,8 +111,8 @@ func Open(cfg Config) (*Conn, error) {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ends with Close
 	c := &Conn{
 		cfg:      cfg,
-		hosts:    newHosts(cfg.Servers),
-		epoch:    time.Now(),
+		hosts:    cfg.Hosts,
+		clock:    clock{epoch: time.Now(), wall: cfg.Wall},
 		ctx:      ctx,
 		cancel:   cancel,
 		flush:    make(chan struct{}, 1),
@@ -108,10 +120,14 @@ func Open(cfg Config) (*Conn, error) {
 		farewell: make(chan struct{}),
 	}
 	c.timeoutNs.Store(int64(cfg.SessionTimeout))
+	if c.hosts == nil {
+		c.hosts = new(Hosts)
+	}
+	c.hosts.update(cfg.Servers)
 	var err error
 	c.zk, c.events, err = zk.Connect(cfg.Servers, cfg.SessionTimeout,
 		zk.WithDialer(c.dial),
-		zk.WithHostProvider(c.hosts),
+		zk.WithHostProvider(hostProvider{}),
 		zk.WithLogger(libraryLogger{ctx, cfg.Logger}),
 		zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(libraryBuffer),
@@ -149,18 +165,25 @@ func (c *Conn) SessionTimeout() time.Duration { return time.Duration(c.timeoutNs
 // LastAnswer returns when the request or ping was sent that the server answered last. It is by hearing us that the
 // server keeps the session, and it has heard us then or later. When the answer was read says less: it may have waited
 // for us, or for the network. Watch events say nothing: the server sends them without hearing us.
-func (c *Conn) LastAnswer() time.Time { return c.epoch.Add(time.Duration(c.lastAnswer.Load())) }
+func (c *Conn) LastAnswer() time.Time { return c.clock.at(c.lastAnswer.Load()) }
+
+// Silence returns how long ago that was, with the time in which the machine was suspended.
+func (c *Conn) Silence() time.Duration { return time.Duration(c.now() - c.lastAnswer.Load()) }
+
+// LastError returns why there is no connection: how the last try has failed, or the last connection was lost. It is nil
+// while a connection stands, and before the first try has ended.
+func (c *Conn) LastError() error { return c.hosts.lastError() }
 
 // SentAt returns when r was written, zero if it never was.
 func (c *Conn) SentAt(r *Request) (at time.Time) {
-	if r.sent != 0 {
-		at = c.epoch.Add(time.Duration(r.sent))
+	if r.encoded {
+		at = c.clock.at(r.sent)
 	}
 	return at
 }
 
-// now returns the time in ns since epoch.
-func (c *Conn) now() int64 { return int64(time.Since(c.epoch)) }
+// now returns the time by which a session ages.
+func (c *Conn) now() int64 { return c.clock.now() }
 
 // heard notes that the server has answered what was sent at a time.
 func (c *Conn) heard(sent int64) {
@@ -176,8 +199,17 @@ func (c *Conn) IsConnected() bool {
 	return c.end == nil && c.link != nil && !c.link.dead
 }
 
-// UpdateServers replaces the list of servers; the current connection stays.
-func (c *Conn) UpdateServers(servers []string) { c.hosts.update(servers) }
+// UpdateServers replaces the list of servers. A connection to one that is not in the list any more is given up for one
+// to a server that is, with the same session, as soon as such a server accepts it.
+func (c *Conn) UpdateServers(servers []string) {
+	c.hosts.update(servers)
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l != nil {
+		c.follow(l)
+	}
+}
 
 // Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected
 // without a connection or without that of its flight, else why the session has ended. wait says that the caller is going
@@ -354,28 +386,30 @@ func (c *Conn) tell(ev zk.Event) {
 	}
 }
 
-// dial is the library's dialer.
-func (c *Conn) dial(network, address string, _ time.Duration) (net.Conn, error) {
+// dial is the library's dialer. Which server is next is decided here.
+func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 	c.mu.Lock()
 	old := c.link
 	c.mu.Unlock()
 	if old != nil { // the library has given it up without reading to its end
 		old.lost()
 	}
-	share := c.SessionTimeout() / time.Duration(c.hosts.Len()) // so that the session outlives a pass over mute servers
-	patience, err := c.hosts.wait(c.ctx, min(c.cfg.ConnectTimeout, share))
-	if err != nil {
+	if c.hosts.pause(c.ctx) != nil || !c.refresh() {
 		return c.sayFarewell(), nil
 	}
+	// A share for each, so that the session outlives a pass over mute servers.
+	share := c.SessionTimeout() / time.Duration(c.hosts.size())
+	t, patience := c.hosts.pick(min(c.cfg.ConnectTimeout, share))
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
-	nc, err := c.cfg.Dial(ctx, network, address)
+	nc, t, err := c.open(ctx, t)
 	if err != nil {
-		c.failedToConnect()
+		c.failed(err)
+		c.reportExhausted()
 		return nil, err
 	}
-	l := newLink(c, nc, address)
+	l := newLink(c, &attempt{Conn: nc, target: t}, t.server)
 	_ = nc.SetDeadline(start.Add(patience))
 	c.mu.Lock()
 	c.dialed = l
@@ -384,6 +418,44 @@ func (c *Conn) dial(network, address string, _ time.Duration) (net.Conn, error) 
 		l.cut()
 	}
 	return l, nil
+}
+
+// refresh asks for the servers, and reports whether a connection to them is still wanted.
+func (c *Conn) refresh() bool {
+	if c.cfg.Refresh != nil {
+		ctx, cancel := context.WithTimeout(c.ctx, minPatience)
+		c.cfg.Refresh(ctx)
+		cancel()
+	}
+	c.mu.Lock()
+	ended := c.end != nil
+	c.mu.Unlock()
+	if ended { // whoever has ended the session is about to end ctx
+		<-c.ctx.Done()
+	}
+	return c.ctx.Err() == nil
+}
+
+// open opens a connection to an address of t.
+func (c *Conn) open(ctx context.Context, t target) (net.Conn, target, error) {
+	if t.address == "" {
+		addresses, err := c.resolve(ctx, t.server)
+		if err != nil {
+			c.hosts.dialing(t)
+			return nil, t, fmt.Errorf("%s: %w", t.server, withoutContext(err))
+		}
+		t = c.hosts.expand(t.server, addresses)
+	}
+	c.hosts.dialing(t)
+	nc, err := c.connect(ctx, t)
+	return nc, t, err
+}
+
+// failed notes why there is no connection.
+func (c *Conn) failed(err error) {
+	if err != nil && c.ctx.Err() == nil && c.hosts.failed(err) && c.cfg.OnFailure != nil {
+		c.cfg.OnFailure(err)
+	}
 }
 
 func (c *Conn) report(s State) { c.cfg.OnState(s) }
@@ -402,6 +474,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	c.timeoutNs.Store(int64(timeout))
 	l.established(timeout)
 	c.heard(l.greetedAt)
+	c.hosts.established(c)
 
 	c.mu.Lock()
 	c.readOnly = resp.ReadOnly
@@ -427,6 +500,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	}
 	c.report(Connected)
 	c.tell(ev)
+	c.follow(l)
 	return nil
 }
 
@@ -439,6 +513,7 @@ func (c *Conn) down(wasLinked bool) {
 		if final {
 			return
 		}
+		c.noteFailure("connection lost")
 		c.report(Disconnected)
 		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
 	} else {
@@ -446,8 +521,27 @@ func (c *Conn) down(wasLinked bool) {
 	}
 }
 
-// failedToConnect reports a failure when every server was tried.
+// failedToConnect notes that the handshake with the server that was dialed last has failed.
 func (c *Conn) failedToConnect() {
+	c.noteFailure("handshake")
+	c.reportExhausted()
+}
+
+// noteFailure notes the failure of the connection that was dialed last.
+func (c *Conn) noteFailure(what string) {
+	c.mu.Lock()
+	l := c.dialed
+	c.mu.Unlock()
+	if l == nil {
+		return
+	}
+	if a, ok := l.Conn.(*attempt); ok {
+		c.failed(a.failure(what))
+	}
+}
+
+// reportExhausted reports Disconnected when every server was tried in vain.
+func (c *Conn) reportExhausted() {
 	if c.hosts.exhausted() {
 		c.report(Disconnected)
 	}

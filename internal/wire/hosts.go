@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"math/rand/v2"
+	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -11,114 +13,273 @@ import (
 // Limits of the pauses between two passes over the servers, and of the first try's patience with one server. A
 // server that is starting accepts connections and answers none of them, so the first passes are impatient.
 const (
-	minPause     = 20 * time.Millisecond
-	maxPause     = time.Second
-	minPatience  = time.Second
-	flapLifetime = 100 * time.Millisecond
-	flapPause    = 10 * time.Millisecond
+	minPause    = 20 * time.Millisecond
+	maxPause    = time.Second
+	minPatience = time.Second
+	maxDoubling = 16
+
+	// A connection that has lasted so long shows that its server is well. So does an answer, at first: when many
+	// connections in a row have had an answer and not lasted, there are pauses too.
+	lasting   = time.Second
+	flapPause = 10 * time.Millisecond
+	manyFlaps = 64 // after which the pause is doubled
 )
 
-// hosts is the library's host provider. It never asks for the library's pause of one second after a pass over all
-// servers; the pauses are in [hosts.wait], which the dialer calls.
-type hosts struct {
-	mu        sync.Mutex
-	servers   []string
-	next      int
-	tried     int // dials since the last session was established
-	connected time.Time
+// target is what is dialed: a server of the connect string and one of its addresses.
+type target struct {
+	server  string // host:port as it was given
+	address string // host:port to dial, "" as long as the name is not resolved
 }
 
-func newHosts(servers []string) *hosts {
-	return &hosts{servers: shuffled(servers)}
+// name returns the target for logs and errors.
+func (t target) name() string {
+	if t.address == "" || t.address == t.server {
+		return t.server
+	}
+	return t.server + " (" + t.address + ")"
 }
 
-func shuffled(servers []string) []string {
-	s := slices.Clone(servers)
-	rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
-	return s
+// Hosts is the list of servers, and what was learnt by trying them. The sessions of a client share it: a server that
+// ends every session at once is not met without a pause because the next session is another [Conn]. The zero value is
+// ready.
+type Hosts struct {
+	mu      sync.Mutex
+	servers []string                 // shuffled
+	version int                      // of servers
+	isNew   bool                     // none of them was tried
+	first   *target                  // to be tried before all others
+	rest    []target                 // still to be tried in this pass
+	last    target                   // tried last
+	passes  int                      // begun since a connection has shown that its server is well
+	flaps   int                      // connections in a row that had an answer and did not last
+	width   int                      // how many targets a pass has, as far as that is known
+	proof   *proof                   // of the last connection
+	failure error                    // of the last try; nil while a connection stands
+	streak  bool                     // of failures, of which the first was reported
+	calls   map[string]chan struct{} // of the program's functions that are under way
 }
 
-// update replaces the list, unless the new one is empty; the current connection stays.
-func (h *hosts) update(servers []string) {
-	if len(servers) == 0 {
+// proof is an established connection that may show that its server is well.
+type proof struct {
+	conn  *Conn
+	since time.Time
+	heard int64 // what was answered when it was established
+}
+
+// review takes from the last connection what it says of its server. mu is held.
+func (h *Hosts) review() {
+	p := h.proof
+	if p == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.servers, h.next = shuffled(servers), 0
-}
-
-func (h *hosts) list() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.servers)
-}
-
-// prefer makes server the next to be tried.
-func (h *hosts) prefer(server string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := slices.Index(h.servers, server); i >= 0 {
-		h.next = i
+	h.proof = nil
+	switch {
+	case time.Since(p.since) >= lasting:
+		h.flaps = 0
+	case p.conn.lastAnswer.Load() > p.heard:
+		h.flaps++
+	default: // it failed, in a way
+		return
 	}
+	h.passes, h.rest, h.streak = 0, nil, false
 }
 
-// Init is called by the library with the list that it has parsed; ours is set already.
-func (h *hosts) Init([]string) error { return nil }
-
-// Len returns the number of servers.
-func (h *hosts) Len() int {
+// update replaces the list, unless the new one is empty or the same. The next server that is tried is of the new one.
+func (h *Hosts) update(servers []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.servers)
+	if len(servers) == 0 || slices.Equal(sorted(servers), sorted(h.servers)) {
+		return
+	}
+	h.servers = slices.Clone(servers)
+	rand.Shuffle(len(servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })
+	h.version++
+	h.first, h.rest, h.isNew = nil, nil, true
 }
 
-// Next returns the next server to try.
-func (h *hosts) Next() (server string, retryStart bool) {
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+
+// list returns the servers and the version of the list.
+func (h *Hosts) list() ([]string, int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	server = h.servers[h.next%len(h.servers)]
-	h.next = (h.next + 1) % len(h.servers)
-	return server, false
+	return slices.Clone(h.servers), h.version
 }
 
-// Connected is called by the library when a session is established.
-func (h *hosts) Connected() {
+// isCurrent reports whether the list is still of this version.
+func (h *Hosts) isCurrent(version int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tried, h.connected = 0, time.Now()
+	return h.version == version
 }
 
-// exhausted reports whether every server was tried since the last session was established.
-func (h *hosts) exhausted() bool {
+// prefer makes t the next to be tried, without a pause.
+func (h *Hosts) prefer(t target) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.tried >= len(h.servers)
+	h.first = &t
 }
 
-// wait pauses before a dial: not at all in the first pass over the servers, then longer from pass to pass. It
-// returns how long the server may take to accept and to answer the handshake, at most limit.
-func (h *hosts) wait(ctx context.Context, limit time.Duration) (patience time.Duration, err error) {
+// begin begins a pass over the servers, in their order, behind the one that was tried last. mu is held.
+func (h *Hosts) begin() {
+	from := 1 + slices.Index(h.servers, h.last.server)
+	h.rest = h.rest[:0]
+	for i := range h.servers {
+		h.rest = append(h.rest, target{server: h.servers[(from+i)%len(h.servers)]})
+	}
+	h.width = len(h.servers)
+	h.passes++
+	h.isNew = false
+}
+
+// size returns how many targets a pass has.
+func (h *Hosts) size() int {
 	h.mu.Lock()
-	pass := min(h.tried/len(h.servers), 16)
+	defer h.mu.Unlock()
+	return max(h.width, len(h.servers), 1)
+}
+
+// pause waits before the next try: not at all in the first pass over the servers, then before each pass, longer from
+// one to the next. A connection that has shown that its server is well ends that.
+func (h *Hosts) pause(ctx context.Context) error {
+	h.mu.Lock()
+	h.review()
 	var pause time.Duration
 	switch {
-	case h.tried == 0 && !h.connected.IsZero() && time.Since(h.connected) < flapLifetime:
-		pause = flapPause // accepted and dropped at once: do not spin
-	case pass > 0 && h.tried%len(h.servers) == 0:
-		pause = min(minPause<<(pass-1), maxPause)
+	case h.first != nil || h.isNew || len(h.rest) > 0:
+	case h.passes > 0:
+		pause = min(minPause<<min(h.passes-1, maxDoubling), maxPause)
 		pause = pause/2 + rand.N(pause/2+1)
+	case h.flaps > 0:
+		pause = min(flapPause<<min((h.flaps-1)/manyFlaps, maxDoubling), maxPause)
 	}
-	h.tried++
 	h.mu.Unlock()
-	if pause > 0 {
-		t := time.NewTimer(pause)
+	return sleep(ctx, pause)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return 0, ctx.Err()
 		}
 	}
-	return min(limit, minPatience<<pass), ctx.Err()
+	return ctx.Err()
 }
+
+// pick returns the next target, and how long it may take to accept and to answer the handshake: at most limit.
+func (h *Hosts) pick(limit time.Duration) (target, time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.rest) == 0 {
+		h.begin()
+	}
+	var t target
+	if h.first != nil {
+		t, h.first = *h.first, nil
+	} else {
+		t, h.rest = h.rest[0], h.rest[1:]
+	}
+	return t, min(limit, minPatience<<min(h.passes-1, maxDoubling))
+}
+
+// expand returns the first address of server to try; the others are next.
+func (h *Hosts) expand(server string, addresses []string) target {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
+	if i := slices.Index(addresses, h.last.address); i >= 0 { // it has just failed
+		addresses = append(slices.Delete(addresses, i, i+1), h.last.address)
+	}
+	all := make([]target, 0, len(addresses)+len(h.rest))
+	for _, a := range addresses {
+		all = append(all, target{server, a})
+	}
+	h.rest = append(all[1:len(addresses):len(addresses)], h.rest...)
+	h.width += len(addresses) - 1
+	return all[0]
+}
+
+// dialing notes that t is tried.
+func (h *Hosts) dialing(t target) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = t
+}
+
+// established notes that a connection of c stands.
+func (h *Hosts) established(c *Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.proof = &proof{c, time.Now(), c.lastAnswer.Load()}
+	h.failure = nil
+}
+
+// failed notes why there is no connection. It reports whether that is the first failure since a connection has shown
+// that its server is well.
+func (h *Hosts) failed(err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failure = err
+	first := !h.streak
+	h.streak = true
+	return first
+}
+
+// lastError returns why there is no connection, nil if there is one or nothing is known.
+func (h *Hosts) lastError() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failure
+}
+
+// exhausted reports whether every server was tried.
+func (h *Hosts) exhausted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.passes > 1 || len(h.rest) == 0
+}
+
+// isAddress reports whether the host of a server needs no lookup.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// resolve returns the addresses of a server, which is one itself if there is nothing to look up.
+func (c *Conn) resolve(ctx context.Context, server string) ([]string, error) {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil || c.cfg.Resolve == nil || isAddress(host) {
+		return []string{server}, nil
+	}
+	ips, err := call(ctx, c.hosts, "resolve "+host, func() ([]string, error) { return c.cfg.Resolve(ctx, host) }, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(ips) == 0 {
+		return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+	}
+	addresses := make([]string, len(ips))
+	for i, ip := range ips {
+		addresses[i] = net.JoinHostPort(ip, port)
+	}
+	slices.Sort(addresses)
+	return slices.Compact(addresses), nil
+}
+
+// hostProvider is what the library asks for servers: which they are, and when to pause, is decided in the dialer.
+type hostProvider struct{}
+
+// Init is called by the library with the list that it has parsed.
+func (hostProvider) Init([]string) error { return nil }
+
+// Len returns 1.
+func (hostProvider) Len() int { return 1 }
+
+// Next returns a name that stands for the next server, and never asks for a pause.
+func (hostProvider) Next() (server string, retryStart bool) { return "the next server", false }
+
+// Connected does nothing.
+func (hostProvider) Connected() {}

@@ -6,38 +6,14 @@ import (
 	"time"
 )
 
-// seekQuorum looks for a server with a quorum while l is a connection to one without, and ends l when it has found
-// one: the library then connects again, and the servers that are tried include the one found.
+// seekQuorum looks for a server with a quorum while l is a connection to one without.
 func (c *Conn) seekQuorum(l *link) {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-c.ctx.Done():
-			t.Stop()
-			return
-		}
-		c.mu.Lock()
-		gone := l.dead || c.link != l
-		c.mu.Unlock()
-		if gone {
-			return
-		}
-		for _, server := range c.hosts.list() {
-			if server != l.address && c.hasQuorum(server) {
-				c.hosts.prefer(server)
-				l.cut()
-				return
-			}
-		}
-	}
+	c.seek(l, minSeekPause, func() bool { return false }, c.hasQuorum)
 }
 
 // hasQuorum asks a server with the four-letter word that is for this.
-func (c *Conn) hasQuorum(server string) bool {
-	ctx, cancel := context.WithTimeout(c.ctx, minPatience)
-	defer cancel()
-	nc, err := c.cfg.Dial(ctx, "tcp", server)
+func (c *Conn) hasQuorum(ctx context.Context, t target) bool {
+	nc, err := c.connect(ctx, t)
 	if err != nil {
 		return false
 	}
@@ -48,4 +24,70 @@ func (c *Conn) hasQuorum(server string) bool {
 	}
 	answer, _ := io.ReadAll(io.LimitReader(nc, 16))
 	return string(answer) == "rw"
+}
+
+const (
+	minSeekPause = 100 * time.Millisecond
+	maxSeekPause = 10 * time.Second
+)
+
+// seek looks for a server that accepts while l stands, first after a pause, and ends l when it has found one: the
+// library then connects to that. It gives up when enough returns true.
+func (c *Conn) seek(l *link, pause time.Duration, enough func() bool, accepts func(context.Context, target) bool) {
+	for ; ; pause = min(max(2*pause, minSeekPause), maxSeekPause) {
+		if sleep(c.ctx, pause) != nil {
+			return
+		}
+		for _, t := range c.targets() {
+			if c.isOver(l) || enough() {
+				return
+			}
+			if t == c.targetOf(l) {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(c.ctx, minPatience)
+			accepted := accepts(ctx, t)
+			cancel()
+			if accepted && !enough() {
+				c.hosts.prefer(t)
+				l.cut()
+				return
+			}
+		}
+		if c.isOver(l) || enough() {
+			return
+		}
+	}
+}
+
+// isOver reports whether l is not the connection any more.
+func (c *Conn) isOver(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return l.dead || c.link != l || c.end != nil
+}
+
+// targets returns all addresses of all servers, but for those whose names cannot be resolved now.
+func (c *Conn) targets() (all []target) {
+	servers, _ := c.hosts.list()
+	for _, server := range servers {
+		ctx, cancel := context.WithTimeout(c.ctx, minPatience)
+		addresses, err := c.resolve(ctx, server)
+		cancel()
+		if err != nil {
+			continue
+		}
+		for _, a := range addresses {
+			all = append(all, target{server, a})
+		}
+	}
+	return all
+}
+
+// targetOf returns what l is a connection to.
+func (c *Conn) targetOf(l *link) target {
+	if a, ok := l.Conn.(*attempt); ok {
+		return a.target
+	}
+	return target{server: l.address, address: l.address}
 }

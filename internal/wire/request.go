@@ -28,16 +28,17 @@ type Request struct {
 
 	xid        int32
 	generation uint32 // of its watcher: see traffic
-	sent       int64  // ns since Conn.epoch, 0 if it never was
+	sent       int64  // ns since Conn.epoch
 	size       int32  // of its frame
 	received   int32  // bytes of the answer, without its header
 	server     string // that it was sent to
 	waits      bool   // to be encoded
+	encoded    bool   // in one attempt or another
 	prev, next *Request
 }
 
 // WasSent reports whether r was ever sent, in one attempt or another.
-func (r *Request) WasSent() bool { return r.sent != 0 }
+func (r *Request) WasSent() bool { return r.encoded }
 
 // Sizes returns how many bytes r and its answer had on the wire, 0 for one that never was there.
 func (r *Request) Sizes() (request, response int) { return int(r.size), int(r.received) }

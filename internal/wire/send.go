@@ -91,7 +91,7 @@ func (l *link) encode(r *Request) {
 		wireOp, flags = l.encodeWatch(r)
 	}
 	at := len(l.out)
-	r.sent = l.batch
+	r.sent, r.encoded = l.batch, true
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags

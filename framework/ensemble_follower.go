@@ -1,0 +1,128 @@
+package framework
+
+import (
+	"context"
+	"time"
+)
+
+// ensembleFollower applies the connect string of the ensemble provider whenever it has changed. A provider of the
+// program is called on a goroutine of its own, under no lock: one that blocks keeps only the client from following
+// it.
+type ensembleFollower struct {
+	provider EnsembleProvider
+	apply    func(target connectString, keepSession bool)
+	inline   bool // the provider is ours, and does not block
+
+	poke  chan struct{}      // to look without waiting
+	ask   chan chan struct{} // to look; what is sent is closed afterwards
+	quit  chan struct{}
+	ended chan struct{}
+}
+
+func newEnsembleFollower(p EnsembleProvider, apply func(connectString, bool)) *ensembleFollower {
+	_, fixed := p.(*FixedEnsembleProvider)
+	return &ensembleFollower{provider: p, apply: apply, inline: fixed}
+}
+
+// start may be called again after stop: a start of the client that fails may be tried again.
+func (f *ensembleFollower) start() {
+	f.poke, f.ask = make(chan struct{}, 1), make(chan chan struct{})
+	f.quit, f.ended = make(chan struct{}), make(chan struct{})
+	if f.inline {
+		close(f.ended)
+		return
+	}
+	go f.run()
+}
+
+func (f *ensembleFollower) run() {
+	defer close(f.ended)
+	var changed <-chan struct{}
+	if n, ok := f.provider.(ServerNotifier); ok {
+		changed = n.ServersChanged()
+	}
+	for {
+		var asked chan struct{}
+		select {
+		case <-f.poke:
+		case asked = <-f.ask:
+		case _, open := <-changed:
+			if !open {
+				changed = nil // it has no more to say
+			}
+		case <-f.quit:
+			return
+		}
+		f.look()
+		if asked != nil {
+			close(asked)
+		}
+	}
+}
+
+func (f *ensembleFollower) look() {
+	if target, err := parseConnectString(f.provider.ConnectionString()); err == nil {
+		f.apply(target, f.provider.UpdateServerListEnabled())
+	}
+}
+
+// follow looks for a change, soon.
+func (f *ensembleFollower) follow() {
+	if f.inline {
+		f.look()
+		return
+	}
+	select {
+	case f.poke <- struct{}{}:
+	default: // somebody is about to look
+	}
+}
+
+// followNow looks for a change, and waits until it is applied or ctx ends.
+func (f *ensembleFollower) followNow(ctx context.Context) {
+	if f.inline {
+		f.look()
+		return
+	}
+	done := make(chan struct{})
+	select {
+	case f.ask <- done:
+	case <-f.quit:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-f.quit:
+	case <-ctx.Done():
+	}
+}
+
+// stop ends the following; ended is closed when that has happened.
+func (f *ensembleFollower) stop() { close(f.quit) }
+
+// lastError returns why the provider has no servers, if it says so.
+func (f *ensembleFollower) lastError() error {
+	if p, ok := f.provider.(interface{ LastError() error }); ok {
+		return p.LastError()
+	}
+	return nil
+}
+
+// within waits up to limit until done is closed, and reports whether it is.
+func within(limit time.Duration, done <-chan struct{}) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+	}
+	select { // both may have been ready
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

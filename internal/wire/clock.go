@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// clock measures the age of a session. It counts the time in which the whole machine is suspended, which the monotonic
+// clock of the system leaves out: there the wall clock gets ahead of it. A wall clock that is set forward looks the
+// same, so the age is then too high, never too low. One that is set back changes nothing.
+type clock struct {
+	epoch time.Time
+	wall  func() time.Time // nil: that of the system
+
+	ahead atomic.Int64 // of the wall clock, in ns since epoch
+	slept atomic.Int64 // how far it has got ahead in all
+
+	mu sync.Mutex // of those that change them
+}
+
+// tolerance is the difference between the two clocks that is not worth a lock: they are slewed, and not read at once.
+const tolerance = int64(time.Millisecond)
+
+// now returns the time in ns since epoch.
+func (k *clock) now() int64 {
+	elapsed, ahead := k.read()
+	if d := ahead - k.ahead.Load(); d > tolerance || d < -tolerance {
+		elapsed = k.adjust()
+	}
+	return elapsed + k.slept.Load()
+}
+
+// adjust counts what the wall clock has got ahead. It reads the clocks anew: an old reading would count a suspension
+// twice.
+func (k *clock) adjust() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	elapsed, ahead := k.read()
+	if d := ahead - k.ahead.Swap(ahead); d > 0 {
+		k.slept.Add(d)
+	}
+	return elapsed
+}
+
+// read returns the monotonic time since epoch and how far the wall clock is ahead of it.
+func (k *clock) read() (elapsed, ahead int64) {
+	t := time.Now()
+	elapsed = int64(t.Sub(k.epoch))
+	if k.wall != nil {
+		t = k.wall()
+	}
+	return elapsed, t.UnixNano() - k.epoch.UnixNano() - elapsed
+}
+
+// at returns what the wall clock showed at a time of now.
+func (k *clock) at(ns int64) time.Time { return k.epoch.Add(time.Duration(ns)).Round(0) }
