@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // patience is how long a test waits for what must come at once.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // The states, as the tests read best.
 const (
@@ -117,7 +117,7 @@ func must(tb testing.TB, err error) {
 }
 
 // requests returns how many requests of op have come to the proxy.
-func requests(proxy *curatortest.Proxy, op string) (n int) {
+func requests(proxy faulty, op string) (n int) {
 	for _, e := range proxy.Faults().Trace() {
 		if e.Op == op && !e.Reply {
 			n++
