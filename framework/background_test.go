@@ -145,7 +145,7 @@ func TestForegroundOperationsReturnWhateverCloseDoes(t *testing.T) {
 // C-443, testBackgroundLatencyUnSleep: what waits for the first connection starts the moment that it stands.
 func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		restore := proxy.Faults().RefuseConnects()
 		client := newClient(t, connect, dial)
 		told := record(client)

@@ -30,7 +30,7 @@ func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
 	} {
 		t.Run(direction.String(), func(t *testing.T) {
 			t.Parallel()
-			onTwoServers(t, func(t *testing.T, proxy, bystander faulty, chroot string, dial framework.Option) {
+			onTwoServers(t, func(t *testing.T, proxy, bystander testenv.Place, chroot string, dial framework.Option) {
 				client := newClient(t, proxy.Addr()+chroot, dial, framework.WithSessionTimeout(timeout))
 				ended := make(chan time.Time, 1)
 				client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
@@ -107,7 +107,7 @@ func noisyWatch(t *testing.T, client *framework.Client, path string) func(*frame
 func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(timeout))
 		told := record(client)
 		start(t, client)

@@ -114,9 +114,10 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 	for round := range 6 { // the servers are tried in any order
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
-			onTwoServers(t, func(t *testing.T, mute, proxy faulty, chroot string, dial framework.Option) {
+			onTwoServers(t, func(t *testing.T, mute, proxy testenv.Place, chroot string, dial framework.Option) {
 				t.Cleanup(mute.Faults().AcceptSilently())
-				client := newClient(t, mute.Addr()+","+proxy.Addr()+chroot, dial, framework.WithConnectionTimeout(connectionTimeout))
+				client := newClient(t, mute.Addr()+","+proxy.Addr()+chroot, dial,
+					framework.WithConnectionTimeout(connectionTimeout))
 				told := record(client)
 				start(t, client)
 				took(t, connectionTimeout+slack, "the first connection", func() {
@@ -137,7 +138,7 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 // A server that is mute in the middle of it costs two thirds of the session timeout, not the whole.
 func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 	t.Parallel()
-	onTwoServers(t, func(t *testing.T, one, two faulty, chroot string, dial framework.Option) {
+	onTwoServers(t, func(t *testing.T, one, two testenv.Place, chroot string, dial framework.Option) {
 		client := newClient(t, one.Addr()+","+two.Addr()+chroot, dial, framework.WithSessionTimeout(2*time.Second),
 			framework.WithConnectionTimeout(time.Second))
 		told := record(client)

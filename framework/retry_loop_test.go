@@ -461,7 +461,7 @@ func TestPolicyOfOnesOwn(t *testing.T) {
 // In Java: TestFrameworkBackground.testRetries. The pause is the operation's, not that of others.
 func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithRetryPolicy(retry.NTimes(2, 700*time.Millisecond)))
 		told := record(client)
 		start(t, client)
@@ -486,7 +486,7 @@ func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 // In Java: TestRetryLoop.testRetryForeverWithSessionFailed.
 func TestOperationWithTheSessionFailedPolicyEndsWithItsSession(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := connectClient(t, connect, dial, framework.WithSessionTimeout(time.Second),
 			framework.WithRetryPolicy(retry.SessionFailed(retry.Forever(10*time.Millisecond))))
 		restore := outage(proxy)

@@ -154,7 +154,7 @@ func TestKilledSessionIsLostOnce(t *testing.T) {
 // TestFrameworkEdges.testInjectSessionExpiration.
 func TestResetGivesTheSessionUp(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, _ faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(3*time.Second))
 		told := record(client)
 		start(t, client)
@@ -208,7 +208,7 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+			inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 				restore := tt.fail(proxy.Faults())
 				client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
 				told := record(client)
@@ -241,7 +241,7 @@ func TestListenerIsToldConnectedFirst(t *testing.T) {
 // In Java: TestConnectionStateManager, C-460.
 func TestExpirationPercentHastensTheLoss(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(30))
 		told := record(client)
@@ -263,7 +263,7 @@ func TestExpirationPercentHastensTheLoss(t *testing.T) {
 // The percentage is of the time without a connection: a client that was idle before loses nothing.
 func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(10))
 		told := record(client)
@@ -283,7 +283,7 @@ func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 // GH-1248: a percentage of a long timeout must not overflow.
 func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(24*24*time.Hour), framework.WithSimulatedSessionExpirationPercent(99))
 		told := record(client)
@@ -301,7 +301,7 @@ func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
 // In Java: client.TestBackgroundStates, and C-525: what gives up late does not bring LOST back.
 func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(time.Second), framework.WithConnectionTimeout(100*time.Millisecond))
 		told := record(client)
@@ -331,7 +331,7 @@ func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 
 func TestListenersAreToldEverythingInOrder(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
 		listeners := client.ConnectionStateListeners()
 
@@ -420,7 +420,7 @@ func TestPanickingListenerHarmsNobody(t *testing.T) {
 
 func TestBlockedCallbackDelaysNoState(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
 		told := record(client)
 		start(t, client)
@@ -596,7 +596,7 @@ func TestQuickClose(t *testing.T) {
 func TestCircuitBreakerOfAClient(t *testing.T) {
 	t.Parallel()
 	const pause = 500 * time.Millisecond
-	inVirtualTime(t, func(t *testing.T, proxy faulty, connect string, dial framework.Option) {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		servers := newProvider("", true) // so that the first start fails
 		client := newClient(t, "", dial, framework.WithEnsembleProvider(servers),
 			framework.WithEnsembleTracker(true), framework.WithCircuitBreaker(retry.Forever(pause)))
