@@ -228,13 +228,16 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 // In Java: TestFrameworkBackground.testListenerConnectedAtStart, C-72.
 func TestListenerIsToldConnectedFirst(t *testing.T) {
 	t.Parallel()
-	connect := testenv.ConnectString(t)
 	for range 20 {
-		client := newClient(t, connect)
-		told := record(client)
-		start(t, client)
-		told.want(t, connected)
-		told.end(t, client)
+		inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
+			client := newClient(t, connect, dial)
+			told := record(client)
+			start(t, client)
+			if got := receive(t, told); got != connected {
+				t.Errorf("state %v, want CONNECTED", got)
+			}
+			told.end(t, client)
+		})
 	}
 }
 
