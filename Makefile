@@ -10,8 +10,9 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 # The tests wait for timeouts more than they compute. They are vetted before.
-TEST = $(GO) test -race -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
+TEST = $(GO) test $(RACE) -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
 P = 4
+RACE = -race
 # The pipeline is a module of its own.
 PACKAGES = ./... ./examples/pipeline/...
 
@@ -20,12 +21,23 @@ test: ## run every test: on the in-process server, then on what it installs if i
 	./scripts/install.sh
 	$(GO) vet $(PACKAGES)
 	$(MAKE) --no-print-directory test-in-memory
+	$(MAKE) --no-print-directory test-busy
 	CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
 
 .PHONY: test-in-memory
 test-in-memory: P = 5
 test-in-memory: ## run the tests that need no Java, in less than a minute
 	$(TEST) $(PACKAGES)
+
+# Here a test that bets on time fails. The race detector, which has had its turn, would take three times as long, so it is
+# off unless RACE=-race. What is compiled is compiled before.
+.PHONY: test-busy
+test-busy: P = 5
+test-busy: RACE =
+test-busy: SPINNERS = 20
+test-busy: ## run the tests that need no Java beside SPINNERS=20 processes that leave them little time
+	$(GO) test $(RACE) -vet=off -run='^$$' $(PACKAGES) >/dev/null
+	./scripts/busy.sh $(SPINNERS) $(TEST) $(PACKAGES)
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
