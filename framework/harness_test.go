@@ -40,7 +40,7 @@ func newClient(tb testing.TB, connect string, opts ...framework.Option) *framewo
 	tb.Helper()
 	opts = append([]framework.Option{
 		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(10 * time.Second),
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
 		framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
 		framework.WithMaxCloseWait(5 * time.Second),
 		framework.WithEnsembleTracker(false),
