@@ -10,8 +10,9 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 # The tests wait for timeouts more than they compute. They are vetted before.
-TEST = $(GO) test -race -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
+TEST = $(GO) test $(RACE) -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
 P = 4
+RACE = -race
 # The pipeline is a module of its own.
 PACKAGES = ./... ./examples/pipeline/...
 
@@ -21,6 +22,7 @@ test: ## run every test: on the in-process server, then on what it installs if i
 	$(GO) vet $(PACKAGES)
 	$(MAKE) --no-print-directory test-in-memory
 	$(MAKE) --no-print-directory peers
+	$(MAKE) --no-print-directory test-busy
 	CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
 
 .PHONY: test-in-memory
@@ -36,6 +38,16 @@ test-versions: ## run the second pass of make test on ZooKeeper 3.9.3 and Curato
 .PHONY: peers
 peers: ## run the tests of go-zookeeper on the in-process server
 	GO="$(GO)" ./scripts/peers.sh $(ARGS)
+
+# Here a test that bets on time fails. The race detector, which has had its turn, would take three times as long, so it is
+# off unless RACE=-race. What is compiled is compiled before.
+.PHONY: test-busy
+test-busy: P = 5
+test-busy: RACE =
+test-busy: SPINNERS = 20
+test-busy: ## run the tests that need no Java beside SPINNERS=20 processes that leave them little time
+	$(GO) test $(RACE) -vet=off -run='^$$' $(PACKAGES) >/dev/null
+	./scripts/busy.sh $(SPINNERS) $(TEST) $(PACKAGES)
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.

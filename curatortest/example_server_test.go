@@ -2,6 +2,7 @@ package curatortest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"time"
@@ -137,7 +138,8 @@ func ExampleCluster_partition() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the first process knows:", hold.Context().Err() != nil)
+	<-hold.Context().Done()
+	fmt.Println("the first process knows:", errors.Is(context.Cause(hold.Context()), locks.ErrLockLost))
 	fmt.Println("tokens grow:", next.Token() > hold.Token())
 	if err := next.Release(ctx); err != nil {
 		log.Fatal(err)

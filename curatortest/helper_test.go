@@ -11,7 +11,7 @@ import (
 )
 
 // limit bounds every wait of a test.
-const limit = 60 * time.Second
+const limit = 2 * time.Minute
 
 func must(tb testing.TB, err error) {
 	tb.Helper()

@@ -216,7 +216,7 @@ func parse(t *testing.T, expr string) (q query) {
 	}
 	rest = window.ReplaceAllString(grouping.ReplaceAllString(rest, ""), "")
 	for _, w := range word.FindAllString(rest, -1) {
-		if !slices.Contains([]string{"sum", "rate", "histogram_quantile"}, w) {
+		if !slices.Contains([]string{"sum", "max", "rate", "histogram_quantile"}, w) {
 			t.Fatalf("%s: what is %s?", expr, w)
 		}
 	}

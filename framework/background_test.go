@@ -145,24 +145,25 @@ func TestForegroundOperationsReturnWhateverCloseDoes(t *testing.T) {
 // C-443, testBackgroundLatencyUnSleep: what waits for the first connection starts the moment that it stands.
 func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	restore := proxy.Faults().RefuseConnects()
-	client := newClient(t, connect)
-	told := record(client)
-	start(t, client)
-	results := newEvents()
-	for i := range 3 {
-		must(t, client.Create().InBackground(results.callback).ForPath(t.Context(), numbered("/a", i), nil))
-	}
-	told.want(t, suspended)
-	restore()
-	told.want(t, connected)
-	took(t, 700*time.Millisecond, "three operations", func() {
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		restore := proxy.Faults().RefuseConnects()
+		client := newClient(t, connect, dial)
+		told := record(client)
+		start(t, client)
+		results := newEvents()
 		for i := range 3 {
-			if ev := receive(t, results); ev.Err != nil || ev.Path != numbered("/a", i) {
-				t.Errorf("%s: %v", ev.Path, ev.Err)
-			}
+			must(t, client.Create().InBackground(results.callback).ForPath(t.Context(), numbered("/a", i), nil))
 		}
+		told.want(t, suspended)
+		restore()
+		told.want(t, connected)
+		took(t, 700*time.Millisecond, "three operations", func() {
+			for i := range 3 {
+				if ev := receive(t, results); ev.Err != nil || ev.Path != numbered("/a", i) {
+					t.Errorf("%s: %v", ev.Path, ev.Err)
+				}
+			}
+		})
 	})
 }
 

@@ -106,7 +106,7 @@ func goThroughALot(t *testing.T, connect string) {
 	t.Helper()
 	addr, chroot := split(connect)
 	proxy := proxyTo(t, addr)
-	client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(time.Second))
+	client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(3*time.Second))
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)

@@ -30,43 +30,44 @@ func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
 	} {
 		t.Run(direction.String(), func(t *testing.T) {
 			t.Parallel()
-			proxy, connect := newProxy(t)
-			client := newClient(t, connect, framework.WithSessionTimeout(timeout))
-			ended := make(chan time.Time, 1)
-			client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
-				if s == lost {
-					ended <- time.Now()
+			onTwoServers(t, func(t *testing.T, proxy, bystander testenv.Place, chroot string, dial framework.Option) {
+				client := newClient(t, proxy.Addr()+chroot, dial, framework.WithSessionTimeout(timeout))
+				ended := make(chan time.Time, 1)
+				client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+					if s == lost {
+						ended <- time.Now()
+					}
+				})
+				start(t, client)
+				awaitConnected(t, client)
+				session := client.Session()
+				other := connectClient(t, bystander.Addr()+chroot, dial)
+				create(t, other, "/busy", "")
+				noise := noisyWatch(t, client, "/busy")
+
+				restore := proxy.Faults().BlackHole(direction)
+				dark := time.Now()
+				stop := noise(other)
+				<-session.Context().Done()
+				took := time.Since(dark)
+				if took > timeout+tick {
+					t.Errorf("the session has ended %v after the last answer, want %v", took, timeout)
+				}
+				// The last ping was sent a third of the timeout ago at most.
+				if took < timeout*2/3-100*time.Millisecond {
+					t.Errorf("the session has ended after %v already, want %v", took, timeout)
+				}
+				wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+				if at := receive(t, ended); at.Sub(dark) > timeout+tick {
+					t.Errorf("listeners are told %v after the last answer, want %v", at.Sub(dark), timeout)
+				}
+				stop()
+				restore()
+				awaitConnected(t, client)
+				if client.SessionID() == session.ID() {
+					t.Error("the same session")
 				}
 			})
-			start(t, client)
-			awaitConnected(t, client)
-			session := client.Session()
-			other := connectClient(t, testenv.Addr(t)+chrootOf(connect))
-			create(t, other, "/busy", "")
-			noise := noisyWatch(t, client, "/busy")
-
-			restore := proxy.Faults().BlackHole(direction)
-			dark := time.Now()
-			stop := noise(other)
-			<-session.Context().Done()
-			took := time.Since(dark)
-			if took > timeout+tick {
-				t.Errorf("the session has ended %v after the last answer, want %v", took, timeout)
-			}
-			// The last ping was sent a third of the timeout ago at most.
-			if took < timeout*2/3-100*time.Millisecond {
-				t.Errorf("the session has ended after %v already, want %v", took, timeout)
-			}
-			wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
-			if at := receive(t, ended); at.Sub(dark) > timeout+tick {
-				t.Errorf("listeners are told %v after the last answer, want %v", at.Sub(dark), timeout)
-			}
-			stop()
-			restore()
-			awaitConnected(t, client)
-			if client.SessionID() == session.ID() {
-				t.Error("the same session")
-			}
 		})
 	}
 }
@@ -106,52 +107,54 @@ func noisyWatch(t *testing.T, client *framework.Client, path string) func(*frame
 func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(timeout))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	session := client.Session()
-	thaw := proxy.Faults().Freeze()
-	frozen := time.Now()
-	<-session.Context().Done()
-	if d := time.Since(frozen); d > timeout+tick {
-		t.Errorf("the session has ended %v after the last answer, want %v", d, timeout)
-	}
-	thaw()
-	told.want(t, suspended, lost, reconnected)
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial, framework.WithSessionTimeout(timeout))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		session := client.Session()
+		thaw := proxy.Faults().Freeze()
+		frozen := time.Now()
+		<-session.Context().Done()
+		if d := time.Since(frozen); d > timeout+tick {
+			t.Errorf("the session has ended %v after the last answer, want %v", d, timeout)
+		}
+		thaw()
+		told.want(t, suspended, lost, reconnected)
+		told.end(t, client)
+	})
 }
 
 // A session that the server has kept is never taken for lost.
 func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
-	server := testenv.NewServer(t)
-	client := newClient(t, server.ConnectString(), framework.WithSessionTimeout(timeout))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	session := client.Session()
-	createEphemeral(t, client, "/mine")
-	for range 3 {
-		must(t, server.Freeze())
-		pass(t, timeout/2) // with the pause since the last ping still less than the timeout
-		must(t, server.Thaw())
-		if !exists(t, client, "/mine") {
-			t.Fatal("the ephemeral node is gone")
+	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
+		client := newClient(t, server.ConnectString(), dial, framework.WithSessionTimeout(timeout))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		session := client.Session()
+		createEphemeral(t, client, "/mine")
+		for range 3 {
+			must(t, server.Freeze())
+			pass(t, timeout/2) // with the pause since the last ping still less than the timeout
+			must(t, server.Thaw())
+			if !exists(t, client, "/mine") {
+				t.Fatal("the ephemeral node is gone")
+			}
 		}
-	}
-	if client.Session() != session || session.Context().Err() != nil {
-		t.Error("the session was taken for lost")
-	}
-	closeClient(t, client)
-	close(told)
-	for s := range told {
-		if s != suspended && s != reconnected {
-			t.Errorf("state %v of a session that lives", s)
+		if client.Session() != session || session.Context().Err() != nil {
+			t.Error("the session was taken for lost")
 		}
-	}
+		closeClient(t, client)
+		close(told)
+		for s := range told {
+			if s != suspended && s != reconnected {
+				t.Errorf("state %v of a session that lives", s)
+			}
+		}
+	})
 }
 
 // A listener sees only sequences of states that make sense, whatever happens to the connection; F13.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -21,38 +21,48 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// The session is there again within 50 ms of a dropped connection, as a rule, and within a second in any
-// case.
+// The client does not pause before it takes its session to the next connection: in virtual time none passes.
+func TestDroppedConnectionIsBackWithoutAPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		for range 50 {
+			pass(t, time.Second) // after which a connection does not count as one that flaps
+			took(t, 0, "the next connection", func() {
+				server.Faults().CutAll()
+				told.want(t, suspended, reconnected)
+			})
+		}
+		told.end(t, client)
+	})
+}
+
+// The session outlives dropped connections, whoever drops them.
 // In Java: client.TestResetConnectionWithBackgroundFailure.
 func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
+	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)
 	session := client.Session()
-	drops := map[string]func(){
-		"by the network": func() { proxy.Faults().CutAll() },
-		"by the server": func() {
+	drops := []func(){
+		func() { proxy.Faults().CutAll() }, // the network
+		func() { // the server
 			// An error says that the client was faster: the states tell what counts.
 			_ = curatortest.DropConnection(testenv.Context(t), testenv.Addr(t), session.ID())
 		},
 	}
-	for name, drop := range drops {
-		var all []time.Duration
+	for _, drop := range drops {
 		for range 50 {
 			fence(t, client) // one that has not served anything is met with pauses
-			began := time.Now()
 			drop()
 			told.want(t, suspended, reconnected)
-			all = append(all, time.Since(began))
-		}
-		slices.Sort(all)
-		if median := all[len(all)/2]; median > 50*time.Millisecond {
-			t.Errorf("%s: the median is %v, want at most 50 ms", name, median)
-		}
-		if worst := all[len(all)-1]; worst > time.Second {
-			t.Errorf("%s: it took %v, want at most a second", name, worst)
 		}
 	}
 	if client.Session() != session {
@@ -65,7 +75,8 @@ func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 func TestOperationsGoOnThroughDroppedConnections(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := connectClient(t, connect)
+	const cuts = 30 // each may cut an operation once
+	client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(cuts, 10*time.Millisecond)))
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	var wg sync.WaitGroup
 	var n atomic.Int64
@@ -81,7 +92,7 @@ func TestOperationsGoOnThroughDroppedConnections(t *testing.T) {
 			}
 		})
 	}
-	for range 30 {
+	for range cuts {
 		at := n.Load()
 		testenv.Eventually(t, func() bool { return n.Load() > at+10 }, "more operations")
 		proxy.Faults().CutAll()
@@ -105,20 +116,23 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 	for round := range 6 { // the servers are tried in any order
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
-			proxy, connect := newProxy(t)
-			client := newClient(t, mute(t)+","+connect, framework.WithConnectionTimeout(connectionTimeout))
-			told := record(client)
-			start(t, client)
-			took(t, connectionTimeout+slack, "the first connection", func() {
-				told.want(t, connected)
-			})
-			for range 2 {
-				proxy.Faults().CutAll()
-				told.want(t, suspended)
-				took(t, connectionTimeout+slack, "the next connection", func() {
-					told.want(t, reconnected)
+			onTwoServers(t, func(t *testing.T, mute, proxy testenv.Place, chroot string, dial framework.Option) {
+				t.Cleanup(mute.Faults().AcceptSilently())
+				client := newClient(t, mute.Addr()+","+proxy.Addr()+chroot, dial,
+					framework.WithConnectionTimeout(connectionTimeout))
+				told := record(client)
+				start(t, client)
+				took(t, connectionTimeout+slack, "the first connection", func() {
+					told.want(t, connected)
 				})
-			}
+				for range 2 {
+					proxy.Faults().CutAll()
+					told.want(t, suspended)
+					took(t, connectionTimeout+slack, "the next connection", func() {
+						told.want(t, reconnected)
+					})
+				}
+			})
 		})
 	}
 }
@@ -126,27 +140,27 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 // A server that is mute in the middle of it costs two thirds of the session timeout, not the whole.
 func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 	t.Parallel()
-	chroot := testenv.Chroot(t)
-	one, two := proxyTo(t, testenv.Addr(t)), proxyTo(t, testenv.Addr(t))
-	client := newClient(t, one.Addr()+","+two.Addr()+chroot, framework.WithSessionTimeout(2*time.Second),
-		framework.WithConnectionTimeout(time.Second))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	session := client.Session()
-	for range 2 {
-		current := one
-		if one.Faults().Connections() == 0 {
-			current = two
+	onTwoServers(t, func(t *testing.T, one, two testenv.Place, chroot string, dial framework.Option) {
+		client := newClient(t, one.Addr()+","+two.Addr()+chroot, dial, framework.WithSessionTimeout(2*time.Second),
+			framework.WithConnectionTimeout(time.Second))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		session := client.Session()
+		for range 2 {
+			current := one
+			if one.Faults().Connections() == 0 {
+				current = two
+			}
+			restore := current.Faults().BlackHole(curatortest.Both)
+			told.want(t, suspended, reconnected)
+			restore()
 		}
-		restore := current.Faults().BlackHole(curatortest.Both)
-		told.want(t, suspended, reconnected)
-		restore()
-	}
-	if client.Session() != session {
-		t.Error("another session")
-	}
-	told.end(t, client)
+		if client.Session() != session {
+			t.Error("another session")
+		}
+		told.end(t, client)
+	})
 }
 
 // A watch event that was missed while there was no connection is seen before what is newer than it.

@@ -272,7 +272,8 @@ func TestOperationThatHasWaitedIsNoRetry(t *testing.T) {
 
 func TestContextBoundsTheWaitOfAnOperation(t *testing.T) {
 	t.Parallel()
-	client := startClient(t, nowhere, framework.WithRetryPolicy(retry.Forever(time.Hour)))
+	client := startClient(t, nowhere, framework.WithConnectionTimeout(time.Hour),
+		framework.WithRetryPolicy(retry.Forever(time.Hour)))
 	for name, c := range map[string]*framework.Client{
 		"client": client, "namespace": client.UsingNamespace("ns"),
 	} {
@@ -281,7 +282,7 @@ func TestContextBoundsTheWaitOfAnOperation(t *testing.T) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-			took(t, time.Second, op.name, func() {
+			took(t, soon, op.name, func() {
 				wantErr(t, name+": "+op.name, op.foreground(ctx, c, "/a"), context.DeadlineExceeded)
 			})
 			wantErr(t, name+": "+op.name, op.foreground(ctx, c, "/a"), context.DeadlineExceeded) // has ended before
@@ -321,7 +322,7 @@ func TestOperationDuringCloseReturnsPromptly(t *testing.T) {
 		go func() { results <- result{name, wait()} }()
 	}
 	told.want(t, suspended)
-	took(t, time.Second, "Close and the operations", func() {
+	took(t, soon, "Close and the operations", func() {
 		closeClient(t, client)
 		for range waits {
 			r := receive(t, results)
@@ -460,47 +461,49 @@ func TestPolicyOfOnesOwn(t *testing.T) {
 // In Java: TestFrameworkBackground.testRetries. The pause is the operation's, not that of others.
 func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(2, 700*time.Millisecond)))
-	told := record(client)
-	start(t, client)
-	create(t, client, "/a", "")
-	proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutBefore})
-	began := time.Now()
-	results, others := newEvents(), newEvents()
-	must(t, client.SetData().InBackground(results.callback).ForPath(testenv.Context(t), "/a", nil))
-	told.want(t, connected, suspended, reconnected)
-	must(t, client.Sync().InBackground(others.callback).ForPath(testenv.Context(t), "/a"))
-	receive(t, others)
-	if d := time.Since(began); d > 600*time.Millisecond {
-		t.Errorf("another operation took %v", d)
-	}
-	ev := receive(t, results)
-	if d := time.Since(began); ev.Err != nil || ev.Type != callbacks.SetData || d < 700*time.Millisecond {
-		t.Errorf("%v %v after %v, want success after a pause of 700 ms", ev.Type, ev.Err, d)
-	}
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial, framework.WithRetryPolicy(retry.NTimes(2, 700*time.Millisecond)))
+		told := record(client)
+		start(t, client)
+		create(t, client, "/a", "")
+		proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutBefore})
+		began := time.Now()
+		results, others := newEvents(), newEvents()
+		must(t, client.SetData().InBackground(results.callback).ForPath(testenv.Context(t), "/a", nil))
+		told.want(t, connected, suspended, reconnected)
+		must(t, client.Sync().InBackground(others.callback).ForPath(testenv.Context(t), "/a"))
+		receive(t, others)
+		if d := time.Since(began); d > 600*time.Millisecond {
+			t.Errorf("another operation took %v", d)
+		}
+		ev := receive(t, results)
+		if d := time.Since(began); ev.Err != nil || ev.Type != callbacks.SetData || d < 700*time.Millisecond {
+			t.Errorf("%v %v after %v, want success after a pause of 700 ms", ev.Type, ev.Err, d)
+		}
+	})
 }
 
 // In Java: TestRetryLoop.testRetryForeverWithSessionFailed.
 func TestOperationWithTheSessionFailedPolicyEndsWithItsSession(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := connectClient(t, connect, framework.WithSessionTimeout(time.Second),
-		framework.WithRetryPolicy(retry.SessionFailed(retry.Forever(10*time.Millisecond))))
-	restore := outage(proxy)
-	result := make(chan error, 1)
-	results := newEvents()
-	must(t, client.GetData().InBackground(results.callback).ForPath(t.Context(), "/"))
-	go func() {
-		_, err := client.GetData().ForPath(testenv.Context(t), "/")
-		result <- err
-	}()
-	<-client.Session().Context().Done()
-	restore()
-	wantErr(t, "get data", receive(t, result), zk.ErrSessionExpired)
-	wantErr(t, "get data in background", receive(t, results).Err, zk.ErrSessionExpired)
-	_, err := client.GetData().ForPath(testenv.Context(t), "/") // of the next session
-	must(t, err)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := connectClient(t, connect, dial, framework.WithSessionTimeout(time.Second),
+			framework.WithRetryPolicy(retry.SessionFailed(retry.Forever(10*time.Millisecond))))
+		restore := outage(proxy)
+		result := make(chan error, 1)
+		results := newEvents()
+		must(t, client.GetData().InBackground(results.callback).ForPath(t.Context(), "/"))
+		go func() {
+			_, err := client.GetData().ForPath(testenv.Context(t), "/")
+			result <- err
+		}()
+		<-client.Session().Context().Done()
+		restore()
+		wantErr(t, "get data", receive(t, result), zk.ErrSessionExpired)
+		wantErr(t, "get data in background", receive(t, results).Err, zk.ErrSessionExpired)
+		_, err := client.GetData().ForPath(testenv.Context(t), "/") // of the next session
+		must(t, err)
+	})
 }
 
 // An operation behind one whose connection was lost waits for the next connection, like any other.

@@ -17,7 +17,7 @@ import (
 )
 
 // outage ends the connection of client through proxy, and lets nobody connect again before restore.
-func outage(proxy *curatortest.Proxy) (restore func()) {
+func outage(proxy faulty) (restore func()) {
 	restore = proxy.Faults().RefuseConnects()
 	proxy.Faults().CutAll()
 	return restore
@@ -57,31 +57,32 @@ func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
 // In Java: TestEnabledSessionExpiredState.testLossToReconnect, TestFrameworkEdges.testReconnectAfterLoss.
 func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
 	t.Parallel()
-	server := testenv.NewServer(t)
-	client := newClient(t, server.ConnectString(), framework.WithSessionTimeout(time.Second))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	session := client.Session()
-	createEphemeral(t, client, "/mine")
-	for range 2 {
-		must(t, server.Stop())
-		told.want(t, suspended, lost)
-		if client.IsConnected() {
-			t.Error("connected while lost")
+	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
+		client := newClient(t, server.ConnectString(), dial, framework.WithSessionTimeout(time.Second))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		session := client.Session()
+		createEphemeral(t, client, "/mine")
+		for range 2 {
+			must(t, server.Stop())
+			told.want(t, suspended, lost)
+			if client.IsConnected() {
+				t.Error("connected while lost")
+			}
+			<-session.Context().Done()
+			wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+			must(t, server.Restart())
+			told.want(t, reconnected)
+			next := client.Session()
+			if next == session || next.ID() == session.ID() || next.Context().Err() != nil {
+				t.Errorf("session %#x after %#x: %v", next.ID(), session.ID(), next.Context().Err())
+			}
+			session = next
 		}
-		<-session.Context().Done()
-		wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
-		must(t, server.Restart())
-		told.want(t, reconnected)
-		next := client.Session()
-		if next == session || next.ID() == session.ID() || next.Context().Err() != nil {
-			t.Errorf("session %#x after %#x: %v", next.ID(), session.ID(), next.Context().Err())
-		}
-		session = next
-	}
-	testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session ends")
-	told.end(t, client)
+		testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session ends")
+		told.end(t, client)
+	})
 }
 
 // In Java: TestEnabledSessionExpiredState.testKillSession, TestFrameworkEdges.testSessionKilled.
@@ -153,23 +154,25 @@ func TestKilledSessionIsLostOnce(t *testing.T) {
 // TestFrameworkEdges.testInjectSessionExpiration.
 func TestResetGivesTheSessionUp(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, testenv.ConnectString(t), framework.WithSessionTimeout(3*time.Second))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	session := client.Session()
-	createEphemeral(t, client, "/mine")
-	must(t, client.Reset())
-	wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
-	told.want(t, lost, reconnected)
-	if client.SessionID() == session.ID() {
-		t.Error("the same session")
-	}
-	if !exists(t, client, "/mine") {
-		t.Error("the old session is closed, want it to time out")
-	}
-	testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session times out")
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial, framework.WithSessionTimeout(3*time.Second))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		session := client.Session()
+		createEphemeral(t, client, "/mine")
+		must(t, client.Reset())
+		wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
+		told.want(t, lost, reconnected)
+		if client.SessionID() == session.ID() {
+			t.Error("the same session")
+		}
+		if !exists(t, client, "/mine") {
+			t.Error("the old session is closed, want it to time out")
+		}
+		testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session times out")
+		told.end(t, client)
+	})
 }
 
 func TestResetWithoutAConnection(t *testing.T) {
@@ -194,40 +197,30 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		fail func(t *testing.T) (connect string, restore func())
+		fail func(f *curatortest.Faults) (restore func())
 	}{
-		{"refused", func(t *testing.T) (string, func()) {
-			t.Helper()
-			proxy, connect := newProxy(t)
-			return connect, proxy.Faults().RefuseConnects()
-		}},
-		{"accepted and never answered", func(t *testing.T) (string, func()) {
-			t.Helper()
-			proxy, connect := newProxy(t)
-			return connect, proxy.Faults().AcceptSilently()
-		}},
-		{"accepted and dropped", func(t *testing.T) (string, func()) {
-			t.Helper()
-			server := testenv.NewServer(t)
-			must(t, server.Stop())
-			proxy := proxyTo(t, server.Addr())
-			return proxy.Addr(), func() { must(t, server.Restart()) }
+		{"refused", (*curatortest.Faults).RefuseConnects},
+		{"accepted and never answered", (*curatortest.Faults).AcceptSilently},
+		{"accepted and dropped", func(f *curatortest.Faults) func() {
+			return f.Add(curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutBefore}).Remove
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			connect, restore := tt.fail(t)
-			client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
-			told := record(client)
-			start(t, client)
-			told.want(t, suspended, lost)
-			if client.Session() != nil {
-				t.Error("a session")
-			}
-			restore()
-			told.want(t, connected)
-			told.end(t, client)
+			inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+				restore := tt.fail(proxy.Faults())
+				client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
+				told := record(client)
+				start(t, client)
+				told.want(t, suspended, lost)
+				if client.Session() != nil {
+					t.Error("a session")
+				}
+				restore()
+				told.want(t, connected)
+				told.end(t, client)
+			})
 		})
 	}
 }
@@ -235,134 +228,142 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 // In Java: TestFrameworkBackground.testListenerConnectedAtStart, C-72.
 func TestListenerIsToldConnectedFirst(t *testing.T) {
 	t.Parallel()
-	connect := testenv.ConnectString(t)
 	for range 20 {
-		client := newClient(t, connect)
-		told := record(client)
-		start(t, client)
-		told.want(t, connected)
-		told.end(t, client)
+		inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
+			client := newClient(t, connect, dial)
+			told := record(client)
+			start(t, client)
+			if got := receive(t, told); got != connected {
+				t.Errorf("state %v, want CONNECTED", got)
+			}
+			told.end(t, client)
+		})
 	}
 }
 
 // In Java: TestConnectionStateManager, C-460.
 func TestExpirationPercentHastensTheLoss(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect,
-		framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(30))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	restore := outage(proxy)
-	told.want(t, suspended)
-	began := time.Now()
-	told.want(t, lost)
-	if d := time.Since(began); d < 1400*time.Millisecond || d > 2*time.Second {
-		t.Errorf("lost after %v, want 1.5 s: 30 percent of 5 s", d)
-	}
-	restore()
-	told.want(t, reconnected)
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial,
+			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(30))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		restore := outage(proxy)
+		told.want(t, suspended)
+		began := time.Now()
+		told.want(t, lost)
+		if d := time.Since(began); d < 1400*time.Millisecond || d > 2*time.Second {
+			t.Errorf("lost after %v, want 1.5 s: 30 percent of 5 s", d)
+		}
+		restore()
+		told.want(t, reconnected)
+		told.end(t, client)
+	})
 }
 
 // The percentage is of the time without a connection: a client that was idle before loses nothing.
 func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect,
-		framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(10))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	session := client.Session()
-	pass(t, 700*time.Millisecond) // the next ping is at a third of the timeout
-	proxy.Faults().CutAll()
-	told.want(t, suspended, reconnected)
-	if client.Session() != session {
-		t.Error("another session")
-	}
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial,
+			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(10))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		session := client.Session()
+		pass(t, 700*time.Millisecond) // the next ping is at a third of the timeout
+		proxy.Faults().CutAll()
+		told.want(t, suspended, reconnected)
+		if client.Session() != session {
+			t.Error("another session")
+		}
+		told.end(t, client)
+	})
 }
 
 // GH-1248: a percentage of a long timeout must not overflow.
 func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect,
-		framework.WithSessionTimeout(24*24*time.Hour), framework.WithSimulatedSessionExpirationPercent(99))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	restore := outage(proxy)
-	told.want(t, suspended)
-	pass(t, 100*time.Millisecond)
-	restore()
-	told.want(t, reconnected)
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial,
+			framework.WithSessionTimeout(24*24*time.Hour), framework.WithSimulatedSessionExpirationPercent(99))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		restore := outage(proxy)
+		told.want(t, suspended)
+		pass(t, 100*time.Millisecond)
+		restore()
+		told.want(t, reconnected)
+		told.end(t, client)
+	})
 }
 
 // In Java: client.TestBackgroundStates, and C-525: what gives up late does not bring LOST back.
 func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect,
-		framework.WithSessionTimeout(time.Second), framework.WithConnectionTimeout(100*time.Millisecond))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	restore := outage(proxy)
-	results := newEvents()
-	for range 3 {
-		must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
-	}
-	told.want(t, suspended)
-	for range 3 {
-		wantErr(t, "get data", receive(t, results).Err, framework.ErrConnectionLoss)
-	}
-	told.want(t, lost)
-	for range 3 {
-		must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
-	}
-	restore()
-	told.want(t, reconnected)
-	for range 3 {
-		receive(t, results)
-	}
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial,
+			framework.WithSessionTimeout(time.Second), framework.WithConnectionTimeout(100*time.Millisecond))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		restore := outage(proxy)
+		results := newEvents()
+		for range 3 {
+			must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
+		}
+		told.want(t, suspended)
+		for range 3 {
+			wantErr(t, "get data", receive(t, results).Err, framework.ErrConnectionLoss)
+		}
+		told.want(t, lost)
+		for range 3 {
+			must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
+		}
+		restore()
+		told.want(t, reconnected)
+		for range 3 {
+			receive(t, results)
+		}
+		told.end(t, client)
+	})
 }
 
 func TestListenersAreToldEverythingInOrder(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
-	listeners := client.ConnectionStateListeners()
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
+		listeners := client.ConnectionStateListeners()
 
-	entered, leave := make(chan struct{}), make(chan struct{})
-	slow := make(states, 100)
-	listeners.AddListener(func(_ context.Context, s framework.ConnectionState) {
-		if s == connected {
-			close(entered)
-			<-leave
+		entered, leave := make(chan struct{}), make(chan struct{})
+		slow := make(states, 100)
+		listeners.AddListener(func(_ context.Context, s framework.ConnectionState) {
+			if s == connected {
+				close(entered)
+				<-leave
+			}
+			slow <- s
+		})
+		start(t, client)
+		<-entered
+		for range 3 { // while the listener is at its first state
+			session := client.Session()
+			restore := outage(proxy)
+			<-session.Context().Done() // nobody has to be told for that
+			restore()
+			awaitConnected(t, client)
+			testenv.Eventually(t, func() bool { return client.Session() != session }, "the next session")
 		}
-		slow <- s
+		close(leave)
+		slow.want(t, connected)
+		for range 3 {
+			slow.want(t, suspended, lost, reconnected)
+		}
+		slow.end(t, client)
 	})
-	start(t, client)
-	<-entered
-	for range 3 { // while the listener is at its first state
-		session := client.Session()
-		restore := outage(proxy)
-		<-session.Context().Done() // nobody has to be told for that
-		restore()
-		awaitConnected(t, client)
-		testenv.Eventually(t, func() bool { return client.Session() != session }, "the next session")
-	}
-	close(leave)
-	slow.want(t, connected)
-	for range 3 {
-		slow.want(t, suspended, lost, reconnected)
-	}
-	slow.end(t, client)
 }
 
 func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
@@ -422,26 +423,27 @@ func TestPanickingListenerHarmsNobody(t *testing.T) {
 
 func TestBlockedCallbackDelaysNoState(t *testing.T) {
 	t.Parallel()
-	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
-	told := record(client)
-	start(t, client)
-	told.want(t, connected)
-	leave := make(chan struct{})
-	err := client.Sync().InBackground(func(context.Context, callbacks.Event) { <-leave }).
-		ForPath(testenv.Context(t), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	restore := outage(proxy)
-	told.want(t, suspended, lost)
-	restore()
-	told.want(t, reconnected)
-	if exists(t, client, "/a") { // the foreground works too
-		t.Error("/a exists")
-	}
-	close(leave)
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
+		told := record(client)
+		start(t, client)
+		told.want(t, connected)
+		leave := make(chan struct{})
+		err := client.Sync().InBackground(func(context.Context, callbacks.Event) { <-leave }).
+			ForPath(testenv.Context(t), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		restore := outage(proxy)
+		told.want(t, suspended, lost)
+		restore()
+		told.want(t, reconnected)
+		if exists(t, client, "/a") { // the foreground works too
+			t.Error("/a exists")
+		}
+		close(leave)
+		told.end(t, client)
+	})
 }
 
 // TestBlockUntilConnected has the cases of Java's test of that name.
@@ -475,10 +477,10 @@ func TestBlockUntilConnected(t *testing.T) {
 		}
 	})
 	t.Run("server never comes", func(t *testing.T) {
-		client := startClient(t, nowhere)
+		client := startClient(t, nowhere, framework.WithConnectionTimeout(time.Hour))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		took(t, time.Second, "BlockUntilConnected", func() {
+		took(t, soon, "BlockUntilConnected", func() {
 			wantErr(t, "BlockUntilConnected", client.BlockUntilConnected(ctx), context.DeadlineExceeded)
 		})
 	})
@@ -597,30 +599,31 @@ func TestQuickClose(t *testing.T) {
 func TestCircuitBreakerOfAClient(t *testing.T) {
 	t.Parallel()
 	const pause = 500 * time.Millisecond
-	proxy, connect := newProxy(t)
-	servers := newProvider("", true) // so that the first start fails
-	client := newClient(t, "", framework.WithEnsembleProvider(servers),
-		framework.WithEnsembleTracker(true), framework.WithCircuitBreaker(retry.Forever(pause)))
-	told := record(client)
-	if err := client.Start(); err == nil {
-		t.Error("started without servers")
-	}
-	servers.SetConnectionString(connect)
-	start(t, client)
-	told.want(t, connected)
-	began := time.Now()
-	for range 5 {
-		before := requests(proxy, "connect")
-		proxy.Faults().CutAll()
-		testenv.Eventually(t, func() bool { return requests(proxy, "connect") > before }, "the next connection")
-		awaitConnected(t, client)
-	}
-	told.want(t, suspended, reconnected)
-	if d := time.Since(began); d < pause {
-		t.Errorf("reconnected after %v, want a pause of %v", d, pause)
-	}
-	if n := requests(proxy, "getData"); n < 3 {
-		t.Errorf("the configuration was read %d times, want after each outage", n)
-	}
-	told.end(t, client)
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		servers := newProvider("", true) // so that the first start fails
+		client := newClient(t, "", dial, framework.WithEnsembleProvider(servers),
+			framework.WithEnsembleTracker(true), framework.WithCircuitBreaker(retry.Forever(pause)))
+		told := record(client)
+		if err := client.Start(); err == nil {
+			t.Error("started without servers")
+		}
+		servers.SetConnectionString(connect)
+		start(t, client)
+		told.want(t, connected)
+		began := time.Now()
+		for range 5 {
+			before := requests(proxy, "connect")
+			proxy.Faults().CutAll()
+			testenv.Eventually(t, func() bool { return requests(proxy, "connect") > before }, "the next connection")
+			awaitConnected(t, client)
+		}
+		told.want(t, suspended, reconnected)
+		if d := time.Since(began); d < pause {
+			t.Errorf("reconnected after %v, want a pause of %v", d, pause)
+		}
+		if n := requests(proxy, "getData"); n < 3 {
+			t.Errorf("the configuration was read %d times, want after each outage", n)
+		}
+		told.end(t, client)
+	})
 }

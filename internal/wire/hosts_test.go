@@ -53,7 +53,7 @@ func TestDroppedConnectionIsUpAgainAtOnce(t *testing.T) {
 			c.want(t, wire.Disconnected)
 			c.want(t, wire.Connected)
 			if d := time.Since(start); d > 50*time.Millisecond {
-				t.Errorf("took %s", d)
+				t.Errorf("took %s, want at most 50ms", d)
 			}
 			p = s.next(t)
 		}

@@ -243,7 +243,7 @@ func TestRealServerTellsOfWhatWasMissed(t *testing.T) {
 }
 
 func TestRealServerEndsASession(t *testing.T) {
-	c := open(t, wire.Config{Servers: []string{testenv.Addr(t)}, SessionTimeout: 2 * time.Second})
+	c := open(t, wire.Config{Servers: []string{testenv.Addr(t)}, SessionTimeout: 10 * time.Second})
 	c.await(t, wire.Connected)
 	root := testenv.Chroot(t)
 	c.do(t, jute.Request{

@@ -329,7 +329,7 @@ func (p *peer) event(typ zk.EventType, path string) {
 }
 
 // patience bounds what a test waits for; it is never what a test measures.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // receive returns the next of ch.
 func receive[T any](tb testing.TB, ch <-chan T) T {

@@ -52,7 +52,7 @@ func (s *scene) newClient(addr string, opts ...framework.Option) *framework.Clie
 	s.Helper()
 	client, err := framework.New(addr+s.chroot, append([]framework.Option{
 		framework.WithSessionTimeout(30 * time.Second),
-		framework.WithConnectionTimeout(5 * time.Second),
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)...)

@@ -40,81 +40,87 @@ func awaitLost(tb testing.TB, session *framework.Session) {
 // leadership ends with the session.
 func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
 	t.Parallel()
-	proxy, connect, _ := newProxy(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(time.Second),
-		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
-	latch, told := startLatch(t, client, "latch")
-	told.want(true)
-	f := newTurns()
-	s := startSelector(t, client, f)
-	receive(t, f.began, "it leads")
-	session := client.Session()
-	suspended := make(chan struct{})
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
-		if state != framework.Suspended { // which both have heard before
-			return
+	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
+		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext), framework.WithSessionTimeout(time.Second),
+			framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
+		latch, told := startLatch(t, client, "latch")
+		told.want(true)
+		f := newTurns()
+		s := startSelector(t, client, f)
+		receive(t, f.began, "it leads")
+		session := client.Session()
+		suspended := make(chan struct{})
+		client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+			if state != framework.Suspended { // which both have heard before
+				return
+			}
+			if led := latch.HasLeadership() && s.HasLeadership(); !led && session.Context().Err() == nil {
+				t.Error("leadership has ended while the session lives")
+			}
+			close(suspended)
+		})
+		restore := proxy.Faults().RefuseConnects()
+		proxy.Faults().CutAll()
+		receive(t, suspended, "the connection is lost")
+		if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+			t.Errorf("cause %v", cause)
 		}
-		if led := latch.HasLeadership() && s.HasLeadership(); !led && session.Context().Err() == nil {
-			t.Error("leadership has ended while the session lives")
+		told.want(false)
+		if session.Context().Err() == nil || latch.HasLeadership() {
+			t.Error("leadership has not ended with the session")
 		}
-		close(suspended)
+		restore()
+		told.want(true)
 	})
-	restore := proxy.Faults().RefuseConnects()
-	proxy.Faults().CutAll()
-	receive(t, suspended, "the connection is lost")
-	if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
-		t.Errorf("cause %v", cause)
-	}
-	told.want(false)
-	if session.Context().Err() == nil || latch.HasLeadership() {
-		t.Error("leadership has not ended with the session")
-	}
-	restore()
-	told.want(true)
 }
 
 // In Java: TestLeaderLatch.testLostConnection, TestResetConnectionWithBackgroundFailure.testConnectionStateListener.
 func TestWhoOfAClientTakesPartWheneverThereIsASession(t *testing.T) {
 	t.Parallel()
-	proxy, connect, direct := newProxy(t)
-	restore := proxy.Faults().RefuseConnects()
-	client := newClient(t, connect, framework.WithSessionTimeout(time.Second))
-	var latches []*leader.LeaderLatch
-	for i := range 4 {
-		latch, _ := startLatch(t, client, fmt.Sprint(i))
-		latches = append(latches, latch)
-	}
-	never, f := newTurns(), newTurns()
-	must(t, startSelector(t, client, never).Close())
-	s := startSelector(t, client, f, leader.WithAutoRequeue()) // on the same path: its nodes have another name
-	one := func() {
-		t.Helper()
-		testenv.Eventually(t, s.HasLeadership, "the selector leads")
-		testenv.Eventually(t, func() bool { return leads(latches) > 0 }, "a latch leads")
-		awaitParticipants(t, latches[0], len(latches))
-		if n := leads(latches); n > 1 {
-			t.Errorf("%d lead", n)
+	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
+		restore := proxy.Faults().RefuseConnects()
+		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
+			framework.WithSessionTimeout(time.Second))
+		var latches []*leader.LeaderLatch
+		for i := range 4 {
+			latch, _ := startLatch(t, client, fmt.Sprint(i))
+			latches = append(latches, latch)
 		}
-	}
-	restore()
-	one()
-	session := client.Session()
-	restore = proxy.Faults().RefuseConnects()
-	proxy.Faults().CutAll()
-	awaitLost(t, session)
-	if n := leads(latches); n != 0 || s.HasLeadership() {
-		t.Errorf("%d lead without a session, the selector: %t", n, s.HasLeadership())
-	}
-	restore()
-	one()
-	for _, latch := range latches {
-		must(t, latch.Close())
-	}
-	must(t, s.Close())
-	awaitNoNode(t, direct)
-	if len(never.began) != 0 {
-		t.Error("the closed one has led")
-	}
+		never, f := newTurns(), newTurns()
+		must(t, startSelector(t, client, never).Close())
+		s := startSelector(t, client, f, leader.WithAutoRequeue()) // on the same path: its nodes have another name
+		one := func() {
+			t.Helper()
+			testenv.Eventually(t, s.HasLeadership, "the selector leads")
+			testenv.Eventually(t, func() bool { return leads(latches) > 0 }, "a latch leads")
+			awaitParticipants(t, latches[0], len(latches))
+			if n := leads(latches); n > 1 {
+				t.Errorf("%d lead", n)
+			}
+		}
+		restore()
+		one()
+		session := client.Session()
+		restore = proxy.Faults().RefuseConnects()
+		proxy.Faults().CutAll()
+		awaitLost(t, session)
+		if n := leads(latches); n != 0 || s.HasLeadership() {
+			t.Errorf("%d lead without a session, the selector: %t", n, s.HasLeadership())
+		}
+		restore()
+		one()
+		for _, latch := range latches {
+			must(t, latch.Close())
+		}
+		must(t, s.Close())
+		testenv.Eventually(t, func() bool {
+			children, err := client.GetChildren().ForPath(testenv.Context(t), electionPath)
+			return err != nil || len(children) == 0
+		}, "no node is left")
+		if len(never.began) != 0 {
+			t.Error("the closed one has led")
+		}
+	})
 }
 
 // A loss takes from all clients of a connect string what they had at the server.

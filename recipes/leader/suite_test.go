@@ -20,7 +20,7 @@ func newClient(tb testing.TB, connect string, opts ...framework.Option) *framewo
 	tb.Helper()
 	client, err := framework.New(connect, append([]framework.Option{
 		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(5 * time.Second),
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)...)

@@ -484,6 +484,9 @@ func TestEveryLockThatIsNotWaitedForDoesNotWaitForAConnection(t *testing.T) {
 		proxy, connect := newProxy(t, chroot)
 		client := newClient(t, connect, framework.WithConnectionTimeout(500*time.Millisecond),
 			framework.WithRetryPolicy(retry.NTimes(1, 10*time.Millisecond)))
+		if err := client.BlockUntilConnected(ctx); err != nil { // which takes longer on a busy machine
+			t.Fatal(err)
+		}
 		release(t, acquire(t, ctx, lock(client)))
 		proxy.Faults().ResetTrace()
 		list := proxy.Faults().Add(curatortest.Rule{

@@ -236,45 +236,45 @@ func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 	for _, direction := range []curatortest.Direction{curatortest.ToServer, curatortest.ToClient, curatortest.Both} {
 		t.Run(fmt.Sprint(direction), func(t *testing.T) {
 			t.Parallel()
-			ctx := testenv.Context(t)
-			chroot := testenv.Chroot(t)
-			proxy, connect := newProxy(t, chroot)
-			short := framework.WithSessionTimeout(2 * time.Second)
-			client := newClient(t, connect, short)
-			hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
-			other := newClient(t, testenv.Addr(t)+chroot, short)
-			granted := make(chan time.Time, 1)
-			go func() {
-				next, err := locks.NewInterProcessMutex(other, lockPath).Acquire(ctx)
-				if err != nil {
-					t.Error(err)
-					close(granted)
-					return
+			testenv.InVirtualTimeTwice(t, func(t *testing.T, proxy, bystander testenv.Place, chroot string) {
+				ctx := testenv.Context(t)
+				short := framework.WithSessionTimeout(2 * time.Second)
+				client := newClient(t, proxy.Addr()+chroot, short, framework.WithDialer(proxy.DialContext))
+				hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+				other := newClient(t, bystander.Addr()+chroot, short, framework.WithDialer(bystander.DialContext))
+				granted := make(chan time.Time, 1)
+				go func() {
+					next, err := locks.NewInterProcessMutex(other, lockPath).Acquire(ctx)
+					if err != nil {
+						t.Error(err)
+						close(granted)
+						return
+					}
+					granted <- time.Now()
+					if err := next.Release(ctx); err != nil {
+						t.Error(err)
+					}
+				}()
+				awaitContenders(t, other, 2)
+				start := time.Now()
+				restore := proxy.Faults().BlackHole(direction)
+				if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+					t.Errorf("cause %v", cause)
 				}
-				granted <- time.Now()
-				if err := next.Release(ctx); err != nil {
+				lost := time.Now()
+				const tick = 500 * time.Millisecond // a quarter of a server's default
+				if took, limit := lost.Sub(start), client.SessionTimeout()+tick; took > limit {
+					t.Errorf("told after %v, later than %v", took, limit)
+				}
+				const notice = 50 * time.Millisecond // goroutines take to see what has happened, on a busy machine
+				if next, ok := <-granted; ok && next.Before(lost.Add(-notice)) {
+					t.Errorf("the next had the lock %v before the holder was told", lost.Sub(next))
+				}
+				restore()
+				if err := hold.Release(ctx); err != nil {
 					t.Error(err)
 				}
-			}()
-			awaitContenders(t, other, 2)
-			start := time.Now()
-			restore := proxy.Faults().BlackHole(direction)
-			if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
-				t.Errorf("cause %v", cause)
-			}
-			lost := time.Now()
-			const tick = 500 * time.Millisecond // a quarter of a server's default
-			if took, limit := lost.Sub(start), client.SessionTimeout()+tick; took > limit {
-				t.Errorf("told after %v, later than %v", took, limit)
-			}
-			const notice = 50 * time.Millisecond // goroutines take to see what has happened, on a busy machine
-			if next, ok := <-granted; ok && next.Before(lost.Add(-notice)) {
-				t.Errorf("the next had the lock %v before the holder was told", lost.Sub(next))
-			}
-			restore()
-			if err := hold.Release(ctx); err != nil {
-				t.Error(err)
-			}
+			})
 		})
 	}
 }

@@ -54,7 +54,7 @@ type delivered struct {
 
 func (s *queueStorm) run() {
 	t := s.t
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(s.items)*20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(s.items)*100*time.Millisecond)
 	defer cancel()
 	var victims []*storm.Victim
 	client := func(name string) *framework.Client {
