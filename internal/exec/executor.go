@@ -290,18 +290,24 @@ func (e *Executor) Stop() {
 	}
 }
 
-// Drain waits up to limit until every accepted operation has finished, and reports whether they have. It is called
-// after Stop, when no connection is left.
+// Drain waits up to limit until every accepted operation has finished, and the retry policy has answered, and reports
+// whether they have. It is called after Stop, when no connection is left.
 func (e *Executor) Drain(limit time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-e.pending.idle
+		e.decisions.wg.Wait()
+	}()
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
-	case <-e.pending.idle:
+	case <-done:
 		return true
 	case <-t.C:
 	}
 	select { // both may have been ready
-	case <-e.pending.idle:
+	case <-done:
 		return true
 	default:
 		return false

@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -141,6 +142,7 @@ type decisions struct {
 	asked []*decision // under way
 	turn  int         // of the goroutine that takes from queue; 0 if there is none
 	turns int
+	wg    sync.WaitGroup // of the goroutines
 }
 
 const slowDecision = 10 * time.Millisecond
@@ -156,7 +158,8 @@ func (ds *decisions) push(e *Executor, d *decision) {
 func (ds *decisions) begin(e *Executor) {
 	ds.turns++
 	ds.turn = ds.turns
-	go e.decide(ds.turn)
+	turn := ds.turn
+	ds.wg.Go(func() { e.decide(turn) })
 }
 
 // takeAll takes all questions back.
