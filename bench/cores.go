@@ -17,10 +17,10 @@ var (
 	contenderCores = coreRange(runtime.NumCPU()/2, runtime.NumCPU())
 )
 
-// cores are those of the contenders of a row: what a client can do, or how much memory it takes, it shows with all of them;
-// small differences show only on cores that nobody else uses.
+// cores are those of the contenders of a row. How much memory a client takes it shows with all of them. With all of them a
+// client of the null server would fight for them with that server, and its goroutines for the memory of each operation.
 func (r row) cores() string {
-	if r.server == nullServer && r.often == 0 || r.fresh {
+	if r.fresh {
 		return allCores
 	}
 	return contenderCores

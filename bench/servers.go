@@ -33,7 +33,7 @@ func (s *servers) addr(ctx context.Context, which server) (addr string, err erro
 	switch which {
 	case nullServer:
 		if s.null == nil {
-			s.null, err = startNullServer(ctx)
+			s.null, err = startedOn(serverCores, func() (*nullserver.Process, error) { return startNullServer(ctx) })
 		}
 		if err != nil {
 			return "", err

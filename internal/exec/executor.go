@@ -37,8 +37,10 @@ type Executor struct {
 	holding atomic.Bool
 	pending pending
 
+	life atomic.Int32 // state, for those who are in a hurry
+
 	mu        sync.Mutex
-	state     lifeState
+	state     lifeState // changed with setState
 	parked    parkedList // waiting for a connection, in order
 	timers    timers     // of those that sleep until a retry, and of those that are parked
 	decisions decisions
@@ -76,14 +78,18 @@ func crosses(policy Policy) bool {
 func (e *Executor) Start() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.state = open
+	e.setState(open)
+}
+
+// setState is called with mu held.
+func (e *Executor) setState(s lifeState) {
+	e.state = s
+	e.life.Store(int32(s))
 }
 
 // Err returns why no operation is accepted, or nil.
 func (e *Executor) Err() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch e.state {
+	switch lifeState(e.life.Load()) {
 	case latent:
 		return ErrNotStarted
 	case closed:
@@ -276,7 +282,7 @@ func (e *Executor) Stop() {
 		e.mu.Unlock()
 		return
 	}
-	e.state = closed
+	e.setState(closed)
 	waiting := e.parked.takeAll()
 	waiting = append(waiting, e.timers.stop()...)
 	undecided := e.decisions.takeAll()
@@ -290,8 +296,8 @@ func (e *Executor) Stop() {
 	}
 }
 
-// Drain waits up to limit until every accepted operation has finished, and the retry policy has answered, and reports
-// whether they have. It is called after Stop, when no connection is left.
+// Drain waits up to limit until every accepted operation is done, its callback included, and the retry policy has
+// answered, and reports whether they have. It is called after Stop, when no connection is left.
 func (e *Executor) Drain(limit time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

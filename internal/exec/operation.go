@@ -226,9 +226,9 @@ type delivery Operation
 
 func (d *delivery) Run() {
 	p := &d.ex.pending
-	p.callbacks.Add(1)
+	p.calling(1)
 	defer func() { // also when the callback ends its goroutine
-		p.callbacks.Add(-1)
+		p.calling(-1)
 		p.left()
 	}()
 	(*Operation)(d).tell() // before the callback, which is its child

@@ -15,12 +15,14 @@ var ErrTooManyPending = errors.New("curator: too many pending operations")
 type pending struct {
 	most int // 0 is without a bound
 
-	alive     atomic.Int64  // accepted and not finished
-	open      atomic.Int64  // accepted and not done: finished, and their callback has returned
-	callbacks atomic.Int64  // running
-	closed    atomic.Bool   // no more are accepted
-	idle      chan struct{} // closed when none is alive and no more are accepted
-	once      sync.Once
+	open   atomic.Int64  // accepted and not done: finished, and their callback has returned
+	closed atomic.Bool   // no more are accepted
+	idle   chan struct{} // closed when none is open and no more are accepted
+	once   sync.Once
+
+	// Counted for the bound alone: each counter costs what two processors need to agree.
+	alive     atomic.Int64 // accepted and not finished
+	callbacks atomic.Int64 // running
 
 	waiting atomic.Int64 // for open to become 0
 
@@ -36,7 +38,11 @@ func (e *Executor) Limit(most int) { e.pending.most = most }
 // enter counts an operation in. At the bound one of the foreground waits, and one of the background is refused. exempt
 // ones, the executor's own, are counted and not bounded.
 func (p *pending) enter(ctx context.Context, background, exempt bool) error {
-	if p.most == 0 || exempt {
+	if p.most == 0 {
+		p.open.Add(1)
+		return nil
+	}
+	if exempt {
 		p.alive.Add(1)
 		p.open.Add(1)
 		return nil
@@ -73,17 +79,22 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	return ctx.Err()
 }
 
+// calling counts callbacks that run. Only the bound needs it.
+func (p *pending) calling(n int64) {
+	if p.most > 0 {
+		p.callbacks.Add(n)
+	}
+}
+
 // finished counts an operation that has its result.
 func (p *pending) finished() {
-	left := p.alive.Add(-1)
-	if left == 0 && p.closed.Load() {
-		p.once.Do(func() { close(p.idle) })
+	if p.most == 0 {
+		return
 	}
-	if p.most > 0 {
-		p.mu.Lock()
-		p.letIn()
-		p.mu.Unlock()
-	}
+	p.alive.Add(-1)
+	p.mu.Lock()
+	p.letIn()
+	p.mu.Unlock()
 }
 
 // letIn counts in those of the queue for whom there is room. mu is held.
@@ -98,7 +109,13 @@ func (p *pending) letIn() {
 
 // left counts an operation that is done.
 func (p *pending) left() {
-	if p.open.Add(-1) > 0 || p.waiting.Load() == 0 {
+	if p.open.Add(-1) > 0 {
+		return
+	}
+	if p.closed.Load() {
+		p.once.Do(func() { close(p.idle) })
+	}
+	if p.waiting.Load() == 0 {
 		return
 	}
 	p.mu.Lock()
@@ -118,7 +135,7 @@ func (p *pending) close() {
 	p.mu.Lock()
 	p.letIn()
 	p.mu.Unlock()
-	if p.alive.Load() == 0 {
+	if p.open.Load() == 0 {
 		p.once.Do(func() { close(p.idle) })
 	}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/gocurator/curator/internal/jute"
@@ -141,6 +142,11 @@ func (l *link) append(xid int32, op jute.Op, body []byte) {
 // is left to the flusher. mu is released while it writes.
 func (l *link) write(inline bool) {
 	l.writing = true
+	if l.flight.len() > 1 { // whoever else has its answer now submits its next request: write them together
+		l.c.mu.Unlock()
+		runtime.Gosched()
+		l.c.mu.Lock()
+	}
 	var err error
 	for n := 0; len(l.out) > 0 && err == nil && !l.dead; n++ {
 		if inline && (n == maxInlineWrites || max(len(l.out), l.unanswered) > maxInlineWrite) {
