@@ -14,8 +14,8 @@ var (
 		atMost(0.75, cpu).of(javas), atMost(0.75, cpu).of(plain),
 	}
 	nullBudget = []bound{
-		atLeast(10, rate).of(javas), atLeast(7, rate).of(plain),
-		atLeast(1e6, rate), atMost(1, cpu), atMost(8, allocs),
+		atLeast(15, rate).of(javas), atLeast(10, rate).of(plain),
+		atLeast(1e6, rate), atMost(1, cpu), atMost(4.1, allocs), // one of them is the callback of the load
 	}
 )
 

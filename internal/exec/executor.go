@@ -171,9 +171,6 @@ func (e *Executor) withdraw(op *Operation) bool {
 // Go runs op without waiting. The error says only whether it was accepted; if so, its result is delivered once.
 func (e *Executor) Go(ctx context.Context, op *Operation) error {
 	op.background = true
-	if ctx.Done() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
 	if err := e.accept(ctx, op); err != nil {
 		return err
 	}
@@ -182,9 +179,12 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 }
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
+	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
+	if op.background && ctx.Done() != nil { // it outlives ctx
+		ctx = context.WithoutCancel(ctx)
+	}
 	op.ex, op.ctx, op.started, op.observed = e, ctx, e.now(), e.telemetry.On()
 	op.since = op.started
-	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
 	op.conn = e.conn()
 	op.Request.Handler = op
 	if op.observed {
