@@ -231,7 +231,7 @@ func (k *core) closeProvider() (bool, error) {
 		defer close(done)
 		err = p.Close()
 	}()
-	if !within(k.cfg.maxCloseWait, done) {
+	if !dispatch.Within(k.cfg.maxCloseWait, done) {
 		return false, nil
 	}
 	return true, err

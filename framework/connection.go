@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
@@ -385,7 +386,7 @@ func (c *connection) close() bool {
 		}
 		c.wg.Wait()
 	}()
-	ended := within(c.cfg.maxCloseWait+libraryGoodbye, done)
+	ended := dispatch.Within(c.cfg.maxCloseWait+libraryGoodbye, done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.changed)
@@ -398,5 +399,5 @@ const libraryGoodbye = 1500 * time.Millisecond
 
 // wait waits for dialers and the ensemble provider, and reports whether they have returned by end.
 func (c *connection) wait(end time.Time) bool {
-	return c.hosts.Wait(time.Until(end)) && within(time.Until(end), c.follower.ended)
+	return c.hosts.Wait(time.Until(end)) && dispatch.Within(time.Until(end), c.follower.ended)
 }

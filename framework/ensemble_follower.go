@@ -2,7 +2,6 @@ package framework
 
 import (
 	"context"
-	"time"
 )
 
 // ensembleFollower applies the connect string of the ensemble provider whenever it has changed. A provider of the
@@ -108,21 +107,4 @@ func (f *ensembleFollower) lastError() error {
 		return p.LastError()
 	}
 	return nil
-}
-
-// within waits up to limit until done is closed, and reports whether it is.
-func within(limit time.Duration, done <-chan struct{}) bool {
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-	}
-	select { // both may have been ready
-	case <-done:
-		return true
-	default:
-		return false
-	}
 }

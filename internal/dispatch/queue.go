@@ -66,15 +66,20 @@ func (q *Queue) Close(limit time.Duration) bool {
 	q.closed = true
 	q.mu.Unlock()
 	q.signal()
+	return Within(limit, q.done)
+}
+
+// Within waits up to limit until done is closed, and reports whether it is.
+func Within(limit time.Duration, done <-chan struct{}) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
-	case <-q.done:
+	case <-done:
 		return true
 	case <-t.C:
 	}
 	select { // both may have been ready
-	case <-q.done:
+	case <-done:
 		return true
 	default:
 		return false

@@ -305,17 +305,5 @@ func (e *Executor) Drain(limit time.Duration) bool {
 		<-e.pending.idle
 		e.decisions.wg.Wait()
 	}()
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-	}
-	select { // both may have been ready
-	case <-done:
-		return true
-	default:
-		return false
-	}
+	return dispatch.Within(limit, done)
 }
