@@ -108,7 +108,8 @@ func TestAddressesThatDoNotGoWithTheServers(t *testing.T) {
 		{"no port", 0, []curatortest.ServerOption{curatortest.WithAddr("127.0.0.1")}, "missing port"},
 		{
 			"in memory too", 0,
-			[]curatortest.ServerOption{curatortest.WithAddr(addrs[0]), curatortest.InMemory()}, "InMemory",
+			[]curatortest.ServerOption{curatortest.WithAddr(addrs[0]), curatortest.InMemory()},
+			"InMemory",
 		},
 	}
 	for _, tt := range tests {

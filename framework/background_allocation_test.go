@@ -18,7 +18,7 @@ func TestBackgroundOperationsAllocateLittle(t *testing.T) {
 	defer server.Close()
 	client := startClient(t, server.Addr())
 	must(t, client.BlockUntilConnected(testenv.Context(t)))
-	ctx := context.Background() //nolint:forbidigo // one that ends costs another allocation
+	ctx := context.Background() // one that ends costs another allocation
 	ignore := func(context.Context, callbacks.Event) {}
 	data := []byte("data")
 	operations := map[string]func() error{

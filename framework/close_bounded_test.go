@@ -79,29 +79,30 @@ func (p stuckPolicy) NextBackOff() time.Duration {
 	return backoff.Stop
 }
 
+const closeWait = 200 * time.Millisecond
+
 func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
-	const wait = 200 * time.Millisecond
 	connect := testenv.ConnectString(t)
 	tests := map[string]func(t *testing.T, g *gate) *framework.Client{
 		"dialer": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
-			return unclosed(t, connect, wait, framework.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+			return unclosed(t, connect, framework.WithDialer(func(context.Context, string, string) (net.Conn, error) {
 				g.enter()
 				return nil, net.ErrClosed
 			}))
 		},
 		"resolver": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
-			return unclosed(t, "zk.example:2181", wait, framework.WithResolver(stuckResolver{g}))
+			return unclosed(t, "zk.example:2181", framework.WithResolver(stuckResolver{g}))
 		},
 		"tracer driver": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
-			return unclosed(t, connect, wait, framework.WithTracerDriver(stuckDriver{gate: g}))
+			return unclosed(t, connect, framework.WithTracerDriver(stuckDriver{gate: g}))
 		},
 		"retry policy": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
 			proxy := proxyTo(t, testenv.Addr(t))
-			client := unclosed(t, proxy.Addr()+chrootOf(connect), wait, framework.WithRetryPolicy(stuckPolicy{g}))
+			client := unclosed(t, proxy.Addr()+chrootOf(connect), framework.WithRetryPolicy(stuckPolicy{g}))
 			awaitConnected(t, client)
 			proxy.Faults().BlackHole(curatortest.ToServer)
 			must(t, client.Sync().InBackground(nil).ForPath(t.Context(), "/"))
@@ -113,12 +114,12 @@ func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
 			close(g.entered)
 			g.once.Do(func() {})
 			p := &stuckProvider{EnsembleProvider: framework.FixedEnsemble(connect), inClose: g}
-			return unclosed(t, "", wait, framework.WithEnsembleProvider(p))
+			return unclosed(t, "", framework.WithEnsembleProvider(p))
 		},
 		"ensemble provider that is asked": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
 			p := &stuckProvider{EnsembleProvider: framework.FixedEnsemble(connect), inServers: g}
-			return unclosed(t, "", wait, framework.WithEnsembleProvider(p))
+			return unclosed(t, "", framework.WithEnsembleProvider(p))
 		},
 	}
 	for name, enter := range tests {
@@ -130,7 +131,7 @@ func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
 			if name == "ensemble provider that is asked" {
 				awaitConnected(t, client) // with the servers that it named at first
 			}
-			took(t, 3*wait+4*time.Second, "Close", func() {
+			took(t, 3*closeWait+4*time.Second, "Close", func() {
 				wantErr(t, "Close", client.Close(), framework.ErrCloseTimeout)
 			})
 		})
@@ -149,9 +150,9 @@ func (r stuckResolver) LookupSRV(context.Context, string, string, string) (strin
 }
 
 // unclosed returns a client that is started, and that the test closes.
-func unclosed(t *testing.T, connect string, wait time.Duration, opts ...framework.Option) *framework.Client {
+func unclosed(t *testing.T, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	opts = append(opts, framework.WithMaxCloseWait(wait), framework.WithEnsembleTracker(false))
+	opts = append(opts, framework.WithMaxCloseWait(closeWait), framework.WithEnsembleTracker(false))
 	client, err := framework.New(connect, opts...)
 	must(t, err)
 	start(t, client)

@@ -40,7 +40,7 @@ type Executor struct {
 	life atomic.Int32 // state, for those who are in a hurry
 
 	mu        sync.Mutex
-	state     lifeState // changed with setState
+	state     lifeState  // changed with setState
 	parked    parkedList // waiting for a connection, in order
 	timers    timers     // of those that sleep until a retry, and of those that are parked
 	decisions decisions

@@ -23,8 +23,6 @@ type parkedList struct {
 	n           int
 }
 
-func (l *parkedList) pushBack(op *Operation) { l.insert(l.last, op) }
-
 // insert puts op behind after, in front if that is nil.
 func (l *parkedList) insert(after, op *Operation) {
 	before := l.first
