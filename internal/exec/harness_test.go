@@ -76,6 +76,8 @@ type fixture struct {
 	onConn func()        // is called whenever the executor asks for the connection
 	onUp   func()        // is called when a connection stands, before the executor is told
 
+	beforeUnsent func() // is called once, when a connection gives back what it has not sent, before the executor is told
+
 	mu     sync.Mutex
 	conns  []*wire.Conn
 	closed bool
@@ -127,7 +129,13 @@ func (f *fixture) connect() {
 		Auth:           nil,
 		Dial:           f.server.dial,
 		Logger:         slog.New(slog.DiscardHandler),
-		OnUnsent:       f.Unsent,
+		OnUnsent: func(requests []*wire.Request) {
+			if hook := f.beforeUnsent; hook != nil {
+				f.beforeUnsent = nil
+				hook()
+			}
+			f.Unsent(requests)
+		},
 		OnState: func(s wire.State) {
 			<-opened
 			switch {
