@@ -75,6 +75,7 @@ type fixture struct {
 	held   chan struct{} // closed when a held answer may go
 	onConn func()        // is called whenever the executor asks for the connection
 	onUp   func()        // is called when a connection stands, before the executor is told
+	unsent func()        // is called before the executor gets back what a connection has not sent
 
 	beforeUnsent func() // is called once, when a connection gives back what it has not sent, before the executor is told
 
@@ -133,6 +134,9 @@ func (f *fixture) connect() {
 			if hook := f.beforeUnsent; hook != nil {
 				f.beforeUnsent = nil
 				hook()
+			}
+			if f.unsent != nil {
+				f.unsent()
 			}
 			f.Unsent(requests)
 		},

@@ -1,0 +1,158 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/internal/exec"
+)
+
+// holding has the server leave requests unanswered as long as the flag is set.
+func (f *fixture) holding() *atomic.Bool {
+	held := new(atomic.Bool)
+	held.Store(true)
+	f.server.serve = func(*peer, *request) bool { return held.Load() }
+	return held
+}
+
+// replaceSession does what the framework does when the session clock has run out: the next session may be there before
+// the last connection of the old one has ended.
+func (f *fixture) replaceSession(before func()) {
+	old := f.conn.Load()
+	old.Expire()
+	f.connect()
+	for !f.conn.Load().IsConnected() {
+		<-time.After(time.Millisecond)
+	}
+	synctest.Wait() // the executor was told
+	if before != nil {
+		before()
+	}
+	old.Abandon()
+}
+
+// What the old session's connection has not sent is sent at once in the next session that stands already.
+func TestUnsentOfAnOldSessionIsSentWhenTheNextOneStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, everySecond(0), true)
+		held := f.holding()
+		const n = 400
+		var ops []*steps
+		for range n {
+			op := newSteps("/held")
+			if err := f.Go(context.Background(), &op.Operation); err != nil {
+				t.Fatal(err)
+			}
+			ops = append(ops, op)
+		}
+		synctest.Wait()
+		held.Store(false)
+		begin := time.Now()
+		f.replaceSession(nil)
+		synctest.Wait()
+		unsent := 0
+		for i, op := range ops {
+			err := receive(t, op.delivered)
+			if !op.Sent() || err == nil {
+				unsent++
+			}
+			if errors.Is(err, exec.ErrNotSent) {
+				t.Fatalf("operation %d: %v after %v with a connection", i, err, time.Since(begin))
+			}
+		}
+		if unsent == 0 {
+			t.Error("all were in flight: the test shows nothing")
+		}
+		if d := time.Since(begin); d > time.Second {
+			t.Errorf("took %v", d)
+		}
+	})
+}
+
+// They are older than what is submitted meanwhile.
+func TestUnsentOfAnOldSessionIsSentBeforeWhatIsSubmittedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, everySecond(0), true)
+		held := f.holding()
+		for range 400 {
+			if err := f.Go(context.Background(), &newSteps("/old").Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		held.Store(false)
+		already := len(f.server.paths())
+		f.replaceSession(func() {
+			if err := f.Do(t.Context(), &newSteps("/new").Operation); err != nil {
+				t.Error(err)
+			}
+		})
+		<-time.After(time.Minute)
+		paths := f.server.paths()[already:]
+		if len(paths) < 2 || paths[len(paths)-1] != "/new" {
+			t.Errorf("%d requests in the next session, the first %q, the last %q: the newest has overtaken", len(paths), paths[0], paths[len(paths)-1])
+		}
+	})
+}
+
+// What its caller has given up is not sent any more: what it refers to is the caller's.
+func TestUnsentThatWasGivenUpIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, everySecond(0), true)
+		held := f.holding()
+		for range 400 {
+			if err := f.Go(context.Background(), &newSteps("/held").Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan struct{})
+		var given []*givenUp
+		for range 2 {
+			op := &givenUp{steps: *newSteps("/given-up"), f: f}
+			op.Protocol = op
+			given = append(given, op)
+			if err := f.Begin(ctx, &op.Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		held.Store(false)
+		f.unsent = func() { // taken from the connection, and not parked yet
+			cancel()
+			for _, op := range given {
+				if err := f.Wait(ctx, &op.Operation); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v", err)
+				}
+			}
+			close(left)
+		}
+		f.replaceSession(nil)
+		<-left
+		synctest.Wait()
+		for _, path := range f.server.paths() {
+			if path == "/given-up" {
+				t.Fatal("was sent after its caller had left with its data")
+			}
+		}
+	})
+}
+
+// givenUp has another goroutine notice, while it is cleaned up, that there is a connection.
+type givenUp struct {
+	steps
+	f *fixture
+}
+
+func (o *givenUp) CleanUp(error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.f.Connected()
+	}()
+	<-done
+}
