@@ -147,6 +147,9 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 			e.again(op, op.loss())
 		}
 	}
+	if conn := e.conn(); conn != nil && conn.IsConnected() { // the next session was there before
+		e.Connected()
+	}
 }
 
 // Connected sends what is parked, in order, before anything else. It is called when a connection stands.
@@ -158,6 +161,12 @@ func (e *Executor) Connected() {
 			e.holding.Store(false)
 			e.mu.Unlock()
 			return
+		}
+		if op.isAbandoned() { // what it refers to is the caller's
+			e.unpark(op)
+			e.mu.Unlock()
+			op.Finish(op.cause)
+			continue
 		}
 		conn := e.conn()
 		if conn != nil && e.outlived(op, conn) {

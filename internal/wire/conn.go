@@ -295,9 +295,19 @@ func (c *Conn) Load() (l Load) {
 // left. Without a connection it only ends. Watchers are told that the session is over.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
-// Expire refuses further requests and tells the watchers that the session is over; Abandon is to follow.
+// Expire refuses further requests, gives back what was not sent, so that it is ahead of what the next session takes, and
+// tells the watchers that the session is over; Abandon is to follow.
 func (c *Conn) Expire() {
 	c.stop(zk.ErrSessionExpired)
+	c.mu.Lock()
+	var unsent []*Request
+	if c.link != nil {
+		unsent = c.link.takeUnsent()
+	}
+	c.mu.Unlock()
+	if len(unsent) > 0 {
+		c.cfg.OnUnsent(unsent)
+	}
 	c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
 }
 

@@ -20,12 +20,7 @@ func (l *link) drain() {
 		r.Err = jute.ErrConnectionLoss
 		r.Handler.Answered(r)
 	}
-	unsent := l.waiting.takeAll()
-	for _, r := range unsent {
-		if concernsWatches(r) {
-			c.watches.withdrawn(r, r.serverPath(c))
-		}
-	}
+	unsent := l.takeUnsent()
 	if c.link == l {
 		c.link, c.watches.traffic = nil, traffic{}
 	}
@@ -35,4 +30,16 @@ func (l *link) drain() {
 	if len(unsent) > 0 {
 		c.cfg.OnUnsent(unsent)
 	}
+}
+
+// takeUnsent takes back what waits to be encoded. Conn.mu is held.
+func (l *link) takeUnsent() []*Request {
+	unsent := l.waiting.takeAll()
+	for _, r := range unsent {
+		if concernsWatches(r) {
+			l.c.watches.withdrawn(r, r.serverPath(l.c))
+		}
+	}
+	l.settle()
+	return unsent
 }
