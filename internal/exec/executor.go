@@ -184,8 +184,6 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	op.ex, op.ctx, op.started, op.observed = e, ctx, e.now(), e.telemetry.On()
-	op.since = op.started
-	op.conn = e.conn()
 	op.Request.Handler = op
 	if op.observed {
 		op.recording = new(recording)
@@ -196,6 +194,10 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	if err := e.admit(ctx, op); err != nil {
 		op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 		return err
+	}
+	op.since, op.conn = op.started, e.conn()
+	if e.pending.most > 0 { // it may have waited for room, not for a connection
+		op.since = e.now()
 	}
 	return nil
 }
