@@ -78,6 +78,7 @@ func (d Delete) start(ctx context.Context, path string, b background) error {
 	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
+	o.Internal = d.guaranteed // what is promised is not refused
 	return o.background(ctx, o, b)
 }
 

@@ -170,6 +170,7 @@ func (r RemoveWatches) start(ctx context.Context, path string, b background) err
 	if err := o.prepare(path); err != nil {
 		return err
 	}
+	o.Internal = r.guaranteed // what is promised is not refused
 	return o.background(ctx, o, b)
 }
 

@@ -76,7 +76,8 @@ func (t *ensembleTracker) read() {
 	}
 	t.mu.Unlock()
 	if active { // refused only when closed
-		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).ForEnsemble(telemetry.Untraced(exec.Root))
+		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).
+			ForEnsemble(exec.WithoutBound(telemetry.Untraced(exec.Root)))
 	}
 }
 

@@ -193,6 +193,7 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	}
 	if err := e.admit(ctx, op); err != nil {
 		op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
+		op.ex = nil // it was not begun
 		return err
 	}
 	op.since, op.conn = op.started, e.conn()
@@ -204,7 +205,8 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 
 // admit counts an operation in, or returns why it does not.
 func (e *Executor) admit(ctx context.Context, op *Operation) error {
-	if err := e.pending.enter(ctx, op.background, op.Detached || op.Internal); err != nil {
+	exempt := op.Detached || op.Internal || e.pending.most > 0 && ctx.Value(unboundedKey{}) != nil
+	if err := e.pending.enter(ctx, op.background, exempt); err != nil {
 		return err
 	}
 	if err := e.Err(); err != nil { // behind the counting: Stop waits for whoever is counted
