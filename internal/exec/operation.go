@@ -61,6 +61,7 @@ type Operation struct {
 	single     bool // an outer loop retries
 	observed   bool // by telemetry
 	gaveUp     bool // it failed with what the policy would have tried again
+	asked      bool // the policy was, about its last answer
 	place      place
 	attempts   atomic.Int32
 	state      atomic.Int32
@@ -211,7 +212,9 @@ func (op *Operation) Finish(err error) {
 	}
 	switch {
 	case op.background:
-		e.deliver((*delivery)(op))
+		if !e.deliverBehind(op) {
+			e.deliver((*delivery)(op))
+		}
 	case late:
 		e.pending.left()
 	default:

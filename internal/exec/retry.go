@@ -75,11 +75,29 @@ func (e *Executor) consult(op *Operation, err error, retryable bool) {
 
 // unasked goes on with op, whose client is closed, without an answer to the question: there is no other attempt.
 func (op *Operation) unasked(d *decision) {
-	if d.retryable || IsIndefinite(d.err) {
+	switch {
+	case d.ended:
+		op.ex.deliver((*delivery)(op))
+	case d.retryable || IsIndefinite(d.err):
 		op.Finish(ErrClosed)
-		return
+	default:
+		op.goOn()
 	}
-	op.goOn()
+}
+
+// deliverBehind delivers op, which has ended, behind the operations that ended before it and about which the policy is being
+// asked. It reports whether there are any.
+func (e *Executor) deliverBehind(op *Operation) bool {
+	if e.prompt || op.asked {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.decisions.turn == 0 || e.state == closed {
+		return false
+	}
+	e.decisions.push(e, &decision{op: op, ended: true})
+	return true
 }
 
 // ask runs code of the program, unless the policy is prompt. It leaves the operation alone, which may have been taken
@@ -132,6 +150,7 @@ func (e *Executor) judge(op *Operation, err error, v verdict) {
 type decision struct {
 	op *Operation
 	question
+	ended    bool // there is no question: op is delivered behind those before it
 	answered bool // or taken back: op may serve another call
 }
 
@@ -180,7 +199,9 @@ func (e *Executor) take(turn int) *decision {
 	if ds.turn == turn && len(ds.queue) > 0 {
 		d := ds.queue[0]
 		ds.queue[0], ds.queue = nil, ds.queue[1:]
-		ds.asked = append(ds.asked, d)
+		if !d.ended {
+			ds.asked = append(ds.asked, d)
+		}
 		return d
 	}
 	if ds.turn == turn {
@@ -206,7 +227,11 @@ func (e *Executor) pass(turn int) {
 // decide asks the policy until there is no question left, or until another goroutine has taken over.
 func (e *Executor) decide(turn int) {
 	for d := e.take(turn); d != nil; d = e.take(turn) {
-		e.decideOne(d, turn)
+		if d.ended {
+			e.deliver((*delivery)(d.op))
+		} else {
+			e.decideOne(d, turn)
+		}
 	}
 }
 
@@ -228,6 +253,7 @@ func (e *Executor) decideOne(d *decision, turn int) {
 		d.answered = true
 		e.mu.Unlock()
 		if wanted {
+			d.op.asked = true
 			e.judge(d.op, d.err, v)
 		}
 	}()
