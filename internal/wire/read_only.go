@@ -48,7 +48,7 @@ func (c *Conn) seek(l *link, pause time.Duration, enough func() bool, accepts fu
 			ctx, cancel := context.WithTimeout(c.ctx, minPatience)
 			accepted := accepts(ctx, t)
 			cancel()
-			if accepted && !enough() {
+			if accepted && !enough() && !c.isOver(l) { // a close meanwhile wants to say goodbye
 				c.hosts.prefer(t)
 				l.cut()
 				return
