@@ -494,6 +494,13 @@ func TestWhoWaitsOnceMoreAfterTheEndOfTheContextIsToldTheSame(t *testing.T) {
 				if err := f.Wait(t.Context(), &op.Operation); err != context.DeadlineExceeded {
 					t.Errorf("behind its end: got %v, want the end of the context", err)
 				}
+				other, cancel := context.WithCancel(t.Context())
+				cancel()
+				for range 20 { // both are over: either may be seen first
+					if err := f.Wait(other, &op.Operation); err != context.DeadlineExceeded {
+						t.Fatalf("with another context: got %v, want the end of the first", err)
+					}
+				}
 			})
 		})
 	}

@@ -182,3 +182,153 @@ type numberedSteps struct {
 }
 
 func (o *numberedSteps) Run() { o.deliver() }
+
+// A question that comes after Stop is not put: there will be no other attempt.
+func TestPolicyIsNotAskedAfterStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, programmed{retryable: func(err error) bool {
+			if errors.Is(err, zk.ErrNoNode) {
+				t.Error("asked")
+			}
+			return false
+		}}, true)
+		f.hold("/held", jute.CodeNoNode)
+		op := newSteps("/held")
+		if err := f.Go(t.Context(), &op.Operation); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		f.Stop()
+		f.letGo()
+		if err := receive(t, op.delivered); err != zk.ErrNoNode {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A policy that takes a while, but not long, is asked one question at a time.
+func TestPolicyThatTakesAWhileIsAskedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asking, most := 0, 0
+		f := start(t, programmed{retryable: func(err error) bool {
+			if errors.Is(err, zk.ErrNoNode) {
+				asking++
+				most = max(most, asking)
+				<-time.After(time.Millisecond)
+				asking--
+			}
+			return false
+		}}, true)
+		f.refuse("/missing", jute.CodeNoNode)
+		var ops []*steps
+		for range 100 {
+			op := newSteps("/missing")
+			ops = append(ops, op)
+			if err := f.Go(t.Context(), &op.Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, op := range ops {
+			receive(t, op.delivered)
+		}
+		if most != 1 {
+			t.Errorf("asked %d questions at once", most)
+		}
+	})
+}
+
+// What is promised is done, whatever the policy says, also in the next session.
+func TestDetachedOperationIsTriedWhateverThePolicySays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, programmed{retryable: func(error) bool { return false }}, true)
+		answers := []func(p *peer, r *request){
+			func(p *peer, _ *request) { p.cut() },
+			func(p *peer, r *request) { p.answer(r, jute.CodeThrottledOp) },
+			func(*peer, *request) { f.expire() },
+		}
+		f.server.serve = func(p *peer, r *request) bool {
+			if len(answers) == 0 {
+				return false
+			}
+			answers[0](p, r)
+			answers = answers[1:]
+			return true
+		}
+		op := newSteps("/a")
+		op.Detached = true
+		if err := f.Go(t.Context(), &op.Operation); err != nil {
+			t.Fatal(err)
+		}
+		if err := receive(t, op.delivered); err != nil || op.Attempts() != 4 {
+			t.Errorf("got %v after %d attempts", err, op.Attempts())
+		}
+	})
+}
+
+// since is a policy that notes when an operation began.
+type since struct {
+	pauses
+	began *time.Time
+}
+
+func (s since) NewBackOffSince(start time.Time) backoff.BackOff {
+	*s.began = start
+	return s.NewBackOff()
+}
+
+func TestScheduleCountsFromTheStartOfTheOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began time.Time
+		f := start(t, since{everySecond(1), &began}, true)
+		f.server.serve = func(p *peer, _ *request) bool {
+			<-time.After(5 * time.Second)
+			p.cut()
+			return true
+		}
+		begin := time.Now()
+		if err := f.Do(t.Context(), &newSteps("/a").Operation); err != jute.ErrConnectionLoss {
+			t.Errorf("got %v", err)
+		}
+		if !began.Equal(begin) {
+			t.Errorf("the schedule counts from %s behind the start", began.Sub(begin))
+		}
+	})
+}
+
+func TestPolicyThatPanicsWhenItIsTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, programmed{retryable: func(error) bool { panic("always") }}, true)
+		f.refuse("/missing", jute.CodeNoNode)
+		if err := f.Do(t.Context(), &newSteps("/missing").Operation); !errors.Is(err, zk.ErrNoNode) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Drain says whether the policy has returned.
+func TestDrainWaitsForThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		f := start(t, programmed{retryable: func(err error) bool {
+			if errors.Is(err, zk.ErrNoNode) {
+				<-release
+			}
+			return false
+		}}, true)
+		f.refuse("/missing", jute.CodeNoNode)
+		op := newSteps("/missing")
+		if err := f.Go(t.Context(), &op.Operation); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		f.Stop()
+		receive(t, op.delivered)
+		if f.Drain(time.Second) {
+			t.Error("drained while the policy is asked")
+		}
+		close(release)
+		if !f.Drain(time.Second) {
+			t.Error("not drained")
+		}
+	})
+}
