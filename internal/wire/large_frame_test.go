@@ -6,7 +6,9 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -66,6 +68,26 @@ func TestLengthAloneTakesNoMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that answers the handshake with more than that may have is left at once.
+func TestHandshakeIsSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.greet = func(p *peer, _ jute.ConnectRequest) bool {
+			p.raw(binary.BigEndian.AppendUint32(nil, 4097))
+			return true
+		}
+		c := open(t, dialTo(network{"a:1": s}))
+		start := time.Now()
+		c.want(t, wire.Disconnected)
+		if d := time.Since(start); d > 0 {
+			t.Errorf("took %s", d)
+		}
+		if err := c.LastError(); err == nil || !strings.Contains(err.Error(), "handshake") {
+			t.Errorf("last error: %v", err)
+		}
+	})
 }
 
 // reply is what a server answers to a getData with n bytes.

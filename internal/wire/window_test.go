@@ -190,3 +190,67 @@ func TestWindowStaysWhileItIsNotUsed(t *testing.T) {
 		done.collect(t, 0)
 	})
 }
+
+// opened returns a client whose window was opened by many fast answers, and has the server hold what comes then.
+func opened(t *testing.T) (c *client, p *peer, held chan *request) {
+	t.Helper()
+	s := newServer(t)
+	c, p = connectPiped(t, s)
+	stale(t, c, 10*firstWindow, jute.OpGetData)
+	held = make(chan *request, 10_000)
+	s.serve = func(_ *peer, r *request) bool {
+		if r.Xid >= wire.FirstXid {
+			held <- r
+		}
+		return r.Xid >= wire.FirstXid
+	}
+	return c, p, held
+}
+
+// What was learnt of a server is forgotten after a while without a request.
+func TestWindowIsForgotten(t *testing.T) {
+	for idle, want := range map[time.Duration]int{0: 2 * firstWindow, 2 * time.Second: firstWindow} {
+		synctest.Test(t, func(t *testing.T) {
+			c, p, held := opened(t)
+			<-time.After(idle)
+			done := newAnswers()
+			for range 2 * firstWindow {
+				c.submit(t, get("/n", done))
+			}
+			synctest.Wait()
+			if got := len(held); got != want {
+				t.Errorf("after %s: %d requests are in flight, want %d", idle, got, want)
+			}
+			for range 2 * firstWindow {
+				p.yes(receive(t, held))
+			}
+			done.collect(t, 0)
+		})
+	}
+}
+
+// While the oldest answer is overdue nothing is sent behind it, however far the window is open.
+func TestNothingIsSentBehindAnOldRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p, held := opened(t)
+		done := newAnswers()
+		c.submit(t, get("/old", done))
+		<-time.After(15 * time.Second) // half of the session timeout
+		for range 10 {
+			c.submit(t, get("/new", done))
+		}
+		synctest.Wait()
+		if got := len(held); got != 1 {
+			t.Errorf("%d requests are in flight", got)
+		}
+		p.yes(receive(t, held))
+		for range 10 {
+			p.yes(receive(t, held))
+		}
+		for range 11 {
+			if r := receive(t, done); r.Err != nil {
+				t.Error(r.Err)
+			}
+		}
+	})
+}
