@@ -8,8 +8,9 @@ import (
 
 // A request is answered behind all that was sent before it, pings included, and the session clock counts from when the
 // last answered request was sent. So the age of answers has to stay well below the session timeout, however slow the
-// server is. Nobody knows beforehand how long a request takes it: each kind of request has a window, which begins small,
-// opens while answers come fast, and closes when they get old.
+// server is, and also if the next requests of a kind take it a hundred times as long as those before. So no more is in
+// flight than is of use: each kind of request has a window, which begins small, and opens as long as answers are young, or
+// come faster for it. Old answers close it.
 
 const (
 	// maxInFlight bounds all windows together.
@@ -17,26 +18,37 @@ const (
 
 	// A window begins with as many requests as the server may answer within the session timeout if each takes it that
 	// long.
-	slowRequest        = 200 * time.Millisecond
-	minWindow          = 8
-	maxInitialWindow   = 512
-	comfortableAge     = 50 * time.Millisecond // a window opens as long as answers are younger, on any network
+	slowRequest      = 2 * time.Second
+	minWindow        = 2
+	maxInitialWindow = 16
+
+	maxComfortableAge  = 50 * time.Millisecond // a window opens as long as answers are younger, if the timeout is long
 	windowForgottenFor = time.Second           // without a request of its kind, a window begins anew
+	probePause         = 250 * time.Millisecond
+	openingRounds      = 2 // what one opens, the next shows
 )
 
 // window bounds how many requests of a kind are in flight.
 type window struct {
 	limit    int
 	inFlight int
-	fastest  int64 // the least age of an answer so far, in ns
 	last     int64 // when the last answer was read
+
+	// A round lasts until the answer to a request that was sent in it.
+	round    int64 // when it began
+	answers  int   // that came in it
+	rate     int64 // the most in a second of a round
+	opening  int   // rounds to go of a try to open it further
+	before   int   // limit when that began
+	attempts int64 // when the last try to open it has ended
 }
 
 // windows are those of a connection. Its times are ns since Conn.epoch.
 type windows struct {
 	byKind  [32]window
 	initial int
-	easy    int64 // the age below which a window may open on a slow network
+	young   int64 // the age below which a window opens
+	easy    int64 // the age below which a window may open if that has more answers come
 	old     int64 // the age above which nothing is sent, and windows close
 }
 
@@ -44,6 +56,7 @@ type windows struct {
 func newWindows(timeout time.Duration) windows {
 	return windows{
 		initial: min(max(int(timeout/slowRequest), minWindow), maxInitialWindow),
+		young:   int64(min(timeout/800, maxComfortableAge)),
 		easy:    int64(timeout / 6),
 		old:     int64(timeout / 3),
 	}
@@ -56,7 +69,7 @@ func (ws *windows) of(op jute.Op) *window { return &ws.byKind[uint32(op)%uint32(
 func (ws *windows) admits(op jute.Op, now, oldest int64) bool {
 	w := ws.of(op)
 	if w.inFlight == 0 && (w.limit == 0 || now-w.last > int64(windowForgottenFor)) {
-		*w = window{limit: ws.initial, last: now}
+		*w = window{limit: ws.initial, last: now, round: now, opening: openingRounds, before: ws.initial}
 	}
 	return w.inFlight < w.limit && now-oldest < ws.old
 }
@@ -70,13 +83,37 @@ func (ws *windows) answered(op jute.Op, age, now int64) {
 	busy := 2*w.inFlight > w.limit
 	w.inFlight--
 	w.last = now
-	if w.fastest == 0 || age < w.fastest {
-		w.fastest = max(age, 1)
-	}
+	w.answers++
 	switch {
 	case age > ws.old:
-		w.limit = min(w.limit, max(w.inFlight, ws.initial))
-	case busy && age <= min(max(2*w.fastest, int64(comfortableAge)), ws.easy):
+		w.limit = max(min(w.limit, w.inFlight)/2, 1)
+		w.opening, w.attempts = 0, now
+	case busy && (age <= ws.young || w.opening == openingRounds && age <= ws.easy):
 		w.limit = min(w.limit+1, maxInFlight)
 	}
+	if now-age >= w.round {
+		w.endRound(busy, age <= ws.young, now)
+	}
+}
+
+// endRound looks whether more answers have come than in the rounds before.
+func (w *window) endRound(busy, young bool, now int64) {
+	rate := int64(w.answers) * int64(time.Second) / max(now-w.round, 1)
+	switch {
+	case rate > w.rate+w.rate/4: // the window was too small, maybe it still is
+		w.rate, w.before = rate, w.limit
+		if busy {
+			w.opening = openingRounds
+		}
+	case w.opening > 1:
+		w.opening--
+	case w.opening == 1:
+		w.opening, w.attempts = 0, now
+		if !young {
+			w.limit = min(w.limit, w.before)
+		}
+	case busy && now-w.attempts > max(int64(probePause), 4*(now-w.round)):
+		w.rate, w.opening, w.before = min(w.rate, rate), openingRounds, w.limit
+	}
+	w.round, w.answers = now, 0
 }
