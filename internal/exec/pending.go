@@ -52,7 +52,7 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	case background && p.open.Load()-p.callbacks.Load() >= int64(p.most):
 		p.mu.Unlock()
 		return ErrTooManyPending
-	case background || p.alive.Load() < int64(p.most) && len(p.queue) == 0 || p.closed.Load():
+	case background || p.alive.Load() < int64(p.most) && p.queued() == 0 || p.closed.Load():
 		p.alive.Add(1)
 		p.open.Add(1)
 		p.mu.Unlock()
@@ -78,6 +78,9 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	}
 	return ctx.Err()
 }
+
+// queued returns how many wait to be accepted. mu is held.
+func (p *pending) queued() int { return len(p.queue) }
 
 // calling counts callbacks that run. Only the bound needs it.
 func (p *pending) calling(n int64) {

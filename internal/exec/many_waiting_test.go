@@ -1,0 +1,43 @@
+package exec
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Callers that wait for room give up in a time that grows with their number alone: with anything quadratic 100,000 of them
+// take seconds, in which nobody else is accepted.
+func TestManyThatWaitToBeAcceptedGiveUp(t *testing.T) {
+	giveUp := func(n int) time.Duration {
+		p := &pending{most: 1, idle: make(chan struct{})}
+		if err := p.enter(t.Context(), false, false); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				if p.enter(ctx, false, false) == nil {
+					t.Error("accepted beyond the bound")
+				}
+			})
+		}
+		for waiting := 0; waiting < n; <-time.After(time.Millisecond) {
+			p.mu.Lock()
+			waiting = p.queued()
+			p.mu.Unlock()
+		}
+		start := time.Now()
+		cancel()
+		wg.Wait()
+		return time.Since(start)
+	}
+	few, many := giveUp(5000), giveUp(100_000)
+	t.Logf("5,000 took %v, 100,000 %v", few, many)
+	if many > 100*max(few, 5*time.Millisecond) {
+		t.Errorf("100,000 took %v, 5,000 took %v", many, few)
+	}
+}
