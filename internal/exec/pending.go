@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"slices"
@@ -27,7 +28,7 @@ type pending struct {
 	waiting atomic.Int64 // for open to become 0
 
 	mu    sync.Mutex
-	queue []chan struct{} // of those that wait to be accepted, in order
+	queue list.List       // of those that wait to be accepted, in order: each a chan struct{}
 	quiet []chan struct{} // of those that wait for open to become 0
 }
 
@@ -59,7 +60,7 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 		return nil
 	}
 	turn := make(chan struct{})
-	p.queue = append(p.queue, turn)
+	place := p.queue.PushBack(turn)
 	p.mu.Unlock()
 	select {
 	case <-turn: // counted by whoever has made room
@@ -67,20 +68,19 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
-	i := slices.Index(p.queue, turn)
-	if i >= 0 {
-		p.queue = slices.Delete(p.queue, i, i+1)
-	}
+	p.queue.Remove(place) // unless its turn has come
 	p.mu.Unlock()
-	if i < 0 { // its turn had come
+	select {
+	case <-turn:
 		p.finished()
 		p.left()
+	default:
 	}
 	return ctx.Err()
 }
 
 // queued returns how many wait to be accepted. mu is held.
-func (p *pending) queued() int { return len(p.queue) }
+func (p *pending) queued() int { return p.queue.Len() }
 
 // calling counts callbacks that run. Only the bound needs it.
 func (p *pending) calling(n int64) {
@@ -102,11 +102,10 @@ func (p *pending) finished() {
 
 // letIn counts in those of the queue for whom there is room. mu is held.
 func (p *pending) letIn() {
-	for len(p.queue) > 0 && (p.alive.Load() < int64(p.most) || p.closed.Load()) {
+	for first := p.queue.Front(); first != nil && (p.alive.Load() < int64(p.most) || p.closed.Load()); first = p.queue.Front() {
 		p.alive.Add(1)
 		p.open.Add(1)
-		close(p.queue[0])
-		p.queue = p.queue[1:]
+		close(p.queue.Remove(first).(chan struct{}))
 	}
 }
 
