@@ -57,6 +57,14 @@ func (f *frameReader) next(established bool) ([]byte, error) {
 	switch n := binary.BigEndian.Uint32(f.buf[f.r:]); {
 	case n > maxSkipped, !established && n > maxHandshake:
 		return nil, fmt.Errorf("wire: frame of %d bytes", n)
+	case established && n >= replyHeader && int(n) > f.maxReply && n+4 <= largestBuffer:
+		if err := f.fill(8); err != nil {
+			return nil, err
+		}
+		if !f.expects(int32(binary.BigEndian.Uint32(f.buf[f.r+4:]))) { // what is no answer has no limit of its own
+			return f.buffered(4 + int(n))
+		}
+		return f.header(4 + int(n))
 	case n+4 <= largestBuffer:
 		return f.buffered(4 + int(n))
 	case int(n) <= f.maxReply:

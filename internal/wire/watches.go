@@ -118,12 +118,22 @@ func (ws *watches) fired(ev zk.EventType, path string) []Watcher {
 		takeOnce(kindChild)
 	}
 	take(kindPersistent, path)
-	if len(ws.sets[kindRecursive]) > 0 && ev != zk.EventNodeChildrenChanged && strings.HasPrefix(path, "/") {
-		for at := path; ; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
-			take(kindRecursive, at)
-			if at == "/" {
-				break
+	if ev == zk.EventNodeChildrenChanged || !strings.HasPrefix(path, "/") {
+		return out.list
+	}
+	recursive := ws.sets[kindRecursive]
+	if strings.Count(path, "/") > len(recursive) { // a hostile path has a million ancestors
+		for at := range recursive {
+			if at == "/" || strings.HasPrefix(path, at) && (len(path) == len(at) || path[len(at)] == '/') {
+				take(kindRecursive, at)
 			}
+		}
+		return out.list
+	}
+	for at := path; ; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
+		take(kindRecursive, at)
+		if at == "/" {
+			break
 		}
 	}
 	return out.list
