@@ -532,7 +532,7 @@ func TestEndOfTheContextIsSeenOnTheWayToThePause(t *testing.T) {
 }
 
 func TestOperationThatWaitsBehindOthersIsTakenBack(t *testing.T) {
-	const others = 30_000 / 200 // as many as are in flight before the first is answered
+	const others = 30 / 2 // as many as are in flight before the first is answered
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)
 		f.hold("/held", jute.CodeOK)

@@ -158,11 +158,11 @@ func TestLargeAnswerThatNobodyWaitsForIsNotSkipped(t *testing.T) {
 
 // What waits only because much was encoded goes on its way when that is written, without an answer.
 func TestBytesBeyondTheLimitWaitForTheWriteAlone(t *testing.T) {
-	const total = 40
+	const total = firstWindow
 	synctest.Test(t, func(t *testing.T) {
 		c, p, held := queued(t)
 		done := newAnswers()
-		data := make([]byte, 100<<10)
+		data := make([]byte, 200<<10)
 		for n := range total {
 			r := numbered(n, done)
 			r.Op, r.Data = jute.OpSetData, data

@@ -22,8 +22,8 @@ const (
 	minWindow        = 2
 	maxInitialWindow = 16
 
-	maxComfortableAge  = 50 * time.Millisecond // a window opens as long as answers are younger, if the timeout is long
-	windowForgottenFor = time.Second           // without a request of its kind, a window begins anew
+	maxYoung           = 300 * time.Millisecond
+	windowForgottenFor = time.Second // without a request of its kind, a window begins anew
 	probePause         = 250 * time.Millisecond
 	openingRounds      = 2 // what one opens, the next shows
 )
@@ -56,9 +56,10 @@ type windows struct {
 func newWindows(timeout time.Duration) windows {
 	return windows{
 		initial: min(max(int(timeout/slowRequest), minWindow), maxInitialWindow),
-		young:   int64(min(timeout/800, maxComfortableAge)),
-		easy:    int64(timeout / 6),
-		old:     int64(timeout / 3),
+		// A long timeout has more to spare, and larger windows mean larger writes: a third of a second in a minute.
+		young: int64(min(max(timeout/800, time.Duration(float64(timeout)*timeout.Seconds()/12_000)), maxYoung)),
+		easy:  int64(timeout / 6),
+		old:   int64(timeout / 3),
 	}
 }
 
