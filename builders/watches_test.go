@@ -620,6 +620,22 @@ func TestWatcherRemovingClientForgetsWhatEndsWithTheSession(t *testing.T) {
 	}
 }
 
+// A lost connection ends no watch: it is set again on the next.
+func TestWatcherRemovingClientRemembersOverALostConnection(t *testing.T) {
+	client, tr, proxy := setUpProxied(t)
+	tr.make("/n", "")
+	removing := client.WatcherRemoving()
+	watcher, events := chanWatcher()
+	succeed(t, foreground.getData(t, removing.GetData().UsingWatcher(watcher), "/n"))
+	proxy.Faults().CutAll()
+	testenv.Eventually(t, func() bool { return !client.IsConnected() || proxy.Faults().Connections() > 0 }, "the loss is seen")
+	succeed(t, foreground.getData(t, client.GetData(), "/n"))
+	equal(t, "watchers", removing.WatcherCount(), 1)
+	removing.RemoveWatchers(testenv.Context(t))
+	tr.awaitWatches()
+	wantNoEvents(t, client, events)
+}
+
 // CURATOR-710: the watch of the configuration, which is outside the chroot and the namespace, does not
 // escape.
 func TestWatcherRemovingClientRemovesTheWatchOfTheConfiguration(t *testing.T) {
