@@ -235,8 +235,8 @@ func WithMaxReply(bytes int) Option { return option(func(c *config) { c.maxReply
 
 // WithMaxPending bounds the operations that the client has accepted and not finished; the default, and 0, is no bound. At
 // the bound an operation of the foreground waits until there is room or its context ends, and one of the background is
-// refused with [ErrTooManyPending]. For the background, operations whose callback has not begun count too, so that a
-// blocked callback does not fill the memory.
+// refused with [ErrTooManyPending], but for guaranteed deletes and removals, which are promised. For the background,
+// operations whose callback has not begun count too, so that a blocked callback does not fill the memory.
 func WithMaxPending(operations int) Option {
 	return option(func(c *config) { c.maxPending = operations })
 }

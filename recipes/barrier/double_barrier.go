@@ -193,7 +193,7 @@ func (d *DistributedDoubleBarrier) deleteInBackground(ctx context.Context, paths
 		close(done)
 		return
 	}
-	err := d.client.Delete().Quietly().InBackground(func(ctx context.Context, ev callbacks.Event) {
+	err := d.client.Delete().Guaranteed().Quietly().InBackground(func(ctx context.Context, ev callbacks.Event) {
 		if !lineup.IsOutage(ev.Err) {
 			paths = paths[1:]
 		}
