@@ -296,7 +296,9 @@ type singleAttemptKey struct{}
 type unboundedKey struct{}
 
 // WithoutBound returns a context whose operations do not count against the limit of the client: they are its own.
-func WithoutBound(ctx context.Context) context.Context { return context.WithValue(ctx, unboundedKey{}, true) }
+func WithoutBound(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unboundedKey{}, true)
+}
 
 // WithSingleAttempt returns a context whose operations are tried once: the loop around them retries.
 func WithSingleAttempt(ctx context.Context) context.Context {
