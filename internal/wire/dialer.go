@@ -46,14 +46,11 @@ func (a *attempt) NetConn() net.Conn {
 
 // failure returns why the connection is over, nil if we have ended it.
 func (a *attempt) failure(what string) error {
-	err := errors.New("bad answer")
-	if first := a.first.Load(); first != nil {
-		err = *first
-	}
-	if errors.Is(err, net.ErrClosed) {
+	first := a.first.Load()
+	if first == nil || errors.Is(*first, net.ErrClosed) {
 		return nil
 	}
-	return fmt.Errorf("%s: %s: %w", a.name(), what, err)
+	return fmt.Errorf("%s: %s: %w", a.name(), what, *first)
 }
 
 // connect opens a connection to t.

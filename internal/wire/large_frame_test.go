@@ -83,7 +83,7 @@ func TestHandshakeIsSmall(t *testing.T) {
 		if d := time.Since(start); d > 0 {
 			t.Errorf("took %s", d)
 		}
-		if err := c.LastError(); err == nil || !strings.Contains(err.Error(), "handshake") {
+		if err := c.LastError(); err == nil || !strings.Contains(err.Error(), "handshake: wire: frame of 4097 bytes") {
 			t.Errorf("last error: %v", err)
 		}
 	})
