@@ -124,12 +124,12 @@ func TestOperationsAtTheTimeOfARefusalEndInAuthFailed(t *testing.T) {
 	t.Parallel()
 	client := startClient(t, testenv.ConnectString(t), framework.WithAuth("nonsense", nil))
 	results := newEvents()
-	for range 10 {
+	for range 100 { // more than are in flight at once
 		must(t, client.GetData().InBackground(results.callback).ForPath(t.Context(), "/"))
 	}
 	_, err := client.GetData().ForPath(testenv.Context(t), "/")
 	wantErr(t, "get data", err, zk.ErrAuthFailed)
-	for range 10 {
+	for range 100 {
 		wantErr(t, "get data in background", receive(t, results).Err, zk.ErrAuthFailed)
 	}
 }

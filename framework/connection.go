@@ -106,7 +106,7 @@ func (c *connection) open() error {
 
 // on takes what a Conn tells. It runs on the goroutine that reads that connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
-	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly) {
+	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly || s == wire.AuthFailed) {
 		c.executor.Connected()
 	}
 }

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -84,9 +85,7 @@ func (e *Executor) park(op *Operation) {
 	if waitedFor {
 		e.forsake(op)
 	}
-	if conn != nil && conn.IsConnected() { // it came while op was on its way here
-		e.Connected()
-	}
+	e.recheck(conn) // it may have come while op was on its way here
 }
 
 // mayPark reports whether op still waits for a connection.
@@ -147,12 +146,18 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 			e.again(op, op.loss())
 		}
 	}
-	if conn := e.conn(); conn != nil && conn.IsConnected() { // the next session was there before
+	e.recheck(e.conn()) // the next session may have been there before
+}
+
+// recheck sends what is parked if conn takes it, and fails it if nothing will be taken any more.
+func (e *Executor) recheck(conn *wire.Conn) {
+	if conn != nil && (conn.IsConnected() || conn.IsRefused()) {
 		e.Connected()
 	}
 }
 
-// Connected sends what is parked, in order, before anything else. It is called when a connection stands.
+// Connected sends what is parked, in order, before anything else. It is called when a connection stands, and when there will
+// be none because the servers refuse the credentials: then it fails what is parked.
 func (e *Executor) Connected() {
 	for {
 		e.mu.Lock()
@@ -175,17 +180,27 @@ func (e *Executor) Connected() {
 			op.Finish(zk.ErrSessionExpired)
 			continue
 		}
+		if conn == nil {
+			e.mu.Unlock()
+			return
+		}
 		before := op.on
 		op.on = conn
 		e.unpark(op) // before the answer can come
 		// Submitted under the lock: whoever comes meanwhile parks behind.
-		if conn == nil || conn.Submit(&op.Request, false) != nil {
+		err := conn.Submit(&op.Request, false)
+		if err != nil {
 			op.on = before
+		}
+		if err != nil && !errors.Is(err, zk.ErrAuthFailed) {
 			e.parkBehind(nil, op)
 			e.mu.Unlock()
 			return
 		}
 		e.mu.Unlock()
+		if err != nil { // for good: no session will follow
+			op.Finish(err)
+		}
 	}
 }
 

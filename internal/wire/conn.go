@@ -199,6 +199,13 @@ func (c *Conn) IsConnected() bool {
 	return c.end == nil && c.link != nil && !c.link.dead
 }
 
+// IsRefused reports whether the servers refuse the credentials: nothing will be accepted any more.
+func (c *Conn) IsRefused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end == zk.ErrAuthFailed
+}
+
 // UpdateServers replaces the list of servers. A connection to one that is not in the list any more is given up for one
 // to a server that is, with the same session, as soon as such a server accepts it.
 func (c *Conn) UpdateServers(servers []string) {
