@@ -44,6 +44,9 @@ func (a *attempt) NetConn() net.Conn {
 	return a.Conn
 }
 
+// note keeps err as why the connection is over, unless reading or writing has failed before.
+func (a *attempt) note(err error) { a.first.CompareAndSwap(nil, &err) }
+
 // failure returns why the connection is over, nil if we have ended it.
 func (a *attempt) failure(what string) error {
 	first := a.first.Load()

@@ -180,7 +180,7 @@ func (l *link) Read(p []byte) (int, error) {
 		}
 		if err != nil {
 			if a, ok := l.Conn.(*attempt); ok {
-				a.first.CompareAndSwap(nil, &err) // unless reading or writing has failed before
+				a.note(err)
 			}
 			l.lost()
 			return 0, err
