@@ -21,8 +21,6 @@ test: ## run every test: on the in-process server, then on what it installs if i
 	./scripts/install.sh
 	$(GO) vet $(PACKAGES)
 	$(MAKE) --no-print-directory test-in-memory
-	$(MAKE) --no-print-directory peers
-	$(MAKE) --no-print-directory test-busy
 	CURATOR_TEST_SERVER=real $(TEST) $(PACKAGES)
 
 .PHONY: test-in-memory
