@@ -102,10 +102,10 @@ func (p *pending) finished() {
 
 // letIn counts in those of the queue for whom there is room. mu is held.
 func (p *pending) letIn() {
-	for first := p.queue.Front(); first != nil && (p.alive.Load() < int64(p.most) || p.closed.Load()); first = p.queue.Front() {
+	for p.queue.Len() > 0 && (p.alive.Load() < int64(p.most) || p.closed.Load()) {
 		p.alive.Add(1)
 		p.open.Add(1)
-		close(p.queue.Remove(first).(chan struct{}))
+		close(p.queue.Remove(p.queue.Front()).(chan struct{}))
 	}
 }
 

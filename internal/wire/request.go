@@ -63,8 +63,7 @@ func (r *Request) chroot(c *Conn) string {
 }
 
 // answer fills r from an answer of the server. One that cannot be read leaves open what the server has done, as a lost
-// one does; it is returned why.
-// skipped is the size of an answer that was too large to read.
+// one does; the error says why. skipped is the size of an answer that was too large to read.
 func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) error {
 	r.Zxid, r.received = h.Zxid, int32(max(len(body), skipped))
 	if r.Err = h.Code.Err(); r.Err != nil {
