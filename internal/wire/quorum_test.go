@@ -238,3 +238,31 @@ func TestHeartbeatWaitsForAServerThatIsSlow(t *testing.T) {
 		}
 	})
 }
+
+// A read-only server takes a client's word for a session that the others may have expired.
+func TestReadOnlyServerDoesNotKeepTheSessionOfAQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := answering(t, "ro")
+		cfg := dialTo(network{"a:1": s})
+		cfg.ReadOnly, cfg.SessionTimeout = true, quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.ask(t, get("/a", nil))
+		heard := time.Now()
+		s.greet = readOnly
+		s.cutAll()
+		c.want(t, wire.Disconnected)
+		c.want(t, wire.ConnectedReadOnly)
+		c.ask(t, get("/a", nil))
+		pass(quorumTimeout) // pings, too
+		if got, want := c.Silence(), time.Since(heard); got != want {
+			t.Errorf("heard %v ago, want %v", got, want)
+		}
+		s.greet = nil
+		s.cutAll()
+		c.await(t, wire.Connected)
+		if got := c.Silence(); got > time.Second {
+			t.Errorf("heard %v ago, after a server with a quorum", got)
+		}
+	})
+}
