@@ -31,11 +31,15 @@ func (c *Client) QuorumHeartbeats() (stop func()) {
 
 // WithQuorumHeartbeats has the client send quorum heartbeats all the time, and not only while it waits for a lock, has
 // one, or takes part in an election: see [Client.QuorumHeartbeats].
-func WithQuorumHeartbeats() Option { return option(func(c *config) { c.heartbeats = heartbeatsAlways }) }
+func WithQuorumHeartbeats() Option {
+	return option(func(c *config) { c.heartbeats = heartbeatsAlways })
+}
 
 // WithoutQuorumHeartbeats turns quorum heartbeats off. While a server is cut off from its leader two clients can hold a
 // lock, or lead, at the same time, as in Java.
-func WithoutQuorumHeartbeats() Option { return option(func(c *config) { c.heartbeats = heartbeatsNever }) }
+func WithoutQuorumHeartbeats() Option {
+	return option(func(c *config) { c.heartbeats = heartbeatsNever })
+}
 
 // WithTickTime tells the client the tickTime of the servers. It is used with quorum heartbeats alone: the leader hears of
 // a session up to half a tick late, and the less that is, the longer a lock outlives an outage. The default is half of

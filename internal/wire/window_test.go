@@ -104,7 +104,7 @@ func TestWindowOfEachKindBeginsSmall(t *testing.T) {
 		cfg.SessionTimeout = timeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		if most := stale(t, c, 3000, jute.OpGetData, jute.OpGetChildren2); most > timeout*6/10 {
+		if most := stale(t, c, 3000, jute.OpGetData, jute.OpGetChildren2); most > timeout*7/10 {
 			t.Errorf("the session clock is %v old", most)
 		}
 	})
