@@ -133,6 +133,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	if limit, fixed := s.limit.(fixedCount); n < 1 || fixed && n > int(limit) {
 		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.limit.Count())
 	}
+	defer s.client.QuorumHeartbeats()()
 	within, asked := s.told.Acquire(ctx)
 	leases, err := lineup.Retry(within, s.client, wait, func(bounded context.Context) ([]*Lease, error) {
 		return s.take(bounded, ctx, n, wait, asked)
@@ -180,7 +181,7 @@ func (s *InterProcessSemaphoreV2) take(
 		return nil, err
 	}
 	for _, c := range taken {
-		g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
+		g := newGrant(values, s.client, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
 		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil
