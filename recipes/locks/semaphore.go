@@ -94,7 +94,8 @@ func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
 }
 
 // Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
-// left. While the connection is lost the place is kept; when the session is lost, Acquire lines up anew.
+// left. While the connection is lost the place is kept; when the session is lost, Acquire lines up anew. Other errors:
+// those of the first create, when the retry policy of the client has given up.
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
 	return one(s.acquire(ctx, 1, lineup.Forever))
 }
@@ -113,7 +114,8 @@ func one(leases []*Lease, err error) (*Lease, error) {
 	return leases[0], nil
 }
 
-// AcquireN waits for n leases, all or none: nobody else gets a lease between two of them.
+// AcquireN waits for n leases, all or none: nobody else gets a lease between two of them. If the number of leases falls
+// below n, it leaves the line until the number rises.
 func (s *InterProcessSemaphoreV2) AcquireN(ctx context.Context, n int) ([]*Lease, error) {
 	return s.acquire(ctx, n, lineup.Forever)
 }
@@ -233,7 +235,7 @@ func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Leas
 	return errors.Join(errs...)
 }
 
-// ParticipantNodes returns the paths of the leases that are held or being taken.
+// ParticipantNodes returns the paths of the leases that are held, and of those that a Java semaphore waits with.
 func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
 	if s.bad != nil {
 		return nil, errtext.Wrap(s.bad, "locks", "participants")
