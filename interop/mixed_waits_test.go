@@ -150,9 +150,9 @@ func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
 	})
 }
 
-// TestJavaSemaphoreOfALostSessionBlocksNobody ends the session of Java while it waits for the one lease, with one of Go behind
-// it. Java 5.4.0 goes on without the turn, which Go has by then: it may have a node among the leases that nobody else waits
-// for.
+// TestJavaSemaphoreOfALostSessionBlocksNobody ends the session of Java while it waits for the one lease, with one of
+// Go behind it. Java 5.4.0 goes on without the turn, which Go has by then: it may have a node among the leases that
+// nobody else waits for.
 func TestJavaSemaphoreOfALostSessionBlocksNobody(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -216,8 +216,8 @@ func TestGoAndJavaRevokeEachOther(t *testing.T) {
 	})
 }
 
-// TestGoThatWroteAndReadsKeepsJavaOut lets a writer of Java wait before Go goes on to read. The other way round Java 5.4.0
-// lets the writer in (CURATOR-621).
+// TestGoThatWroteAndReadsKeepsJavaOut lets a writer of Java wait before Go goes on to read. The other way round Java
+// 5.4.0 lets the writer in (CURATOR-621).
 func TestGoThatWroteAndReadsKeepsJavaOut(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

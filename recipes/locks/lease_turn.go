@@ -14,8 +14,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// leaseTurn takes the leases of one Acquire while it has the turn. It has no node among the leases before it takes them, so
-// nobody waits for who only waits.
+// leaseTurn takes the leases of one Acquire while it has the turn. It has no node among the leases before it takes
+// them, so nobody waits for who only waits.
 type leaseTurn struct {
 	semaphore *InterProcessSemaphoreV2
 	turn      *lineup.Contender
@@ -23,8 +23,8 @@ type leaseTurn struct {
 	wait      time.Duration
 }
 
-// take waits until the wanted leases are free and takes them, which ends the turn. An outage does not end the wait, unless
-// wait is 0. What it has taken when it fails is returned, too.
+// take waits until the wanted leases are free and takes them, which ends the turn. An outage does not end the wait,
+// unless wait is 0. What it has taken when it fails is returned, too.
 func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err error) {
 	room := t.fits(t.turn.Counted) // nobody else adds a lease: the turn was ours when they were counted
 	for {
@@ -59,8 +59,8 @@ func (t *leaseTurn) takeWatching(ctx context.Context) ([]*lineup.Contender, erro
 	return taken, err
 }
 
-// awaitRoom waits until the wanted leases are free, and returns the watcher that is still set then, if there is one. When the
-// limit falls below what is wanted, it fails with [lineup.ErrGone]: the turn is for others.
+// awaitRoom waits until the wanted leases are free, and returns the watcher that is still set then, if there is one.
+// When the limit falls below what is wanted, it fails with [lineup.ErrGone]: the turn is for others.
 func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 	client, path := t.semaphore.client, t.semaphore.leases.Path
 	for {

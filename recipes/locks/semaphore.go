@@ -75,8 +75,10 @@ func (fixedCount) Changed() <-chan struct{} { return nil }
 func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...SemaphoreOption) *InterProcessSemaphoreV2 {
 	s := &InterProcessSemaphoreV2{client: client, limit: fixedCount(leases), bad: zkpath.Validate(path, false)}
 	if s.bad == nil {
-		s.turn = lineup.Line{Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: zkpath.Join(path, leaseNode)}
 		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
+		s.turn = lineup.Line{
+			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path,
+		}
 	}
 	for _, o := range opts {
 		o.applySemaphore(s)

@@ -14,8 +14,8 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// TestSemaphoreOutlivesAnOutageAtEachRequest has an acquire wait for its turn and for the one lease. At its k-th request the
-// connection is cut or the session ends, and the retry policy gives up at once.
+// TestSemaphoreOutlivesAnOutageAtEachRequest has an acquire wait for its turn and for the one lease. At its k-th
+// request the connection is cut or the session ends, and the retry policy gives up at once.
 func TestSemaphoreOutlivesAnOutageAtEachRequest(t *testing.T) {
 	for _, expire := range []bool{false, true} {
 		actions := []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter}
@@ -44,11 +44,13 @@ func outageOfSemaphore(t *testing.T, action curatortest.Action, expire bool, k i
 	x := &turn{T: t, ctx: ctx, chroot: chroot, leases: 1, direct: newClient(t, testenv.Addr(t)+chroot)}
 	first := takeLease(t, ctx, x.semaphore(x.direct))
 	second := x.take(ctx, x.semaphore(x.direct))
-	testenv.Eventually(t, func() bool { return len(nodesBelow(t, testenv.Raw(t), chroot+semaphorePath+"/locks")) == 1 }, "it has the turn")
+	turns := chroot + semaphorePath + "/locks"
+	testenv.Eventually(t, func() bool { return len(nodesBelow(t, testenv.Raw(t), turns)) == 1 }, "it has the turn")
 	ahead := x.line()[0]
 
 	proxy, connect := newProxy(t, chroot)
-	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(0, 0)), framework.WithSessionTimeout(30*time.Second))
+	client := newClient(t, connect,
+		framework.WithRetryPolicy(retry.NTimes(0, 0)), framework.WithSessionTimeout(30*time.Second))
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,8 @@ func awaitLeaseWaiter(tb testing.TB, proxy *curatortest.Proxy) {
 	testenv.Eventually(tb, func() bool { return hasWatchedLeases(proxy) }, "somebody waits for a lease")
 }
 
-// hasWatchedLeases reports whether somebody behind a proxy has waited for a lease. Only who waits lists them, and the server
-// does not tell of such watches.
+// hasWatchedLeases reports whether somebody behind a proxy has waited for a lease. Only who waits lists them, and the
+// server does not tell of such watches.
 func hasWatchedLeases(proxy *curatortest.Proxy) bool {
 	return slices.ContainsFunc(proxy.Faults().Trace(), func(e curatortest.TraceEntry) bool {
 		return e.Reply && e.Op == "getChildren2" && e.Code == 0 && strings.HasSuffix(e.Path, semaphorePath+"/leases")
@@ -246,8 +246,8 @@ func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
 	}
 }
 
-// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a lease
-// and does not know yet. All come to their turn, whether the session survives or not.
+// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a
+// lease and does not know yet. All come to their turn, whether the session survives or not.
 func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
 	for _, what := range []string{"connection", "session"} {
 		t.Run(what, func(t *testing.T) {
