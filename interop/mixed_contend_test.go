@@ -107,8 +107,8 @@ func contend(m *meeting, w *witness, kinds []lockKind) {
 				case other != nil && i == expireOwn:
 					visit.outside = m.until(s, func() (bool, error) { return m.tryExpire(s) })
 				case other != nil && i == expireOther && (other.language == golangPeer || kinds[k].nodes < 2):
-					// A semaphore of Java 5.4.0 that waits would go on without its turn, and wait for the next in turn, who
-					// waits for it.
+					// A semaphore of Java 5.4.0 that waits would go on without its turn, and wait for the next in turn: if
+					// that is of Java, too, it waits for the first.
 					visit.inside = m.until(s, func() (bool, error) {
 						return w.toOutsider(other, func() (bool, error) { return m.tryExpire(other) })
 					})

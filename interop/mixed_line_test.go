@@ -12,6 +12,7 @@ import (
 type standing struct {
 	*contender
 	kind    lockKind
+	side    side
 	session int64
 	waiting <-chan wait
 }
@@ -25,7 +26,7 @@ func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
 		for _, k := range kinds {
 			s := m.peers[n%len(m.peers)]
 			n++
-			one := &standing{contender: k.of(s), kind: k, session: m.session(s)}
+			one := &standing{contender: k.of(s), kind: k, side: s, session: m.session(s)}
 			before := m.owned(one.session)
 			one.waiting = m.later(one.contender)
 			testenv.Eventually(m.t, func() bool {
@@ -41,7 +42,8 @@ func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
 }
 
 // lineIs waits until everybody is told of the same nodes, those of who stands in line, in their order. Readers are told
-// of readers, and writers of writers. Of those who wait for leases only the first one has a node among them.
+// of readers, and writers of writers. Of those who wait for leases only the first one has a node among them, if it
+// is of Java.
 func (m *meeting) lineIs(line []*standing) {
 	m.t.Helper()
 	for _, one := range line {
@@ -55,7 +57,11 @@ func (m *meeting) lineIs(line []*standing) {
 			}
 		}
 		if one.kind.nodes > 1 {
-			want = want[:min(len(want), mostLeases+1)]
+			most := mostLeases
+			if len(line) > most {
+				most += one.kind.nodesOf(line[most].side) - 1
+			}
+			want = want[:min(len(want), most)]
 		}
 		var owners []int64
 		defer func() {

@@ -14,7 +14,15 @@ import (
 type lockKind struct {
 	of    func(*peer) *contender
 	alone bool // who has it is alone
-	nodes int  // of one who waits for it
+	nodes int  // of one of Java who waits for it; Go's has one
+}
+
+// nodesOf returns how many nodes a side has that waits for the lock.
+func (k lockKind) nodesOf(s side) int {
+	if p, ok := s.(*peer); ok && p.language == javaPeer {
+		return k.nodes
+	}
+	return 1
 }
 
 // contender is a lock in the hands of a client.

@@ -71,6 +71,10 @@ func TestLocksOfGoAndJavaLookTheSame(t *testing.T) {
 			theirs := m.looksOf(m.peers[1], kinds, func(held, all []looks) bool {
 				return ephemerals(all) == ephemerals(held)+kinds.wanted.nodes
 			})
+			for range kinds.wanted.nodes - 1 { // Go has no node among the leases while it waits for one
+				i := slices.IndexFunc(theirs, func(l looks) bool { return strings.Contains(l.Path, "-lease-") })
+				theirs = slices.Delete(theirs, i, i+1)
+			}
 			var diff string
 			defer func() {
 				if diff != "" {

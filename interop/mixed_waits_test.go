@@ -48,7 +48,7 @@ func (m *meeting) release(h *held) {
 func (m *meeting) awaitLine(s side, k lockKind) {
 	m.t.Helper()
 	session := m.session(s)
-	testenv.Eventually(m.t, func() bool { return m.owned(session) == k.nodes }, fmt.Sprint(s, " stands in line"))
+	testenv.Eventually(m.t, func() bool { return m.owned(session) == k.nodesOf(s) }, fmt.Sprint(s, " stands in line"))
 }
 
 // mustWait fails if an acquire is over.
@@ -150,6 +150,41 @@ func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
 	})
 }
 
+// TestJavaSemaphoreOfALostSessionBlocksNobody ends the session of Java while it waits for the one lease, with one of
+// Go behind it. Java 5.4.0 goes on without the turn, which Go has by then: it may have a node among the leases that
+// nobody else waits for.
+func TestJavaSemaphoreOfALostSessionBlocksNobody(t *testing.T) {
+	t.Parallel()
+	testenv.RequireReal(t)
+	m := meetApart(t, 2)
+	first, theirs, ours := m.peers[0], m.peers[1], m.peers[2]
+	for range 5 {
+		got := m.take(m.later(semaphoreMutex.of(first)))
+		java := m.later(semaphoreMutex.of(theirs))
+		m.awaitLine(theirs, semaphoreMutex)
+		next := m.later(semaphoreMutex.of(ours))
+		m.awaitLine(ours, semaphoreMutex)
+		m.expire(theirs)
+		session := m.session(theirs)
+		testenv.Eventually(t, func() bool { return m.owned(session) > 0 }, "Java goes on")
+		m.mustWait(java)
+		m.mustWait(next)
+		m.release(got)
+		for range 2 {
+			var w wait
+			select {
+			case w = <-java:
+			case w = <-next:
+			}
+			if w.err != nil {
+				t.Fatal(w.err)
+			}
+			m.release(w.held)
+		}
+		m.awaitNothing()
+	}
+}
+
 // TestGoAndJavaRevokeEachOther has who waits ask who holds the lock to release it.
 func TestGoAndJavaRevokeEachOther(t *testing.T) {
 	forEvery(t, inLine, func(m *meeting, holder, waiter *peer, kinds rivals) {
@@ -181,8 +216,8 @@ func TestGoAndJavaRevokeEachOther(t *testing.T) {
 	})
 }
 
-// TestGoThatWroteAndReadsKeepsJavaOut lets a writer of Java wait before Go goes on to read. The other way round Java 5.4.0
-// lets the writer in (CURATOR-621).
+// TestGoThatWroteAndReadsKeepsJavaOut lets a writer of Java wait before Go goes on to read. The other way round Java
+// 5.4.0 lets the writer in (CURATOR-621).
 func TestGoThatWroteAndReadsKeepsJavaOut(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -146,6 +147,40 @@ func lostList(
 	}
 	awaitNothing(t, testenv.Addr(t)+chroot)
 	return injection.Hits() > 0
+}
+
+// Somebody deletes the node of who waits, and the connection is cut under the create of the next one.
+func TestLiningUpAnewOutlivesAnOutage(t *testing.T) {
+	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		direct := newClient(t, testenv.Addr(t)+chroot)
+		hold := acquire(t, ctx, lock(direct))
+		raw := testenv.Raw(t)
+		before := nodesBelow(t, raw, chroot)
+		proxy, connect := newProxy(t, chroot)
+		client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(0, 0)))
+		if err := client.BlockUntilConnected(ctx); err != nil {
+			t.Fatal(err)
+		}
+		next := acquireBehind(t, ctx, lock(client), testenv.Addr(t)+chroot)
+		cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.CutBefore})
+		for _, node := range nodesBelow(t, raw, chroot) {
+			if slices.Contains(before, node) {
+				continue
+			}
+			if err := raw.Delete(node, -1); err != nil { // as an operator would
+				t.Fatal(err)
+			}
+		}
+		release(t, hold)
+		release(t, receive(t, next))
+		if cut.Hits() == 0 {
+			t.Error("the connection was not cut")
+		}
+		awaitNothing(t, testenv.Addr(t)+chroot)
+	})
 }
 
 // In Java: TestLockInternals.testAttemptLockFailedException (CURATOR-41).

@@ -105,6 +105,17 @@ func TestRequestsOfAGrant(t *testing.T) {
 	want("first grant of a lock",
 		"create2", "getChildren2", "exists", "exists", "createContainer", "createContainer", "create2", "getChildren2")
 	release(t, hold)
+	want("release", "delete")
+
+	for _, node := range []string{"/locks", "/leases"} {
+		if _, err := direct.Create().CreatingParentsIfNeeded().ForPath(ctx, semaphorePath+node, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lease := takeLease(t, ctx, locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2))
+	want("lease that is free", "create2", "getChildren2", "exists", "multi")
+	returnLease(t, lease)
+	want("return", "delete")
 }
 
 func TestCreateAndListOfAContenderTravelTogether(t *testing.T) {

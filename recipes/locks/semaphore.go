@@ -4,16 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
-	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
@@ -29,12 +22,10 @@ type InterProcessSemaphoreV2 struct {
 	client Client
 	turn   lineup.Line // who may take leases: one at a time
 	leases lineup.Line
-	most   LeaseCount
+	limit  LeaseCount
 	bad    error // why the path or the number cannot be
 	name   string
 	told   telemetry.Lock
-
-	crowded atomic.Bool // others had the turn before us when we asked last
 }
 
 // LeaseCount is a number of leases that may change and that all processes share. In Java: SharedCountReader.
@@ -70,7 +61,7 @@ func WithLeaseData(data []byte) SemaphoreOption {
 // WithLeaseCount has the number of leases follow a count that all processes share, in place of the number that the
 // semaphore was made with. Who waits is woken by a change; leases that are held when the number falls are kept.
 func WithLeaseCount(c LeaseCount) SemaphoreOption {
-	return semaphoreOption(func(s *InterProcessSemaphoreV2) { s.most = c })
+	return semaphoreOption(func(s *InterProcessSemaphoreV2) { s.limit = c })
 }
 
 // fixedCount is a number of leases that does not change.
@@ -82,20 +73,20 @@ func (fixedCount) Changed() <-chan struct{} { return nil }
 // NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O; a path or a number
 // that cannot be is the error of every Acquire.
 func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...SemaphoreOption) *InterProcessSemaphoreV2 {
-	s := &InterProcessSemaphoreV2{client: client, most: fixedCount(leases), bad: zkpath.Validate(path, false)}
+	s := &InterProcessSemaphoreV2{client: client, limit: fixedCount(leases), bad: zkpath.Validate(path, false)}
 	if s.bad == nil {
-		s.turn = lineup.Line{Client: client, Path: zkpath.Join(path, turnNode), Name: lockName}
 		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
+		s.turn = lineup.Line{
+			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path,
+		}
 	}
 	for _, o := range opts {
 		o.applySemaphore(s)
 	}
-	if _, fixed := s.most.(fixedCount); fixed && leases < 1 && s.bad == nil {
+	if _, fixed := s.limit.(fixedCount); fixed && leases < 1 && s.bad == nil {
 		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
 	}
 	s.tellAs("semaphore", path)
-	s.leases.Judge = s.judge
-	s.leases.Changed = s.most.Changed
 	return s
 }
 
@@ -104,14 +95,9 @@ func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
 	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
 }
 
-// judge grants a lease when there are not too many with it. Whose they are does not matter: only who has the turn adds
-// one.
-func (s *InterProcessSemaphoreV2) judge(children []string, own string) lineup.Verdict {
-	return lineup.Verdict{Found: slices.Contains(children, own), Granted: len(children) <= s.most.Count()}
-}
-
 // Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
-// left. While the connection is lost the place is kept; when the session is lost, Acquire lines up anew.
+// left. While the connection is lost the place is kept; when the session is lost, Acquire lines up anew. Other errors:
+// those of the first create, when the retry policy of the client has given up.
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
 	return one(s.acquire(ctx, 1, lineup.Forever))
 }
@@ -130,7 +116,8 @@ func one(leases []*Lease, err error) (*Lease, error) {
 	return leases[0], nil
 }
 
-// AcquireN waits for n leases, all or none: nobody else gets a lease between two of them.
+// AcquireN waits for n leases, all or none: nobody else gets a lease between two of them. If the number of leases falls
+// below n, it leaves the line until the number rises.
 func (s *InterProcessSemaphoreV2) AcquireN(ctx context.Context, n int) ([]*Lease, error) {
 	return s.acquire(ctx, n, lineup.Forever)
 }
@@ -147,12 +134,14 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	if s.bad != nil {
 		return nil, errtext.Wrap(s.bad, "locks", "acquire")
 	}
-	if most, fixed := s.most.(fixedCount); n < 1 || fixed && n > int(most) {
-		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.most.Count())
+	if limit, fixed := s.limit.(fixedCount); n < 1 || fixed && n > int(limit) {
+		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.limit.Count())
 	}
 	defer s.client.QuorumHeartbeats()()
 	within, asked := s.told.Acquire(ctx)
-	leases, err := s.takeWithin(within, ctx, n, wait, asked)
+	leases, err := lineup.Retry(within, s.client, wait, func(bounded context.Context) ([]*Lease, error) {
+		return s.take(bounded, ctx, n, wait, asked)
+	})
 	asked.End(outcome(err), err)
 	if err != nil {
 		return nil, errtext.Wrap(err, "locks", "acquire %s", s.leases.Path)
@@ -163,64 +152,35 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	return leases, nil
 }
 
-// takeWithin is take that fails with [ErrNotAcquired] after wait.
-func (s *InterProcessSemaphoreV2) takeWithin(
-	ctx, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
-) ([]*Lease, error) {
-	bounded := ctx
-	if wait > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
-		wait = lineup.Forever
-	}
-	leases, err := s.take(bounded, values, n, wait, asked)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, ErrNotAcquired // the end of wait
-	}
-	return leases, err
-}
-
-// take waits for the turn, then for the leases, and gives the turn on. With the session of the turn all are lost, and it
-// begins anew: if two could add leases, each might wait for the other to have none. bounded ends the waiting, values are
-// for the leases.
+// take waits for the turn, then for the leases. ctx bounds the wait, values are for the leases. It fails with
+// [lineup.ErrGone] if the turn goes while it waits: it has to line up anew.
 func (s *InterProcessSemaphoreV2) take(
-	bounded, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
-) ([]*Lease, error) {
-	for {
-		leases, err := s.takeInTurn(bounded, values, n, wait, asked)
-		if !errors.Is(err, lineup.ErrGone) {
-			return leases, err
-		}
-	}
-}
-
-// takeInTurn is take that fails with [lineup.ErrGone] if the turn, or a node that is to be a lease, goes while it waits.
-func (s *InterProcessSemaphoreV2) takeInTurn(
-	bounded, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
+	ctx, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
 ) (leases []*Lease, err error) {
-	look := &lookout{semaphore: s, wanted: n}
-	line := s.turn
-	line.Along, line.Inherit = look.out, look.inherit
-	line.Lined = func(ahead int) {
-		look.lined(ahead)
-		asked.Position(ahead)
+	if err := s.awaitLimit(ctx, n, wait); err != nil {
+		return nil, err
 	}
-	turn, err := line.Acquire(bounded, wait)
+	ctx = s.client.Telemetry().Handling(ctx)
+	line := s.turn
+	if asked.IsSeen() {
+		line.Lined = asked.Position
+	}
+	turn, err := line.Once(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
 	session := turn.Session.Context()
-	inTurn, cancel := context.WithCancel(bounded)
+	inTurn, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session, cancel)()
-	taken, err := s.occupy(inTurn, wait, turn, look, n)
-	if session.Err() != nil {
+	t := &leaseTurn{semaphore: s, turn: turn, wanted: n, wait: wait}
+	taken, err := t.take(inTurn)
+	if session.Err() != nil { // with all that it had
 		err = lineup.ErrGone
 	}
 	if err != nil {
-		for _, c := range taken {
-			s.leases.Leave(bounded, c.Path)
+		for _, c := range append(taken, turn) {
+			s.leases.Leave(ctx, c.Path)
 		}
 		return nil, err
 	}
@@ -231,79 +191,30 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 	return leases, nil
 }
 
-// occupy takes n leases and ends the turn. What it has taken when it fails is returned, too.
-func (s *InterProcessSemaphoreV2) occupy(
-	ctx context.Context, wait time.Duration, turn *lineup.Contender, look *lookout, n int,
-) (taken []*lineup.Contender, err error) {
-	enough, err := look.enough(ctx, wait)
-	if enough { // and they stay free: only who has the turn adds leases
-		if taken, err = s.create(ctx, turn, n, look.mayTell(zkpath.Node(turn.Path))); err == nil {
-			return taken, nil
-		}
-	}
-	defer s.turn.Leave(context.WithoutCancel(ctx), turn.Path) // nobody needs to wait for that
-	if err != nil {
-		return taken, err
-	}
-	for range n { // as Java does: who waits for a lease has its node
-		c, err := s.leases.Once(ctx, wait)
-		if err != nil {
-			return taken, err
-		}
-		taken = append(taken, c)
-	}
-	return taken, nil
-}
-
-// create creates the nodes of the leases and ends the turn, all in one: a turn that is lost takes no lease. To tell what is
-// left, the data of the turn's node is set before it is deleted. Who watches it hears that it has changed, and not that it is
-// gone: so it knows that the turn is its own, if its node is still there, and what is left for it.
-func (s *InterProcessSemaphoreV2) create(
-	ctx context.Context, turn *lineup.Contender, n int, tell bool,
-) ([]*lineup.Contender, error) {
-	op := s.client.TransactionOp()
-	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
-	var ops []builders.TransactionOperation
-	for range n {
-		ops = append(ops, lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data))
-	}
-	if tell {
-		ops = append(ops, op.SetData().ForPath(turn.Path, nil))
-	}
-	ops = append(ops, op.Delete().ForPath(turn.Path))
-	stat := zk.Stat{EphemeralOwner: turn.Stat.EphemeralOwner}
-	transaction := s.client.Transaction().StoringZxidIn(&stat.Czxid)
+// awaitLimit waits until the limit is not below n, out of line: others may take what there is.
+func (s *InterProcessSemaphoreV2) awaitLimit(ctx context.Context, n int, wait time.Duration) error {
 	for {
-		results, err := transaction.ForOperations(ctx, ops...)
+		changed := s.limit.Changed()
 		switch {
-		case err == nil:
-			return taken(results[:n], stat, turn.Session)
-		case errors.Is(err, zk.ErrNoAuth) && tell: // we may create and delete only
-			tell, ops = false, slices.Delete(ops, n, n+1)
-		case errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Err != nil: // an empty container may vanish
-			if err := s.makeLeases(ctx); err != nil {
-				return nil, err
-			}
-		case errors.Is(err, zk.ErrNoNode): // the turn
-			return nil, lineup.ErrGone
-		default:
-			return nil, err
+		case n <= s.limit.Count():
+			return nil
+		case wait == 0:
+			return lineup.ErrNotAcquired
 		}
-	}
-}
-
-// taken gives the leases that were created.
-func taken(
-	results []callbacks.OperationResult, stat zk.Stat, session *framework.Session,
-) (leases []*lineup.Contender, err error) {
-	for _, r := range results {
-		if r.ResultPath == "" { // somebody has deleted it before we knew of it
-			err = lineup.ErrGone
+		if err := s.client.BlockUntilConnected(ctx); err != nil {
+			return err
+		}
+		session := s.client.Session()
+		if session == nil {
 			continue
 		}
-		leases = append(leases, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: session})
+		select {
+		case <-changed:
+		case <-session.Context().Done(): // the client may be closed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return leases, err
 }
 
 // makeLeases makes the container of the leases.
@@ -326,7 +237,7 @@ func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Leas
 	return errors.Join(errs...)
 }
 
-// ParticipantNodes returns the paths of the leases that are held or being taken.
+// ParticipantNodes returns the paths of the leases that are held, and of those that a Java semaphore waits with.
 func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
 	if s.bad != nil {
 		return nil, errtext.Wrap(s.bad, "locks", "participants")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +30,20 @@ func takeLease(t *testing.T, ctx context.Context, s *locks.InterProcessSemaphore
 		t.Fatal(err)
 	}
 	return lease
+}
+
+// awaitLeaseWaiter waits until somebody behind a proxy watches the leases.
+func awaitLeaseWaiter(tb testing.TB, proxy *curatortest.Proxy) {
+	tb.Helper()
+	testenv.Eventually(tb, func() bool { return hasWatchedLeases(proxy) }, "somebody waits for a lease")
+}
+
+// hasWatchedLeases reports whether somebody behind a proxy has waited for a lease. Only who waits lists them, and the
+// server does not tell of such watches.
+func hasWatchedLeases(proxy *curatortest.Proxy) bool {
+	return slices.ContainsFunc(proxy.Faults().Trace(), func(e curatortest.TraceEntry) bool {
+		return e.Reply && e.Op == "getChildren2" && e.Code == 0 && strings.HasSuffix(e.Path, semaphorePath+"/leases")
+	})
 }
 
 func returnLease(t *testing.T, lease *locks.Lease) {
@@ -113,10 +129,9 @@ func TestSeveralLeasesAreTakenTogetherOrNotAtAll(t *testing.T) {
 			t.Errorf("two of one: %v, error %v", got, err)
 		}
 	}
-	testenv.Eventually(t, func() bool {
-		nodes, err := s.ParticipantNodes(ctx)
-		return err == nil && len(nodes) == 3
-	}, "the one that was taken is returned")
+	if nodes, err := s.ParticipantNodes(ctx); err != nil || len(nodes) != 3 {
+		t.Errorf("leases %v, error %v", nodes, err)
+	}
 	got := make(chan []*locks.Lease, 1)
 	go func() {
 		two, err := s.AcquireN(ctx, 2)
@@ -173,7 +188,8 @@ func (c *sharedCount) set(n int) {
 // In Java: TestInterProcessSemaphore.testThreadedLeaseIncrease (CURATOR-75).
 func TestNumberOfLeasesMayChange(t *testing.T) {
 	ctx := testenv.Context(t)
-	connect := testenv.ConnectString(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
 	count := &sharedCount{n: 1, changed: make(chan struct{})}
 	s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, 0, locks.WithLeaseCount(count))
 	first := takeLease(t, ctx, s)
@@ -185,10 +201,7 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 		}
 		got <- lease
 	}()
-	testenv.Eventually(t, func() bool {
-		nodes, err := s.ParticipantNodes(ctx)
-		return err == nil && len(nodes) == 2
-	}, "the second waits")
+	awaitLeaseWaiter(t, proxy)
 	count.set(2)
 	second := <-got
 	count.set(1) // takes none away
@@ -201,40 +214,7 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 	}
 	returnLease(t, second)
 	returnLease(t, takeLease(t, ctx, s))
-	awaitNothing(t, connect)
-}
-
-// In Java: TestInterProcessSemaphore.testNoOrphanedNodes.
-func TestLeaseThatSomebodyDeletesIsTakenAnew(t *testing.T) {
-	ctx := testenv.Context(t)
-	connect := testenv.ConnectString(t)
-	client := newClient(t, connect)
-	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 1)
-	first := takeLease(t, ctx, s)
-	got := make(chan *locks.Lease, 1)
-	go func() {
-		lease, err := s.Acquire(ctx)
-		if err != nil {
-			t.Error(err)
-		}
-		got <- lease
-	}()
-	var nodes []string
-	testenv.Eventually(t, func() bool {
-		var err error
-		nodes, err = s.ParticipantNodes(ctx)
-		return err == nil && len(nodes) == 2
-	}, "the second waits")
-	if err := client.Delete().ForPath(ctx, nodes[1]); err != nil {
-		t.Fatal(err)
-	}
-	returnLease(t, first)
-	second := <-got
-	if second.Path() == nodes[1] {
-		t.Error("granted with a node that is gone")
-	}
-	returnLease(t, second)
-	awaitNothing(t, connect)
+	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
 // CURATOR-335: the connection is cut before and after each of the requests in turn.
@@ -266,8 +246,8 @@ func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
 	}
 }
 
-// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a lease
-// and does not know yet. All come to their turn, whether the session survives or not.
+// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a
+// lease and does not know yet. All come to their turn, whether the session survives or not.
 func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
 	for _, what := range []string{"connection", "session"} {
 		t.Run(what, func(t *testing.T) {
@@ -279,9 +259,7 @@ func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
 			if err := client.BlockUntilConnected(ctx); err != nil {
 				t.Fatal(err)
 			}
-			listing := proxy.Faults().Add(curatortest.Rule{
-				Ops: []string{"getChildren2"}, Path: "/**/leases", Count: 1, Action: curatortest.HoldRequest,
-			})
+			taking := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldReply})
 			var inside, entered atomic.Int32
 			var wg sync.WaitGroup
 			const many = 8
@@ -300,7 +278,7 @@ func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
 					returnLease(t, lease)
 				})
 			}
-			if err := listing.Wait(ctx); err != nil {
+			if err := taking.Wait(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if what == "session" {
@@ -324,7 +302,8 @@ func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
 // TestInterProcessSemaphore.testSimple2, TestInterProcessSemaphore.testGetParticipantNodes.
 func TestAsManyLeasesAsAreReturnedAreGranted(t *testing.T) {
 	ctx := testenv.Context(t)
-	connect := testenv.ConnectString(t)
+	chroot := testenv.Chroot(t)
+	connect := testenv.Addr(t) + chroot
 	const most, all = 3, 12
 	granted := make(chan *locks.Lease, all)
 	var wg sync.WaitGroup
@@ -351,13 +330,15 @@ func TestAsManyLeasesAsAreReturnedAreGranted(t *testing.T) {
 		}
 	}
 	take(most)
+	raw := testenv.Raw(t)
 	observer := locks.NewInterProcessSemaphoreV2(clients[0], semaphorePath, most)
 	chunk := 1
 	for waiting := all - most; waiting > 0; chunk = chunk%most + 1 {
 		testenv.Eventually(t, func() bool {
+			turns := nodesBelow(t, raw, chroot+semaphorePath+"/locks")
 			nodes, err := observer.ParticipantNodes(ctx)
-			return err == nil && len(nodes) == most+1
-		}, "the next one waits for a lease")
+			return len(turns) == waiting && err == nil && len(nodes) == most
+		}, "the others stand in line")
 		if n := len(granted); n != 0 {
 			t.Errorf("%d leases of %d", most+n, most)
 		}
@@ -437,24 +418,23 @@ func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
 	await(0, 1)
 	forLease, cancelLease := context.WithCancel(ctx)
 	lease := later(forLease)
-	await(1, 2)
+	await(1, 1)
 	forTurn, cancelTurn := context.WithCancel(ctx)
 	turn := later(forTurn)
-	await(2, 2)
+	await(2, 1)
 	cancelTurn()
 	if err := <-turn; !errors.Is(err, context.Canceled) {
 		t.Errorf("for its turn: %v", err)
 	}
-	await(1, 2)
+	await(1, 1)
 	cancelLease()
 	if err := <-lease; !errors.Is(err, context.Canceled) {
 		t.Errorf("for a lease: %v", err)
 	}
 	await(0, 1)
 
-	held := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"create2"}, Path: "/**/leases/*", Count: 1, Action: curatortest.HoldReply,
-	})
+	returnLease(t, first)
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldReply})
 	forAnswer, cancelAnswer := context.WithCancel(ctx)
 	answer := later(forAnswer)
 	if err := held.Wait(ctx); err != nil {
@@ -465,32 +445,43 @@ func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
 		t.Errorf("for an answer: %v", err)
 	}
 	held.Release()
-	await(0, 1)
-	returnLease(t, first)
+	await(0, 0)
 	returnLease(t, takeLease(t, ctx, s))
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
 // CURATOR-315, CURATOR-335: the leases are not shown from the k-th list on.
-func TestSeveralLeasesAreGivenBackWhenOneCannotBeSeen(t *testing.T) {
+func TestSemaphoreWhoseLeasesAreNotShownLeavesNothing(t *testing.T) {
 	for k, hit := 0, true; hit; k++ {
 		ctx := testenv.Context(t)
 		chroot := testenv.Chroot(t)
+		first := takeLease(t, ctx, locks.NewInterProcessSemaphoreV2(newClient(t, testenv.Addr(t)+chroot), semaphorePath, 3))
 		proxy, connect := newProxy(t, chroot)
 		client := newClient(t, connect)
 		injection := proxy.Faults().Add(curatortest.Rule{
 			Ops: []string{"getChildren2"}, Path: "/**/leases", Skip: k, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
 		})
 		s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
-		leases, err := s.AcquireN(ctx, 3)
-		if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+		var leases []*locks.Lease
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			leases, err = s.AcquireN(ctx, 3)
+			done <- err
+		}()
+		if k > 0 {
+			awaitLeaseWaiter(t, proxy)
+			returnLease(t, first)
+		}
+		err := <-done
+		hit = injection.Hits() > 0
+		if hit != errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("list %d: %v", k, err)
 		}
-		if err := s.ReturnAll(ctx, leases...); err != nil {
+		if err := s.ReturnAll(ctx, append(leases, first)...); err != nil {
 			t.Errorf("list %d: return: %v", k, err)
 		}
 		awaitNothing(t, testenv.Addr(t)+chroot)
-		hit = injection.Hits() > 0
 	}
 }
 

@@ -281,8 +281,8 @@ request
 				}
 				got <- hold
 			}()
-			if recipe == "semaphore_mutex" { // the server does not tell of its watch: it is set with the third list
-				awaitSpans(t, o, "getChildren", 3)
+			if recipe == "semaphore_mutex" { // the server does not tell of its watch: it is set with the second list
+				awaitSpans(t, o, "getChildren", 2)
 			} else {
 				awaitSpans(t, o, "getData", 1)
 			}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
@@ -32,8 +32,8 @@ type turn struct {
 	end    *curatortest.Injection // holds up the end of the turn
 }
 
-// newTurn has so many leases, all of them free, and so many turns have been before.
-func newTurn(t *testing.T, leases, before int) *turn {
+// newTurn has so many leases, all of them free.
+func newTurn(t *testing.T, leases int) *turn {
 	t.Helper()
 	x := &turn{T: t, ctx: testenv.Context(t), chroot: testenv.Chroot(t), leases: leases}
 	x.direct = newClient(t, testenv.Addr(t)+x.chroot)
@@ -41,9 +41,6 @@ func newTurn(t *testing.T, leases, before int) *turn {
 		if _, err := x.direct.Create().CreatingParentsIfNeeded().ForPath(x.ctx, semaphorePath+node, nil); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for range before {
-		x.receives(x.take(x.ctx, x.semaphore(x.direct)))
 	}
 	client, proxy := proxied(t, x.chroot)
 	x.end = proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
@@ -134,55 +131,43 @@ func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
 	return ops
 }
 
-// In each round of three turns the first looks at the leases, and tells the others if there is one for each of them.
-func TestTurnThatIsGivenOnIsTakenWithoutMoreThanALook(t *testing.T) {
+// Nobody is ahead but the first, whose turn ends.
+func TestRequestsOfALeaseBehindAnother(t *testing.T) {
 	t.Parallel()
+	look := []string{"notification", "getChildren2 /locks", "exists /leases"}
 	for _, tt := range []struct {
-		name           string
-		leases, before int
-		take           func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error)
-		want           []string
+		name   string
+		leases int
+		take   func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error)
+		want   []string
 	}{
 		{
-			"told that there are leases", 3, 0, nil,
+			"one of those that are free", 2,
+			func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
+				return locks.NewInterProcessSemaphoreV2(c, semaphorePath, 2).AcquireN(ctx, 1)
+			},
 			[]string{"multi", "delete"},
 		},
 		{
-			"told by who looked late in its round", 2, 1, nil,
-			[]string{"multi", "delete"},
-		},
-		{
-			"told of the turn, in another round", 3, 2, nil,
-			[]string{"exists /leases", "multi", "delete"},
-		},
-		{
-			"not told, with too few leases for the round", 2, 0, nil,
-			[]string{"getChildren2 /locks", "exists /leases", "multi", "delete"},
-		},
-		{
-			"who wants several", 3, 0,
+			"several", 3,
 			func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
 				return locks.NewInterProcessSemaphoreV2(c, semaphorePath, 3).AcquireN(ctx, 2)
 			},
-			[]string{"exists /leases", "multi", "delete", "delete"},
+			[]string{"multi", "delete", "delete"},
 		},
 		{
-			"whose number of leases may have changed", 3, 0,
+			"the only one", 1,
 			func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
-				return locks.NewInterProcessSemaphoreV2(c, semaphorePath, 0, locks.WithLeaseCount(unsteady{})).AcquireN(ctx, 1)
+				return locks.NewInterProcessSemaphoreV2(c, semaphorePath, 1).AcquireN(ctx, 1)
 			},
-			[]string{"exists /leases", "multi", "delete"},
+			// The transaction fires the watch that the wait has left.
+			[]string{"getChildren2 /leases", "notification", "getChildren2 /leases", "multi", "notification", "delete"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			x := newTurn(t, tt.leases, tt.before)
+			x := newTurn(t, tt.leases)
 			client, proxy := proxied(t, x.chroot)
-			if tt.take == nil {
-				tt.take = func(ctx context.Context, c *framework.Client) ([]*locks.Lease, error) {
-					return x.semaphore(c).AcquireN(ctx, 1)
-				}
-			}
 			done := make(chan error, 1)
 			go func() {
 				leases, err := tt.take(x.ctx, client)
@@ -194,25 +179,31 @@ func TestTurnThatIsGivenOnIsTakenWithoutMoreThanALook(t *testing.T) {
 			testenv.Eventually(t, func() bool { return watchersOf(t, x.path) == 1 }, "it waits for the first")
 			proxy.Faults().ResetTrace()
 			x.end.Release()
+			if tt.leases == 1 {
+				awaitLeaseWaiter(t, proxy)
+				x.receives(x.first)
+			}
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
-			want := append([]string{"notification"}, tt.want...)
+			want := append(slices.Clone(look), tt.want...)
 			if diff := cmp.Diff(want, x.asked(proxy)); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			x.receives(x.first)
+			if tt.leases > 1 {
+				x.receives(x.first)
+			}
 		})
 	}
 }
 
-// The lease is returned between the look for the turn and the list of the line, with its look.
-func TestTurnIsTakenByTheLastLook(t *testing.T) {
+// The lease is returned between the count that comes with the line and the list that sets the watch.
+func TestLeaseThatIsReturnedBeforeTheWatchIsSetIsTaken(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t, 1, 2)
+	x := newTurn(t, 1)
 	next, _, proxy := x.heir()
 	list := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"getChildren2"}, Path: "/**/locks", Count: 1, Action: curatortest.HoldRequest,
+		Ops: []string{"getChildren2"}, Path: "/**/leases", Count: 1, Action: curatortest.HoldRequest,
 	})
 	x.end.Release()
 	if err := list.Wait(x.ctx); err != nil {
@@ -221,15 +212,11 @@ func TestTurnIsTakenByTheLastLook(t *testing.T) {
 	x.receives(x.first)
 	list.Release()
 	x.receives(next)
-	want := []string{"notification", "exists /leases", "getChildren2 /locks", "exists /leases", "multi", "delete"}
-	if diff := cmp.Diff(want, x.asked(proxy)); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
 }
 
 func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t, 3, 0)
+	x := newTurn(t, 3)
 	ctx, giveUp := context.WithCancel(x.ctx)
 	defer giveUp()
 	middle, _ := x.behind(ctx, x.semaphore(x.direct))
@@ -250,7 +237,7 @@ func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 // ZooKeeper removes an empty container, at any time.
 func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t, 1, 0)
+	x := newTurn(t, 1)
 	next, path := x.behind(x.ctx, x.semaphore(x.direct))
 	if err := x.direct.Delete().ForPath(x.ctx, semaphorePath+"/leases"); err != nil {
 		t.Fatal(err)
@@ -264,28 +251,11 @@ func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
 	x.receives(next)
 }
 
-// The next server may not have seen yet that the turn was given on, nor the lease of who did.
-func TestTurnIsNotTakenByWhatAnotherConnectionShows(t *testing.T) {
+// The connection is cut under the list of the line and the count behind it. If both were asked again, each in its own
+// time, the count could come first, and miss the lease of the one before.
+func TestCountOfLeasesIsNeverOlderThanTheListOfTheLine(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t, 3, 2)
-	next, _, proxy := x.heir()
-	proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"exists"}, Path: "/**/leases", Count: 1, Action: curatortest.CutBefore,
-	})
-	x.end.Release()
-	x.receives(next)
-	asked := x.asked(proxy)
-	if i := slices.Index(asked, "multi"); i < 0 || !slices.Contains(asked[:i], "getChildren2 /locks") {
-		t.Errorf("the line was not listed again: %v", asked)
-	}
-	x.receives(x.first)
-}
-
-// The connection is cut under the list of the line and the look behind it. If both were asked again, each in its own time, the
-// look could come first, and miss the lease of the one before.
-func TestLookIsNeverOlderThanTheListOfTheLine(t *testing.T) {
-	t.Parallel()
-	x := newTurn(t, 1, 0)
+	x := newTurn(t, 1)
 	proxy, connect := newProxy(t, x.chroot)
 	var retried atomic.Int64
 	client := newClient(t, connect, framework.WithRetryPolicy(retry.Func(func() backoff.BackOff {
@@ -309,7 +279,7 @@ func TestLookIsNeverOlderThanTheListOfTheLine(t *testing.T) {
 	again.Release()
 	testenv.Eventually(t, func() bool {
 		asked := x.asked(proxy)
-		return slices.Contains(asked, "create2") || slices.Contains(asked, "multi")
+		return slices.Contains(asked, "getChildren2 /leases") || slices.Contains(asked, "multi")
 	}, "it takes a lease or waits for one")
 	if asked := x.asked(proxy); slices.Contains(asked, "multi") {
 		t.Errorf("two have the one lease: %v", asked)
@@ -318,20 +288,20 @@ func TestLookIsNeverOlderThanTheListOfTheLine(t *testing.T) {
 	x.receives(next)
 }
 
-func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
+func TestTurnWhoseNodeSomebodyDeletesTakesNoLease(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t, 3, 0)
+	x := newTurn(t, 3)
 	next, path, proxy := x.heir()
-	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
+	take := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
 	x.end.Release()
 	x.receives(x.first)
-	if err := event.Wait(x.ctx); err != nil {
+	if err := take.Wait(x.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.direct.Delete().ForPath(x.ctx, path); err != nil { // as an operator would
 		t.Fatal(err)
 	}
-	event.Release()
+	take.Release()
 	x.receives(next)
 	asked := x.asked(proxy)
 	if i := slices.Index(asked, "create2"); i < 0 || !slices.Contains(asked[:i], "multi") {
@@ -339,49 +309,42 @@ func TestTurnWhoseNodeSomebodyDeletesIsNotTaken(t *testing.T) {
 	}
 }
 
-// The one behind it waits for the first as well then, and both are told that the turn was given on.
-func TestTurnWhoseNodeSomebodyDeletesIsNotTakenToWaitForALease(t *testing.T) {
+// Two believe that they have the turn. If each waited with a node among the leases, none would ever have one.
+func TestWaitersForALeaseWhoseTurnSomebodyDeletesDoNotBlockEachOther(t *testing.T) {
 	t.Parallel()
-	x := newTurn(t, 1, 2)
-	client, proxy := proxied(t, x.chroot)
-	next, path := x.behind(x.ctx, x.semaphore(client))
-	last, _ := x.behind(x.ctx, x.semaphore(x.direct))
-	event := proxy.Faults().Add(curatortest.Rule{Ops: []string{"notification"}, Count: 1, Action: curatortest.HoldReply})
-	if err := x.direct.Delete().ForPath(x.ctx, path); err != nil { // as an operator would
-		t.Fatal(err)
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	x := &turn{T: t, ctx: ctx, chroot: chroot, leases: 1, direct: newClient(t, testenv.Addr(t)+chroot)}
+	held := takeLease(t, ctx, x.semaphore(x.direct))
+	var waiting []<-chan *locks.Lease
+	for range 3 {
+		client, proxy := proxied(t, chroot)
+		waiting = append(waiting, x.take(ctx, x.semaphore(client)))
+		awaitLeaseWaiter(t, proxy)
+		if err := x.direct.Delete().ForPath(ctx, x.line()[0]); err != nil { // as an operator would
+			t.Fatal(err)
+		}
 	}
-	testenv.Eventually(t, func() bool { return watchersOf(t, x.path) == 2 }, "both wait for the first")
-	proxy.Faults().ResetTrace()
-	x.end.Release()
-	if err := event.Wait(x.ctx); err != nil {
-		t.Fatal(err)
+	for _, got := range waiting {
+		if len(got) != 0 {
+			t.Fatal("two have the one lease")
+		}
 	}
-	first := <-x.first
-	event.Release()
-	testenv.Eventually(t, func() bool {
-		return slices.Contains(x.asked(proxy), "create2")
-	}, "it goes on, with a node for the turn or for a lease")
-	returnLease(t, first)
-	x.receives(last)
-	x.receives(next)
-	asked := x.asked(proxy)
-	if i := slices.Index(asked, "create2"); !slices.Contains(asked[:i], "getChildren2 /locks") {
-		t.Errorf("it took the turn without a node: %v", asked)
+	returnLease(t, held)
+	var wg sync.WaitGroup
+	for _, got := range waiting {
+		wg.Go(func() {
+			lease := <-got
+			if lease == nil {
+				t.Error("no lease")
+				return
+			}
+			if nodes, err := x.semaphore(x.direct).ParticipantNodes(ctx); err != nil || len(nodes) != 1 {
+				t.Errorf("leases %v, error %v", nodes, err)
+			}
+			returnLease(t, lease)
+		})
 	}
-}
-
-// One may be allowed to create and delete below a node, and not to change what is there.
-func TestTurnEndsWhereItsDataMayNotBeSet(t *testing.T) {
-	t.Parallel()
-	client, proxy := proxied(t, testenv.Chroot(t))
-	refusal := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
-	})
-	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
-	for range 2 {
-		returnLease(t, takeLease(t, testenv.Context(t), s))
-	}
-	if refusal.Hits() != 1 {
-		t.Error("it was not refused")
-	}
+	wg.Wait()
+	awaitNothing(t, testenv.Addr(t)+chroot)
 }

@@ -19,6 +19,7 @@ import (
 // Client is what a line needs of a [framework.Client].
 type Client interface {
 	Create() builders.Create
+	CheckExists() builders.CheckExists
 	Delete() builders.Delete
 	GetData() builders.GetData
 	GetChildren() builders.GetChildren
@@ -43,15 +44,10 @@ type Line struct {
 	Order func(children []string) []string
 	// Make completes the create of a contender; nil makes a protected, ephemeral, sequential one.
 	Make func(builders.Create) builders.Create
-	// Along submits what is to travel with each list of the line, in one flight behind it. It may be nil.
-	Along func(flight context.Context)
+	// Count is the path of a node whose children are counted behind each list of the line, in one flight; "" for none.
+	Count string
 	// Lined is told how many stand before a contender when it has lined up. It may be nil.
 	Lined func(ahead int)
-	// Inherit is asked when the one before a contender has told, with the end of its node, that it gave its turn on: whether
-	// the contender takes it without a list. What it asks in the flight is answered from after that. It may be nil.
-	Inherit func(flight context.Context, before, own string) bool
-	// Changed gives a channel that is closed when Judge may decide otherwise than it just did. It may be nil.
-	Changed func() <-chan struct{}
 }
 
 // Verdict says how it stands with a contender.
@@ -65,6 +61,7 @@ type Verdict struct {
 type Contender struct {
 	Path    string
 	Stat    zk.Stat
+	Counted int                // behind the last list: see Line.Count
 	Session *framework.Session // set when it is granted what it waits for
 }
 
@@ -81,24 +78,7 @@ var ErrGone = errors.New("locks: contender is gone")
 // Acquire lines up and waits until it is our turn. It leaves nothing behind when it fails. With a wait of 0 it does not
 // wait for others; ErrNotAcquired says that wait was not enough.
 func (l *Line) Acquire(ctx context.Context, wait time.Duration) (*Contender, error) {
-	bounded := ctx
-	if wait > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
-	}
-	for {
-		c, err := l.Once(bounded, wait)
-		switch {
-		case err == nil:
-			return c, nil
-		case errors.Is(err, ErrGone):
-			continue
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the end of wait
-			return nil, ErrNotAcquired
-		}
-		return nil, err
-	}
+	return Retry(ctx, l.Client, wait, func(ctx context.Context) (*Contender, error) { return l.Once(ctx, wait) })
 }
 
 // Once is Acquire that fails with [ErrGone] if our node goes while it waits. The create and the first list travel
@@ -107,7 +87,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 	ctx = l.Client.Telemetry().Handling(ctx)
 	c := &Contender{}
 	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
-	children, listErr := l.children(ctx)
+	children, listErr := l.children(ctx, c)
 	if c.Path, err = creation.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -117,7 +97,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 		}
 	}()
 	if listErr != nil || !slices.Contains(children, zkpath.Node(c.Path)) { // the lock itself had to be created first
-		if children, err = l.List(ctx, wait); err != nil {
+		if children, err = l.list(ctx, wait, c); err != nil {
 			return nil, gone(err)
 		}
 	}
@@ -144,23 +124,30 @@ func (l *Line) judge(children []string, own string) Verdict {
 	return First(children, own, l.Name)
 }
 
-// children lists the line.
-func (l *Line) children(ctx context.Context) ([]string, error) {
+// children lists the line, and counts for c.
+func (l *Line) children(ctx context.Context, c *Contender) ([]string, error) {
 	list := l.Client.GetChildren()
-	if l.Along == nil {
+	if l.Count == "" {
 		return list.ForPath(ctx, l.Path)
 	}
-	// Tried again, each in its own time, the two could come in another order.
-	flight := builders.InOneFlight(ctx)
+	flight := builders.InOneFlight(ctx) // retried separately, the count could be older than the list
 	listed := list.Submit(flight, l.Path)
-	l.Along(flight)
-	return listed.Wait(flight)
+	counted := l.Client.CheckExists().Submit(flight, l.Count)
+	children, err := listed.Wait(flight)
+	stat, countErr := counted.Wait(flight)
+	if err != nil {
+		return nil, err
+	}
+	c.Counted = 0
+	if stat != nil {
+		c.Counted = int(stat.NumChildren)
+	}
+	return children, countErr
 }
 
 // await waits until it is c's turn. Each contender watches only the one that it waits for.
 func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, children []string) error {
 	for {
-		changed := l.changed()
 		v := l.judge(children, zkpath.Node(c.Path))
 		switch {
 		case !v.Found || !l.isCurrent(c):
@@ -170,13 +157,9 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 		case wait == 0:
 			return ErrNotAcquired
 		}
-		flight := ctx
-		if l.Inherit != nil {
-			flight = builders.InOneFlight(ctx)
-		}
 		woken := make(chan zk.Event, 1)
 		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
-		watched, news, err := l.watch(flight, watcher, v, c)
+		watched, news, err := l.watch(ctx, watcher, v, c)
 		switch {
 		case err == nil && !news && l.isCurrent(c): // a watch of the next session does not tell of the end of ours
 			select {
@@ -184,11 +167,6 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 				if ev.Type == zk.EventSession { // else the watch has ended with its event
 					l.unwatch(ctx, watcher, watched)
 				}
-				if ev.Type == zk.EventNodeDataChanged && l.Inherit != nil && l.Inherit(flight, v.Watch, zkpath.Node(c.Path)) {
-					return l.grant(c)
-				}
-			case <-changed:
-				l.unwatch(ctx, watcher, watched)
 			case <-ctx.Done():
 				l.unwatch(ctx, watcher, watched)
 				return ctx.Err()
@@ -202,7 +180,7 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 				return err
 			}
 		}
-		if children, err = l.List(ctx, wait); err != nil {
+		if children, err = l.list(ctx, wait, c); err != nil {
 			return gone(err)
 		}
 	}
@@ -220,23 +198,16 @@ func (l *Line) watch(ctx context.Context, w *callbacks.Watcher, v Verdict, c *Co
 	return path, false, err
 }
 
-func (l *Line) changed() <-chan struct{} {
-	if l.Changed == nil {
-		return nil
-	}
-	return l.Changed()
-}
-
-// List lists the line. A lost connection does not end the wait of a contender: its place is kept as long as the
+// list lists the line. A lost connection does not end the wait of a contender: its place is kept as long as the
 // session, and what comes of that is seen when there is a connection again. Who has a wait of 0 does not wait for that.
-func (l *Line) List(ctx context.Context, wait time.Duration) ([]string, error) {
+func (l *Line) list(ctx context.Context, wait time.Duration, c *Contender) ([]string, error) {
 	for {
 		if wait != 0 {
 			if err := l.Client.BlockUntilConnected(ctx); err != nil {
 				return nil, err
 			}
 		}
-		children, err := l.children(ctx)
+		children, err := l.children(ctx, c)
 		if err == nil || wait == 0 || !IsOutage(err) {
 			return children, err
 		}
@@ -309,10 +280,14 @@ func (l *Line) Leave(ctx context.Context, path string) {
 	_ = l.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 
-// unwatch takes a watch back that may not have fired.
 func (l *Line) unwatch(ctx context.Context, w *callbacks.Watcher, path string) {
-	ctx = l.Client.Telemetry().Aside(ctx)
-	_ = l.Client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
+	Unwatch(ctx, l.Client, w, path)
+}
+
+// Unwatch removes a watch that may not have fired, in the background.
+func Unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
+	ctx = client.Telemetry().Aside(ctx)
+	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 
 // Ignore is for what goes on without us. When it is refused, the client is closed and the session ends with all it had.

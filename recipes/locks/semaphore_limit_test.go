@@ -1,0 +1,97 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+func TestAcquireBeyondALimitThatFellLetsOthersPass(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	count := &sharedCount{n: 3, changed: make(chan struct{})}
+	s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, 0, locks.WithLeaseCount(count))
+	first := takeLease(t, ctx, s)
+	type grant struct {
+		leases []*locks.Lease
+		err    error
+	}
+	all := make(chan grant, 1)
+	go func() {
+		leases, err := s.AcquireN(ctx, 3)
+		all <- grant{leases, err}
+	}()
+	awaitLeaseWaiter(t, proxy)
+	next := make(chan *locks.Lease, 1)
+	go func() {
+		lease, err := s.Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		next <- lease
+	}()
+	raw := testenv.Raw(t)
+	turns := func() int { return len(nodesBelow(t, raw, chroot+semaphorePath+"/locks")) }
+	testenv.Eventually(t, func() bool { return turns() == 2 }, "the next stands behind it")
+	count.set(2)
+	second := <-next
+	if second == nil {
+		t.FailNow()
+	}
+	testenv.Eventually(t, func() bool { return turns() == 0 }, "it has no turn")
+	if _, err := s.TryAcquireN(ctx, 3, 0); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("more than the limit, without a wait: %v", err)
+	}
+	proxy.Faults().ResetTrace()
+	count.set(3)
+	awaitLeaseWaiter(t, proxy)
+	if len(all) != 0 {
+		t.Error("three leases beside two")
+	}
+	returnLease(t, first)
+	returnLease(t, second)
+	got := <-all
+	if got.err != nil || len(got.leases) != 3 {
+		t.Errorf("%d leases, error %v", len(got.leases), got.err)
+	}
+	if err := s.ReturnAll(ctx, got.leases...); err != nil {
+		t.Error(err)
+	}
+	awaitNothing(t, testenv.Addr(t)+chroot)
+}
+
+func TestAcquireBeyondTheLimitEndsWithItsContextAndItsClient(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	count := &sharedCount{n: 1, changed: make(chan struct{})}
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 0, locks.WithLeaseCount(count))
+	waiting, cancel := context.WithCancel(ctx)
+	for _, end := range []struct {
+		how  func()
+		want error
+	}{
+		{cancel, context.Canceled},
+		{func() { _ = client.Close() }, framework.ErrClosed},
+	} {
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.AcquireN(waiting, 2)
+			failed <- err
+		}()
+		end.how()
+		if err := <-failed; !errors.Is(err, end.want) {
+			t.Errorf("got %v, not %v", err, end.want)
+		}
+		waiting = ctx
+	}
+	awaitNothing(t, connect)
+}

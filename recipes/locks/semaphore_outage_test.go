@@ -1,0 +1,107 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+// TestSemaphoreOutlivesAnOutageAtEachRequest has an acquire wait for its turn and for the one lease. At its k-th
+// request the connection is cut or the session ends, and the retry policy gives up at once.
+func TestSemaphoreOutlivesAnOutageAtEachRequest(t *testing.T) {
+	for _, expire := range []bool{false, true} {
+		actions := []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter}
+		if expire {
+			actions = []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply}
+		}
+		for _, action := range actions {
+			t.Run(fmt.Sprintf("%v, session ends: %t", action, expire), func(t *testing.T) {
+				t.Parallel()
+				for k, hit := 0, true; hit; k++ {
+					hit = outageOfSemaphore(t, action, expire, k)
+				}
+			})
+		}
+	}
+}
+
+// firstFlight is how many requests travel with the create of a turn. When they are lost, so may be the answer to the
+// create, and Acquire fails.
+const firstFlight = 3
+
+func outageOfSemaphore(t *testing.T, action curatortest.Action, expire bool, k int) (hit bool) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	x := &turn{T: t, ctx: ctx, chroot: chroot, leases: 1, direct: newClient(t, testenv.Addr(t)+chroot)}
+	first := takeLease(t, ctx, x.semaphore(x.direct))
+	second := x.take(ctx, x.semaphore(x.direct))
+	turns := chroot + semaphorePath + "/locks"
+	testenv.Eventually(t, func() bool { return len(nodesBelow(t, testenv.Raw(t), turns)) == 1 }, "it has the turn")
+	ahead := x.line()[0]
+
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect,
+		framework.WithRetryPolicy(retry.NTimes(0, 0)), framework.WithSessionTimeout(30*time.Second))
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+	working, finished := context.WithCancel(ctx)
+	defer finished()
+	session := client.SessionID()
+	expired := make(chan struct{})
+	go func() {
+		defer close(expired)
+		if !expire || injection.Wait(working) != nil {
+			return
+		}
+		if err := testenv.Server(t).ExpireSession(session); err != nil {
+			t.Error(err)
+		}
+		injection.Release()
+	}()
+	var lease *locks.Lease
+	acquired := make(chan error, 1)
+	go func() {
+		var err error
+		lease, err = x.semaphore(client).Acquire(ctx)
+		acquired <- err
+	}()
+	unlessOver := func(waits func() bool) {
+		testenv.Eventually(t, func() bool { return injection.Hits() > 0 || len(acquired) > 0 || waits() }, "it waits")
+	}
+	unlessOver(func() bool { return watchersOf(t, ahead) == 1 })
+	returnLease(t, first)
+	got := <-second
+	unlessOver(func() bool { return hasWatchedLeases(proxy) })
+	returnLease(t, got)
+	switch err := <-acquired; {
+	case err == nil:
+		nodes, err := x.semaphore(x.direct).ParticipantNodes(ctx)
+		switch isHeld := len(nodes) == 1 && nodes[0] == lease.Path(); {
+		case err == nil && isHeld:
+		case err == nil && len(nodes) == 0 && expire: // the client is about to learn of it
+			<-lease.Context().Done()
+		default:
+			t.Errorf("request %d: %s is held, the leases are %v, error %v", k, lease.Path(), nodes, err)
+		}
+		if err := lease.Return(ctx); err != nil && !errors.Is(err, framework.ErrConnectionLoss) {
+			t.Errorf("request %d: return: %v", k, err)
+		}
+	case k >= firstFlight || !errors.Is(err, framework.ErrConnectionLoss):
+		t.Errorf("request %d: %v", k, err)
+	}
+	finished()
+	<-expired
+	awaitNothing(t, testenv.Addr(t)+chroot)
+	return injection.Hits() > 0
+}
