@@ -23,6 +23,7 @@ type call struct {
 	full    string // and with the namespace
 	cb      callbacks.BackgroundCallback
 	onError func(message string, err error)
+	fenced  bool // by its own operations: see TransactionOp.Fence
 }
 
 // on prepares an operation on path.
@@ -41,6 +42,9 @@ func (c *call) on(env *Env, typ callbacks.EventType, verb, path string, sequenti
 func (c *call) wrap(err error) error {
 	if err == nil {
 		return nil
+	}
+	if f, ok := err.(*fenceError); ok {
+		err = f.named()
 	}
 	return &OpError{Op: c.verb, Path: c.given, Attempts: c.Attempts(), Err: err}
 }
@@ -181,11 +185,9 @@ func (c *call) ask(r jute.Request, next func()) { c.askWatching(r, nil, next) }
 
 // askWatching is ask for a request that sets a watch, if w is not nil.
 func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
-	if n := size(&r); n > c.env.MaxBuffer {
-		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.MaxBuffer))
+	if !c.prepare(r) {
 		return
 	}
-	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w, c.Absolute)
 		if c.env.Telemetry.WatchSpans() {
@@ -193,6 +195,16 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 		}
 	}
 	c.Send(next)
+}
+
+// prepare makes r the request to be sent. It reports false if r is too large, which ends the operation.
+func (c *call) prepare(r jute.Request) bool {
+	if n := size(&r); n > c.env.MaxBuffer {
+		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.MaxBuffer))
+		return false
+	}
+	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
+	return true
 }
 
 // size returns about how many bytes r takes on the wire.

@@ -277,10 +277,11 @@ type createOp struct {
 	b           Create
 	data        []byte
 	acls        acls
-	unprotected string // full without the protection prefix
-	name        string // of the created node, for the caller
-	ours        bool   // the node is of this call
-	rounds      int32  // of repairing what others undo
+	unprotected string  // full without the protection prefix
+	name        string  // of the created node, for the caller
+	ours        bool    // the node is of this call
+	rounds      int32   // of repairing what others undo
+	known       zk.Stat // what is known of that of a node that we have created, when the rest is still to be asked for
 }
 
 var createOps sync.Pool
@@ -303,6 +304,10 @@ const maxRounds = 10
 
 // Begin creates the node, or after an attempt of which the outcome is not known looks for it first.
 func (o *createOp) Begin() {
+	if o.known.Czxid != 0 {
+		o.findStat(o.name)
+		return
+	}
 	if o.b.protected && o.Attempts() > 1 {
 		o.find()
 		return
@@ -312,7 +317,8 @@ func (o *createOp) Begin() {
 
 func (o *createOp) create() {
 	acl := o.env.aclOf(o.full, o.b.acl, o.acls)
-	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), nil)
+	repeatable := o.b.protected || o.b.idempotent || o.b.orSet && o.b.version == -1
+	o.write(o.b.mode.request(o.full, o.data, acl, o.b.ttl), repeatable, nil)
 }
 
 // Replied takes the answer to the create.
@@ -320,7 +326,7 @@ func (o *createOp) Replied() {
 	switch err := o.Request.Err; {
 	case err == nil:
 		o.ours = true
-		o.done(o.Reply.Path)
+		o.created(o.Reply.Path)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
 		container := o.b.containers || !o.b.parents
 		o.makeParents(zkpath.Parent(o.full), container, o.parentACL(), o.acls, func(err error) {
@@ -350,7 +356,8 @@ func (o *createOp) again() bool { o.rounds++; return o.rounds <= maxRounds }
 
 // set writes the data to the node that exists already.
 func (o *createOp) set() {
-	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, func() {
+	r := jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}
+	o.write(r, o.b.version == -1, func() {
 		switch err := o.Request.Err; {
 		case err == nil:
 			o.done(o.full)
@@ -389,6 +396,7 @@ func (o *createOp) list() {
 			o.Finish(err)
 			return
 		}
+		o.SetUncertain(false)
 		prefix := zkpath.ProtectedPrefix(o.b.protection)
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, prefix) {
@@ -422,6 +430,33 @@ func (o *createOp) adopt(path string) {
 			o.ours = true
 			o.done(path)
 		}
+	})
+}
+
+// created goes on when the node is there. Servers before 3.8.2 do not give its Stat in a transaction, which is what a fenced
+// client sends (ZOOKEEPER-4026).
+func (o *createOp) created(full string) {
+	if o.env.Fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
+		o.done(full)
+		return
+	}
+	o.known = zk.Stat{Czxid: o.Zxid, Mzxid: o.Zxid, Pzxid: o.Zxid, DataLength: int32(len(o.data))}
+	if o.b.mode.IsEphemeral() {
+		o.known.EphemeralOwner = o.AnsweredIn()
+	}
+	o.SetUncertain(true)
+	o.findStat(full)
+}
+
+// findStat asks for the Stat of the node that we have created. If there is another node by now, or none, the Stat is that of
+// a new node, without the times, which only the server knows.
+func (o *createOp) findStat(full string) {
+	o.name = full // until it is done
+	o.ask(jute.Request{Op: jute.OpExists, Path: full}, func() {
+		if o.Request.Err != nil || o.Reply.Stat.Czxid != o.known.Czxid {
+			o.Reply.Stat = o.known
+		}
+		o.done(full)
 	})
 }
 

@@ -71,7 +71,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, errtext.Wrap(err, "curator", "new client")
 	}
-	c := &core{cfg: cfg, envs: newEnvs(nil)}
+	c := &core{cfg: cfg, envs: newEnvs(nil, nil)}
 	observed := cfg.observed()
 	observed.Post = c.tellDriver
 	c.telemetry = telemetry.New(observed)
@@ -346,6 +346,24 @@ func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.er
 // Namespace returns the namespace that the client works in, "" for the whole tree.
 func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 
+// Fenced returns a view of the client whose writes take effect only while all of the nodes exist: each is sent as a
+// transaction that checks them first, parents and what is done in the background included. Reads are as ever. It is for who
+// must not write any more when somebody has taken over, whatever it believes itself: the nodes are its lock, or say that it
+// is in charge. Locks and elections have such a view of their own: see Hold.Client in package locks.
+//
+// A write fails with lost when the server finds a node gone, and with the cause of tenure, without a request, when that has
+// ended. When the answer to a write is lost, it fails with [ErrUncertain] and is not tried again, unless that comes to the same:
+// a setData of any version, a create with protection, what is called Idempotent or Quietly. It needs the right to read
+// the nodes: without it the error is zk.ErrNoAuth and names the node. SetACL and Reconfig fail with [ErrUnimplemented]:
+// the protocol has none in a transaction.
+//
+// Views of the view are fenced too, and the nodes of another Fenced come on top. The paths are those of the client and of
+// its namespace. Java has none.
+func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Client {
+	of := newEnvs(c.envs.watchers, builders.NewFence(c.env, tenure, lost, nodes...))
+	return &Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}
+}
+
 // UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
 // nodes of the namespace are created, as containers, before the first operation. The views of a client share all but
 // the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
@@ -415,13 +433,14 @@ const maxNamespaces = 1000
 // of a namespace is one.
 type envs struct {
 	watchers *builders.WatcherSet // of a watcher-removing view
+	fence    *builders.Fence      // of a fenced view
 
 	mu     sync.Mutex
 	byName map[string]*builders.Env
 }
 
-func newEnvs(watchers *builders.WatcherSet) *envs {
-	return &envs{watchers: watchers, byName: make(map[string]*builders.Env)}
+func newEnvs(watchers *builders.WatcherSet, fence *builders.Fence) *envs {
+	return &envs{watchers: watchers, fence: fence, byName: make(map[string]*builders.Env)}
 }
 
 func (k *core) envFor(ns string, of *envs) *builders.Env {
@@ -435,7 +454,7 @@ func (k *core) envFor(ns string, of *envs) *builders.Env {
 		env = k.newEnv(ns)
 	} else { // the namespace is the same: it is created once
 		shared := *k.envFor(ns, k.envs)
-		env, shared.Watchers = &shared, of.watchers
+		env, shared.Watchers, shared.Fence = &shared, of.watchers, of.fence
 	}
 	if env.Err == nil {
 		if len(of.byName) >= maxNamespaces { // those who make up names are not to fill the memory
@@ -560,7 +579,7 @@ type WatcherRemoveClient struct {
 // WatcherRemoving returns a view of the client that remembers its watchers, so that all can be removed at once. In
 // Java: newWatcherRemoveCuratorFramework.
 func (c *Client) WatcherRemoving() *WatcherRemoveClient {
-	of := newEnvs(builders.NewWatcherSet())
+	of := newEnvs(builders.NewWatcherSet(), c.envs.fence)
 	return &WatcherRemoveClient{&Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}}
 }
 

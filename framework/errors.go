@@ -43,6 +43,9 @@ var (
 	ErrConnectionLoss = jute.ErrConnectionLoss
 	// ErrNotSent is a connection loss before anything was sent: the operation has not taken effect.
 	ErrNotSent = exec.ErrNotSent
+	// ErrUncertain is a connection loss after which a fenced write may or may not have taken effect, and that is not tried
+	// again: see [Client.Fenced].
+	ErrUncertain = builders.ErrUncertain
 	// ErrOperationTimeout is as ErrConnectionLoss.
 	ErrOperationTimeout = jute.ErrOperationTimeout
 	// ErrUnimplemented says that the server does not know the operation, or has it disabled.

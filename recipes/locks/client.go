@@ -22,6 +22,8 @@ type Client interface {
 	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	BlockUntilConnected(ctx context.Context) error
+	Namespace() string
+	UsingNamespace(ns string) *framework.Client
 }
 
 var _ Client = (*framework.Client)(nil)

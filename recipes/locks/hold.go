@@ -25,6 +25,7 @@ type grant struct {
 	path    string
 	token   int64
 	release func(ctx context.Context) error
+	fence   lineup.Fence
 
 	mu     sync.Mutex
 	holds  int
@@ -32,8 +33,13 @@ type grant struct {
 }
 
 // newGrant returns a grant for a contender. release takes its node back.
-func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context.Context) error) *grant {
-	g := &grant{path: c.Path, token: c.Stat.Czxid, release: release, holds: 1}
+func newGrant(
+	ctx context.Context, client lineup.Client, c *lineup.Contender, release func(ctx context.Context) error,
+) *grant {
+	g := &grant{
+		path: c.Path, token: c.Stat.Czxid, release: release, holds: 1,
+		fence: lineup.NewFence(client, c.Path, ErrLockLost),
+	}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	g.stop = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // else it outlives the session

@@ -162,7 +162,7 @@ func (m *InterProcessMutex) grant(
 	}
 	revocation := &revocation{ctx: context.WithoutCancel(builders.OutOfFlight(values)), client: line.Client, path: c.Path}
 	var g *grant
-	g = newGrant(values, c, func(ctx context.Context) error {
+	g = newGrant(values, line.Client, c, func(ctx context.Context) error {
 		m.mu.Lock()
 		delete(m.grants, g)
 		m.forgetReleased(o)
