@@ -53,12 +53,12 @@ func NewFence(env *Env, tenure context.Context, lost error, nodes ...string) *Fe
 
 func newGuard(env *Env, lost error, nodes []string) (*guard, error) {
 	if lost == nil || len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: a fence needs nodes, and an error", ErrBadArguments)
+		return nil, fmt.Errorf("%w: a fence without nodes or without an error", ErrBadArguments)
 	}
 	g := &guard{lost: lost, checks: make([]jute.Request, len(nodes))}
 	for i, node := range nodes {
 		if err := zkpath.Validate(node, false); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("fence: %w", err)
 		}
 		g.checks[i] = jute.Request{Op: jute.OpCheck, Path: env.Namespace.full(node), Version: -1}
 	}
