@@ -131,7 +131,7 @@ func (h *Hold) Path() string { return h.path }
 
 // Token returns a number that grows from holder to holder of a lock, across all processes: the transaction that created
 // the node. A resource that remembers the highest it has seen can refuse a holder that has lost the lock and does not
-// know yet.
+// know yet. Nodes of the same ensemble need no token: see [Hold.Client].
 func (h *Hold) Token() int64 { return h.token }
 
 // outcome is how a wait for a lock has ended.
