@@ -22,6 +22,7 @@ type grant struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	stop    func() bool // of listening to the session
+	rest    func()      // ends the quorum heartbeats
 	path    string
 	token   int64
 	release func(ctx context.Context) error
@@ -37,7 +38,7 @@ func newGrant(
 	ctx context.Context, client lineup.Client, c *lineup.Contender, release func(ctx context.Context) error,
 ) *grant {
 	g := &grant{
-		path: c.Path, token: c.Stat.Czxid, release: release, holds: 1,
+		path: c.Path, token: c.Stat.Czxid, release: release, holds: 1, rest: client.QuorumHeartbeats(),
 		fence: lineup.NewFence(client, c.Path, ErrLockLost),
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
@@ -51,6 +52,7 @@ func newGrant(
 // lose ends the grant before it is released.
 func (g *grant) lose(cause error) {
 	g.cancel(cause)
+	g.rest()
 	g.tell()
 }
 
@@ -111,6 +113,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if last {
 		h.stop()
 		h.cancel(ErrReleased)
+		h.rest()
 	}
 	h.mu.Unlock()
 	if !last {

@@ -128,6 +128,7 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		return nil, errtext.Wrap(m.bad, "locks", "acquire")
 	}
 	o := ownerOf(ctx)
+	defer m.line.Client.QuorumHeartbeats()()
 	within, asked := m.told.Acquire(ctx)
 	if hold, err := m.enter(o); hold != nil || err != nil {
 		asked.Reentrant()
