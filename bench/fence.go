@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// The contenders of the row of fenced writes: both are this library.
+// The contenders of the row of fenced writes. Both are this library.
 const (
 	fenced   = "with a fence"
 	unfenced = "without"

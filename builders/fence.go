@@ -11,28 +11,26 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// ErrUncertain is wrapped by the error of a fenced write whose answer was lost, and which is not tried again because it
-// could take effect twice. It matches the connection loss that it is.
+// ErrUncertain is wrapped by the error of a fenced write whose answer was lost, so that it may have taken effect. It matches
+// connection loss, which it is.
 var ErrUncertain = exec.ErrUncertain
 
-// Fence has the nodes that must be there for a write to take effect: the write is sent as a transaction that checks them
-// first. Package framework makes it; nobody else needs it.
+// Fence holds the nodes on which the writes of a client depend. Package framework makes it; nobody else needs it.
 type Fence struct {
-	err    error // what is wrong with it
+	err    error // of every write; nil if the fence is valid
 	guards []guard
 	checks []jute.Request // of all guards
 }
 
-// guard is a part of a fence with an error of its own.
+// guard is the part of a fence that has one error.
 type guard struct {
-	tenure context.Context // it is given up when this ends; nil if that is for the server to say
+	tenure context.Context // writes are not sent after its end; nil in a TransactionOperation
 	lost   error
 	checks []jute.Request
 }
 
-// NewFence returns the fence of env with further nodes, paths of env. When one of them is gone, writes fail with lost. When
-// tenure has ended, they fail with its cause and without a request. What is wrong with the arguments is the error of every
-// write.
+// NewFence returns the fence of env with further nodes, which are paths of env. Writes fail with lost if one of these is gone,
+// and without a request, with the cause of tenure, if tenure has ended. If an argument is invalid, every write fails.
 func NewFence(env *Env, tenure context.Context, lost error, nodes ...string) *Fence { //nolint:revive // of env
 	g, err := newGuard(env, lost, nodes)
 	if err != nil {
@@ -65,7 +63,7 @@ func newGuard(env *Env, lost error, nodes []string) (*guard, error) {
 	return g, nil
 }
 
-// ended returns why writes are not even sent, nil if they are.
+// ended returns the error of a write that is not to be sent, nil if it is.
 func (f *Fence) ended() error {
 	if f.err != nil {
 		return f.err
@@ -101,7 +99,7 @@ func (f *Fence) refusal(i int, err error) error {
 	return err
 }
 
-// meaning returns what the answer err to a check says.
+// meaning returns the error for an answer err to a check. g may be nil.
 func (g *guard) meaning(err error) error {
 	if g != nil && err == zk.ErrNoNode {
 		return g.lost
@@ -109,15 +107,15 @@ func (g *guard) meaning(err error) error {
 	return err
 }
 
-// fenceError is the error of a write that a fence has kept from taking effect. Like [refusedError] it names no path before
-// the edge.
+// fenceError is the error of a write that a fence has refused. It names the node only at the edge: telemetry does not hold
+// paths in its errors.
 type fenceError struct {
 	op   int // of the transaction
 	node string
 	err  error
 }
 
-// ofClient stands for an operation that the fence of a client has added.
+// ofClient stands for a check that a fenced client has added.
 const ofClient = -1
 
 // Error returns the cause.
@@ -140,8 +138,8 @@ func (f *fenceError) named() error {
 	return fmt.Errorf("fence %s: %w", f.node, f.err)
 }
 
-// write sends r, which changes something; next goes on with the answer as in ask. The writes of a fenced client take effect
-// only if the fence holds. repeatable says that r may be sent again when its answer was lost.
+// write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of its
+// fence, and sends it again after a lost answer only if it is repeatable.
 func (c *call) write(r jute.Request, repeatable bool, next func()) {
 	f := c.env.Fence
 	switch {
@@ -174,7 +172,7 @@ func (c *call) writeFenced(f *Fence, r jute.Request, repeatable bool, next func(
 	})
 }
 
-// takeOut makes of the answer to r behind the checks of f the answer to r.
+// takeOut replaces the answer to the transaction by the answer to r.
 func (c *call) takeOut(f *Fence, r jute.Request) {
 	results, n := c.Reply.Results, len(f.checks)
 	c.Request.Request = r
@@ -221,7 +219,7 @@ func (o *transactionOp) expanded() []jute.Request {
 	return all
 }
 
-// fold makes of the results those of the operations, one each, and of the answer err what it means.
+// fold replaces the results by one for each operation, and returns the error for an answer err.
 func (o *transactionOp) fold(err error) error {
 	all := o.Reply.Results
 	if !o.fenced || len(all) == 0 {

@@ -346,19 +346,21 @@ func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.er
 // Namespace returns the namespace that the client works in, "" for the whole tree.
 func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 
-// Fenced returns a view of the client whose writes take effect only while all of the nodes exist: each is sent as a
-// transaction that checks them first, parents and what is done in the background included. Reads are as ever. It is for who
-// must not write any more when somebody has taken over, whatever it believes itself: the nodes are its lock, or say that it
-// is in charge. Locks and elections have such a view of their own: see Hold.Client in package locks.
+// Fenced returns a view of the client whose writes take effect only while all of the nodes exist. The view sends each write
+// as a transaction that checks the nodes first; that includes the parents of a create, and operations in the background.
+// Reads are not fenced. Use it where a process must not write any more once another one has taken over, even if it does not
+// know that yet. Locks and elections have such a view: see Hold.Client in package locks.
 //
-// A write fails with lost when the server finds a node gone, and with the cause of tenure, without a request, when that has
-// ended. When the answer to a write is lost, it fails with [ErrUncertain] and is not tried again, unless that comes to the same:
-// a setData of any version, a create with protection, what is called Idempotent or Quietly. It needs the right to read
-// the nodes: without it the error is zk.ErrNoAuth and names the node. SetACL and Reconfig fail with [ErrUnimplemented]:
-// the protocol has none in a transaction.
+// A write fails with
+//   - lost, if the server finds that a node is gone;
+//   - the cause of tenure, without a request, if tenure has ended;
+//   - [ErrUncertain], if its answer was lost. It may have taken effect, and is not tried again. A write that can be repeated
+//     is: a SetData of any version, a Create with protection, an operation with Idempotent or Quietly;
+//   - zk.ErrNoAuth that names the node, if the client has no right to read it;
+//   - [ErrUnimplemented], if it is a SetACL or a Reconfig: the protocol has none in a transaction.
 //
-// Views of the view are fenced too, and the nodes of another Fenced come on top. The paths are those of the client and of
-// its namespace. Java has none.
+// A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its namespace.
+// Java has no fenced writes.
 func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Client {
 	of := newEnvs(c.envs.watchers, builders.NewFence(c.env, tenure, lost, nodes...))
 	return &Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}

@@ -43,8 +43,8 @@ var (
 	ErrConnectionLoss = jute.ErrConnectionLoss
 	// ErrNotSent is a connection loss before anything was sent: the operation has not taken effect.
 	ErrNotSent = exec.ErrNotSent
-	// ErrUncertain is a connection loss after which a fenced write may or may not have taken effect, and that is not tried
-	// again: see [Client.Fenced].
+	// ErrUncertain says that the answer to a fenced write was lost: the write may or may not have taken effect. It matches
+	// ErrConnectionLoss. See [Client.Fenced].
 	ErrUncertain = builders.ErrUncertain
 	// ErrOperationTimeout is as ErrConnectionLoss.
 	ErrOperationTimeout = jute.ErrOperationTimeout

@@ -179,8 +179,8 @@ func (op *Operation) Send(next func()) {
 	op.ex.send(op)
 }
 
-// SendWrite is Send for a write that must not be taken for failed when its answer is lost: [ErrUncertain] is the error of
-// the operation then. Only a repeatable one is tried again.
+// SendWrite is Send for a write. If its answer is lost, an error of the operation is [ErrUncertain], and only a repeatable
+// write is tried again.
 func (op *Operation) SendWrite(repeatable bool, next func()) {
 	op.next, op.write = next, once
 	if repeatable {
@@ -189,8 +189,8 @@ func (op *Operation) SendWrite(repeatable bool, next func()) {
 	op.ex.send(op)
 }
 
-// SetUncertain says whether an error from now on leaves open what the writes have done: not when the protocol has found
-// that out, and always when they are done and something else is to follow.
+// SetUncertain sets whether an error of op leaves open what its writes have done. A protocol clears it when it has found out,
+// and sets it when a write is done and a request follows whose failure must not look as if nothing was done.
 func (op *Operation) SetUncertain(uncertain bool) { op.uncertain = uncertain }
 
 // AnsweredIn returns the id of the session in which the last answer came.
@@ -369,7 +369,7 @@ var (
 	ErrNotStarted       = errors.New("curator: client is not started")
 )
 
-// ErrUncertain is a lost connection that leaves open whether a write has taken effect, which is then not tried again.
+// ErrUncertain is a lost connection that leaves open whether a write has taken effect.
 var ErrUncertain = jute.ErrUncertain
 
 // uncertain joins ErrUncertain to err.
@@ -380,13 +380,13 @@ func (e *Executor) uncertain(err error) error {
 	return errtext.Join(ErrUncertain, err)
 }
 
-// write is what the request in flight is when its answer is lost.
+// write says what follows when the answer to the request in flight is lost.
 type write uint8
 
 const (
-	unmarked write = iota // tried again as the retry policy says
-	repeated              // the same, but its loss is remembered
-	once
+	unmarked write = iota // another attempt, as the retry policy says
+	repeated              // the same, and the loss is remembered
+	once                  // the end of the operation
 )
 
 // isLost reports whether err says that there was no answer to a request that was sent.
@@ -395,7 +395,7 @@ func isLost(err error) bool {
 	return ok && (code == jute.CodeConnectionLoss || code == jute.CodeOperationTimeout)
 }
 
-// answer is an error that stands for an answer of the server without its code.
+// answer is an error that a protocol has put in place of the server's answer.
 type answer interface{ IsAnswer() }
 
 // IsPassing reports whether err says nothing against another try: what is promised is tried again.

@@ -12,8 +12,7 @@ import (
 // was asked is not known. It also matches [zk.ErrConnectionClosed], go-zookeeper's word for the same thing.
 var ErrConnectionLoss error = connectionLoss{}
 
-// ErrUncertain is a connection loss that is not tried again: the write whose answer was lost may have taken effect, and
-// could take effect twice.
+// ErrUncertain is the loss of the answer to a write that must not take effect twice, and is therefore not tried again.
 var ErrUncertain = fmt.Errorf("%w, and the write may have taken effect", ErrConnectionLoss)
 
 // The verdicts of a server that go-zookeeper has no error for.

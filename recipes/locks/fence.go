@@ -8,32 +8,31 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// Fence returns a check that the lock is held, for a transaction of any view of the client that the lock was made with: put in
-// front of other operations, they take effect only while the node of the lock exists, or those of a multi lock all exist.
-// Else the transaction fails with [ErrLockLost]. The server decides, so a process that was stopped for long, and does not
-// know yet that the lock is lost, is refused.
+// Fence returns an operation that checks that the lock is held. Use it in a transaction of any view of the lock's client: the
+// transaction takes effect only while the node of the lock exists, or all nodes of a multi lock do. Otherwise it fails with
+// [ErrLockLost]. The server decides, so it also refuses a process that was stopped and does not know that the lock is lost.
 func (h *Hold) Fence() builders.TransactionOperation { return h.fence.Operation() }
 
-// Client returns a view of the client that the lock was made with whose writes take effect only while the lock is held: see
-// [framework.Client.Fenced]. They fail with [ErrLockLost] when the server finds it lost, and without a request when the hold is
-// known to have ended, with [ErrLockLost] or [ErrReleased]. One whose answer was lost, and that could take effect twice, fails with
-// [framework.ErrUncertain].
+// Client returns a view of the lock's client whose writes take effect only while the lock is held. See
+// [framework.Client.Fenced]. A write fails with [ErrLockLost] if the server finds that the node of the lock is gone. It fails
+// without a request, with [ErrLockLost] or [ErrReleased], if the hold is known to have ended. It fails with
+// [framework.ErrUncertain] if its answer is lost and it could take effect twice.
 func (h *Hold) Client() *framework.Client { return h.fence.Client(h.ctx) }
 
-// Transaction executes ops as one, while the lock is held, as [Hold.Client] does.
+// Transaction executes ops as one transaction of [Hold.Client].
 func (h *Hold) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
 	return h.Client().Transaction().ForOperations(ctx, ops...)
 }
 
-// Fence is as [Hold.Fence], for the node of the lease.
+// Fence returns an operation that checks that the lease is held. See [Hold.Fence].
 func (l *Lease) Fence() builders.TransactionOperation { return l.hold.Fence() }
 
-// Client is as [Hold.Client], for the node of the lease.
+// Client returns a view of the semaphore's client whose writes take effect only while the lease is held. See [Hold.Client].
 func (l *Lease) Client() *framework.Client { return l.hold.Client() }
 
-// Transaction is as [Hold.Transaction], for the node of the lease.
+// Transaction executes ops as one transaction of [Lease.Client].
 func (l *Lease) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {

@@ -9,13 +9,12 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// Fence makes writes depend on the node of a contender that was granted something. It must not be copied after its first
-// use.
+// Fence makes writes depend on the node of a contender. It must not be copied after its first use.
 type Fence struct {
 	client Client
 	path   string
 	lost   error
-	more   []*Fence // that it holds as well
+	more   []*Fence // for further nodes
 
 	once sync.Once
 	view *framework.Client
@@ -26,12 +25,12 @@ func NewFence(client Client, path string, lost error) Fence {
 	return Fence{client: client, path: path, lost: lost}
 }
 
-// With returns the fence that also has the nodes of more.
+// With returns a fence of the nodes of f and more.
 func (f *Fence) With(more ...*Fence) Fence {
 	return Fence{client: f.client, path: f.path, lost: f.lost, more: append(more, f.more...)}
 }
 
-// nodes returns the paths of all nodes with their namespaces.
+// nodes returns the paths of all nodes, with their namespaces.
 func (f *Fence) nodes() []string {
 	nodes := []string{zkpath.Join(f.client.Namespace(), f.path)}
 	for _, other := range f.more {
@@ -40,13 +39,12 @@ func (f *Fence) nodes() []string {
 	return nodes
 }
 
-// Operation returns a check of the nodes for a transaction.
+// Operation returns an operation that checks the nodes.
 func (f *Fence) Operation() builders.TransactionOperation {
 	return f.client.UsingNamespace("").TransactionOp().Fence(f.lost, f.nodes()...)
 }
 
-// Client returns a view of the client whose writes have the fence. They fail at once with the cause of tenure when that has
-// ended.
+// Client returns a view of the client whose writes check the nodes. When tenure has ended, they fail at once with its cause.
 func (f *Fence) Client(tenure context.Context) *framework.Client {
 	f.once.Do(func() {
 		f.view = f.client.UsingNamespace("").Fenced(tenure, f.lost, f.nodes()...).UsingNamespace(f.client.Namespace())
