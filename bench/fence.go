@@ -38,7 +38,8 @@ func runSetDataFenced(ctx context.Context, t *target, l load) (result, error) {
 	return t.writeAsHolder(ctx, l, func(_ *framework.Client, h *locks.Hold) *framework.Client { return h.Client() })
 }
 
-// writeAsHolder has each thread write one node, all with one client, which holds a lock; with chooses its view that writes.
+// writeAsHolder has each thread write one node, all with one client, which holds a lock; with chooses its view that
+// writes.
 func (t *target) writeAsHolder(
 	ctx context.Context, l load, with func(c *framework.Client, h *locks.Hold) *framework.Client,
 ) (r result, err error) {

@@ -43,7 +43,7 @@ func (c *call) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	if f, ok := err.(*fenceError); ok {
+	if f, ok := err.(*fenceError); ok { //nolint:errorlint // one that is wrapped keeps what it is wrapped with
 		err = f.named()
 	}
 	return &OpError{Op: c.verb, Path: c.given, Attempts: c.Attempts(), Err: err}

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// ErrUncertain is wrapped by the error of a fenced write whose answer was lost, so that it may have taken effect. It matches
-// connection loss, which it is.
+// ErrUncertain is wrapped by the error of a fenced write whose answer was lost, so that it may have taken effect. It
+// matches connection loss, which it is.
 var ErrUncertain = exec.ErrUncertain
 
 // Fence holds the nodes on which the writes of a client depend. Package framework makes it; nobody else needs it.
@@ -29,8 +29,9 @@ type guard struct {
 	checks []jute.Request
 }
 
-// NewFence returns the fence of env with further nodes, which are paths of env. Writes fail with lost if one of these is gone,
-// and without a request, with the cause of tenure, if tenure has ended. If an argument is invalid, every write fails.
+// NewFence returns the fence of env with further nodes, which are paths of env. Writes fail with lost if one of these
+// is gone, and without a request, with the cause of tenure, if tenure has ended. If an argument is invalid, every write
+// fails.
 func NewFence(env *Env, tenure context.Context, lost error, nodes ...string) *Fence { //nolint:revive // of env
 	g, err := newGuard(env, lost, nodes)
 	if err != nil {
@@ -107,8 +108,8 @@ func (g *guard) meaning(err error) error {
 	return err
 }
 
-// fenceError is the error of a write that a fence has refused. It names the node only at the edge: telemetry does not hold
-// paths in its errors.
+// fenceError is the error of a write that a fence has refused. It names the node only at the edge: telemetry does not
+// hold paths in its errors.
 type fenceError struct {
 	op   int // of the transaction
 	node string
@@ -138,8 +139,8 @@ func (f *fenceError) named() error {
 	return fmt.Errorf("fence %s: %w", f.node, f.err)
 }
 
-// write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of its
-// fence, and sends it again after a lost answer only if it is repeatable.
+// write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of
+// its fence, and sends it again after a lost answer only if it is repeatable.
 func (c *call) write(r jute.Request, repeatable bool, next func()) {
 	f := c.env.Fence
 	switch {

@@ -344,8 +344,8 @@ func TestFencedWriteThatWasNotSentIsTriedAgain(t *testing.T) {
 		})
 }
 
-// TestFencedWriteAgainAfterALostAnswerAndTheFence loses the answer to a write that is repeated, and the fence before that: the
-// first may have taken effect, the second has not.
+// TestFencedWriteAgainAfterALostAnswerAndTheFence loses the answer to a write that is repeated, and the fence before
+// that: the first may have taken effect, the second has not.
 func TestFencedWriteAgainAfterALostAnswerAndTheFence(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
@@ -408,7 +408,8 @@ func TestFencedCreateGivesTheStat(t *testing.T) {
 	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
 	for _, w := range ways {
 		for _, mode := range []builders.CreateMode{
-			builders.Persistent, builders.Ephemeral, builders.PersistentSequential, builders.EphemeralSequential, builders.Container,
+			builders.Persistent, builders.Ephemeral, builders.PersistentSequential, builders.EphemeralSequential,
+			builders.Container,
 		} {
 			var stat zk.Stat
 			path := fmt.Sprintf("%s/%s-%v", dir, w, mode)

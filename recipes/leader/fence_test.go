@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// leadEach has each way to lead, with a client of the namespace "ns". The function that is returned ends it from within the
-// process.
+// leadEach has each way to lead, with a client of the namespace "ns". The function that is returned ends it from within
+// the process.
 var leadEach = map[string]func(t *testing.T, client *framework.Client) (l *leader.Leadership, end func()){
 	"latch": func(t *testing.T, client *framework.Client) (*leader.Leadership, func()) {
 		t.Helper()
@@ -61,10 +61,13 @@ var writes = map[string]func(ctx context.Context, client *framework.Client, l *l
 	},
 }
 
-// eachLeader runs a test for each way to lead and to write, with data to be written.
-func eachLeader(t *testing.T, test func(
+// leaderTest is a test of a leader that writes; end ends its leadership from within the process.
+type leaderTest func(
 	ctx context.Context, t *testing.T, client *framework.Client, l *leader.Leadership, end func(), write func() error,
-)) {
+)
+
+// eachLeader runs a test for each way to lead and to write, with data to be written.
+func eachLeader(t *testing.T, test leaderTest) {
 	for kind, lead := range leadEach {
 		for way, write := range writes {
 			t.Run(kind+"/"+way, func(t *testing.T) {

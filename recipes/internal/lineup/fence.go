@@ -44,7 +44,8 @@ func (f *Fence) Operation() builders.TransactionOperation {
 	return f.client.UsingNamespace("").TransactionOp().Fence(f.lost, f.nodes()...)
 }
 
-// Client returns a view of the client whose writes check the nodes. When tenure has ended, they fail at once with its cause.
+// Client returns a view of the client whose writes check the nodes. When tenure has ended, they fail at once with its
+// cause.
 func (f *Fence) Client(tenure context.Context) *framework.Client {
 	f.once.Do(func() {
 		f.view = f.client.UsingNamespace("").Fenced(tenure, f.lost, f.nodes()...).UsingNamespace(f.client.Namespace())
