@@ -23,7 +23,6 @@ type call struct {
 	full    string // and with the namespace
 	cb      callbacks.BackgroundCallback
 	onError func(message string, err error)
-	fenced  bool // by its own operations: see TransactionOp.Fence
 }
 
 // on prepares an operation on path.

@@ -277,11 +277,11 @@ type createOp struct {
 	b           Create
 	data        []byte
 	acls        acls
-	unprotected string  // full without the protection prefix
-	name        string  // of the created node, for the caller
-	ours        bool    // the node is of this call
-	rounds      int32   // of repairing what others undo
-	known       zk.Stat // what is known of that of a node that we have created, when the rest is still to be asked for
+	unprotected string   // full without the protection prefix
+	name        string   // of the created node, for the caller
+	ours        bool     // the node is of this call
+	rounds      int32    // of repairing what others undo
+	known       *zk.Stat // of a node that we have created, while the rest of its Stat is still to be asked for
 }
 
 var createOps sync.Pool
@@ -304,7 +304,7 @@ const maxRounds = 10
 
 // Begin creates the node, or after an attempt of which the outcome is not known looks for it first.
 func (o *createOp) Begin() {
-	if o.known.Czxid != 0 {
+	if o.known != nil {
 		o.findStat(o.name)
 		return
 	}
@@ -440,7 +440,7 @@ func (o *createOp) created(full string) {
 		o.done(full)
 		return
 	}
-	o.known = zk.Stat{Czxid: o.Zxid, Mzxid: o.Zxid, Pzxid: o.Zxid, DataLength: int32(len(o.data))}
+	o.known = &zk.Stat{Czxid: o.Zxid, Mzxid: o.Zxid, Pzxid: o.Zxid, DataLength: int32(len(o.data))}
 	if o.b.mode.IsEphemeral() {
 		o.known.EphemeralOwner = o.AnsweredIn()
 	}
@@ -454,7 +454,7 @@ func (o *createOp) findStat(full string) {
 	o.name = full // until it is done
 	o.ask(jute.Request{Op: jute.OpExists, Path: full}, func() {
 		if o.Request.Err != nil || o.Reply.Stat.Czxid != o.known.Czxid {
-			o.Reply.Stat = o.known
+			o.Reply.Stat = *o.known
 		}
 		o.done(full)
 	})

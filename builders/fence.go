@@ -142,17 +142,11 @@ func (f *fenceError) named() error {
 // write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of
 // its fence, and sends it again after a lost answer only if it is repeatable.
 func (c *call) write(r jute.Request, repeatable bool, next func()) {
-	f := c.env.Fence
-	switch {
-	case f != nil:
+	if f := c.env.Fence; f != nil {
 		c.writeFenced(f, r, repeatable, next)
-	case c.fenced:
-		if c.prepare(r) {
-			c.SendWrite(repeatable, next)
-		}
-	default:
-		c.ask(r, next)
+		return
 	}
+	c.ask(r, next)
 }
 
 func (c *call) writeFenced(f *Fence, r jute.Request, repeatable bool, next func()) {

@@ -116,6 +116,7 @@ type transactionOp struct {
 	into      *int64
 	protected []protectedCreate
 	zxid      int64
+	fenced    bool // by its own operations
 	executing bool // what is asked is the transaction itself
 	done      bool // it was, by an attempt whose answer was lost
 }
@@ -151,14 +152,23 @@ func (o *transactionOp) Begin() {
 
 func (o *transactionOp) execute() {
 	o.executing = true
-	o.write(jute.Request{Op: jute.OpMulti, Ops: o.expanded()}, o.isRepeatable(), func() {
-		o.zxid = o.Zxid
-		err := o.fold(o.Request.Err)
-		if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
-			err = jute.ErrMarshalling
-		}
-		o.Finish(err)
-	})
+	r := jute.Request{Op: jute.OpMulti, Ops: o.expanded()}
+	switch {
+	case o.env.Fence != nil || !o.fenced:
+		o.write(r, o.isRepeatable(), nil)
+	case o.prepare(r):
+		o.SendWrite(o.isRepeatable(), nil)
+	}
+}
+
+// Replied takes the answer to the transaction.
+func (o *transactionOp) Replied() {
+	o.zxid = o.Zxid
+	err := o.fold(o.Request.Err)
+	if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
+		err = jute.ErrMarshalling
+	}
+	o.Finish(err)
 }
 
 func (o *transactionOp) store() {
