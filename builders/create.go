@@ -234,12 +234,11 @@ func (o *createOp) prepare(c Create, path string, data []byte) error {
 	if o.data, err = c.env.data(path, data, c.compress); err != nil {
 		return o.wrap(err)
 	}
-	o.unprotected = o.full
 	if c.protected {
 		if o.b.protection == "" {
 			o.b.protection = zkpath.NewProtectionID()
 		}
-		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+		o.full = zkpath.ProtectPath(o.b.protection, o.full)
 	}
 	if o.acls, err = o.resolveACLs(); err != nil {
 		return o.wrap(err)
@@ -274,14 +273,13 @@ func (o *createOp) parentACL() []zk.ACL {
 // createOp is the protocol of a create. The last answer of one that succeeds has the Stat of the node.
 type createOp struct {
 	call
-	b           Create
-	data        []byte
-	acls        acls
-	unprotected string   // full without the protection prefix
-	name        string   // of the created node, for the caller
-	ours        bool     // the node is of this call
-	rounds      int32    // of repairing what others undo
-	known       *zk.Stat // of a node that we have created, while the rest of its Stat is still to be asked for
+	b      Create
+	data   []byte
+	acls   acls
+	name   string   // of the created node, for the caller
+	ours   bool     // the node is of this call
+	rounds int32    // of repairing what others undo
+	known  *zk.Stat // of a node that we have created, while the rest of its Stat is still to be asked for
 }
 
 var createOps sync.Pool
@@ -420,8 +418,10 @@ func (o *createOp) adopt(path string) {
 		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
 			deleteGuaranteed(o.Context(), o.env, path)
 			before := o.full
+			name := strings.LastIndexByte(before, '/') + 1
+			unprotected := before[:name] + before[name+len(zkpath.ProtectedPrefix(o.b.protection)):]
 			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
-			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+			o.full = zkpath.ProtectPath(o.b.protection, unprotected)
 			if o.acls != nil {
 				o.acls[o.full] = o.acls[before]
 			}
