@@ -38,7 +38,7 @@ func TestLocks(t *testing.T) {
 	for _, l := range []load{
 		short(lockAlone), short(lockContended), short(lockLine),
 		short(lockAlone).lock(writeLock), short(lockShared).lock(readLock), short(lockOneClient).lock(readLock),
-		short(lockShared).lock(semaphore).leases(2),
+		short(lockShared).lock(semaphore).leases(2), short(setDataSync), short(setDataFenced),
 	} {
 		check(t, curators, l)
 	}

@@ -28,6 +28,9 @@ const (
 	// lockLine has its threads stand in line for one lock with one client, again and again: the latency of the
 	// hand-over with a line of that length.
 	lockLine = "lock-line"
+	// setDataSync has the holder of a lock write, setDataFenced with its fence.
+	setDataSync   = "setData-sync"
+	setDataFenced = "setData-fenced"
 	// lockOneClient is lockShared with one client for all threads.
 	lockOneClient = "lock-one-client"
 )

@@ -80,7 +80,8 @@ func (s SetACL) InBackground(cb callbacks.BackgroundCallback) Background {
 }
 
 // ForPath sets the ACL of the node and returns its new Stat. Errors: zk.ErrNoNode, zk.ErrBadVersion,
-// zk.ErrInvalidACL, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+// zk.ErrInvalidACL, zk.ErrNoAuth, framework.ErrUnimplemented if the client is fenced, and, when the retry policy has
+// given up, connection loss.
 func (s SetACL) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
 	o := &aclOp{}
 	if err := s.prepare(o, path); err != nil {
@@ -106,6 +107,9 @@ func (s SetACL) prepare(o *aclOp, path string) error {
 	}
 	if len(s.acl) == 0 {
 		return o.badArguments("no ACL given")
+	}
+	if err := o.unfenceable(); err != nil {
+		return err
 	}
 	o.request = jute.Request{Op: jute.OpSetACL, Path: o.full, ACL: s.acl, Version: s.version}
 	return nil

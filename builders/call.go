@@ -42,6 +42,9 @@ func (c *call) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
+	if f, ok := err.(*fenceError); ok { //nolint:errorlint // one that is wrapped keeps what it is wrapped with
+		err = f.named()
+	}
 	return &OpError{Op: c.verb, Path: c.given, Attempts: c.Attempts(), Err: err}
 }
 
@@ -181,11 +184,9 @@ func (c *call) ask(r jute.Request, next func()) { c.askWatching(r, nil, next) }
 
 // askWatching is ask for a request that sets a watch, if w is not nil.
 func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
-	if n := size(&r); n > c.env.MaxBuffer {
-		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.MaxBuffer))
+	if !c.prepare(r) {
 		return
 	}
-	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w, c.Absolute)
 		if c.env.Telemetry.WatchSpans() {
@@ -193,6 +194,16 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 		}
 	}
 	c.Send(next)
+}
+
+// prepare makes r the request to be sent. It reports false if r is too large, which ends the operation.
+func (c *call) prepare(r jute.Request) bool {
+	if n := size(&r); n > c.env.MaxBuffer {
+		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.MaxBuffer))
+		return false
+	}
+	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
+	return true
 }
 
 // size returns about how many bytes r takes on the wire.

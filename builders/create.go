@@ -234,12 +234,11 @@ func (o *createOp) prepare(c Create, path string, data []byte) error {
 	if o.data, err = c.env.data(path, data, c.compress); err != nil {
 		return o.wrap(err)
 	}
-	o.unprotected = o.full
 	if c.protected {
 		if o.b.protection == "" {
 			o.b.protection = zkpath.NewProtectionID()
 		}
-		o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+		o.full = zkpath.ProtectPath(o.b.protection, o.full)
 	}
 	if o.acls, err = o.resolveACLs(); err != nil {
 		return o.wrap(err)
@@ -274,13 +273,13 @@ func (o *createOp) parentACL() []zk.ACL {
 // createOp is the protocol of a create. The last answer of one that succeeds has the Stat of the node.
 type createOp struct {
 	call
-	b           Create
-	data        []byte
-	acls        acls
-	unprotected string // full without the protection prefix
-	name        string // of the created node, for the caller
-	ours        bool   // the node is of this call
-	rounds      int32  // of repairing what others undo
+	b      Create
+	data   []byte
+	acls   acls
+	name   string   // of the created node, for the caller
+	ours   bool     // the node is of this call
+	rounds int32    // of repairing what others undo
+	known  *zk.Stat // of a node that we have created, while the rest of its Stat is still to be asked for
 }
 
 var createOps sync.Pool
@@ -303,6 +302,10 @@ const maxRounds = 10
 
 // Begin creates the node, or after an attempt of which the outcome is not known looks for it first.
 func (o *createOp) Begin() {
+	if o.known != nil {
+		o.findStat(o.name)
+		return
+	}
 	if o.b.protected && o.Attempts() > 1 {
 		o.find()
 		return
@@ -312,7 +315,8 @@ func (o *createOp) Begin() {
 
 func (o *createOp) create() {
 	acl := o.env.aclOf(o.full, o.b.acl, o.acls)
-	o.ask(o.b.mode.request(o.full, o.data, acl, o.b.ttl), nil)
+	repeatable := o.b.protected || o.b.idempotent || o.b.orSet && o.b.version == -1
+	o.write(o.b.mode.request(o.full, o.data, acl, o.b.ttl), repeatable, nil)
 }
 
 // Replied takes the answer to the create.
@@ -320,7 +324,7 @@ func (o *createOp) Replied() {
 	switch err := o.Request.Err; {
 	case err == nil:
 		o.ours = true
-		o.done(o.Reply.Path)
+		o.created(o.Reply.Path)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
 		container := o.b.containers || !o.b.parents
 		o.makeParents(zkpath.Parent(o.full), container, o.parentACL(), o.acls, func(err error) {
@@ -350,7 +354,8 @@ func (o *createOp) again() bool { o.rounds++; return o.rounds <= maxRounds }
 
 // set writes the data to the node that exists already.
 func (o *createOp) set() {
-	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, func() {
+	r := jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}
+	o.write(r, o.b.version == -1, func() {
 		switch err := o.Request.Err; {
 		case err == nil:
 			o.done(o.full)
@@ -389,6 +394,7 @@ func (o *createOp) list() {
 			o.Finish(err)
 			return
 		}
+		o.SetUncertain(false)
 		prefix := zkpath.ProtectedPrefix(o.b.protection)
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, prefix) {
@@ -412,8 +418,10 @@ func (o *createOp) adopt(path string) {
 		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
 			deleteGuaranteed(o.Context(), o.env, path)
 			before := o.full
+			name := strings.LastIndexByte(before, '/') + 1
+			unprotected := before[:name] + before[name+len(zkpath.ProtectedPrefix(o.b.protection)):]
 			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
-			o.full = zkpath.ProtectPath(o.b.protection, o.unprotected)
+			o.full = zkpath.ProtectPath(o.b.protection, unprotected)
 			if o.acls != nil {
 				o.acls[o.full] = o.acls[before]
 			}
@@ -422,6 +430,33 @@ func (o *createOp) adopt(path string) {
 			o.ours = true
 			o.done(path)
 		}
+	})
+}
+
+// created goes on when the node is there. Servers before 3.8.2 do not give its Stat in a transaction, which is what a fenced
+// client sends (ZOOKEEPER-4026).
+func (o *createOp) created(full string) {
+	if o.env.Fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
+		o.done(full)
+		return
+	}
+	o.known = &zk.Stat{Czxid: o.Zxid, Mzxid: o.Zxid, Pzxid: o.Zxid, DataLength: int32(len(o.data))}
+	if o.b.mode.IsEphemeral() {
+		o.known.EphemeralOwner = o.AnsweredIn()
+	}
+	o.SetUncertain(true)
+	o.findStat(full)
+}
+
+// findStat asks for the Stat of the node that we have created. If there is another node by now, or none, the Stat is that of
+// a new node, without the times, which only the server knows.
+func (o *createOp) findStat(full string) {
+	o.name = full // until it is done
+	o.ask(jute.Request{Op: jute.OpExists, Path: full}, func() {
+		if o.Request.Err != nil || o.Reply.Stat.Czxid != o.known.Czxid {
+			o.Reply.Stat = *o.known
+		}
+		o.done(full)
 	})
 }
 

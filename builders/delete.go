@@ -113,7 +113,7 @@ func (o *deleteOp) Begin() {
 }
 
 func (o *deleteOp) delete() {
-	o.ask(jute.Request{Op: jute.OpDelete, Path: o.full, Version: o.b.version}, nil)
+	o.write(jute.Request{Op: jute.OpDelete, Path: o.full, Version: o.b.version}, o.b.quiet, nil)
 }
 
 // Replied takes the answer to the delete of the node.
@@ -150,7 +150,7 @@ func (o *deleteOp) sweep() {
 		return
 	}
 	top := o.stack[len(o.stack)-1]
-	o.ask(jute.Request{Op: jute.OpDelete, Path: top, Version: -1}, func() {
+	o.write(jute.Request{Op: jute.OpDelete, Path: top, Version: -1}, true, func() {
 		switch err := o.Request.Err; err {
 		case nil, zk.ErrNoNode:
 			o.stack = o.stack[:len(o.stack)-1]

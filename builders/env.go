@@ -48,6 +48,8 @@ type Env struct {
 	Place string
 	// Root is the Env of the client without a namespace, which lives as long as the client.
 	Root *Env
+	// Fence is what the writes depend on, nil if they depend on nothing.
+	Fence *Fence
 	// Watchers remembers the watchers that are set, if the client is a watcher-removing view.
 	Watchers *WatcherSet
 }
@@ -104,7 +106,7 @@ func (n *Namespace) strip(path string) string { return zkpath.StripNamespace(n.n
 // ACL provider.
 func (e *Env) ensureNamespace() error {
 	n := e.Namespace
-	if n.prefix == "" || n.ensured.Load() {
+	if n.prefix == "" || n.ensured.Load() || e.Fence != nil && e.Fence.ended() != nil {
 		return nil
 	}
 	paths := n.paths()
@@ -137,12 +139,18 @@ type ensureOp struct {
 }
 
 func (o *ensureOp) Begin() {
-	o.Request.Request = o.request
+	if f := o.env.Fence; f != nil {
+		o.Request.Request = f.around(o.request)
+	} else {
+		o.Request.Request = o.request
+	}
 	o.Send(func() { o.Finish(o.Request.Err) })
 }
 
 func (o *ensureOp) Run() {
-	if err := o.Result(); err != nil && (exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
+	err := o.Result()
+	refused := o.env.Fence != nil && err != zk.ErrNodeExists
+	if err != nil && (refused || exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
 		n := o.env.Namespace
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -37,7 +37,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 		})
 	}
 	create = func(path string) {
-		c.ask(c.env.parentRequest(path, container, c.env.aclOf(path, acl, answers)), func() {
+		c.write(c.env.parentRequest(path, container, c.env.aclOf(path, acl, answers)), true, func() {
 			switch err := c.Request.Err; {
 			case err == nil || err == zk.ErrNodeExists:
 				if missing = missing[:len(missing)-1]; len(missing) == 0 {

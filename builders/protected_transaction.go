@@ -52,6 +52,7 @@ func (o *transactionOp) findFrom(i int) {
 		case at >= 0:
 			p.path = childPath(p.parent, o.Reply.Children[at])
 		case i == 0:
+			o.SetUncertain(false)
 			o.execute()
 			return
 		}

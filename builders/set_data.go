@@ -96,7 +96,8 @@ func (o *setDataOp) Recycle() {
 
 // Begin sets the data.
 func (o *setDataOp) Begin() {
-	o.ask(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, nil)
+	repeatable := o.b.version == -1 || o.b.idempotent
+	o.write(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, repeatable, nil)
 }
 
 // Replied takes the answer to the setData.

@@ -2,6 +2,7 @@ package builders
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -33,7 +34,8 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 // ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
 // is that of the one that failed, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
 // transaction that is tried again after its answer was lost may find its own work: guard it with a check of a version,
-// or with [TransactionCreate.WithProtection]. When ctx ends first, it may or may not have taken effect.
+// or with [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can be
+// repeated. When ctx ends first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -93,6 +95,7 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 			return nil, o.badArguments("operation %d was not built with a TransactionOp", i)
 		}
 		o.requests[i] = op.request
+		o.fenced = o.fenced || op.guard != nil
 		if op.protected {
 			o.protect(i)
 		}
@@ -113,8 +116,16 @@ type transactionOp struct {
 	into      *int64
 	protected []protectedCreate
 	zxid      int64
+	fenced    bool // by its own operations
 	executing bool // what is asked is the transaction itself
 	done      bool // it was, by an attempt whose answer was lost
+}
+
+// isRepeatable reports whether it can be sent again after a lost answer: it finds its own work, or does the same once more.
+func (o *transactionOp) isRepeatable() bool {
+	return len(o.protected) > 0 || !slices.ContainsFunc(o.requests, func(r jute.Request) bool {
+		return r.Op != jute.OpSetData && r.Op != jute.OpCheck || r.Version != -1
+	})
 }
 
 // Describe says what all of the operations are, if they are the same.
@@ -141,14 +152,23 @@ func (o *transactionOp) Begin() {
 
 func (o *transactionOp) execute() {
 	o.executing = true
-	o.ask(jute.Request{Op: jute.OpMulti, Ops: o.requests}, func() {
-		o.zxid = o.Zxid
-		err := o.Request.Err
-		if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
-			err = jute.ErrMarshalling
-		}
-		o.Finish(err)
-	})
+	r := jute.Request{Op: jute.OpMulti, Ops: o.expanded()}
+	switch {
+	case o.env.Fence != nil || !o.fenced:
+		o.write(r, o.isRepeatable(), nil)
+	case o.prepare(r):
+		o.SendWrite(o.isRepeatable(), nil)
+	}
+}
+
+// Replied takes the answer to the transaction.
+func (o *transactionOp) Replied() {
+	o.zxid = o.Zxid
+	err := o.fold(o.Request.Err)
+	if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
+		err = jute.ErrMarshalling
+	}
+	o.Finish(err)
 }
 
 func (o *transactionOp) store() {
@@ -168,7 +188,7 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 	out := make([]callbacks.OperationResult, len(o.ops))
 	for i, r := range o.Reply.Results {
 		op := o.ops[i]
-		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path, Err: r.Code.Err()}
+		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path, Err: op.guard.meaning(r.Code.Err())}
 		if r.Op == jute.OpError || o.Result() != nil {
 			continue
 		}
@@ -199,6 +219,7 @@ type TransactionOperation struct {
 	typ     callbacks.OperationType
 	path    string
 	request jute.Request
+	guard   *guard // of a fence, which has several requests
 	err     error
 
 	protected bool
@@ -244,6 +265,23 @@ func (t TransactionOp) SetData() TransactionSetData {
 
 // Check builds a check of a node's existence and version.
 func (t TransactionOp) Check() TransactionCheck { return TransactionCheck{env: t.env, version: -1} }
+
+// Fence builds a check that all of the nodes exist, as one operation with one result. The transaction fails with lost if a node
+// is gone, and with [ErrUncertain] if its answer was lost and it could take effect twice: see framework.Client.Fenced.
+func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
+	c := &call{env: t.env, verb: "check"}
+	op := TransactionOperation{env: t.env, typ: callbacks.OperationCheck}
+	if op.err = c.wrap(t.env.Err); op.err != nil {
+		return op
+	}
+	var err error
+	if op.guard, err = newGuard(t.env, lost, nodes); err != nil {
+		op.err = c.wrap(err)
+		return op
+	}
+	op.path, op.request = nodes[0], op.guard.checks[0]
+	return op
+}
 
 // transactionCall checks what an operation is given.
 func transactionCall(env *Env, typ callbacks.OperationType, verb, path string, sequential bool) (

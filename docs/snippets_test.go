@@ -101,6 +101,7 @@ var _ = []any{
 	aClient, namespaces, create, remove, exists, data, children, acl, sync, ensemble, background, watchers,
 	persistentWatch, chanWatcher, watcherRemoving, listeners, transactions, oldTransactions, retries, sessions, mutex,
 	timeLimit, transfer, revocable, revoke, closing, providers, driver, guarded, leases, takesPart, takesTurns,
+	fencedByLock, fencedByLead,
 }
 
 func aClient(ctx context.Context) error {
@@ -522,4 +523,24 @@ func driver() {
 	client, err := framework.New("zk1:2181",
 		framework.WithTracerDriver(recorder{}))
 	use(client, err)
+}
+
+func fencedByLock(ctx context.Context, mu locks.InterProcessLock, data []byte) error {
+	err := locks.Do(ctx, mu, func(ctx context.Context) error {
+		_, err := locks.HoldOf(ctx).Client().SetData().ForPath(ctx, "/orders/next", data)
+		return err // errors.Is(err, locks.ErrLockLost): nothing was written
+	})
+	return err
+}
+
+func fencedByLead(ctx context.Context, latch *leader.LeaderLatch, plan []byte) error {
+	leadership, err := latch.Await(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = leadership.Client().SetData().ForPath(ctx, "/plan", plan)
+	if errors.Is(err, leader.ErrLeadershipLost) {
+		return err // nothing was written
+	}
+	return err
 }

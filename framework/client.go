@@ -71,7 +71,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, errtext.Wrap(err, "curator", "new client")
 	}
-	c := &core{cfg: cfg, envs: newEnvs(nil)}
+	c := &core{cfg: cfg, envs: newEnvs(nil, nil)}
 	observed := cfg.observed()
 	observed.Post = c.tellDriver
 	c.telemetry = telemetry.New(observed)
@@ -346,6 +346,26 @@ func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.er
 // Namespace returns the namespace that the client works in, "" for the whole tree.
 func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 
+// Fenced returns a view of the client whose writes take effect only while all of the nodes exist. The view sends each write
+// as a transaction that checks the nodes first; that includes the parents of a create, and operations in the background.
+// Reads are not fenced. Use it where a process must not write any more once another one has taken over, even if it does not
+// know that yet. Locks and elections have such a view: see Hold.Client in package locks.
+//
+// A write fails with
+//   - lost, if the server finds that a node is gone;
+//   - the cause of tenure, without a request, if tenure has ended;
+//   - [ErrUncertain], if its answer was lost. It may have taken effect, and is not tried again. A write that can be repeated
+//     is: a SetData of any version, a Create with protection, an operation with Idempotent or Quietly;
+//   - zk.ErrNoAuth that names the node, if the client has no right to read it;
+//   - [ErrUnimplemented], if it is a SetACL or a Reconfig: the protocol has none in a transaction.
+//
+// A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its namespace.
+// Java has no fenced writes.
+func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Client {
+	of := newEnvs(c.envs.watchers, builders.NewFence(c.env, tenure, lost, nodes...))
+	return &Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}
+}
+
 // UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
 // nodes of the namespace are created, as containers, before the first operation. The views of a client share all but
 // the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
@@ -415,13 +435,14 @@ const maxNamespaces = 1000
 // of a namespace is one.
 type envs struct {
 	watchers *builders.WatcherSet // of a watcher-removing view
+	fence    *builders.Fence      // of a fenced view
 
 	mu     sync.Mutex
 	byName map[string]*builders.Env
 }
 
-func newEnvs(watchers *builders.WatcherSet) *envs {
-	return &envs{watchers: watchers, byName: make(map[string]*builders.Env)}
+func newEnvs(watchers *builders.WatcherSet, fence *builders.Fence) *envs {
+	return &envs{watchers: watchers, fence: fence, byName: make(map[string]*builders.Env)}
 }
 
 func (k *core) envFor(ns string, of *envs) *builders.Env {
@@ -435,7 +456,7 @@ func (k *core) envFor(ns string, of *envs) *builders.Env {
 		env = k.newEnv(ns)
 	} else { // the namespace is the same: it is created once
 		shared := *k.envFor(ns, k.envs)
-		env, shared.Watchers = &shared, of.watchers
+		env, shared.Watchers, shared.Fence = &shared, of.watchers, of.fence
 	}
 	if env.Err == nil {
 		if len(of.byName) >= maxNamespaces { // those who make up names are not to fill the memory
@@ -560,7 +581,7 @@ type WatcherRemoveClient struct {
 // WatcherRemoving returns a view of the client that remembers its watchers, so that all can be removed at once. In
 // Java: newWatcherRemoveCuratorFramework.
 func (c *Client) WatcherRemoving() *WatcherRemoveClient {
-	of := newEnvs(builders.NewWatcherSet())
+	of := newEnvs(builders.NewWatcherSet(), c.envs.fence)
 	return &WatcherRemoveClient{&Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}}
 }
 

@@ -43,6 +43,9 @@ var (
 	ErrConnectionLoss = jute.ErrConnectionLoss
 	// ErrNotSent is a connection loss before anything was sent: the operation has not taken effect.
 	ErrNotSent = exec.ErrNotSent
+	// ErrUncertain says that the answer to a fenced write was lost: the write may or may not have taken effect. It matches
+	// ErrConnectionLoss. See [Client.Fenced].
+	ErrUncertain = builders.ErrUncertain
 	// ErrOperationTimeout is as ErrConnectionLoss.
 	ErrOperationTimeout = jute.ErrOperationTimeout
 	// ErrUnimplemented says that the server does not know the operation, or has it disabled.

@@ -46,9 +46,12 @@ type Validator interface {
 // later: connection loss, operation timeout, session moved, session expired. It is the rule of every policy of
 // this package except [SessionFailed].
 //
-// The first two leave open whether the server has carried the request out. In Java: RetryPolicy.allowRetry.
+// The first two leave open whether the server has carried the request out. Not retryable is framework.ErrUncertain, the
+// loss of the answer to a fenced write that must not take effect twice. In Java: RetryPolicy.allowRetry.
 func IsRetryable(err error) bool {
 	switch {
+	case errors.Is(err, jute.ErrUncertain):
+		return false
 	case errors.Is(err, jute.ErrConnectionLoss),
 		errors.Is(err, zk.ErrConnectionClosed), // go-zookeeper's own name for it
 		errors.Is(err, jute.ErrOperationTimeout),

@@ -24,6 +24,7 @@ func TestIsRetryable(t *testing.T) {
 		{zk.ErrSessionExpired, true},
 		{zk.ErrSessionMoved, true},
 		{fmt.Errorf("create /a: %w", jute.ErrConnectionLoss), true},
+		{jute.ErrUncertain, false},
 		{nil, false},
 		{zk.ErrNoNode, false},
 		{zk.ErrNodeExists, false},

@@ -33,7 +33,9 @@ var rules = map[string]rule{
 	"internal/jute":     {},
 	"internal/dispatch": {},
 	"internal/wire":     {imports: []string{"internal/jute"}},
-	"internal/exec":     {imports: []string{"internal/dispatch", "internal/jute", "internal/telemetry", "internal/wire"}},
+	"internal/exec": {imports: []string{
+		"internal/errtext", "internal/dispatch", "internal/jute", "internal/telemetry", "internal/wire",
+	}},
 
 	// What it is observed by.
 	"tracing":            {},

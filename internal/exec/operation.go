@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
@@ -62,6 +63,8 @@ type Operation struct {
 	observed   bool // by telemetry
 	gaveUp     bool // it failed with what the policy would have tried again
 	asked      bool // the policy was, about its last answer
+	write      write
+	uncertain  bool // the answer to a write was lost
 	place      place
 	attempts   atomic.Int32
 	state      atomic.Int32
@@ -172,9 +175,26 @@ type Replier interface{ Replied() }
 // Send sends op.Request behind everything sent before; next continues with the answer, or Replied of the Protocol if it is
 // nil. A failure that may be retried does not get there: it ends the attempt.
 func (op *Operation) Send(next func()) {
-	op.next = next
+	op.next, op.write = next, unmarked
 	op.ex.send(op)
 }
+
+// SendWrite is Send for a write. If its answer is lost, an error of the operation is [ErrUncertain], and only a repeatable
+// write is tried again.
+func (op *Operation) SendWrite(repeatable bool, next func()) {
+	op.next, op.write = next, once
+	if repeatable {
+		op.write = repeated
+	}
+	op.ex.send(op)
+}
+
+// SetUncertain sets whether an error of op leaves open what its writes have done. A protocol clears it when it has found out,
+// and sets it when a write is done and a request follows whose failure must not look as if nothing was done.
+func (op *Operation) SetUncertain(uncertain bool) { op.uncertain = uncertain }
+
+// AnsweredIn returns the id of the session in which the last answer came.
+func (op *Operation) AnsweredIn() int64 { return op.on.SessionID() }
 
 // Answered continues op. It runs on the goroutine that reads the connection.
 func (op *Operation) Answered(*wire.Request) {
@@ -183,7 +203,17 @@ func (op *Operation) Answered(*wire.Request) {
 		r.Sent(at)
 		r.Request(op.Request.Op.String(), at, op.Request.Err)
 	}
-	if err := op.Request.Err; err != nil {
+	err := op.Request.Err
+	if op.write != unmarked && isLost(err) {
+		op.uncertain = true
+		if op.write == once {
+			op.note(func(r *telemetry.Record) { r.GivenUp(err) })
+			op.gaveUp = true
+			op.Finish(err)
+			return
+		}
+	}
+	if err != nil {
 		op.ex.failed(op, err)
 		return
 	}
@@ -202,6 +232,9 @@ func (op *Operation) goOn() {
 // Finish ends op. One of the background may serve another call when Finish returns.
 func (op *Operation) Finish(err error) {
 	e := op.ex
+	if err != nil && op.uncertain {
+		err = e.uncertain(err)
+	}
 	op.err = err
 	late := !op.state.CompareAndSwap(running, finished)
 	if op.observed {
@@ -336,6 +369,35 @@ var (
 	ErrNotStarted       = errors.New("curator: client is not started")
 )
 
+// ErrUncertain is a lost connection that leaves open whether a write has taken effect.
+var ErrUncertain = jute.ErrUncertain
+
+// uncertain joins ErrUncertain to err.
+func (e *Executor) uncertain(err error) error {
+	if errors.Is(err, jute.ErrConnectionLoss) { // which says less
+		return e.explain(ErrUncertain)
+	}
+	return errtext.Join(ErrUncertain, err)
+}
+
+// write says what follows when the answer to the request in flight is lost.
+type write uint8
+
+const (
+	unmarked write = iota // another attempt, as the retry policy says
+	repeated              // the same, and the loss is remembered
+	once                  // the end of the operation
+)
+
+// isLost reports whether err says that there was no answer to a request that was sent.
+func isLost(err error) bool {
+	code, ok := jute.CodeOf(err)
+	return ok && (code == jute.CodeConnectionLoss || code == jute.CodeOperationTimeout)
+}
+
+// answer is an error that a protocol has put in place of the server's answer.
+type answer interface{ IsAnswer() }
+
 // IsPassing reports whether err says nothing against another try: what is promised is tried again.
 func IsPassing(err error) bool { return IsIndefinite(err) || errors.Is(err, jute.ErrThrottledOp) }
 
@@ -346,6 +408,9 @@ func IsIndefinite(err error) bool {
 		return false
 	}
 	code, ok := jute.CodeOf(err)
+	if _, answered := err.(answer); answered && !ok {
+		return false
+	}
 	return !ok || code == jute.CodeConnectionLoss || code == jute.CodeOperationTimeout ||
 		code == jute.CodeSessionExpired || code == jute.CodeSessionMoved
 }

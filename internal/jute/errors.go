@@ -2,6 +2,7 @@ package jute
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/go-zookeeper/zk"
@@ -10,6 +11,9 @@ import (
 // ErrConnectionLoss means the connection went away before the answer came, so whether the server did what
 // was asked is not known. It also matches [zk.ErrConnectionClosed], go-zookeeper's word for the same thing.
 var ErrConnectionLoss error = connectionLoss{}
+
+// ErrUncertain is the loss of the answer to a write that must not take effect twice, and is therefore not tried again.
+var ErrUncertain = fmt.Errorf("%w, and the write may have taken effect", ErrConnectionLoss)
 
 // The verdicts of a server that go-zookeeper has no error for.
 var (

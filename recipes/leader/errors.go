@@ -1,6 +1,10 @@
 package leader
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
 
 var (
 	// ErrClosed is returned by what a latch or selector cannot do once it is closed. In Java: EOFException,
@@ -8,9 +12,17 @@ var (
 	ErrClosed = errors.New("leader: closed")
 	// ErrStarted is returned by a second Start.
 	ErrStarted = errors.New("leader: already started")
-	// ErrLeadershipLost is the cause of the end of a leadership's context when the connection or the node was lost.
-	ErrLeadershipLost = errors.New("leader: leadership lost")
+	// ErrLeadershipLost is the cause of the end of a leadership's context when the connection or the node was lost, and is
+	// returned by writes that leadership fences. It matches locks.ErrLockLost.
+	ErrLeadershipLost error = lostLeadership{}
 	// ErrInterrupted is the cause of the end of a leadership's context after InterruptLeadership. In Java:
 	// CancelLeadershipException, InterruptedException.
 	ErrInterrupted = errors.New("leader: interrupted")
 )
+
+// lostLeadership is the type of ErrLeadershipLost.
+type lostLeadership struct{}
+
+func (lostLeadership) Error() string { return "leader: leadership lost" }
+
+func (lostLeadership) Unwrap() error { return lineup.ErrLost }

@@ -69,6 +69,40 @@ func ExampleLeaderSelector() {
 	// Output: leading until this returns, or the context ends: true
 }
 
+func ExampleLeadership_Client() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	if _, err := client.Create().ForPath(ctx, "/plan", nil); err != nil {
+		log.Fatal(err)
+	}
+	lead := func(latch *leader.LeaderLatch) *leader.Leadership {
+		if err := latch.Start(); err != nil {
+			log.Fatal(err)
+		}
+		leadership, err := latch.Await(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return leadership
+	}
+	before := leader.NewLeaderLatch(client, "/leader")
+	first := lead(before)
+	if err := before.Close(); err != nil { // or it loses the lead without knowing
+		log.Fatal(err)
+	}
+	after := leader.NewLeaderLatch(client, "/leader")
+	second := lead(after)
+	defer after.Close() //nolint:errcheck // it has no error
+	_, err := second.Client().SetData().ForPath(ctx, "/plan", []byte("of the second"))
+	fmt.Println("second writes:", err == nil)
+	_, err = first.Client().SetData().ForPath(ctx, "/plan", []byte("of the first, late"))
+	fmt.Println("first is refused:", errors.Is(err, leader.ErrLeadershipLost))
+	// Output:
+	// second writes: true
+	// first is refused: true
+}
+
 func ExampleObserveLatch() {
 	client, stop := connected()
 	defer stop()

@@ -210,7 +210,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 			sure = false
 		} else if !sure || l.isIdle() { // the connection may have been lost and found before we were told of either
 			if fresh { // the next leader does not wait for us to look again
-				l.setLeadership(newLeadership(ctx, c), nil)
+				l.setLeadership(newLeadership(ctx, l.client, c), nil)
 				fresh = false
 			}
 			looking, stop := l.whileConnected(ctx)
@@ -223,7 +223,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 			case err == nil:
 				sure = true
 				if l.Leadership() == nil {
-					l.setLeadership(newLeadership(ctx, c), nil)
+					l.setLeadership(newLeadership(ctx, l.client, c), nil)
 				}
 			}
 		}

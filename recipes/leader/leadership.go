@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -21,16 +22,24 @@ type Leadership struct {
 	session *framework.Session
 	path    string
 	token   int64
+	fence   lineup.Fence
+	writing context.Context // ends when Client writes nothing more
+	noMore  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	tenure *telemetry.Tenure
 }
 
-func newLeadership(ctx context.Context, c *lineup.Contender) *Leadership {
-	l := &Leadership{path: c.Path, token: c.Stat.Czxid, session: c.Session}
+func newLeadership(ctx context.Context, client Client, c *lineup.Contender) *Leadership {
+	l := &Leadership{
+		path: c.Path, token: c.Stat.Czxid, session: c.Session,
+		fence: lineup.NewFence(client, c.Path, ErrLeadershipLost),
+	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l.writing, l.noMore = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.stop = context.AfterFunc(c.Session.Context(), func() {
 		l.cancel(ErrLeadershipLost)
+		l.noMore(ErrLeadershipLost)
 		l.tell()
 	})
 	return l
@@ -40,6 +49,9 @@ func newLeadership(ctx context.Context, c *lineup.Contender) *Leadership {
 func (l *Leadership) end(cause error) {
 	l.stop()
 	l.cancel(cause)
+	if errors.Is(cause, ErrLeadershipLost) { // else the node of a selector stays until its function has returned
+		l.noMore(cause)
+	}
 }
 
 // observe has the end told of a leadership that has begun.

@@ -209,7 +209,7 @@ func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 // reign leads with the place that c has in line, which is given up whatever happens. It reports whether the function was
 // called.
 func (s *LeaderSelector) reign(ctx context.Context, c *lineup.Contender) (began bool, err error) {
-	leadership := newLeadership(ctx, c)
+	leadership := newLeadership(ctx, s.client, c)
 	defer func() {
 		leadership.end(errReturned)
 		leadership.tell()

@@ -23,6 +23,8 @@ type Client interface {
 	Session() *framework.Session
 	QuorumHeartbeats() (stop func())
 	BlockUntilConnected(ctx context.Context) error
+	Namespace() string
+	UsingNamespace(ns string) *framework.Client
 }
 
 var _ Client = (*framework.Client)(nil)

@@ -10,8 +10,8 @@ var (
 	// ErrNotAcquired is returned by TryAcquire when others held the lock for all the time it could wait.
 	ErrNotAcquired = lineup.ErrNotAcquired
 	// ErrLockLost is the cause of the end of a [Hold]'s context when its session was lost, and is returned when an
-	// owner enters again a lock that it has lost.
-	ErrLockLost = errors.New("locks: lock lost")
+	// owner enters again a lock that it has lost, and by writes that the lock fences. leader.ErrLeadershipLost matches it.
+	ErrLockLost = lineup.ErrLost
 	// ErrReleased is the cause of the end of a [Hold]'s context when it was released.
 	ErrReleased = errors.New("locks: released")
 	// ErrNotOwner is returned by Release of a lock when the owner of the context does not hold it. In Java:

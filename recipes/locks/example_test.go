@@ -113,6 +113,44 @@ func ExampleHold_Token() {
 	// first writes late: false
 }
 
+// The same without tokens, for what is in ZooKeeper itself.
+func ExampleHold_Client() {
+	client, stop := connected()
+	defer stop()
+	mu := locks.NewInterProcessMutex(client, "/locks/orders")
+	ctx := context.Background()
+	if _, err := client.Create().ForPath(ctx, "/next", []byte("1")); err != nil {
+		log.Fatal(err)
+	}
+
+	first, err := mu.Acquire(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.Delete().ForPath(ctx, first.Path()); err != nil { // it loses the lock without knowing
+		log.Fatal(err)
+	}
+	second, err := mu.Acquire(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Release(ctx) //nolint:errcheck // the end of the example
+	_, err = second.Client().SetData().ForPath(ctx, "/next", []byte("2"))
+	fmt.Println("second writes:", err == nil)
+	_, err = first.Client().SetData().ForPath(ctx, "/next", []byte("2, late"))
+	fmt.Println("first is refused:", errors.Is(err, locks.ErrLockLost))
+
+	// With operations of one's own, all or none:
+	op := client.TransactionOp()
+	_, err = client.Transaction().ForOperations(ctx, second.Fence(),
+		op.Create().ForPath("/orders-2", nil), op.SetData().ForPath("/next", []byte("3")))
+	fmt.Println("second orders:", err == nil)
+	// Output:
+	// second writes: true
+	// first is refused: true
+	// second orders: true
+}
+
 func ExampleInterProcessMutex_MakeRevocable() {
 	client, stop := connected()
 	defer stop()

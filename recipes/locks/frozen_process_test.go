@@ -5,10 +5,12 @@ package locks_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -63,7 +65,8 @@ type frozen struct {
 // startFrozen starts a process that holds the lock as often as it is told to.
 func startFrozen(t *testing.T, connect string) *frozen {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFrozenProcessWritesTooLateAndIsRefused$", "-test.v=false")
+	name, _, _ := strings.Cut(t.Name(), "/")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+name+"$", "-test.v=false")
 	cmd.Env = append(os.Environ(), frozenVariable+"="+connect)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -161,4 +164,78 @@ func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 		return fmt.Errorf("the late write with token %d is accepted", late)
 	}
 	return nil
+}
+
+// TestFrozenProcessCannotWriteWithItsHold is the same without tokens: the server refuses what the process writes with the client
+// of its hold.
+func TestFrozenProcessCannotWriteWithItsHold(t *testing.T) {
+	if connect := os.Getenv(frozenVariable); connect != "" {
+		writeUntilRefused(t, connect)
+		return
+	}
+	t.Parallel()
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	waiter := newClient(t, connect)
+	if _, err := waiter.Create().ForPath(ctx, "/data", nil); err != nil {
+		t.Fatal(err)
+	}
+	p := startFrozen(t, connect)
+	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() })
+	defer stop()
+	if _, err := fmt.Fprintln(p.in); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := p.out.ReadString('\n'); err != nil || said != "writes\n" {
+		t.Fatal(said, err)
+	}
+	if err := p.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next, err := locks.NewInterProcessMutex(waiter, lockPath).Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release(t, next)
+	stat, err := next.Client().SetData().ForPath(ctx, "/data", []byte("next"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := p.out.ReadString('\n'); err != nil || said != "refused\n" {
+		t.Error(said, err)
+	}
+	data, err := waiter.GetData().StoringStatIn(stat).ForPath(ctx, "/data")
+	if err != nil || string(data) != "next" {
+		t.Errorf("data is %q, %v, %+v", data, err, stat)
+	}
+}
+
+// writeUntilRefused is the process: it acquires, and writes with its hold alone, whatever the context of that says.
+func writeUntilRefused(t *testing.T, connect string) {
+	t.Helper()
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return
+	}
+	ctx := testenv.Context(t)
+	client := newClient(t, connect, framework.WithSessionTimeout(duelSession))
+	hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		_, err := hold.Client().SetData().ForPath(ctx, "/data", []byte("late"))
+		switch {
+		case err == nil && i == 0:
+			fmt.Println("writes")
+		case errors.Is(err, locks.ErrLockLost):
+			fmt.Println("refused")
+			return
+		case err != nil:
+			fmt.Println(err)
+			return
+		}
+	}
 }

@@ -26,6 +26,7 @@ type grant struct {
 	path    string
 	token   int64
 	release func(ctx context.Context) error
+	fence   lineup.Fence
 
 	mu     sync.Mutex
 	holds  int
@@ -36,7 +37,10 @@ type grant struct {
 func newGrant(
 	ctx context.Context, client lineup.Client, c *lineup.Contender, release func(ctx context.Context) error,
 ) *grant {
-	g := &grant{path: c.Path, token: c.Stat.Czxid, release: release, holds: 1, rest: client.QuorumHeartbeats()}
+	g := &grant{
+		path: c.Path, token: c.Stat.Czxid, release: release, holds: 1, rest: client.QuorumHeartbeats(),
+		fence: lineup.NewFence(client, c.Path, ErrLockLost),
+	}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	g.stop = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // else it outlives the session
@@ -130,7 +134,7 @@ func (h *Hold) Path() string { return h.path }
 
 // Token returns a number that grows from holder to holder of a lock, across all processes: the transaction that created
 // the node. A resource that remembers the highest it has seen can refuse a holder that has lost the lock and does not
-// know yet.
+// know yet. Nodes of the same ensemble need no token: see [Hold.Client].
 func (h *Hold) Token() int64 { return h.token }
 
 // outcome is how a wait for a lock has ended.

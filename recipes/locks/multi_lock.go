@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // InterProcessMultiLock is several locks as one: all of them or none. It takes them in the order in which they are
@@ -128,7 +129,12 @@ func giveBack(ctx context.Context, holds []*Hold) error {
 
 // joinGrants returns a grant that lasts as long as all of the holds.
 func joinGrants(ctx context.Context, holds []*Hold) *grant {
+	others := make([]*lineup.Fence, len(holds)-1)
+	for i, h := range holds[1:] {
+		others[i] = &h.fence
+	}
 	g := &grant{
+		fence:   holds[0].fence.With(others...),
 		path:    holds[0].Path(),
 		token:   holds[0].Token(),
 		holds:   1,

@@ -28,6 +28,8 @@ type Client interface {
 	Session() *framework.Session
 	QuorumHeartbeats() (stop func())
 	BlockUntilConnected(ctx context.Context) error
+	Namespace() string
+	UsingNamespace(ns string) *framework.Client
 }
 
 var _ Client = (*framework.Client)(nil)
@@ -70,6 +72,9 @@ const Forever time.Duration = -1
 
 // ErrNotAcquired says that others were ahead for all the time there was to wait.
 var ErrNotAcquired = errors.New("locks: not acquired")
+
+// ErrLost says that what was granted is lost.
+var ErrLost = errors.New("locks: lock lost")
 
 // ErrGone says that our node is gone, or belongs to a session that is over: to be granted anything we have to line up
 // anew.

@@ -1,0 +1,29 @@
+package leader
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+)
+
+// Fence returns an operation that checks that leadership lasts. Use it in a transaction of any view of the latch's or
+// selector's client: the transaction takes effect only while the node of the leader exists. Otherwise it fails with
+// [ErrLeadershipLost]. The server decides, so it also refuses a process that was stopped and does not know that another
+// one leads.
+func (l *Leadership) Fence() builders.TransactionOperation { return l.fence.Operation() }
+
+// Client returns a view of the latch's or selector's client whose writes take effect only while the node of the leader
+// exists. See [framework.Client.Fenced]. A write fails with [ErrLeadershipLost] if the server finds that the node is
+// gone, and without a request if leadership is known to be lost. It fails with [framework.ErrUncertain] if its answer
+// is lost and it could take effect twice. After InterruptLeadership, and while a selector closes, writes still take
+// effect until the function has returned.
+func (l *Leadership) Client() *framework.Client { return l.fence.Client(l.writing) }
+
+// Transaction executes ops as one transaction of [Leadership.Client].
+func (l *Leadership) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
+	[]callbacks.OperationResult, error,
+) {
+	return l.Client().Transaction().ForOperations(ctx, ops...)
+}
