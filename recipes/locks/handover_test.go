@@ -56,7 +56,7 @@ func awaitBehind(tb testing.TB, holder *locks.Hold, next <-chan *locks.Hold) {
 		if len(next) != 0 {
 			tb.Fatal("two hold the lock")
 		}
-		return watchersOf(tb, holder.Path()) == 1
+		return waitersOf(tb, holder.Path()) == 1
 	}, "somebody waits for the holder")
 }
 
@@ -82,7 +82,7 @@ func TestRequestsOfAGrant(t *testing.T) {
 	want("release", "delete")
 
 	others := locks.NewInterProcessMutex(direct, lockPath)
-	first := acquire(t, ctx, others)
+	first := acquire(t, ctx, locks.NewInterProcessMutex(newClient(t, testenv.Addr(t)+chroot), lockPath))
 	second := acquireLater(t, ctx, others)
 	awaitBehind(t, first, second)
 	nodes, err := others.ParticipantNodes(ctx)
@@ -194,12 +194,12 @@ func TestWaiterWhoseNodeSomebodyDeletesIsNotGranted(t *testing.T) {
 	if err != nil || len(nodes) != 2 {
 		t.Fatalf("%v, error %v", nodes, err)
 	}
-	third := acquireLater(t, ctx, mu)
+	third := acquireLater(t, ctx, locks.NewInterProcessMutex(newClient(t, connect), lockPath))
 	testenv.Eventually(t, func() bool { return watchersOf(t, nodes[1]) == 1 }, "the third waits for the second")
 	if err := direct.Delete().ForPath(ctx, nodes[1]); err != nil { // as an operator would
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, func() bool { return watchersOf(t, first.Path()) == 2 }, "the third waits for the first")
+	testenv.Eventually(t, func() bool { return waitersOf(t, first.Path()) == 2 }, "the third waits for the first")
 	release(t, first)
 	holder := receive(t, third)
 	awaitBehind(t, holder, next)
