@@ -285,8 +285,8 @@ func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher 
 	return v.Found && v.Granted && c.Session.Context().Err() == nil, nil
 }
 
-// connection returns whether the connection is in an error state, and how often it came to one; the channel is closed when
-// that may have changed.
+// connection returns whether the connection is in an error state, and how often it came to one; the channel is closed
+// when that may have changed.
 func (l *LeaderLatch) connection() (broken bool, outages int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,7 +320,7 @@ func (l *LeaderLatch) setBroken(broken bool) {
 }
 
 // setLeadership tells the listeners if it changes anything. It is called by lead alone, so they hear of a beginning and
-// an end in turn. Nothing begins while the connection is in an error state, nor after more outages than there had been.
+// an end in turn. Nothing begins while the connection is in an error state, nor if there were more outages.
 func (l *LeaderLatch) setLeadership(now *Leadership, outages int, cause error) {
 	ended, begun := l.changeLeadership(now, outages, cause)
 	ended.tell()

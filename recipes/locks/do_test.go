@@ -44,7 +44,7 @@ func TestDoWhoseLockIsLostSaysSo(t *testing.T) {
 			if !errors.Is(err, locks.ErrLockLost) || want != nil && !errors.Is(err, want) {
 				t.Errorf("%s lost, the function fails with %v: %v", name, want, err)
 			}
-			if want == locks.ErrLockLost && err != want { //nolint:errorlint // it is told once
+			if want == locks.ErrLockLost && err != want {
 				t.Errorf("told twice: %v", err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestDoWhoseContextHasEndedDoesNotWaitForTheRelease(t *testing.T) {
 			ended = time.Now()
 			return work.Err()
 		})
-		if took := time.Since(ended); err != context.Canceled || took != 0 { //nolint:errorlint // it is told once
+		if took := time.Since(ended); err != context.Canceled || took != 0 {
 			t.Errorf("after %v: %v", took, err)
 		}
 	})
@@ -162,7 +162,8 @@ func TestReleaseWithTheContextOfTheHoldWithoutAConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
 				t.Helper()
-				hold, other := acquire(t, t.Context(), lock(client)), acquire(t, t.Context(), locks.NewInterProcessMutex(client, "/other"))
+				hold := acquire(t, t.Context(), lock(client))
+				other := acquire(t, t.Context(), locks.NewInterProcessMutex(client, "/other"))
 				session := client.Session()
 				dark()
 				began := time.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// Hold is a lock that is held, from Acquire to Release. It is safe for concurrent use. A nil Hold is one that is released.
+// Hold is a lock that is held, from Acquire to Release. It is safe for concurrent use. A nil Hold is a released one.
 type Hold struct {
 	*grant
 	released atomic.Bool
@@ -42,9 +42,10 @@ type grantKey struct{}
 
 // newGrant returns a grant for a contender of a line. Its node is not watched yet. ctx has the values for its context.
 func newGrant(ctx context.Context, line *lineup.Line, c *lineup.Contender) *grant {
+	values := context.WithoutCancel(builders.OutOfFlight(ctx))
 	g := &grant{path: c.Path, tokens: []int64{c.Stat.Czxid}, holds: 1, rest: line.Client.QuorumHeartbeats()}
-	g.begin(ctx)
-	g.watch = lineup.NewNodeWatch(context.WithoutCancel(builders.OutOfFlight(ctx)), line.Client, c, func() { g.lose(ErrLockLost) })
+	g.begin(values)
+	g.watch = lineup.NewNodeWatch(values, line.Client, c, func() { g.lose(ErrLockLost) })
 	g.release = func(ctx context.Context) error {
 		err := line.Release(ctx, c.Path)
 		if err != nil { // the node may stay
@@ -60,9 +61,8 @@ func newGrant(ctx context.Context, line *lineup.Line, c *lineup.Contender) *gran
 	return g
 }
 
-// begin makes the context of the grant, with the values of ctx.
-func (g *grant) begin(ctx context.Context) {
-	values := context.WithoutCancel(builders.OutOfFlight(ctx))
+// begin makes the context of the grant, with values.
+func (g *grant) begin(values context.Context) {
 	g.ctx, g.cancel = context.WithCancelCause(context.WithValue(values, grantKey{}, g))
 }
 
@@ -164,11 +164,14 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // isOwn reports whether ctx is the context of the grant or derived from it, and has not ended by itself.
 func (g *grant) isOwn(ctx context.Context) bool {
-	return ctx.Value(grantKey{}) == g && (ctx.Err() == nil || context.Cause(ctx) == context.Cause(g.ctx))
+	if ctx.Value(grantKey{}) != g {
+		return false
+	}
+	return ctx.Err() == nil || g.ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Cause(g.ctx))
 }
 
-// untilSessionEnds returns a context with the values and the deadline of ctx that ends with any of the sessions, with the
-// cause [ErrLockLost].
+// untilSessionEnds returns a context with the values and the deadline of ctx that ends with any of the sessions, with
+// the cause [ErrLockLost].
 func (g *grant) untilSessionEnds(ctx context.Context) (context.Context, context.CancelFunc) {
 	bounded, end := context.WithoutCancel(ctx), func() {}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -221,8 +224,8 @@ func (h *Hold) Path() string {
 
 // Token returns a number that grows from holder to holder of a lock, across all processes: the transaction that created
 // the node. A resource that remembers the highest it has seen can refuse a holder that has lost the lock and does not
-// know yet. A reader that was the writer has the token of the writer. The token of a multi lock is that of its first lock,
-// and says nothing about the others: see Tokens.
+// know yet. A reader that was the writer has the token of the writer. The token of a multi lock is that of its first
+// lock, and says nothing about the others: see Tokens.
 func (h *Hold) Token() int64 {
 	if h == nil || h.grant == nil {
 		return 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
@@ -138,7 +139,7 @@ func joinGrants(ctx context.Context, holds []*Hold) *grant {
 		g.tokens = append(g.tokens, h.tokens...)
 		g.sessions = append(g.sessions, h.sessions...)
 	}
-	g.begin(ctx)
+	g.begin(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	stops := make([]func() bool, len(holds))
 	for i, h := range holds {
 		stops[i] = context.AfterFunc(h.Context(), func() { g.lose(context.Cause(h.Context())) })

@@ -135,8 +135,8 @@ func TestHoldWhoseNodeIsDeletedInAnOutageIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, policy := range []retry.Policy{retry.Forever(time.Millisecond), retry.NTimes(0, 0)} {
 				chroot := testenv.Chroot(t)
-				client, proxy := proxied(t, chroot)
-				client = newClient(t, proxy.Addr()+chroot, framework.WithRetryPolicy(policy),
+				proxy, connect := newProxy(t, chroot)
+				client := newClient(t, connect, framework.WithRetryPolicy(policy),
 					framework.WithSessionTimeout(30*time.Second))
 				if err := client.BlockUntilConnected(testenv.Context(t)); err != nil {
 					t.Fatal(err)
@@ -300,7 +300,8 @@ func TestHoldIsWatchedWhenTheClientIsLessBusy(t *testing.T) {
 		ctx := t.Context()
 		server := curatortest.NewServerT(t, curatortest.InMemory())
 		dialer := framework.WithDialer(server.DialContext)
-		bounded := newClient(t, server.ConnectString(), dialer, framework.WithMaxPending(1), framework.WithoutQuorumHeartbeats())
+		bounded := newClient(t, server.ConnectString(), dialer, framework.WithMaxPending(1),
+			framework.WithoutQuorumHeartbeats())
 		other := newClient(t, server.ConnectString(), dialer)
 		hold := acquire(t, ctx, locks.NewInterProcessMutex(bounded, lockPath))
 		end := make(chan struct{})

@@ -48,8 +48,8 @@ func (w *NodeWatch) Start(pause time.Duration) {
 	w.readAfter(pause)
 }
 
-// ReportData sets the watch at once, and has changed called with the data of the node, now and whenever it is set, on the
-// dispatcher of the client.
+// ReportData sets the watch at once, and has changed called with the data of the node, now and whenever it is set, on
+// the dispatcher of the client.
 func (w *NodeWatch) ReportData(changed func(data []byte)) {
 	w.mu.Lock()
 	w.changed = changed
