@@ -411,7 +411,7 @@ func mutex(ctx context.Context, client *framework.Client) error {
 	if err != nil {
 		return err
 	}
-	defer hold.Release(context.WithoutCancel(ctx))
+	defer hold.Release(hold.Context())
 	return work(hold.Context(), hold.Token())
 }
 
@@ -423,7 +423,7 @@ func timeLimit(ctx context.Context, mu *locks.InterProcessMutex) error {
 	case err != nil:
 		return err
 	}
-	defer hold.Release(context.WithoutCancel(ctx))
+	defer hold.Release(hold.Context())
 	return work(hold.Context(), hold.Token())
 }
 
@@ -433,7 +433,7 @@ func transfer(ctx context.Context, mu *locks.InterProcessMutex) error {
 	if err != nil {
 		return err
 	}
-	defer hold.Release(context.WithoutCancel(ctx))
+	defer hold.Release(hold.Context())
 	return book(hold.Context(), mu)
 }
 
@@ -442,7 +442,7 @@ func book(ctx context.Context, mu *locks.InterProcessMutex) error {
 	if err != nil {
 		return err
 	}
-	defer hold.Release(context.WithoutCancel(ctx))
+	defer hold.Release(hold.Context())
 	return write(hold.Context())
 }
 

@@ -35,6 +35,7 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 	mu         sync.Mutex
 	state      State
 	broken     bool               // the connection is in an error state
+	outages    int                // how often it came to one
 	leadership *Leadership        // nil if it does not lead
 	stopLook   context.CancelFunc // of a look at the line; nil before the first
 	changed    chan struct{}      // closed when leadership, broken or state is another
@@ -165,11 +166,12 @@ func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
 		l.mode = mode
 		l.announce()
 	}
+	if before == Latent {
+		close(l.done) // nothing has run
+	}
 	l.mu.Unlock()
 	l.cancel(ErrClosed)
-	if before != Latent {
-		<-l.done
-	}
+	<-l.done
 	return nil
 }
 
@@ -177,10 +179,11 @@ func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
 func (l *LeaderLatch) run() {
 	for l.ctx.Err() == nil {
 		ctx, asked := l.election.Elect(l.ctx)
+		_, outages, _ := l.connection()
 		c, err := l.line.Acquire(ctx, lineup.Forever)
 		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err == nil {
-			l.lead(ctx, c)
+			l.lead(ctx, c, outages)
 			continue
 		}
 		if errors.Is(err, framework.ErrClosed) {
@@ -193,26 +196,24 @@ func (l *LeaderLatch) run() {
 	}
 }
 
-// lead leads for as long as our node is the first of a session that lives. While the connection is in an error state
-// it does not lead, and leads again if it finds its node as it was. ctx is that of the election.
-func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
+// lead leads for as long as our node is the first of a session that lives. While the connection is in an error state it
+// does not lead, and leads again if it finds its node as it was. ctx is that of the election, outages how many there had
+// been before it: after another one, the line that Acquire has seen is too old to lead by.
+func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int) {
 	gone := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(gone)
 	defer func() {
-		l.setLeadership(nil, ErrLeadershipLost)
+		l.end(ErrLeadershipLost)
 		l.leave(context.WithoutCancel(ctx), c, watcher)
 	}()
-	fresh, sure := true, false // it has just been found to be the first; it is, and its node is watched
+	l.begin(ctx, c, outages) // the next leader does not wait for us to look again
+	sure := false            // it is the first, and its node is watched
 	for {
-		broken, changed := l.connection()
+		broken, outages, changed := l.connection()
 		if broken {
-			l.setLeadership(nil, ErrLeadershipLost)
+			l.end(ErrLeadershipLost)
 			sure = false
 		} else if !sure || l.isIdle() { // the connection may have been lost and found before we were told of either
-			if fresh { // the next leader does not wait for us to look again
-				l.setLeadership(newLeadership(ctx, l.client, c), nil)
-				fresh = false
-			}
 			looking, stop := l.whileConnected(ctx)
 			first, err := l.isFirst(looking, c, watcher)
 			connected := looking.Err() == nil
@@ -222,9 +223,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 				return
 			case err == nil:
 				sure = true
-				if l.Leadership() == nil {
-					l.setLeadership(newLeadership(ctx, l.client, c), nil)
-				}
+				l.begin(ctx, c, outages)
 			}
 		}
 		select {
@@ -238,6 +237,16 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender) {
 		}
 	}
 }
+
+// begin begins a leadership if there is none; outages is how many there had been when it was found that it may.
+func (l *LeaderLatch) begin(ctx context.Context, c *lineup.Contender, outages int) {
+	if l.Leadership() == nil {
+		l.setLeadership(newLeadership(ctx, l.client, c), outages, nil)
+	}
+}
+
+// end ends the leadership if there is one.
+func (l *LeaderLatch) end(cause error) { l.setLeadership(nil, 0, cause) }
 
 // leave deletes our node, in the background until it is done. The watch ends with the node; if that stays, it is removed. That
 // comes behind the deletion, for which the next leader waits.
@@ -264,7 +273,8 @@ func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, cont
 
 // isFirst watches our node and looks at the line once more.
 func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) (bool, error) {
-	if _, err := l.client.GetData().UsingWatcher(watcher).ForPath(ctx, c.Path); err != nil {
+	_, err := l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
+	if err != nil && !errors.Is(err, zk.ErrNoAuth) { // what may not be read is not watched
 		return false, err
 	}
 	children, err := l.client.GetChildren().ForPath(ctx, l.line.Path)
@@ -275,11 +285,12 @@ func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher 
 	return v.Found && v.Granted && c.Session.Context().Err() == nil, nil
 }
 
-// connection tells whether the connection is in an error state; the channel is closed when that may have changed.
-func (l *LeaderLatch) connection() (broken bool, changed <-chan struct{}) {
+// connection returns whether the connection is in an error state, and how often it came to one; the channel is closed
+// when that may have changed.
+func (l *LeaderLatch) connection() (broken bool, outages int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.broken, l.changed
+	return l.broken, l.outages, l.changed
 }
 
 // isIdle reports whether the latch takes part and does not lead.
@@ -293,6 +304,9 @@ func (l *LeaderLatch) isIdle() bool {
 func (l *LeaderLatch) setBroken(broken bool) {
 	l.mu.Lock()
 	l.broken = broken
+	if broken {
+		l.outages++
+	}
 	leadership := l.leadership
 	if broken && leadership != nil {
 		leadership.end(ErrLeadershipLost)
@@ -306,9 +320,9 @@ func (l *LeaderLatch) setBroken(broken bool) {
 }
 
 // setLeadership tells the listeners if it changes anything. It is called by lead alone, so they hear of a beginning and
-// an end in turn. Nothing begins while the connection is in an error state.
-func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
-	ended, begun := l.changeLeadership(now, cause)
+// an end in turn. Nothing begins while the connection is in an error state, nor if there were more outages.
+func (l *LeaderLatch) setLeadership(now *Leadership, outages int, cause error) {
+	ended, begun := l.changeLeadership(now, outages, cause)
 	ended.tell()
 	if begun != nil {
 		begun.observe(l.election.Term(begun.ctx))
@@ -316,10 +330,10 @@ func (l *LeaderLatch) setLeadership(now *Leadership, cause error) {
 }
 
 // changeLeadership is setLeadership that leaves telemetry out. It returns what has ended and what has begun.
-func (l *LeaderLatch) changeLeadership(now *Leadership, cause error) (before, begun *Leadership) {
+func (l *LeaderLatch) changeLeadership(now *Leadership, outages int, cause error) (before, begun *Leadership) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now != nil && (l.broken || l.state == Closed) {
+	if now != nil && (l.broken || l.outages != outages || l.state == Closed) {
 		now.end(ErrLeadershipLost)
 		now = nil
 	}

@@ -37,7 +37,7 @@ func TestWhoIsClosedLeavesNothing(t *testing.T) {
 	packages := []string{"recipes/leader", "recipes/internal/..."}
 	remains := storm.Remains{
 		Nodes:       len(candidates),
-		Watches:     1, // of the latch, on its own node
+		Watches:     2, // of the latch and of the selector, on their own nodes
 		Connections: 1 + len(clients),
 		Goroutines:  len(candidates),
 	}

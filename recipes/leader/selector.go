@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -31,6 +32,7 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
+	told    serial // what the error handler is told
 
 	mu         sync.Mutex
 	state      State
@@ -57,7 +59,8 @@ func WithAutoRequeue() SelectorOption {
 // WithErrorHandler has fn told the errors of the function that leads, a panic as an error, and those that ended a time
 // in line, with a context in the trace of the election. The default tells the client's unhandled-error listeners and its
 // log, but not that leadership has ended: what errors.Is says to be context.Canceled, [ErrLeadershipLost] or
-// [ErrInterrupted].
+// [ErrInterrupted]. fn is called for one error after the other, on a goroutine of its own: it may call Close, which does
+// not wait for it.
 func WithErrorHandler(fn func(ctx context.Context, err error)) SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.failed = fn })
 }
@@ -161,7 +164,7 @@ func (s *LeaderSelector) settle(ctx context.Context, lined bool, err error) (aga
 	s.leadership, s.over = nil, true
 	s.mu.Unlock()
 	if err != nil && s.ctx.Err() == nil {
-		lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err)
+		s.told.do(func() { lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err) })
 		if !lined {
 			pause(s.ctx, s.client)
 		}
@@ -210,16 +213,32 @@ func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 // called.
 func (s *LeaderSelector) reign(ctx context.Context, c *lineup.Contender) (began bool, err error) {
 	leadership := newLeadership(ctx, s.client, c)
+	watch := lineup.NewNodeWatch(context.WithoutCancel(ctx), s.client, c, func() {
+		leadership.end(ErrLeadershipLost)
+		leadership.tell()
+	})
+	watch.Start(lineup.ShortHold)
 	defer func() {
+		watch.Stop()
 		leadership.end(errReturned)
 		leadership.tell()
-		s.line.Leave(context.WithoutCancel(ctx), c.Path)
+		s.leave(context.WithoutCancel(ctx), c, watch)
 	}()
 	if began = s.begin(leadership); began {
 		leadership.observe(s.election.Term(ctx))
 		err = s.lead(leadership)
 	}
 	return began, err
+}
+
+// leave deletes the node, in the background until it is done. If it stays, its watch is removed.
+func (s *LeaderSelector) leave(ctx context.Context, c *lineup.Contender, watch *lineup.NodeWatch) {
+	left := func(_ context.Context, ev callbacks.Event) {
+		if ev.Err != nil {
+			watch.Remove()
+		}
+	}
+	_ = s.client.Delete().Guaranteed().Quietly().InBackground(left).ForPath(ctx, c.Path)
 }
 
 // begin notes the leadership, as soon as the connection is in no error state: the place in line is kept as long as the

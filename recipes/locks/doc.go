@@ -6,7 +6,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer hold.Release(context.WithoutCancel(ctx))
+//	defer hold.Release(hold.Context())
 //	return work(hold.Context(), hold.Token())
 //
 // There are a mutex, a read-write lock, semaphores, and several locks as one; docs/locks.md says which to take.

@@ -139,8 +139,10 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		held := len(kinds) + 1 + 2*(leases-1) // the multi lock has two nodes, each semaphore all its leases
 		s.AwaitRemains(ctx, server, storm.Remains{
-			Nodes:       len(kinds) + 1 + 2*(leases-1), // the multi lock has two nodes, each semaphore all its leases
+			Nodes:       held,
+			Watches:     held, // of the holders, on their own nodes
 			Connections: 1 + len(clients),
 		}, "recipes/locks", "recipes/internal/...")
 	}

@@ -3,6 +3,7 @@ package locks
 import (
 	"context"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -13,20 +14,31 @@ type Lease struct {
 }
 
 // Return gives the lease back and waits for that; ctx bounds the waiting, never the giving back, which goes on in the
-// background until it is done. A second call does nothing. In Java: close, returnLease.
-func (l *Lease) Return(ctx context.Context) error { return l.hold.Release(ctx) }
+// background until it is done. A second call does nothing, and so does one on a nil Lease. In Java: close, returnLease.
+func (l *Lease) Return(ctx context.Context) error { return l.held().Release(ctx) }
+
+// held returns the hold of the lease, nil if there is none.
+func (l *Lease) held() *Hold {
+	if l == nil {
+		return nil
+	}
+	return l.hold
+}
 
 // Context returns a context for the work that needs the lease. It has the values of the context of Acquire, not its
-// end, and ends when the lease is lost with its session, with the cause [ErrLockLost], or returned, with [ErrReleased].
-func (l *Lease) Context() context.Context { return l.hold.Context() }
+// end, and ends when the lease is lost, with the cause [ErrLockLost], or returned, with [ErrReleased]: see [Hold.Context].
+func (l *Lease) Context() context.Context { return l.held().Context() }
 
 // Path returns the path of the lease's node.
-func (l *Lease) Path() string { return l.hold.Path() }
+func (l *Lease) Path() string { return l.held().Path() }
 
 // NodeName returns the name of the lease's node.
-func (l *Lease) NodeName() string { return zkpath.Node(l.hold.Path()) }
+func (l *Lease) NodeName() string { return zkpath.Node(l.held().Path()) }
 
 // Data returns the data of the lease's node: that of [WithLeaseData], or the default data of the client.
 func (l *Lease) Data(ctx context.Context) ([]byte, error) {
+	if l.held() == nil {
+		return nil, errtext.Wrap(ErrReleased, "locks", "data of a lease")
+	}
 	return l.client.GetData().ForPath(ctx, l.hold.Path())
 }

@@ -39,7 +39,8 @@ type observed interface{ telemetry() *telemetry.Telemetry }
 
 // Acquire waits for all locks. When one cannot be had those before it are released; when one is lost while another is
 // waited for, all are acquired anew. ctx bounds the waiting, that for the releases too, which go on in the background
-// when it has ended. The [Hold] ends when any of the locks is lost; its path and token are those of the first.
+// when it has ended. The [Hold] ends when any of the locks is lost; its path and token are those of the first, and
+// [Hold.Tokens] has those of all.
 func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, func(ctx context.Context, l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
 }
@@ -136,12 +137,15 @@ func joinGrants(ctx context.Context, holds []*Hold) *grant {
 	g := &grant{
 		fence:   holds[0].fence.With(others...),
 		path:    holds[0].Path(),
-		token:   holds[0].Token(),
 		holds:   1,
 		rest:    func() {}, // each of the holds has its own
 		release: func(ctx context.Context) error { return releaseAll(ctx, holds) },
 	}
-	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
+	for _, h := range holds {
+		g.tokens = append(g.tokens, h.tokens...)
+		g.sessions = append(g.sessions, h.sessions...)
+	}
+	g.begin(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	stops := make([]func() bool, len(holds))
 	for i, h := range holds {
 		stops[i] = context.AfterFunc(h.Context(), func() { g.lose(context.Cause(h.Context())) })

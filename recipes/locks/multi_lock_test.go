@@ -196,7 +196,7 @@ func TestMultiLockGivesUpInTimeWhenItHasALockAndNoConnection(t *testing.T) {
 				_, err := take.acquire(ctx, locks.NewInterProcessMultiLock(first, second))
 				given <- err
 			}()
-			testenv.Eventually(t, func() bool { return watchersOf(t, held.Path()) == 1 }, "it waits for the second")
+			testenv.Eventually(t, func() bool { return waitersOf(t, held.Path()) == 1 }, "it waits for the second")
 			restore := proxy.Faults().RefuseConnects()
 			defer restore()
 			proxy.Faults().CutAll()

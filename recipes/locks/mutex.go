@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
@@ -35,9 +34,9 @@ type InterProcessMutex struct {
 	told telemetry.Lock
 	// driver is that of the user, nil if there is none.
 	driver Driver
-	// adapt makes of the line that of an owner, or says why it cannot line up; once is for a place that is lost with its
-	// node. It may be nil.
-	adapt func(o *owner, line *lineup.Line) (once bool, err error)
+	// adapt makes of the line that of an owner, or says why it cannot line up. It returns the hold whose place the owner
+	// keeps, which is lost with its node; nil if it takes a new place. It may be nil.
+	adapt func(o *owner, line *lineup.Line) (keeps *Hold, err error)
 
 	mu      sync.Mutex
 	revoked func(*Hold)
@@ -157,20 +156,22 @@ func (m *InterProcessMutex) grant(
 	if revoked != nil {
 		line.Data = []byte{} // as in Java: empty until somebody asks
 	}
-	c, err := m.lineUp(within, wait, o, &line)
+	c, keeps, err := m.lineUp(within, wait, o, &line)
 	if err != nil {
 		return nil, errtext.Wrap(err, "locks", "acquire %s", line.Path)
 	}
-	revocation := &revocation{ctx: context.WithoutCancel(builders.OutOfFlight(values)), client: line.Client, path: c.Path}
-	var g *grant
-	g = newGrant(values, line.Client, c, func(ctx context.Context) error {
+	g := newGrant(values, &line, c)
+	if keeps != nil {
+		g.tokens = keeps.tokens
+	}
+	deleteNode := g.release
+	g.release = func(ctx context.Context) error {
 		m.mu.Lock()
 		delete(m.grants, g)
 		m.forgetReleased(o)
 		m.mu.Unlock()
-		revocation.stop()
-		return m.line.Release(ctx, c.Path)
-	})
+		return deleteNode(ctx)
+	}
 	hold := &Hold{grant: g}
 	m.mu.Lock()
 	m.grants[g] = struct{}{}
@@ -179,30 +180,31 @@ func (m *InterProcessMutex) grant(
 	}
 	m.mu.Unlock()
 	if revoked != nil {
-		revocation.start(func() { revoked(hold) })
+		g.watch.ReportData(requestOf(hold, revoked))
+	} else {
+		g.watch.Start(lineup.ShortHold)
 	}
 	return hold, nil
 }
 
-// lineUp gets a place in line and waits until it is its turn.
+// lineUp gets a place in line and waits until it is its turn. keeps is the hold whose place it is, nil for a new one.
 func (m *InterProcessMutex) lineUp(
 	ctx context.Context, wait time.Duration, o *owner, line *lineup.Line,
-) (*lineup.Contender, error) {
-	if m.adapt == nil {
-		return line.Acquire(ctx, wait)
+) (c *lineup.Contender, keeps *Hold, err error) {
+	if m.adapt != nil {
+		if keeps, err = m.adapt(o, line); err != nil {
+			return nil, nil, err
+		}
 	}
-	once, err := m.adapt(o, line)
-	if err != nil {
-		return nil, err
+	if keeps == nil {
+		c, err = line.Acquire(ctx, wait)
+		return c, nil, err
 	}
-	if !once {
-		return line.Acquire(ctx, wait)
-	}
-	c, err := line.Once(ctx, wait)
+	c, err = line.Once(ctx, wait)
 	if errors.Is(err, lineup.ErrGone) {
-		return nil, ErrLockLost
+		err = ErrLockLost
 	}
-	return c, err
+	return c, keeps, err
 }
 
 // holdOf returns the newest hold of an owner, nil if it has none that is not lost.
@@ -255,17 +257,18 @@ func (m *InterProcessMutex) forgetReleased(o *owner) {
 	m.owned[o] = kept
 }
 
-// Release ends the newest hold of the owner of ctx, as [Hold.Release] does, or fails with [ErrNotOwner]. It is for code
-// that comes from Java; new code releases its Hold.
+// Release ends the newest hold of the owner of ctx, as [Hold.Release] does, or fails with [ErrNotOwner]: see [WithOwner].
+// It is for code that comes from Java; new code releases its Hold.
 func (m *InterProcessMutex) Release(ctx context.Context) error {
 	o := ownerOf(ctx)
-	m.mu.Lock()
-	if o != nil {
-		m.forgetReleased(o)
+	if o == nil {
+		return errtext.Wrap(errNoOwner, "locks", "release %s", m.line.Path)
 	}
+	m.mu.Lock()
+	m.forgetReleased(o)
 	held := m.owned[o]
 	m.mu.Unlock()
-	if o == nil || len(held) == 0 {
+	if len(held) == 0 {
 		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.line.Path)
 	}
 	hold := held[len(held)-1]

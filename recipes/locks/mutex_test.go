@@ -237,7 +237,7 @@ func TestTryAcquireGivesUpAndLeavesNothing(t *testing.T) {
 		t.Error("a negative wait is accepted")
 	}
 	awaitContenders(t, other, 1)
-	testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "the watch is taken back")
+	testenv.Eventually(t, func() bool { return waitersOf(t, hold.Path()) == 0 }, "the watch is taken back")
 	release(t, hold)
 	got, err := mu.TryAcquire(ctx, 0)
 	if err != nil {
@@ -254,8 +254,9 @@ func TestCancelledAcquireLeavesNothing(t *testing.T) {
 	hold := acquire(t, ctx, mu)
 	waiting, cancel := context.WithCancel(ctx)
 	done := make(chan error)
+	other := locks.NewInterProcessMutex(newClient(t, connect), lockPath)
 	go func() {
-		_, err := mu.Acquire(waiting)
+		_, err := other.Acquire(waiting)
 		done <- err
 	}()
 	awaitContenders(t, client, 2)
@@ -264,7 +265,7 @@ func TestCancelledAcquireLeavesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	awaitContenders(t, client, 1)
-	testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "the watch is taken back")
+	testenv.Eventually(t, func() bool { return waitersOf(t, hold.Path()) == 0 }, "the watch is taken back")
 	if _, err := mu.Acquire(waiting); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}

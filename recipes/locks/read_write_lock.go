@@ -63,16 +63,16 @@ func (rw *InterProcessReadWriteLock) ReadLock() *InterProcessMutex { return rw.r
 func (rw *InterProcessReadWriteLock) WriteLock() *InterProcessMutex { return rw.write }
 
 // downgrade gives a writer that asks to read the place that it has: a node with the number of its own, so that who waits
-// behind the writer waits behind the reader too.
-func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (once bool, err error) {
+// behind the writer waits behind the reader too. It returns the hold of the writer.
+func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Hold, error) {
 	hold := rw.write.holdOf(o)
 	if hold == nil {
-		return false, nil
+		return nil, nil
 	}
 	writer := zkpath.Node(hold.Path())
 	number, ok := lineup.Sequence(writer, writeName)
 	if !ok {
-		return false, ErrLockLost
+		return nil, ErrLockLost
 	}
 	line.Name = fmt.Sprintf("%s%010d", readName, number)
 	line.Make = func(create builders.Create) builders.Create {
@@ -84,12 +84,12 @@ func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (onc
 			Granted: true,
 		}
 	}
-	return true, nil
+	return hold, nil
 }
 
-func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Line) (once bool, err error) {
+func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Line) (*Hold, error) {
 	if rw.read.holdOf(o) != nil {
-		return false, ErrUpgrade
+		return nil, ErrUpgrade
 	}
-	return false, nil
+	return nil, nil
 }

@@ -3,6 +3,7 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -271,7 +272,7 @@ func TestWaitingReaderWhoseSessionIsGoneWaitsOn(t *testing.T) {
 	writing := acquire(t, ctx, writer.WriteLock())
 	reader := locks.NewInterProcessReadWriteLock(client, lockPath).ReadLock()
 	next := acquireLater(t, ctx, reader)
-	testenv.Eventually(t, func() bool { return watchersOf(t, writing.Path()) == 1 }, "the reader waits")
+	testenv.Eventually(t, func() bool { return waitersOf(t, writing.Path()) == 1 }, "the reader waits")
 	session := client.SessionID()
 	if err := testenv.Server(t).ExpireSession(session); err != nil {
 		t.Fatal(err)
@@ -303,20 +304,43 @@ func watchersOf(tb testing.TB, node string) (n int) {
 	return n
 }
 
+// waitersOf returns how many sessions watch a node beside its own, which watches it while it holds a lock.
+func waitersOf(tb testing.TB, node string) (n int) {
+	tb.Helper()
+	raw, found, owner := testenv.Raw(tb), false, ""
+	for line := range strings.Lines(watches(tb)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "/"):
+			if found = strings.HasSuffix(line, node); !found {
+				continue
+			}
+			_, stat, err := raw.Exists(line)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			owner = fmt.Sprintf("0x%x", stat.EphemeralOwner)
+		case found && line != "" && line != owner:
+			n++
+		}
+	}
+	return n
+}
+
 // Java's waits for the first writer in line, then for the next.
 func TestWaitingReaderWatchesTheLastWriterBeforeIt(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	rw := newReadWriteLock(t, connect)
 	first := acquire(t, ctx, rw.WriteLock())
-	second := acquireBehind(t, ctx, rw.WriteLock(), connect)
+	second := acquireBehind(t, ctx, newReadWriteLock(t, connect).WriteLock(), connect)
 	writers, err := rw.WriteLock().ParticipantNodes(ctx)
 	if err != nil || len(writers) != 2 {
 		t.Fatalf("%v, error %v", writers, err)
 	}
 	reading := acquireBehind(t, ctx, newReadWriteLock(t, connect).ReadLock(), connect)
 	testenv.Eventually(t, func() bool {
-		return watchersOf(t, writers[0]) == 1 && watchersOf(t, writers[1]) == 1
+		return waitersOf(t, writers[0]) == 1 && waitersOf(t, writers[1]) == 1
 	}, "each waits for the one before it")
 	release(t, first)
 	release(t, receive(t, second))

@@ -4,11 +4,6 @@ import (
 	"bytes"
 	"context"
 	"sync"
-
-	"github.com/go-zookeeper/zk"
-
-	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // revokeMessage is what the data of a holder's node is set to when somebody asks for the lock.
@@ -31,65 +26,12 @@ func (m *InterProcessMutex) MakeRevocable(requested func(hold *Hold)) {
 	m.revoked = requested
 }
 
-// revocation watches a node of ours for a request to release.
-type revocation struct {
-	ctx       context.Context // the values of Acquire's
-	client    lineup.Client
-	path      string
-	watcher   *callbacks.Watcher
-	requested func()
-
-	mu   sync.Mutex
-	done bool
-}
-
-func (r *revocation) start(requested func()) {
-	r.requested = requested
-	r.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {
-		if ev.Type == zk.EventNodeDataChanged {
-			r.read()
+// requestOf returns a function for the data of a hold's node that calls requested with the first request to release it.
+func requestOf(hold *Hold, requested func(hold *Hold)) func(data []byte) {
+	var once sync.Once
+	return func(data []byte) {
+		if bytes.Equal(data, revokeMessage) {
+			once.Do(func() { requested(hold) })
 		}
-	})
-	r.read()
-}
-
-// read reads the node and watches it again.
-func (r *revocation) read() {
-	if r.isDone() {
-		return
 	}
-	_ = r.client.GetData().Undecompressed().UsingWatcher(r.watcher).InBackground(r.answered).
-		ForPath(r.ctx, r.path)
-}
-
-func (r *revocation) answered(_ context.Context, ev callbacks.Event) {
-	switch {
-	case r.isDone():
-		r.unwatch() // set while stop was under way
-	case ev.Err == nil && bytes.Equal(ev.Data, revokeMessage):
-		r.stop()
-		r.requested()
-	case lineup.IsOutage(ev.Err): // given up: the request may come while nobody watches
-		r.read()
-	}
-}
-
-func (r *revocation) isDone() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.done
-}
-
-func (r *revocation) stop() {
-	r.mu.Lock()
-	r.done = true
-	r.mu.Unlock()
-	if r.watcher != nil {
-		r.unwatch()
-	}
-}
-
-func (r *revocation) unwatch() {
-	_ = r.client.Watches().Remove(r.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
-		ForPath(r.ctx, r.path)
 }

@@ -185,7 +185,8 @@ func (s *InterProcessSemaphoreV2) take(
 		return nil, err
 	}
 	for _, c := range taken {
-		g := newGrant(values, s.client, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
+		g := newGrant(values, &s.leases, c)
+		g.watch.Start(lineup.ShortHold)
 		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil

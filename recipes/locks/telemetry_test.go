@@ -650,7 +650,7 @@ func TestPathsOfLocksAddNoSeries(t *testing.T) {
 curator.outcome=acquired,curator.recipe=mutex %d
 `, paths))
 	for name, m := range o.Metrics(t) {
-		if n := len(observe.Points(m)); n > 5 { // db.client.operation.duration has the most
+		if n := len(observe.Points(m)); n > 6 { // db.client.operation.duration has the most, a read of holds that last among them
 			t.Errorf("%s has %d series", name, n)
 		}
 	}

@@ -3,7 +3,6 @@ package locks_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,7 +49,7 @@ func TestLateRemovalOfAWatchDoesNotTakeTheNextOne(t *testing.T) {
 		granted <- err
 	}()
 	awaitContenders(t, direct, 2)
-	watched := func() bool { return strings.Contains(watches(t), hold.Path()) }
+	watched := func() bool { return waitersOf(t, hold.Path()) == 1 }
 	testenv.Eventually(t, watched, "the holder's node is watched")
 
 	removals := []string{"removeWatches", "checkWatches"}
@@ -124,7 +123,7 @@ func TestWatchWhoseAnswerComesAfterTheEndOfTheWaitIsTakenBack(t *testing.T) {
 	}
 	held.Release()
 	awaitContenders(t, direct, 1)
-	testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "no watch is left")
+	testenv.Eventually(t, func() bool { return waitersOf(t, hold.Path()) == 0 }, "no watch is left")
 	release(t, hold)
 }
 
@@ -136,7 +135,7 @@ func TestWaiterWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T
 	direct := newClient(t, testenv.Addr(t)+chroot)
 	mu := locks.NewInterProcessMutex(direct, lockPath)
 	first := acquire(t, ctx, mu)
-	second := acquireBehind(t, ctx, mu, connect)
+	second := acquireBehind(t, ctx, locks.NewInterProcessMutex(newClient(t, testenv.Addr(t)+chroot), lockPath), connect)
 	client := newClient(t, connect)
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
@@ -154,7 +153,7 @@ func TestWaiterWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T
 		t.Fatal(err)
 	}
 	watching.Release()
-	testenv.Eventually(t, func() bool { return watchersOf(t, nodes[0]) == 2 }, "both wait for the first")
+	testenv.Eventually(t, func() bool { return waitersOf(t, nodes[0]) == 2 }, "both wait for the first")
 	release(t, first)
 	got := receive(t, third)
 	if got.Path() != nodes[2] {
