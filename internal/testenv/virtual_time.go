@@ -85,14 +85,6 @@ type networkPlace struct {
 
 func newNetworkPlace(t *testing.T) *networkPlace {
 	t.Helper()
-	proxy, err := curatortest.NewProxy(Addr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := curatortest.NewProxyT(t, Addr(t))
 	return &networkPlace{Proxy: proxy}
 }

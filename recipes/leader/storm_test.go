@@ -53,9 +53,7 @@ func TestLeadersThatAreKilled(t *testing.T) {
 			chroot := testenv.Chroot(t)
 			e.witness = storm.NewWitness(0, e.nodes(chroot))
 			for i := range 10 {
-				proxy, err := curatortest.NewProxy(testenv.Addr(t))
-				must(t, err)
-				t.Cleanup(func() { must(t, proxy.Close()) })
+				proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 				client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(stormSession))
 				e.victims = append(e.victims, &storm.Victim{Name: fmt.Sprint("candidate ", i), Proxy: proxy, Session: client.SessionID})
 				c := start(t, client)
