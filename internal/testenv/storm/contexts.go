@@ -59,7 +59,7 @@ func (c *Contexts) Check(s *Storm, name string) {
 			}
 		}
 		if err := tooMany(held, c.most); err != nil {
-			s.Errorf("%s: when %v was granted, contexts were alive of too many: %v", name, now.grants, err)
+			s.Errorf("%s: when %v was granted, live contexts excluded each other: %v", name, now.grants, err)
 		}
 	}
 }
