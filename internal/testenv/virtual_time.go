@@ -85,6 +85,5 @@ type networkPlace struct {
 
 func newNetworkPlace(t *testing.T) *networkPlace {
 	t.Helper()
-	proxy := curatortest.NewProxyT(t, Addr(t))
-	return &networkPlace{Proxy: proxy}
+	return &networkPlace{Proxy: curatortest.NewProxyT(t, Addr(t))}
 }
