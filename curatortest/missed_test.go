@@ -141,14 +141,17 @@ func TestRuleWithoutAHitFailsItsTest(t *testing.T) {
 	type made = func(tb testing.TB) (*curatortest.Faults, interface{ Close() error })
 	for name, make := range map[string]made{
 		"server": func(tb testing.TB) (*curatortest.Faults, interface{ Close() error }) {
+			tb.Helper()
 			s := curatortest.NewServerT(tb, curatortest.InMemory())
 			return s.Faults(), s
 		},
 		"cluster": func(tb testing.TB) (*curatortest.Faults, interface{ Close() error }) {
+			tb.Helper()
 			c := curatortest.NewClusterT(tb, 3, curatortest.InMemory())
 			return c.Servers()[1].Faults(), c
 		},
 		"proxy": func(tb testing.TB) (*curatortest.Faults, interface{ Close() error }) {
+			tb.Helper()
 			p := curatortest.NewProxyT(tb, "127.0.0.1:1")
 			return p.Faults(), p
 		},
