@@ -274,19 +274,20 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *tes
 // The connection is cut again and again: every operation of each builder tells its result once.
 func TestEveryCallbackIsCalledOnceWhenConnectionsAreLost(t *testing.T) {
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
-	cut := proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
 	var c tally
 	for range 20 {
+		cut := proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
 		for name, start := range starters(client) {
 			if err := c.start(testenv.Context(t), start); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		if err := cut.Wait(testenv.Context(t)); err != nil {
+			t.Fatal(err)
+		}
 		cut.Remove()
 		succeed(t, background.sync(t, client.Sync(), "/"))
-		cut = proxy.Faults().Add(curatortest.Rule{Action: curatortest.CutAfter, Skip: 3, Count: 30})
 	}
-	cut.Remove()
 	if err := client.Close(); err != nil {
 		t.Error(err)
 	}

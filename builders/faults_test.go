@@ -87,7 +87,7 @@ func cutEverywhere(t *testing.T, cuts int, there []string, run func(t *trial)) {
 						}
 						tl := &trial{T: t, w: w, client: client, tr: tr, dir: dir, full: "/ns" + dir}
 						tl.after = action == curatortest.CutAfter
-						tl.cut = proxy.Faults().Add(curatortest.Rule{Action: action, Skip: k, Count: cuts})
+						tl.cut = proxy.Faults().Add(curatortest.Rule{Action: action, Skip: k, Count: cuts, MayMiss: k > 0})
 						if err := tl.cut.Err(); err != nil {
 							t.Fatal(err)
 						}

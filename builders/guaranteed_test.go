@@ -22,11 +22,7 @@ func (noRetries) Retryable(error) bool        { return false }
 func TestGuaranteedDeleteGoesOnWhateverThePolicySays(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
-	proxy, err := curatortest.NewProxy(testenv.Addr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close() //nolint:errcheck // the end of the test
+	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 	client, err := framework.New(proxy.Addr()+chroot, framework.WithRetryPolicy(noRetries{}),
 		framework.WithSessionTimeout(5*time.Second))
 	if err != nil {

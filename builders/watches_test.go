@@ -367,15 +367,7 @@ func setUpProxied(tb testing.TB, opts ...framework.Option) (*framework.Client, t
 
 func newProxy(tb testing.TB) *curatortest.Proxy {
 	tb.Helper()
-	proxy, err := curatortest.NewProxy(testenv.Addr(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
 	return proxy
 }
 

@@ -110,7 +110,7 @@ func TestCutAfterRemoved(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s, p := set(t)
 			hold := p.Add(curatortest.Rule{Path: "/a", Action: curatortest.HoldReply})
-			cut := p.Add(curatortest.Rule{Path: "/c", Action: curatortest.CutAfter})
+			cut := p.Add(curatortest.Rule{Path: "/c", Action: curatortest.CutAfter, MayMiss: true})
 			c := connectRaw(t, p)
 			c.send("/a", "/c", "/d")
 			wait(t, hold)
@@ -446,7 +446,7 @@ func TestChance(t *testing.T) {
 	dropped := func(t *testing.T, set way, rule curatortest.Rule) (xids []int32) {
 		t.Helper()
 		_, p := set(t)
-		rule.Path, rule.Action = "/a", curatortest.DropReply
+		rule.Path, rule.Action, rule.MayMiss = "/a", curatortest.DropReply, true
 		in := p.Add(rule)
 		must(t, in.Err())
 		c := connectRaw(t, p)
@@ -582,7 +582,7 @@ func TestMatchesEveryKindOfRequest(t *testing.T) {
 					in := p.Add(curatortest.Rule{
 						Ops: []string{tt.request.Op.String()}, Path: tt.path, Action: curatortest.DropReply,
 					})
-					p.Add(curatortest.Rule{Path: "/other", Action: curatortest.CutBefore})
+					p.Add(curatortest.Rule{Path: "/other", Action: curatortest.CutBefore, MayMiss: true})
 					c := connectRaw(t, p)
 					c.sendRequests(tt.request, jute.Request{Op: jute.OpExists, Path: "/a/b"})
 					c.wantXids(2)
@@ -670,7 +670,7 @@ func TestWaitEnds(t *testing.T) {
 	for kind, set := range ways {
 		t.Run(kind, func(t *testing.T) {
 			_, p := set(t)
-			in := p.Add(curatortest.Rule{Action: curatortest.CutAfter})
+			in := p.Add(curatortest.Rule{Action: curatortest.CutAfter, MayMiss: true})
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
 			if err := in.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {

@@ -34,7 +34,7 @@ func NewCluster(n int, opts ...ServerOption) (*Cluster, error) {
 }
 
 // NewClusterT is [NewCluster] for a test: it fails the test if there is an error, and closes the cluster when the test
-// ends.
+// ends. A [Rule] that is not valid or has not hit fails the test then.
 func NewClusterT(tb testing.TB, n int, opts ...ServerOption) *Cluster {
 	tb.Helper()
 	c, err := NewCluster(n, opts...)
@@ -134,7 +134,8 @@ func (c *Cluster) DropConnection(sessionID int64) error {
 // Advance moves the clock of all servers forward, see [Server.Advance].
 func (c *Cluster) Advance(d time.Duration) { c.service.Advance(d) }
 
-// Close ends all servers and their connections and waits for them. A second Close does nothing.
+// Close ends all servers and their connections and waits for them. The error names the rules that are not valid or have
+// not hit, see [Faults.Add]. A second Close does nothing but return that error.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, s := range c.servers {

@@ -2,6 +2,7 @@ package curatortest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type Faults struct {
 	stopped  bool
 	killed   map[int64]struct{} // sessions whose clients are to find them expired
 	closed   bool
+	unproven []*Injection // rules that may not have hit yet
 }
 
 // newFaults makes faults for connections to the server that dial reaches. Those in memory can be made at once; listen
@@ -108,7 +110,8 @@ func (f *Faults) forget(l *link) {
 	delete(f.links, l)
 }
 
-// close ends all connections and everything that waits, for good. A second close does nothing.
+// close ends all connections and everything that waits, for good, and returns an error about the rules that have
+// missed. A second close does nothing, and returns that error again.
 func (f *Faults) close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -123,5 +126,5 @@ func (f *Faults) close() error {
 	}
 	f.CutAll()
 	f.wg.Wait()
-	return err
+	return errors.Join(err, f.missed())
 }

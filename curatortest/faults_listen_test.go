@@ -59,9 +59,7 @@ func TestRefusesOnTheNetworkAndInMemory(t *testing.T) {
 // A port that the system hands out may be somebody else's when it is to be listened on again.
 func TestPortIsNoneThatTheSystemHandsOut(t *testing.T) {
 	_, _, memory := scriptedServer(t)
-	proxy, err := curatortest.NewProxy(memory.Addr())
-	must(t, err)
-	defer func() { must(t, proxy.Close()) }()
+	proxy := curatortest.NewProxyT(t, memory.Addr())
 	server, err := curatortest.NewServer()
 	must(t, err)
 	defer func() { must(t, server.Close()) }()

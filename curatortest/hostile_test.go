@@ -196,7 +196,7 @@ func TestHalfFramesPass(t *testing.T) {
 		for kind, set := range bluntWays {
 			t.Run(kind, func(t *testing.T) {
 				b := set(t)
-				in := b.Add(curatortest.Rule{Action: curatortest.CutBefore})
+				in := b.Add(curatortest.Rule{Action: curatortest.CutBefore, MayMiss: true})
 				b.handshake(t)
 				half := getData(1)[:n]
 				write(t, b.client, half)
@@ -387,7 +387,7 @@ func TestTraceOfWhatCannotBeRead(t *testing.T) {
 	for kind, set := range bluntWays {
 		t.Run(kind, func(t *testing.T) {
 			b := set(t)
-			in := b.Add(curatortest.Rule{Action: curatortest.CutBefore})
+			in := b.Add(curatortest.Rule{Action: curatortest.CutBefore, MayMiss: true})
 			b.handshake(t)
 			write(t, b.client, []byte{0, 0, 0, 0})
 			wantBytes(t, b.server, []byte{0, 0, 0, 0})

@@ -15,6 +15,7 @@ type Injection struct {
 	rule   Rule
 	glob   glob
 	err    error
+	added  string // where
 
 	first    chan struct{} // closed at the first hit
 	released chan struct{}
@@ -30,24 +31,32 @@ type Injection struct {
 // Add puts a rule to work, for the frames that come from now on. When several rules match a frame, all of
 // them act, in the order they were added, until one ends the connection. A rule that is not valid matches
 // nothing and Err tells why.
+//
+// Close of the server, cluster or proxy returns an error for each rule that is not valid, and one that wraps
+// [ErrNeverHit] for each that has not acted, removed or not, unless it has MayMiss. So a test fails whose fault did
+// not happen.
 func (f *Faults) Add(r Rule) *Injection {
 	r.Ops = slices.Clone(r.Ops)
 	in := &Injection{
 		faults:   f,
 		rule:     r,
 		err:      r.Validate(),
+		added:    callerOf(),
 		first:    make(chan struct{}),
 		released: make(chan struct{}),
 		removed:  make(chan struct{}),
 	}
-	if in.err != nil {
-		return in
+	if in.err == nil {
+		in.glob, in.err = compileGlob(r.Path)
 	}
-	in.glob, in.err = compileGlob(r.Path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		in.shut(in.removed)
+		return in
+	}
+	f.unproven = append(f.unproven, in)
+	if in.err != nil {
 		return in
 	}
 	f.setInjections(append(f.injections(), in))
@@ -64,6 +73,7 @@ func (in *Injection) Remove() {
 	list := in.faults.injections()
 	if i := slices.Index(list, in); i >= 0 {
 		in.faults.setInjections(slices.Delete(list, i, i+1))
+		in.faults.forgetProven()
 	}
 	in.faults.mu.Unlock()
 	in.shut(in.removed)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+	"testing"
 	"time"
 )
 
@@ -31,6 +32,22 @@ func NewProxy(target string) (*Proxy, error) {
 	return p, nil
 }
 
+// NewProxyT is [NewProxy] for a test: it fails the test if there is an error, and closes the proxy when the test ends.
+// A [Rule] that is not valid or has not hit fails the test then.
+func NewProxyT(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	p, err := NewProxy(target)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return p
+}
+
 // Faults returns what makes the connections through the proxy fail.
 func (p *Proxy) Faults() *Faults { return p.faults }
 
@@ -43,7 +60,8 @@ func (p *Proxy) ConnectString() string { return p.Addr() }
 // SetTarget makes addr the server that new connections go to; open ones stay where they are.
 func (p *Proxy) SetTarget(addr string) { p.target.Store(&addr) }
 
-// Close ends all connections and stops listening. A second Close does nothing.
+// Close ends all connections and stops listening. The error names the rules that are not valid or have not hit, see
+// [Faults.Add]. A second Close does nothing but return that error.
 func (p *Proxy) Close() error { return p.faults.close() }
 
 // dialTimeout bounds the connecting to the server.

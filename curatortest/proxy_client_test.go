@@ -18,9 +18,7 @@ import (
 // proxied starts a server and a proxy for it.
 func proxied(tb testing.TB) *curatortest.Proxy {
 	tb.Helper()
-	p, err := curatortest.NewProxy(testenv.NewServer(tb).Addr())
-	must(tb, err)
-	tb.Cleanup(func() { must(tb, p.Close()) })
+	p := curatortest.NewProxyT(tb, testenv.NewServer(tb).Addr())
 	return p
 }
 
@@ -187,9 +185,7 @@ func TestClientComesBack(t *testing.T) {
 // BenchmarkProxy measures one request at a time and many in flight, to the server and through the proxy.
 func BenchmarkProxy(b *testing.B) {
 	server := testenv.NewServer(b)
-	p, err := curatortest.NewProxy(server.Addr())
-	must(b, err)
-	b.Cleanup(func() { must(b, p.Close()) })
+	p := curatortest.NewProxyT(b, server.Addr())
 	for _, way := range []struct{ name, addr string }{{"direct", server.Addr()}, {"proxy", p.Addr()}} {
 		c := newSession(b, way.addr)
 		for _, n := range []int{1, 64} {

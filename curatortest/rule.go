@@ -115,7 +115,7 @@ func requestNames() map[string]bool {
 //	a watch event is lost                   Ops: "notification", Action: DropReply
 //	a watch event is late                   Ops: "notification", Action: HoldReply
 //	a watch event comes twice               Ops: "notification", Action: DuplicateReply
-//	one request in a hundred is lost        Action: CutBefore, Chance: 0.01, Seed: s
+//	one request in a hundred is lost        Action: CutBefore, Chance: 0.01, Seed: s, MayMiss: true
 type Rule struct {
 	// Ops are the names of operations as in ZooDefs.OpCode of Java: "create2", "delete", "multi". "connect" is
 	// the handshake, "notification" a watch event, which has no request: an action on its "reply" acts on the
@@ -146,6 +146,9 @@ type Rule struct {
 	Delay time.Duration
 	// Err is the error of ReplyError: one that stands for a code of the server, such as zk.ErrNoAuth.
 	Err error
+	// MayMiss is for a rule that need not act, such as one with a small Chance. Any other that has not acted is
+	// [ErrNeverHit].
+	MayMiss bool
 }
 
 // Validate returns what is wrong with the rule, nil if nothing is.

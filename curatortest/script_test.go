@@ -71,6 +71,13 @@ func (s *scripted) accept(conn net.Conn) {
 	s.wg.Go(func() { s.serve(conn) })
 }
 
+// dial connects to a server in memory.
+func (s *scripted) dial(context.Context) (net.Conn, error) {
+	ours, theirs := curatortest.NewPipe()
+	s.accept(theirs)
+	return ours, nil
+}
+
 func (s *scripted) cutAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,11 +280,7 @@ func (c *rawClient) wantEnd() []byte {
 
 func newProxy(t *testing.T, target string) *curatortest.Proxy {
 	t.Helper()
-	p, err := curatortest.NewProxy(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
+	p := curatortest.NewProxyT(t, target)
 	return p
 }
 
@@ -310,12 +313,8 @@ func scriptedProxy(t *testing.T) (*scripted, *faulty) {
 func scriptedInMemory(t *testing.T) (*scripted, *faulty) {
 	t.Helper()
 	s := newScriptedInMemory(t)
-	f := curatortest.NewFaults(func(context.Context) (net.Conn, error) {
-		ours, theirs := curatortest.NewPipe()
-		s.accept(theirs)
-		return ours, nil
-	})
-	t.Cleanup(func() { f.Close() })
+	f := curatortest.NewFaults(s.dial)
+	t.Cleanup(func() { must(t, f.Close()) })
 	return s, &faulty{
 		Faults: f,
 		dial:   func() (net.Conn, error) { return f.Connect(t.Context()) },

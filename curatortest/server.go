@@ -108,7 +108,7 @@ func (s *Server) connect(ctx context.Context) (net.Conn, error) {
 }
 
 // NewServerT is [NewServer] for a test: it fails the test if there is an error, and closes the server when the test
-// ends.
+// ends. A [Rule] that is not valid or has not hit fails the test then.
 func NewServerT(tb testing.TB, opts ...ServerOption) *Server {
 	tb.Helper()
 	s, err := NewServer(opts...)
@@ -231,8 +231,9 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Close ends the server and all its connections and waits for them. A second Close does nothing. The servers of a
-// [Cluster] are closed with it.
+// Close ends the server and all its connections and waits for them. The error names the rules that are not valid or
+// have not hit, see [Faults.Add]. A second Close does nothing but return that error. The servers of a [Cluster] are
+// closed with it.
 func (s *Server) Close() error {
 	if s.cluster != nil {
 		return s.cluster.Close()
@@ -247,7 +248,7 @@ func (s *Server) shut() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil
+		return s.faults.missed()
 	}
 	s.closed = true
 	err := s.faults.close()

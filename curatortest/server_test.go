@@ -162,9 +162,7 @@ func TestKillSessionLeavesTheNodesUntilTheTimeout(t *testing.T) {
 
 func TestKillSessionWorksThroughAProxyToo(t *testing.T) {
 	server := curatortest.NewServerT(t)
-	proxy, err := curatortest.NewProxy(server.Addr())
-	must(t, err)
-	t.Cleanup(func() { must(t, proxy.Close()) })
+	proxy := curatortest.NewProxyT(t, server.Addr())
 	client := connect(t, proxy.ConnectString())
 	ephemeral(t, client, "/mine")
 	session := client.Session()

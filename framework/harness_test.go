@@ -101,11 +101,7 @@ func newProxy(tb testing.TB) (*curatortest.Proxy, string) {
 
 func proxyTo(tb testing.TB, addr string) *curatortest.Proxy {
 	tb.Helper()
-	proxy, err := curatortest.NewProxy(addr)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { must(tb, proxy.Close()) })
+	proxy := curatortest.NewProxyT(tb, addr)
 	return proxy
 }
 

@@ -31,9 +31,7 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, err := curatortest.NewServer(curatortest.InMemory())
-				must(t, err)
-				defer server.Close() //nolint:errcheck // nothing is lost
+				server := curatortest.NewServerT(t, curatortest.InMemory())
 				var machine suspend
 				client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 					framework.WithSessionTimeout(timeout), framework.WithWallClock(machine.now))
@@ -61,9 +59,7 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 // Nobody is told of a session that is over, also before the clock is looked at.
 func TestSessionIsNotReportedAliveAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, err := curatortest.NewServer(curatortest.InMemory())
-		must(t, err)
-		defer server.Close() //nolint:errcheck // nothing is lost
+		server := curatortest.NewServerT(t, curatortest.InMemory())
 		var machine suspend
 		client := connectClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 			framework.WithWallClock(machine.now))

@@ -437,15 +437,7 @@ func TestJavaCacheOnEitherServer(t *testing.T) {
 	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
 		// The cache's client goes through a proxy, to be cut off for as long as the test wants.
-		proxy, err := curatortest.NewProxy(server.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := proxy.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		proxy := curatortest.NewProxyT(t, server.Addr())
 		j.start("proxied", strings.Replace(server.connect, server.Addr(), proxy.Addr(), 1))
 		t.Cleanup(func() { j.must("close", interop.Args{"client": "proxied"}, nil) }) // while there is the proxy
 

@@ -85,14 +85,5 @@ type networkPlace struct {
 
 func newNetworkPlace(t *testing.T) *networkPlace {
 	t.Helper()
-	proxy, err := curatortest.NewProxy(Addr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &networkPlace{Proxy: proxy}
+	return &networkPlace{Proxy: curatortest.NewProxyT(t, Addr(t))}
 }

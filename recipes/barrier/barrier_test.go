@@ -142,7 +142,7 @@ func TestLostRepliesDoNotMatterToABarrier(t *testing.T) {
 		for k, hit := 0, true; hit; k++ {
 			s := newScene(t)
 			client, faults := s.proxied()
-			injection := faults.Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+			injection := faults.Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 			b := barrier.NewDistributedBarrier(client, barrierPath)
 			s.must(b.SetBarrier(s.ctx))
 			c := s.later(b.WaitOnBarrier)

@@ -49,7 +49,7 @@ func forEveryLostReply(
 				direct := s.client()
 				for k, hit := 0, true; hit; k++ {
 					client, faults := s.proxied(opts...)
-					injection := faults.Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+					injection := faults.Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 					p := &pair{scene: s, enter: enter, first: s.member(client, name, 2), second: s.member(direct, "b", 2)}
 					if !first {
 						p.first, p.second = p.second, p.first

@@ -72,13 +72,11 @@ func (s *scene) client(opts ...framework.Option) *framework.Client {
 // proxied returns a client, and the faults that stand in its way.
 func (s *scene) proxied(opts ...framework.Option) (*framework.Client, *curatortest.Faults) {
 	s.Helper()
-	proxy, err := curatortest.NewProxy(testenv.Addr(s))
-	s.must(err)
+	proxy := curatortest.NewProxyT(s, testenv.Addr(s))
 	s.Cleanup(func() {
 		if s.Failed() {
 			s.Logf("%s", curatortest.FormatTrace(proxy.Faults().Trace()))
 		}
-		s.must(proxy.Close())
 	})
 	return s.newClient(proxy.Addr(), opts...), proxy.Faults()
 }

@@ -422,7 +422,7 @@ func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
 				proxy, connect, direct := newProxy(t)
 				client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
 				must(t, client.BlockUntilConnected(testenv.Context(t)))
-				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 				latch, _ := startLatch(t, client, "me")
 				await(t, latch)
 				awaitParticipants(t, latch, 1)

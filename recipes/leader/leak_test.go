@@ -22,9 +22,7 @@ import (
 func TestWhoIsClosedLeavesNothing(t *testing.T) {
 	ctx := t.Context()
 	s, server := storm.New(t), testenv.NewServer(t)
-	proxy, err := curatortest.NewProxy(server.Addr())
-	must(t, err)
-	t.Cleanup(func() { must(t, proxy.Close()) })
+	proxy := curatortest.NewProxyT(t, server.Addr())
 	first := newClient(t, server.ConnectString())
 	clients := []*framework.Client{ // whose operations are tried again, and not
 		newClient(t, proxy.ConnectString(), framework.WithRetryPolicy(retry.Forever(time.Millisecond))),

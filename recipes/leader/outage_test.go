@@ -142,13 +142,7 @@ func lossOfServer(t *testing.T) (connect string, lose func(client *framework.Cli
 		_, err := other.Create().WithMode(builders.EphemeralSequential).ForPath(testenv.Context(t), "/n-", nil)
 		must(t, err)
 	}
-	proxy, err := curatortest.NewProxy(first.Addr())
-	must(t, err)
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := curatortest.NewProxyT(t, first.Addr())
 	return proxy.Addr(), func(*framework.Client) {
 		proxy.SetTarget(second.Addr())
 		proxy.Faults().CutAll()

@@ -23,13 +23,7 @@ var steady = framework.WithSessionTimeout(30 * time.Second)
 // proxyBeside returns another proxy to the server, and a connect string through it with the chroot of direct.
 func proxyBeside(tb testing.TB, direct string) (proxy *curatortest.Proxy, connect string) {
 	tb.Helper()
-	proxy, err := curatortest.NewProxy(testenv.Addr(tb))
-	must(tb, err)
-	tb.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	proxy = curatortest.NewProxyT(tb, testenv.Addr(tb))
 	_, chroot, _ := strings.Cut(direct, "/")
 	return proxy, proxy.Addr() + "/" + chroot
 }

@@ -400,7 +400,7 @@ func lostReplyOf(
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
 	}
-	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 	hold, err := lock(client).Acquire(ctx)
 	if err != nil {
 		t.Errorf("%v of request %d: acquire: %v", action, k, err)

@@ -136,9 +136,13 @@ func TestCreateAndListOfAContenderTravelTogether(t *testing.T) {
 	client, proxy := proxied(t, testenv.Chroot(t))
 	keepLine(t, client)
 	answer := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"create2"}, Path: "/**/lock-", Count: 1, Action: curatortest.HoldReply,
+		Ops: []string{"create2"}, Path: "/**/*-lock-", Count: 1, Action: curatortest.HoldReply,
 	})
-	next := acquireLater(t, testenv.Context(t), locks.NewInterProcessMutex(client, lockPath))
+	ctx := testenv.Context(t)
+	next := acquireLater(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+	if err := answer.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
 	testenv.Eventually(t, func() bool { return slices.Contains(passed(proxy, false), "getChildren2") },
 		"the list is asked for before the create is answered")
 	answer.Release()

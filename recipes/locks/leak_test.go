@@ -106,15 +106,7 @@ var patience = []func(ctx context.Context, t taker, pause time.Duration) error{
 func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 	ctx := t.Context()
 	s, server := storm.New(t), testenv.NewServer(t)
-	proxy, err := curatortest.NewProxy(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := curatortest.NewProxyT(t, server.Addr())
 	holder := newClient(t, server.ConnectString())
 	clients := []*framework.Client{ // whose operations are tried again, and not
 		newClient(t, proxy.ConnectString(), framework.WithRetryPolicy(retry.Forever(time.Millisecond))),

@@ -23,8 +23,8 @@ func (l *seen) Acquire(ctx context.Context) (hold *locks.Hold, err error) {
 	return l.hold, err
 }
 
-// TestMultiLockStorm has clients take two locks of different kinds at once while connections are cut, sessions expire and
-// networks freeze. At most one holds each of the two.
+// TestMultiLockStorm has clients take two locks of different kinds at once, or one of them alone, while connections are
+// cut, sessions expire and networks freeze. At most one holds each of the locks.
 func TestMultiLockStorm(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, crowdSize())
@@ -46,6 +46,13 @@ func TestMultiLockStorm(t *testing.T) {
 		ctx context.Context, client *framework.Client, who int, random *rand.Rand,
 	) (*holding, error) {
 		i, j := random.IntN(many), random.IntN(many-1)
+		if random.IntN(3) == 0 {
+			hold, err := member(client, i).Acquire(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return s.things[i].holds(hold, s.things[i].held(hold, who)), nil
+		}
 		if j >= i {
 			j++
 		}
@@ -57,7 +64,7 @@ func TestMultiLockStorm(t *testing.T) {
 		}
 		return &holding{
 			parts:   []part{s.things[i].held(first.hold, who), s.things[j].held(second.hold, who)},
-			ended:   hold.Context().Done(),
+			ctx:     hold.Context(),
 			release: hold.Release,
 		}, nil
 	}, s.clientFaults()...)

@@ -205,6 +205,9 @@ func TestMultiLockGivesUpInTimeWhenItHasALockAndNoConnection(t *testing.T) {
 				if !errors.Is(err, take.want) {
 					t.Errorf("error %v, want %v", err, take.want)
 				}
+				if take.want == locks.ErrNotAcquired && errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("error %v is also that of the release", err)
+				}
 			case <-ctx.Done():
 				t.Error("it waits for the connection")
 			}

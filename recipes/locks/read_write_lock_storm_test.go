@@ -17,7 +17,7 @@ import (
 func (th *thing) reading(hold *locks.Hold, who int) *holding {
 	return th.holds(hold, part{
 		nodes:     []storm.Grant{{Node: path.Base(hold.Path()), Owner: fmt.Sprint(who)}},
-		granted:   storm.ReadWriteOp{Who: who},
+		granted:   storm.ReadWriteOp{Who: who, Token: hold.Token()},
 		givenBack: storm.ReadWriteOp{Who: who, Release: true},
 	})
 }
@@ -26,13 +26,14 @@ func (th *thing) writing(hold *locks.Hold, who int) *holding {
 	return th.holds(hold, part{
 		nodes:     alone(hold.Path(), who),
 		token:     hold.Token(),
-		granted:   storm.ReadWriteOp{Who: who, Write: true},
+		granted:   storm.ReadWriteOp{Who: who, Write: true, Token: hold.Token()},
 		givenBack: storm.ReadWriteOp{Who: who, Write: true, Release: true},
 	})
 }
 
 // TestReadWriteLockStorm has clients read, write, and read on when they have written, while connections are cut, sessions
-// expire and networks freeze. Nobody reads or writes while another writes.
+// expire and networks freeze. Nobody reads or writes while another writes, and no reader has an older token than a writer
+// before it.
 func TestReadWriteLockStorm(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, crowdSize())

@@ -42,7 +42,7 @@ func TestSemaphoreStorm(t *testing.T) {
 		}
 		return &holding{
 			parts:   []part{p},
-			ended:   leases[0].Context().Done(),
+			ctx:     leases[0].Context(),
 			release: func(ctx context.Context) error { return semaphore.ReturnAll(ctx, leases...) },
 		}, nil
 	}, s.clientFaults()...)

@@ -230,7 +230,7 @@ func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
 				if err := client.BlockUntilConnected(ctx); err != nil {
 					t.Fatal(err)
 				}
-				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 				s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
 				leases, err := s.AcquireN(ctx, 2)
 				if err != nil {
@@ -460,6 +460,7 @@ func TestSemaphoreWhoseLeasesAreNotShownLeavesNothing(t *testing.T) {
 		client := newClient(t, connect)
 		injection := proxy.Faults().Add(curatortest.Rule{
 			Ops: []string{"getChildren2"}, Path: "/**/leases", Skip: k, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+			MayMiss: k > 0,
 		})
 		s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
 		var leases []*locks.Lease

@@ -48,11 +48,12 @@ type scene struct {
 
 // thing is what clients contend for: a line in which some, or one, hold it.
 type thing struct {
-	line    string // the path
-	model   porcupine.Model
-	witness *storm.Witness
-	history storm.History
-	guarded storm.Guarded
+	line     string // the path
+	model    porcupine.Model
+	witness  *storm.Witness
+	contexts *storm.Contexts
+	history  storm.History
+	guarded  storm.Guarded
 
 	mu      sync.Mutex
 	grants  int
@@ -96,7 +97,7 @@ func (s *scene) client(connect string) *framework.Client {
 
 // add adds a thing that so many may hold at once.
 func (s *scene) add(line string, most int, model porcupine.Model) {
-	th := &thing{line: line, model: model}
+	th := &thing{line: line, model: model, contexts: storm.NewContexts(most, s.session, s.pulse)}
 	th.witness = storm.NewWitness(most, func() ([]string, error) { return s.nodes(line) })
 	s.things = append(s.things, th)
 }
@@ -138,7 +139,7 @@ func (s *scene) clientFaults() []storm.Fault {
 // holding is what a client was granted.
 type holding struct {
 	parts   []part
-	ended   <-chan struct{} // closed when it is lost
+	ctx     context.Context // ends when it is lost
 	release func(context.Context) error
 	// next is acquired before the release; it may be nil.
 	next func() (*holding, error)
@@ -202,7 +203,7 @@ func (s *scene) work(working, ctx context.Context, who int, try attempt) {
 		for h != nil {
 			finish := s.begin(h)
 			select { // some hold it long enough for something to happen
-			case <-h.ended:
+			case <-h.ctx.Done():
 			case <-working.Done():
 			case <-time.After(time.Duration(random.IntN(30)) * time.Millisecond):
 			}
@@ -225,6 +226,7 @@ func (s *scene) work(working, ctx context.Context, who int, try attempt) {
 func (s *scene) granted(h *holding, who int, called time.Time) {
 	now := time.Now()
 	for _, p := range h.parts {
+		p.contexts.Granted(h.ctx, s.clients[who-1].SessionID(), p.nodes...)
 		p.note(s, called, now, p.token != 0)
 		p.history.Add(who, p.granted, called, now)
 		p.witness.Granted(s.Storm, p.nodes...)
@@ -305,6 +307,7 @@ func (th *thing) judge(s *scene) {
 	if value != accepted || accepted+refused != th.fenced {
 		s.Errorf("%s: counter %d after %d writes and %d refusals of %d grants", th.line, value, accepted, refused, th.fenced)
 	}
+	th.contexts.Check(s.Storm, th.line)
 	th.history.Check(s.Storm, th.line, th.model)
 }
 
@@ -316,7 +319,7 @@ func alone(node string, who int) []storm.Grant {
 // holds is a hold that has one part.
 func (th *thing) holds(hold *locks.Hold, p part) *holding {
 	p.thing = th
-	return &holding{parts: []part{p}, ended: hold.Context().Done(), release: hold.Release}
+	return &holding{parts: []part{p}, ctx: hold.Context(), release: hold.Release}
 }
 
 // The storms over the locks of other kinds than the mutex are of one size.

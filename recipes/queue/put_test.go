@@ -306,7 +306,7 @@ func testLostPut(t *testing.T, mode modifier, action curatortest.Action, cut int
 		uncertain[ev.Items[0]] = ev.Err != nil
 	})
 	proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2", "multi"}, Skip: cut, Count: 1, Action: action})
-	want := append([]string{"first"}, numbered(10)...)
+	want := append([]string{"first"}, numbered(200)...) // of which 50 at most go together
 	for _, item := range want[1:] {
 		must(t, q.Put(ctx, item))
 	}

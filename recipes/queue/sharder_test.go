@@ -468,7 +468,7 @@ func TestSharderWithLostReplies(t *testing.T) {
 			proxy, connect := newProxy(t, chroot)
 			client := newClient(t, connect)
 			must(t, client.BlockUntilConnected(testenv.Context(t)))
-			injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+			injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 			s := start(t, sharder(t, client, leading(true), nil, queue.WithThresholdCheck(time.Hour)))
 			awaitShards(t, s, 1)
 			if n := len(children(t, testenv.Addr(t)+chroot, shardsPath)); n != 1 {

@@ -45,9 +45,7 @@ func must(tb testing.TB, err error) {
 // newProxy returns a proxy to the server, and a connect string through it.
 func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
 	tb.Helper()
-	proxy, err := curatortest.NewProxy(testenv.Addr(tb))
-	must(tb, err)
-	tb.Cleanup(func() { must(tb, proxy.Close()) })
+	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
 	return proxy, proxy.Addr() + chroot
 }
 

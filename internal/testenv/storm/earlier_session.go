@@ -54,7 +54,9 @@ func (e *EarlierSession) Run(ctx context.Context, s *Storm, random *rand.Rand) (
 	if err != nil {
 		return false, err
 	}
-	rule := curatortest.Rule{SessionID: e.earlier, Skip: random.IntN(mostSkipped), Count: 1, Action: curatortest.HoldRequest}
+	rule := curatortest.Rule{
+		SessionID: e.earlier, Skip: random.IntN(mostSkipped), Count: 1, Action: curatortest.HoldRequest, MayMiss: true,
+	}
 	if random.IntN(2) == 0 {
 		rule.Action = curatortest.HoldReply
 	}

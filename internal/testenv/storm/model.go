@@ -29,27 +29,34 @@ type lockState struct {
 type ReadWriteOp struct {
 	Release bool
 	Write   bool
-	Who     int // from 1 on
+	Who     int   // from 1 on
+	Token   int64 // of a grant
 }
 
-// ReadWrite is a lock that one writer holds, or any number of readers; a writer may read as well.
+// ReadWrite is a lock that one writer holds, or any number of readers; a writer may read as well. The token of a writer
+// is higher than those of all writers before, that of a reader not lower.
 var ReadWrite = porcupine.Model{
 	Init: func() any { return readWriteState{} },
 	Step: func(state, input, _ any) (bool, any) {
 		s, op := state.(readWriteState), input.(ReadWriteOp)
 		switch {
 		case op.Write && op.Release:
-			return s.writer == op.Who, readWriteState{readers: s.readers}
+			return s.writer == op.Who, readWriteState{readers: s.readers, token: s.token}
 		case op.Write:
-			return s == readWriteState{}, readWriteState{writer: op.Who}
+			free := s.writer == 0 && s.readers == 0
+			return free && op.Token > s.token, readWriteState{writer: op.Who, token: op.Token}
 		case op.Release:
-			return s.readers > 0, readWriteState{writer: s.writer, readers: s.readers - 1}
+			return s.readers > 0, readWriteState{writer: s.writer, readers: s.readers - 1, token: s.token}
 		}
-		return s.writer == 0 || s.writer == op.Who, readWriteState{writer: s.writer, readers: s.readers + 1}
+		free := s.writer == 0 || s.writer == op.Who
+		return free && op.Token >= s.token, readWriteState{writer: s.writer, readers: s.readers + 1, token: s.token}
 	},
 }
 
-type readWriteState struct{ writer, readers int }
+type readWriteState struct {
+	writer, readers int
+	token           int64 // of the last writer
+}
 
 // LeaseOp is an operation of [Leases]: the grant of a number of leases, or their return if it is negative.
 type LeaseOp int

@@ -16,9 +16,10 @@ func TestModels(t *testing.T) {
 	}
 	lock := func(token int64) any { return storm.LockOp{Token: token} }
 	unlock := func(token int64) any { return storm.LockOp{Token: token, Release: true} }
-	read := func(who int) any { return storm.ReadWriteOp{Who: who} }
+	readWith := func(who int, token int64) any { return storm.ReadWriteOp{Who: who, Token: token} }
+	read := func(who int) any { return readWith(who, int64(who)) }
 	endRead := func(who int) any { return storm.ReadWriteOp{Who: who, Release: true} }
-	write := func(who int) any { return storm.ReadWriteOp{Who: who, Write: true} }
+	write := func(who int) any { return storm.ReadWriteOp{Who: who, Write: true, Token: int64(who)} }
 	endWrite := func(who int) any { return storm.ReadWriteOp{Who: who, Write: true, Release: true} }
 	for _, tt := range []struct {
 		name  string
@@ -48,6 +49,20 @@ func TestModels(t *testing.T) {
 		{"another writer while the first still reads", storm.ReadWrite, []op{
 			{write(1), 0, 1}, {read(1), 2, 3}, {endWrite(1), 4, 5}, {write(2), 6, 7}, {endRead(1), 8, 9},
 		}, false},
+
+		{"a reader after a writer, of a newer token", storm.ReadWrite, []op{
+			{write(1), 0, 1}, {endWrite(1), 2, 3}, {readWith(2, 2), 4, 5},
+		}, true},
+		{"a reader after a writer, of an older token", storm.ReadWrite, []op{
+			{write(2), 0, 1}, {endWrite(2), 2, 3}, {readWith(1, 1), 4, 5},
+		}, false},
+		{"a reader of an older token beside the release of a writer", storm.ReadWrite, []op{
+			{write(2), 0, 1}, {endWrite(2), 2, 5}, {readWith(1, 1), 3, 4},
+		}, false},
+		{"a writer that reads with its own token", storm.ReadWrite, []op{
+			{write(2), 0, 1}, {readWith(2, 2), 2, 3}, {endWrite(2), 4, 5},
+		}, true},
+		{"a writer of an older token", storm.ReadWrite, []op{{write(2), 0, 1}, {endWrite(2), 2, 3}, {write(1), 4, 5}}, false},
 
 		{"all leases", storm.Leases(3), []op{{storm.LeaseOp(2), 0, 1}, {storm.LeaseOp(1), 1, 2}, {storm.LeaseOp(-2), 3, 4}, {storm.LeaseOp(2), 3, 5}}, true},
 		{"one too many", storm.Leases(3), []op{{storm.LeaseOp(2), 0, 1}, {storm.LeaseOp(2), 2, 3}, {storm.LeaseOp(-2), 4, 5}}, false},

@@ -21,14 +21,15 @@ type Storm struct {
 	seed  uint64
 	start time.Time
 
-	mu    sync.Mutex
-	trace []string
+	mu       sync.Mutex
+	trace    []string
+	expiries map[int64]time.Time // by session
 }
 
 // New returns the storm of a test, with the seed of the environment, or else another one every time.
 func New(tb testing.TB) *Storm {
 	tb.Helper()
-	s := &Storm{tb: tb, seed: rand.Uint64(), start: time.Now()}
+	s := &Storm{tb: tb, seed: rand.Uint64(), start: time.Now(), expiries: map[int64]time.Time{}}
 	if text := os.Getenv(seedVariable); text != "" {
 		var err error
 		if s.seed, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -54,6 +55,24 @@ func (s *Storm) Note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trace = append(s.trace, fmt.Sprintf("%8.3fs ", time.Since(s.start).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// NoteExpiry notes that the server is about to end a session by force: its client may not have learnt of it when somebody
+// else is granted what it has. Call it before the session ends.
+func (s *Storm) NoteExpiry(session int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.expiries[session]; !ok {
+		s.expiries[session] = time.Now()
+	}
+}
+
+// expired returns when a session was ended by force.
+func (s *Storm) expired(session int64) (when time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	when, ok = s.expiries[session]
+	return when, ok
 }
 
 // Errorf fails the test, and notes it between the faults.

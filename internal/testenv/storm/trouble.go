@@ -17,10 +17,10 @@ var Troubles = map[string]Trouble{
 	"no trouble": func(*Victim, string, *rand.Rand) (end func()) { return func() {} },
 	"refusals": often(curatortest.Rule{
 		Ops: []string{"create2", "createContainer", "getChildren2", "getData"}, Chance: 0.2,
-		Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		Action: curatortest.ReplyError, Err: zk.ErrNoAuth, MayMiss: true,
 	}),
-	"cuts before a request": often(curatortest.Rule{Chance: 0.05, Action: curatortest.CutBefore}),
-	"cuts after a request":  often(curatortest.Rule{Chance: 0.05, Action: curatortest.CutAfter}),
+	"cuts before a request": often(curatortest.Rule{Chance: 0.05, Action: curatortest.CutBefore, MayMiss: true}),
+	"cuts after a request":  often(curatortest.Rule{Chance: 0.05, Action: curatortest.CutAfter, MayMiss: true}),
 	"no connection": func(v *Victim, _ string, _ *rand.Rand) (end func()) {
 		end = v.Proxy.Faults().RefuseConnects()
 		v.Proxy.Faults().CutAll()

@@ -34,6 +34,7 @@ func Expire(victims []*Victim, addr string) Fault {
 		session := v.Session()
 		ctx, cancel := context.WithTimeout(d.Context, expireLimit)
 		defer cancel()
+		d.storm.NoteExpiry(session)
 		if curatortest.ExpireSession(ctx, addr, session) != nil {
 			return "" // it was over already
 		}

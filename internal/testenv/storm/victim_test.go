@@ -33,15 +33,7 @@ func connect(tb testing.TB, connect string, opts ...framework.Option) *framework
 
 func TestFaultsOfAVictim(t *testing.T) {
 	ctx := testenv.Context(t)
-	proxy, err := curatortest.NewProxy(testenv.Addr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 	client := connect(t, proxy.ConnectString())
 	states := make(chan framework.ConnectionState, 100)
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {

@@ -60,13 +60,14 @@ func (w *Witness) Granted(s *Storm, grants ...Grant) {
 	for node := range known {
 		delete(w.granted, node) // what is gone does not come back
 	}
-	if err := w.judge(held); err != nil {
+	if err := tooMany(held, w.most); err != nil {
 		w.broken++
-		s.Errorf("granted %v: %v", grants, err)
+		s.Errorf("granted %v: at the server %v", grants, err)
 	}
 }
 
-func (w *Witness) judge(held []Grant) error {
+// tooMany returns an error if what is held at once excludes each other; most is for those who are not to be alone.
+func tooMany(held []Grant, most int) error {
 	others := 0
 	for _, g := range held {
 		if !g.Alone {
@@ -75,12 +76,12 @@ func (w *Witness) judge(held []Grant) error {
 		}
 		for _, other := range held {
 			if other.Owner != g.Owner {
-				return fmt.Errorf("at the server %v is not alone, but with %v", g, other)
+				return fmt.Errorf("%v is not alone, but with %v", g, other)
 			}
 		}
 	}
-	if others > w.most {
-		return fmt.Errorf("at the server %d hold what %d may: %v", others, w.most, held)
+	if others > most {
+		return fmt.Errorf("%d hold what %d may: %v", others, most, held)
 	}
 	return nil
 }

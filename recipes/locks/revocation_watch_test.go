@@ -1,0 +1,121 @@
+package locks_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/retry"
+)
+
+func TestHolderThatKeepsTheLockIsAskedOnce(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan *locks.Hold, 10)
+	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	hold := acquire(t, ctx, mu)
+	watched := func() bool { return strings.Contains(watches(t), hold.Path()) }
+	testenv.Eventually(t, watched, "the holder waits for a request")
+	for range 3 { // the event of each is queued before the answer of its write
+		if err := locks.Revoke(ctx, client, hold.Path()); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Eventually(t, func() bool { return len(asked) > 0 && !watched() }, "it is asked, and waits for no other")
+	}
+	if err := client.Drain(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(asked); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	release(t, hold)
+}
+
+// The event of the second request is behind the answer that has the first.
+func TestHolderIsAskedOnceByRequestsThatComeTogether(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	client, proxy := proxied(t, chroot)
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan *locks.Hold, 10)
+	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	hold := acquire(t, ctx, mu)
+	testenv.Eventually(t, func() bool { return strings.Contains(watches(t), hold.Path()) }, "the holder waits for a request")
+	read := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldReply})
+	other := newClient(t, testenv.Addr(t)+chroot)
+	for range 2 {
+		if err := locks.Revoke(ctx, other, hold.Path()); err != nil {
+			t.Fatal(err)
+		}
+		if err := read.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read.Release()
+	receive(t, asked)
+	if err := client.Drain(ctx); err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	for _, op := range passed(proxy, false) {
+		if op == "getData" {
+			reads++
+		}
+	}
+	if n := len(asked); n != 0 || reads != 2 {
+		t.Errorf("asked %d times more, after %d reads", n, reads)
+	}
+	release(t, hold)
+}
+
+func TestHolderIsAskedThoughItsWatchMetAnOutage(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(0, 0)))
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan *locks.Hold, 1)
+	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	hold := acquire(t, ctx, mu)
+	if err := cut.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Revoke(ctx, newClient(t, testenv.Addr(t)+chroot), hold.Path()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-asked:
+	case <-ctx.Done():
+		t.Error("nobody is asked")
+	}
+	release(t, hold)
+}
+
+// Java and clients without compression read the request, and write one.
+func TestRequestIsNotCompressed(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	client, plain := newClient(t, connect, framework.WithCompression(true)), newClient(t, connect)
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	asked := make(chan *locks.Hold, 1)
+	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	for _, other := range []*framework.Client{plain, client} {
+		hold := acquire(t, ctx, mu)
+		if err := locks.Revoke(ctx, other, hold.Path()); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, asked)
+		if data, err := plain.GetData().ForPath(ctx, hold.Path()); err != nil || string(data) != "__REVOKE__" {
+			t.Errorf("data %q, error %v", data, err)
+		}
+		release(t, hold)
+	}
+}
