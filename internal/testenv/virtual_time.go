@@ -85,7 +85,13 @@ type networkPlace struct {
 
 func newNetworkPlace(t *testing.T) *networkPlace {
 	t.Helper()
-	proxy, err := curatortest.NewProxy(Addr(t))
+	return newProxyPlace(t, Addr(t))
+}
+
+// newProxyPlace returns a way to a server on the network, with faults of its own.
+func newProxyPlace(t *testing.T, addr string) *networkPlace {
+	t.Helper()
+	proxy, err := curatortest.NewProxy(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
