@@ -32,23 +32,46 @@ func (e *Ensemble) CutOff(server Place) (heal func()) { return e.cutOff(server) 
 func OnEnsemble(t *testing.T, test func(t *testing.T, e *Ensemble)) {
 	t.Helper()
 	if Real() {
-		test(t, newRealEnsemble(t))
+		test(t, startRealEnsemble(t).ensemble(t))
 		return
 	}
-	synctest.Test(t, func(t *testing.T) {
-		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory(),
-			curatortest.WithTickTime(EnsembleTick), curatortest.WithSyncLimit(EnsembleSyncLimit))
-		servers := cluster.Servers()
-		leader, err := cluster.Leader()
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, ensembleOf(servers, leader, func(s *curatortest.Server) Place { return s },
-			func(others []*curatortest.Server) (heal func()) { return cluster.Partition(others) }))
-	})
+	synctest.Test(t, func(t *testing.T) { test(t, newMemoryEnsemble(t)) })
 }
 
-func newRealEnsemble(t *testing.T) *Ensemble {
+// EachOnEnsemble is [OnEnsemble] for many tests. Those in real time have their turns on one ensemble, which keeps their
+// nodes; each begins without a partition.
+func EachOnEnsemble(t *testing.T, names []string, test func(t *testing.T, e *Ensemble, name string)) {
+	t.Helper()
+	if !Real() {
+		for _, name := range names {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { test(t, newMemoryEnsemble(t), name) })
+			})
+		}
+		return
+	}
+	servers := startRealEnsemble(t)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { test(t, servers.ensemble(t), name) })
+	}
+}
+
+func newMemoryEnsemble(t *testing.T) *Ensemble {
+	t.Helper()
+	cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory(),
+		curatortest.WithTickTime(EnsembleTick), curatortest.WithSyncLimit(EnsembleSyncLimit))
+	leader, err := cluster.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ensembleOf(cluster.Servers(), leader, func(s *curatortest.Server) Place { return s },
+		func(others []*curatortest.Server) (heal func()) { return cluster.Partition(others) })
+}
+
+// realEnsemble is the servers of ensembles that come one after the other.
+type realEnsemble struct{ *curatortest.RealCluster }
+
+func startRealEnsemble(t *testing.T) realEnsemble {
 	t.Helper()
 	cluster, err := curatortest.NewRealCluster(3, curatortest.WithPartitions(),
 		curatortest.WithTickTime(EnsembleTick), curatortest.WithSyncLimit(EnsembleSyncLimit))
@@ -60,20 +83,33 @@ func newRealEnsemble(t *testing.T) *Ensemble {
 			t.Error(err)
 		}
 	})
-	if err := cluster.AwaitQuorum(Context(t)); err != nil {
+	return realEnsemble{cluster}
+}
+
+// ensemble waits until all servers serve. A partition ends with the test.
+func (r realEnsemble) ensemble(t *testing.T) *Ensemble {
+	t.Helper()
+	ctx := Context(t)
+	if err := r.AwaitQuorum(ctx); err != nil {
 		t.Fatal(err)
 	}
-	leader, err := cluster.Leader()
+	for _, s := range r.Servers() {
+		if err := s.AwaitServing(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leader, err := r.Leader()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ensembleOf(cluster.Servers(), leader,
+	return ensembleOf(r.Servers(), leader,
 		func(s *curatortest.RealServer) Place { return newProxyPlace(t, s.Addr()) },
 		func(others []*curatortest.RealServer) (heal func()) {
-			heal, err := cluster.Partition(others)
+			heal, err := r.Partition(others)
 			if err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(heal)
 			return heal
 		})
 }
