@@ -23,6 +23,7 @@ import (
 // In Java: TestingCluster.
 type RealCluster struct {
 	servers []*RealServer
+	network *network // nil without WithPartitions
 }
 
 // clusterStartLimit bounds how long an ensemble may take until all its servers serve.
@@ -67,7 +68,7 @@ func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 	}
 	opts = append(clusterDefaults[:len(clusterDefaults):len(clusterDefaults)], opts...)
 	c := &RealCluster{}
-	specs := make([]string, n)
+	members := map[int]memberPorts{}
 	for i := range n {
 		s, err := newRealServer(opts)
 		if err != nil {
@@ -78,10 +79,18 @@ func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 		s.main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 		s.id, s.port = i+1, p[0]
 		s.spec = fmt.Sprintf("server.%d=%s:%d:%d;%s:%d", s.id, loopback, p[1], p[2], loopback, s.port)
-		specs[i] = s.spec
+		members[s.id] = memberPorts{quorum: p[1], election: p[2]}
+	}
+	if c.servers[0].partitions {
+		if c.servers[0].config["reconfigEnabled"] == "true" {
+			return c, errors.New("curatortest: a cluster with partitions cannot be reconfigured")
+		}
+		if c.network, err = newNetwork(members); err != nil {
+			return c, err
+		}
 	}
 	for _, s := range c.servers {
-		if err := s.writeConfig(specs...); err != nil {
+		if err := s.writeConfig(c.specsFor(s)...); err != nil {
 			return c, err
 		}
 		file := filepath.Join(s.config["dataDir"], "myid")
@@ -90,6 +99,19 @@ func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// specsFor returns the lines of the ensemble as one server is to see it.
+func (c *RealCluster) specsFor(s *RealServer) []string {
+	var specs []string
+	for _, other := range c.servers {
+		spec := other.spec
+		if c.network != nil && other != s {
+			spec = c.network.spec(s, other)
+		}
+		specs = append(specs, spec)
+	}
+	return specs
 }
 
 func (c *RealCluster) start() error {
@@ -267,5 +289,8 @@ func (c *RealCluster) Close() error {
 		wg.Go(func() { errs[i] = s.Close() })
 	}
 	wg.Wait()
+	if c.network != nil {
+		errs = append(errs, c.network.close())
+	}
 	return errors.Join(errs...)
 }

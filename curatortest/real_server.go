@@ -27,6 +27,8 @@ type RealServer struct {
 	config  map[string]string
 	props   map[string]string
 	log     *tail
+	// partitions makes the servers of a cluster reach each other through relays.
+	partitions bool
 
 	mu      sync.Mutex
 	process *process

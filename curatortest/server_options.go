@@ -50,6 +50,8 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 	switch {
 	case c.Tick <= 0:
 		return nil, errors.New("curatortest: the tick is not positive")
+	case c.SyncLimit < 0:
+		return nil, errors.New("curatortest: the sync limit is negative")
 	case c.MinSessionTimeout < time.Millisecond || c.MinSessionTimeout > c.MaxSessionTimeout:
 		return nil, fmt.Errorf("curatortest: session timeouts from %v to %v", c.MinSessionTimeout, c.MaxSessionTimeout)
 	case c.SweepInterval <= 0:
@@ -84,6 +86,22 @@ func (t TickTime) apply(s *RealServer) {
 }
 
 func (t TickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(t) }
+
+// SyncLimit is an option of both kinds of servers.
+type SyncLimit int
+
+// WithSyncLimit sets for how many ticks a server of a cluster goes on without its leader. A follower that is cut off from
+// its leader answers pings and reads of what it knows until then, and so does a leader that is cut off from its majority:
+// their clients find nothing wrong, while the others end their sessions. What needs the leader is not answered: writes,
+// syncs and new sessions, and what the same session asks behind them. Then they end all connections.
+//
+// The default of a [Cluster] is 0: its servers find out at once. A [RealCluster] has 25 ticks; the configuration that comes
+// with Apache ZooKeeper has 5. In Java: syncLimit.
+func WithSyncLimit(ticks int) SyncLimit { return SyncLimit(ticks) }
+
+func (l SyncLimit) apply(s *RealServer) { s.config["syncLimit"] = fmt.Sprint(int(l)) }
+
+func (l SyncLimit) applyServer(o *serverOptions) { o.config.SyncLimit = int(l) }
 
 // WithSessionTimeouts sets the bounds of what a client can have for a session timeout; the default is from two ticks to
 // an hour.

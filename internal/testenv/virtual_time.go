@@ -85,5 +85,11 @@ type networkPlace struct {
 
 func newNetworkPlace(t *testing.T) *networkPlace {
 	t.Helper()
-	return &networkPlace{Proxy: curatortest.NewProxyT(t, Addr(t))}
+	return newProxyPlace(t, Addr(t))
+}
+
+// newProxyPlace returns a way to a server on the network, with faults of its own.
+func newProxyPlace(t *testing.T, addr string) *networkPlace {
+	t.Helper()
+	return &networkPlace{Proxy: curatortest.NewProxyT(t, addr)}
 }

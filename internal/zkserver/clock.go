@@ -11,11 +11,33 @@ func (s *Service) tickAfter(t time.Time) time.Time {
 	return s.began.Add(n * s.config.Tick)
 }
 
-// Advance moves the service's clock forward, and does at once what that makes due.
+// halfTickAfter gives the first half tick after t: when a leader pings its followers.
+func (s *Service) halfTickAfter(t time.Time) time.Time { return s.halfTickBefore(t).Add(s.halfTick()) }
+
+// halfTickBefore gives the last half tick before t, or t.
+func (s *Service) halfTickBefore(t time.Time) time.Time {
+	return s.began.Add(t.Sub(s.began) / s.halfTick() * s.halfTick())
+}
+
+func (s *Service) halfTick() time.Duration { return max(s.config.Tick/2, 1) }
+
+// Advance moves the service's clock forward, and does at once what that makes due. The end of a leader comes in its turn:
+// what is over later is counted from there.
 func (s *Service) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.advanced += max(d, 0)
+	end := s.advanced + max(d, 0)
+	for {
+		now := s.now()
+		next, ok := s.nextGivingUp()
+		wait := max(next.Sub(now), 0)
+		if !ok || s.paused > 0 || s.closed || s.advanced+wait >= end {
+			break
+		}
+		s.advanced += wait
+		s.elapse()
+	}
+	s.advanced = end
 	s.elapse()
 	s.wakeClock()
 }
@@ -67,11 +89,19 @@ func (s *Service) elapse() time.Time {
 	if s.paused > 0 || s.closed {
 		return s.tickAfter(now)
 	}
+	report, reporting := s.reportWhatIsDue(now)
+	s.giveUp(now)
 	s.expireSessions(now)
 	s.sweepWhatIsDue(now)
 	next := s.nextSweep
 	if tick := s.tickAfter(now); tick.Before(next) {
 		next = tick
+	}
+	if reporting && report.Before(next) {
+		next = report
+	}
+	if end, ok := s.nextGivingUp(); ok && end.Before(next) {
+		next = end
 	}
 	for _, m := range s.members {
 		if due, ok := m.hear(now); ok && due.Before(next) {

@@ -22,6 +22,8 @@ type conn struct {
 	// All below is guarded by the mutex of the service.
 	ids      identities
 	session  *session // nil before the handshake
+	leaving  bool     // it closes its session
+	waiting  [][]byte // frames for which its member needs its leader, and those behind them
 	received int64
 	sent     int64
 	last     lastAnswer
@@ -85,14 +87,14 @@ func (c *conn) readFrames(r *bufio.Reader) {
 		if _, err := io.ReadFull(r, frame); err != nil {
 			return
 		}
-		if !c.handle(frame, first) {
+		if !c.handle(frame) {
 			return
 		}
 	}
 }
 
-// handle answers a frame and tells whether another may follow.
-func (c *conn) handle(frame []byte, first bool) bool {
+// handle takes a frame and tells whether another may follow.
+func (c *conn) handle(frame []byte) bool {
 	s := c.member.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,10 +105,23 @@ func (c *conn) handle(frame []byte, first bool) bool {
 	c.received++
 	c.member.received++
 	c.heard = s.now()
-	if first {
+	switch {
+	case c.session != nil:
+		return c.request(frame)
+	case len(c.waiting) > 0: // the handshake has
+		c.wait(frame, false)
+		return true
+	}
+	return c.handshake(frame)
+}
+
+// answerFrame answers a frame that had to wait and tells whether another may be answered.
+func (c *conn) answerFrame(frame []byte) bool {
+	if c.session == nil {
 		return c.handshake(frame)
 	}
-	return c.request(frame)
+	h, body, err := jute.DecodeRequestHeader(frame)
+	return err == nil && c.answerRequest(h, body)
 }
 
 // connected tells whether the connection has not been hung up.

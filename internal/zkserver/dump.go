@@ -11,7 +11,7 @@ import (
 // writeDump writes the sessions, their ephemeral nodes and the connections, and when they expire.
 func (m *Member) writeDump(b *strings.Builder) {
 	b.WriteString("SessionTracker dump:\n")
-	if m.service.standalone() || m.service.leader == m {
+	if m.service.standalone() || m.leader == m {
 		sessions := expirySets{}
 		for _, id := range sortedIDs(m.service.sessions) {
 			sessions.add(m.service.sessions[id].expires, fmt.Sprintf("%#x", id))

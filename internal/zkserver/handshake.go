@@ -21,6 +21,16 @@ func (c *conn) handshake(frame []byte) bool {
 	if r.LastZxidSeen > m.tree.applied {
 		return false // the client has seen what this server has not
 	}
+	// The connection that the session has on this server ends before anybody looks at the password.
+	for old := range m.conns {
+		if r.SessionID != 0 && old != c && old.session != nil && old.session.id == r.SessionID {
+			old.hangUp()
+		}
+	}
+	if c.handshakeMustWait(r.SessionID) {
+		c.wait(frame, r.SessionID == 0)
+		return true
+	}
 	c.session = c.findSession(&r)
 	if c.session == nil && r.SessionID != 0 && readOnly && m.service.sessions[r.SessionID] != nil {
 		return false // a session of the quorum cannot be renewed without it
@@ -62,13 +72,7 @@ func (c *conn) findSession(r *jute.ConnectRequest) *session {
 		return n
 	}
 	found := known[r.SessionID]
-	// The connection that the session has on this server ends before anybody looks at the password.
-	for old := range m.conns {
-		if old != c && old.session != nil && old.session.id == r.SessionID {
-			old.hangUp()
-		}
-	}
-	if found == nil || !bytes.Equal(r.Password, Password(r.SessionID)) {
+	if found == nil || found.closing || !bytes.Equal(r.Password, Password(r.SessionID)) {
 		return nil
 	}
 	found.timeout = timeout

@@ -22,8 +22,8 @@ type client struct {
 	xid     int32
 }
 
-// dial connects and shakes hands; nil if the member turns the client away.
-func dial(tb testing.TB, m *Member, q jute.ConnectRequest) *client {
+// connect connects.
+func connect(tb testing.TB, m *Member) *client {
 	tb.Helper()
 	near, far := net.Pipe()
 	served := make(chan struct{})
@@ -35,10 +35,16 @@ func dial(tb testing.TB, m *Member, q jute.ConnectRequest) *client {
 		near.Close() //nolint:errcheck // the server may have closed it
 		<-served
 	})
+	return &client{Conn: near, r: bufio.NewReader(near)}
+}
+
+// dial connects and shakes hands; nil if the member turns the client away.
+func dial(tb testing.TB, m *Member, q jute.ConnectRequest) *client {
+	tb.Helper()
 	if q.Password == nil {
 		q.Password = make([]byte, jute.PasswordSize)
 	}
-	c := &client{Conn: near, r: bufio.NewReader(near)}
+	c := connect(tb, m)
 	c.write(tb, jute.AppendConnectRequest(nil, &q))
 	b, err := c.frame()
 	if err != nil {

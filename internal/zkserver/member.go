@@ -3,6 +3,8 @@ package zkserver
 import (
 	"net"
 	"time"
+
+	"github.com/gocurator/curator/internal/jute"
 )
 
 // state is what a member does for clients.
@@ -12,6 +14,7 @@ const (
 	stateDown     state = iota
 	stateLooking        // for a quorum
 	stateReadOnly       // without a quorum
+	stateCutOff         // without a leader, or a leader without a quorum, and it has not noticed yet
 	stateServing
 )
 
@@ -31,6 +34,12 @@ type Member struct {
 	childWatches *watchTable
 	conns        map[*conn]struct{}
 	local        map[int64]*session // those begun while it was read-only
+	leader       *Member            // it follows, itself if it leads; nil if it looks for one
+	epoch        int64              // of the leader when it began to follow
+	leaderHeard  time.Time          // the last time, but for the pings of this moment's side; a leader's quorum
+	outstanding  bool               // it leads without a quorum, and a transaction waits for one
+	heardFrom    map[int64]*session // those the leader is to be told of
+	reportDue    time.Time
 	received     int64
 	sent         int64
 	traceMask    int64 // of stmk; nothing is traced by it
@@ -44,6 +53,7 @@ func newMember(s *Service, number int) *Member {
 		tree:      newTree(s.config.membership(), s.began),
 		conns:     map[*conn]struct{}{},
 		local:     map[int64]*session{},
+		heardFrom: map[int64]*session{},
 		traceMask: defaultTraceMask,
 	}
 	m.dataWatches, m.childWatches = newWatchTable(s.config.Version), newWatchTable(s.config.Version)
@@ -51,6 +61,9 @@ func newMember(s *Service, number int) *Member {
 }
 
 func (m *Member) serving() bool { return m.state == stateServing }
+
+// cutOff tells whether the member serves its clients without a leader, for a while.
+func (m *Member) cutOff() bool { return m.state == stateCutOff }
 
 // open tells whether the member has anything to say to a client.
 func (m *Member) open() bool { return m.state >= stateReadOnly && !m.service.closed }
@@ -89,8 +102,22 @@ func (m *Member) catchUp() { m.applyUntil(m.service.now()) }
 
 func (m *Member) applyUntil(t time.Time) {
 	for i := m.service.missedBy(m); i < len(m.service.log) && !m.service.log[i].at.After(t); i++ {
-		m.tree.apply(&m.service.log[i].txn, m)
+		m.apply(&m.service.log[i].txn)
 	}
+}
+
+// apply does a transaction. The end of a session ends its connections to the member.
+func (m *Member) apply(x *txn) []jute.Result {
+	results := m.tree.apply(x, m)
+	if x.closes == 0 {
+		return results
+	}
+	for c := range m.conns {
+		if c.session != nil && c.session.id == x.closes && !c.leaving {
+			c.hangUp()
+		}
+	}
+	return results
 }
 
 // Stop takes the member down, as a crash does: its connections end, its data stays.
@@ -154,14 +181,14 @@ func (m *Member) SetLag(d time.Duration) {
 		return
 	}
 	if s.leader == m {
-		s.leader = nil
-		s.elect()
+		s.handOver()
 	}
 	s.wakeClock()
 }
 
 // Part puts every member on the side whose number stands at its place. Members of different sides do not hear of each
-// other; the side with a majority serves. heal puts all on one side, unless they have been parted anew.
+// other; the side with a majority serves. A member that loses its leader by that finds out after the limit of the
+// config; until then it goes on for its clients as far as it can. heal puts all on one side, unless they have been parted anew.
 func (s *Service) Part(sides []int) (heal func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,6 +206,7 @@ func (s *Service) Part(sides []int) (heal func()) {
 
 func (s *Service) part(sides []int) {
 	defer s.announce()
+	s.noteLeaders()
 	for i, m := range s.members {
 		m.side = sides[i]
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// request answers a frame behind the handshake and tells whether another may follow.
+// request takes a frame behind the handshake and tells whether another may follow.
 func (c *conn) request(frame []byte) bool {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
@@ -19,7 +19,16 @@ func (c *conn) request(frame []byte) bool {
 	if !c.alive() {
 		return true // the end of the session is on its way to the client
 	}
-	c.member.service.touch(c.session)
+	c.member.hearFrom(c.session)
+	if c.mustWait(h.Op) {
+		c.wait(frame, isWrite(h.Op) && h.Op != jute.OpSync)
+		return true
+	}
+	return c.answerRequest(h, body)
+}
+
+// answerRequest answers a request and tells whether another may follow.
+func (c *conn) answerRequest(h jute.RequestHeader, body []byte) bool {
 	version := c.member.service.config.Version
 	switch {
 	case !supported(h.Op) || h.Op == jute.OpCheck && !version.loneCheck():
@@ -64,12 +73,13 @@ func (c *conn) answer(h jute.RequestHeader, code jute.Code, body *jute.Reply) {
 	c.reply(reply, h.Op, body)
 }
 
-// alive tells whether the session has not ended.
+// alive tells whether the session has not ended as far as the member can tell: the end closes its connections, but a
+// leader without a quorum has sessions that are over and whose end nobody decides.
 func (c *conn) alive() bool {
 	if c.session.local {
 		return c.member.local[c.session.id] == c.session
 	}
-	return c.member.service.sessions[c.session.id] == c.session
+	return !c.session.closing || c.member != c.member.service.cutLeader
 }
 
 // moved tells whether the session has been taken to another connection, which the client of this one may not know yet. A
@@ -78,10 +88,16 @@ func (c *conn) moved() bool { return c.session.conn != c }
 
 // write has a transaction decided and done, and answers with what came of it.
 func (c *conn) write(h jute.RequestHeader, r *jute.Request, bad error) bool {
-	if c.moved() {
+	s := c.member.service
+	if s.sessions[c.session.id] != c.session {
+		c.member.catchUp() // it lags, and hears only now that the session has ended
 		return false
 	}
-	s := c.member.service
+	// Apache ZooKeeper looks after the session for each operation: not at all for a transaction without any.
+	empty := h.Op == jute.OpMulti && bad == nil && len(r.Ops) == 0
+	if c.moved() && !empty {
+		return false
+	}
 	p := proposal{tree: s.leader.tree, session: c.session.id, ids: c.ids}
 	var refused []jute.Result
 	code := jute.CodeMarshallingError
@@ -128,9 +144,11 @@ func (c *conn) close(h jute.RequestHeader) bool {
 	if c.session.local {
 		delete(c.member.local, c.session.id)
 	} else {
-		c.member.service.closeSession(c.session)
+		c.leaving = true
+		if s := c.member.service; s.sessions[c.session.id] == c.session {
+			s.closeSession(c.session)
+		}
 		c.member.catchUp()
-		c.member.service.hangUpBut(c, c.session)
 	}
 	c.answer(h, jute.CodeOK, nil)
 	return false

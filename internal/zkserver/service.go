@@ -17,6 +17,7 @@ type Config struct {
 	Addresses         []Address // of the members; may be nil
 	Version           Version
 	Tick              time.Duration // sessions end on a multiple of it
+	SyncLimit         int           // ticks until a member notices that it is cut off from its leader; 0 for at once
 	MinSessionTimeout time.Duration
 	MaxSessionTimeout time.Duration
 	SweepInterval     time.Duration // between two removals of containers and nodes whose time to live is over
@@ -35,6 +36,7 @@ type Service struct {
 	mu          sync.Mutex
 	members     []*Member
 	leader      *Member // nil without a quorum
+	cutLeader   *Member // one that has lost its quorum, and could still get it back; nil if leader is not
 	epoch       int64
 	zxid        int64
 	log         []logEntry // what some member has not applied yet
@@ -109,7 +111,7 @@ func (s *Service) commit(x *txn) []jute.Result {
 	x.time = s.now().UnixMilli()
 	s.zxid++
 	x.zxid = s.zxid
-	results := s.leader.tree.apply(x, s.leader)
+	results := s.leader.apply(x)
 	if s.standalone() {
 		return results
 	}
@@ -149,74 +151,6 @@ func (s *Service) appliedByAll(zxid int64) bool {
 	}
 	return true
 }
-
-// elect finds out who serves, after members have come, gone or been parted. A new leader opens a new epoch, and gives
-// every session its whole timeout again.
-func (s *Service) elect() {
-	defer s.announce()
-	quorum := len(s.members)/2 + 1
-	count := map[int]int{}
-	for _, m := range s.members {
-		if m.up {
-			count[m.side]++
-		}
-	}
-	var candidates []*Member
-	for _, m := range s.members {
-		was := m.state
-		switch {
-		case !m.up:
-			m.state = stateDown
-		case count[m.side] >= quorum:
-			m.state = stateServing
-			candidates = append(candidates, m)
-		case s.config.ReadOnly:
-			m.state = stateReadOnly
-		default:
-			m.state = stateLooking
-		}
-		if m.state != was {
-			m.disconnect()
-		}
-		if m.state != was && m.serving() && s.leader != nil && s.leader.serving() {
-			m.catchUp() // who joins the quorum is brought up to date, however it lags later
-		}
-	}
-	if s.leader != nil && s.leader.serving() {
-		s.trim()
-		return
-	}
-	lost := s.leader
-	s.leader = nil
-	for _, m := range candidates {
-		if s.leader == nil || m.lag == 0 && s.leader.lag != 0 {
-			s.leader = m
-		}
-	}
-	if s.leader == nil {
-		return
-	}
-	s.leader.lag = 0
-	s.leader.catchUp()
-	s.nextSweep = s.now().Add(s.config.SweepInterval) // a leader begins to count when it begins to lead
-	if !s.standalone() {
-		s.epoch++
-		s.zxid = s.epoch << epochShift
-	}
-	for _, session := range s.sessions {
-		s.touch(session)
-	}
-	for _, m := range candidates { // who follows a new leader starts with all it knows
-		m.catchUp()
-		if lost != nil { // and has cut its clients off meanwhile
-			m.disconnect()
-		}
-	}
-	s.trim()
-}
-
-// epochShift is where a zxid has its epoch.
-const epochShift = 32
 
 var (
 	errAhead  = errors.New("zkserver: a sequence only grows")

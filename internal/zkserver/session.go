@@ -17,6 +17,7 @@ type session struct {
 	expires time.Time // on a tick
 	conn    *conn     // the last, which may be gone; nil once it has been moved away
 	local   bool      // known to a read-only member alone
+	closing bool      // over, for a leader without a quorum to end it
 }
 
 // firstSession is the id that a server gives first: its number, and the time.
@@ -31,8 +32,11 @@ func (s *Service) newSessionID() int64 {
 	return id
 }
 
-// touch gives a session its whole timeout again.
+// touch gives a session its whole timeout again, if it is not over.
 func (s *Service) touch(session *session) {
+	if session.closing {
+		return
+	}
 	session.expires = s.tickAfter(s.now().Add(session.timeout))
 }
 
@@ -47,36 +51,24 @@ func (s *Service) expireSessions(now time.Time) {
 			}
 		}
 	}
-	if s.leader == nil {
+	if s.leader == nil && s.cutLeader == nil {
 		return
 	}
 	for _, id := range sortedIDs(s.sessions) {
-		if session := s.sessions[id]; s.kept[id] == 0 && !now.Before(session.expires) {
-			s.endSession(session)
+		session := s.sessions[id]
+		switch {
+		case s.kept[id] > 0 || now.Before(session.expires):
+		case s.leader != nil:
+			s.closeSession(session)
+		default:
+			session.closing, s.cutLeader.outstanding = true, true
 		}
 	}
 }
 
-// endSession removes a session and its nodes and closes its connection.
-func (s *Service) endSession(session *session) {
-	s.closeSession(session)
-	s.hangUpBut(nil, session)
-}
-
-// hangUpBut closes the connections of a session, but one.
-func (s *Service) hangUpBut(kept *conn, session *session) {
-	for _, m := range s.members {
-		for c := range m.conns {
-			if c.session == session && c != kept {
-				c.hangUp()
-			}
-		}
-	}
-}
-
-// closeSession is the transaction that removes a session and its nodes.
+// closeSession is the transaction that removes a session and its nodes and closes its connections.
 func (s *Service) closeSession(session *session) {
-	var x txn
+	x := txn{closes: session.id}
 	for _, path := range sortedKeys(s.leader.tree.ephemerals[session.id]) {
 		x.changes = append(x.changes, change{op: jute.OpDelete, path: path})
 	}
@@ -104,7 +96,7 @@ func (s *Service) Expire(id int64) error {
 	case s.leader == nil:
 		return ErrNoQuorum
 	}
-	s.endSession(session)
+	s.closeSession(session)
 	return nil
 }
 

@@ -35,9 +35,13 @@ func (m *Member) writeConfig(b *strings.Builder) {
 	if m.service.standalone() {
 		return
 	}
-	// The ticks are what the configuration that comes with Apache ZooKeeper has.
-	fmt.Fprintf(b, "initLimit=10\nsyncLimit=5\nelectionAlg=3\nelectionPort=%d\nquorumPort=%d\npeerType=0\nmembership: \n%s",
-		a.ElectionPort, a.QuorumPort, c.membership())
+	// The limits are those of the configuration that comes with Apache ZooKeeper.
+	syncLimit := 5
+	if c.SyncLimit > 0 {
+		syncLimit = c.SyncLimit
+	}
+	fmt.Fprintf(b, "initLimit=10\nsyncLimit=%d\nelectionAlg=3\nelectionPort=%d\nquorumPort=%d\npeerType=0\nmembership: \n%s",
+		syncLimit, a.ElectionPort, a.QuorumPort, c.membership())
 }
 
 // writeDirectories writes how much is on disk: nothing.

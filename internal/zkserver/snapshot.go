@@ -21,7 +21,7 @@ func (s *Service) Snapshot() *Snapshot {
 	sessions := make(map[int64]session, len(s.sessions))
 	for id, session := range s.sessions {
 		kept := *session
-		kept.conn = nil
+		kept.conn, kept.closing = nil, false
 		sessions[id] = kept
 	}
 	return &Snapshot{tree: newest.clone(), zxid: s.zxid, sessions: sessions, nextSession: s.nextSession}

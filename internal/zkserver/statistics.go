@@ -17,7 +17,7 @@ func (m *Member) role() string {
 		return "read-only"
 	case m.service.standalone():
 		return "standalone"
-	case m.service.leader == m:
+	case m.leader == m:
 		return "leader"
 	}
 	return "follower"

@@ -12,6 +12,7 @@ type txn struct {
 	zxid    int64
 	time    int64 // in milliseconds
 	changes []change
+	closes  int64 // the session that it ends; 0 if none
 }
 
 // change is what one operation does to one node.

@@ -1,0 +1,85 @@
+package testenv
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Tenures notes who has what only one may have, and when. All methods are safe for concurrent use.
+type Tenures struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu  sync.Mutex
+	all []tenure
+}
+
+type tenure struct {
+	who      string
+	from, to time.Time
+}
+
+// NewTenures returns tenures without any.
+func NewTenures() *Tenures {
+	s := &Tenures{}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Context returns what ends with End.
+func (s *Tenures) Context() context.Context { return s.ctx }
+
+// Go runs f, for which End waits. After End it does nothing.
+func (s *Tenures) Go(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() == nil {
+		s.wg.Go(f)
+	}
+}
+
+// Add notes that somebody has it from now on, until lost ends. After End it does nothing.
+func (s *Tenures) Add(lost context.Context, who string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
+	i := len(s.all)
+	s.all = append(s.all, tenure{who: who, from: time.Now()})
+	s.wg.Go(func() {
+		select {
+		case <-lost.Done():
+		case <-s.ctx.Done():
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all[i].to = time.Now()
+	})
+}
+
+// End ends the context and the tenures that go on, and waits for what Go runs.
+func (s *Tenures) End() {
+	s.mu.Lock()
+	s.cancel()
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// Check fails the test if two had it at once, for longer than the process stood still. It is for after End.
+func (s *Tenures) Check(tb testing.TB, missed func(from, to time.Time) time.Duration) {
+	tb.Helper()
+	slices.SortFunc(s.all, func(a, b tenure) int { return a.from.Compare(b.from) })
+	for i, one := range s.all {
+		tb.Logf("%s from %v for %v", one.who, one.from.Sub(s.all[0].from), one.to.Sub(one.from))
+		for _, later := range s.all[i+1:] {
+			if both := one.to.Sub(later.from); both > missed(one.from, one.to) {
+				tb.Errorf("%s and %s had it at once for %v", one.who, later.who, both)
+			}
+		}
+	}
+}

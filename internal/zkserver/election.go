@@ -1,0 +1,245 @@
+package zkserver
+
+import "time"
+
+// elect decides who leads and who serves, after members have come, gone, been parted or given up. A leader with a quorum
+// leads on.
+func (s *Service) elect() {
+	defer s.announce()
+	s.settleLeader()
+	var resumed []*Member
+	for _, m := range s.members {
+		if s.place(m) {
+			resumed = append(resumed, m)
+		}
+	}
+	if s.leader == nil {
+		s.electNew()
+	}
+	s.trim()
+	s.wakeClock()
+	for _, m := range resumed {
+		m.answerWaiting()
+	}
+}
+
+func (s *Service) quorum() int { return len(s.members)/2 + 1 }
+
+// settleLeader decides whether the present leader keeps its quorum. One that is cut off from it leads again when the
+// partition ends before anybody has given up.
+func (s *Service) settleLeader() {
+	leader := s.leader
+	if leader == nil {
+		leader = s.cutLeader
+	}
+	s.leader, s.cutLeader = nil, nil
+	switch {
+	case leader == nil || !leader.pretends():
+	case s.followersOf(leader, true) >= s.quorum():
+		s.leader = leader
+	case s.config.SyncLimit == 0:
+	case leader.cutOff(), s.followersOf(leader, true)+s.followersOf(leader, false) >= s.quorum():
+		s.cutLeader = leader // the others are parted from it: it has not noticed yet
+	}
+}
+
+// followersOf counts the members on the side of a leader that follow it, or are free to, or those on other sides that
+// follow it and do not know yet that they are parted from it.
+func (s *Service) followersOf(leader *Member, sameSide bool) int {
+	n := 0
+	for _, m := range s.members {
+		if m.up && (m.side == leader.side) == sameSide && (m.isOf(leader) || sameSide && m.leader == nil) {
+			n++
+		}
+	}
+	return n
+}
+
+// place puts a member in the state that fits its leader, and reports whether it serves again after it was cut off.
+func (s *Service) place(m *Member) (resumed bool) {
+	leader := m.leader
+	switch {
+	case !m.up:
+		m.leave(stateDown)
+		return false
+	case leader == nil:
+		m.leave(s.idle())
+	case leader == s.leader && m.reaches():
+		return m.resume()
+	case s.config.SyncLimit > 0 && (leader.side != m.side || m.reaches() && (leader == s.cutLeader || leader.cutOff())):
+		m.state = stateCutOff
+		return false
+	default:
+		m.leave(s.idle())
+	}
+	if s.leader != nil && s.leader.side == m.side {
+		m.follow(s.leader)
+	}
+	return false
+}
+
+// idle is the state of a member that looks for a quorum.
+func (s *Service) idle() state {
+	if s.config.ReadOnly {
+		return stateReadOnly
+	}
+	return stateLooking
+}
+
+// electNew elects a leader among the members that look for one, if those of one side are a quorum.
+func (s *Service) electNew() {
+	sides := map[int][]*Member{}
+	for _, m := range s.members {
+		if m.up && m.leader == nil {
+			sides[m.side] = append(sides[m.side], m)
+		}
+	}
+	for _, candidates := range sides {
+		if len(candidates) >= s.quorum() {
+			s.lead(candidates)
+		}
+	}
+}
+
+// lead makes one of the members the leader of all of them. A new leader opens a new epoch, and gives every session its
+// whole timeout again.
+func (s *Service) lead(members []*Member) {
+	leader := members[0]
+	for _, m := range members {
+		if m.lag == 0 {
+			leader = m
+			break
+		}
+	}
+	leader.lag = 0
+	s.leader, s.cutLeader = leader, nil
+	s.nextSweep = s.now().Add(s.config.SweepInterval) // a leader begins to count when it begins to lead
+	if !s.standalone() {
+		s.epoch++
+	}
+	for _, m := range members { // who follows a new leader starts with all it knows
+		m.follow(leader)
+	}
+	if !s.standalone() {
+		s.zxid = s.epoch << epochShift
+	}
+	for _, session := range s.sessions {
+		session.closing = false
+		s.touch(session)
+	}
+}
+
+// handOver makes another member the leader, if there is one. Nobody loses a connection.
+func (s *Service) handOver() {
+	var members []*Member
+	for _, m := range s.members {
+		if m.leader == s.leader && m.serving() {
+			members = append(members, m)
+		}
+	}
+	s.lead(members)
+}
+
+// epochShift is where a zxid has its epoch.
+const epochShift = 32
+
+// follow has a member follow a leader, with all that was decided, however it lags later.
+func (m *Member) follow(leader *Member) {
+	if m.state != stateServing {
+		m.disconnect()
+	}
+	m.state, m.leader, m.leaderHeard = stateServing, leader, m.service.now()
+	m.epoch, m.outstanding = m.service.epoch, false
+	clear(m.heardFrom)
+	m.catchUp()
+}
+
+// leave ends what a member had with its leader and its clients.
+func (m *Member) leave(to state) {
+	if m.state != to {
+		m.disconnect()
+	}
+	m.state, m.leader, m.outstanding = to, nil, false
+	clear(m.heardFrom)
+}
+
+// resume has a member that was cut off serve again, and reports whether it was.
+func (m *Member) resume() bool {
+	if m.serving() {
+		return false
+	}
+	m.state, m.outstanding, m.leaderHeard = stateServing, false, m.service.now()
+	m.reportDue = m.service.halfTickAfter(m.service.now())
+	if m.lag == 0 {
+		m.catchUp()
+	}
+	return true
+}
+
+// pretends reports whether a member takes itself for the leader, as one does too that has not noticed yet that its
+// quorum is gone.
+func (m *Member) pretends() bool { return m.up && m.leader == m }
+
+// isOf reports whether a member has followed a leader since that one began to lead.
+func (m *Member) isOf(leader *Member) bool {
+	return m.leader == leader && leader.pretends() && m.epoch == leader.epoch
+}
+
+// reaches reports whether a member hears of its leader.
+func (m *Member) reaches() bool {
+	return m.leader != nil && m.isOf(m.leader) && m.leader.side == m.side
+}
+
+// noteLeaders notes when each member has heard of its leader for the last time, a leader of its quorum, before the
+// members are parted.
+func (s *Service) noteLeaders() {
+	heard := s.halfTickBefore(s.now())
+	for _, m := range s.members {
+		if m.reaches() && (m.leader == s.leader || m.leader != m) && heard.After(m.leaderHeard) {
+			m.leaderHeard = heard
+		}
+	}
+}
+
+// givesUp is when a member that is cut off finds out: a follower when it has not heard of its leader for the limit, a
+// leader at the first tick after it has not heard of its quorum for the limit, and its followers with it.
+func (m *Member) givesUp() time.Time {
+	s := m.service
+	if m.leader != m && m.reaches() {
+		return m.leader.givesUp()
+	}
+	limit := m.leaderHeard.Add(time.Duration(s.config.SyncLimit) * s.config.Tick)
+	if m.leader == m {
+		return s.tickAfter(limit.Add(-1))
+	}
+	return limit
+}
+
+// nextGivingUp is when the next member gives up, if one is cut off.
+func (s *Service) nextGivingUp() (next time.Time, ok bool) {
+	for _, m := range s.members {
+		if m.cutOff() {
+			if t := m.givesUp(); !ok || t.Before(next) {
+				next, ok = t, true
+			}
+		}
+	}
+	return next, ok
+}
+
+// giveUp has the members that are cut off look for a new leader, when their time has come.
+func (s *Service) giveUp(now time.Time) {
+	var over []*Member
+	for _, m := range s.members {
+		if m.cutOff() && !now.Before(m.givesUp()) {
+			over = append(over, m)
+		}
+	}
+	if over == nil {
+		return
+	}
+	for _, m := range over {
+		m.leave(s.idle())
+	}
+	s.elect()
+}
