@@ -58,6 +58,13 @@ chaos: ## run the recipes under random faults at full length, on both servers
 	CURATOR_TEST_SIZE=long $(LONG)
 	CURATOR_TEST_SIZE=long CURATOR_TEST_SERVER=real $(LONG)
 
+# It prints how much it has simulated, and after a violation the seed that brings it back: make simulate SEED=n.
+SECONDS = 60
+.PHONY: simulate
+simulate: ## run the recipes under random faults in virtual time, for SECONDS=60 on all cores, or for one SEED=n
+	CURATOR_SEED=$(SEED) $(GO) test -v -vet=off -count=1 -timeout=0 -run=TestSimulation ./internal/simulation \
+		-seconds=$(SECONDS)
+
 .PHONY: conformance
 conformance: ## compare the in-process server with Apache ZooKeeper in 10,000 random sequences
 	./scripts/install.sh

@@ -52,6 +52,7 @@ func newConnection(cfg *config, publish func(ConnectionState)) *connection {
 		c.relying = 1
 	}
 	c.follower = newEnsembleFollower(cfg.ensemble, c.follow)
+	c.hosts.Jitter = cfg.jitter
 	return c
 }
 

@@ -65,8 +65,9 @@ type config struct {
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
 	hasDialer         bool // the program's, which gets names as they are
 	resolver          Resolver
-	wall              func() time.Time // for tests, nil: that of the system
-	target            connectString    // as far as it is known before the start
+	wall              func() time.Time                       // for tests, nil: that of the system
+	jitter            func(most time.Duration) time.Duration // for tests, nil: random
+	target            connectString                          // as far as it is known before the start
 	logger            *slog.Logger
 	telemetry         telemetry.Config
 }

@@ -30,6 +30,7 @@ type rule struct {
 var rules = map[string]rule{
 	// The engine.
 	"internal/errtext":  {},
+	"internal/hook":     {},
 	"internal/jute":     {},
 	"internal/dispatch": {},
 	"internal/wire":     {imports: []string{"internal/jute"}},
@@ -48,7 +49,7 @@ var rules = map[string]rule{
 
 	// The client.
 	"builders":  {imports: slices.Concat(engine, vocabulary)},
-	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders", "tracing"})},
+	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders", "internal/hook", "tracing"})},
 
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.
 	"recipes/internal/lineup": {imports: belowRecipes},
@@ -64,6 +65,7 @@ var rules = map[string]rule{
 	"internal/testenv":         {imports: []string{"curatortest"}},
 	"internal/testenv/observe": {},
 	"internal/testenv/storm":   {imports: []string{"curatortest", "internal/testenv"}},
+	"internal/simulation":      {}, // tests alone
 	"internal/arrows":          {},
 
 	// Programs, imported by nobody.

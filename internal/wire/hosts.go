@@ -43,6 +43,9 @@ func (t target) name() string {
 // ends every session at once is not met without a pause because the next session is another [Conn]. The zero value is
 // ready.
 type Hosts struct {
+	// Jitter returns a random part of a pause; nil is one of any length. It is set before the first use.
+	Jitter func(most time.Duration) time.Duration
+
 	mu      sync.Mutex
 	servers []string                 // shuffled
 	version int                      // of servers
@@ -149,12 +152,19 @@ func (h *Hosts) pause(ctx context.Context) error {
 	case h.first != nil || h.isNew || len(h.rest) > 0:
 	case h.passes > 0:
 		pause = min(minPause<<min(h.passes-1, maxDoubling), maxPause)
-		pause = pause/2 + rand.N(pause/2+1)
+		pause = pause/2 + h.jitter(pause/2)
 	case h.flaps > 0:
 		pause = min(flapPause<<min((h.flaps-1)/manyFlaps, maxDoubling), maxPause)
 	}
 	h.mu.Unlock()
 	return sleep(ctx, pause)
+}
+
+func (h *Hosts) jitter(most time.Duration) time.Duration {
+	if h.Jitter != nil {
+		return h.Jitter(most)
+	}
+	return rand.N(most + 1)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

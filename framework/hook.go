@@ -1,0 +1,20 @@
+package framework
+
+import (
+	"time"
+
+	"github.com/gocurator/curator/internal/hook"
+)
+
+func init() {
+	hook.WallClock = func(now func() time.Time) any { return withWallClock(now) }
+	hook.Jitter = func(of func(most time.Duration) time.Duration) any { return withJitter(of) }
+}
+
+// withWallClock sets the wall clock by which a suspension of the machine is noticed.
+func withWallClock(now func() time.Time) Option { return option(func(c *config) { c.wall = now }) }
+
+// withJitter sets the random part of the pauses between attempts to connect.
+func withJitter(of func(most time.Duration) time.Duration) Option {
+	return option(func(c *config) { c.jitter = of })
+}

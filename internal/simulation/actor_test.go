@@ -1,0 +1,158 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocurator/curator/framework"
+)
+
+// recipe is a kind of lock or election that processes take part in.
+type recipe struct {
+	name      string
+	resources []*resource
+	actors    []role
+}
+
+// role is what one actor of each process does, until its context ends or the world is calm and it has had a last turn.
+type role struct {
+	name string
+	run  func(ctx context.Context, a *actor)
+}
+
+// actor is a line of execution of a process.
+type actor struct {
+	process *process
+	name    string
+	random  *rand.Rand
+	waiting atomic.Bool // for a grant that has to come
+}
+
+// holding is what an actor has got by one acquire.
+type holding struct {
+	claims  []*claim
+	context context.Context
+	release func(ctx context.Context) error
+	// next acquires something more before the release; nil for nothing.
+	next func(ctx context.Context) (*holding, error)
+}
+
+// forever is the wait of an acquire that does not give up.
+const forever time.Duration = -1
+
+// attempt acquires, and gives up after wait unless that is forever.
+type attempt func(ctx context.Context, wait time.Duration) (*holding, error)
+
+// contend acquires, holds for a while and releases, again and again. When the world is calm it does so once more,
+// without giving up.
+func (a *actor) contend(ctx context.Context, try attempt) {
+	w := a.process.world
+	for ctx.Err() == nil {
+		last := w.isCalm()
+		h, err := a.acquire(ctx, try, last)
+		if err != nil {
+			w.history.note("%s: %v", a.name, err)
+			if last && ctx.Err() == nil && !errors.Is(err, framework.ErrConnectionLoss) {
+				w.violate("%s: an acquire fails though all is well: %v", a.name, err)
+			}
+			a.pause(ctx, w.calm, time.Second)
+			continue
+		}
+		for h != nil {
+			a.hold(h)
+			var next *holding
+			if h.next != nil && h.context.Err() == nil {
+				if next, err = h.next(ctx); err != nil {
+					w.history.note("%s: %v", a.name, err)
+				} else {
+					a.granted(next)
+				}
+			}
+			a.letGo(ctx, h)
+			h = next
+		}
+		if last {
+			return
+		}
+		a.pause(ctx, w.calm, 6*time.Second)
+	}
+}
+
+// acquire tries once. The last time it waits for as long as it takes.
+func (a *actor) acquire(ctx context.Context, try attempt, last bool) (*holding, error) {
+	wait := forever
+	if !last {
+		switch a.random.IntN(8) {
+		case 0:
+			wait = 0
+		case 1, 2:
+			wait = a.within(20 * time.Second)
+		case 3:
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, a.within(20*time.Second))
+			defer cancel()
+		}
+	}
+	a.waiting.Store(true)
+	defer a.waiting.Store(false)
+	h, err := try(ctx, wait)
+	if err != nil {
+		return nil, err
+	}
+	a.granted(h)
+	return h, nil
+}
+
+func (a *actor) granted(h *holding) {
+	for _, c := range h.claims {
+		c.process, c.actor = a.process, a.name
+		a.process.world.judge.granted(c)
+	}
+}
+
+// hold works until it is done, or for a while after the hold is lost.
+func (a *actor) hold(h *holding) {
+	timer := time.NewTimer(a.within(a.process.world.longestHold(a.random)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.context.Done():
+		a.pause(a.process.ctx, nil, 10*time.Millisecond) // what is lost with a session ends at one moment
+	case <-a.process.ctx.Done():
+	}
+}
+
+// letGo releases; sometimes it does not wait for that.
+func (a *actor) letGo(ctx context.Context, h *holding) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if a.random.IntN(4) == 0 {
+		cancel()
+	}
+	if err := h.release(ctx); err != nil {
+		a.process.world.history.note("%s: release: %v", a.name, err)
+	}
+}
+
+// pause waits for a random time, not beyond the end of ctx nor, if it is not nil, done.
+func (a *actor) pause(ctx context.Context, done <-chan struct{}, most time.Duration) {
+	if a.process.world.isCalm() {
+		done = nil
+		most = min(most, time.Second)
+	}
+	timer := time.NewTimer(a.within(most))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// within returns a random time.
+func (a *actor) within(most time.Duration) time.Duration {
+	return time.Duration(a.random.Int64N(int64(most))) + 1
+}

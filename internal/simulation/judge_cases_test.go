@@ -1,0 +1,191 @@
+package simulation_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inWorld runs a test in a world without processes.
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1, newReport())
+		w.slots = nil
+		defer func() {
+			w.end()
+			if err := w.cluster.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, w)
+	})
+}
+
+// grant is a claim of a case: what is granted, and what ends before the next.
+type grant struct {
+	claim  claim
+	ends   bool // its context
+	dies   bool // its process
+	robbed bool // its node
+}
+
+func TestJudge(t *testing.T) {
+	writer := func(owner, token int64) claim { return claim{owner: owner, token: token} }
+	reader := func(owner, token int64) claim { return claim{owner: owner, token: token, shared: true} }
+	for name, tt := range map[string]struct {
+		most   int
+		grants []grant
+		want   string // part of the violation
+	}{
+		"two writers": {
+			grants: []grant{{claim: writer(1, 1)}, {claim: writer(2, 2)}}, want: "two hold it",
+		},
+		"one writer after another": {
+			grants: []grant{{claim: writer(1, 1), ends: true}, {claim: writer(2, 2)}},
+		},
+		"a writer after a crash": {
+			grants: []grant{{claim: writer(1, 1), dies: true}, {claim: writer(2, 2)}},
+		},
+		"a writer whose node was deleted": {
+			grants: []grant{{claim: writer(1, 1), robbed: true}, {claim: writer(2, 2)}},
+		},
+		"one owner twice": {
+			grants: []grant{{claim: writer(1, 1)}, {claim: writer(1, 1)}},
+		},
+		"readers": {
+			grants: []grant{{claim: reader(1, 2)}, {claim: reader(2, 1)}},
+		},
+		"a reader beside a writer": {
+			grants: []grant{{claim: writer(1, 1)}, {claim: reader(2, 2)}}, want: "two hold it",
+		},
+		"a writer beside a reader": {
+			grants: []grant{{claim: reader(1, 1)}, {claim: writer(2, 2)}}, want: "two hold it",
+		},
+		"as many as there are leases": {
+			most: 2, grants: []grant{{claim: reader(1, 0)}, {claim: reader(2, 0)}},
+		},
+		"one lease too many": {
+			most:   2,
+			grants: []grant{{claim: reader(1, 0)}, {claim: reader(2, 0)}, {claim: reader(3, 0)}},
+			want:   "3 share what 2 may",
+		},
+		"a lease that was deleted": {
+			most: 2, grants: []grant{{claim: reader(1, 0), robbed: true}, {claim: reader(2, 0)}, {claim: reader(3, 0)}},
+		},
+		"a token that falls": {
+			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: writer(2, 1)}}, want: "is not above",
+		},
+		"a token that stays": {
+			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: writer(2, 2)}}, want: "is not above",
+		},
+		"a reader's token below a writer's": {
+			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: reader(2, 1)}}, want: "is not above",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				r := newResource("/r")
+				r.most = tt.most
+				for i, g := range tt.grants {
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					c := g.claim
+					c.resource, c.process, c.actor, c.context = r, &process{world: w}, "actor", ctx
+					node := "/r/" + string(rune('a'+i))
+					c.path = node
+					if err := createNode(w, node); err != nil {
+						t.Fatal(err)
+					}
+					w.judge.granted(&c)
+					if g.ends {
+						cancel()
+					}
+					c.process.dead.Store(g.dies)
+					if g.robbed {
+						w.judge.taken(r, node, c.process, 0)
+					}
+				}
+				checkViolation(t, w, tt.want)
+			})
+		})
+	}
+}
+
+func createNode(w *world, path string) error {
+	_, err := w.operator.Create().CreatingParentsIfNeeded().ForPath(w.ctx, path, nil)
+	return err
+}
+
+func checkViolation(t *testing.T, w *world, want string) {
+	t.Helper()
+	if got := w.violation; want == "" && got != "" || !strings.Contains(got, want) {
+		t.Errorf("violation %q, want %q", got, want)
+	}
+	w.ctx = context.Background() // the end is judged as well
+}
+
+// TestJudgeOfAClaimWithoutItsNode has the node of a claim go, whose holder is told late or never.
+func TestJudgeOfAClaimWithoutItsNode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		known bool          // that the operator deleted it
+		told  time.Duration // when its holder is
+		want  string
+	}{
+		"nobody knows why":             {false, time.Hour, "alive without a node"},
+		"deleted, and told in time":    {true, time.Second, ""},
+		"deleted, and told much later": {true, time.Hour, "not told in 1m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.told)
+				defer cancel()
+				r := newResource("/r")
+				w.judge.resources = append(w.judge.resources, r)
+				if err := createNode(w, "/r/a"); err != nil {
+					t.Fatal(err)
+				}
+				watching, stop := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					w.judge.watch(watching)
+				}()
+				w.judge.granted(&claim{resource: r, process: &process{world: w}, path: "/r/a", context: ctx})
+				if tt.known {
+					w.judge.taken(r, "/r/a", nil, time.Minute)
+				}
+				if err := w.delete("/r/a"); err != nil && w.ctx.Err() == nil { // which a violation ends
+					t.Error(err)
+				}
+				<-time.After(2 * time.Minute)
+				stop()
+				<-done
+				checkViolation(t, w, tt.want)
+			})
+		})
+	}
+}
+
+func TestActorThatNeverGetsATurnIsAViolation(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.began(&actor{name: "a"})
+		w.setCalm()
+		w.awaitLastTurns()
+		checkViolation(t, w, "no last turn")
+	})
+}
+
+func TestRemainsAreAViolation(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		r := newResource("/r")
+		w.judge.resources = append(w.judge.resources, r)
+		if err := createNode(w, "/r/a"); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitNoRemains()
+		checkViolation(t, w, "left in the end: /r/a")
+	})
+}

@@ -1,0 +1,128 @@
+package simulation_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/gocurator/curator/recipes/leader"
+)
+
+// claimOf is what a leadership means.
+func (a *actor) claimOf(r *resource, l *leader.Leadership) *claim {
+	return &claim{
+		resource: r, process: a.process, actor: a.name, owner: a.process.world.owners.Add(1),
+		path: l.Path(), token: l.Token(), context: l.Context(),
+	}
+}
+
+// latchRecipe is a latch that leads for a while and is closed, or leads on until it is lost.
+func latchRecipe(w *world) recipe {
+	r := newResource("/latch")
+	r.toldOfNode = true
+	return recipe{"latch", []*resource{r}, []role{{"latch", func(ctx context.Context, a *actor) {
+		for last := false; !last && ctx.Err() == nil; {
+			last = w.isCalm()
+			a.latch(ctx, r)
+			a.pause(ctx, w.calm, 6*time.Second)
+		}
+	}}}}
+}
+
+// latch takes part once, until it has led and has had enough, or for a while.
+func (a *actor) latch(ctx context.Context, r *resource) {
+	w := a.process.world
+	latch := leader.NewLeaderLatch(a.process.client, r.path)
+	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
+		if ev.IsLeader {
+			w.judge.granted(a.claimOf(r, ev.Leadership))
+		}
+	})
+	if err := latch.Start(); err != nil {
+		w.violate("%s: %v", a.name, err)
+		return
+	}
+	defer func() { _ = latch.Close() }()
+	last := w.isCalm()
+	for terms := 1 + a.random.IntN(3); terms > 0; terms-- {
+		waiting, cancel := ctx, context.CancelFunc(func() {})
+		if !last && a.random.IntN(4) == 0 {
+			waiting, cancel = context.WithTimeout(ctx, a.within(30*time.Second))
+		}
+		a.waiting.Store(true)
+		leadership, err := latch.Await(waiting)
+		a.waiting.Store(false)
+		cancel()
+		if err != nil {
+			w.history.note("%s: await: %v", a.name, err)
+			return
+		}
+		timer := time.NewTimer(a.within(w.longestHold(a.random)))
+		select {
+		case <-leadership.Context().Done(): // it may lead again
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			if last || a.random.IntN(2) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// selectorRecipe is a selector that leads again and again.
+func selectorRecipe(w *world) recipe {
+	r := newResource("/selector")
+	return recipe{"selector", []*resource{r}, []role{{"selector", func(ctx context.Context, a *actor) {
+		for ctx.Err() == nil {
+			if last := w.isCalm(); a.selector(ctx, r) && last {
+				return
+			}
+			a.pause(ctx, w.calm, 6*time.Second)
+		}
+	}}}}
+}
+
+// selector takes part for some turns, until the world is calm, and reports whether it had a turn.
+func (a *actor) selector(ctx context.Context, r *resource) (led bool) {
+	w := a.process.world
+	last := w.isCalm()
+	turns := make(chan struct{}, 100)
+	selector := leader.NewLeaderSelector(a.process.client, r.path, func(ctx context.Context) error {
+		w.judge.granted(a.claimOf(r, leader.LeadershipOf(ctx)))
+		timer := time.NewTimer(a.within(w.longestHold(a.random)))
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		select {
+		case turns <- struct{}{}:
+		default:
+		}
+		return nil
+	}, leader.WithAutoRequeue())
+	if err := selector.Start(); err != nil {
+		w.violate("%s: %v", a.name, err)
+		return false
+	}
+	defer func() { _ = selector.Close() }()
+	for n := range 3 {
+		a.waiting.Store(true)
+		select {
+		case <-turns:
+			a.waiting.Store(false)
+			if last {
+				return true
+			}
+		case <-ctx.Done():
+			return n > 0
+		}
+		if w.isCalm() {
+			return false
+		}
+		if n == 1 {
+			selector.InterruptLeadership()
+		}
+	}
+	return true
+}

@@ -1,0 +1,186 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// allRecipes returns what the processes of a world can contend for.
+func allRecipes(w *world) []recipe {
+	return []recipe{
+		mutexRecipe(w), readWriteRecipe(w), semaphoreRecipe(w), multiRecipe(w), latchRecipe(w), selectorRecipe(w),
+	}
+}
+
+// String is the name of the recipe.
+func (r recipe) String() string { return r.name }
+
+// acquire acquires a lock, and gives up after wait unless that is forever.
+func acquire(ctx context.Context, lock locks.InterProcessLock, wait time.Duration) (*locks.Hold, error) {
+	if wait == forever {
+		return lock.Acquire(ctx)
+	}
+	return lock.TryAcquire(ctx, wait)
+}
+
+// exclusively returns the attempt to hold a lock that excludes all others.
+func exclusively(w *world, r *resource, lock locks.InterProcessLock) attempt {
+	return func(ctx context.Context, wait time.Duration) (*holding, error) {
+		hold, err := acquire(ctx, lock, wait)
+		if err != nil {
+			return nil, err
+		}
+		return holdingOf(hold, &claim{resource: r, owner: w.owners.Add(1)}), nil
+	}
+}
+
+// holdingOf is what a hold means: the claims.
+func holdingOf(hold *locks.Hold, claims ...*claim) *holding {
+	for i, c := range claims {
+		c.context = hold.Context()
+		if i == 0 {
+			c.path, c.token = hold.Path(), hold.Token()
+		}
+	}
+	return &holding{claims: claims, context: hold.Context(), release: hold.Release}
+}
+
+// mutexRecipe is the mutex, which some enter twice.
+func mutexRecipe(w *world) recipe {
+	r := newResource("/mutex")
+	return recipe{"mutex", []*resource{r}, []role{{"mutex", func(ctx context.Context, a *actor) {
+		lock := locks.NewInterProcessMutex(a.process.client, r.path)
+		try := exclusively(w, r, lock)
+		a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
+			if a.random.IntN(4) > 0 {
+				return try(ctx, wait)
+			}
+			return twice(locks.WithOwner(ctx), lock, try, wait)
+		})
+	}}}}
+}
+
+// twice enters a mutex and enters it again.
+func twice(ctx context.Context, lock *locks.InterProcessMutex, try attempt, wait time.Duration) (*holding, error) {
+	h, err := try(ctx, wait)
+	if err != nil {
+		return nil, err
+	}
+	again, err := lock.Acquire(ctx)
+	if err != nil {
+		return h, nil //nolint:nilerr // it was lost between the two
+	}
+	once := h.release
+	h.release = func(ctx context.Context) error { return errors.Join(again.Release(ctx), once(ctx)) }
+	return h, nil
+}
+
+// readWriteRecipe is the read-write lock; some writers go on as readers.
+func readWriteRecipe(w *world) recipe {
+	r := newResource("/read-write")
+	return recipe{"read-write lock", []*resource{r}, []role{
+		{"reader", func(ctx context.Context, a *actor) {
+			lock := locks.NewInterProcessReadWriteLock(a.process.client, r.path)
+			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
+				hold, err := acquire(ctx, lock.ReadLock(), wait)
+				if err != nil {
+					return nil, err
+				}
+				return holdingOf(hold, &claim{resource: r, owner: w.owners.Add(1), shared: true}), nil
+			})
+		}},
+		{"writer", func(ctx context.Context, a *actor) {
+			lock := locks.NewInterProcessReadWriteLock(a.process.client, r.path)
+			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
+				ctx = locks.WithOwner(ctx)
+				h, err := exclusively(w, r, lock.WriteLock())(ctx, wait)
+				if err == nil && a.random.IntN(3) == 0 {
+					h.next = downgrade(ctx, lock, h.claims[0])
+				}
+				return h, err
+			})
+		}},
+	}}
+}
+
+// downgrade acquires the read lock for the owner of ctx, who writes.
+func downgrade(
+	owned context.Context, lock *locks.InterProcessReadWriteLock, writer *claim,
+) func(context.Context) (*holding, error) {
+	return func(ctx context.Context) (*holding, error) {
+		owned, cancel := context.WithCancel(context.WithoutCancel(owned))
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		hold, err := lock.ReadLock().Acquire(owned)
+		if err != nil {
+			return nil, err
+		}
+		return holdingOf(hold, &claim{
+			resource: writer.resource, owner: writer.owner, shared: true, follows: true,
+		}), nil
+	}
+}
+
+// leases is how many leases the semaphore has.
+const leases = 2
+
+// semaphoreRecipe is a semaphore of which some take two leases at once.
+func semaphoreRecipe(w *world) recipe {
+	r := newSemaphore("/semaphore", leases)
+	act := func(ctx context.Context, a *actor) {
+		semaphore := locks.NewInterProcessSemaphoreV2(a.process.client, r.path, leases)
+		a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
+			n := 1 + a.random.IntN(2)
+			var got []*locks.Lease
+			var err error
+			if wait == forever {
+				got, err = semaphore.AcquireN(ctx, n)
+			} else {
+				got, err = semaphore.TryAcquireN(ctx, n, wait)
+			}
+			if err != nil {
+				return nil, err
+			}
+			h := &holding{context: got[0].Context(), release: func(ctx context.Context) error {
+				return semaphore.ReturnAll(ctx, got...)
+			}}
+			for _, lease := range got {
+				h.claims = append(h.claims, &claim{
+					resource: r, owner: w.owners.Add(1), shared: true, path: lease.Path(), context: lease.Context(),
+				})
+			}
+			return h, nil
+		})
+	}
+	return recipe{"semaphore", []*resource{r}, []role{{"semaphore", act}, {"other semaphore", act}}}
+}
+
+// multiRecipe is a multi lock over a mutex and a semaphore mutex, beside others who contend for one of these.
+func multiRecipe(w *world) recipe {
+	first, second := newResource("/multi/mutex"), newSemaphore("/multi/semaphore-mutex", 0)
+	return recipe{"multi lock", []*resource{first, second}, []role{
+		{"both", func(ctx context.Context, a *actor) {
+			lock := locks.NewInterProcessMultiLock(
+				locks.NewInterProcessMutex(a.process.client, first.path),
+				locks.NewInterProcessSemaphoreMutex(a.process.client, second.path))
+			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
+				hold, err := acquire(ctx, lock, wait)
+				if err != nil {
+					return nil, err
+				}
+				return holdingOf(hold,
+					&claim{resource: first, owner: w.owners.Add(1)},
+					&claim{resource: second, owner: w.owners.Add(1)}), nil
+			})
+		}},
+		{"first", func(ctx context.Context, a *actor) {
+			a.contend(ctx, exclusively(w, first, locks.NewInterProcessMutex(a.process.client, first.path)))
+		}},
+		{"second", func(ctx context.Context, a *actor) {
+			a.contend(ctx, exclusively(w, second, locks.NewInterProcessSemaphoreMutex(a.process.client, second.path)))
+		}},
+	}}
+}

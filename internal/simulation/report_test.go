@@ -1,0 +1,62 @@
+package simulation_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// report counts what all worlds have been through.
+type report struct {
+	mu     sync.Mutex
+	worlds int
+	time   time.Duration
+	grants int
+	hits   map[string]int // of faults, by kind
+}
+
+func newReport() *report { return &report{hits: map[string]int{}} }
+
+func (r *report) add(d time.Duration, grants int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.worlds++
+	r.time += d
+	r.grants += grants
+}
+
+func (r *report) hit(fault string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hits[fault]++
+}
+
+// never returns the kinds of faults that have not happened.
+func (r *report) never() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range allFaults() {
+		if r.hits[f.name] == 0 {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+func (r *report) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	all := 0
+	for _, n := range r.hits {
+		all += n
+	}
+	fmt.Fprintf(&b, "%d seeds, %.1f cluster-hours, %d grants, %d faults:", r.worlds, r.time.Hours(), r.grants, all)
+	for _, name := range slices.Sorted(maps.Keys(r.hits)) {
+		fmt.Fprintf(&b, "\n%8d %s", r.hits[name], name)
+	}
+	return b.String()
+}

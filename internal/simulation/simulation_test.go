@@ -1,0 +1,79 @@
+package simulation_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+var (
+	seconds = flag.Int("seconds", 0, "how long to simulate, in real time; 0 is some seeds")
+	length  = flag.Duration("storm", stormLength, "how long each seed has faults, in virtual time")
+)
+
+// seedVariable names the environment variable with the one seed to simulate.
+const seedVariable = "CURATOR_SEED"
+
+// someSeeds is how many are simulated by default. In so many every kind of fault happens.
+const someSeeds = 60
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestSimulation simulates one seed after the other on every processor.
+func TestSimulation(t *testing.T) {
+	if testenv.Real() {
+		t.Skip("Apache ZooKeeper is in no bubble")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a world leaves much behind
+	r := newReport()
+	defer func() { t.Log(r) }()
+	if text := os.Getenv(seedVariable); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		simulateSeed(t, seed, r)
+		return
+	}
+	began, first := time.Now(), rand.Uint64()>>20<<20
+	var next atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for range runtime.GOMAXPROCS(0) {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				for !t.Failed() {
+					n := next.Add(1) - 1
+					if *seconds > 0 && time.Since(began) > time.Duration(*seconds)*time.Second ||
+						*seconds == 0 && n >= someSeeds {
+						return
+					}
+					simulateSeed(t, first+uint64(n), r)
+				}
+			})
+		}
+	})
+	if never := r.never(); len(never) > 0 && r.worlds >= someSeeds {
+		t.Errorf("in %d seeds never: %s", r.worlds, strings.Join(never, ", "))
+	}
+}
+
+// simulateSeed simulates one seed in a bubble.
+func simulateSeed(t *testing.T, seed uint64, r *report) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		violation := simulate(seed, r, *length)
+		if violation != "" {
+			t.Errorf("%s=%d\n%s", seedVariable, seed, violation)
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/retry"
+)
+
+// The times of a world.
+const (
+	tick              = 500 * time.Millisecond
+	sessionTimeout    = 6 * time.Second
+	connectionTimeout = 4 * time.Second
+	sweepInterval     = 7 * time.Second
+
+	stormLength = 3 * time.Minute // how long faults happen
+	calmLimit   = 5 * time.Minute // until everybody has had a last turn without faults
+	endLimit    = time.Minute     // until nothing is left
+)
+
+// world is one simulation: an ensemble, processes that contend for resources on it, and faults.
+type world struct {
+	seed    uint64
+	report  *report
+	history *history
+	judge   *judge
+	cluster *curatortest.Cluster
+	recipes []recipe
+	slots   []*slot
+	owners  atomic.Int64
+	// operator is a client beside the network, whom no fault of it is meant for.
+	operator *framework.Client
+
+	calm   chan struct{} // closed when there are no more faults
+	ctx    context.Context
+	giveUp context.CancelFunc
+
+	mu        sync.Mutex
+	actors    map[*actor]struct{} // that run
+	allEnded  chan struct{}       // closed when there are none and the world is calm
+	violation string              // the first
+	evidence  string              // the history before it
+}
+
+// slot has one process after the other.
+type slot struct {
+	number int
+	lives  int
+
+	mu      sync.Mutex // held while a process comes and goes
+	process *process
+}
+
+// simulate runs the world of a seed in the bubble that it is called in. It returns the history before the first
+// violation, "" if there is none.
+func simulate(seed uint64, r *report, length time.Duration) (violation string) {
+	w := newWorld(seed, r)
+	w.history.note("seed %d: %d servers, %d processes, %v", seed, len(w.cluster.Servers()), len(w.slots), w.recipes)
+	watching, stop := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { w.judge.watch(watching) })
+	for _, s := range w.slots {
+		w.start(s)
+	}
+	w.storm(length)
+	w.history.note("calm: no more faults")
+	w.setCalm()
+	w.awaitLastTurns()
+	w.awaitNoRemains()
+	w.end()
+	stop()
+	watch.Wait()
+	if err := w.cluster.Close(); err != nil {
+		w.violate("the ensemble does not close: %v", err)
+	}
+	r.add(time.Since(w.history.began), w.judge.grants)
+	return w.evidence
+}
+
+// newWorld makes a world out of a seed.
+func newWorld(seed uint64, r *report) *world {
+	w := &world{
+		seed: seed, report: r, history: newHistory(),
+		calm: make(chan struct{}), actors: map[*actor]struct{}{}, allEnded: make(chan struct{}),
+	}
+	w.judge = &judge{world: w}
+	w.ctx, w.giveUp = context.WithCancel(context.Background())
+	random := w.random("world")
+	servers := 3
+	if random.IntN(8) == 0 {
+		servers = 5
+	}
+	cluster, err := curatortest.NewCluster(servers, curatortest.InMemory(), curatortest.WithTickTime(tick),
+		curatortest.WithSweepInterval(sweepInterval))
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	w.cluster = cluster
+	w.operator = newOperator(cluster)
+	all := allRecipes(w)
+	for _, i := range random.Perm(len(all))[:2+random.IntN(3)] {
+		w.recipes = append(w.recipes, all[i])
+		w.judge.resources = append(w.judge.resources, all[i].resources...)
+	}
+	for i := range 3 + random.IntN(3) {
+		w.slots = append(w.slots, &slot{number: i + 1})
+	}
+	return w
+}
+
+func newOperator(cluster *curatortest.Cluster) *framework.Client {
+	client, err := framework.New(cluster.ConnectString(), framework.WithDialer(cluster.DialContext),
+		framework.WithEnsembleTracker(false), framework.WithRetryPolicy(retry.NTimes(3, 100*time.Millisecond)))
+	if err == nil {
+		err = client.Start()
+	}
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	return client
+}
+
+// random returns a sequence of its own for each name, always the same for the same seed.
+func (w *world) random(name string) *rand.Rand { return rand.New(rand.NewPCG(w.seed, sum(name))) }
+
+func sum(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return h.Sum64()
+}
+
+// start starts the next process of a slot.
+func (w *world) start(s *slot) {
+	s.lives++
+	s.process = newProcess(w, fmt.Sprintf("p%d.%d", s.number, s.lives))
+	s.process.act(w.recipes)
+}
+
+// processes returns those that run.
+func (w *world) processes() (all []*process) {
+	for _, s := range w.slots {
+		if s.mu.TryLock() {
+			all = append(all, s.process)
+			s.mu.Unlock()
+		}
+	}
+	return all
+}
+
+// processOf returns who has a session, nil if nobody has.
+func (w *world) processOf(session int64) *process {
+	for _, p := range w.processes() {
+		if p.client.SessionID() == session {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *world) isCalm() bool {
+	select {
+	case <-w.calm:
+		return true
+	default:
+		return false
+	}
+}
+
+// longestHold returns how long an actor holds at most what it is granted: some outlive a session without a server.
+func (w *world) longestHold(random *rand.Rand) time.Duration {
+	switch {
+	case w.isCalm():
+		return time.Second
+	case random.IntN(4) == 0:
+		return 3 * sessionTimeout
+	}
+	return 3 * time.Second
+}
+
+// violate notes that the world is not what it has to be, and ends it.
+func (w *world) violate(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.history.note("VIOLATION: %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.violation == "" {
+		w.violation = text
+		w.evidence = w.history.last()
+		w.giveUp()
+	}
+}
+
+func (w *world) began(a *actor) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.actors[a] = struct{}{}
+}
+
+func (w *world) ended(a *actor) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.actors, a)
+	if len(w.actors) == 0 && w.isCalm() {
+		close(w.allEnded)
+	}
+}
+
+// setCalm has every actor end after one more turn.
+func (w *world) setCalm() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.calm)
+	if len(w.actors) == 0 {
+		close(w.allEnded)
+	}
+}
+
+// awaitLastTurns waits until every actor has had one.
+func (w *world) awaitLastTurns() {
+	timer := time.NewTimer(calmLimit)
+	defer timer.Stop()
+	select {
+	case <-w.allEnded:
+		return
+	case <-w.ctx.Done():
+		return
+	case <-timer.C:
+	}
+	var late []string
+	w.mu.Lock()
+	for a := range w.actors {
+		late = append(late, fmt.Sprintf("%s (waiting: %v)", a.name, a.waiting.Load()))
+	}
+	w.mu.Unlock()
+	w.violate("no last turn in %v: %s\n%s", calmLimit, strings.Join(late, ", "), w.tree())
+}
+
+// awaitNoRemains waits until neither nodes nor watches are left, while the clients are still there.
+func (w *world) awaitNoRemains() {
+	if w.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, endLimit)
+	defer cancel()
+	var left string
+	for left = w.remains(); left != "" && ctx.Err() == nil; left = w.remains() {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+	if left != "" {
+		w.violate("left in the end: %s", left)
+	}
+}
+
+func (w *world) remains() string {
+	leader, err := w.cluster.Leader()
+	if err != nil {
+		return err.Error()
+	}
+	var left []string
+	for _, r := range w.judge.resources {
+		for _, l := range r.lines {
+			for _, child := range leader.Children(l.path) {
+				left = append(left, l.path+"/"+child)
+			}
+		}
+	}
+	for _, s := range w.cluster.Servers() {
+		watched, err := s.FourLetterWord(w.ctx, "wchp")
+		if err != nil {
+			return err.Error()
+		}
+		if watched = strings.TrimSpace(watched); watched != "" {
+			left = append(left, "watches "+watched)
+		}
+	}
+	return strings.Join(left, ", ")
+}
+
+// tree returns the nodes of all lines, with their owners.
+func (w *world) tree() string {
+	leader, err := w.cluster.Leader()
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, r := range w.judge.resources {
+		for _, l := range r.lines {
+			for _, child := range leader.Children(l.path) {
+				node, _ := leader.Node(l.path + "/" + child)
+				fmt.Fprintf(&b, "%s/%s of session %#x\n", l.path, child, node.Stat.EphemeralOwner)
+			}
+		}
+	}
+	return b.String()
+}
+
+// end ends all processes. Nothing of a client may be left at the servers then.
+func (w *world) end() {
+	var leaving sync.WaitGroup
+	for _, s := range w.slots {
+		leaving.Go(func() {
+			s.process.leave()
+			s.process.closeNetwork()
+		})
+	}
+	leaving.Wait()
+	if err := w.operator.Close(); err != nil {
+		w.history.note("the operator does not leave: %v", err)
+	}
+	if w.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, endLimit)
+	defer cancel()
+	server := w.cluster.Servers()[0]
+	if server.Eventually(ctx, func() bool { return len(server.Sessions()) == 0 }) != nil {
+		w.violate("sessions are left: %#x", server.Sessions())
+	}
+	synctest.Wait() // the servers hear of the end of each connection
+	for _, s := range w.cluster.Servers() {
+		if n := s.Faults().Connections(); n > 0 {
+			w.violate("%d connections are left", n)
+		}
+	}
+}
