@@ -58,6 +58,10 @@ chaos: ## run the recipes under random faults at full length, on both servers
 	CURATOR_TEST_SIZE=long $(LONG)
 	CURATOR_TEST_SIZE=long CURATOR_TEST_SERVER=real $(LONG)
 
+.PHONY: prove
+prove: ## explore the protocols of the recipes at full bounds, which takes minutes; see docs/design/model.md
+	CURATOR_TEST_SIZE=long $(GO) test -vet=off -count=1 -timeout=90m -v ./internal/model
+
 .PHONY: conformance
 conformance: ## compare the in-process server with Apache ZooKeeper in 10,000 random sequences
 	./scripts/install.sh
