@@ -20,6 +20,8 @@ type recipe struct {
 	flaw    flaw   // what is broken on purpose
 }
 
+var _ machine[world] = (*recipe)(nil)
+
 // protocol is what the members of a recipe do. They line up as in line.go; the rest differs.
 type protocol interface {
 	// kind is that of the node that a member lines up with.

@@ -14,6 +14,8 @@ type heartbeat struct {
 	rule     clockRule
 }
 
+var _ machine[session] = (*heartbeat)(nil)
+
 // clockRule says what the answer to a request moves the clock to.
 type clockRule int
 
