@@ -65,10 +65,9 @@ type explorer[S any] struct {
 	steps   int
 }
 
-// explore visits every reachable state, breadth first. It stops at the first violation. Then it looks for a state that
-// does not come to an end by itself: one in which nothing goes on and something is missing, or one that comes again without
-// a fault. If there is none, then from every state, whatever the order of the steps is, all that began is finished, as long
-// as there are no more faults.
+// explore visits every reachable state, breadth first, up to the first that breaks a promise, or in which nothing goes
+// on and something is missing. Then it looks for one that comes again without a fault. If there is none of them, then from
+// every state, in whatever order the steps come, all is finished once there are no more faults.
 func explore[S any](m machine[S]) *result {
 	x := &explorer[S]{
 		machine: m,

@@ -2,9 +2,9 @@ package model
 
 import "fmt"
 
-// heartbeat is the machine of one session, of the clock that ends what its client holds, and of the servers: a leader, which
-// ends the session, and a follower, which the client is connected to. The session clock of the client says that the
-// leader has heard of the session then or later. If that is true at every moment, whoever is cut off, the client's
+// heartbeat is the machine of one session, of the clock that ends what its client holds, and of the servers: a leader,
+// which ends the session, and a follower, which the client is connected to. The session clock of the client says that
+// the leader has heard of the session then or later. If that is true at every moment, whoever is cut off, the client's
 // timeout, counted from its clock, is over before the leader's, counted from when it has heard.
 type heartbeat struct {
 	halfTick int8 // the leader pings the follower so often
@@ -141,7 +141,9 @@ func (h *heartbeat) next(s *session, emit func(step, session)) {
 		to.heard = 0
 	})
 	for _, write := range []bool{false, true} {
-		try(sRead+int8(flags(write)), s.requests.count < h.requests, func(to *session) { to.requests.push(call{write: write, base: h.base(s)}) })
+		try(sRead+int8(flags(write)), s.requests.count < h.requests, func(to *session) {
+			to.requests.push(call{write: write, base: h.base(s)})
+		})
 	}
 	try(sArrive, s.arrived < s.requests.count && s.up.hasRoom(), func(to *session) {
 		to.noted = true
@@ -191,7 +193,7 @@ func (h *heartbeat) reply(s *session) {
 	}
 }
 
-// violation finds a clock that is ahead of the leader. The follower may be cut off in that moment, and then it stays so.
+// violation finds a clock that is ahead of the leader. The follower may be cut off in that moment: then it stays so.
 func (h *heartbeat) violation(s *session) string {
 	if s.clock < s.heard {
 		return fmt.Sprintf("the client's clock says %d ago, the leader has heard %d ago", s.clock, s.heard)

@@ -1,7 +1,7 @@
 package model
 
-// latch is an election. Its members are "o", which do not lead without a connection: the standard policy; and "s", which
-// lead on until the session ends. In the code: LeaderLatch.
+// latch is an election. Its members are "o", which do not lead without a connection (the standard policy), and "s",
+// which lead on until the session ends. In the code: LeaderLatch.
 type latch struct{ mutex }
 
 // granted is the end of Line.Acquire in LeaderLatch.run. What follows is another step.

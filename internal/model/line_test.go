@@ -26,9 +26,9 @@ const (
 )
 
 var phaseNames = []string{
-	"idle", "creates and lists", "looks for its node", "lists", "sets its watch", "waits", "HOLDS", "reads on", "WRITES AND READS", "READS",
-	"counts the leases", "waits for a lease", "takes a lease", "looks for its lease", "adds its lease", "waits with a lease's node", "is elected", "is suspended",
-	"looks at the line",
+	"idle", "creates and lists", "looks for its node", "lists", "sets its watch", "waits", "HOLDS", "reads on",
+	"WRITES AND READS", "READS", "counts the leases", "waits for a lease", "takes a lease", "looks for its lease",
+	"adds its lease", "waits with a lease's node", "is elected", "is suspended", "looks at the line",
 }
 
 // begin lines up. In the code: Line.Once.
@@ -170,8 +170,8 @@ func (m *recipe) holds(c *client) bool {
 	return c.at == holding || c.at == readingOn || c.at == holdingBoth || c.at == reading
 }
 
-// mutex is the lock that one member at a time holds. Its members are "o", ours, and "j", Java's: they take the same steps,
-// but Java's have no session clock of their own. In the code: InterProcessMutex.
+// mutex is the lock that one member at a time holds. Its members are "o", ours, and "j", Java's. They take the same
+// steps, but Java's have no session clock of their own. In the code: InterProcessMutex.
 type mutex struct{}
 
 func (mutex) kind(*recipe, int8) int8 { return place }

@@ -23,51 +23,60 @@ func run[S any](t *testing.T, m machine[S]) *result {
 
 func (m *recipe) String() string {
 	name := strings.TrimPrefix(fmt.Sprintf("%T", m.protocol), "model.")
-	return fmt.Sprintf("%s/%s leases=%d rounds=%d servers=%d faults=%d", name, m.members, m.leases, m.rounds, m.servers, m.faults)
+	return fmt.Sprintf("%s/%s leases=%d rounds=%d servers=%d faults=%d",
+		name, m.members, m.leases, m.rounds, m.servers, m.faults)
 }
 
 // TestRecipeKeepsItsPromises explores sound recipes: never two, nobody waits for ever, nothing is left.
 func TestRecipeKeepsItsPromises(t *testing.T) {
 	tests := []struct {
-		recipe
-		long bool
+		protocol
+		members string
+		leases  int
+		rounds  int8
+		servers int8
+		faults  int8
+		long    bool
 	}{
-		{recipe: recipe{protocol: mutex{}, members: "ooo", rounds: 1, servers: 1, lag: 1, faults: 1}},
-		{recipe: recipe{protocol: mutex{}, members: "oo", rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: mutex{}, members: "oj", rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: mutex{}, members: "oo", rounds: 2, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: mutex{}, members: "ooo", rounds: 1, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: mutex{}, members: "oo", rounds: 1, servers: 2, lag: 3, faults: 2}, long: true},
-		{recipe: recipe{protocol: mutex{}, members: "ooj", rounds: 1, servers: 1, lag: 1, faults: 2}, long: true},
-		{recipe: recipe{protocol: mutex{}, members: "oooo", rounds: 1, servers: 1, lag: 1, faults: 1}, long: true},
+		{protocol: mutex{}, members: "ooo", servers: 1, faults: 1},
+		{protocol: mutex{}, members: "oo", servers: 2, faults: 1},
+		{protocol: mutex{}, members: "oj", servers: 2, faults: 1},
+		{protocol: mutex{}, members: "oo", rounds: 2, servers: 2, faults: 1, long: true},
+		{protocol: mutex{}, members: "ooo", servers: 2, faults: 1, long: true},
+		{protocol: mutex{}, members: "oo", servers: 2, faults: 2, long: true},
+		{protocol: mutex{}, members: "ooj", servers: 1, faults: 2, long: true},
+		{protocol: mutex{}, members: "oooo", servers: 1, faults: 1, long: true},
 
-		{recipe: recipe{protocol: readWriteLock{}, members: "wr", rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: readWriteLock{}, members: "wd", rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: readWriteLock{}, members: "wdrj", rounds: 1, servers: 1, lag: 1}},
-		{recipe: recipe{protocol: readWriteLock{}, members: "wdr", rounds: 1, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: readWriteLock{}, members: "wdj", rounds: 1, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: readWriteLock{}, members: "wr", rounds: 1, servers: 2, lag: 2, faults: 2}, long: true},
+		{protocol: readWriteLock{}, members: "wr", servers: 2, faults: 1},
+		{protocol: readWriteLock{}, members: "wd", servers: 2, faults: 1},
+		{protocol: readWriteLock{}, members: "wdrj", servers: 1},
+		{protocol: readWriteLock{}, members: "wdr", servers: 2, faults: 1, long: true},
+		{protocol: readWriteLock{}, members: "wdj", servers: 1, faults: 1, long: true},
+		{protocol: readWriteLock{}, members: "wr", servers: 2, faults: 2, long: true},
 
-		{recipe: recipe{protocol: semaphore{}, members: "11", leases: 1, rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: semaphore{}, members: "121", leases: 2, rounds: 1, servers: 1, lag: 1, faults: 1}},
-		{recipe: recipe{protocol: semaphore{}, members: "1J", leases: 1, rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: semaphore{}, members: "111", leases: 1, rounds: 1, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: semaphore{}, members: "112", leases: 2, rounds: 1, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: semaphore{}, members: "1J", leases: 1, rounds: 1, servers: 2, lag: 2, faults: 2}, long: true},
-		{recipe: recipe{protocol: semaphore{}, members: "11J", leases: 1, rounds: 1, servers: 1, lag: 1, faults: 1}, long: true},
+		{protocol: semaphore{}, members: "11", leases: 1, servers: 2, faults: 1},
+		{protocol: semaphore{}, members: "121", leases: 2, servers: 1, faults: 1},
+		{protocol: semaphore{}, members: "1J", leases: 1, servers: 2, faults: 1},
+		{protocol: semaphore{}, members: "111", leases: 1, servers: 2, faults: 1, long: true},
+		{protocol: semaphore{}, members: "112", leases: 2, servers: 2, faults: 1, long: true},
+		{protocol: semaphore{}, members: "1J", leases: 1, servers: 2, faults: 2, long: true},
+		{protocol: semaphore{}, members: "11J", leases: 1, servers: 1, faults: 1, long: true},
 
-		{recipe: recipe{protocol: latch{}, members: "oo", rounds: 1, servers: 2, lag: 2, faults: 1}},
-		{recipe: recipe{protocol: latch{}, members: "os", rounds: 1, servers: 1, lag: 1, faults: 2}},
-		{recipe: recipe{protocol: latch{}, members: "ooo", rounds: 1, servers: 2, lag: 2, faults: 1}, long: true},
-		{recipe: recipe{protocol: latch{}, members: "os", rounds: 1, servers: 2, lag: 2, faults: 2}, long: true},
+		{protocol: latch{}, members: "oo", servers: 2, faults: 1},
+		{protocol: latch{}, members: "os", servers: 1, faults: 2},
+		{protocol: latch{}, members: "ooo", servers: 2, faults: 1, long: true},
+		{protocol: latch{}, members: "os", servers: 2, faults: 2, long: true},
 	}
 	for _, test := range tests {
-		t.Run(test.String(), func(t *testing.T) {
+		m := &recipe{
+			protocol: test.protocol, members: test.members, leases: test.leases, rounds: max(test.rounds, 1),
+			servers: test.servers, lag: test.servers, faults: test.faults, may: anything,
+		}
+		t.Run(m.String(), func(t *testing.T) {
 			if test.long && !testenv.Long() {
 				t.Skip("its bounds are those of make prove")
 			}
-			test.may = anything
-			if r := run(t, &test.recipe); r.violation != "" {
+			if r := run(t, m); r.violation != "" {
 				t.Error(r.violation)
 			}
 		})
@@ -84,8 +93,16 @@ func TestFlawIsFound(t *testing.T) {
 	}{
 		{"the event grants, a node is deleted", recipe{members: "ooo", may: deletion, flaw: grantsWithoutList}, two},
 		{"the event grants, the line is deleted", recipe{members: "ooo", may: wipe, flaw: grantsWithoutList}, two},
-		{"the event grants, two watches, the line is deleted", recipe{members: "ooo", may: wipe, servers: 2, flaw: watchesTwo}, two},
-		{"the event grants, a writer reads on", recipe{protocol: readWriteLock{}, members: "wd", flaw: grantsWithoutList}, "writes"},
+		{
+			"the event grants, two watches, the line is deleted",
+			recipe{members: "ooo", may: wipe, servers: 2, flaw: watchesTwo},
+			two,
+		},
+		{
+			"the event grants, a writer reads on",
+			recipe{protocol: readWriteLock{}, members: "wd", flaw: grantsWithoutList},
+			"writes",
+		},
 		{"a lost create is looked for too early", recipe{members: "oo", may: cut, servers: 2, flaw: findsBehind}, waits},
 		{"a lost create is tried again", recipe{members: "oo", may: cut, flaw: createsTwice}, waits},
 		{"the servers end the session first", recipe{members: "oo", may: pause, flaw: expiresFirst}, two},
@@ -107,9 +124,17 @@ func TestFlawIsFound(t *testing.T) {
 			recipe{protocol: semaphore{}, members: "11", leases: 1, may: deletion, flaw: takesUnchecked},
 			"2 leases of 1",
 		},
-		{"the leases are counted first", recipe{protocol: semaphore{}, members: "11", leases: 1, flaw: countsFirst}, "2 leases of 1"},
+		{
+			"the leases are counted first",
+			recipe{protocol: semaphore{}, members: "11", leases: 1, flaw: countsFirst},
+			"2 leases of 1",
+		},
 		{"the leases are watched late", recipe{protocol: semaphore{}, members: "11", leases: 1, flaw: watchesLate}, waits},
-		{"a latch leads on as if it were fresh", recipe{protocol: latch{}, members: "oo", may: cut | deletion, faults: 2, flaw: freshOutlives}, two},
+		{
+			"a latch leads on as if it were fresh",
+			recipe{protocol: latch{}, members: "oo", may: cut | deletion, faults: 2, flaw: freshOutlives},
+			two,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -133,11 +158,12 @@ type uncounted struct{ semaphore }
 func (uncounted) broken(*recipe, *world) string { return "" }
 
 func (h *heartbeat) String() string {
-	return fmt.Sprintf("half tick=%d delay=%d margin=%d requests=%d rule=%d", h.halfTick, h.delay, h.margin, h.requests, h.rule)
+	return fmt.Sprintf("half tick=%d delay=%d margin=%d requests=%d rule=%d",
+		h.halfTick, h.delay, h.margin, h.requests, h.rule)
 }
 
-// TestClockIsBehindTheLeader explores the session clock: it is never ahead of the leader if the margin is more than half a
-// tick and the way of a ping together, and only by this rule.
+// TestClockIsBehindTheLeader explores the session clock: it is never ahead of the leader if the margin is more than
+// half a tick and the way of a ping together, and only by this rule.
 func TestClockIsBehindTheLeader(t *testing.T) {
 	tests := []struct {
 		heartbeat

@@ -2,8 +2,8 @@ package model
 
 import "fmt"
 
-// readWriteLock has writers, "w", readers, "r", and writers that read on when they have written, "d". Java's readers, "j",
-// wait for the first writer before them, ours for the last. In the code: InterProcessReadWriteLock.
+// readWriteLock has writers, "w", readers, "r", and writers that read on when they have written, "d". Java's readers,
+// "j", wait for the first writer before them, ours for the last. In the code: InterProcessReadWriteLock.
 type readWriteLock struct{ mutex }
 
 func (readWriteLock) kind(m *recipe, i int8) int8 {

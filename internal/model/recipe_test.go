@@ -390,7 +390,7 @@ func (m *recipe) encode(w *world, to []byte) []byte {
 		use(n.number)
 	}
 	for _, x := range w.log[:w.logged] {
-		use(x.number)
+		use(x.names())
 	}
 	for i := range m.size() {
 		c := &w.clients[i]
@@ -398,7 +398,7 @@ func (m *recipe) encode(w *world, to []byte) []byte {
 		useName(c.before)
 		useName(c.watch)
 		for _, r := range c.requests[:c.count] {
-			useName(r.number)
+			useName(r.name())
 		}
 	}
 	rank := func(n int8) byte {
@@ -421,10 +421,11 @@ func (m *recipe) encode(w *world, to []byte) []byte {
 		if w.faults == 0 && c.server != none {
 			seen = 0 // it matters to those who connect again
 		}
-		code := append(codes[i][:0], m.members[i], rank(c.own), byte(c.at), rankOf(c.before), rankOf(c.watch), byte(c.wants), byte(seen),
-			flags(c.excused, c.over, c.lingers, c.waiting, c.late, c.watchOwn, c.watchAll, c.alone), flags(c.fresh, c.roomy), byte(c.count))
+		code := append(codes[i][:0], m.members[i], rank(c.own), byte(c.at), rankOf(c.before), rankOf(c.watch),
+			byte(c.wants), byte(seen), flags(c.excused, c.over, c.lingers, c.waiting, c.late, c.watchOwn, c.watchAll),
+			flags(c.alone, c.fresh, c.roomy), byte(c.count))
 		for _, r := range c.requests[:c.count] {
-			code = append(code, byte(r.op)<<4|byte(r.kind), rankOf(r.number), byte(c.attempt-r.attempt))
+			code = append(code, byte(r.op)<<4|byte(r.kind), rankOf(r.name()), byte(c.attempt-r.attempt))
 		}
 		order[i] = i
 	}
@@ -451,10 +452,11 @@ func (m *recipe) encode(w *world, to []byte) []byte {
 	}
 	to = append(to, byte(w.faults), byte(applied[0]), byte(applied[1]), byte(w.base.count), byte(w.logged))
 	for _, n := range w.base.all() {
-		to = append(to, byte(n.kind), rank(n.number), byte(named[n.owner]), byte(w.clients[n.owner].attempt-n.attempt), flags(n.old))
+		age := byte(w.clients[n.owner].attempt - n.attempt)
+		to = append(to, byte(n.kind), rank(n.number), byte(named[n.owner]), age, flags(n.old))
 	}
 	for _, x := range w.log[:w.logged] {
-		to = append(to, byte(x.op), byte(x.kind), rank(x.number), flags(x.old, x.done, x.awaited))
+		to = append(to, byte(x.op), byte(x.kind), rank(x.names()), flags(x.old, x.done, x.awaited))
 		if x.client != none {
 			to = append(to, byte(named[x.client]), byte(w.clients[x.client].attempt-x.attempt))
 		}

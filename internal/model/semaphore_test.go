@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// semaphore has members that want one lease, "1", or two, "2", and Java's, which want one, "J". They stand in line for the
-// turn. Who has it takes leases. In the code: InterProcessSemaphoreV2.
+// semaphore has members that want one lease, "1", or two, "2", and Java's, which want one, "J". They stand in line for
+// the turn. Who has it takes leases. In the code: InterProcessSemaphoreV2.
 type semaphore struct{ mutex }
 
 // wanted returns how many leases a member wants.

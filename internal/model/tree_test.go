@@ -75,6 +75,15 @@ type txn struct {
 	awaited                           bool // its client waits for the answer
 }
 
+// names returns the number of the node that a transaction is about, none if it is about none or several.
+func (x txn) names() int8 {
+	switch x.op {
+	case opCreate, opCreateAt, opTake, opDelete:
+		return x.number
+	}
+	return none
+}
+
 // apply is what every server does with a transaction.
 func (t *tree) apply(x txn) {
 	if !x.done {

@@ -46,6 +46,15 @@ type client struct {
 // request is one that the server has not processed.
 type request struct{ op, kind, number, attempt int8 }
 
+// name returns the name of the node that a request is about, none if it does not have one.
+func (r request) name() int8 {
+	switch r.op {
+	case opCreateAt, opTake, opWatch:
+		return r.number
+	}
+	return none
+}
+
 // What clients ask of servers, and what happens to the tree.
 const (
 	opCreate      int8 = iota // a node with the next number
@@ -68,9 +77,10 @@ const (
 )
 
 var opNames = []string{
-	"create", "create with the writer's number", "transaction that changes nothing", "transaction [create lease, delete turn]",
-	"delete", "end of the session", "delete by somebody else", "delete of the whole line", "search for its node", "list of the line",
-	"watch of the place before", "removal of the watch", "watch of its own node", "count of the leases", "list and watch of the leases",
+	"create", "create with the writer's number", "transaction that changes nothing",
+	"transaction [create lease, delete turn]", "delete", "end of the session", "delete by somebody else",
+	"delete of the whole line", "search for its node", "list of the line", "watch of the place before",
+	"removal of the watch", "watch of its own node", "count of the leases", "list and watch of the leases",
 	"search for its lease",
 }
 
