@@ -53,6 +53,9 @@ func (m *message) readRequest(frame []byte) {
 			m.paths = append(m.paths, op.Path)
 		}
 		m.path = strings.Join(m.paths, ",")
+		if len(r.Ops) == 0 {
+			m.op = opHeartbeat
+		}
 	case jute.OpSetWatches:
 		w, err := jute.DecodeSetWatches(body)
 		if err == nil {

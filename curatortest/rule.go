@@ -81,7 +81,8 @@ func (a Action) String() string {
 const (
 	opConnect      = "connect"
 	opNotification = "notification"
-	opNone         = "" // what cannot be read
+	opHeartbeat    = "heartbeat" // a transaction without an operation, which proves that there is a quorum
+	opNone         = ""          // what cannot be read
 )
 
 var (
@@ -90,7 +91,7 @@ var (
 )
 
 func requestNames() map[string]bool {
-	names := map[string]bool{opConnect: true, opNotification: true}
+	names := map[string]bool{opConnect: true, opNotification: true, opHeartbeat: true}
 	for op := jute.OpCloseSession; op <= jute.OpWhoAmI; op++ {
 		if name := op.String(); op != jute.OpError && !strings.HasPrefix(name, "op(") {
 			names[name] = true
@@ -118,7 +119,8 @@ func requestNames() map[string]bool {
 type Rule struct {
 	// Ops are the names of operations as in ZooDefs.OpCode of Java: "create2", "delete", "multi". "connect" is
 	// the handshake, "notification" a watch event, which has no request: an action on its "reply" acts on the
-	// event. Empty is any request, which the handshake, pings and watch events are not.
+	// event. "heartbeat" is a multi without an operation. Empty is any request, which the handshake, pings, heartbeats
+	// and watch events are not.
 	Ops []string
 	// Path is a pattern for the path the server sees, chroot included and, for a sequential node, before the
 	// server adds the number. Each segment is one of [path.Match]; "**" is any number of segments, at the end
@@ -191,7 +193,7 @@ func (r *Rule) wants(g glob, m *message) bool {
 		if !slices.Contains(r.Ops, m.op) {
 			return false
 		}
-	} else if m.op == opConnect || m.op == opNotification || m.op == opPing || m.op == opNone {
+	} else if m.op == opConnect || m.op == opNotification || m.op == opPing || m.op == opHeartbeat || m.op == opNone {
 		return false
 	}
 	if r.SessionID != 0 && r.SessionID != m.session {

@@ -110,7 +110,7 @@ func TestServerInABubble(t *testing.T) {
 		hold, err := locks.NewInterProcessMutex(holder, "/lock").Acquire(t.Context())
 		must(t, err)
 		began := time.Now()
-		server.Faults().Add(curatortest.Rule{SessionID: holder.SessionID(), Ops: []string{"ping"}, Action: curatortest.CutBefore})
+		server.Faults().Add(curatortest.Rule{SessionID: holder.SessionID(), Ops: []string{"ping", "heartbeat"}, Action: curatortest.CutBefore})
 		server.Faults().Add(curatortest.Rule{SessionID: holder.SessionID(), Ops: []string{"connect"}, Action: curatortest.CutBefore})
 		<-hold.Context().Done()
 		if d := time.Since(began); d != time.Minute {

@@ -38,6 +38,7 @@ type connection struct {
 	target    connectString   // what the current Conn was opened with
 	state     ConnectionState // as published last
 	connected bool            // once in its life, with a quorum
+	relying   int             // how many rely on quorum heartbeats
 	session   *Session        // the newest
 	since     time.Time       // when the wait for a first session began
 	suspended time.Duration   // the silence of the server when that state was published last
@@ -47,6 +48,9 @@ type connection struct {
 
 func newConnection(cfg *config, publish func(ConnectionState)) *connection {
 	c := &connection{cfg: cfg, publish: publish, target: cfg.target, changed: make(chan struct{})}
+	if cfg.heartbeats == heartbeatsAlways {
+		c.relying = 1
+	}
 	c.follower = newEnsembleFollower(cfg.ensemble, c.follow)
 	return c
 }
@@ -78,6 +82,7 @@ func (c *connection) open() error {
 		Hosts:          &c.hosts,
 		Chroot:         c.target.chroot,
 		SessionTimeout: c.cfg.sessionTimeout,
+		TickTime:       c.cfg.tickTime,
 		ConnectTimeout: c.cfg.connectionTimeout,
 		CloseWait:      c.cfg.maxCloseWait,
 		ReadOnly:       c.cfg.readOnly,
@@ -166,6 +171,9 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 		c.become(Connected)
 	}
 	c.wind()
+	if c.relying > 0 {
+		conn.Heartbeat() // the last one may be long ago
+	}
 }
 
 // become publishes s and wakes those who wait for a change. mu is held.
@@ -255,7 +263,27 @@ func (c *connection) remaining() (time.Duration, bool) {
 	if c.state == Suspended {
 		limit = min(limit, c.suspended+limit/100*time.Duration(c.cfg.expirationPercent))
 	}
-	return limit - conn.Silence(), true
+	remaining := limit - conn.Silence()
+	if c.relying > 0 {
+		remaining = min(remaining, conn.SessionTimeout()-conn.QuorumSilence())
+	}
+	return remaining, true
+}
+
+// rely has the session prove itself with quorum heartbeats until stop.
+func (c *connection) rely() (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.relying++; c.relying == 1 {
+		if conn := c.current.Load(); conn != nil {
+			conn.Rely()
+		}
+	}
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.relying--
+	})
 }
 
 // checks is how often in a session timeout the clock is looked at: a timer stands still while the machine is suspended.
@@ -290,6 +318,9 @@ func (c *connection) tick() {
 		return
 	}
 	if d, running := c.remaining(); !running || d > 0 {
+		if c.relying > 0 && c.state.IsConnected() {
+			c.current.Load().Heartbeat()
+		}
 		c.wind()
 		return
 	}

@@ -40,6 +40,8 @@ const (
 type config struct {
 	ensemble          EnsembleProvider
 	sessionTimeout    time.Duration
+	tickTime          time.Duration // of the servers, 0 if it is not known
+	heartbeats        heartbeats
 	connectionTimeout time.Duration
 	maxCloseWait      time.Duration
 	maxBuffer         int
@@ -129,6 +131,7 @@ func (c *config) validate() error {
 		}
 	}
 	bounded("session timeout", c.sessionTimeout, time.Millisecond, math.MaxInt32*time.Millisecond)
+	check(c.tickTime >= 0, "tick time %v", c.tickTime)
 	bounded("connection timeout", c.connectionTimeout, time.Millisecond, math.MaxInt64)
 	bounded("maximum wait for close", c.maxCloseWait, 0, math.MaxInt64)
 	check(c.maxBuffer > 0, "maximum buffer of %d bytes", c.maxBuffer)

@@ -24,5 +24,6 @@ func (s *Session) ID() int64 { return s.id }
 
 // Context returns a context that ends with the session: when the server says that it has expired, and at the latest
 // when the negotiated session timeout has passed since the server's last answer, by the clock of this process, also
-// without a connection. Its cause is [ErrSessionLost], or [ErrClosed] when the client was closed.
+// without a connection. While somebody relies on the session, only answers count that a majority of the servers stands
+// behind: see [Client.QuorumHeartbeats]. Its cause is [ErrSessionLost], or [ErrClosed] when the client was closed.
 func (s *Session) Context() context.Context { return s.ctx }

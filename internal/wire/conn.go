@@ -36,6 +36,7 @@ type Config struct {
 	Hosts          *Hosts   // what the sessions of a client share, nil for none
 	Chroot         string   // "" or an absolute path without a trailing slash
 	SessionTimeout time.Duration
+	TickTime       time.Duration // of the servers, 0 if it is not known
 	ConnectTimeout time.Duration // bounds one dial and its handshake
 	CloseWait      time.Duration // bounds the goodbye to the server
 	ReadOnly       bool          // a server without a quorum will do
@@ -94,6 +95,9 @@ type Conn struct {
 	session    atomic.Int64
 	timeoutNs  atomic.Int64 // as negotiated
 	lastAnswer atomic.Int64 // by clock
+	quorum     atomic.Int64 // what writes have proved, by clock
+	reliedAt   atomic.Int64 // since when somebody relies on that, by clock
+	unproved   atomic.Bool  // no write was answered since
 	zxid       atomic.Int64 // highest seen in an answer
 
 	mu       sync.Mutex
@@ -120,6 +124,7 @@ func Open(cfg Config) (*Conn, error) {
 		farewell: make(chan struct{}),
 	}
 	c.timeoutNs.Store(int64(cfg.SessionTimeout))
+	c.unproved.Store(true)
 	if c.hosts == nil {
 		c.hosts = new(Hosts)
 	}
@@ -184,13 +189,6 @@ func (c *Conn) SentAt(r *Request) (at time.Time) {
 
 // now returns the time by which a session ages.
 func (c *Conn) now() int64 { return c.clock.now() }
-
-// heard notes that the server has answered what was sent at a time.
-func (c *Conn) heard(sent int64) {
-	if sent > c.lastAnswer.Load() { // only one goroutine at a time reads
-		c.lastAnswer.Store(sent)
-	}
-}
 
 // IsConnected reports whether requests are accepted now.
 func (c *Conn) IsConnected() bool {
@@ -489,8 +487,11 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	c.session.Store(resp.SessionID)
 	timeout := time.Duration(resp.TimeoutMs) * time.Millisecond
 	c.timeoutNs.Store(int64(timeout))
+	c.mu.Lock()
+	l.unheard = resp.ReadOnly && c.sawWrite
+	c.mu.Unlock()
 	l.established(timeout)
-	c.heard(l.greetedAt)
+	l.heard(l.greetedAt)
 	c.hosts.established(c)
 
 	c.mu.Lock()

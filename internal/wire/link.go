@@ -27,6 +27,9 @@ type link struct {
 	frames  frameReader
 	library []byte // bytes of a frame for the library that it has not taken yet
 
+	liveness liveness
+	unheard  bool // its answers say nothing: it has no quorum, and the session belongs to servers that have
+
 	// Of the library's goroutine that writes.
 	partial []byte // bytes of a frame that the library has not completed yet
 
@@ -47,6 +50,9 @@ type link struct {
 	goodbye       int32         // xid of the one request that the library has
 	pings         []int64       // when those not yet answered were sent
 	batch         int64         // when the first of what is in out was encoded
+	wrote         int64         // when the last write was encoded
+	landedAt      int64         // when the last answer was read
+	heartbeat     bool          // one is under way
 	settled       chan struct{} // closed once nothing is left, if somebody waits for that
 }
 
@@ -82,10 +88,22 @@ func (l *link) cut() {
 func (l *link) established(timeout time.Duration) {
 	_ = l.Conn.SetDeadline(time.Time{})
 	l.frames.established(timeout * 2 / 3)
+	l.liveness = newLiveness(timeout, l.c.cfg.TickTime, l.greetedAt)
 	l.c.mu.Lock()
 	l.timeout = timeout * 2 / 3
 	l.windows = newWindows(timeout)
 	l.c.mu.Unlock()
+}
+
+// heard notes that the server has answered what was sent at a time.
+func (l *link) heard(sent int64) {
+	if l.unheard {
+		return
+	}
+	l.liveness.answered(sent, l.frames.readAt)
+	if c := l.c; sent > c.lastAnswer.Load() { // only one goroutine at a time reads
+		c.lastAnswer.Store(sent)
+	}
 }
 
 // Write takes bytes of the library.
@@ -232,7 +250,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 	case h.Xid == jute.XidPing:
 		c.mu.Lock()
 		if len(l.pings) > 0 { // answered in order
-			c.heard(l.pings[0])
+			l.heard(l.pings[0])
 			l.pings = l.pings[1:]
 		}
 		c.mu.Unlock()
@@ -266,8 +284,11 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		l.landed()
 	}
 	c.mu.Unlock()
-	c.heard(r.sent)
+	l.heard(r.sent)
 	garbled := r.answer(c, h, body, l.frames.skipped)
+	if r.Err == nil && isWrite(r.Op) {
+		c.proved(l, r.sent)
+	}
 	if watching {
 		// In one step: a watch that is neither in flight nor registered would be taken off the server by the removal of
 		// another, and one that is going, and seems to stay, would be left there.
@@ -291,6 +312,7 @@ func (l *link) landed() {
 	r := l.flight.pop()
 	now := l.frames.readAt
 	l.windows.answered(r.Op, now-r.sent, now)
+	l.landedAt = now
 	l.unanswered -= int(r.size)
 	l.refill(now)
 	l.settle()

@@ -146,6 +146,7 @@ func (l *LeaderLatch) Start() error {
 	go func() {
 		defer close(l.done)
 		defer remove()
+		defer l.client.QuorumHeartbeats()()
 		l.run()
 	}()
 	return nil

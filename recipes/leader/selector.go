@@ -137,6 +137,7 @@ func (s *LeaderSelector) enqueue() {
 
 // run stands in line and leads, once or again and again.
 func (s *LeaderSelector) run() {
+	defer s.client.QuorumHeartbeats()()
 	inTurn := false
 	defer func() {
 		if inTurn && s.settle(s.ctx, true, errExited) { // the function has taken the goroutine with it

@@ -21,6 +21,7 @@ type Client interface {
 	Watches() builders.Watches
 	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
+	QuorumHeartbeats() (stop func())
 	BlockUntilConnected(ctx context.Context) error
 }
 

@@ -22,6 +22,7 @@ type grant struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	stop    func() bool // of listening to the session
+	rest    func()      // ends the quorum heartbeats
 	path    string
 	token   int64
 	release func(ctx context.Context) error
@@ -32,8 +33,10 @@ type grant struct {
 }
 
 // newGrant returns a grant for a contender. release takes its node back.
-func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context.Context) error) *grant {
-	g := &grant{path: c.Path, token: c.Stat.Czxid, release: release, holds: 1}
+func newGrant(
+	ctx context.Context, client lineup.Client, c *lineup.Contender, release func(ctx context.Context) error,
+) *grant {
+	g := &grant{path: c.Path, token: c.Stat.Czxid, release: release, holds: 1, rest: client.QuorumHeartbeats()}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	g.stop = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // else it outlives the session
@@ -45,6 +48,7 @@ func newGrant(ctx context.Context, c *lineup.Contender, release func(ctx context
 // lose ends the grant before it is released.
 func (g *grant) lose(cause error) {
 	g.cancel(cause)
+	g.rest()
 	g.tell()
 }
 
@@ -105,6 +109,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if last {
 		h.stop()
 		h.cancel(ErrReleased)
+		h.rest()
 	}
 	h.mu.Unlock()
 	if !last {

@@ -132,6 +132,7 @@ func joinGrants(ctx context.Context, holds []*Hold) *grant {
 		path:    holds[0].Path(),
 		token:   holds[0].Token(),
 		holds:   1,
+		rest:    func() {}, // each of the holds has its own
 		release: func(ctx context.Context) error { return releaseAll(ctx, holds) },
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(builders.OutOfFlight(ctx)))

@@ -128,6 +128,7 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		return nil, errtext.Wrap(m.bad, "locks", "acquire")
 	}
 	o := ownerOf(ctx)
+	defer m.line.Client.QuorumHeartbeats()()
 	within, asked := m.told.Acquire(ctx)
 	if hold, err := m.enter(o); hold != nil || err != nil {
 		asked.Reentrant()
@@ -162,7 +163,7 @@ func (m *InterProcessMutex) grant(
 	}
 	revocation := &revocation{ctx: context.WithoutCancel(builders.OutOfFlight(values)), client: line.Client, path: c.Path}
 	var g *grant
-	g = newGrant(values, c, func(ctx context.Context) error {
+	g = newGrant(values, line.Client, c, func(ctx context.Context) error {
 		m.mu.Lock()
 		delete(m.grants, g)
 		m.forgetReleased(o)

@@ -150,6 +150,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	if most, fixed := s.most.(fixedCount); n < 1 || fixed && n > int(most) {
 		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.most.Count())
 	}
+	defer s.client.QuorumHeartbeats()()
 	within, asked := s.told.Acquire(ctx)
 	leases, err := s.takeWithin(within, ctx, n, wait, asked)
 	asked.End(outcome(err), err)
@@ -224,7 +225,7 @@ func (s *InterProcessSemaphoreV2) takeInTurn(
 		return nil, err
 	}
 	for _, c := range taken {
-		g := newGrant(values, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
+		g := newGrant(values, s.client, c, func(ctx context.Context) error { return s.leases.Release(ctx, c.Path) })
 		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil

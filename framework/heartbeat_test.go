@@ -1,0 +1,103 @@
+package framework_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+)
+
+// countHeartbeats returns how many heartbeats a server was sent.
+func countHeartbeats(server *curatortest.Server) (n int) {
+	for _, e := range server.Trace() {
+		if e.Op == "heartbeat" && !e.Reply {
+			n++
+		}
+	}
+	return n
+}
+
+func TestQuorumHeartbeatsAreSentWhileSomebodyReliesOnTheSession(t *testing.T) {
+	const timeout = 20 * time.Second
+	always := []framework.Option{framework.WithQuorumHeartbeats()}
+	never := []framework.Option{framework.WithoutQuorumHeartbeats()}
+	for name, tt := range map[string]struct {
+		opts                  []framework.Option
+		before, during, after bool
+	}{
+		"on demand": {nil, false, true, false},
+		"always":    {always, true, true, true},
+		"never":     {never, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.InMemory())
+				client := connectClient(t, server.ConnectString(), append(tt.opts,
+					framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))...)
+				check := func(when string, want bool) {
+					t.Helper()
+					server.Faults().ResetTrace()
+					time.Sleep(10 * timeout)
+					n, least, most := countHeartbeats(server), 0, 0
+					if want {
+						least, most = 60, 70
+					}
+					if n < least || n > most {
+						t.Errorf("%s: %d heartbeats in 10 session timeouts, want %d to %d", when, n, least, most)
+					}
+				}
+				check("before", tt.before)
+				one, other := client.QuorumHeartbeats(), client.QuorumHeartbeats()
+				check("while two rely on it", tt.during)
+				one()
+				one()
+				check("while one relies on it", tt.during)
+				other()
+				check("after", tt.after)
+			})
+		})
+	}
+}
+
+// A server that answers reads and pings, and no writes, keeps the session of a client that nothing relies on.
+func TestSessionEndsWithoutAQuorumOnlyIfSomebodyReliesOnIt(t *testing.T) {
+	const timeout = 20 * time.Second
+	for name, relies := range map[string]bool{"relied on": true, "not relied on": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.InMemory())
+				client := connectClient(t, server.ConnectString(),
+					framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))
+				session := client.Session()
+				if relies {
+					defer client.QuorumHeartbeats()()
+				}
+				if _, err := client.Create().ForPath(t.Context(), "/a", nil); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				server.Faults().Add(curatortest.Rule{Ops: []string{"heartbeat"}, Action: curatortest.DropReply})
+				refuse := server.Faults().Add(curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutBefore})
+				select {
+				case <-session.Context().Done():
+				case <-time.After(10 * timeout):
+				}
+				switch lasted := time.Since(began); {
+				case relies && lasted > timeout:
+					t.Errorf("the session lasted for %v", lasted)
+				case !relies && lasted < 10*timeout:
+					t.Errorf("the session was lost after %v", lasted)
+				}
+				refuse.Remove()
+			})
+		})
+	}
+}
+
+func TestTickTimeThatCannotBeIsRefused(t *testing.T) {
+	if _, err := framework.New("a:1", framework.WithTickTime(-time.Second)); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,268 @@
+package wire_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
+)
+
+// quorumTimeout is the session timeout of these tests. The leader hears of a session a quarter of it late at most, and
+// a part in fifty is added to that.
+const (
+	quorumTimeout = 10 * time.Second
+	leaderDelay   = quorumTimeout/4 + quorumTimeout/50
+)
+
+// write is a request that goes through a majority.
+func write(path string) *wire.Request {
+	return &wire.Request{Request: jute.Request{Op: jute.OpSetData, Path: path, Flags: -1}}
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// The leader has heard of what was answered some time before a write was sent.
+func TestQuorumClockMovesToWhatWasAnsweredWellBeforeAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 100 * time.Millisecond
+		s := newServer(t)
+		s.serve = func(*peer, *request) bool { <-time.After(delay); return false }
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		start := time.Now()
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+
+		check := func(what string, since time.Time) {
+			t.Helper()
+			if got, want := c.QuorumSilence(), time.Since(since); got != want {
+				t.Errorf("%s: proved %v ago, want %v", what, got, want)
+			}
+		}
+		check("after the handshake, before any write", start)
+		pass(time.Second)
+		first := time.Now()
+		c.ask(t, get("/a", nil))
+		check("after a read, before any write", first)
+		c.ask(t, write("/a"))
+		check("after a write right behind it", start) // of the handshake the leader has heard at once
+
+		pass(leaderDelay - time.Since(first.Add(delay)) - time.Millisecond)
+		c.ask(t, write("/a"))
+		check("after a write a little too early", start)
+		pass(time.Second)
+		c.ask(t, get("/a", nil))
+		check("after another read", start)
+		written := time.Now()
+		c.ask(t, write("/a"))
+		if got, least := c.QuorumSilence(), time.Since(written)+leaderDelay; got < least {
+			t.Errorf("after a write: proved %v ago, want %v at least", got, least)
+		} else if got > least+2*time.Second {
+			t.Errorf("after a write: proved %v ago, want little more than %v", got, least)
+		}
+	})
+}
+
+// A write that is refused, or lost, proves nothing.
+func TestQuorumClockStandsStillWithoutAnAnsweredWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			switch r.path() {
+			case "/refused":
+				p.no(r, jute.CodeNotReadOnly)
+			case "/lost":
+				p.cut()
+			default:
+				return false
+			}
+			return true
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.ask(t, write("/a"))
+		proved := time.Now()
+		pass(quorumTimeout / 2)
+		c.ask(t, write("/refused"))
+		c.ask(t, write("/lost"))
+		c.await(t, wire.Connected)
+		c.ask(t, get("/a", nil))
+		if got, want := c.QuorumSilence(), time.Since(proved); got != want {
+			t.Errorf("proved %v ago, want %v", got, want)
+		}
+		// What the last connection has answered may have died with its server.
+		greeted := time.Now()
+		c.ask(t, write("/a"))
+		if got, want := c.QuorumSilence(), time.Since(greeted)+time.Second; got > want {
+			t.Errorf("after a write on the next connection: proved %v ago, want %v at most", got, want)
+		}
+	})
+}
+
+// Who begins to rely on the session is not judged by what was before.
+func TestQuorumClockBeginsWithTheFirstWriteAfterRely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.ask(t, write("/a"))
+		pass(10 * quorumTimeout) // pings go on
+		if got := c.QuorumSilence(); got < 10*quorumTimeout {
+			t.Errorf("without a write: proved %v ago", got)
+		}
+		c.Rely()
+		if got, want := c.QuorumSilence(), c.Silence(); got != want {
+			t.Errorf("before a write: %v, want %v", got, want)
+		}
+		c.ask(t, get("/a", nil))
+		if got := c.QuorumSilence(); got != 0 {
+			t.Errorf("after a read: %v, want 0", got)
+		}
+		c.ask(t, write("/a"))
+		if got := c.QuorumSilence(); got < leaderDelay || got > quorumTimeout {
+			t.Errorf("after a write: proved %v ago, want %v at least, by a ping", got, leaderDelay)
+		}
+	})
+}
+
+// Heartbeats keep the session proved, and a program that writes anyway needs none.
+func TestHeartbeatsAreSentWhereNobodyWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		beats := 0
+		s.serve = func(p *peer, r *request) bool {
+			if r.Op == jute.OpMulti {
+				beats++
+			}
+			return false
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		for range 1000 {
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+			if got := c.QuorumSilence(); got > quorumTimeout/2 {
+				t.Fatalf("proved %v ago", got)
+			}
+		}
+		if beats < 300 || beats > 350 { // one in 1.5 s
+			t.Errorf("%d heartbeats in 500 s", beats)
+		}
+		beats = 0
+		for range 1000 {
+			c.ask(t, write("/a"))
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+			if got := c.QuorumSilence(); got > quorumTimeout/2 {
+				t.Fatalf("proved %v ago", got)
+			}
+		}
+		if beats > 0 {
+			t.Errorf("%d heartbeats beside writes", beats)
+		}
+	})
+}
+
+// A server that has lost its leader answers what came before the heartbeat, and nothing from then on.
+func TestHeartbeatThatIsNotAnsweredEndsTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lone, other := newServer(t), newServer(t)
+		lone.serve = func(p *peer, r *request) bool {
+			if r.Op == jute.OpMulti {
+				lone.mutePings.Store(true)
+			}
+			return lone.mutePings.Load()
+		}
+		cfg := dialTo(network{"a:1": lone})
+		servers := network{"a:1": lone}
+		cfg.Dial = servers.dial
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		servers["a:1"] = other
+		start := time.Now()
+		for range 20 {
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+		}
+		c.want(t, wire.Disconnected)
+		c.want(t, wire.Connected)
+		p := other.next(t)
+		if p.greeting.SessionID == 0 {
+			t.Error("the session was given up")
+		}
+		if got := c.QuorumSilence(); got > time.Since(start)/2 {
+			t.Errorf("proved %v ago, by the server before", got)
+		}
+	})
+}
+
+// A slow server is left alone as long as it answers.
+func TestHeartbeatWaitsForAServerThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			<-time.After(quorumTimeout / 10)
+			p.cork(false)
+			return false
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		done := newAnswers()
+		for range 100 {
+			c.submit(t, get("/a", done))
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+		}
+		for range 100 {
+			if r := receive(t, done); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	})
+}
+
+// A read-only server takes a client's word for a session that the others may have expired.
+func TestReadOnlyServerDoesNotKeepTheSessionOfAQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := answering(t, "ro")
+		cfg := dialTo(network{"a:1": s})
+		cfg.ReadOnly, cfg.SessionTimeout = true, quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.ask(t, get("/a", nil))
+		heard := time.Now()
+		s.greet = readOnly
+		s.cutAll()
+		c.want(t, wire.Disconnected)
+		c.want(t, wire.ConnectedReadOnly)
+		c.ask(t, get("/a", nil))
+		pass(quorumTimeout) // pings, too
+		if got, want := c.Silence(), time.Since(heard); got != want {
+			t.Errorf("heard %v ago, want %v", got, want)
+		}
+		s.greet = nil
+		s.cutAll()
+		c.await(t, wire.Connected)
+		if got := c.Silence(); got > time.Second {
+			t.Errorf("heard %v ago, after a server with a quorum", got)
+		}
+	})
+}
