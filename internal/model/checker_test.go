@@ -66,8 +66,8 @@ type explorer[S any] struct {
 }
 
 // explore visits every reachable state, breadth first, up to the first that breaks a promise, or in which nothing goes
-// on and something is missing. Then it looks for one that comes again without a fault. If there is none of them, then from
-// every state, in whatever order the steps come, all is finished once there are no more faults.
+// on and something is missing. Then it looks for one that comes again without a fault. If there is none of them, then
+// from every state, in whatever order the steps come, all is finished once there are no more faults.
 func explore[S any](m machine[S]) *result {
 	x := &explorer[S]{
 		machine: m,
