@@ -32,7 +32,7 @@ func (latch) answer(m *recipe, w *world, i int8, r request, t *tree, _ bool) {
 	}
 	switch r.op {
 	case opOwn:
-		if c.watchOwn = t.of(i, place, c.attempt); !c.watchOwn {
+		if !c.watchOwn {
 			m.restart(w, i)
 		}
 	case opList:

@@ -73,6 +73,8 @@ func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
 	case opUnwatch:
 		c.watch, c.watchOwn, c.watchAll = none, false, false
 		return
+	case opOwn:
+		c.watchOwn = t.of(i, place, c.attempt)
 	case opWatchLeases:
 		c.watchAll = true
 	}
@@ -134,7 +136,7 @@ func (m *recipe) moved(w *world, i int8) {
 // leave deletes the nodes of the attempt, and takes the watches back.
 func (m *recipe) leave(w *world, i int8) {
 	c := &w.clients[i]
-	if (c.watch != none || c.watchOwn || c.watchAll || c.at == watching || c.at == counting) && m.flaw != keepsWatch {
+	if c.watches() && m.flaw != keepsWatch {
 		c.send(request{op: opUnwatch})
 	}
 	if m.flaw != keepsNode {

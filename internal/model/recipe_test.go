@@ -350,7 +350,8 @@ func (m *recipe) disconnect(w *world, i int8) {
 func (m *recipe) violation(w *world) string {
 	for i := range m.size() {
 		c := &w.clients[i]
-		if (c.at == idle || c.at == holding) && c.count == 0 && !c.waiting && (c.watch != none || c.watchAll) {
+		stays := c.watch != none || c.watchAll || c.watchOwn && c.at == idle // a latch that leads watches its own node
+		if (c.at == idle || c.at == holding) && c.count == 0 && !c.waiting && stays {
 			return fmt.Sprintf("a watch of %c stays", 'A'+i)
 		}
 	}

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // The bounds of the arrays. What needs more panics.
 const (
 	maxClients  = 4
@@ -102,6 +104,14 @@ func (c *client) send(requests ...request) {
 	}
 }
 
+// watches reports whether the client has a watch, or one is on its way.
+func (c *client) watches() bool {
+	return c.watch != none || c.watchOwn || c.watchAll || slices.ContainsFunc(c.requests[:c.count], func(r request) bool {
+		return r.op == opWatch || r.op == opOwn || r.op == opWatchLeases
+	})
+}
+
+// pop takes the oldest request.
 func (c *client) pop() request {
 	r := c.requests[0]
 	copy(c.requests[:], c.requests[1:])
