@@ -49,7 +49,7 @@ func (r *result) String() string {
 	return b.String()
 }
 
-// fingerprint stands for a state. Two states of 10⁸ share one with a probability of 10⁻²³.
+// fingerprint stands for a state. That any two of 10⁸ states share one has a probability of about 10⁻²³.
 type fingerprint [2]uint64
 
 // explorer is one exploration. States are numbered in the order in which they are found.
