@@ -62,6 +62,7 @@ var rules = map[string]rule{
 	"internal/zkserver":        {imports: []string{"internal/jute"}},
 	"curatortest":              {imports: []string{"internal/jute", "internal/zkserver"}},
 	"internal/conformance":     {}, // tests alone
+	"internal/model":           {}, // tests alone
 	"internal/testenv":         {imports: []string{"curatortest"}},
 	"internal/testenv/observe": {},
 	"internal/testenv/storm":   {imports: []string{"curatortest", "internal/testenv"}},

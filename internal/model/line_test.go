@@ -1,0 +1,267 @@
+package model
+
+import "fmt"
+
+// The phases of a client.
+const (
+	idle        int8 = iota
+	creating         // the create and the first list travel
+	finding          // a create whose answer was lost
+	listing          // the line
+	watching         // the watch of the place before travels
+	waiting          // for its event
+	holding          // a lock, a lease, leadership
+	readingOn        // a writer creates its reader's node
+	holdingBoth      // it is a writer and a reader
+	reading          // it was a writer and is a reader
+	counting         // the leases
+	leaseWait        // for an event of the leases
+	taking           // the transaction travels
+	retaking         // its answer was lost
+	adding           // its node among the leases travels: Java, and what is broken on purpose
+	added            // it is there: it waits until there are not too many
+	elected          // a latch that the line has granted leadership, and that does not lead yet
+	suspended        // a latch without a connection
+	looking          // and with one again, at the line
+)
+
+var phaseNames = []string{
+	"idle", "creates and lists", "looks for its node", "lists", "sets its watch", "waits", "HOLDS", "reads on",
+	"WRITES AND READS", "READS", "counts the leases", "waits for a lease", "takes a lease", "looks for its lease",
+	"adds its lease", "waits with a lease's node", "is elected", "is suspended", "looks at the line",
+}
+
+// begin lines up. In the code: Line.Once.
+func (m *recipe) begin(w *world, i int8) {
+	c := &w.clients[i]
+	c.attempt++
+	c.own, c.before, c.excused, c.alone, c.fresh, c.roomy = none, none, false, false, false, false
+	m.create(w, i)
+}
+
+// create sends the create and the first list together.
+func (m *recipe) create(w *world, i int8) {
+	c := &w.clients[i]
+	c.at = creating
+	c.send(request{op: opCreate, kind: m.kind(m, i)})
+	m.sendList(c)
+}
+
+// list lists the line once more. In the code: Line.List.
+func (m *recipe) list(w *world, i int8) {
+	c := &w.clients[i]
+	c.at, c.before = listing, none
+	m.sendList(c)
+}
+
+func (m *recipe) sendList(c *client) {
+	if m.flaw == countsFirst {
+		c.send(request{op: opCount})
+	}
+	c.send(request{op: opList})
+}
+
+// answerAll takes an answer of a server. Nobody waits for those of an attempt that was given up.
+func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
+	c := &w.clients[i]
+	switch r.op { // what the server has done for it, whether it still wants that or not
+	case opWatch:
+		if done = t.named(r.number); done {
+			c.watch = r.number
+		}
+		c.watchOwn = m.flaw == watchesTwo && t.of(i, m.kind(m, i), c.attempt)
+	case opUnwatch:
+		c.watch, c.watchOwn, c.watchAll = none, false, false
+		return
+	case opOwn:
+		c.watchOwn = t.of(i, place, c.attempt)
+	case opWatchLeases:
+		c.watchAll = true
+	}
+	if r.attempt != c.attempt || c.at == idle {
+		return
+	}
+	switch {
+	case r.op == opCreate && c.at == creating:
+		c.own = r.number
+	case r.op == opFind && c.at == finding:
+		for _, n := range t.all() {
+			if n.owner == i && n.attempt == c.attempt && n.kind == m.kind(m, i) && !n.old {
+				c.own = n.number
+			}
+		}
+		if c.own == none {
+			m.create(w, i)
+			return
+		}
+		m.list(w, i)
+	case r.op == opList && (c.at == creating || c.at == listing):
+		m.judged(w, i, t)
+	case r.op == opWatch && c.at == watching:
+		if !done {
+			m.list(w, i)
+			return
+		}
+		c.at = waiting
+	default:
+		m.answer(m, w, i, r, t, done)
+	}
+}
+
+// judged goes on with what a list of the line has shown. In the code: Line.await.
+func (m *recipe) judged(w *world, i int8, t *tree) {
+	c := &w.clients[i]
+	found, before := m.judge(m, t, w, i)
+	switch {
+	case !found:
+		m.restart(w, i)
+	case before == none:
+		m.granted(m, w, i)
+	default:
+		c.at, c.before = watching, before
+		c.send(request{op: opWatch, number: before})
+	}
+}
+
+// moved is called when the place before is gone. In the code: the event in Line.await.
+func (m *recipe) moved(w *world, i int8) {
+	c := &w.clients[i]
+	if c.alone && (m.flaw == grantsWithoutList || m.flaw == watchesTwo) {
+		m.granted(m, w, i)
+		return
+	}
+	m.list(w, i)
+}
+
+// leave deletes the nodes of the attempt, and takes the watches back.
+func (m *recipe) leave(w *world, i int8) {
+	c := &w.clients[i]
+	if c.watches() && m.flaw != keepsWatch {
+		c.send(request{op: opUnwatch})
+	}
+	if m.flaw != keepsNode {
+		c.send(request{op: opLeave, kind: every})
+	}
+	c.at, c.own, c.before = idle, none, none
+}
+
+// restart lines up anew: the node is gone, or the session. In the code: Line.Acquire behind ErrGone.
+func (m *recipe) restart(w *world, i int8) { m.leave(w, i) }
+
+// abandon gives up. In the code: the end of the context of Line.Once.
+func (m *recipe) abandon(w *world, i int8) {
+	m.leave(w, i)
+	w.clients[i].wants--
+}
+
+// renew has a client leave its session. What it holds it has lost; what it waits for it wants anew.
+func (m *recipe) renew(w *world, i int8) {
+	c := &w.clients[i]
+	w.renew(i)
+	switch {
+	case c.at == idle:
+	case m.holds(c):
+		m.abandon(w, i)
+	case m.is(i, "J") && (c.at == adding || c.at == added): // it goes on where it was
+	default:
+		m.restart(w, i)
+	}
+}
+
+func (m *recipe) holds(c *client) bool {
+	return c.at == holding || c.at == readingOn || c.at == holdingBoth || c.at == reading
+}
+
+// mutex is the lock that one member at a time holds. Its members are "o", ours, and "j", Java's. They take the same
+// steps, but Java's have no session clock of their own. In the code: InterProcessMutex.
+type mutex struct{}
+
+func (mutex) kind(*recipe, int8) int8 { return place }
+
+// judge waits for the place right before the own. In the code: lineup.First.
+func (mutex) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
+	return first(w, i, t.all())
+}
+
+// first has a member wait for the last of the others before it.
+func first(w *world, i int8, others []node) (found bool, before int8) {
+	c := &w.clients[i]
+	before = none
+	var last, ahead int8
+	for _, n := range others {
+		switch {
+		case n.owner == i && n.number == c.own:
+			found = found || !n.old // in the code: isCurrent
+		case n.number < c.own:
+			if ahead++; before == none || n.number > last {
+				before, last = n.name(), n.number
+			}
+		}
+	}
+	c.alone = ahead == 1
+	return found, before
+}
+
+func (mutex) granted(m *recipe, w *world, i int8) { m.hold(w, i, holding) }
+
+func (mutex) answer(*recipe, *world, int8, request, *tree, bool) {}
+
+func (mutex) changed(m *recipe, w *world, i int8, _ bool) { // the flaw that watches two
+	if w.clients[i].at != idle && !m.holds(&w.clients[i]) {
+		m.list(w, i)
+	}
+}
+
+func (mutex) suspended(*recipe, *world, int8) {}
+
+// resume goes on with a connection of the same session. A create is looked for: a transaction that changes nothing has
+// the server catch up. Whoever waited lists. In the code: builders.createOp.find, Line.List.
+func (mutex) resume(m *recipe, w *world, i int8) {
+	c := &w.clients[i]
+	switch c.at {
+	case creating, finding:
+		switch {
+		case c.own != none:
+			m.list(w, i)
+		case m.flaw == createsTwice:
+			m.create(w, i)
+		case m.flaw == findsBehind:
+			c.at = finding
+			c.send(request{op: opFind})
+		default:
+			c.at = finding
+			c.send(request{op: opNothing}, request{op: opFind})
+		}
+	case listing, watching, waiting:
+		m.list(w, i)
+	}
+}
+
+// act releases.
+func (mutex) act(m *recipe, w *world, i int8) bool {
+	if w.clients[i].at != holding {
+		return false
+	}
+	m.abandon(w, i)
+	return true
+}
+
+func (mutex) intact(_ *recipe, t *tree, w *world, i int8) bool {
+	return t.of(i, place, w.clients[i].attempt)
+}
+
+// broken finds two holders.
+func (mutex) broken(m *recipe, w *world) string {
+	holder := none
+	for i := range m.size() {
+		c := &w.clients[i]
+		if !m.holds(c) || c.excused {
+			continue
+		}
+		if holder != none {
+			return fmt.Sprintf("%c and %c hold at once", 'A'+holder, 'A'+i)
+		}
+		holder = i
+	}
+	return ""
+}
