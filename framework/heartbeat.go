@@ -17,7 +17,7 @@ const (
 //
 // The pings of a session prove too little for that. A server that is cut off from the leader of the ensemble goes on
 // answering them for a while, by default up to 10 s, while the leader expires the session. Quorum heartbeats are
-// transactions that change nothing, seven in a session timeout unless the client writes anyway. Only answers that a
+// transactions that change nothing, ten in a session timeout unless the client writes anyway. Only answers that a
 // majority stands behind then keep the [Session]: its context ends before the leader can expire it. What the client is
 // granted by a write that begins after the call is as safe as that.
 //

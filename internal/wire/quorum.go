@@ -110,8 +110,8 @@ func (c *Conn) proved(l *link, sent int64) {
 // How a session timeout is divided for heartbeats. They come often enough for two of them to be further apart than the
 // leader hears late.
 const (
-	heartbeatsIn = 7 // as many as fit into a session timeout
-	muteFor      = 3 // so many parts of it without an answer end the connection
+	heartbeatsIn = 10 // as many as fit into a session timeout
+	muteFor      = 3  // so many parts of it without an answer end the connection
 )
 
 // Heartbeat sends a transaction that changes nothing if no write was sent for a while. Call it at least twenty times in

@@ -59,7 +59,7 @@ func newWindows(timeout time.Duration) windows {
 		// A long timeout has more to spare, and larger windows mean larger writes: a third of a second in a minute.
 		young: int64(min(max(timeout/800, time.Duration(float64(timeout)*timeout.Seconds()/12_000)), maxYoung)),
 		easy:  int64(timeout / 12),
-		old:   int64(timeout / 6),
+		old:   int64(timeout / 8),
 	}
 }
 
