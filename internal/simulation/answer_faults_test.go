@@ -50,7 +50,7 @@ var answerFaults = []fault{
 func ruleFault(name string, rule curatortest.Rule) fault {
 	return fault{name: name, counts: true, strike: func(w *world, random *rand.Rand) (string, func()) {
 		rule := rule
-		rule.Seed = random.Uint64()
+		rule.Seed, rule.MayMiss = random.Uint64(), true
 		if !slices.Contains(rule.Ops, "connect") { // there are few
 			rule.Skip = random.IntN(6)
 		}

@@ -69,7 +69,10 @@ func (j *judge) judgeOthers(c *claim) {
 func (j *judge) judgeToken(c *claim) {
 	r := c.resource
 	again := slices.ContainsFunc(r.claims, func(other *claim) bool { return other.owner == c.owner })
-	if c.token == 0 || c.follows || again {
+	if c.follows != nil && c.token != c.follows.token {
+		j.violate("the token of %v is not that of %v", c, c.follows)
+	}
+	if c.token == 0 || c.follows != nil || again {
 		return
 	}
 	before := r.newest

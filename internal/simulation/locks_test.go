@@ -119,7 +119,7 @@ func downgrade(
 			return nil, err
 		}
 		return holdingOf(hold, &claim{
-			resource: writer.resource, owner: writer.owner, shared: true, follows: true,
+			resource: writer.resource, owner: writer.owner, shared: true, follows: writer,
 		}), nil
 	}
 }

@@ -51,7 +51,7 @@ type claim struct {
 	actor    string
 	owner    int64 // claims of one owner do not exclude each other
 	shared   bool
-	follows  bool   // it goes on from another of its owner: its token says nothing
+	follows  *claim // of the same owner, whose token it goes on with; nil if there is none
 	path     string // of its node; "" if the recipe does not tell
 	token    int64  // 0 for none
 	context  context.Context

@@ -28,6 +28,9 @@ const (
 	endLimit    = time.Minute     // until nothing is left
 )
 
+// syncLimits are for how many ticks a server may go on without its leader, one of them in each world.
+var syncLimits = []int{0, 5, 20}
+
 // world is one simulation: an ensemble, processes that contend for resources on it, and faults.
 type world struct {
 	seed    uint64
@@ -101,7 +104,7 @@ func newWorld(seed uint64, r *report) *world {
 		servers = 5
 	}
 	cluster, err := curatortest.NewCluster(servers, curatortest.InMemory(), curatortest.WithTickTime(tick),
-		curatortest.WithSweepInterval(sweepInterval))
+		curatortest.WithSweepInterval(sweepInterval), curatortest.WithSyncLimit(syncLimits[random.IntN(len(syncLimits))]))
 	if err != nil {
 		panic(err) // the options are wrong
 	}
