@@ -82,7 +82,7 @@ func TestRequestsOfAGrant(t *testing.T) {
 	var hold *locks.Hold
 	want := func(what string, ops ...string) {
 		t.Helper()
-		if diff := cmp.Diff(ops, passedBut(proxy, []string{hold.Path()}, "getData", "notification")); diff != "" {
+		if diff := cmp.Diff(ops, passedBut(proxy, []string{hold.Path()}, "getData", "notification", "checkWatches", "removeWatches")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 		proxy.Faults().ResetTrace()
@@ -177,7 +177,7 @@ func TestGrantTakesTheSameRequestsInALineOfAnyLength(t *testing.T) {
 				own = append(own, hold.Path())
 			}
 			want := map[string]int{"delete": waiters, "notification": waiters, "getChildren2": waiters}
-			if diff := cmp.Diff(want, count(passedBut(proxy, own, "getData"))); diff != "" {
+			if diff := cmp.Diff(want, count(passedBut(proxy, own, "getData", "checkWatches", "removeWatches"))); diff != "" {
 				t.Errorf("%d grants (-want +got):\n%s", waiters, diff)
 			}
 			release(t, hold)

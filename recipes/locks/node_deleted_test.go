@@ -21,15 +21,15 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// held is what a hold and a lease have in common.
-type held interface {
+// tenure is what a hold and a lease have in common.
+type tenure interface {
 	Context() context.Context
 	Path() string
 }
 
 // taken is a hold or lease and the way to give it back.
 type taken struct {
-	held
+	tenure
 	giveBack func(ctx context.Context) error
 }
 
@@ -88,7 +88,7 @@ func forEveryHold(t *testing.T, test func(t *testing.T, take func(*framework.Cli
 }
 
 // wantLost waits until a hold is lost.
-func wantLost(tb testing.TB, hold held) {
+func wantLost(tb testing.TB, hold tenure) {
 	tb.Helper()
 	select {
 	case <-hold.Context().Done():

@@ -54,7 +54,7 @@ func outageOfSemaphore(t *testing.T, action curatortest.Action, expire bool, k i
 	if err := client.BlockUntilConnected(ctx); err != nil {
 		t.Fatal(err)
 	}
-	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action})
+	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 	working, finished := context.WithCancel(ctx)
 	defer finished()
 	session := client.SessionID()
