@@ -280,11 +280,15 @@ func (c *connection) rely() (stop func()) {
 			conn.Rely()
 		}
 	}
-	return sync.OnceFunc(func() {
+	stopped := false
+	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.relying--
-	})
+		if !stopped {
+			stopped = true
+			c.relying--
+		}
+	}
 }
 
 // checks is how often in a session timeout the clock is looked at: a timer stands still while the machine is suspended.
