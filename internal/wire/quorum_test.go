@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +174,77 @@ func TestHeartbeatsAreSentWhereNobodyWrites(t *testing.T) {
 		if beats > 0 {
 			t.Errorf("%d heartbeats beside writes", beats)
 		}
+	})
+}
+
+// What a program writes in vain proves nothing, so it does not stand in for heartbeats.
+func TestHeartbeatsAreSentBesideWritesThatAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		beats := 0
+		s.serve = func(p *peer, r *request) bool {
+			switch {
+			case r.Op == jute.OpMulti:
+				beats++
+			case r.path() == "/refused":
+				p.no(r, jute.CodeBadVersion)
+				return true
+			}
+			return false
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		c.ask(t, write("/a"))
+		for range 1000 {
+			c.ask(t, write("/refused"))
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+			if got := c.QuorumSilence(); got > quorumTimeout/2 {
+				t.Fatalf("proved %v ago", got)
+			}
+		}
+		if beats > 510 { // one in a second
+			t.Errorf("%d heartbeats in 500 s", beats)
+		}
+	})
+}
+
+// A large answer that arrives piece by piece ends no connection.
+func TestHeartbeatWaitsBehindALargeAnswerThatArrives(t *testing.T) {
+	const pieces = 60 // each a hundredth of the session timeout later
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			if r.Op != jute.OpGetData {
+				return false
+			}
+			answer := jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: r.Xid, Zxid: p.s.zxid.Add(1)})
+			answer = framed(jute.AppendReply(answer, r.Op, &jute.Reply{Data: make([]byte, 1<<20)}))
+			for piece := range slices.Chunk(answer, len(answer)/pieces+1) {
+				p.raw(piece)
+				p.cork(false)
+				<-time.After(quorumTimeout / 100)
+			}
+			return true
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		done := newAnswers()
+		c.submit(t, get("/a", done))
+		for range 20 {
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+		}
+		if r := receive(t, done); r.Err != nil {
+			t.Error(r.Err)
+		}
+		empty(t, c.states)
 	})
 }
 
