@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -337,4 +338,39 @@ func TestReadOnlyServerDoesNotKeepTheSessionOfAQuorum(t *testing.T) {
 			t.Errorf("heard %v ago, after a server with a quorum", got)
 		}
 	})
+}
+
+// A server that takes a fifth of the session timeout for each write keeps the session, with time to spare.
+func TestHeartbeatsProveTheSessionToAServerThatWritesSlowly(t *testing.T) {
+	for _, percent := range []time.Duration{1, 5, 10, 15, 17, 20, 22} {
+		t.Run(fmt.Sprintf("%d percent", percent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				s.serve = func(p *peer, r *request) bool { // a stall of the disk ends for all that waits
+					if r.Op == jute.OpMulti {
+						sent := time.Now()
+						go func() {
+							<-time.After(quorumTimeout*percent/100 - time.Since(sent))
+							p.yes(r)
+						}()
+					}
+					return r.Op == jute.OpMulti
+				}
+				cfg := dialTo(network{"a:1": s})
+				cfg.SessionTimeout = quorumTimeout
+				c := open(t, cfg)
+				c.want(t, wire.Connected)
+				c.Rely()
+				for range 1000 {
+					c.Heartbeat()
+					pass(quorumTimeout / 20)
+					if got := c.QuorumSilence(); got > quorumTimeout*85/100 {
+						t.Fatalf("proved %v ago", got)
+					}
+				}
+				<-time.After(quorumTimeout)
+				empty(t, c.states)
+			})
+		})
+	}
 }
