@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,6 +37,8 @@ type frameReader struct {
 	deadline time.Time
 	readAt   int64 // when bytes arrived last
 	skipped  int   // the size of the frame returned last if only its header was kept
+
+	partAt atomic.Int64 // when a part of a frame arrived last that was not its end, for any goroutine
 }
 
 func newFrameReader(conn net.Conn, clock func() int64, maxReply int, expects func(xid int32) bool) frameReader {
@@ -96,6 +99,7 @@ func (f *frameReader) large(n int) ([]byte, error) {
 		}
 		k, err := f.read(b[have:min(len(b), n)])
 		have += k
+		f.partAt.Store(f.readAt)
 		if err != nil && have < n {
 			return nil, err
 		}
@@ -122,6 +126,7 @@ func (f *frameReader) header(n int) ([]byte, error) {
 		if k, err = f.read(f.buf[:min(left, len(f.buf))]); err != nil && k < left {
 			return nil, err
 		}
+		f.partAt.Store(f.readAt)
 	}
 	return b, nil
 }
@@ -144,6 +149,9 @@ func (f *frameReader) fill(n int) error {
 		f.w += k
 		if err != nil && f.w-f.r < n {
 			return err
+		}
+		if f.w-f.r < n {
+			f.partAt.Store(f.readAt)
 		}
 		if f.w == len(f.buf) && len(f.buf) < largestBuffer && f.r == 0 { // a busy connection earns a larger buffer
 			f.buf = append(make([]byte, 0, largestBuffer), f.buf...)[:largestBuffer]

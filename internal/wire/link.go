@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -33,6 +34,9 @@ type link struct {
 	// Of the library's goroutine that writes.
 	partial []byte // bytes of a frame that the library has not completed yet
 
+	partAt   atomic.Int64 // when a part of a large write went out last that was not its end
+	provedBy atomic.Int64 // when the last write was encoded that was answered well
+
 	shook     bool // the connect response was seen
 	greeted   bool // the connect request was sent
 	greetedAt int64
@@ -50,9 +54,9 @@ type link struct {
 	goodbye       int32         // xid of the one request that the library has
 	pings         []int64       // when those not yet answered were sent
 	batch         int64         // when the first of what is in out was encoded
-	wrote         int64         // when the last write was encoded
+	beat          int64         // when the last heartbeat was encoded
 	landedAt      int64         // when the last answer was read
-	heartbeat     bool          // one is under way
+	heartbeats    int           // that are under way
 	settled       chan struct{} // closed once nothing is left, if somebody waits for that
 }
 

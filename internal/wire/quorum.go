@@ -99,6 +99,7 @@ func (c *Conn) QuorumSilence() time.Duration {
 
 // proved notes what the answer to a write proves. Only one goroutine at a time reads.
 func (c *Conn) proved(l *link, sent int64) {
+	l.provedBy.Store(sent)
 	if at, ok := l.liveness.wrote(sent); ok && at > c.quorum.Load() {
 		c.quorum.Store(at)
 	}
@@ -110,13 +111,15 @@ func (c *Conn) proved(l *link, sent int64) {
 // How a session timeout is divided for heartbeats. They come often enough for two of them to be further apart than the
 // leader hears late.
 const (
-	heartbeatsIn = 10 // as many as fit into a session timeout
-	muteFor      = 3  // so many parts of it without an answer end the connection
+	heartbeatsIn   = 10 // as many as fit into a session timeout
+	mostHeartbeats = 3  // under way: a slow server is not to be kept busy with them
+	muteFor        = 3  // part of a session timeout without an answer that ends the connection
 )
 
-// Heartbeat sends a transaction that changes nothing if no write was sent for a while. Call it at least twenty times in
-// a session timeout while somebody relies on the session. A server that has lost its leader answers neither that nor what is
-// sent behind it. It ends such a connection early, so that another server can save the session.
+// Heartbeat sends a transaction that changes nothing if no write has proved anything for a while: a write that is refused
+// does not. Call it at least twenty times in a session timeout while somebody relies on the session. A server that has
+// lost its leader answers neither that nor what is sent behind it. It ends such a connection early, so that another
+// server can save the session.
 func (c *Conn) Heartbeat() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,16 +129,24 @@ func (c *Conn) Heartbeat() {
 	}
 	now, timeout := c.now(), c.timeoutNs.Load()
 	switch {
-	case l.heartbeat:
-		if now-max(l.wrote, l.landedAt) > timeout/muteFor {
-			l.cut()
-		}
-	case now-l.wrote >= timeout/heartbeatsIn:
-		l.heartbeat = true
+	case l.heartbeats > 0 && now-l.movedAt() > timeout/muteFor:
+		l.cut()
+	case l.heartbeats < mostHeartbeats && now-max(l.beat, l.provedBy.Load()) >= timeout/heartbeatsIn:
+		l.heartbeats++
 		l.startBatch()
+		l.beat = l.batch
 		l.encode(&Request{Request: jute.Request{Op: jute.OpMulti}, Handler: heartbeat{l}})
 		c.wakeFlusher(l)
 	}
+}
+
+// movedAt returns when the server did something for us last, or the oldest request was encoded that it owes an answer.
+func (l *link) movedAt() int64 {
+	at := max(l.landedAt, l.frames.partAt.Load(), l.partAt.Load())
+	if first := l.flight.peek(); first != nil {
+		at = max(at, first.sent)
+	}
+	return at
 }
 
 // heartbeat is told that a heartbeat was answered, or lost.
@@ -144,5 +155,5 @@ type heartbeat struct{ l *link }
 func (h heartbeat) Answered(*Request) {
 	h.l.c.mu.Lock()
 	defer h.l.c.mu.Unlock()
-	h.l.heartbeat = false
+	h.l.heartbeats--
 }

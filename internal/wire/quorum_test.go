@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,6 +178,77 @@ func TestHeartbeatsAreSentWhereNobodyWrites(t *testing.T) {
 	})
 }
 
+// What a program writes in vain proves nothing, so it does not stand in for heartbeats.
+func TestHeartbeatsAreSentBesideWritesThatAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		beats := 0
+		s.serve = func(p *peer, r *request) bool {
+			switch {
+			case r.Op == jute.OpMulti:
+				beats++
+			case r.path() == "/refused":
+				p.no(r, jute.CodeBadVersion)
+				return true
+			}
+			return false
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		c.ask(t, write("/a"))
+		for range 1000 {
+			c.ask(t, write("/refused"))
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+			if got := c.QuorumSilence(); got > quorumTimeout/2 {
+				t.Fatalf("proved %v ago", got)
+			}
+		}
+		if beats > 510 { // one in a second
+			t.Errorf("%d heartbeats in 500 s", beats)
+		}
+	})
+}
+
+// A large answer that arrives piece by piece ends no connection.
+func TestHeartbeatWaitsBehindALargeAnswerThatArrives(t *testing.T) {
+	const pieces = 60 // each a hundredth of the session timeout later
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			if r.Op != jute.OpGetData {
+				return false
+			}
+			answer := jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: r.Xid, Zxid: p.s.zxid.Add(1)})
+			answer = framed(jute.AppendReply(answer, r.Op, &jute.Reply{Data: make([]byte, 1<<20)}))
+			for piece := range slices.Chunk(answer, len(answer)/pieces+1) {
+				p.raw(piece)
+				p.cork(false)
+				<-time.After(quorumTimeout / 100)
+			}
+			return true
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		done := newAnswers()
+		c.submit(t, get("/a", done))
+		for range 20 {
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+		}
+		if r := receive(t, done); r.Err != nil {
+			t.Error(r.Err)
+		}
+		empty(t, c.states)
+	})
+}
+
 // A server that has lost its leader answers what came before the heartbeat, and nothing from then on.
 func TestHeartbeatThatIsNotAnsweredEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -265,4 +338,39 @@ func TestReadOnlyServerDoesNotKeepTheSessionOfAQuorum(t *testing.T) {
 			t.Errorf("heard %v ago, after a server with a quorum", got)
 		}
 	})
+}
+
+// A server that takes a fifth of the session timeout for each write keeps the session, with time to spare.
+func TestHeartbeatsProveTheSessionToAServerThatWritesSlowly(t *testing.T) {
+	for _, percent := range []time.Duration{1, 5, 10, 15, 17, 20, 22} {
+		t.Run(fmt.Sprintf("%d percent", percent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				s.serve = func(p *peer, r *request) bool { // a stall of the disk ends for all that waits
+					if r.Op == jute.OpMulti {
+						sent := time.Now()
+						go func() {
+							<-time.After(quorumTimeout*percent/100 - time.Since(sent))
+							p.yes(r)
+						}()
+					}
+					return r.Op == jute.OpMulti
+				}
+				cfg := dialTo(network{"a:1": s})
+				cfg.SessionTimeout = quorumTimeout
+				c := open(t, cfg)
+				c.want(t, wire.Connected)
+				c.Rely()
+				for range 1000 {
+					c.Heartbeat()
+					pass(quorumTimeout / 20)
+					if got := c.QuorumSilence(); got > quorumTimeout*85/100 {
+						t.Fatalf("proved %v ago", got)
+					}
+				}
+				<-time.After(quorumTimeout)
+				empty(t, c.states)
+			})
+		})
+	}
 }

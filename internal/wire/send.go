@@ -93,9 +93,6 @@ func (l *link) encode(r *Request) {
 	}
 	at := len(l.out)
 	r.sent, r.encoded = l.batch, true
-	if isWrite(wireOp) {
-		l.wrote = l.batch
-	}
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
@@ -188,7 +185,9 @@ func (l *link) writeSlices(b []byte) error {
 		if err != nil {
 			return err
 		}
-		b = b[n:]
+		if b = b[n:]; len(b) > 0 {
+			l.partAt.Store(l.c.now())
+		}
 	}
 	return nil
 }

@@ -288,3 +288,31 @@ func TestLockOfAFencedClient(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// A lock of a fenced client is given back like any other: what the fence protects is not the lock's own node.
+func TestLockOfAFencedClientIsReleasedAfterTheFence(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, other *framework.Client, outer *locks.Hold){
+		"released": func(t *testing.T, _ *framework.Client, outer *locks.Hold) { t.Helper(); release(t, outer) },
+		"lost": func(t *testing.T, other *framework.Client, outer *locks.Hold) {
+			t.Helper()
+			deleteNode(t, other, outer.Path())
+			wantLost(t, outer)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+			client, other := newClient(t, connect), newClient(t, connect)
+			outer := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+			inner := acquire(t, ctx, locks.NewInterProcessMutex(outer.Client(), lockPath+"/inner"))
+			end(t, other, outer)
+			if err := inner.Release(ctx); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			if nodes, err := locks.NewInterProcessMutex(other, lockPath+"/inner").ParticipantNodes(ctx); len(nodes) > 0 {
+				t.Errorf("others wait for %v, %v", nodes, err)
+			}
+		})
+	}
+}

@@ -1,6 +1,8 @@
 package locks_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -8,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -216,4 +220,29 @@ func testCutOff(
 	}
 	c.tenures.End()
 	c.tenures.Check(t, missed)
+}
+
+// Writes that the servers refuse keep no heartbeat from being sent: a process that tries something again and again keeps
+// its lock.
+func TestHoldOfAProcessWhoseWritesAreRefusedLasts(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		const timeout = 4 * time.Second
+		client := newClient(t, place.Addr()+chroot,
+			framework.WithSessionTimeout(timeout), framework.WithDialer(place.DialContext))
+		hold := acquire(t, testenv.Context(t), locks.NewInterProcessMutex(client, lockPath))
+		for end := time.After(2 * timeout); ; {
+			if _, err := client.Create().ForPath(testenv.Context(t), lockPath, nil); !errors.Is(err, zk.ErrNodeExists) {
+				t.Fatalf("create: %v", err)
+			}
+			select {
+			case <-time.After(timeout / 40):
+			case <-hold.Context().Done():
+				t.Fatal(context.Cause(hold.Context()))
+			case <-end:
+				release(t, hold)
+				return
+			}
+		}
+	})
 }
