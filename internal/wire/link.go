@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -28,7 +29,8 @@ type link struct {
 	library []byte // bytes of a frame for the library that it has not taken yet
 
 	liveness liveness
-	unheard  bool // its answers say nothing: it has no quorum, and the session belongs to servers that have
+	wrote    atomic.Int64 // when the last write was sent that has succeeded
+	unheard  bool         // its answers say nothing: it has no quorum, and the session belongs to servers that have
 
 	// Of the library's goroutine that writes.
 	partial []byte // bytes of a frame that the library has not completed yet
@@ -50,7 +52,7 @@ type link struct {
 	goodbye       int32         // xid of the one request that the library has
 	pings         []int64       // when those not yet answered were sent
 	batch         int64         // when the first of what is in out was encoded
-	wrote         int64         // when the last write was encoded
+	beatAt        int64         // when the last heartbeat was encoded
 	landedAt      int64         // when the last answer was read
 	heartbeat     bool          // one is under way
 	settled       chan struct{} // closed once nothing is left, if somebody waits for that

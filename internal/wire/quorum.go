@@ -99,6 +99,7 @@ func (c *Conn) QuorumSilence() time.Duration {
 
 // proved notes what the answer to a write proves. Only one goroutine at a time reads.
 func (c *Conn) proved(l *link, sent int64) {
+	l.wrote.Store(sent)
 	if at, ok := l.liveness.wrote(sent); ok && at > c.quorum.Load() {
 		c.quorum.Store(at)
 	}
@@ -114,9 +115,10 @@ const (
 	muteFor      = 3  // so many parts of it without an answer end the connection
 )
 
-// Heartbeat sends a transaction that changes nothing if no write was sent for a while. Call it at least twenty times in
-// a session timeout while somebody relies on the session. A server that has lost its leader answers neither that nor what is
-// sent behind it. It ends such a connection early, so that another server can save the session.
+// Heartbeat sends a transaction that changes nothing if no write has succeeded for a while: one that is refused proves
+// nothing. Call it at least twenty times in a session timeout while somebody relies on the session. A server that has lost
+// its leader answers neither that nor what is sent behind it. It ends such a connection early, so that another server can
+// save the session.
 func (c *Conn) Heartbeat() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,12 +129,13 @@ func (c *Conn) Heartbeat() {
 	now, timeout := c.now(), c.timeoutNs.Load()
 	switch {
 	case l.heartbeat:
-		if now-max(l.wrote, l.landedAt) > timeout/muteFor {
+		if now-max(l.beatAt, l.landedAt) > timeout/muteFor {
 			l.cut()
 		}
-	case now-l.wrote >= timeout/heartbeatsIn:
+	case now-l.wrote.Load() >= timeout/heartbeatsIn:
 		l.heartbeat = true
 		l.startBatch()
+		l.beatAt = l.batch
 		l.encode(&Request{Request: jute.Request{Op: jute.OpMulti}, Handler: heartbeat{l}})
 		c.wakeFlusher(l)
 	}

@@ -93,9 +93,6 @@ func (l *link) encode(r *Request) {
 	}
 	at := len(l.out)
 	r.sent, r.encoded = l.batch, true
-	if isWrite(wireOp) {
-		l.wrote = l.batch
-	}
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
