@@ -88,7 +88,7 @@ func deleteGuaranteed(ctx context.Context, env *Env, full string) {
 		call: call{env: env, verb: "delete", given: env.Namespace.strip(full), full: full},
 		b:    Delete{env: env, version: -1, quiet: true},
 	}
-	o.detached(ctx, o)
+	o.detached(exec.Unfenced(ctx), o) // what it undoes was fenced
 }
 
 // deleteOp is the protocol of a delete.

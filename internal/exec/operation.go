@@ -351,6 +351,17 @@ func WithRetries(ctx context.Context) context.Context {
 	return context.WithValue(ctx, singleAttemptKey{}, nil)
 }
 
+type unfencedKey struct{}
+
+// Unfenced returns a context whose writes a fenced client sends without its fence. It is for clearing away nodes of one's
+// own, which nobody else would do while the session lasts.
+func Unfenced(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unfencedKey{}, true)
+}
+
+// IsUnfenced reports whether ctx is from Unfenced.
+func IsUnfenced(ctx context.Context) bool { return ctx.Value(unfencedKey{}) != nil }
+
 // Detach returns a context for cleaning up after what was done with ctx: in its trace, but with neither its end nor its
 // bounds.
 func Detach(ctx context.Context) context.Context {

@@ -57,6 +57,8 @@ type link struct {
 	beat          int64         // when the last heartbeat was encoded
 	landedAt      int64         // when the last answer was read
 	heartbeats    int           // that are under way
+	moved         int64         // when the server had done something last, at the last call of Heartbeat
+	mute          int           // so many calls ago
 	settled       chan struct{} // closed once nothing is left, if somebody waits for that
 }
 

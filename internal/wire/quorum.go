@@ -113,7 +113,7 @@ func (c *Conn) proved(l *link, sent int64) {
 const (
 	heartbeatsIn   = 10 // as many as fit into a session timeout
 	mostHeartbeats = 3  // under way: a slow server is not to be kept busy with them
-	muteFor        = 3  // part of a session timeout without an answer that ends the connection
+	muteCalls      = 7  // so many calls of Heartbeat without an answer end the connection, a third of a session timeout
 )
 
 // Heartbeat sends a transaction that changes nothing if no write has proved anything for a while: a write that is refused
@@ -129,7 +129,7 @@ func (c *Conn) Heartbeat() {
 	}
 	now, timeout := c.now(), c.timeoutNs.Load()
 	switch {
-	case l.heartbeats > 0 && now-l.movedAt() > timeout/muteFor:
+	case l.isMute():
 		l.cut()
 	case l.heartbeats < mostHeartbeats && now-max(l.beat, l.provedBy.Load()) >= timeout/heartbeatsIn:
 		l.heartbeats++
@@ -138,6 +138,18 @@ func (c *Conn) Heartbeat() {
 		l.encode(&Request{Request: jute.Request{Op: jute.OpMulti}, Handler: heartbeat{l}})
 		c.wakeFlusher(l)
 	}
+}
+
+// isMute reports whether the server has done nothing for us for many calls, with a heartbeat under way. Calls are counted,
+// not time: a process that gets no time for a while finds the answers only afterwards.
+func (l *link) isMute() bool {
+	at := l.movedAt()
+	if l.heartbeats == 0 || at != l.moved {
+		l.moved, l.mute = at, 0
+		return false
+	}
+	l.mute++
+	return l.mute >= muteCalls
 }
 
 // movedAt returns when the server did something for us last, or the oldest request was encoded that it owes an answer.

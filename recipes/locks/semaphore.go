@@ -175,7 +175,8 @@ func (s *InterProcessSemaphoreV2) take(
 	defer context.AfterFunc(session, cancel)()
 	t := &leaseTurn{semaphore: s, turn: turn, wanted: n, wait: wait}
 	taken, err := t.take(inTurn)
-	if session.Err() != nil { // with all that it had
+	// Asking for the session ends one that has not survived a suspension of the machine, with all that it had.
+	if s.client.Session() != turn.Session || session.Err() != nil {
 		err = lineup.ErrGone
 	}
 	if err != nil {
