@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gocurator/curator/curatortest"
 )
@@ -15,6 +16,9 @@ type Place interface {
 	Faults() *curatortest.Faults
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
+
+// Tick is the unit of time of the servers that tests share.
+const Tick = 100 * time.Millisecond
 
 // InVirtualTime runs a test of timeouts in a bubble of testing/synctest, on a server of its own in memory, so that a
 // busy machine fails none of them. Where the tests run on Apache ZooKeeper, which is in no bubble, the place is a proxy

@@ -55,7 +55,8 @@ func TestLeadersThatAreKilled(t *testing.T) {
 			e.witness = storm.NewWitness(0, e.nodes(chroot))
 			for i := range 10 {
 				proxy := curatortest.NewProxyT(t, testenv.Addr(t))
-				client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(stormSession))
+				client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(stormSession),
+					framework.WithTickTime(testenv.Tick))
 				e.victims = append(e.victims, &storm.Victim{Name: fmt.Sprint("candidate ", i), Proxy: proxy, Session: client.SessionID})
 				c := start(t, client)
 				all = append(all, c)

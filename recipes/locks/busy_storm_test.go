@@ -25,7 +25,7 @@ func TestBusySessionStorm(t *testing.T) {
 	maker := newClient(t, connect)
 	fill(ctx, t, maker, "/many", children)
 
-	client := newClient(t, connect, framework.WithSessionTimeout(session))
+	client := newClient(t, connect, framework.WithSessionTimeout(session), framework.WithTickTime(testenv.Tick))
 	states := make(chan framework.ConnectionState, 100)
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 	mu := locks.NewInterProcessMutex(client, "/busy/lock")

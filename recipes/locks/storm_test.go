@@ -89,6 +89,7 @@ func (s *scene) client(connect string) *framework.Client {
 	s.t.Helper()
 	client := newClient(s.t, connect,
 		framework.WithSessionTimeout(s.session),
+		framework.WithTickTime(testenv.Tick), // with the default, a busy machine has less of so short a session to spare
 		framework.WithConnectionTimeout(2*time.Second),
 		framework.WithRetryPolicy(retry.NTimes(10, 100*time.Millisecond)))
 	s.clients = append(s.clients, client)
