@@ -374,3 +374,26 @@ func TestHeartbeatsProveTheSessionToAServerThatWritesSlowly(t *testing.T) {
 		})
 	}
 }
+
+// A client that asks without a pause is proved as one that asks rarely.
+func TestQuorumClockMovesUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		c.ask(t, write("/a"))
+		for range 100 {
+			c.Heartbeat()
+			for range 200 {
+				c.ask(t, get("/a", nil))
+				pass(quorumTimeout / 20 / 200)
+			}
+			if got := c.QuorumSilence(); got > quorumTimeout/2 {
+				t.Fatalf("proved %v ago", got)
+			}
+		}
+	})
+}

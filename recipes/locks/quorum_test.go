@@ -246,3 +246,51 @@ func TestHoldOfAProcessWhoseWritesAreRefusedLasts(t *testing.T) {
 		}
 	})
 }
+
+// A client whose holds have ended, however they did, sends no heartbeats.
+func TestHeartbeatsEndWithTheHold(t *testing.T) {
+	t.Parallel()
+	for kind, take := range kindsOfHold() {
+		for end, given := range map[string]bool{"released": true, "lost": false} {
+			t.Run(kind+", "+end, func(t *testing.T) {
+				t.Parallel()
+				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+					const timeout = 4 * time.Second
+					client := newClient(t, place.Addr()+chroot,
+						framework.WithSessionTimeout(timeout), framework.WithDialer(place.DialContext))
+					ctx := testenv.Context(t)
+					hold, err := take(ctx, client)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !given {
+						deleteNode(t, client, hold.Path())
+						wantLost(t, hold)
+					} else if err := hold.giveBack(ctx); err != nil {
+						t.Fatal(err)
+					}
+					if !given && kind == "multi lock" { // its other parts are held until it is released
+						return
+					}
+					wantHeartbeats(t, place, timeout, 0)
+				})
+			})
+		}
+	}
+}
+
+// wantHeartbeats fails unless so many heartbeats come in a session timeout.
+func wantHeartbeats(tb testing.TB, place testenv.Place, timeout time.Duration, want int) {
+	tb.Helper()
+	place.Faults().ResetTrace()
+	<-time.After(timeout)
+	n := 0
+	for _, e := range place.Faults().Trace() {
+		if e.Op == "heartbeat" && !e.Reply {
+			n++
+		}
+	}
+	if n != want {
+		tb.Errorf("%d heartbeats in a session timeout, want %d", n, want)
+	}
+}
