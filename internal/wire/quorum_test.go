@@ -397,3 +397,26 @@ func TestQuorumClockMovesUnderLoad(t *testing.T) {
 		}
 	})
 }
+
+// A write that was under way when somebody began to rely on the session does not end the time without proof.
+func TestQuorumClockDoesNotBeginWithAWriteFromBeforeRely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(*peer, *request) bool { <-time.After(time.Second); return false }
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		pass(quorumTimeout)
+		done := newAnswers()
+		before := write("/a")
+		before.Handler = done
+		c.submit(t, before)
+		pass(time.Second / 2)
+		c.Rely()
+		receive(t, done)
+		if got, want := c.QuorumSilence(), c.Silence(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}
