@@ -92,7 +92,7 @@ func TestQuorumClockStandsStillWithoutAnAnsweredWrite(t *testing.T) {
 		c.want(t, wire.Connected)
 		c.ask(t, write("/a"))
 		proved := time.Now()
-		pass(quorumTimeout / 2)
+		pass(quorumTimeout) // with pings that an answer could prove
 		c.ask(t, write("/refused"))
 		c.ask(t, write("/lost"))
 		c.await(t, wire.Connected)
