@@ -17,7 +17,8 @@ func (h *Hold) Fence() builders.TransactionOperation { return h.fence.Operation(
 // Client returns a view of the lock's client whose writes take effect only while the lock is held. See
 // [framework.Client.Fenced]. A write fails with [ErrLockLost] if the server finds that the node of the lock is gone. It
 // fails without a request, with [ErrLockLost] or [ErrReleased], if the hold is known to have ended. It fails with
-// [framework.ErrUncertain] if its answer is lost and it could take effect twice.
+// [framework.ErrUncertain] if its answer is lost and it could take effect twice, or, together with ErrLockLost, if it was
+// tried again and the lock was lost by then: only an ErrLockLost without it says that nothing was written.
 func (h *Hold) Client() *framework.Client { return h.fence.Client(h.ctx) }
 
 // Transaction executes ops as one transaction of [Hold.Client].
