@@ -6,6 +6,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 )
 
 // Fence returns an operation that checks that the lock is held. Use it in a transaction of any view of the lock's
@@ -25,6 +26,9 @@ func (h *Hold) Client() *framework.Client { return h.fence.Client(h.ctx) }
 func (h *Hold) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
+	if h == nil || h.grant == nil {
+		return nil, errtext.Wrap(ErrReleased, "locks", "transaction")
+	}
 	return h.Client().Transaction().ForOperations(ctx, ops...)
 }
 
@@ -39,5 +43,5 @@ func (l *Lease) Client() *framework.Client { return l.hold.Client() }
 func (l *Lease) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
-	return l.hold.Transaction(ctx, ops...)
+	return l.held().Transaction(ctx, ops...)
 }
