@@ -528,6 +528,9 @@ func driver() {
 func fencedByLock(ctx context.Context, mu locks.InterProcessLock, data []byte) error {
 	err := locks.Do(ctx, mu, func(ctx context.Context) error {
 		_, err := locks.HoldOf(ctx).Client().SetData().ForPath(ctx, "/orders/next", data)
+		if errors.Is(err, framework.ErrUncertain) {
+			return err // it may have been written: read the node, and decide
+		}
 		return err // errors.Is(err, locks.ErrLockLost): nothing was written
 	})
 	return err
@@ -539,6 +542,9 @@ func fencedByLead(ctx context.Context, latch *leader.LeaderLatch, plan []byte) e
 		return err
 	}
 	_, err = leadership.Client().SetData().ForPath(ctx, "/plan", plan)
+	if errors.Is(err, framework.ErrUncertain) {
+		return err // it may have been written: read the node, and decide
+	}
 	if errors.Is(err, leader.ErrLeadershipLost) {
 		return err // nothing was written
 	}

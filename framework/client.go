@@ -352,7 +352,7 @@ func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 // know that yet. Locks and elections have such a view: see Hold.Client in package locks.
 //
 // A write fails with
-//   - lost, if the server finds that a node is gone;
+//   - lost, if the server finds that a node is gone; and with ErrUncertain too, if that was a second try;
 //   - the cause of tenure, without a request, if tenure has ended;
 //   - [ErrUncertain], if its answer was lost. It may have taken effect, and is not tried again. A write that can be repeated
 //     is: a SetData of any version, a Create with protection, an operation with Idempotent or Quietly;

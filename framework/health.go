@@ -16,8 +16,9 @@ type Health struct {
 	Server string
 	// SessionID is the id of the newest session, 0 before the first.
 	SessionID int64
-	// LastAnswer is when the request or ping was sent that the server has answered last. The session clock counts from it.
-	// It is zero before the first session.
+	// LastAnswer is when the request or ping was sent that the server has answered last. The session clock counts from it, or
+	// from an earlier time while somebody relies on the session: see [Client.QuorumHeartbeats]. It is zero before the first
+	// session.
 	LastAnswer time.Time
 	// InFlight counts the requests that were sent and are not answered, Queued those that wait to be sent on this
 	// connection because enough are in flight.

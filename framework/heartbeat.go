@@ -43,5 +43,6 @@ func WithoutQuorumHeartbeats() Option {
 
 // WithTickTime tells the client the tickTime of the servers. It is used with quorum heartbeats alone: the leader hears of
 // a session up to half a tick late, and the less that is, the longer a lock outlives an outage. The default is half of
-// the session timeout, the largest that servers allow unless minSessionTimeout is set.
+// the session timeout, the largest that servers allow unless minSessionTimeout is set: then the option is needed, and
+// may be larger.
 func WithTickTime(d time.Duration) Option { return option(func(c *config) { c.tickTime = d }) }

@@ -37,9 +37,10 @@ type liveness struct {
 type mark struct{ sent, answered int64 }
 
 // newLiveness returns the proof of a connection. tick is the tickTime of the servers, 0 if it is not known: then it is half
-// of the session timeout at most, the smallest timeout that servers grant unless they are told otherwise.
+// of the session timeout at most, the smallest timeout that servers grant unless they are told otherwise. One that is
+// known may be larger, where they are.
 func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
-	if tick <= 0 || tick > timeout/2 {
+	if tick <= 0 {
 		tick = timeout / 2
 	}
 	return liveness{delay: int64(tick/2 + timeout/50), spacing: int64(timeout / 50), greeted: greeted}

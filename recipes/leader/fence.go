@@ -17,8 +17,8 @@ func (l *Leadership) Fence() builders.TransactionOperation { return l.fence.Oper
 // Client returns a view of the latch's or selector's client whose writes take effect only while the node of the leader
 // exists. See [framework.Client.Fenced]. A write fails with [ErrLeadershipLost] if the server finds that the node is
 // gone, and without a request if leadership is known to be lost. It fails with [framework.ErrUncertain] if its answer
-// is lost and it could take effect twice. After InterruptLeadership, and while a selector closes, writes still take
-// effect until the function has returned.
+// is lost and it could take effect twice, or, together with ErrLeadershipLost, if it was tried again and leadership was lost
+// by then. After InterruptLeadership, and while a selector closes, writes still take effect until the function has returned.
 func (l *Leadership) Client() *framework.Client { return l.fence.Client(l.writing) }
 
 // Transaction executes ops as one transaction of [Leadership.Client].

@@ -32,7 +32,8 @@ func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context)
 
 type holdKey struct{}
 
-// HoldOf returns the hold of a context that [Do] gave to its function, and nil for another context.
+// HoldOf returns the hold of a context that [Do] gave to its function, and nil for another context, such as that of
+// Hold.Context. A nil Hold has no Client.
 func HoldOf(ctx context.Context) *Hold {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	return h

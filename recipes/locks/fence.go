@@ -6,6 +6,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 )
 
 // Fence returns an operation that checks that the lock is held. Use it in a transaction of any view of the lock's
@@ -17,13 +18,17 @@ func (h *Hold) Fence() builders.TransactionOperation { return h.fence.Operation(
 // Client returns a view of the lock's client whose writes take effect only while the lock is held. See
 // [framework.Client.Fenced]. A write fails with [ErrLockLost] if the server finds that the node of the lock is gone. It
 // fails without a request, with [ErrLockLost] or [ErrReleased], if the hold is known to have ended. It fails with
-// [framework.ErrUncertain] if its answer is lost and it could take effect twice.
+// [framework.ErrUncertain] if its answer is lost and it could take effect twice, or, together with ErrLockLost, if it was
+// tried again and the lock was lost by then: only an ErrLockLost without it says that nothing was written.
 func (h *Hold) Client() *framework.Client { return h.fence.Client(h.ctx) }
 
 // Transaction executes ops as one transaction of [Hold.Client].
 func (h *Hold) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
+	if h == nil || h.grant == nil {
+		return nil, errtext.Wrap(ErrReleased, "locks", "transaction")
+	}
 	return h.Client().Transaction().ForOperations(ctx, ops...)
 }
 
@@ -38,5 +43,5 @@ func (l *Lease) Client() *framework.Client { return l.hold.Client() }
 func (l *Lease) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
-	return l.hold.Transaction(ctx, ops...)
+	return l.held().Transaction(ctx, ops...)
 }
