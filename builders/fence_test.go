@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -372,6 +373,45 @@ func TestFencedWriteAgainAfterALostAnswerAndTheFence(t *testing.T) {
 			if !changed(tr.in("/ns"), dir) {
 				t.Error("the first has no effect")
 			}
+		})
+	}
+}
+
+// The caller gives up a protected create that takes effect, and the fence is gone before the node is cleared away.
+func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
+	client, tr, proxy := setUpFenced(t)
+	dir, fence := fill(t, tr, 1)
+	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
+	before := tr.in("/ns").children(dir)
+	for name, create := range map[string]func(ctx context.Context) error{
+		"create": func(ctx context.Context) error {
+			_, err := fenced.Create().WithProtection().WithMode(builders.Ephemeral).ForPath(ctx, dir+"/new", nil)
+			return err
+		},
+		"transaction": func(ctx context.Context) error {
+			op := fenced.TransactionOp().Create().WithProtection().WithMode(builders.Ephemeral).ForPath(dir+"/new", nil)
+			_, err := fenced.Transaction().ForOperations(ctx, op)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !tr.in("/ns").exists(fence) {
+				tr.in("/ns").make(fence, "")
+			}
+			answer := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.HoldReply, Count: 1})
+			ctx, cancel := context.WithCancel(testenv.Context(t))
+			failed := make(chan error)
+			go func() { failed <- create(ctx) }()
+			if err := answer.Wait(testenv.Context(t)); err != nil {
+				t.Fatal(err)
+			}
+			tr.in("/ns").remove(fence)
+			cancel()
+			if err := <-failed; !errors.Is(err, context.Canceled) {
+				t.Errorf("error is %v", err)
+			}
+			answer.Release()
+			testenv.Eventually(t, func() bool { return slices.Equal(tr.in("/ns").children(dir), before) }, "the node is gone")
 		})
 	}
 }
