@@ -420,3 +420,38 @@ func TestQuorumClockDoesNotBeginWithAWriteFromBeforeRely(t *testing.T) {
 		}
 	})
 }
+
+// A large answer over a slow network takes longer than a mute server is given, and bytes of it arrive all the time.
+func TestHeartbeatWaitsBehindALargeAnswerThatArrivesSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const parts = 10
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			if r.path() != "/large" {
+				return false
+			}
+			answer := framed(append(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: r.Xid, Zxid: s.zxid.Add(1)}),
+				jute.AppendReply(nil, r.Op, &jute.Reply{Data: make([]byte, 100_000)})...))
+			for n := len(answer) / parts; len(answer) > 0; answer = answer[min(n, len(answer)):] {
+				<-time.After(quorumTimeout / 2 / parts)
+				p.raw(answer[:min(n, len(answer))])
+			}
+			return true
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		c.Rely()
+		c.ask(t, write("/a"))
+		done := newAnswers()
+		c.submit(t, get("/large", done))
+		for range 30 {
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+		}
+		if r := receive(t, done); r.Err != nil {
+			t.Error(r.Err)
+		}
+	})
+}
