@@ -120,6 +120,7 @@ func (x *turn) receives(got <-chan *locks.Lease) {
 func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
 	for _, e := range proxy.Faults().Trace() {
 		switch {
+		case strings.Contains(e.Path, "/leases/") && e.Op != "multi" && e.Op != "delete": // a lease that lasts is watched
 		case e.Op == "notification":
 			ops = append(ops, e.Op)
 		case !e.Reply && (e.Op == "getChildren2" || e.Op == "exists"):
