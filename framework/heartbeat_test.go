@@ -38,8 +38,10 @@ func TestQuorumHeartbeatsAreSentWhileSomebodyReliesOnTheSession(t *testing.T) {
 					framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))...)
 				check := func(when string, want bool) {
 					t.Helper()
+					synctest.Wait() // one may be on its way
 					server.Faults().ResetTrace()
 					time.Sleep(10 * timeout)
+					synctest.Wait()
 					n, least, most := countHeartbeats(server), 0, 0
 					if want {
 						least, most = 90, 105
