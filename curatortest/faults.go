@@ -122,7 +122,7 @@ func (f *Faults) close() error {
 	err := f.closeListener()
 	f.listening.Unlock()
 	for _, in := range list {
-		in.Remove()
+		in.remove()
 	}
 	f.CutAll()
 	f.wg.Wait()

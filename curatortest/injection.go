@@ -26,6 +26,7 @@ type Injection struct {
 	seen  int    // of those, the ones that count
 	taken int    // of those, the ones the action is for; each becomes a hit unless its connection ends before
 	hits  int
+	met   bool // it was removed when something was on its way to be acted on
 }
 
 // Add puts a rule to work, for the frames that come from now on. When several rules match a frame, all of
@@ -33,7 +34,8 @@ type Injection struct {
 // nothing and Err tells why.
 //
 // Close of the server, cluster or proxy returns an error for each rule that is not valid, and one that wraps
-// [ErrNeverHit] for each that has not acted, removed or not, unless it has MayMiss. So a test fails whose fault did
+// [ErrNeverHit] for each that has not acted, removed or not, unless it has MayMiss. One that is removed while what it
+// acts on is on its way has acted. So a test fails whose fault did
 // not happen.
 func (f *Faults) Add(r Rule) *Injection {
 	r.Ops = slices.Clone(r.Ops)
@@ -69,6 +71,13 @@ func (in *Injection) Err() error { return in.err }
 // Remove ends the rule: it matches nothing more, what it holds or delays goes on, and replies it was to act
 // on pass. A second Remove does nothing.
 func (in *Injection) Remove() {
+	in.mu.Lock()
+	in.met = in.taken > 0
+	in.mu.Unlock()
+	in.remove()
+}
+
+func (in *Injection) remove() {
 	in.faults.mu.Lock()
 	list := in.faults.injections()
 	if i := slices.Index(list, in); i >= 0 {

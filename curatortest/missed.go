@@ -42,7 +42,7 @@ func (in *Injection) missed() error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.hits > 0 || in.rule.MayMiss {
+	if in.hits > 0 || in.met || in.rule.MayMiss {
 		return nil
 	}
 	return fmt.Errorf("%w: %v (%d matches, added at %s)", ErrNeverHit, in.rule, in.found, in.added)

@@ -221,3 +221,16 @@ func TestRuleString(t *testing.T) {
 		}
 	}
 }
+
+// A test may end a fault when the request is seen and the answer is still on its way.
+func TestCloseAcceptsRuleThatIsRemovedBeforeTheReplyComes(t *testing.T) {
+	f := curatortest.NewFaults(newScriptedInMemory(t).dial)
+	p := &faulty{Faults: f, dial: func() (net.Conn, error) { return f.Connect(t.Context()) }, close: f.Close}
+	c := connectRaw(t, p)
+	reply := p.Add(curatortest.Rule{Path: "/a", Action: curatortest.HoldReply})
+	cut := p.Add(curatortest.Rule{Path: "/a", Action: curatortest.CutBefore})
+	c.send("/a")
+	wait(t, cut)
+	reply.Remove()
+	must(t, p.close())
+}

@@ -371,6 +371,7 @@ func TestPutsGoTogether(t *testing.T) {
 					testenv.Eventually(t, func() bool { return requests(proxy)["create2"] == i+1 }, "it is sent at once")
 				}
 			}
+			must(t, held.Wait(ctx))
 			held.Remove()
 			must(t, q.FlushPuts(ctx))
 			if diff := cmp.Diff(tt.items, put); diff != "" {
