@@ -191,9 +191,9 @@ func fill(t *testing.T, tr tree, i int) (dir, fence string) {
 	return dir, fence
 }
 
-// in is tr for what is below the namespace.
-func (t tree) in(namespace string) tree {
-	t.root += namespace
+// inNamespace returns the tree below the namespace of the fenced client.
+func (t tree) inNamespace() tree {
+	t.root += "/ns"
 	return t
 }
 
@@ -218,7 +218,7 @@ func eachFencedWrite(t *testing.T, client *framework.Client, tr tree,
 				tr.tb = t
 				i++
 				dir, fence := fill(t, tr, i)
-				test(t, tr.in("/ns"), write, w, client.Fenced(testenv.Context(t), errDeposed, fence), dir, fence)
+				test(t, tr.inNamespace(), write, w, client.Fenced(testenv.Context(t), errDeposed, fence), dir, fence)
 			})
 		}
 	}
@@ -364,13 +364,13 @@ func TestFencedWriteAgainAfterALostAnswerAndTheFence(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tr.in("/ns").remove(fence)
+			tr.inNamespace().remove(fence)
 			held.Release()
 			err := receive(t, result).Err
 			if !errors.Is(err, errDeposed) || !errors.Is(err, framework.ErrUncertain) {
 				t.Errorf("error is %v", err)
 			}
-			if !changed(tr.in("/ns"), dir) {
+			if !changed(tr.inNamespace(), dir) {
 				t.Error("the first has no effect")
 			}
 		})
@@ -382,7 +382,7 @@ func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
 	client, tr, proxy := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
-	before := tr.in("/ns").children(dir)
+	before := tr.inNamespace().children(dir)
 	for name, create := range map[string]func(ctx context.Context) error{
 		"create": func(ctx context.Context) error {
 			_, err := fenced.Create().WithProtection().WithMode(builders.Ephemeral).ForPath(ctx, dir+"/new", nil)
@@ -395,8 +395,8 @@ func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !tr.in("/ns").exists(fence) {
-				tr.in("/ns").make(fence, "")
+			if !tr.inNamespace().exists(fence) {
+				tr.inNamespace().make(fence, "")
 			}
 			answer := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.HoldReply, Count: 1})
 			ctx, cancel := context.WithCancel(testenv.Context(t))
@@ -405,13 +405,13 @@ func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
 			if err := answer.Wait(testenv.Context(t)); err != nil {
 				t.Fatal(err)
 			}
-			tr.in("/ns").remove(fence)
+			tr.inNamespace().remove(fence)
 			cancel()
 			if err := <-failed; !errors.Is(err, context.Canceled) {
 				t.Errorf("error is %v", err)
 			}
 			answer.Release()
-			testenv.Eventually(t, func() bool { return slices.Equal(tr.in("/ns").children(dir), before) }, "the node is gone")
+			testenv.Eventually(t, func() bool { return slices.Equal(tr.inNamespace().children(dir), before) }, "the node is gone")
 		})
 	}
 }
