@@ -36,7 +36,7 @@ type liveness struct {
 // mark is a request that was answered.
 type mark struct{ sent, answered int64 }
 
-// newLiveness returns the proof of a connection. tick is the tickTime of the servers, 0 if it is not known: then it is half
+// newLiveness returns the liveness of a connection. tick is the tickTime of the servers, 0 if it is not known: then it is half
 // of the session timeout at most, the smallest timeout that servers grant unless they are told otherwise. One that is
 // known may be larger, where they are.
 func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
@@ -162,7 +162,7 @@ func (l *link) movedAt() int64 {
 	return at
 }
 
-// heartbeat is told that a heartbeat was answered, or lost.
+// heartbeat handles the end of a heartbeat: its answer, or the loss of its connection.
 type heartbeat struct{ l *link }
 
 func (h heartbeat) Answered(*Request) {
