@@ -1,0 +1,37 @@
+package wire_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/wire"
+)
+
+// Only what a majority has to accept proves that the leader keeps the session. A sync passes through the leader alone.
+func TestQuorumClockMovesWithEveryKindOfWriteAndWithNothingElse(t *testing.T) {
+	for op, proves := range map[jute.Op]bool{
+		jute.OpCreate: true, jute.OpCreate2: true, jute.OpCreateContainer: true, jute.OpCreateTTL: true,
+		jute.OpDelete: true, jute.OpSetData: true, jute.OpSetACL: true, jute.OpMulti: true, jute.OpReconfig: true,
+		jute.OpExists: false, jute.OpGetData: false, jute.OpGetACL: false, jute.OpGetChildren2: false, jute.OpSync: false,
+	} {
+		t.Run(op.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				cfg := dialTo(network{"a:1": s})
+				cfg.SessionTimeout = quorumTimeout
+				c := open(t, cfg)
+				c.want(t, wire.Connected)
+				c.Rely()
+				c.ask(t, get("/a", nil))
+				pass(leaderDelay)
+				if r := c.ask(t, &wire.Request{Request: jute.Request{Op: op, Path: "/a"}}); r.Err != nil {
+					t.Fatal(r.Err)
+				}
+				if got := c.QuorumSilence() == leaderDelay; got != proves {
+					t.Errorf("it proves %t, want %t", got, proves)
+				}
+			})
+		})
+	}
+}
