@@ -3,6 +3,7 @@ package wire_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/wire"
@@ -34,4 +35,24 @@ func TestQuorumClockMovesWithEveryKindOfWriteAndWithNothingElse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that is slow has heard of a client when the request was sent, at the earliest.
+func TestQuorumClockMovesToWhenARequestWasSentNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(*peer, *request) bool { <-time.After(time.Second); return false }
+		cfg := dialTo(network{"a:1": s})
+		cfg.SessionTimeout = quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		pass(time.Second / 2)
+		sent := time.Now()
+		c.ask(t, get("/a", nil))
+		pass(leaderDelay)
+		c.ask(t, write("/a"))
+		if got, want := c.QuorumSilence(), time.Since(sent); got != want {
+			t.Errorf("proved %v ago, want %v", got, want)
+		}
+	})
 }
