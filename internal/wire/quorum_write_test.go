@@ -56,3 +56,30 @@ func TestQuorumClockMovesToWhenARequestWasSentNotAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A read-only server has no leader to ask.
+func TestHeartbeatsAreNotSentToAReadOnlyServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := answering(t, "ro")
+		s.greet = readOnly
+		beats := 0
+		s.serve = func(_ *peer, r *request) bool {
+			if r.Op == jute.OpMulti {
+				beats++
+			}
+			return false
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.ReadOnly, cfg.SessionTimeout = true, quorumTimeout
+		c := open(t, cfg)
+		c.want(t, wire.ConnectedReadOnly)
+		c.Rely()
+		for range 20 {
+			c.Heartbeat()
+			pass(quorumTimeout / 20)
+		}
+		if beats > 0 {
+			t.Errorf("%d heartbeats", beats)
+		}
+	})
+}
