@@ -19,7 +19,7 @@ import (
 
 // Env is what builders need of the client that they come from. Package framework makes it; nobody else needs it.
 type Env struct {
-	// Err is what every operation fails with: the client is a view of a namespace that cannot be.
+	// Err is what every operation fails with: the client is a view of a namespace that is invalid, or refuses everything.
 	Err       error
 	Executor  *exec.Executor
 	Namespace *Namespace

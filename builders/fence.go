@@ -174,7 +174,6 @@ func (c *call) writeFenced(f *Fence, r jute.Request, repeatable bool, next func(
 // takeOut replaces the answer to the transaction by the answer to r.
 func (c *call) takeOut(f *Fence, r jute.Request) {
 	results, n := c.Reply.Results, len(f.checks)
-	c.Request.Request = r
 	if c.Request.Err != nil {
 		if i := failedAt(results); i >= 0 && i < n {
 			c.Request.Err = f.refusal(i, c.Request.Err)

@@ -293,6 +293,22 @@ func TestFencedWriteAfterTheTenureFailsWithoutARequest(t *testing.T) {
 		})
 }
 
+// The node of the fence is still there, and the process must write no more.
+func TestFencedClientMakesNoNamespaceAfterTheTenure(t *testing.T) {
+	client, tr, _ := setUpFenced(t)
+	_, fence := fill(t, tr, 1)
+	tenure, end := context.WithCancelCause(context.Background())
+	late := client.Fenced(tenure, errDeposed, fence).UsingNamespace("late")
+	end(errRetired)
+	for _, w := range ways {
+		wantErr(t, w.create(t, late.Create(), "/n", nil).Err, errRetired, "create", "/n")
+	}
+	succeed(t, foreground.sync(t, client.Sync(), "/")) // behind what may have been sent
+	if tr.exists("/late") {
+		t.Error("the namespace was made")
+	}
+}
+
 func TestLostAnswerToAFencedWrite(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {

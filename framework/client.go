@@ -468,8 +468,8 @@ func (k *core) envFor(ns string, of *envs) *builders.Env {
 }
 
 func (k *core) newEnv(ns string) *builders.Env {
-	var err error
-	if ns != "" {
+	err := k.cfg.refusal
+	if err == nil && ns != "" {
 		err = zkpath.ValidateNamespace(ns)
 	}
 	env := &builders.Env{

@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"cmp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,7 +67,10 @@ func TestQuorumHeartbeatsAreSentWhileSomebodyReliesOnTheSession(t *testing.T) {
 // A server that answers reads and pings, and no writes, keeps the session of a client that nothing relies on.
 func TestSessionEndsWithoutAQuorumOnlyIfSomebodyReliesOnIt(t *testing.T) {
 	const timeout = 20 * time.Second
-	for name, relies := range map[string]bool{"relied on": true, "not relied on": false} {
+	for name, again := range map[string]time.Duration{
+		"not relied on": 0, "relied on": 10 * timeout, "relied on again and again": timeout / 30,
+	} {
+		relies := again > 0
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := curatortest.NewServerT(t, curatortest.InMemory())
@@ -86,9 +90,14 @@ func TestSessionEndsWithoutAQuorumOnlyIfSomebodyReliesOnIt(t *testing.T) {
 				refuse := server.Faults().Add(curatortest.Rule{
 					Ops: []string{"connect"}, Action: curatortest.CutBefore, MayMiss: !relies,
 				})
-				select {
-				case <-session.Context().Done():
-				case <-time.After(10 * timeout):
+				for session.Context().Err() == nil && time.Since(began) < 10*timeout {
+					select {
+					case <-session.Context().Done():
+					case <-time.After(cmp.Or(again, 10*timeout)):
+						if relies {
+							defer client.QuorumHeartbeats()()
+						}
+					}
 				}
 				switch lasted := time.Since(began); {
 				case relies && lasted > timeout:
@@ -106,4 +115,49 @@ func TestTickTimeThatCannotBeIsRefused(t *testing.T) {
 	if _, err := framework.New("a:1", framework.WithTickTime(-time.Second)); err == nil {
 		t.Error("no error")
 	}
+}
+
+// What was written long before somebody relies on the session says nothing about it.
+func TestSessionThatWasNotReliedOnForLongIsKept(t *testing.T) {
+	const timeout = 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		client := connectClient(t, server.ConnectString(),
+			framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))
+		session := client.Session()
+		for range 3 {
+			stop := client.QuorumHeartbeats()
+			if _, err := client.Create().Idempotent().ForPath(t.Context(), "/a", nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(timeout)
+			stop()
+			time.Sleep(10 * timeout)
+		}
+		if err := session.Context().Err(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A connection may come back when the next heartbeat in turn would be too late.
+func TestHeartbeatIsSentAtOnceOnTheNextConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		client := connectClient(t, server.ConnectString(),
+			framework.WithDialer(server.DialContext), framework.WithSessionTimeout(20*time.Second))
+		defer client.QuorumHeartbeats()()
+		time.Sleep(time.Minute)
+		seen := record(client)
+		connect := server.Faults().RefuseConnects()
+		server.Faults().CutAll()
+		seen.want(t, framework.Suspended)
+		server.Faults().ResetTrace()
+		connect()
+		seen.want(t, framework.Reconnected)
+		synctest.Wait()
+		if n := countHeartbeats(server); n != 1 {
+			t.Errorf("%d heartbeats", n)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 func init() {
 	hook.WallClock = func(now func() time.Time) any { return withWallClock(now) }
 	hook.Jitter = func(of func(most time.Duration) time.Duration) any { return withJitter(of) }
+	hook.Refuse = func(err error) any { return withRefusal(err) }
 }
 
 // withWallClock sets the wall clock by which a suspension of the machine is noticed.
@@ -18,3 +19,6 @@ func withWallClock(now func() time.Time) Option { return option(func(c *config) 
 func withJitter(of func(most time.Duration) time.Duration) Option {
 	return option(func(c *config) { c.jitter = of })
 }
+
+// withRefusal makes every operation of the client, and of all its views, fail with err.
+func withRefusal(err error) Option { return option(func(c *config) { c.refusal = err }) }

@@ -67,6 +67,7 @@ type config struct {
 	resolver          Resolver
 	wall              func() time.Time                       // for tests, nil: that of the system
 	jitter            func(most time.Duration) time.Duration // for tests, nil: random
+	refusal           error                                  // of every operation, nil: none
 	target            connectString                          // as far as it is known before the start
 	logger            *slog.Logger
 	telemetry         telemetry.Config

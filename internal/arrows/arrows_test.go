@@ -52,7 +52,7 @@ var rules = map[string]rule{
 	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders", "internal/hook", "tracing"})},
 
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.
-	"recipes/internal/lineup": {imports: belowRecipes},
+	"recipes/internal/lineup": {imports: slices.Concat(belowRecipes, []string{"internal/hook"})},
 	"recipes/locks":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/leader":          {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/barrier":         {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},

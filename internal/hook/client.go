@@ -8,4 +8,6 @@ var (
 	WallClock func(now func() time.Time) any
 	// Jitter sets the random part of the pauses between attempts to connect, so that a seed can decide it.
 	Jitter func(of func(most time.Duration) time.Duration) any
+	// Refuse makes a client that refuses every operation with an error.
+	Refuse func(err error) any
 )

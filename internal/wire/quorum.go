@@ -64,7 +64,7 @@ func (p *liveness) wrote(sent int64) (at int64, ok bool) {
 	at = p.greeted
 	for i := range p.marks {
 		m := p.marks[(p.next+2*len(p.marks)-1-i)%len(p.marks)]
-		if m.answered != 0 && m.answered <= sent-p.delay {
+		if m.answered <= sent-p.delay {
 			at = max(at, m.sent)
 			break
 		}

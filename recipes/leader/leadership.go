@@ -14,7 +14,8 @@ import (
 // errReturned ends the leadership of a selector whose function has returned.
 var errReturned = fmt.Errorf("%w: the function has returned", ErrLeadershipLost)
 
-// Leadership is the time from which a latch leads until it does not. It is safe for concurrent use.
+// Leadership is the time from which a latch leads until it does not. It is safe for concurrent use. A nil Leadership is
+// a lost one.
 type Leadership struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -88,11 +89,36 @@ func (l *Leadership) holds() bool { return l.ctx.Err() == nil && l.session.Conte
 
 // Context returns a context for the work of the leader. It ends when leadership is lost, with the cause
 // [ErrLeadershipLost], or given up, with [ErrClosed].
-func (l *Leadership) Context() context.Context { return l.ctx }
+func (l *Leadership) Context() context.Context {
+	if l.isNone() {
+		return lostContext
+	}
+	return l.ctx
+}
+
+// isNone reports whether l is nil, or the zero value.
+func (l *Leadership) isNone() bool { return l == nil || l.ctx == nil }
+
+// lostContext is the context of a nil Leadership.
+var lostContext = func() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // it has ended
+	cancel(ErrLeadershipLost)
+	return ctx
+}()
 
 // Path returns the path of the leader's node. In Java: getOurPath, getLastPathIsLeader.
-func (l *Leadership) Path() string { return l.path }
+func (l *Leadership) Path() string {
+	if l.isNone() {
+		return ""
+	}
+	return l.path
+}
 
 // Token returns a number that grows from leader to leader of a path, across all processes: the transaction that created
 // the node.
-func (l *Leadership) Token() int64 { return l.token }
+func (l *Leadership) Token() int64 {
+	if l.isNone() {
+		return 0
+	}
+	return l.token
+}

@@ -30,10 +30,10 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	name     string
 	election telemetry.Election
 
-	ctx     context.Context // ends with Close
-	cancel  context.CancelCauseFunc
-	running sync.WaitGroup
-	told    serial // what the error handler is told
+	ctx      context.Context // ends with Close
+	cancel   context.CancelCauseFunc
+	running  sync.WaitGroup
+	failures failures // what the error handler is told
 
 	mu         sync.Mutex
 	state      State
@@ -58,10 +58,11 @@ func WithAutoRequeue() SelectorOption {
 }
 
 // WithErrorHandler has fn told the errors of the function that leads, a panic as an error, and those that ended a time
-// in line, with a context in the trace of the election. The default tells the client's unhandled-error listeners and its
-// log, but not that leadership has ended: what errors.Is says to be context.Canceled, [ErrLeadershipLost] or
-// [ErrInterrupted]. fn is called for one error after the other, on a goroutine of its own: it may call Close, which does
-// not wait for it.
+// in line, with a context in the trace of the election. The default tells the client's unhandled-error listeners and
+// its log, but not that leadership has ended: what errors.Is says to be context.Canceled, [ErrLeadershipLost] or
+// [ErrInterrupted]. fn is called for one error after the other, on a goroutine of its own: it may call Close, which
+// does not wait for it. A fn that blocks holds up no turn; when 100 errors wait for it, those that follow are left out
+// but for the last, whose text has their number.
 func WithErrorHandler(fn func(ctx context.Context, err error)) SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.failed = fn })
 }
@@ -86,6 +87,7 @@ func NewLeaderSelector(
 	if s.failed == nil {
 		s.failed = s.tellClient
 	}
+	s.failures.handle = func(ctx context.Context, err error) { lineup.Tell(ctx, client, s.what(), s.failed, err) }
 	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, path)
 	s.line = lineup.Line{Client: client, Path: path, Name: selectorName}
 	if s.id != "" { // else the default data, as in Java: participants without an id show up under their address
@@ -165,7 +167,7 @@ func (s *LeaderSelector) settle(ctx context.Context, lined bool, err error) (aga
 	s.leadership, s.over = nil, true
 	s.mu.Unlock()
 	if err != nil && s.ctx.Err() == nil {
-		s.told.do(func() { lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err) })
+		s.failures.add(context.WithoutCancel(ctx), err)
 		if !lined {
 			pause(s.ctx, s.client)
 		}

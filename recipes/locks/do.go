@@ -33,7 +33,7 @@ func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context)
 type holdKey struct{}
 
 // HoldOf returns the hold of a context that [Do] gave to its function, and nil for another context, such as that of
-// Hold.Context. A nil Hold has no Client.
+// Hold.Context. The writes of a nil Hold fail with [ErrReleased].
 func HoldOf(ctx context.Context) *Hold {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	return h

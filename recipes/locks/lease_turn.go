@@ -53,14 +53,14 @@ func (t *leaseTurn) takeWatching(ctx context.Context) ([]*lineup.Contender, erro
 		return nil, err
 	}
 	taken, err := t.create(ctx)
-	if err != nil && watcher != nil {
+	if err != nil {
 		lineup.Unwatch(ctx, t.semaphore.client, watcher, t.semaphore.leases.Path)
 	}
 	return taken, err
 }
 
-// awaitRoom waits until the wanted leases are free, and returns the watcher that is still set then, if there is one.
-// When the limit falls below what is wanted, it fails with [lineup.ErrGone]: the turn is for others.
+// awaitRoom waits until the wanted leases are free. The watcher that it returns is still set, unless nobody ever had a
+// lease. When the limit falls below what is wanted, it fails with [lineup.ErrGone]: the turn is for others.
 func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 	client, path := t.semaphore.client, t.semaphore.leases.Path
 	for {
@@ -69,9 +69,7 @@ func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
 		children, err := client.GetChildren().UsingWatcher(watcher).ForPath(ctx, path)
 		switch {
-		case errors.Is(err, zk.ErrNoNode): // which leaves no watch
-			return nil, nil
-		case err == nil && t.fits(len(children)):
+		case errors.Is(err, zk.ErrNoNode), err == nil && t.fits(len(children)):
 			return watcher, nil
 		case err == nil && t.wait == 0:
 			err = lineup.ErrNotAcquired

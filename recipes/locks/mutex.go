@@ -214,7 +214,6 @@ func (m *InterProcessMutex) holdOf(o *owner) *Hold {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forgetReleased(o)
 	held := m.owned[o]
 	if len(held) == 0 || !held[len(held)-1].isHeld() {
 		return nil
@@ -271,12 +270,7 @@ func (m *InterProcessMutex) Release(ctx context.Context) error {
 	if len(held) == 0 {
 		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.line.Path)
 	}
-	hold := held[len(held)-1]
-	err := hold.Release(ctx)
-	m.mu.Lock()
-	m.forgetReleased(o)
-	m.mu.Unlock()
-	return err
+	return held[len(held)-1].Release(ctx)
 }
 
 // IsAcquiredInThisProcess reports whether somebody holds the lock through this value, and has not lost it.

@@ -209,6 +209,37 @@ func TestHoldWhoseNodeStaysLeavesNoWatch(t *testing.T) {
 	testenv.Eventually(t, func() bool { return !strings.Contains(watches(t), hold.Path()) }, "no watch is left")
 }
 
+// The read that sets the watch is tried again when the hold has been released, and its node stays.
+func TestHoldWhoseNodeStaysLeavesNoWatchThatIsSetLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
+			framework.WithRetryPolicy(&unevenPolicy{Policy: retry.NTimes(5, 50*time.Millisecond)}))
+		cut := server.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
+		hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
+		if err := cut.Wait(ctx); err != nil { // it is tried again after a second
+			t.Fatal(err)
+		}
+		server.Faults().Add(curatortest.Rule{
+			Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		if err := hold.Release(ctx); !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("got %v", err)
+		}
+		server.Faults().ResetTrace()
+		time.Sleep(2 * time.Second)
+		read := func(e curatortest.TraceEntry) bool { return e.Op == "getData" }
+		if !slices.ContainsFunc(server.Faults().Trace(), read) {
+			t.Error("the read is not tried again: the test tests nothing")
+		}
+		watched, err := server.FourLetterWord(ctx, "wchp")
+		if err != nil || strings.Contains(watched, hold.Path()) {
+			t.Errorf("watches %q, error %v", watched, err)
+		}
+	})
+}
+
 // The nodes of the lock may be written and deleted, not read.
 func TestHoldWhoseNodeMayNotBeReadIsNotWatched(t *testing.T) {
 	ctx := testenv.Context(t)

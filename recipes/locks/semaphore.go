@@ -20,6 +20,7 @@ import (
 // InterProcessSemaphoreV2.
 type InterProcessSemaphoreV2 struct {
 	client Client
+	path   string
 	turn   lineup.Line // who may take leases: one at a time
 	leases lineup.Line
 	limit  LeaseCount
@@ -73,7 +74,9 @@ func (fixedCount) Changed() <-chan struct{} { return nil }
 // NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O; a path or a number
 // that cannot be is the error of every Acquire.
 func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...SemaphoreOption) *InterProcessSemaphoreV2 {
-	s := &InterProcessSemaphoreV2{client: client, limit: fixedCount(leases), bad: zkpath.Validate(path, false)}
+	s := &InterProcessSemaphoreV2{
+		client: client, path: path, limit: fixedCount(leases), bad: zkpath.Validate(path, false),
+	}
 	if s.bad == nil {
 		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
 		s.turn = lineup.Line{
@@ -86,13 +89,13 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 	if _, fixed := s.limit.(fixedCount); fixed && leases < 1 && s.bad == nil {
 		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
 	}
-	s.tellAs("semaphore", path)
+	s.tellAs("semaphore")
 	return s
 }
 
 // tellAs says which recipe the semaphore is.
-func (s *InterProcessSemaphoreV2) tellAs(recipe, path string) {
-	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, path)
+func (s *InterProcessSemaphoreV2) tellAs(recipe string) {
+	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, s.path)
 }
 
 // Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
@@ -135,7 +138,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 		return nil, errtext.Wrap(s.bad, "locks", "acquire")
 	}
 	if limit, fixed := s.limit.(fixedCount); n < 1 || fixed && n > int(limit) {
-		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.leases.Path, n, s.limit.Count())
+		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.path, n, s.limit.Count())
 	}
 	defer s.client.QuorumHeartbeats()()
 	within, asked := s.told.Acquire(ctx)
@@ -144,7 +147,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	})
 	asked.End(outcome(err), err)
 	if err != nil {
-		return nil, errtext.Wrap(err, "locks", "acquire %s", s.leases.Path)
+		return nil, errtext.Wrap(err, "locks", "acquire %s", s.path)
 	}
 	for _, l := range leases {
 		l.hold.observe(s.told.Hold(asked))

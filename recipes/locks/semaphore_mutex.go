@@ -26,7 +26,7 @@ var _ InterProcessLock = (*InterProcessSemaphoreMutex)(nil)
 // Acquire.
 func NewInterProcessSemaphoreMutex(client Client, path string, opts ...SemaphoreOption) *InterProcessSemaphoreMutex {
 	m := &InterProcessSemaphoreMutex{semaphore: NewInterProcessSemaphoreV2(client, path, 1, opts...)}
-	m.semaphore.tellAs("semaphore_mutex", path)
+	m.semaphore.tellAs("semaphore_mutex")
 	return m
 }
 
@@ -71,7 +71,7 @@ func (m *InterProcessSemaphoreMutex) Release(ctx context.Context) error {
 	n := len(m.held)
 	if n == 0 {
 		m.mu.Unlock()
-		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.semaphore.leases.Path)
+		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.semaphore.path)
 	}
 	hold := m.held[n-1]
 	m.held = m.held[:n-1]

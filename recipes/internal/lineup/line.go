@@ -153,12 +153,13 @@ func (l *Line) children(ctx context.Context, c *Contender) ([]string, error) {
 // await waits until it is c's turn. Each contender watches only the one that it waits for.
 func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, children []string) error {
 	for {
-		v := l.judge(children, zkpath.Node(c.Path))
+		v, session := l.judge(children, zkpath.Node(c.Path)), l.Client.Session()
 		switch {
-		case !v.Found || !l.isCurrent(c):
+		case !v.Found || !c.isOf(session): // the node of an earlier session may still be there, and about to vanish
 			return ErrGone
 		case v.Granted:
-			return l.grant(c)
+			c.Session = session
+			return nil
 		case wait == 0:
 			return ErrNotAcquired
 		}
@@ -166,7 +167,7 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
 		watched, news, err := l.watch(ctx, watcher, v, c)
 		switch {
-		case err == nil && !news && l.isCurrent(c): // a watch of the next session does not tell of the end of ours
+		case err == nil && !news && c.isOf(l.Client.Session()): // a watch of the next session misses the end of ours
 			select {
 			case ev := <-woken: // whatever it was: look again
 				if ev.Type == zk.EventSession { // else the watch has ended with its event
@@ -232,20 +233,6 @@ func gone(err error) error {
 	}
 	return err
 }
-
-// grant gives the lock to c if its node belongs to the current session. The node of an earlier one may still be there,
-// first in line and about to vanish.
-func (l *Line) grant(c *Contender) error {
-	s := l.Client.Session() // once: the next moment another may stand
-	if !c.isOf(s) {
-		return ErrGone
-	}
-	c.Session = s
-	return nil
-}
-
-// isCurrent reports whether c's node belongs to the session that we have, or to none.
-func (l *Line) isCurrent(c *Contender) bool { return c.isOf(l.Client.Session()) }
 
 // isOf reports whether the node belongs to a session that lasts, or to none.
 func (c *Contender) isOf(s *framework.Session) bool {

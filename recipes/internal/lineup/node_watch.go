@@ -26,12 +26,11 @@ type NodeWatch struct {
 	node    *Contender
 	deleted func()
 	ctx     context.Context // of the reads
-	watcher *callbacks.Watcher
 
 	mu      sync.Mutex
-	changed func(data []byte) // may be nil
-	timer   *time.Timer       // of the next read; may be nil
-	set     bool              // the node may be watched
+	watcher *callbacks.Watcher // nil before the first read
+	changed func(data []byte)  // may be nil
+	timer   *time.Timer        // of the next read; may be nil
 	stopped bool
 }
 
@@ -70,18 +69,16 @@ func (w *NodeWatch) Stop() {
 // Remove takes the watch back, in the background until that is done. It is for a stopped watch whose node stays.
 func (w *NodeWatch) Remove() {
 	w.mu.Lock()
-	set := w.set
+	watcher := w.watcher
 	w.mu.Unlock()
-	if set {
-		_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(Ignore).ForPath(w.ctx, w.node.Path)
+	if watcher != nil {
+		_ = w.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(Ignore).ForPath(w.ctx, w.node.Path)
 	}
 }
 
 // readAfter reads after a pause. mu is held.
 func (w *NodeWatch) readAfter(pause time.Duration) {
-	if !w.stopped {
-		w.timer = time.AfterFunc(pause, w.read)
-	}
+	w.timer = time.AfterFunc(pause, w.read)
 }
 
 // read reads the node in the background, and sets the watch with that.
@@ -95,7 +92,6 @@ func (w *NodeWatch) read() {
 		w.watcher = callbacks.NewWatcher(w.notified)
 		w.ctx = telemetry.Untraced(w.ctx)
 	}
-	w.set = true
 	err := w.client.GetData().Undecompressed().UsingWatcher(w.watcher).InBackground(w.answered).ForPath(w.ctx, w.node.Path)
 	if errors.Is(err, framework.ErrTooManyPending) {
 		w.readAfter(refusedPause)
@@ -109,9 +105,7 @@ func (w *NodeWatch) answered(_ context.Context, ev callbacks.Event) {
 	w.mu.Unlock()
 	switch {
 	case stopped:
-		if ev.Err == nil { // the node may stay: Remove came before this watch
-			w.Remove()
-		}
+		w.Remove() // the node may stay, and the Remove of its release came before this watch
 	case errors.Is(ev.Err, zk.ErrNoNode), ev.Err == nil && ev.Stat.Czxid != w.node.Stat.Czxid: // another node
 		w.report()
 	case ev.Err == nil && changed != nil:

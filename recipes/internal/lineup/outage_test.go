@@ -1,0 +1,28 @@
+package lineup_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+func TestOutageIsEveryErrorWithoutAnAnswer(t *testing.T) {
+	for err, want := range map[error]bool{
+		framework.ErrConnectionLoss: true, framework.ErrOperationTimeout: true, framework.ErrNotSent: true,
+		framework.ErrUncertain: true, zk.ErrSessionExpired: true, zk.ErrSessionMoved: true,
+		nil: false, zk.ErrNoNode: false, zk.ErrNoAuth: false, zk.ErrNodeExists: false, framework.ErrClosed: false,
+		context.Canceled: false, context.DeadlineExceeded: false, lineup.ErrNotAcquired: false, lineup.ErrGone: false,
+	} {
+		if got := lineup.IsOutage(err); got != want {
+			t.Errorf("%v is one: %t", err, got)
+		}
+		if err != nil && lineup.IsOutage(fmt.Errorf("get /a: %w", err)) != want {
+			t.Errorf("%v is one: %t, if it is wrapped", err, !want)
+		}
+	}
+}
