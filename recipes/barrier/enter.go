@@ -191,8 +191,6 @@ func (e *entry) begin(ctx context.Context, s *snapshot) round {
 		r.newest = e.opening
 		return r
 	}
-	r.list = &listing{}
-	list := e.client.GetChildren().StoringStatIn(&r.list.parent)
-	r.list.children = list.Submit(builders.InOneFlight(context.WithoutCancel(ctx)), e.path)
+	r.list = e.list(builders.InOneFlight(context.WithoutCancel(ctx)))
 	return r
 }

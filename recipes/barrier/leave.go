@@ -16,7 +16,7 @@ import (
 //
 // As in Java the member with the lowest name goes last, and the others wait for it: so each of them is woken once.
 func (d *DistributedDoubleBarrier) leave(ctx context.Context) error {
-	x := &exit{DistributedDoubleBarrier: d, signal: newSignal(d.client)}
+	x := &exit{DistributedDoubleBarrier: d, signal: newSignal(d.client), round: d.round}
 	err := x.run(ctx)
 	if err != nil {
 		d.cleanUp(ctx, x.giveUp)
@@ -40,7 +40,7 @@ var (
 )
 
 func (x *exit) run(ctx context.Context) (err error) {
-	if x.round, err = x.DistributedDoubleBarrier.round.learn(ctx); err != nil {
+	if err = x.learn(ctx); err != nil {
 		return err
 	}
 	err = errNotLowest
@@ -56,6 +56,28 @@ func (x *exit) run(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// learn waits for the list behind the opening. If that was lost it lists again, while our node is still there: without it
+// the ready of our round would be like any other.
+func (x *exit) learn(ctx context.Context) error {
+	l := x.round.list
+	if l == nil {
+		return nil
+	}
+	children, err := l.children.Wait(ctx)
+	if lineup.IsOutage(err) {
+		err = x.retryOutage(ctx, func() (err error) {
+			l = x.list(ctx)
+			children, err = l.children.Wait(ctx)
+			return err
+		})
+	}
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	x.round = x.round.learn(x.name, children, l.parent)
+	return nil
 }
 
 // leaveFirst deletes our node while another one is lower, and waits for that. The transaction shows that ready is there: it
@@ -128,8 +150,8 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 		w = x.signal.watch(flight, zkpath.Join(x.path, (*others)[n-1]))
 		defer w.remove(ctx)
 	}
-	var parent zk.Stat
-	children, err := x.client.GetChildren().StoringStatIn(&parent).ForPath(flight, x.path)
+	list := x.list(flight)
+	children, err := list.children.Wait(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,14 +161,13 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 			return err
 		}
 	}
-	members := membersAmong(children)
-	if !slices.Contains(members, x.name) || !slices.Contains(children, readyNode) {
+	if !slices.Contains(children, x.name) || !slices.Contains(children, readyNode) {
 		return errClosed
 	}
-	if x.round.newest, x.round.members = parent.Pzxid, members; members[0] != x.name {
+	if x.round = x.round.learn(x.name, children, list.parent); x.round.lowest() != x.name {
 		return errNotLowest
 	}
-	*others = members[1:]
+	*others = x.round.members[1:]
 	if there && len(*others) > 0 {
 		_, err = w.await(ctx)
 		*others = (*others)[:len(*others)-1]

@@ -17,29 +17,28 @@ type round struct {
 	list    *listing // of the members behind the opening, on its way; nil if all were seen
 }
 
-// listing is a list that is on its way.
+// listing is a list of the barrier, which may be on its way.
 type listing struct {
 	children builders.Future[[]string]
 	parent   zk.Stat
 }
 
+// list lists the barrier, and does not wait.
+func (d *DistributedDoubleBarrier) list(flight context.Context) *listing {
+	l := &listing{}
+	l.children = d.client.GetChildren().StoringStatIn(&l.parent).Submit(flight, d.path)
+	return l
+}
+
 func (r round) lowest() string { return r.members[0] }
 
-// learn waits for the list that is on its way, and returns the round with what that shows. A list without ready comes too
-// late: members may have begun to come again.
-func (r round) learn(ctx context.Context) (round, error) {
-	if r.list == nil {
-		return r, nil
+// learn returns the round with what a list shows. While our node and ready are there, that is the ready of our round. Without
+// them the members may have begun to come again.
+func (r round) learn(own string, children []string, parent zk.Stat) round {
+	if slices.Contains(children, own) && slices.Contains(children, readyNode) {
+		r.newest, r.members = parent.Pzxid, membersAmong(children)
 	}
-	children, err := r.list.children.Wait(ctx)
-	if ctx.Err() != nil {
-		return r, ctx.Err()
-	}
-	if members := membersAmong(children); err == nil && len(members) > 0 && slices.Contains(children, readyNode) {
-		r.newest, r.members = r.list.parent.Pzxid, members
-	}
-	r.list = nil
-	return r, nil
+	return r
 }
 
 // membersAmong returns the names of the members among the children of the barrier, in order.
