@@ -62,6 +62,12 @@ func NewDistributedDoubleBarrier(client Client, path string, members int, opts .
 func (d *DistributedDoubleBarrier) own() string   { return zkpath.Join(d.path, d.name) }
 func (d *DistributedDoubleBarrier) ready() string { return zkpath.Join(d.path, readyNode) }
 
+// inSession reports whether the client has that session.
+func (d *DistributedDoubleBarrier) inSession(id int64) bool {
+	s := d.client.Session()
+	return s != nil && s.ID() == id && s.Context().Err() == nil
+}
+
 // Enter waits until as many members as there are to be have come. With an error we have not entered, and our node is
 // gone or being deleted in the background; the others may have counted it already, and have entered.
 //

@@ -112,10 +112,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 }
 
 // isCurrent reports whether our node is of the session that the client has.
-func (e *entry) isCurrent() bool {
-	s := e.client.Session()
-	return s != nil && s.ID() == e.node.EphemeralOwner && s.Context().Err() == nil
-}
+func (e *entry) isCurrent() bool { return e.inSession(e.node.EphemeralOwner) }
 
 // rename deletes the node of an earlier session, and gives the next one another name: what that session has sent cannot
 // change it.
@@ -186,11 +183,11 @@ func (e *entry) awaitReady(ctx context.Context, up <-chan time.Time) (created bo
 // begin returns the round that has begun. Who did not create ready has not seen those who came last: it lists them, and
 // does not wait for the answer.
 func (e *entry) begin(ctx context.Context, s *snapshot) round {
-	r := s.round()
+	r := round{opened: s.parent.Pzxid, members: membersAmong(s.children), session: e.node.EphemeralOwner}
 	if e.opening != 0 {
-		r.newest = e.opening
-		return r
+		r.opened = e.opening
+	} else {
+		r.list = e.list(context.WithoutCancel(ctx))
 	}
-	r.list = e.list(builders.InOneFlight(context.WithoutCancel(ctx)))
 	return r
 }

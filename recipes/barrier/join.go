@@ -23,7 +23,10 @@ func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 	}
 	oldest := nodes[0]
 	for _, n := range nodes {
-		if n.isIn(s.ready) {
+		if n.stat.Czxid > s.parent.Pzxid { // it is not the one that was listed: look again
+			return false, nil
+		}
+		if isIn(&n.stat, s.ready.Czxid) {
 			return e.signUp(ctx, s, n.name == e.name)
 		}
 		if n.stat.Czxid < oldest.stat.Czxid {
@@ -45,8 +48,8 @@ type memberNode struct {
 // signedUp is the version of the node of a member that has joined a round late.
 const signedUp = 1
 
-// isIn reports whether a member is in the round of ready: its node is older, or it has signed up.
-func (n memberNode) isIn(ready *zk.Stat) bool { return n.stat.Czxid < ready.Czxid || n.stat.Version >= signedUp }
+// isIn reports whether the member of a node is in the round that began in a transaction: it was there, or has signed up.
+func isIn(node *zk.Stat, opened int64) bool { return node.Czxid < opened || node.Version >= signedUp }
 
 // read reads the nodes of all members that were listed, behind the list.
 func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
@@ -98,10 +101,11 @@ func (e *entry) clear(s *snapshot) error {
 func (e *entry) awaitOldest(ctx context.Context, s *snapshot, name string) (in bool, err error) {
 	w := e.signal.watch(s.flight, zkpath.Join(e.path, name))
 	defer w.remove(ctx)
-	if there, err := w.exists(ctx); !there {
-		if lineup.IsOutage(err) { // look again
-			err = nil
-		}
+	there, err := w.exists(ctx)
+	switch {
+	case lineup.IsOutage(err), err == nil && (!there || w.stat.Czxid > s.parent.Pzxid): // look again
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	return e.awaitReady(ctx, nil)

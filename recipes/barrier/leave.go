@@ -58,35 +58,28 @@ func (x *exit) run(ctx context.Context) (err error) {
 	return err
 }
 
-// learn waits for the list behind the opening. If that was lost it lists again, while our node is still there: without it
-// the ready of our round would be like any other.
+// learn waits for the list behind the opening. If that was lost it lists again: without our node, the ready of our round
+// would be like any other.
 func (x *exit) learn(ctx context.Context) error {
-	l := x.round.list
-	if l == nil {
+	if x.round.list == nil {
 		return nil
 	}
-	children, err := l.children.Wait(ctx)
+	ready, children, err := x.round.list.wait(ctx)
 	if lineup.IsOutage(err) {
 		err = x.retryOutage(ctx, func() (err error) {
-			l = x.list(ctx)
-			children, err = l.children.Wait(ctx)
+			ready, children, err = x.list(ctx).wait(ctx)
 			return err
 		})
 	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	x.round = x.round.learn(x.name, children, l.parent)
-	return nil
+	x.round = x.round.learn(x.name, ready, children)
+	return err
 }
 
 // leaveFirst deletes our node while another one is lower, and waits for that. The transaction shows that ready is there: it
 // is that of our round, for our node was there, too.
 func (x *exit) leaveFirst(ctx context.Context) error {
 	flight, op := builders.InOneFlight(ctx), x.client.TransactionOp()
-	var zxid int64
-	deletion := x.client.Transaction().StoringZxidIn(&zxid).
-		Submit(flight, op.Check().ForPath(x.ready()), op.Delete().ForPath(x.own()))
+	deletion := x.client.Transaction().Submit(flight, op.Check().ForPath(x.ready()), op.Delete().ForPath(x.own()))
 	w := x.signal.watch(flight, zkpath.Join(x.path, x.round.lowest()))
 	defer w.remove(ctx)
 	there, watchErr := w.exists(ctx)
@@ -95,11 +88,10 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	x.round.newest = zxid
 	switch {
 	case watchErr != nil && !lineup.IsOutage(watchErr):
 		return watchErr
-	case there && w.stat.Czxid <= zxid: // a younger one has come again
+	case there && isIn(&w.stat, x.round.opened): // one who is not may wait for us to come again
 		if event, err := w.await(ctx); err != nil || event == zk.EventNodeDataChanged && w.over { // see end
 			return err
 		}
@@ -121,6 +113,7 @@ func (x *exit) leaveLast(ctx context.Context) error {
 		case errors.Is(err, zk.ErrNoNode):
 			return errClosed
 		case errors.Is(err, zk.ErrBadVersion): // somebody has joined
+			x.alone = false
 			err = x.readVersion(ctx)
 		case lineup.IsOutage(err):
 			err = x.client.BlockUntilConnected(ctx)
@@ -150,8 +143,7 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 		w = x.signal.watch(flight, zkpath.Join(x.path, (*others)[n-1]))
 		defer w.remove(ctx)
 	}
-	list := x.list(flight)
-	children, err := list.children.Wait(ctx)
+	children, err := x.client.GetChildren().ForPath(flight, x.path)
 	if err != nil {
 		return err
 	}
@@ -161,10 +153,10 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 			return err
 		}
 	}
-	if !slices.Contains(children, x.name) || !slices.Contains(children, readyNode) {
+	if !slices.Contains(children, x.name) || !slices.Contains(children, readyNode) || !x.inSession(x.round.session) {
 		return errClosed
 	}
-	if x.round = x.round.learn(x.name, children, list.parent); x.round.lowest() != x.name {
+	if x.round.members = membersAmong(children); x.round.lowest() != x.name {
 		return errNotLowest
 	}
 	*others = x.round.members[1:]

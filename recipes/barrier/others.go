@@ -43,7 +43,7 @@ func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
 	if err = errors.Join(err, readyErr); err != nil {
 		return false, err
 	}
-	open = open && ready.stat.Czxid <= x.round.newest
+	open = open && ready.stat.Czxid == x.round.opened
 	for _, name := range membersAmong(children) {
 		if !open && !slices.Contains(x.round.members, name) {
 			continue
@@ -63,7 +63,7 @@ func (x *exit) awaitChange(ctx, flight context.Context, name string, open bool) 
 	if there, err := w.exists(ctx); !there {
 		return false, err
 	}
-	if !open && w.stat.Czxid > x.round.newest {
+	if !open && w.stat.Czxid > x.round.opened {
 		return false, nil
 	}
 	_, err = w.await(ctx)

@@ -2,6 +2,7 @@ package barrier
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
@@ -11,32 +12,45 @@ import (
 
 // round is what a member knows of the round that it has entered.
 type round struct {
-	// newest is a transaction: ready and the members that it let in are not younger. What follows the end of the round is.
-	newest  int64
+	// opened is the transaction that created ready; if that is not known, an earlier one. Those who were counted came
+	// before it.
+	opened  int64
 	members []string // that were seen, in order
-	list    *listing // of the members behind the opening, on its way; nil if all were seen
+	session int64    // of our node
+	list    *listing // behind the opening, on its way; nil if ready is known
 }
 
-// listing is a list of the barrier, which may be on its way.
+// listing is a read of ready and a list of the barrier behind it, on their way.
 type listing struct {
+	ready    builders.Future[*zk.Stat]
 	children builders.Future[[]string]
-	parent   zk.Stat
 }
 
 // list lists the barrier, and does not wait.
-func (d *DistributedDoubleBarrier) list(flight context.Context) *listing {
-	l := &listing{}
-	l.children = d.client.GetChildren().StoringStatIn(&l.parent).Submit(flight, d.path)
-	return l
+func (d *DistributedDoubleBarrier) list(ctx context.Context) *listing {
+	flight := builders.InOneFlight(ctx)
+	return &listing{
+		ready:    d.client.CheckExists().Submit(flight, d.ready()),
+		children: d.client.GetChildren().Submit(flight, d.path),
+	}
+}
+
+func (l *listing) wait(ctx context.Context) (ready *zk.Stat, children []string, err error) {
+	ready, readyErr := l.ready.Wait(ctx)
+	children, err = l.children.Wait(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	return ready, children, errors.Join(readyErr, err)
 }
 
 func (r round) lowest() string { return r.members[0] }
 
-// learn returns the round with what a list shows. While our node and ready are there, that is the ready of our round. Without
+// learn returns the round with what a listing shows. While our node is there, ready is that of our round. Without one of
 // them the members may have begun to come again.
-func (r round) learn(own string, children []string, parent zk.Stat) round {
-	if slices.Contains(children, own) && slices.Contains(children, readyNode) {
-		r.newest, r.members = parent.Pzxid, membersAmong(children)
+func (r round) learn(own string, ready *zk.Stat, children []string) round {
+	if ready != nil && slices.Contains(children, own) {
+		r.opened, r.members = ready.Czxid, membersAmong(children)
 	}
 	return r
 }

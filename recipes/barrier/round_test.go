@@ -73,9 +73,19 @@ func TestDoubleBarrierEndWithLostReplyKeepsReadyOfNextRound(t *testing.T) {
 	s.wantReady(next)
 }
 
+// newAlone is a scene with a member "b" that is in alone.
+func newAlone(t *testing.T) *inside {
+	t.Helper()
+	s := &inside{scene: newBarrier(t)}
+	s.client, s.faults = s.proxied()
+	s.member = s.scene.member(s.client, "b", 1)
+	s.must(s.member.Enter(s.ctx))
+	return s
+}
+
 func TestDoubleBarrierCancelledLeaveKeepsReadyOfNextRound(t *testing.T) {
 	t.Parallel()
-	s := newInside(t)
+	s := newAlone(t)
 	held := s.faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldReply})
 	readyHeld := s.faults.Add(curatortest.Rule{
 		Ops: []string{"delete"}, Path: s.path("ready"), Action: curatortest.HoldRequest, MayMiss: true,
@@ -98,8 +108,8 @@ func TestDoubleBarrierCancelledLeaveKeepsReadyOfNextRound(t *testing.T) {
 func TestDoubleBarrierLeaveOfLostSessionIgnoresNextRound(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string][]string{
-		"with others":                       {"d", "e"},
-		"with the same":                     {"a", "c"},
+		"with others":                        {"d", "e"},
+		"with the same":                      {"a", "c"},
 		"with the same and lower and others": {"0", "a", "c", "d"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,21 +159,17 @@ func TestDoubleBarrierLateMembersHoldTheRound(t *testing.T) {
 // A member that comes when the round is about to end is not counted in the next one as somebody who is in.
 func TestDoubleBarrierLateMemberAfterEndWaitsForNextRound(t *testing.T) {
 	t.Parallel()
-	s := newInside(t)
+	s := newAlone(t)
 	late, faults := s.proxied()
 	joining := faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
 	d := s.scene.member(late, "d", 2)
 	entering := s.later(d.Enter)
 	s.must(joining.Wait(s.ctx)) // it has seen ready
-	end := s.later(s.member.Leave)
-	s.awaitWatch("d")
-	s.take("b") // the lowest dies
-	s.take("ready")
+	s.take("b", "ready")
 	joining.Release()
 	s.awaitWatch("ready")
 	s.await("d")
 	entering.waits()
-	end.waits()
 	s.put("e")
 	s.put("ready")
 	entering.returns()

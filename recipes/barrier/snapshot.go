@@ -24,7 +24,7 @@ type verdict int
 const (
 	waiting  verdict = iota // for others
 	unknown                 // the connection was lost
-	absent                  // the others do not see our node
+	absent                  // the others do not see our node, or what was listed has ended: look again
 	complete                // all have come, and nobody has created ready
 	opened                  // ready was created while our node was there
 	late                    // ready is older than our node
@@ -40,6 +40,8 @@ func (s *snapshot) verdict() verdict {
 		return opened
 	case s.ready != nil:
 		return late
+	case s.has(readyNode): // the round of those who were listed has ended since
+		return absent
 	case len(membersAmong(s.children)) >= s.quorum:
 		return complete
 	}
@@ -48,15 +50,6 @@ func (s *snapshot) verdict() verdict {
 
 // last reports whether our node is the latest change of the barrier.
 func (s *snapshot) last() bool { return s.born == s.parent.Pzxid }
-
-// round returns the round that begins for a member that has seen this.
-func (s *snapshot) round() round {
-	r := round{newest: s.parent.Pzxid, members: membersAmong(s.children)}
-	if s.ready != nil {
-		r.newest = max(r.newest, s.ready.Czxid)
-	}
-	return r
-}
 
 // has reports whether a child of the barrier is there.
 func (s *snapshot) has(name string) bool { return slices.Contains(s.children, name) }
