@@ -17,8 +17,8 @@ import (
 type DistributedBarrier struct {
 	client Client
 	path   string
-	bad    error // why the path cannot be
-	told   telemetry.Barrier
+	err    error // the path is invalid
+	obs    telemetry.Barrier
 }
 
 // NewDistributedBarrier returns the barrier of a path. It does no I/O; a path that cannot be is the error of every
@@ -27,15 +27,15 @@ func NewDistributedBarrier(client Client, path string, opts ...Option) *Distribu
 	return &DistributedBarrier{
 		client: client,
 		path:   path,
-		bad:    zkpath.Validate(path, false),
-		told:   telemetry.Of(client).NewBarrier("barrier", settingsOf(opts).name, path),
+		err:    zkpath.Validate(path, false),
+		obs:    telemetry.Of(client).NewBarrier("barrier", settingsOf(opts).name, path),
 	}
 }
 
 // SetBarrier sets the barrier, if it is not set already. In Java: setBarrier.
 func (b *DistributedBarrier) SetBarrier(ctx context.Context) error {
-	if b.bad != nil {
-		return errtext.Wrap(b.bad, "barrier", "set")
+	if b.err != nil {
+		return errtext.Wrap(b.err, "barrier", "set")
 	}
 	_, err := b.client.Create().CreatingParentContainersIfNeeded().ForPath(ctx, b.path, nil)
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
@@ -46,8 +46,8 @@ func (b *DistributedBarrier) SetBarrier(ctx context.Context) error {
 
 // RemoveBarrier removes the barrier, if it is set, and lets all through who wait. In Java: removeBarrier.
 func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
-	if b.bad != nil {
-		return errtext.Wrap(b.bad, "barrier", "remove")
+	if b.err != nil {
+		return errtext.Wrap(b.err, "barrier", "remove")
 	}
 	if err := b.client.Delete().Quietly().ForPath(ctx, b.path); err != nil {
 		return errtext.Wrap(err, "barrier", "remove %s", b.path)
@@ -59,12 +59,12 @@ func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
 // that ends first. Who waits goes on waiting while the connection is lost, and when the session is. Other errors: those
 // of the first look, when the retry policy of the client has given up. In Java: waitOnBarrier.
 func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
-	if b.bad != nil {
-		return errtext.Wrap(b.bad, "barrier", "wait")
+	if b.err != nil {
+		return errtext.Wrap(b.err, "barrier", "wait")
 	}
-	ctx, asked := b.told.Wait(b.client.Telemetry().Handling(ctx), "wait", 0)
+	ctx, span := b.obs.Wait(b.client.Telemetry().Handling(ctx), "wait", 0)
 	err := b.wait(ctx)
-	asked.End(telemetry.Outcome(err, telemetry.Passed), err)
+	span.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
 		return errtext.Wrap(err, "barrier", "wait on %s", b.path)
 	}
@@ -72,26 +72,21 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 }
 
 func (b *DistributedBarrier) wait(ctx context.Context) error {
-	a := newAlarm(b.client, 0)
-	defer a.off(ctx, b.path)
+	signal := newSignal(b.client)
 	for waited := false; ; {
-		// Not exists: that would leave a watch on a node that is gone.
-		_, err := b.client.GetData().UsingWatcher(a.watcher).ForPath(ctx, b.path)
-		switch {
-		case err == nil:
+		w := signal.watch(ctx, b.path)
+		set, err := w.exists(ctx)
+		if set {
 			waited = true
-			select {
-			case <-a.heard: // whatever it was: look again
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		case errors.Is(err, zk.ErrNoNode):
+			_, err = w.await(ctx) // whatever it is: look again
+		} else if err == nil {
 			return nil
-		case waited && lineup.IsOutage(err):
-			if err := b.client.BlockUntilConnected(ctx); err != nil {
-				return err
-			}
-		default:
+		}
+		if waited && lineup.IsOutage(err) {
+			err = b.client.BlockUntilConnected(ctx)
+		}
+		if err != nil {
+			w.remove(ctx)
 			return err
 		}
 	}

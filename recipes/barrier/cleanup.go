@@ -1,0 +1,50 @@
+package barrier
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// remove deletes our node, if it is there.
+func (d *DistributedDoubleBarrier) remove(ctx context.Context) error {
+	return d.retryOutage(ctx, func() error { return d.client.Delete().Quietly().ForPath(ctx, d.own()) })
+}
+
+// retryOutage calls fn until it does not fail for want of a connection.
+func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() error) error {
+	for {
+		err := fn()
+		if !lineup.IsOutage(err) {
+			return err
+		}
+		if err := d.client.BlockUntilConnected(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// cleanUp calls fn, which deletes our node, in the background. The next Enter waits for its end: nobody may count us twice.
+func (d *DistributedDoubleBarrier) cleanUp(ctx context.Context, fn func(context.Context) error) {
+	done := make(chan struct{})
+	d.cleanup = done
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		defer close(done)
+		_ = fn(ctx) // it fails if the client is closed, and the node goes with its session
+	}()
+}
+
+// awaitCleanup waits until nothing of ours is left from before.
+func (d *DistributedDoubleBarrier) awaitCleanup(ctx context.Context) error {
+	if d.cleanup == nil {
+		return nil
+	}
+	select {
+	case <-d.cleanup:
+		d.cleanup = nil
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

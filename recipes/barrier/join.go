@@ -1,0 +1,112 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// join enters a round that began before our node was created, while a member is in. If nobody is, a crash has left ready
+// behind: the oldest of those who wait deletes it, and the others wait for that.
+func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
+	nodes, err := e.read(ctx, s)
+	switch {
+	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	oldest := nodes[0]
+	for _, n := range nodes {
+		if n.stat.Czxid > s.parent.Pzxid { // it is not the one that was listed: look again
+			return false, nil
+		}
+		if isIn(&n.stat, s.ready.Czxid) {
+			return e.signUp(ctx, s, n.name == e.name)
+		}
+		if n.stat.Czxid < oldest.stat.Czxid {
+			oldest = n
+		}
+	}
+	if oldest.name == e.name {
+		return false, e.clear(s)
+	}
+	return e.awaitOldest(ctx, s, oldest.name)
+}
+
+// memberNode is the node of a member.
+type memberNode struct {
+	name string
+	stat zk.Stat
+}
+
+// signedUp is the version of the node of a member that has joined a round late.
+const signedUp = 1
+
+// isIn reports whether the member of a node is in the round that began in a transaction: it was there, or has signed up.
+func isIn(node *zk.Stat, opened int64) bool { return node.Czxid < opened || node.Version >= signedUp }
+
+// read reads the nodes of all members that were listed, behind the list.
+func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
+	names := membersAmong(s.children)
+	nodes, reads := make([]memberNode, len(names)), make([]builders.Future[[]byte], len(names))
+	for i, name := range names {
+		nodes[i].name = name
+		get := e.client.GetData().Undecompressed().StoringStatIn(&nodes[i].stat)
+		reads[i] = get.Submit(s.flight, zkpath.Join(e.path, name))
+	}
+	errs := make([]error, len(names))
+	for i, read := range reads {
+		_, errs[i] = read.Wait(ctx)
+	}
+	return nodes, errors.Join(errs...)
+}
+
+// signUp enters: in one transaction ready has another version, so that nobody ends the round who has not seen us, and our
+// node is created anew with the version of one that has signed up. done says that we have, and only the answer was lost.
+func (e *entry) signUp(ctx context.Context, s *snapshot, done bool) (in bool, err error) {
+	if done {
+		return true, nil
+	}
+	op := e.client.TransactionOp()
+	_, err = e.client.Transaction().ForOperations(s.flight,
+		op.SetData().ForPath(e.ready(), nil),
+		op.Delete().ForPath(e.own()),
+		op.Create().WithMode(builders.Ephemeral).ForPath(e.own(), nil),
+		op.SetData().ForPath(e.own(), nil))
+	if errors.Is(err, zk.ErrNoNode) || lineup.IsOutage(err) { // look again
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// clear deletes the ready that was seen, if nobody has signed up since. Nobody else does while our node is there, for it is
+// the oldest.
+func (e *entry) clear(s *snapshot) error {
+	op := e.client.TransactionOp()
+	_, err := e.client.Transaction().ForOperations(s.flight,
+		op.Check().ForPath(e.own()), op.Delete().WithVersion(s.ready.Version).ForPath(e.ready()))
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) || lineup.IsOutage(err) { // look again
+		return nil
+	}
+	return err
+}
+
+// awaitOldest waits until the oldest has deleted ready, or has gone.
+func (e *entry) awaitOldest(ctx context.Context, s *snapshot, name string) (in bool, err error) {
+	w := e.signal.watch(s.flight, zkpath.Join(e.path, name))
+	defer w.remove(ctx)
+	there, err := w.exists(ctx)
+	switch {
+	case lineup.IsOutage(err), err == nil && (!there || w.stat.Czxid > s.parent.Pzxid): // look again
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return e.awaitReady(ctx, nil)
+}

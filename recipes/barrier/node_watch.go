@@ -1,0 +1,58 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// nodeWatch watches a node of the barrier that is there.
+type nodeWatch struct {
+	signal *signal
+	path   string
+	stat   zk.Stat
+	read   builders.Future[[]byte]
+	over   bool // there is no watch: the node was not there, or the watch has fired
+}
+
+// watch begins to watch a node. It reads the data: exists would leave a watch on a node that is gone.
+func (s *signal) watch(flight context.Context, path string) *nodeWatch {
+	w := &nodeWatch{signal: s, path: path}
+	get := s.client.GetData().Undecompressed().StoringStatIn(&w.stat).UsingWatcher(s.watcher)
+	w.read = get.Submit(flight, path)
+	return w
+}
+
+// exists waits for the answer, and reports whether the node is there.
+func (w *nodeWatch) exists(ctx context.Context) (bool, error) {
+	_, err := w.read.Wait(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		w.over = true
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// await waits for the next event, of this node or another.
+func (w *nodeWatch) await(ctx context.Context) (zk.EventType, error) {
+	select {
+	case ev := <-w.signal.events:
+		if zkpath.Node(ev.Path) == zkpath.Node(w.path) {
+			w.over = ev.Type == zk.EventNodeDeleted || ev.Type == zk.EventNodeDataChanged
+		}
+		return ev.Type, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// remove removes the watch, if it has not fired.
+func (w *nodeWatch) remove(ctx context.Context) {
+	if !w.over {
+		w.signal.unwatch(ctx, w.path)
+	}
+}

@@ -1,0 +1,63 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+)
+
+// round is what a member knows of the round that it has entered.
+type round struct {
+	// opened is the transaction that created ready; if that is not known, an earlier one. Those who were counted came
+	// before it.
+	opened  int64
+	members []string // that were seen, in order
+	session int64    // of our node
+	list    *listing // behind the opening, on its way; nil if ready is known
+}
+
+// listing is a read of ready and a list of the barrier behind it, on their way.
+type listing struct {
+	ready    builders.Future[*zk.Stat]
+	children builders.Future[[]string]
+}
+
+// list lists the barrier, and does not wait.
+func (d *DistributedDoubleBarrier) list(ctx context.Context) *listing {
+	flight := builders.InOneFlight(ctx)
+	return &listing{
+		ready:    d.client.CheckExists().Submit(flight, d.ready()),
+		children: d.client.GetChildren().Submit(flight, d.path),
+	}
+}
+
+func (l *listing) wait(ctx context.Context) (ready *zk.Stat, children []string, err error) {
+	ready, readyErr := l.ready.Wait(ctx)
+	children, err = l.children.Wait(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	return ready, children, errors.Join(readyErr, err)
+}
+
+func (r round) lowest() string { return r.members[0] }
+
+// learn returns the round with what a listing shows. While our node is there, ready is that of our round. Without one of
+// them the members may have begun to come again.
+func (r round) learn(own string, ready *zk.Stat, children []string) round {
+	if ready != nil && slices.Contains(children, own) {
+		r.opened, r.members = ready.Czxid, membersAmong(children)
+	}
+	return r
+}
+
+// membersAmong returns the names of the members among the children of the barrier, in order.
+func membersAmong(children []string) []string {
+	members := slices.DeleteFunc(slices.Clone(children), func(name string) bool { return name == readyNode })
+	slices.Sort(members)
+	return members
+}

@@ -1,0 +1,43 @@
+package barrier
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// signal wakes one waiter: when a watch fires, and when the connection is lost or comes back.
+type signal struct {
+	client  Client
+	watcher *callbacks.Watcher
+	events  chan zk.Event
+}
+
+// eventRoom is more than comes between two reads. An event that finds no room is lost, and the next read makes up for it.
+const eventRoom = 16
+
+func newSignal(client Client) *signal {
+	events := make(chan zk.Event, eventRoom)
+	return &signal{client: client, events: events, watcher: callbacks.NewChanWatcher(events)}
+}
+
+// received takes all events that have come, and reports whether one of them has that type.
+func (s *signal) received(typ zk.EventType) (found bool) {
+	for {
+		select {
+		case ev := <-s.events:
+			found = found || ev.Type == typ
+		default:
+			return found
+		}
+	}
+}
+
+// unwatch removes the watch of a node that has not fired.
+func (s *signal) unwatch(ctx context.Context, path string) {
+	ctx = s.client.Telemetry().Aside(ctx)
+	_ = s.client.Watches().Remove(s.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+}
