@@ -33,7 +33,7 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	told    serial // what the error handler is told
+	told    lineup.Serial // what the error handler is told
 
 	mu         sync.Mutex
 	state      State
@@ -165,7 +165,7 @@ func (s *LeaderSelector) settle(ctx context.Context, lined bool, err error) (aga
 	s.leadership, s.over = nil, true
 	s.mu.Unlock()
 	if err != nil && s.ctx.Err() == nil {
-		s.told.do(func() { lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err) })
+		s.told.Do(func() { lineup.Tell(context.WithoutCancel(ctx), s.client, s.what(), s.failed, err) })
 		if !lined {
 			pause(s.ctx, s.client)
 		}

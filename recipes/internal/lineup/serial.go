@@ -1,15 +1,17 @@
-package leader
+package lineup
 
 import "sync"
 
-// serial runs funcs one after the other, on a goroutine that there is only while there are any.
-type serial struct {
+// Serial runs funcs one after the other, in the order of Do, on a goroutine that there is only while there are any.
+// The zero value is ready.
+type Serial struct {
 	mu      sync.Mutex
 	waiting []func()
 	running bool
 }
 
-func (s *serial) do(fn func()) {
+// Do has fn run behind those before it, and does not wait for it.
+func (s *Serial) Do(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, fn)
@@ -19,7 +21,7 @@ func (s *serial) do(fn func()) {
 	}
 }
 
-func (s *serial) run() {
+func (s *Serial) run() {
 	ended := false
 	defer func() {
 		if !ended { // the func has ended the goroutine with runtime.Goexit, as a test that fails does
