@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
-	"github.com/gocurator/curator/zkpath"
 )
 
 // Item is an item that was pulled from a queue. With a lock path it stays locked, and in the queue, until Done or
@@ -114,12 +112,8 @@ func (q *queue[T]) putBack(ctx context.Context, d *delivery[T], parts [][]byte) 
 	if err != nil {
 		return err
 	}
-	done := func(path string, err error) {}
-	if err := q.producer.put(ctx, &putting{prefix: d.name.prefix, data: data, done: done}); err == nil {
-		return nil
-	}
-	path := zkpath.Join(q.path, d.name.prefix) // closed
-	return sequential(q.client).InBackground(lineup.Ignore).ForPath(ctx, path, data)
+	_, err = q.producer.putBack(ctx, d.name.prefix, data).Wait(ctx)
+	return err
 }
 
 // Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -30,7 +29,7 @@ type queue[T any] struct {
 	producer  *producer
 	settler   *settler
 	listeners callbacks.Listeners[PutEvent[T]]
-	room      chan struct{} // of the one who may put in a bounded queue
+	room      *room // nil if the queue is not bounded
 
 	root       context.Context // of requests that nobody's context ends: they are answered, or lost, soon
 	taking     context.Context // ends with Close
@@ -62,7 +61,6 @@ const (
 func newQueue[T any](b Builder[T], k kind) *queue[T] {
 	q := &queue[T]{
 		client: b.client, consumer: b.consumer, serializer: b.serializer, path: b.path, options: b.options, kind: k,
-		room:   make(chan struct{}, 1),
 		closed: make(chan struct{}),
 		held:   make(map[string]*delivery[T]),
 		spoilt: make(map[string]struct{}),
@@ -76,6 +74,9 @@ func newQueue[T any](b Builder[T], k kind) *queue[T] {
 	q.taking, q.stopTaking = context.WithCancelCause(q.root)
 	q.working, q.stopWork = context.WithCancelCause(forever)
 	q.producer = newProducer(q.client, q.path, q.window, q.lockPath != "", q.ensure)
+	if q.maxItems > 0 {
+		q.room = newRoom(q.producer, q.maxItems)
+	}
 	q.settler = newSettler(q.client, q.path, q.lockPath, q.window)
 	q.taker = taker[T]{q: q, most: q.prefetch}
 	return q
@@ -206,9 +207,4 @@ func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, trailer 
 		}
 	}
 	return items, parts, trailer, nil
-}
-
-// sequential is the create of an item's node.
-func sequential(c Client) builders.Create {
-	return c.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
 }
