@@ -33,7 +33,7 @@ func (q *queue[T]) FlushPuts(ctx context.Context) error { return q.producer.flus
 
 // put hands items to the producer.
 func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingPut, error) {
-	ctx, sending := q.told.Send(ctx, len(items))
+	ctx, sending := q.obs.Send(ctx, len(items))
 	data, err := q.serialize(ctx, items)
 	x := newPendingPut(prefix, data)
 	if sending != nil {

@@ -217,9 +217,3 @@ func (r *room) unwatch() {
 		r.watcher = nil
 	}
 }
-
-// unwatch takes a watch back that may not have fired.
-func unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = client.Telemetry().Aside(ctx)
-	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
-}

@@ -22,7 +22,7 @@ func traced(tb testing.TB) (*queue[string], context.Context) {
 	t := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: propagation.TraceContext{}})
 	ctx, span := o.Start(tb.Context(), "request")
 	span.End()
-	return &queue[string]{serializer: String{}, told: t.NewQueue("queue", "", "/queue")}, ctx
+	return &queue[string]{serializer: String{}, obs: t.NewQueue("queue", "", "/queue")}, ctx
 }
 
 // read returns the items of a node, its trailer, and the span that the work on them begins in.
@@ -32,7 +32,7 @@ func (q *queue[T]) read(tb testing.TB, data []byte) (items []T, trailer []byte, 
 	if err != nil {
 		tb.Fatalf("%q: %v", data, err)
 	}
-	ctx := q.told.In(tb.Context(), q.told.Extract(traceContextOf(trailer)))
+	ctx := q.obs.In(tb.Context(), q.obs.Extract(traceContextOf(trailer)))
 	return items, trailer, trace.SpanContextFromContext(ctx)
 }
 

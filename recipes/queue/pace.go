@@ -2,7 +2,11 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // outagePause keeps a connection that stands and falls from being tried without a pause; failurePause is that after an
@@ -29,4 +33,22 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// doubled returns first, doubled n times but not beyond most.
+func doubled(first, most time.Duration, n int) time.Duration {
+	for ; n > 0 && first < most; n-- {
+		first *= 2
+	}
+	return min(first, most)
+}
+
+// isRefusal reports whether err is an answer about one node, which an operator may change.
+func isRefusal(err error) bool {
+	return err != nil && !lineup.IsOutage(err) && !isEndOf(err) &&
+		!errors.Is(err, framework.ErrClosed) && !errors.Is(err, framework.ErrTooManyPending)
+}
+
+func isEndOf(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
