@@ -166,10 +166,13 @@ func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settle
 func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
 	ctx := d.in
 	q.settle(ctx, d, x, func(err error) {
-		if err != nil {
-			q.unsettled.Add(1)
-			q.reportItem(ctx, d.name, nil, err)
+		if err == nil {
+			return
 		}
+		if errors.Is(err, ErrClosed) {
+			q.unsettled.Add(1)
+		}
+		q.reportItem(ctx, d.name, nil, err)
 	})
 }
 

@@ -234,7 +234,7 @@ func (f *fetcher) step(ctx context.Context) error {
 	switch {
 	case len(f.claims) > 0:
 		return f.takeAnswer(ctx)
-	case len(f.looked) == 0 && f.listing == nil:
+	case len(f.looked) == 0 && (f.watching || f.unable && f.lastEmpty):
 		f.await(ctx)
 	}
 	return nil
@@ -249,19 +249,24 @@ func (f *fetcher) claim(ctx context.Context) {
 		f.lock()
 		return
 	}
-	if f.alone > 0 || len(f.claims) <= f.prefetch.most()/2 { // else more of them would go together a little later
+	if f.alone > 0 || len(f.claims) < (f.limit()+1)/2 { // else more of them would go together a little later
 		f.delete(ctx)
 	}
 	f.look()
 }
 
-// mayClaim reports whether n is to be claimed now.
-func (f *fetcher) mayClaim(n nodeName) bool {
+// limit returns how many items may be claimed and not begun.
+func (f *fetcher) limit() int {
 	most := f.prefetch.most() + 1
 	if f.kind.claimed > 0 {
 		most = min(most, f.kind.claimed)
 	}
-	if len(f.claims)+len(f.ready) < most {
+	return most
+}
+
+// mayClaim reports whether n is to be claimed now.
+func (f *fetcher) mayClaim(n nodeName) bool {
+	if len(f.claims)+len(f.ready) < f.limit() {
 		return true
 	}
 	if !f.kind.isSorted() {
