@@ -163,14 +163,14 @@ func (p *producer) run() {
 // connection, and only then be refused, with others behind it. It reports whether no more will come.
 func (p *producer) submit() (over bool) {
 	p.leaveDeadFlight()
-	for len(p.sent) == 0 || p.answered && len(p.sent) < maxBatches {
+	for p.life.Err() == nil && (len(p.sent) == 0 || p.answered && len(p.sent) < maxBatches) {
 		b, closed := p.load()
 		if b == nil {
 			return closed && len(p.sent) == 0
 		}
 		if !p.prepare(b) {
 			p.unload(b.puts)
-			return false
+			continue
 		}
 		b.submit(p.flight, p.client, p.path)
 		if b.isRefused(p.life) {
