@@ -140,7 +140,7 @@ func closeAfterCut(t *testing.T, mode modifier, action curatortest.Action, k int
 	must(t, client.BlockUntilConnected(ctx))
 	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 	reconnects := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"connect"}, Action: curatortest.HoldRequest, MayMiss: k > 0,
+		Ops: []string{"connect"}, Action: curatortest.HoldRequest, MayMiss: true, // it may be closed before
 	})
 	first, second, errs := newBasket(t), newBasket(t), newReports()
 	q := built(mode(builder(t, client, first.consume)).OnError(errs.add).FinalFlushTime(time.Minute).BuildQueue())
@@ -148,11 +148,12 @@ func closeAfterCut(t *testing.T, mode modifier, action curatortest.Action, k int
 	testenv.Eventually(t, func() bool {
 		return injection.Hits() > 0 || len(children(t, direct, queuePath))+len(children(t, direct, lockPath)) == 0
 	}, "the connection is lost, or nothing is left")
-	start(t, built(mode(builder(t, others, second.consume)).BuildQueue()))
+	other := start(t, built(mode(builder(t, others, second.consume)).BuildQueue()))
 	closed := closing(q)
 	reconnects.Release()
 	must(t, <-closed)
 	awaitNothing(t, direct)
+	must(t, other.Close()) // what it has claimed is consumed
 
 	times, reported := make(map[string]int), errs.paths()
 	for _, item := range append(first.await(0), second.await(0)...) {
