@@ -54,9 +54,11 @@ type fetcher struct {
 	misses     int   // items in a row that were another's
 	losses     int   // how often another was faster, since a pause ended in vain
 	holdOff    time.Time
-	alone      int // so many are not deleted together with others
-	busy       int // how many were claimed since it had to wait for one
-	failures   int // in a row
+	others     int       // nodes in the last list that are no items
+	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
+	alone      int       // so many are not deleted together with others
+	busy       int       // how many were claimed since it had to wait for one
+	failures   int       // in a row
 	reported   map[string]struct{}
 }
 
@@ -74,6 +76,7 @@ const (
 	maxWatched        = 512 // beyond that a list costs less than events
 	maxBusy           = 256 // so many items in a row without waiting
 	aloneAfterFailure = 256
+	checkPause        = time.Minute
 	givingWay         = 10 * time.Millisecond
 	givingWayAtRandom = 40 * time.Millisecond
 )
@@ -297,7 +300,10 @@ func (f *fetcher) due() *waitingItem {
 func (f *fetcher) lock() {
 	for x := f.due(); x != nil && f.mayClaim(x.name); x = f.due() {
 		f.backlog.pop()
-		c := &lockClaim{place: f.place, name: x.name, id: f.newID(), epoch: f.watch.current(), unlocks: x.unlocks}
+		c := &lockClaim{
+			place: f.place, name: x.name, id: f.newID(),
+			epoch: f.watch.current(), connection: f.watch.connection(), unlocks: x.unlocks,
+		}
 		c.begin(f.flight)
 		f.claims = append(f.claims, c)
 		f.busy++
@@ -333,7 +339,9 @@ func (f *fetcher) delete(ctx context.Context) {
 func (f *fetcher) look() {
 	for x := f.due(); x != nil; x = f.due() {
 		goesBefore := f.kind.isSorted() && len(f.looked) > 0 && f.kind.order(x.name, f.looked[0].name) < 0
-		if len(f.looked) > 2*f.prefetch.most() && !goesBefore {
+		isFar := len(f.looked) > 2*f.prefetch.most() ||
+			len(f.looked)+len(f.claims)+len(f.ready) > f.prefetch.mostRead()
+		if isFar && !goesBefore {
 			return
 		}
 		f.backlog.pop()
@@ -480,7 +488,7 @@ func (f *fetcher) forgetLooked() {
 func (f *fetcher) await(ctx context.Context) {
 	f.busy = 0
 	now := time.Now()
-	until := f.quarantine.next(now)
+	until := earlier(f.quarantine.next(now), f.checkAt)
 	if x := f.backlog.first(); x != nil {
 		until = earlier(until, later(x.due, f.holdOff))
 	} else {
@@ -493,6 +501,19 @@ func (f *fetcher) await(ctx context.Context) {
 		wake = timer.C
 	}
 	f.watch.await(ctx, wake)
+	if now := time.Now(); !f.checkAt.IsZero() && !now.Before(f.checkAt) {
+		f.checkAt = now.Add(checkPause)
+		f.checkCount(ctx)
+	}
+}
+
+// checkCount looks for items of which there was no event: a server does not report nodes that may not be read.
+func (f *fetcher) checkCount(ctx context.Context) {
+	stat, err := f.place.client.CheckExists().Submit(f.flight, f.place.path).Wait(ctx)
+	if err == nil && stat != nil {
+		f.hear()
+		f.stale = f.stale || int(stat.NumChildren) != len(f.backlog.items)+f.others
+	}
 }
 
 // earlier returns the earlier time of those that are not zero.
