@@ -352,6 +352,7 @@ func (f *fetcher) forgetLooked() {
 
 // recoverFrom goes on after an error: it finds out what has become of the claims, and begins with a new list.
 func (f *fetcher) recoverFrom(ctx context.Context, err error) {
+	f.stale = true
 	if !lineup.IsOutage(err) {
 		f.reportOnce(errtext.Wrap(err, "queue", "%s", f.place.path))
 		_ = pause(ctx, doubled(failurePause, mostQuarantine, f.failures))
