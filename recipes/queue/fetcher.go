@@ -155,10 +155,9 @@ func (f *fetcher) note(all []news) {
 		if f.backlog.note(n) {
 			f.lost()
 		}
-		switch {
-		case n.what == deleted:
+		if n.what == deleted {
 			f.quarantine.forget(n.name)
-		default:
+		} else {
 			f.takeQuarantined(n.name)
 		}
 	}

@@ -134,7 +134,7 @@ func (s *settler) submit(x *settlement) {
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
 		x.keep = true
 	}
-	s.send(x, x.m.lock.flight)
+	s.send(x.m.lock.flight, x)
 	s.submitted <- x
 }
 
@@ -168,7 +168,7 @@ func (s *settler) finish(x *settlement, err error) {
 }
 
 // send submits x with what belongs to it.
-func (s *settler) send(x *settlement, flight context.Context) {
+func (s *settler) send(flight context.Context, x *settlement) {
 	op := s.place.client.TransactionOp()
 	var ops []builders.TransactionOperation
 	if !x.keep {
@@ -214,7 +214,7 @@ func (s *settler) insist(x *settlement, err error) {
 			return
 		}
 		var isSettled bool
-		if isSettled, err = s.again(x, session); isSettled {
+		if isSettled, err = s.again(session, x); isSettled {
 			s.finish(x, err)
 			return
 		}
@@ -249,12 +249,12 @@ func (s *settler) pauseAfter(x *settlement, refusal error, tries int) bool {
 func (s *settler) giveUp(x *settlement) {
 	x.tell(ErrClosed)
 	x.keep = true
-	_, _ = s.again(x, telemetry.Untraced(x.m.lock.session.Context()))
+	_, _ = s.again(telemetry.Untraced(x.m.lock.session.Context()), x)
 	s.finish(x, ErrClosed)
 }
 
 // again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try next.
-func (s *settler) again(x *settlement, session context.Context) (isSettled bool, err error) {
+func (s *settler) again(session context.Context, x *settlement) (isSettled bool, err error) {
 	flight := builders.InOneFlight(session)
 	held, err := s.place.readLock(flight, x.m.name)
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *settler) again(x *settlement, session context.Context) (isSettled bool,
 			return false, err
 		}
 	}
-	s.send(x, flight)
+	s.send(flight, x)
 	_, err = x.sent.Wait(session)
 	if err != nil {
 		x.maybe = x.maybe || !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
