@@ -7,7 +7,7 @@ type PendingPut struct {
 	prefix string
 	data   []byte
 	// ended is called once, with the outcome, and returns what calls the listeners, nil if there are none.
-	ended func(path string, err error) (notify func())
+	ended  func(path string, err error) (notify func())
 	cause  context.Context //nolint:containedctx // of its span, nil if nobody traces
 	back   bool            // it was in the queue before
 	number int             // how many were accepted up to it
