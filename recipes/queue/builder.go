@@ -36,7 +36,8 @@ func (b Builder[T]) Name(name string) Builder[T] { b.name = name; return b }
 func (b Builder[T]) LockPath(path string) Builder[T] { b.lockPath = path; return b }
 
 // MaxItems bounds the queue: Put waits while there are so many nodes in it. Of several processes that put at the same
-// moment each may add one more. In Java: maxItems.
+// moment each may add one more, and one that is held up between counting and putting up to a 32nd of the room that it
+// has counted. In Java: maxItems.
 func (b Builder[T]) MaxItems(n int) Builder[T] {
 	b.maxItems = n
 	return b.check(n >= 1, "a queue of at most %d items", n)

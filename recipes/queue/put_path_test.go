@@ -139,4 +139,3 @@ func TestPutThatIsRefusedAfterALostAnswerIsUncertain(t *testing.T) {
 		must(t, q.Close())
 	})
 }
-

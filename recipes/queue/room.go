@@ -15,18 +15,19 @@ import (
 )
 
 // room has puts wait while a queue has as many nodes as it may. It counts them with an exists in the flight of the puts,
-// which so has those before it. One eighth of the room, and one put at least, may go before the next count is there: eight
-// processes together exceed the bound by no more than one put each.
+// which so has those before it. A small share of the room, and one put at least, may go before the next count is there:
+// then processes that put at the same moment exceed the bound by one put each.
 type room struct {
 	producer *producer
 	most     int
 	waiting  atomic.Int32  // how many want the turn
 	turn     chan struct{} // of the one whose put is next; what follows is theirs
 
-	share   int       // how many puts the last count allows
-	horizon int       // the number of the last of these
-	until   time.Time // when the count is too old
-	count   *count    // under way, nil if there is none
+	share   int           // how many puts the last count allows
+	horizon int           // the number of the last of these
+	until   time.Time     // when the count is too old
+	trip    time.Duration // how long the last one took that was waited for
+	count   *count        // under way, nil if there is none
 
 	changed chan zk.Event
 	watcher *callbacks.Watcher // nil if the queue is not watched
@@ -34,10 +35,12 @@ type room struct {
 	oneShot bool               // the server has no persistent watches
 }
 
-// How many processes share the room, and for how long a count is good: a process that was paused must not use it.
+// roomShares is in how many shares the room is divided, and roomAge how old a count may be beyond the time that it takes:
+// eight processes that put as fast as they can have the room filled before one of them has used what is left of an old
+// share only if that one is held up for many round trips.
 const (
-	roomShares  = 8
-	roomTimeout = 100 * time.Millisecond
+	roomShares = 32
+	roomAge    = time.Millisecond
 )
 
 // count is a request for the number of nodes.
@@ -49,7 +52,7 @@ type count struct {
 }
 
 func newRoom(p *producer, most int) *room {
-	return &room{producer: p, most: most, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 1)}
+	return &room{producer: p, most: most, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 16)}
 }
 
 // put hands x to the producer when there is room for it. Those who wait are served in their order.
@@ -83,45 +86,48 @@ func (r *room) put(ctx context.Context, x *PendingPut) error {
 
 // await waits until there is room for a put.
 func (r *room) await(ctx context.Context) error {
-	if r.left() > 0 {
+	r.adopt()
+	if time.Now().Before(r.until) && r.left() > 0 {
 		return nil
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(r.producer.open, cancel)
 	defer stop()
-	for r.left() <= 0 {
-		err := r.tryOnce(within)
+	for {
+		found, err := r.tryOnce(within)
 		switch {
 		case r.producer.open.Err() != nil:
 			return ErrClosed
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil:
+		case found || err != nil:
 			return err
 		}
 	}
-	return nil
 }
 
-// left returns how many puts may go before the next count.
+// left returns how many puts of the share may still go.
 func (r *room) left() int {
-	if c := r.count; c != nil && isDone(c.stat) && time.Since(c.begun) < roomTimeout {
-		r.count = nil
-		if stat, err := c.stat.Wait(r.producer.life); err == nil {
-			r.see(stat, c.behind, c.begun)
-		}
-	}
-	if time.Now().After(r.until) {
-		return 0
-	}
 	r.producer.mu.Lock()
 	defer r.producer.mu.Unlock()
 	return r.horizon - r.producer.accepted
 }
 
-// see takes a number of nodes that was counted behind so many puts.
-func (r *room) see(stat *zk.Stat, behind int, at time.Time) {
+// adopt takes the count that was begun ahead, if there is an answer.
+func (r *room) adopt() {
+	c := r.count
+	if c == nil || !isDone(c.stat) {
+		return
+	}
+	r.count = nil
+	if stat, err := c.stat.Wait(r.producer.life); err == nil {
+		r.see(stat, c)
+	}
+}
+
+// see takes the answer to a count.
+func (r *room) see(stat *zk.Stat, c *count) {
 	free := r.most // without a path
 	if stat != nil {
 		free -= int(stat.NumChildren)
@@ -130,12 +136,13 @@ func (r *room) see(stat *zk.Stat, behind int, at time.Time) {
 	if free > 0 {
 		r.share = max(1, free/roomShares)
 	}
-	r.horizon, r.until = behind+r.share, at.Add(roomTimeout)
+	r.horizon = c.behind + r.share
+	r.until = c.begun.Add(2*r.trip + roomAge)
 }
 
 // countAhead begins the next count while half of the share is left, so that nobody has to wait for it.
 func (r *room) countAhead() {
-	if r.count == nil && r.share >= 4 && 2*r.left() <= r.share {
+	if r.count == nil && r.share > 2 && 2*r.left() <= r.share {
 		r.count = r.newCount()
 	}
 }
@@ -149,20 +156,24 @@ func (r *room) newCount() *count {
 	return c
 }
 
-// tryOnce counts the nodes. If there is no room it waits until there may be some.
-func (r *room) tryOnce(ctx context.Context) error {
+// tryOnce counts the nodes and reports whether there is room. If there is none it waits until there may be some.
+func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 	c := r.count
 	r.count = nil
-	if c == nil || isDone(c.stat) { // it is too old
+	if c == nil {
+		r.forgetEvents()
 		c = r.newCount()
 	}
 	stat, err := c.stat.Wait(ctx)
 	if err == nil {
-		r.see(stat, c.behind, time.Now())
+		r.trip = time.Since(c.begun)
+		r.see(stat, c)
 		switch {
 		case r.share == 0:
 			err = r.awaitChange(ctx)
-		case r.left() <= 0: // our own puts behind the count take the share
+		case r.left() > 0:
+			return true, nil
+		default: // our own puts behind the count take the share
 			err = r.producer.awaitSubmitted(ctx)
 		}
 	}
@@ -170,23 +181,37 @@ func (r *room) tryOnce(ctx context.Context) error {
 		r.producer.reportLoss(c.flight)
 		err = awaitConnection(ctx, r.producer.client)
 	}
-	return err
+	return false, err
 }
 
-// awaitChange waits for a change of the queue. The first time it begins to watch: what happened before is counted again.
+// awaitChange waits until there may be more room. The first time it begins to watch the queue, which is counted again then.
 func (r *room) awaitChange(ctx context.Context) error {
 	if r.watcher == nil || r.session != r.producer.client.Session() { // the watch ends with its session
 		r.unwatch()
 		return r.watch(ctx)
 	}
-	select {
-	case <-r.changed: // whatever it was
-		if r.oneShot {
+	for {
+		select {
+		case ev := <-r.changed:
+			if r.oneShot {
+				r.watcher = nil
+			}
+			full := len(r.changed) == cap(r.changed)-1 // what came then was dropped
+			if full || ev.Type != zk.EventNodeCreated {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// forgetEvents is called before a count, which has what they tell.
+func (r *room) forgetEvents() {
+	for len(r.changed) > 0 {
+		if ev := <-r.changed; r.oneShot && ev.Type != zk.EventSession {
 			r.watcher = nil
 		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
