@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -54,9 +52,11 @@ type fetcher struct {
 	misses     int   // items in a row that were another's
 	losses     int   // how often another was faster, since a pause ended in vain
 	holdOff    time.Time
-	alone      int // so many are not deleted together with others
-	busy       int // how many were claimed since it had to wait for one
-	failures   int // in a row
+	others     int       // nodes in the last list that are no items
+	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
+	alone      int       // so many are not deleted together with others
+	busy       int       // how many were claimed since it had to wait for one
+	failures   int       // in a row
 	reported   map[string]struct{}
 }
 
@@ -74,6 +74,7 @@ const (
 	maxWatched        = 512 // beyond that a list costs less than events
 	maxBusy           = 256 // so many items in a row without waiting
 	aloneAfterFailure = 256
+	checkPause        = time.Minute
 	givingWay         = 10 * time.Millisecond
 	givingWayAtRandom = 40 * time.Millisecond
 )
@@ -240,112 +241,6 @@ func (f *fetcher) step(ctx context.Context) error {
 	return nil
 }
 
-// claim claims the first that are left, and reads the next.
-func (f *fetcher) claim(ctx context.Context) {
-	if x := f.backlog.first(); x != nil && !x.due.After(time.Now()) && f.isGivingWay(time.Now()) {
-		return
-	}
-	if f.place.hasLocks() {
-		f.lock()
-		return
-	}
-	if f.alone > 0 || len(f.claims) < (f.limit()+1)/2 { // else more of them would go together a little later
-		f.delete(ctx)
-	}
-	f.look()
-}
-
-// limit returns how many items may be claimed and not begun.
-func (f *fetcher) limit() int {
-	most := f.prefetch.most() + 1
-	if f.kind.claimed > 0 {
-		most = min(most, f.kind.claimed)
-	}
-	return most
-}
-
-// mayClaim reports whether n is to be claimed now.
-func (f *fetcher) mayClaim(n nodeName) bool {
-	if len(f.claims)+len(f.ready) < f.limit() {
-		return true
-	}
-	if !f.kind.isSorted() {
-		return false
-	}
-	for _, m := range f.ready {
-		if f.kind.order(m.name, n) < 0 {
-			return false
-		}
-	}
-	for _, c := range f.claims {
-		if f.kind.order(c.node(), n) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// due returns the first item if it is due, nil if there is none.
-func (f *fetcher) due() *waitingItem {
-	x := f.backlog.first()
-	if x == nil || x.due.After(time.Now()) {
-		return nil
-	}
-	return x
-}
-
-func (f *fetcher) lock() {
-	for x := f.due(); x != nil && f.mayClaim(x.name); x = f.due() {
-		f.backlog.pop()
-		c := &lockClaim{place: f.place, name: x.name, id: f.newID(), epoch: f.watch.current(), unlocks: x.unlocks}
-		c.begin(f.flight)
-		f.claims = append(f.claims, c)
-		f.busy++
-	}
-}
-
-// delete claims those that were read, in one transaction as long as nobody else takes some of them.
-func (f *fetcher) delete(ctx context.Context) {
-	var together []*deleteClaim
-	for f.look(); len(f.looked) > 0 && f.mayClaim(f.looked[0].name); f.look() {
-		c := f.looked[0]
-		if len(together)+len(f.claims) == 0 && !awaitDone(ctx, c.read.Done()) {
-			return
-		}
-		f.looked = slices.Delete(f.looked, 0, 1)
-		f.claims = append(f.claims, c)
-		f.busy++
-		if c.isReadable(f.life) {
-			together = append(together, c)
-		}
-	}
-	if len(together) > 1 && f.alone == 0 {
-		deleteTogether(f.flight, f.place, together, func() { f.alone = aloneAfterFailure })
-		return
-	}
-	for _, c := range together {
-		f.alone = max(f.alone-1, 0)
-		c.submit(f.flight)
-	}
-}
-
-// look reads ahead, twice as far as is claimed ahead.
-func (f *fetcher) look() {
-	for x := f.due(); x != nil; x = f.due() {
-		goesBefore := f.kind.isSorted() && len(f.looked) > 0 && f.kind.order(x.name, f.looked[0].name) < 0
-		if len(f.looked) > 2*f.prefetch.most() && !goesBefore {
-			return
-		}
-		f.backlog.pop()
-		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.edge.check, epoch: f.watch.current()}
-		c.begin(f.flight)
-		f.looked = append(f.looked, c)
-		if goesBefore {
-			slices.SortStableFunc(f.looked, func(a, b *deleteClaim) int { return f.kind.order(a.name, b.name) })
-		}
-	}
-}
-
 // takeAnswer takes the answer to the first claim.
 func (f *fetcher) takeAnswer(ctx context.Context) error {
 	c := f.claims[0]
@@ -374,27 +269,6 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 // isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many misses in
 // a row: others were faster.
 func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
-
-func isClosed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
-}
-
-func isDone[V any](future builders.Future[V]) bool { return isClosed(future.Done()) }
-
-// awaitDone waits until done is closed, and reports false if ctx ended before.
-func awaitDone(ctx context.Context, done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // outcome takes the end of a claim, and reports whether it has made an item ours.
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
@@ -476,57 +350,6 @@ func (f *fetcher) forgetLooked() {
 	f.looked = nil
 }
 
-// await waits until there may be something to claim.
-func (f *fetcher) await(ctx context.Context) {
-	f.busy = 0
-	now := time.Now()
-	until := f.quarantine.next(now)
-	if x := f.backlog.first(); x != nil {
-		until = earlier(until, later(x.due, f.holdOff))
-	} else {
-		f.holdOff = time.Time{}
-	}
-	var wake <-chan time.Time
-	if !until.IsZero() {
-		timer := time.NewTimer(until.Sub(now))
-		defer timer.Stop()
-		wake = timer.C
-	}
-	f.watch.await(ctx, wake)
-}
-
-// earlier returns the earlier time of those that are not zero.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// isGivingWay reports whether to leave the first item to a consumer that was faster lately. When a pause ends and the item is
-// still there, nobody was.
-func (f *fetcher) isGivingWay(now time.Time) bool {
-	switch {
-	case !f.watching || f.losses == 0 || len(f.claims)+len(f.looked) > 0:
-		return false
-	case f.holdOff.IsZero():
-		most := givingWay + rand.N(givingWayAtRandom)
-		f.holdOff = now.Add(most * time.Duration(1+f.losses/8))
-		return true
-	case now.Before(f.holdOff):
-		return true
-	}
-	f.losses, f.holdOff = 0, time.Time{}
-	return false
-}
-
 // recoverFrom goes on after an error: it finds out what has become of the claims, and begins with a new list.
 func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	if !lineup.IsOutage(err) {
@@ -583,47 +406,4 @@ func (f *fetcher) leftover() *message {
 	m := f.ready[0]
 	f.ready = f.ready[1:]
 	return m
-}
-
-// shareOut gives back what is claimed while an item takes long: others may be idle.
-func (f *fetcher) shareOut() {
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	default: // the next item is asked for
-		return
-	}
-	if rest := slowItem - time.Since(f.prefetch.takenAt); rest > 0 || !f.isOpen {
-		return
-	}
-	for len(f.claims) > 0 {
-		if f.takeAnswer(f.life) != nil || f.life.Err() != nil {
-			return // which the next one who asks finds out about
-		}
-	}
-	if !f.place.hasLocks() && !f.isEmpty() {
-		return // others have enough to do
-	}
-	shared := f.ready
-	f.ready = nil
-	for _, m := range shared {
-		if m.lock != nil {
-			f.edge.release(m)
-			f.backlog.add(f.backlog.items[m.name.whole])
-		} else {
-			f.edge.putBack(m)
-		}
-	}
-}
-
-// isEmpty reports whether nothing is left in the queue.
-func (f *fetcher) isEmpty() bool {
-	stat, err := f.place.client.CheckExists().ForPath(builders.InOneFlight(f.root), f.place.path)
-	return err == nil && stat != nil && stat.NumChildren == 0
-}
-
-// newID returns the id of the next claim.
-func (f *fetcher) newID() string {
-	f.claimed++
-	return fmt.Sprint(f.id, "-", f.claimed)
 }

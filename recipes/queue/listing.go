@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -96,7 +97,7 @@ func (f *fetcher) unwatch() {
 	if !f.watching {
 		return
 	}
-	f.watching = false
+	f.watching, f.checkAt = false, time.Time{}
 	f.watch.remove(f.flight)
 	exists := f.watch.pathOnly(f.flight)
 	_, _ = exists.Wait(f.life)
@@ -165,6 +166,10 @@ func (f *fetcher) found(l *listing, children, locks []string) {
 	}
 	for _, c := range f.claims {
 		f.backlog.take(f.backlog.items[c.node().whole])
+	}
+	f.others = len(children) - len(f.backlog.items)
+	if f.watching {
+		f.checkAt = time.Now().Add(checkPause)
 	}
 	f.note(l.news)
 	f.lastEmpty = f.backlog.free == 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
@@ -51,4 +52,25 @@ func isRefusal(err error) bool {
 
 func isEndOf(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func isDone[V any](future builders.Future[V]) bool { return isClosed(future.Done()) }
+
+// awaitDone waits until done is closed, and reports false if ctx ended before.
+func awaitDone(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

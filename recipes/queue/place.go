@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -40,11 +39,6 @@ func (p *place) ensure(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// sequential is the create of an item's node.
-func sequential(c Client) builders.Create {
-	return c.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
 }
 
 // unwatch removes a watch that may not have fired, in the background.

@@ -30,10 +30,15 @@ func (p *prefetch) most() int {
 	case p.pace > 0:
 		most = min(most, int(prefetchTime/p.pace)+1)
 	}
-	if p.size > 0 {
-		most = min(most, int(prefetchBytes/p.size))
+	return min(most, p.mostRead())
+}
+
+// mostRead returns how many items may be read and not begun, beside the one that is wanted.
+func (p *prefetch) mostRead() int {
+	if p.size == 0 {
+		return 2*p.limit + 1
 	}
-	return max(most, 0)
+	return min(2*p.limit+1, int(prefetchBytes/p.size))
 }
 
 // asked notes that the consumer is done with an item.

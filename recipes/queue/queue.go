@@ -58,9 +58,9 @@ const (
 	Closed
 )
 
-func newQueue[T any](b Builder[T], k kind) *queue[T] {
+func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serializer[T], o options) *queue[T] {
 	q := &queue[T]{
-		place: &b.place, consumer: b.consumer, serializer: b.serializer, options: b.options, kind: k,
+		place: &p, consumer: consumer, serializer: serializer, options: o, kind: k,
 		closed: make(chan struct{}),
 		held:   make(map[*pulled[T]]struct{}),
 	}

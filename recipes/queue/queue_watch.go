@@ -21,10 +21,11 @@ type queueWatch struct {
 	events  chan zk.Event
 	wake    chan struct{} // there is news, or something was missed
 
-	mu     sync.Mutex
-	news   []news
-	missed bool // the news are not all: the queue is to be listed
-	epoch  int64
+	mu          sync.Mutex
+	news        []news
+	missed      bool // the news are not all: the queue is to be listed
+	epoch       int64
+	connections int64 // how often the connection was lost
 }
 
 // news is what has happened to an item or its lock.
@@ -83,6 +84,14 @@ func (w *queueWatch) current() int64 {
 	defer w.mu.Unlock()
 	w.hear()
 	return w.epoch
+}
+
+// connection returns a number that grows when the connection is lost.
+func (w *queueWatch) connection() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hear()
+	return w.connections
 }
 
 // renew notes that the path was deleted, without an event.
@@ -145,8 +154,13 @@ func (w *queueWatch) note(ev zk.Event) {
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
 		w.epoch++
 		w.missed = true
-	case !strings.HasPrefix(ev.Path, "/"), ev.Path == w.place.path, ev.Path == w.place.lockPath:
-		w.missed = true // also what happens without a connection
+	case !strings.HasPrefix(ev.Path, "/"):
+		if ev.State != zk.StateHasSession {
+			w.connections++
+		}
+		w.missed = true
+	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
+		w.missed = true
 	case parent == w.place.path && ev.Type == zk.EventNodeCreated:
 		w.news = append(w.news, news{created, name})
 	case parent == w.place.path && ev.Type == zk.EventNodeDeleted:

@@ -128,6 +128,9 @@ func (s *settler) submit(x *settlement) {
 	case x.m.lock.session.Context().Err() != nil:
 		go s.insist(x, zk.ErrSessionExpired)
 		return
+	case x.m.lock.connection != s.watch.connection():
+		go s.insist(x, framework.ErrNotSent)
+		return
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
 		x.keep = true
 	}

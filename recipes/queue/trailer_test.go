@@ -164,6 +164,31 @@ func TestTraceContextThatIsTooLongIsNotPut(t *testing.T) {
 	}
 }
 
+func TestFailuresAreCountedInFrontOfTheTraceContext(t *testing.T) {
+	trace := string(trailerMark) + `{"traceparent":"x"}`
+	for name, tt := range map[string]struct {
+		trailer, want string
+	}{
+		"nothing":       {"", "\x00CDC\x01\x00\x00\x01\x02"},
+		"a trace":       {trace, "\x00CDC\x01\x00\x00\x01\x02" + trace},
+		"failures":      {"\x00CDC\x01\x00\x00\x00\x01", "\x00CDC\x01\x00\x00\x01\x02"},
+		"both":          {"\x00CDC\x01\x00\x00\x00\x01" + trace, "\x00CDC\x01\x00\x00\x01\x02" + trace},
+		"somebody else": {"x" + trace, "x" + trace},
+		"truncated":     {"\x00CDC\x01\x00\x00", "\x00CDC\x01\x00\x00"},
+	} {
+		got := withFailures([]byte(tt.trailer), 258)
+		if string(got) != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+		if before, after := traceContextOf([]byte(tt.trailer)), traceContextOf(got); !bytes.Equal(before, after) {
+			t.Errorf("%s: the trace context is %q, was %q", name, after, before)
+		}
+		if n, _ := failuresOf(got); n != 258 && tt.trailer != tt.want {
+			t.Errorf("%s: %d failures", name, n)
+		}
+	}
+}
+
 // FuzzTrailer has any bytes behind the items of a node.
 func FuzzTrailer(f *testing.F) {
 	q, ctx := traced(f)
