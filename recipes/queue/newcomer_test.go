@@ -151,7 +151,7 @@ func TestItemPutBackAndDueGoesBeforeThoseListed(t *testing.T) {
 // TestItemsThatAreNotDueCostNothing counts the requests for single due items of a queue with many that are not due.
 func TestItemsThatAreNotDueCostNothing(t *testing.T) {
 	t.Parallel()
-	const waiting, due = 2000, 20
+	const waiting, due = 500, 20
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		ctx, chroot := testenv.Context(t), testenv.Chroot(t)
 		others := newClient(t, testenv.Addr(t)+chroot)
