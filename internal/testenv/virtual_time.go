@@ -97,3 +97,9 @@ func newProxyPlace(t *testing.T, addr string) *networkPlace {
 	t.Helper()
 	return &networkPlace{Proxy: curatortest.NewProxyT(t, addr)}
 }
+
+// ProxyPlace returns a way to a server of the test's own on the network.
+func ProxyPlace(t *testing.T, addr string) Place {
+	t.Helper()
+	return newProxyPlace(t, addr)
+}

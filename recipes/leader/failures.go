@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // maxFailures is how many errors of a selector wait for its error handler.
@@ -14,7 +15,7 @@ const maxFailures = 100
 // the handler has had those. Then it gets the last one, with the number of the others.
 type failures struct {
 	handle func(ctx context.Context, err error)
-	told   serial
+	told   lineup.Serial
 
 	mu      sync.Mutex
 	waiting int
@@ -38,7 +39,7 @@ func (f *failures) add(ctx context.Context, err error) {
 // enqueue has the handler called behind those that wait. mu is held.
 func (f *failures) enqueue(ctx context.Context, err error) {
 	f.waiting++
-	f.told.do(func() {
+	f.told.Do(func() {
 		defer f.handled()
 		f.handle(ctx, err)
 	})

@@ -28,7 +28,7 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 	election telemetry.Election
 
 	listeners callbacks.Listeners[LatchEvent]
-	told      serial          // what the listeners are told
+	told      lineup.Serial   // what the listeners are told
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when nothing runs any more
@@ -364,7 +364,7 @@ func (l *LeaderLatch) tell(now *Leadership) {
 	if l.state == Closed && l.mode == Silent {
 		return
 	}
-	l.told.do(func() {
+	l.told.Do(func() {
 		ctx := context.WithoutCancel(l.ctx)
 		l.listeners.Notify(ctx, LatchEvent{IsLeader: now != nil, Leadership: now},
 			lineup.Guard(ctx, l.client, l.what()))

@@ -18,6 +18,7 @@ type Client interface {
 	Transaction() builders.Transaction
 	TransactionOp() builders.TransactionOp
 	Watches() builders.Watches
+	Sync() builders.Sync
 	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	BlockUntilConnected(ctx context.Context) error

@@ -7,45 +7,60 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
-// isCorrupt reports whether err is about the bytes of an item.
-func isCorrupt(err error) bool {
-	return errors.Is(err, ErrCorrupt) || errors.Is(err, framework.ErrDataInconsistency)
-}
-
-// spoil does with an item that cannot be read what was asked for. session is that of its lock, if there is one.
-func (q *queue[T]) spoil(n nodeName, data []byte, version int32, session *framework.Session, cause error) {
+// corrupt does with an item that cannot be read what the user wants. If it stays, that is reported only if the cause is new.
+// The error says why it could not be moved.
+func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 	handled := false
 	if q.onCorrupt != nil {
-		err := q.tellOfCorrupt(Corrupt{Path: q.node(n), Data: data, Err: cause})
+		err := q.handleCorrupt(Corrupt{Path: q.node(m.name), Data: m.data, Err: cause})
 		handled = err == nil
 		cause = errors.Join(cause, err)
 	}
-	if !handled {
-		q.reportItem(q.root, n.whole, data, cause)
+	if !handled && isNew {
+		q.reportItem(q.root, m.name, m.data, cause)
 	}
-	if !handled && q.deadLetters == "" {
-		q.markSpoilt(n)
-		if session != nil {
-			q.unlock(n, session)
+	switch {
+	case !handled && q.deadLetters == "":
+		if m.lock != nil {
+			q.release(m)
 		}
-		return
+		return nil
+	case m.lock != nil:
+		x := &settlement{m: m, done: func(error) {}}
+		if q.deadLetters != "" {
+			x.dead = m.data
+			if x.dead == nil {
+				x.dead = []byte{}
+			}
+		}
+		x.refused = func(err error) { q.reportItem(q.root, m.name, m.data, err) }
+		q.settler.settle(x)
+		return nil
 	}
+	err := q.move(m)
+	if lineup.IsOutage(err) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
+		return nil // it is found again if it is there
+	}
+	return err
+}
+
+// move deletes an item without a lock, and puts it into the dead letters if there are any.
+func (q *queue[T]) move(m *message) error {
 	op := q.client.TransactionOp()
-	ops := []builders.TransactionOperation{op.Delete().WithVersion(version).ForPath(q.node(n))}
+	ops := []builders.TransactionOperation{op.Delete().WithVersion(m.stat.Version).ForPath(q.node(m.name))}
 	if q.deadLetters != "" {
 		move := op.Create().WithMode(builders.PersistentSequential)
-		ops = append(ops, move.ForPath(zkpath.Join(q.deadLetters, n.prefix), data))
-	}
-	if session != nil {
-		ops = append(ops, op.Delete().ForPath(q.lock(n)))
+		ops = append(ops, move.ForPath(zkpath.Join(q.deadLetters, m.name.prefix), m.data))
 	}
 	transaction := func() error {
+		if q.watch.current() != m.epoch {
+			return zk.ErrNoNode
+		}
 		_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.root), ops...)
 		return err
 	}
@@ -53,34 +68,22 @@ func (q *queue[T]) spoil(n nodeName, data []byte, version int32, session *framew
 	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.root) == nil { // it, or where the letters go
 		err = transaction()
 	}
-	if err == nil {
-		return
-	}
-	if session != nil {
-		q.unlock(n, session)
-	}
-	if !lineup.IsOutage(err) && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrBadVersion) {
-		q.leaveOut(n, data, err)
-	}
+	return err
 }
 
-func (q *queue[T]) tellOfCorrupt(c Corrupt) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("queue: panic in OnCorrupt: %s", errtext.Panic(p))
-		}
+// handleCorrupt calls the handler of the user, on a goroutine of its own, which it may end.
+func (q *queue[T]) handleCorrupt(c Corrupt) (err error) {
+	err = errors.New("queue: OnCorrupt has ended its goroutine")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("queue: panic in OnCorrupt: %s", errtext.Panic(p))
+			}
+		}()
+		err = q.onCorrupt(q.working, c)
 	}()
-	return q.onCorrupt(q.working, c)
-}
-
-// leaveOut reports an item that cannot be taken, and leaves it alone from now on.
-func (q *queue[T]) leaveOut(n nodeName, data []byte, err error) {
-	q.markSpoilt(n)
-	q.reportItem(q.root, n.whole, data, err)
-}
-
-func (q *queue[T]) markSpoilt(n nodeName) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.spoilt[n.whole] = struct{}{}
+	<-done
+	return err
 }

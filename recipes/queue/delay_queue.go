@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -12,15 +13,21 @@ type DistributedDelayQueue[T any] struct{ *queue[T] }
 
 // Put is as [DistributedQueue.Put]. An item whose time has passed is due at once; times count in milliseconds.
 func (q *DistributedDelayQueue[T]) Put(ctx context.Context, item T, due time.Time) error {
+	_, err := q.PutAsync(ctx, item, due)
+	return err
+}
+
+// PutAsync is as [DistributedQueue.PutAsync].
+func (q *DistributedDelayQueue[T]) PutAsync(ctx context.Context, item T, due time.Time) (*PendingPut, error) {
 	return q.put(ctx, delayPrefix(due), []T{item})
 }
 
 // PutMulti is as [DistributedQueue.PutMulti].
 func (q *DistributedDelayQueue[T]) PutMulti(ctx context.Context, due time.Time, items ...T) error {
-	return q.put(ctx, delayPrefix(due), append([]T(nil), items...))
+	return q.PutMultiSeq(ctx, due, slices.Values(items))
 }
 
 // PutMultiSeq is as [DistributedQueue.PutMultiSeq].
 func (q *DistributedDelayQueue[T]) PutMultiSeq(ctx context.Context, due time.Time, items iter.Seq[T]) error {
-	return q.put(ctx, delayPrefix(due), collect(items))
+	return q.putMulti(ctx, delayPrefix(due), items)
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"iter"
+	"slices"
 )
 
 // DistributedQueue is a queue: items are consumed in the order in which they were put. One value serves all goroutines
@@ -11,17 +12,23 @@ type DistributedQueue[T any] struct{ *queue[T] }
 
 // Put puts an item. It returns when the item is accepted, and waits before that for a place in the window of puts that
 // are under way and, in a bounded queue, for room; ctx bounds that waiting, and an error says that the item is not put.
-// What becomes of it is told by FlushPuts and to the PutListeners. In Java: put.
+// FlushPuts and the PutListeners tell the outcome. In Java: put.
 func (q *DistributedQueue[T]) Put(ctx context.Context, item T) error {
+	_, err := q.PutAsync(ctx, item)
+	return err
+}
+
+// PutAsync is Put that returns the pending put, which has the outcome of this item alone.
+func (q *DistributedQueue[T]) PutAsync(ctx context.Context, item T) (*PendingPut, error) {
 	return q.put(ctx, itemName, []T{item})
 }
 
 // PutMulti puts several items in one node: they are consumed one after the other by the same consumer. In Java: putMulti.
 func (q *DistributedQueue[T]) PutMulti(ctx context.Context, items ...T) error {
-	return q.put(ctx, itemName, append([]T(nil), items...))
+	return q.PutMultiSeq(ctx, slices.Values(items))
 }
 
 // PutMultiSeq is PutMulti of the items of a sequence. In Java: putMulti with MultiItem.
 func (q *DistributedQueue[T]) PutMultiSeq(ctx context.Context, items iter.Seq[T]) error {
-	return q.put(ctx, itemName, collect(items))
+	return q.putMulti(ctx, itemName, items)
 }

@@ -29,6 +29,13 @@ var (
 	ErrEmpty = errors.New("queue: empty")
 )
 
+var (
+	// errTaken says that another was faster.
+	errTaken = errors.New("queue: element taken by another")
+	// errChanged says that an item has changed since it was read.
+	errChanged = errors.New("queue: item changed")
+)
+
 // ItemError is an error about an item.
 type ItemError struct {
 	// Path is that of the node, or of the queue if the item has none yet.

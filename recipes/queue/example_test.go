@@ -132,3 +132,34 @@ func ExampleDistributedIDQueue_Remove() {
 	fmt.Println(n, err)
 	// Output: 1 <nil>
 }
+
+// Each put has an outcome of its own, however many goroutines put.
+func ExampleDistributedQueue_PutAsync() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+	q, err := queue.NewBuilder(client, nil, queue.JSON[job]{}, "/jobs").BuildQueue()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := q.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = q.Close() }()
+	var puts []*queue.PendingPut
+	for i := range 3 {
+		put, err := q.PutAsync(ctx, job{Order: i})
+		if err != nil {
+			log.Fatal(err) // it is not put
+		}
+		puts = append(puts, put)
+	}
+	for _, put := range puts {
+		path, err := put.Wait(ctx)
+		fmt.Println(path, err)
+	}
+	// Output:
+	// /jobs/queue-0000000000 <nil>
+	// /jobs/queue-0000000001 <nil>
+	// /jobs/queue-0000000002 <nil>
+}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -17,31 +20,45 @@ type DistributedIDQueue[T any] struct{ *queue[T] }
 
 // Put is as [DistributedQueue.Put]. In the node's name each / and | of an id is _, as in Java.
 func (q *DistributedIDQueue[T]) Put(ctx context.Context, item T, id string) error {
-	return q.putAll(ctx, []T{item}, id)
+	_, err := q.PutAsync(ctx, item, id)
+	return err
+}
+
+// PutAsync is as [DistributedQueue.PutAsync].
+func (q *DistributedIDQueue[T]) PutAsync(ctx context.Context, item T, id string) (*PendingPut, error) {
+	prefix, err := q.prefixOf(id)
+	if err != nil {
+		return nil, err
+	}
+	return q.put(ctx, prefix, []T{item})
 }
 
 // PutMulti is as [DistributedQueue.PutMulti].
 func (q *DistributedIDQueue[T]) PutMulti(ctx context.Context, id string, items ...T) error {
-	return q.putAll(ctx, append([]T(nil), items...), id)
+	return q.PutMultiSeq(ctx, id, slices.Values(items))
 }
 
 // PutMultiSeq is as [DistributedQueue.PutMultiSeq].
 func (q *DistributedIDQueue[T]) PutMultiSeq(ctx context.Context, id string, items iter.Seq[T]) error {
-	return q.putAll(ctx, collect(items), id)
-}
-
-func (q *DistributedIDQueue[T]) putAll(ctx context.Context, items []T, id string) error {
-	prefix := idPrefix(id)
-	if err := zkpath.Validate(zkpath.Join(q.path, prefix), true); err != nil {
+	prefix, err := q.prefixOf(id)
+	if err != nil {
 		return err
 	}
-	return q.put(ctx, prefix, items)
+	return q.putMulti(ctx, prefix, items)
+}
+
+func (q *DistributedIDQueue[T]) prefixOf(id string) (string, error) {
+	prefix := idPrefix(id)
+	return prefix, zkpath.Validate(zkpath.Join(q.path, prefix), true)
 }
 
 // Remove removes the items with an id that are in the queue and not being consumed, and returns how many nodes these
-// were. Ids that differ only where one has /, | or _ and the other another of these are the same. In Java: remove.
+// were. Ids that differ only where one has /, | or _ and the other another of these are the same. If the answer to a
+// removal is lost, and the node is gone then, the error is an [*ItemError] that wraps [ErrUncertain]: it is not counted,
+// and what is behind it is not removed. In Java: remove.
 func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, err error) {
-	children, err := q.client.GetChildren().ForPath(ctx, q.path)
+	var list zk.Stat
+	children, err := q.client.GetChildren().StoringStatIn(&list).ForPath(ctx, q.path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return 0, nil
 	}
@@ -54,7 +71,7 @@ func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, e
 		if !found || name.prefix != prefix {
 			continue
 		}
-		removed, err := q.remove(ctx, name)
+		removed, err := q.remove(ctx, name, list.Pzxid)
 		if err != nil {
 			return n, err
 		}
@@ -65,20 +82,54 @@ func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, e
 	return n, nil
 }
 
-// remove deletes an item, unless somebody is consuming it.
-func (q *queue[T]) remove(ctx context.Context, n nodeName) (bool, error) {
+// remove deletes the node of a name that was listed when newest was the zxid of the queue, unless somebody is consuming it.
+// A later node may have the same name: the path was deleted and made anew.
+func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, error) {
+	var lost error // of a removal that may have taken effect
+	for {
+		stat, err := q.client.CheckExists().ForPath(ctx, q.node(n))
+		if err != nil {
+			return false, q.uncertain(n, lost, err)
+		}
+		if stat == nil || stat.Czxid > newest {
+			return false, q.uncertain(n, lost, lost) // it was removed, by us or by another
+		}
+		newest = stat.Czxid
+		_, err = answer(ctx, q.client.Transaction().Submit(once(ctx), q.removal(n, stat.Version)...))
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, zk.ErrNoNode):
+			return false, q.uncertain(n, lost, lost)
+		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion): // it is being consumed, or was changed
+			return false, nil
+		case isOpen(ctx, err):
+			lost = err
+		}
+		if lineup.IsOutage(err) {
+			err = awaitConnection(ctx, q.client)
+		}
+		if err != nil {
+			return false, q.uncertain(n, lost, err)
+		}
+	}
+}
+
+// removal returns the operations that delete a node. The consumer of an item has its lock; here there is one for a moment.
+func (q *queue[T]) removal(n nodeName, version int32) []builders.TransactionOperation {
 	op := q.client.TransactionOp()
-	ops := []builders.TransactionOperation{op.Delete().ForPath(q.node(n))}
-	if q.lockPath != "" { // who consumes it has the lock, and this is it only for a moment
-		lock := op.Create().WithMode(builders.Ephemeral).ForPath(q.lock(n), nil)
-		ops = []builders.TransactionOperation{lock, ops[0], op.Delete().ForPath(q.lock(n))}
+	remove := op.Delete().WithVersion(version).ForPath(q.node(n))
+	if q.lockPath == "" {
+		return []builders.TransactionOperation{remove}
 	}
-	_, err := q.client.Transaction().ForOperations(ctx, ops...)
-	switch {
-	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists):
-		return false, nil
-	case err != nil:
-		return false, err
+	lock := op.Create().WithMode(builders.Ephemeral).ForPath(q.lock(n), nil)
+	return []builders.TransactionOperation{lock, remove, op.Delete().ForPath(q.lock(n))}
+}
+
+// uncertain returns err, as that of a removal of which the outcome is not known if the answer to a try was lost.
+func (q *queue[T]) uncertain(n nodeName, lost, err error) error {
+	if lost == nil {
+		return err
 	}
-	return true, nil
+	return &ItemError{Path: q.node(n), Err: errtext.Join(ErrUncertain, err)}
 }

@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
-	"github.com/gocurator/curator/zkpath"
 )
 
 // Item is an item that was pulled from a queue. With a lock path it stays locked, and in the queue, until Done or
@@ -22,10 +20,8 @@ type Item[T any] struct {
 
 // pulled is a node of which the items were pulled.
 type pulled[T any] struct {
-	q      *queue[T]
-	d      *delivery[T]
-	ctx    context.Context
-	cancel context.CancelFunc
+	*delivery[T]
+	q *queue[T]
 
 	mu    sync.Mutex
 	open  int    // items that are neither done nor put back
@@ -38,26 +34,29 @@ type pulled[T any] struct {
 // connection is lost it waits.
 func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	return func(yield func(Item[T], error) bool) {
-		if err := q.canPull(); err != nil {
+		if err := q.beginPulling(); err != nil {
 			yield(Item[T]{}, err)
 			return
 		}
+		defer q.endPulling()
 		asker := ctx
 		ctx, cancel := context.WithCancelCause(telemetry.Untraced(ctx))
 		defer cancel(nil)
 		stop := context.AfterFunc(q.taking, func() { cancel(context.Cause(q.taking)) })
 		defer stop()
-		t := taker[T]{q: q}
-		defer q.giveBack(&t)
 		for {
-			asked := q.told.Clock()
-			d, err := t.next(ctx)
+			asked := q.obs.Clock()
+			m, err := q.fetcher.next(ctx)
+			var d *delivery[T]
+			if err == nil {
+				d, err = q.deliver(m)
+			}
 			if err != nil {
 				yield(Item[T]{}, err)
 				return
 			}
-			q.told.Received(asker, asked, len(d.items), d.origin)
-			q.told.HandedOver(asker, d.info.Put, len(d.items))
+			q.obs.Received(asker, asked, len(d.items), d.origin)
+			q.obs.HandedOver(asker, d.info.Put, len(d.items))
 			if !q.yield(d, yield) {
 				return
 			}
@@ -65,78 +64,125 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	}
 }
 
-func (q *queue[T]) canPull() error {
+func (q *queue[T]) beginPulling() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
 	case q.consumer != nil:
 		return ErrHasConsumer
-	case q.State() == Latent:
+	case q.state == Latent:
 		return ErrNotStarted
+	case q.state == Closed:
+		return ErrClosed
 	}
+	q.loops++
 	return nil
+}
+
+// endPulling is the end of a loop. After the last one, what was claimed and not yielded goes back to the queue.
+func (q *queue[T]) endPulling() {
+	q.mu.Lock()
+	q.loops--
+	last := q.loops == 0
+	q.mu.Unlock()
+	if last {
+		q.giveBack()
+	}
+}
+
+// giveBack gives to others what was claimed and not yielded.
+func (q *queue[T]) giveBack() {
+	for m := q.fetcher.leftover(); m != nil; m = q.fetcher.leftover() {
+		if m.lock != nil {
+			q.release(m)
+		} else {
+			q.putAgainInBackground(m)
+		}
+	}
 }
 
 // yield yields the items of a delivery. Those that are not wanted any more go back.
 func (q *queue[T]) yield(d *delivery[T], yield func(Item[T], error) bool) bool {
-	p := &pulled[T]{q: q, d: d, open: len(d.items), ended: make([]bool, len(d.items))}
-	p.ctx, p.cancel = q.workOn(d)
-	p.ctx = q.told.In(p.ctx, d.origin)
-	if len(d.items) == 0 && d.session != nil {
-		q.settleInBackground(p.ctx, d, nil)
+	p := &pulled[T]{delivery: d, q: q, open: len(d.items), ended: make([]bool, len(d.items))}
+	p.in = q.obs.In(p.ctx, d.origin)
+	q.hold(p)
+	if len(d.items) == 0 && d.lock != nil {
+		q.settleInBackground(d, &settlement{})
 	}
 	for i, item := range d.items {
 		if yield(Item[T]{Value: item, Info: d.info, of: p, i: i}, nil) {
 			continue
 		}
 		for rest := i + 1; rest < len(d.items); rest++ {
-			_ = p.end(q.root, rest, true)
+			_ = p.finish(q.root, rest, true)
 		}
 		return false
 	}
 	return true
 }
 
-// giveBack ends the taking. What was taken and not yielded goes back to the queue.
-func (q *queue[T]) giveBack(t *taker[T]) {
-	for _, d := range t.close() {
-		if d.session != nil {
-			q.release(d)
-			continue
-		}
-		if err := q.putBack(q.root, d, d.parts); err != nil {
-			q.reportItem(q.root, d.name.whole, nil, err)
-		}
+// hold notes that p is ours.
+func (q *queue[T]) hold(p *pulled[T]) {
+	if p.lock == nil || len(p.items) == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held[p] = struct{}{}
+}
+
+// letGo is the end of hold. It reports whether p was held.
+func (q *queue[T]) letGo(p *pulled[T]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, isHeld := q.held[p]
+	delete(q.held, p)
+	return isHeld
+}
+
+// releaseHeld gives all items to others that were pulled and are not done.
+func (q *queue[T]) releaseHeld() {
+	q.mu.Lock()
+	held := q.held
+	q.held = make(map[*pulled[T]]struct{})
+	q.mu.Unlock()
+	for p := range held {
+		q.release(p.message)
 	}
 }
 
-// putBack puts items of a delivery into the queue again that are not in it any longer.
-func (q *queue[T]) putBack(ctx context.Context, d *delivery[T], parts [][]byte) error {
-	data, err := encodeItems(d.trailer, parts...)
-	if err != nil {
-		return err
-	}
-	done := func(path string, err error) {}
-	if err := q.producer.put(ctx, &putting{prefix: d.name.prefix, data: data, done: done}); err == nil {
-		return nil
-	}
-	path := zkpath.Join(q.path, d.name.prefix) // closed
-	return sequential(q.client).InBackground(lineup.Ignore).ForPath(ctx, path, data)
+// putAgain puts items into the queue again that are not in it any longer. The error has the bytes.
+func (q *queue[T]) putAgain(ctx context.Context, n nodeName, data []byte) error {
+	_, err := q.producer.putBack(ctx, n.prefix, data).Wait(ctx)
+	return err
+}
+
+// putAgainInBackground puts a message into the queue again. An error is reported.
+func (q *queue[T]) putAgainInBackground(m *message) {
+	x := q.producer.putBack(q.life, m.name.prefix, m.data)
+	go func() {
+		<-x.Done()
+		if _, err := x.Wait(q.root); err != nil {
+			q.report(q.root, err)
+		}
+	}()
 }
 
 // Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when
 // the lock of the item is lost, with the cause [ErrLockLost], and when the item is done.
-func (i Item[T]) Context() context.Context { return i.of.ctx }
+func (i Item[T]) Context() context.Context { return i.of.in }
 
 // Done deletes the item from the queue. Without a lock path that has happened before, and Done does nothing. Of several
 // items that were put together the last one deletes them. It fails with [ErrLockLost] if another consumer may have got
 // the item meanwhile, and with [ErrClosed]; ctx bounds the waiting, not the deleting. It is idempotent.
-func (i Item[T]) Done(ctx context.Context) error { return i.of.end(ctx, i.i, false) }
+func (i Item[T]) Done(ctx context.Context) error { return i.of.finish(ctx, i.i, false) }
 
 // Requeue puts the item back, behind the others, with its priority, delay or id. It fails as Done does, and does nothing
 // after Done.
-func (i Item[T]) Requeue(ctx context.Context) error { return i.of.end(ctx, i.i, true) }
+func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.i, true) }
 
-// end ends item i.
-func (p *pulled[T]) end(ctx context.Context, i int, back bool) error {
+// finish ends item i.
+func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	p.mu.Lock()
 	if p.ended[i] {
 		p.mu.Unlock()
@@ -145,22 +191,28 @@ func (p *pulled[T]) end(ctx context.Context, i int, back bool) error {
 	p.ended[i] = true
 	p.open--
 	if back {
-		p.back = append(p.back, p.d.parts[i])
+		p.back = append(p.back, p.parts[i])
 	}
 	last := p.open == 0
 	p.mu.Unlock()
 	if !last {
 		return nil
 	}
-	defer p.cancel()
-	if p.d.session == nil {
-		if len(p.back) == 0 {
-			return nil
-		}
-		return p.q.putBack(ctx, p.d, p.back)
+	defer p.end()
+	var data []byte
+	if len(p.back) > 0 {
+		data, _ = encodeItems(p.trailer, p.back...) // they were read from such bytes
+	}
+	switch {
+	case p.lock == nil && data != nil:
+		return p.q.putAgain(ctx, p.name, data)
+	case p.lock == nil:
+		return nil
+	case !p.q.letGo(p):
+		return ErrClosed
 	}
 	done := make(chan error, 1)
-	p.q.settle(telemetry.TracedOr(ctx, p.ctx), p.d, p.back, func(err error) { done <- err })
+	p.q.settle(telemetry.TracedOr(ctx, p.in), p.delivery, &settlement{back: data}, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return err

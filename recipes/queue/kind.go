@@ -6,10 +6,12 @@ type kind struct {
 	order    func(a, b nodeName) int
 	describe func(*Info, nodeName)
 	delayed  bool // names say when their items are due
-	// refresh is how many items are taken before the queue is looked at for newcomers that go before the rest; 0 if
-	// newcomers always come last.
-	refresh int
+	// claimed is how many items may be claimed and not begun where newcomers go before the rest; 0 if that does not matter.
+	claimed int
 }
+
+// isSorted reports whether newcomers may go before the rest.
+func (k *kind) isSorted() bool { return k.delayed || k.claimed > 0 }
 
 var (
 	plain = kind{
@@ -30,11 +32,11 @@ var (
 	}
 )
 
-func byPriorities(refresh int) kind {
+func byPriorities(claimed int) kind {
 	return kind{
 		recipe:   "priority_queue",
 		order:    byPriority,
 		describe: func(i *Info, n nodeName) { i.Priority = n.priority() },
-		refresh:  refresh,
+		claimed:  claimed,
 	}
 }

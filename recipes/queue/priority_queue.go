@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 )
 
 // DistributedPriorityQueue is a queue whose items are consumed by priority, the lowest number first, and those of one
@@ -15,22 +16,36 @@ type DistributedPriorityQueue[T any] struct{ *queue[T] }
 
 // Put is as [DistributedQueue.Put]. A priority must fit in 32 bits.
 func (q *DistributedPriorityQueue[T]) Put(ctx context.Context, item T, priority int) error {
-	return q.putAll(ctx, []T{item}, priority)
+	_, err := q.PutAsync(ctx, item, priority)
+	return err
+}
+
+// PutAsync is as [DistributedQueue.PutAsync].
+func (q *DistributedPriorityQueue[T]) PutAsync(ctx context.Context, item T, priority int) (*PendingPut, error) {
+	prefix, err := prefixOf(priority)
+	if err != nil {
+		return nil, err
+	}
+	return q.put(ctx, prefix, []T{item})
 }
 
 // PutMulti is as [DistributedQueue.PutMulti].
 func (q *DistributedPriorityQueue[T]) PutMulti(ctx context.Context, priority int, items ...T) error {
-	return q.putAll(ctx, append([]T(nil), items...), priority)
+	return q.PutMultiSeq(ctx, priority, slices.Values(items))
 }
 
 // PutMultiSeq is as [DistributedQueue.PutMultiSeq].
 func (q *DistributedPriorityQueue[T]) PutMultiSeq(ctx context.Context, priority int, items iter.Seq[T]) error {
-	return q.putAll(ctx, collect(items), priority)
+	prefix, err := prefixOf(priority)
+	if err != nil {
+		return err
+	}
+	return q.putMulti(ctx, prefix, items)
 }
 
-func (q *DistributedPriorityQueue[T]) putAll(ctx context.Context, items []T, priority int) error {
+func prefixOf(priority int) (string, error) {
 	if priority < math.MinInt32 || priority > math.MaxInt32 {
-		return fmt.Errorf("queue: priority %d", priority)
+		return "", fmt.Errorf("queue: priority %d", priority)
 	}
-	return q.put(ctx, priorityPrefix(int32(priority)), items)
+	return priorityPrefix(int32(priority)), nil
 }

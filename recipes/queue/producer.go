@@ -3,12 +3,17 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // producer creates the nodes of items in the order in which they are put, all in one flight. What is put while requests
@@ -16,59 +21,71 @@ import (
 // answered: with resend also those that may have been created, so that nothing is lost, else only those that were not
 // sent, so that nothing is there twice.
 type producer struct {
-	client Client
-	path   string
-	resend bool
-	ensure func(context.Context) error
-	life   context.Context // ends when close has waited long enough
-	end    context.CancelFunc
+	client    Client
+	path      string
+	resend    bool
+	ensure    func(context.Context) error
+	life      context.Context // ends when close has waited long enough
+	end       context.CancelFunc
+	open      context.Context // ends with close: no more puts are accepted
+	stop      context.CancelCauseFunc
+	listeners lineup.Serial
 
 	slots chan struct{} // of the puts that may be under way
 	wake  chan struct{}
 	done  chan struct{}
 
-	mu        sync.Mutex
-	queue     []*putting // not submitted yet
-	accepted  int
-	completed int
-	progress  chan struct{} // closed when completed grows
-	failures  int           // since the last flush
-	failed    error         // the first of them
-	closed    bool
-}
+	// Of the goroutine that submits.
+	sent      []*batch // under way, in their order
+	limit     batchLimit
+	ensured   bool  // the path was created, as far as that was allowed
+	ensureErr error // why it was not, nil after a put that succeeded
+	missing   int   // how many times in a row there was no path
+	outages   int   // how many times in a row the connection was lost
+	answered  bool  // in this flight: what is submitted is sent at once
 
-// putting is a node on its way.
-type putting struct {
-	prefix string
-	data   []byte
-	done   func(path string, err error)
-	cause  context.Context //nolint:containedctx // of its span, nil if nobody traces
-	maybe  bool            // it may be there: an earlier create of it was lost
+	mu        sync.Mutex
+	flight    context.Context
+	dead      context.Context // a flight in which somebody else has found the connection lost
+	queue     []*PendingPut   // not submitted
+	unsent    int             // how many of those accepted were not submitted in this flight
+	accepted  int
+	completed int              // this one is, and all before it
+	early     map[int]struct{} // completed before one that was accepted earlier
+	waiting   int
+	changed   chan struct{} // closed, if anybody waits, when a put is submitted or completed
+	notified  bool          // listeners were called
+	failures  *failures     // since the last flush
 }
 
 func newProducer(client Client, path string, window int, resend bool, ensure func(context.Context) error) *producer {
-	return &producer{
-		client: client, path: path, resend: resend, ensure: ensure,
+	p := &producer{
+		client: client, path: path, resend: resend, ensure: ensure, limit: newBatchLimit(),
 		slots: make(chan struct{}, window), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		progress: make(chan struct{}),
+		early: make(map[int]struct{}), changed: make(chan struct{}), failures: new(failures),
 	}
+	p.open, p.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with close
+	return p
 }
 
 func (p *producer) start(life context.Context) {
 	p.life, p.end = context.WithCancel(life)
+	p.flight = builders.InOneFlight(p.life)
 	go p.run()
 }
 
-// close waits for what is under way, as flush does, and gives up the rest.
+// close waits for what is under way, as flush does, and gives up the rest. ctx bounds that.
 func (p *producer) close(ctx context.Context) error {
 	p.mu.Lock()
-	p.closed = true
+	p.stop(ErrClosed)
+	goal, since := p.accepted, p.failures
 	p.mu.Unlock()
 	p.nudge()
-	_ = p.await(ctx)
+	_ = p.await(ctx, goal)
 	p.end()
 	<-p.done
-	return p.takeFailures()
+	_ = p.awaitListeners(ctx)
+	return p.takeFailures(since)
 }
 
 func (p *producer) nudge() {
@@ -79,190 +96,293 @@ func (p *producer) nudge() {
 }
 
 // put accepts x, when there is a slot for it.
-func (p *producer) put(ctx context.Context, x *putting) error {
+func (p *producer) put(ctx context.Context, x *PendingPut) error {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.done:
+	case <-p.open.Done():
 		return ErrClosed
 	}
 	p.mu.Lock()
-	if p.closed {
+	if p.open.Err() != nil {
 		p.mu.Unlock()
 		<-p.slots
 		return ErrClosed
 	}
-	p.queue = append(p.queue, x)
 	p.accepted++
+	x.number = p.accepted
+	p.queue = append(p.queue, x)
+	p.unsent++
 	p.mu.Unlock()
 	p.nudge()
 	return nil
 }
 
+// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the waiting for a slot. A
+// failure is that of the pending put alone, not of a flush.
+func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *PendingPut {
+	x := newPendingPut(prefix, data)
+	x.back = true
+	err := p.put(ctx, x)
+	if errors.Is(err, ErrClosed) {
+		create := p.client.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
+		err = create.InBackground(func(_ context.Context, ev callbacks.Event) {
+			x.uncertain = lineup.IsOutage(ev.Err) && !errors.Is(ev.Err, framework.ErrNotSent)
+			x.end(ev.Name, p.failure(x, ev.Err))
+		}).ForPath(builders.InOneFlight(ctx), zkpath.Join(p.path, prefix), data)
+	}
+	if err != nil {
+		x.end("", p.failure(x, err))
+	}
+	return x
+}
+
 // run submits what is put and takes the answers, until the producer is closed and nothing is left, or its life is over.
 func (p *producer) run() {
 	defer close(p.done)
-	var sent []*shipment // in their order
-	ready := false       // the queue's node is there
-	flight := builders.InOneFlight(p.life)
-	for {
-		var head <-chan struct{}
-		if len(sent) > 0 {
-			head = sent[0].answered()
+	for p.life.Err() == nil {
+		if p.submit() {
+			return
+		}
+		var first <-chan struct{}
+		if len(p.sent) > 0 {
+			first = p.sent[0].answered()
 		}
 		select {
 		case <-p.wake:
-		case <-head:
-			left, lost := p.settle(sent[0])
-			sent = sent[1:]
-			if lost {
-				for _, s := range sent {
-					more, _ := p.settle(s)
-					left = append(left, more...)
-				}
-				sent = nil
-				flight = builders.InOneFlight(p.life)
-				p.again(left)
-			}
-		}
-		for len(sent) < maxShipments {
-			s, over := p.load()
-			if over && len(sent) == 0 {
-				return
-			}
-			if s == nil {
-				break
-			}
-			if !ready {
-				ready = p.ensure(p.life) == nil // else the creates tell what is wrong
-			}
-			s.submit(flight, p.client, p.path)
-			sent = append(sent, s)
+		case <-first:
+			p.settleFirst()
+		case <-p.life.Done():
 		}
 	}
+	p.giveUp()
 }
 
-// load returns what is to be submitted next, nil if there is nothing; over is set when no more will come.
-func (p *producer) load() (s *shipment, over bool) {
+// submit submits as many batches as may be under way. Before the first answer in a flight that is one: it may wait for a
+// connection, and only then be refused, with others behind it. It reports whether no more will come.
+func (p *producer) submit() (over bool) {
+	p.leaveDeadFlight()
+	for p.life.Err() == nil && (len(p.sent) == 0 || p.answered && len(p.sent) < maxBatches) {
+		b, closed := p.load()
+		if b == nil {
+			return closed && len(p.sent) == 0
+		}
+		if !p.prepare(b) {
+			p.unload(b.puts)
+			continue
+		}
+		b.submit(p.flight, p.client, p.path)
+		if b.isRefused(p.life) {
+			p.limit.shrink(b.bytes)
+			p.unload(b.puts)
+			continue
+		}
+		p.sent = append(p.sent, b)
+		p.mu.Lock()
+		p.unsent -= len(b.puts)
+		p.broadcast()
+		p.mu.Unlock()
+	}
+	return false
+}
+
+// load takes the next batch out of the queue, nil if there is none.
+func (p *producer) load() (b *batch, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := fitting(p.queue)
-	if n == 0 {
-		return nil, p.closed
+	if len(p.queue) == 0 {
+		return nil, p.open.Err() != nil
 	}
-	s = &shipment{puts: p.queue[:n:n]}
-	p.queue = p.queue[n:]
-	return s, false
+	b = nextBatch(p.queue, p.path, p.limit.bytes)
+	p.queue = p.queue[len(b.puts):]
+	return b, false
 }
 
-// settle waits for the answer to s, and completes what is decided by it. What is not is left to be submitted again;
-// lost is set if the connection is.
-func (p *producer) settle(s *shipment) (left []*putting, lost bool) {
-	paths, err := s.wait(p.life)
+// unload puts back what is to be submitted again, before all others.
+func (p *producer) unload(puts []*PendingPut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(puts[:len(puts):len(puts)], p.queue...)
+}
+
+// prepare sees to what has to be there before b is sent. It reports false if the connection was lost meanwhile.
+func (p *producer) prepare(b *batch) bool {
+	if !p.ensured {
+		p.ensureErr = p.ensure(p.life) // the creates fail if they need what could not be created
+		p.ensured = !lineup.IsOutage(p.ensureErr)
+	}
+	if b.puts[0].losses > 0 {
+		// A small request that is answered on the same connection shows that it is not the server that is away.
+		if _, err := p.client.CheckExists().ForPath(p.flight, p.path); lineup.IsOutage(err) {
+			p.reconnect()
+			return false
+		}
+	}
+	return p.life.Err() == nil
+}
+
+// settleFirst takes the answer to the first batch. If some of its puts are to be submitted again, it waits for the
+// answers to all others before, so that none is overtaken.
+func (p *producer) settleFirst() {
+	left, err := p.settle(p.sent[0])
 	if err == nil {
-		for i, x := range s.puts {
+		p.sent = p.sent[1:]
+		return
+	}
+	sent := p.sent
+	p.sent = nil
+	for _, b := range sent[1:] {
+		more, cause := p.settle(b)
+		left = append(left, more...)
+		if lineup.IsOutage(cause) {
+			err = cause
+		}
+	}
+	left = p.draw(sent, left, err)
+	p.mu.Lock()
+	p.unsent += len(left)
+	p.mu.Unlock()
+	p.unload(left)
+	switch {
+	case lineup.IsOutage(err):
+		p.reconnect()
+	case errors.Is(err, zk.ErrNoNode):
+		p.ensured = false
+		if p.missing++; p.missing > 1 {
+			_ = pause(p.life, growingPause(p.missing))
+		}
+	}
+}
+
+// settle waits for the answer to b and completes the puts of which the outcome is decided. The others are left to be
+// submitted again, because of err.
+func (p *producer) settle(b *batch) (left []*PendingPut, err error) {
+	paths, err := b.wait(p.life)
+	if err == nil {
+		p.limit.grow()
+		p.ensureErr, p.missing, p.outages, p.answered = nil, 0, 0, true
+		for i, x := range b.puts {
 			p.complete(x, paths[i], nil)
 		}
-		return nil, false
+		return nil, nil
 	}
-	given := p.life.Err() != nil
-	lost = !given && lineup.IsOutage(err)
-	for _, x := range s.puts {
-		if (given || lost) && !errors.Is(err, framework.ErrNotSent) {
-			x.maybe = true
-		}
-		switch {
-		case given:
-			p.complete(x, "", p.givenUp(x))
-		case !lost:
-			p.complete(x, "", err)
-		case x.maybe && !p.resend:
-			p.complete(x, "", errtext.Join(ErrUncertain, err))
-		default:
-			left = append(left, x)
+	closed, lost := p.life.Err() != nil, lineup.IsOutage(err)
+	if (closed || lost) && !errors.Is(err, framework.ErrNotSent) {
+		for _, x := range b.puts {
+			x.uncertain = true
 		}
 	}
-	return left, lost
+	switch {
+	case closed:
+		p.fail(b.puts, ErrClosed)
+	case lost && p.resend, lost && !b.puts[0].uncertain:
+		return b.puts, err
+	case lost:
+		p.fail(b.puts, err)
+		return nil, err
+	case errors.Is(err, zk.ErrNoNode) && (p.ensureErr == nil || !p.ensured): // it has created nothing
+		return b.puts, err
+	case errors.Is(err, framework.ErrRequestTooLarge) && !b.isSingle():
+		return b.puts, err
+	case errors.Is(err, zk.ErrNoNode):
+		p.ensured = false // it is tried again for the next
+		p.fail(b.puts, p.ensureErr)
+	default:
+		p.answered = true
+		p.fail(b.puts, err)
+	}
+	return nil, nil
 }
 
-// givenUp is the error of a put that is not tried any longer.
-func (p *producer) givenUp(x *putting) error {
-	if x.maybe {
-		return errtext.Join(ErrUncertain, ErrClosed)
+// maxLosses is how many connections in a row may be lost with one put alone under way that is larger than suspectSize,
+// before it is taken for the cause: a server closes the connection for a request that is too large for it.
+const (
+	maxLosses   = 8
+	suspectSize = 4 << 10
+)
+
+// draw draws conclusions from a failure of batches about how much is sent at a time. It returns what is left to be
+// submitted again.
+func (p *producer) draw(sent []*batch, left []*PendingPut, err error) []*PendingPut {
+	if errors.Is(err, framework.ErrNotSent) || errors.Is(err, zk.ErrNoNode) {
+		return left
 	}
-	return ErrClosed
+	largest := 0
+	for _, b := range sent {
+		if !b.isSingle() {
+			largest = max(largest, b.bytes)
+		}
+	}
+	if largest > 0 {
+		p.limit.shrink(largest)
+	}
+	if len(sent) > 1 || len(left) != 1 || len(left[0].data) <= suspectSize {
+		return left
+	}
+	x := left[0]
+	if x.losses++; x.losses < maxLosses {
+		return left
+	}
+	p.fail(left, fmt.Errorf("%w each of the %d times that its %d bytes were sent: compare jute.maxbuffer of the servers",
+		framework.ErrConnectionLoss, maxLosses, len(x.data)))
+	return nil
 }
 
-// again has puts submitted once more, before all others.
-func (p *producer) again(puts []*putting) {
-	if len(puts) == 0 {
-		return
+// reconnect waits for a connection and begins another flight.
+func (p *producer) reconnect() {
+	if pause(p.life, growingPause(p.outages)) == nil {
+		_ = p.client.BlockUntilConnected(p.life)
 	}
-	if awaitConnection(p.life, p.client) != nil {
-		for _, x := range puts {
-			p.complete(x, "", p.givenUp(x))
-		}
-		return
-	}
+	p.outages++
+	p.newFlight()
+}
+
+func (p *producer) newFlight() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = append(puts, p.queue...)
+	p.flight, p.answered = builders.InOneFlight(p.life), false
 }
 
-func (p *producer) complete(x *putting, path string, err error) {
-	if err != nil {
-		err = &ItemError{Path: p.path, Err: err}
-	}
-	x.done(path, err)
+// leaveDeadFlight begins another flight if the connection of this one was found lost while nothing was under way.
+func (p *producer) leaveDeadFlight() {
 	p.mu.Lock()
-	p.completed++
-	if err != nil {
-		p.failures++
-		if p.failed == nil {
-			p.failed = err
-		}
-	}
-	close(p.progress)
-	p.progress = make(chan struct{})
+	dead := p.dead == p.flight
 	p.mu.Unlock()
-	<-p.slots
-}
-
-// flush waits for what was accepted before, and tells of the failures since the last time.
-func (p *producer) flush(ctx context.Context) error {
-	if err := p.await(ctx); err != nil {
-		return err
+	if dead && len(p.sent) == 0 {
+		p.newFlight()
 	}
-	return p.takeFailures()
 }
 
-// await waits until what was accepted before is completed.
-func (p *producer) await(ctx context.Context) error {
+// reportLoss notes that somebody has found the connection of a flight lost.
+func (p *producer) reportLoss(flight context.Context) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for goal := p.accepted; p.completed < goal; {
-		progress := p.progress
-		p.mu.Unlock()
-		select {
-		case <-progress:
-		case <-ctx.Done():
-		}
-		p.mu.Lock()
-		if p.completed < goal && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
+	p.dead = flight
+	p.mu.Unlock()
+	p.nudge()
 }
 
-func (p *producer) takeFailures() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n, err := p.failures, p.failed
-	p.failures, p.failed = 0, nil
-	if err != nil {
-		return errtext.Wrap(err, "queue", "%d puts have failed, the first", n)
+// giveUp ends everything at the end of the life.
+func (p *producer) giveUp() {
+	p.stop(ErrClosed)
+	for _, b := range p.sent {
+		_, _ = p.settle(b)
 	}
-	return nil
+	p.sent = nil
+	p.mu.Lock()
+	left := p.queue
+	p.queue = nil
+	p.mu.Unlock()
+	p.fail(left, ErrClosed)
+}
+
+// maxOutagePause bounds the pauses between tries.
+const maxOutagePause = time.Second
+
+// growingPause returns the pause before a try after so many in a row.
+func growingPause(tries int) time.Duration {
+	if tries > 6 {
+		return maxOutagePause
+	}
+	return min(outagePause<<tries, maxOutagePause)
 }

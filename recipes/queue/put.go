@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// PutEvent tells what became of a put.
+// PutEvent is the outcome of a put.
 type PutEvent[T any] struct {
 	Items []T
 	// Path is that of the node that holds them.
@@ -19,62 +19,67 @@ type PutEvent[T any] struct {
 	Err error
 }
 
-// PutListeners returns those that are told of every put, in the order of the puts, when it is done. In Java:
-// QueuePutListener, which is told of successes alone.
+// PutListeners returns the listeners that are called with the outcome of every put, one at a time, in the order of the
+// outcomes. They run on a goroutine of their own, and no put waits for them: they may put, too, and events that they are
+// too slow for stay in memory. In Java: QueuePutListener, which is told of successes alone.
 func (q *queue[T]) PutListeners() *callbacks.Listeners[PutEvent[T]] { return &q.listeners }
 
-// FlushPuts waits until the items that were put before it are in the queue. The error is that of ctx, or tells of the
-// puts that have failed since the last FlushPuts. In Java: flushPuts.
+// FlushPuts waits until the outcome of all puts that were accepted before it is known, and the listeners were called. The
+// error is that of ctx, or is about the puts that have failed, whoever has put them: those that no FlushPuts had
+// reported when this one began. So of several goroutines that put, one may be returned the failure of another, and
+// none its own if another has flushed before: PutAsync returns each put's own outcome. A listener calls FlushPuts with the
+// context that it was given: then no listeners are waited for. In Java: flushPuts.
 func (q *queue[T]) FlushPuts(ctx context.Context) error { return q.producer.flush(ctx) }
 
 // put hands items to the producer.
-func (q *queue[T]) put(ctx context.Context, prefix string, items []T) error {
-	if len(items) == 0 {
-		return nil
-	}
-	ctx, sending := q.told.Send(ctx, len(items))
+func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingPut, error) {
+	ctx, sending := q.obs.Send(ctx, len(items))
 	data, err := q.serialize(ctx, items)
-	if err != nil {
-		sending.End("", err)
-		return err
-	}
-	x := &putting{prefix: prefix, data: data}
+	x := newPendingPut(prefix, data)
 	if sending != nil {
 		x.cause = ctx
 	}
-	x.done = func(path string, err error) {
+	x.ended = func(path string, err error) func() {
 		sending.End(zkpath.Node(path), err)
-		ctx := context.WithoutCancel(ctx)
-		q.listeners.Notify(ctx, PutEvent[T]{Items: items, Path: path, Err: err}, lineup.Guard(ctx, q.client, q.what()))
+		if q.listeners.Len() == 0 {
+			return nil
+		}
+		return func() {
+			ctx := q.producer.inListener(context.WithoutCancel(ctx))
+			event := PutEvent[T]{Items: items, Path: path, Err: err}
+			q.listeners.Notify(ctx, event, lineup.Guard(ctx, q.client, q.what()))
+		}
 	}
-	if err := q.accept(ctx, x); err != nil {
+	if err == nil {
+		err = q.accept(ctx, x)
+	}
+	if err != nil {
 		sending.End("", err)
-		return err
+		return nil, err
 	}
-	return nil
+	return x, nil
 }
 
 // accept hands x to the producer, when there is room in the queue.
-func (q *queue[T]) accept(ctx context.Context, x *putting) error {
+func (q *queue[T]) accept(ctx context.Context, x *PendingPut) error {
 	switch q.State() {
 	case Latent:
 		return ErrNotStarted
 	case Closed:
 		return ErrClosed
 	}
-	if q.maxItems > 0 {
-		select {
-		case q.room <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		defer func() { <-q.room }()
-		if err := q.awaitRoom(ctx); err != nil {
-			return err
-		}
+	if q.room != nil {
+		return q.room.put(ctx, x)
 	}
 	return q.producer.put(ctx, x)
 }
 
-// collect returns the items of a sequence; a slice of its own, that the caller cannot change.
-func collect[T any](items iter.Seq[T]) []T { return slices.Collect(items) }
+// putMulti puts all items of a sequence in one node, if there are any.
+func (q *queue[T]) putMulti(ctx context.Context, prefix string, items iter.Seq[T]) error {
+	all := slices.Collect(items)
+	if len(all) == 0 {
+		return nil
+	}
+	_, err := q.put(ctx, prefix, all)
+	return err
+}

@@ -5,48 +5,47 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
+	"sync/atomic"
 
-	"github.com/go-zookeeper/zk"
-
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
-	"github.com/gocurator/curator/zkpath"
 )
 
-// queue is what all kinds of queues share: the items that are put and those that are taken.
+// queue is what all kinds of queues share: the items that are put and those that are consumed.
 type queue[T any] struct {
-	client     Client
+	*place
 	consumer   Consumer[T]
 	serializer Serializer[T]
-	path       string
 	options
 	kind kind
-	told *telemetry.Queue
+	obs  *telemetry.Queue
 
 	producer  *producer
+	watch     *queueWatch
+	fetcher   *fetcher
 	settler   *settler
 	listeners callbacks.Listeners[PutEvent[T]]
-	room      chan struct{} // of the one who may put in a bounded queue
+	room      *room         // nil if the queue is not bounded
+	reports   lineup.Serial // the calls of OnError
 
 	root       context.Context // of requests that nobody's context ends: they are answered, or lost, soon
+	life       context.Context // bounds the waiting for their answers; it ends when Close has waited long enough
+	end        context.CancelFunc
 	taking     context.Context // ends with Close
 	stopTaking context.CancelCauseFunc
 	working    context.Context // of the consumer
 	stopWork   context.CancelCauseFunc
 	workers    sync.WaitGroup
-	taker      taker[T] // of the consumer
-	takes      sync.Mutex
+	unsettled  atomic.Int64 // items that were consumed, or put back, and not settled
 
 	mu     sync.Mutex
 	state  State
-	closed chan struct{} // when Close is done
+	closed chan struct{} // closed when Close is done
 	err    error         // of Close
-	held   map[string]*delivery[T]
-	spoilt map[string]struct{} // nodes that cannot be read
+	loops  int           // of Items
+	held   map[*pulled[T]]struct{}
 }
 
 // State is how far the life of a queue is.
@@ -59,25 +58,38 @@ const (
 	Closed
 )
 
-func newQueue[T any](b Builder[T], k kind) *queue[T] {
+func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serializer[T], o options) *queue[T] {
 	q := &queue[T]{
-		client: b.client, consumer: b.consumer, serializer: b.serializer, path: b.path, options: b.options, kind: k,
-		room:   make(chan struct{}, 1),
+		place: &p, consumer: consumer, serializer: serializer, options: o, kind: k,
 		closed: make(chan struct{}),
-		held:   make(map[string]*delivery[T]),
-		spoilt: make(map[string]struct{}),
+		held:   make(map[*pulled[T]]struct{}),
 	}
 	if q.onError == nil {
 		q.onError = q.tellClient
 	}
-	q.told = telemetry.Of(q.client).NewQueue(k.recipe, q.name, q.path)
+	q.obs = telemetry.Of(q.client).NewQueue(k.recipe, q.name, q.path)
 	forever := context.Background() //nolint:forbidigo // those below end with Close
 	q.root = telemetry.Untraced(forever)
+	q.life, q.end = context.WithCancel(q.root)
 	q.taking, q.stopTaking = context.WithCancelCause(q.root)
 	q.working, q.stopWork = context.WithCancelCause(forever)
 	q.producer = newProducer(q.client, q.path, q.window, q.lockPath != "", q.ensure)
-	q.settler = newSettler(q.client, q.path, q.lockPath, q.window)
-	q.taker = taker[T]{q: q, most: q.prefetch}
+	if q.maxItems > 0 {
+		q.room = newRoom(q.producer, q.maxItems)
+	}
+	q.watch = newQueueWatch(q.place)
+	q.settler = newSettler(q.place, q.watch, q.window)
+	prefetched := 0 // a loop of Items takes each item when it is asked for
+	if q.consumer != nil {
+		prefetched = q.prefetch
+	}
+	q.fetcher = newFetcher(q.place, k, q.watch, prefetched, edge{
+		check:   q.check,
+		corrupt: q.corrupt,
+		release: q.release,
+		putBack: q.putAgainInBackground,
+		report:  func(err error) { q.report(q.root, err) },
+	})
 	return q
 }
 
@@ -94,10 +106,12 @@ func (q *queue[T]) Start() error {
 	}
 	q.state = Started
 	q.producer.start(q.root)
-	q.settler.start(q.root)
+	q.settler.start(q.life)
+	q.fetcher.start(q.root, q.life)
 	if q.consumer != nil {
 		for range q.concurrency {
-			q.workers.Go(q.consume)
+			w := &worker[T]{q: q}
+			q.workers.Go(w.run)
 		}
 	}
 	return nil
@@ -110,10 +124,12 @@ func (q *queue[T]) State() State {
 	return q.state
 }
 
-// Close stops taking items, waits for puts that are under way and for the consumer, for the final flush time each, then
-// ends the consumer's context and waits for its return; so it must not be called by the consumer. What is taken and not
-// consumed stays in the queue if there is a lock path, else it is consumed. The error tells of puts that have failed
-// since the last FlushPuts, or had to be given up. Close is idempotent. In Java: close.
+// Close stops taking items, waits for puts that are under way, for the consumer, and until what it has consumed is settled,
+// for the final flush time in all. Then it ends the consumer's context and waits for its return; so it must not be called
+// by the consumer. What is taken and not consumed stays in the queue if there is a lock path, else it is consumed. The
+// error is about puts that have failed since the last FlushPuts, or had to be given up, and about consumed items that are
+// not settled: they may be delivered again. OnError has been called for everything before Close returns, unless a call of
+// it that began before Close goes on. Close is idempotent. In Java: close.
 func (q *queue[T]) Close() error {
 	q.mu.Lock()
 	before := q.state
@@ -124,48 +140,48 @@ func (q *queue[T]) Close() error {
 		<-q.closed
 		return q.err
 	case Started:
-		q.stopTaking(ErrClosed)
-		late := time.AfterFunc(q.finalFlush, func() { q.stopWork(ErrClosed) })
-		q.err = q.bounded(q.producer.close)
-		q.workers.Wait()
-		late.Stop()
-		q.releaseAll()
-		_ = q.bounded(func(ctx context.Context) error { q.settler.close(ctx); return nil })
+		q.err = q.shutDown(q.reports.Running())
 	}
 	q.stopTaking(ErrClosed)
 	q.stopWork(ErrClosed)
+	q.end()
 	close(q.closed)
 	return q.err
 }
 
-// bounded calls fn with a context that ends after the final flush time.
-func (q *queue[T]) bounded(fn func(context.Context) error) error {
+// shutDown closes what was started. report is the number of a call of OnError that may be the caller, 0 if there is none.
+func (q *queue[T]) shutDown(report int) error {
 	ctx, cancel := context.WithTimeout(q.root, q.finalFlush)
 	defer cancel()
-	return fn(ctx)
-}
-
-// ensure creates the nodes of the queue, with Java's data and Java's kind of parents.
-func (q *queue[T]) ensure(ctx context.Context) error {
-	for _, path := range []string{q.path, q.lockPath, q.deadLetters} {
-		if path == "" {
-			continue
-		}
-		_, err := q.client.Create().CreatingParentContainersIfNeeded().ForPath(ctx, path, nil)
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return err
-		}
+	stop := context.AfterFunc(ctx, func() {
+		q.stopWork(ErrClosed)
+		q.end()
+	})
+	defer stop()
+	q.stopTaking(ErrClosed)
+	if q.consumer == nil {
+		q.giveBack()
 	}
-	return nil
+	err := q.producer.close(ctx)
+	q.workers.Wait()
+	q.releaseHeld()
+	q.settler.close(ctx)
+	q.watch.remove(q.root)
+	q.reports.Wait(ctx, report)
+	if n := q.unsettled.Load(); n > 0 {
+		err = errors.Join(err, errtext.Wrap(ErrClosed, "queue", "%d items are not settled, and may be delivered again", n))
+	}
+	return err
 }
 
-// report tells of an error of the background; ctx is that of what has failed.
+// report has OnError called; ctx is that of what has failed.
 func (q *queue[T]) report(ctx context.Context, err error) {
-	lineup.Tell(context.WithoutCancel(ctx), q.client, q.what(), q.onError, err)
+	ctx = context.WithoutCancel(ctx)
+	q.reports.Do(func() { lineup.Tell(ctx, q.client, q.what(), q.onError, err) })
 }
 
-func (q *queue[T]) reportItem(ctx context.Context, name string, data []byte, err error) {
-	q.report(ctx, &ItemError{Path: zkpath.Join(q.path, name), Data: data, Err: err})
+func (q *queue[T]) reportItem(ctx context.Context, n nodeName, data []byte, err error) {
+	q.report(ctx, &ItemError{Path: q.node(n), Data: data, Err: err})
 }
 
 func (q *queue[T]) tellClient(ctx context.Context, err error) {
@@ -185,7 +201,13 @@ func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {
 		}
 		parts[i] = part
 	}
-	return encodeItems(appendTrailer(nil, q.told.Inject(ctx)), parts...)
+	return encodeItems(appendTrailer(nil, q.obs.Inject(ctx)), parts...)
+}
+
+// check returns the error of an item that cannot be read.
+func (q *queue[T]) check(data []byte) error {
+	_, _, _, err := q.deserialize(data)
+	return err
 }
 
 // deserialize returns the items that a node holds, the bytes of each, and those behind them.
@@ -206,9 +228,4 @@ func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, trailer 
 		}
 	}
 	return items, parts, trailer, nil
-}
-
-// sequential is the create of an item's node.
-func sequential(c Client) builders.Create {
-	return c.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -16,33 +17,54 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// settler ends the deliveries of items with a lock, many at a time: node and lock go in one transaction, and what is put
-// back comes in the same.
+// How long a settlement waits that was refused, before it is tried again.
+const (
+	firstRefusalPause = 10 * time.Millisecond
+	mostRefusalPause  = 10 * time.Second
+)
+
+// settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is put back
+// comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock was created,
+// or behind a look that has found the lock of the claim.
 type settler struct {
-	client      Client
-	path, locks string
-	life        context.Context // ends when close has waited long enough
-	end         context.CancelFunc
-	submitted   chan *settlement
-	done        chan struct{}
+	place *place
+	watch *queueWatch
+	life  context.Context // ends when close has waited long enough
+	end   context.CancelFunc
 
-	mu     sync.RWMutex // for the closing of submitted
+	slots     chan struct{} // of those that are submitted and not settled
+	submitted chan *settlement
+	closing   chan struct{} // closed: nothing is paused any longer
+	over      chan struct{} // closed when run has returned
+
+	mu     sync.Mutex
 	closed bool
+	open   sync.WaitGroup // settlements
 }
 
+// settlement is how a claim ends.
 type settlement struct {
-	name    nodeName
-	session *framework.Session // of the lock
-	back    []byte             // what is put back, nil for nothing
-	done    func(error)
+	m     *message
+	keep  bool          // the item stays, and only its lock goes
+	back  []byte        // what is put back; nil for nothing
+	dead  []byte        // what is put into the dead letters; nil for nothing
+	after time.Duration // the item stays locked for so long before
+
 	cause   context.Context //nolint:containedctx // of its span, nil if nobody traces
+	done    func(error)     // called once
+	refused func(error)     // called for each new cause of a refusal; may be nil
+
+	told    sync.Once
 	sent    builders.Future[[]callbacks.OperationResult]
+	hasSlot bool
+	maybe   bool // it may have been applied
+	causes  map[string]struct{}
 }
 
-func newSettler(client Client, path, locks string, window int) *settler {
+func newSettler(p *place, w *queueWatch, window int) *settler {
 	return &settler{
-		client: client, path: path, locks: locks,
-		submitted: make(chan *settlement, window), done: make(chan struct{}),
+		place: p, watch: w, slots: make(chan struct{}, window), submitted: make(chan *settlement, window),
+		closing: make(chan struct{}), over: make(chan struct{}),
 	}
 }
 
@@ -51,110 +73,247 @@ func (s *settler) start(life context.Context) {
 	go s.run()
 }
 
+// run waits for the answers, in order. What is not settled with the first answer goes on by itself.
 func (s *settler) run() {
-	defer close(s.done)
+	defer close(s.over)
 	for x := range s.submitted {
-		x.done(s.outcome(x))
+		_, err := x.sent.Wait(s.life)
+		if err == nil {
+			s.finish(x, s.applied(x))
+			continue
+		}
+		x.maybe = !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
+		go s.insist(x, err)
 	}
 }
 
-// settle submits x. It waits while there are too many under way.
+// settle submits x. It waits while there are too many under way, unless x has to wait before.
 func (s *settler) settle(x *settlement) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	switch {
-	case s.closed:
-		x.done(ErrClosed)
-	case x.session.Context().Err() != nil: // the lock that is there now is another's
-		x.done(s.lost(x))
-	default:
-		s.submit(x)
-		s.submitted <- x
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		x.tell(ErrClosed)
+		return
 	}
+	s.open.Add(1)
+	s.mu.Unlock()
+	if x.after == 0 {
+		s.submit(x)
+		return
+	}
+	go func() {
+		t := time.NewTimer(x.after)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-s.closing:
+		case <-x.m.lock.session.Context().Done():
+		}
+		s.submit(x)
+	}()
 }
 
-// close waits for what was submitted, and gives it up when ctx ends. Nothing is submitted after it.
+func (x *settlement) tell(err error) { x.told.Do(func() { x.done(err) }) }
+
+// submit sends x on the connection of its claim.
+func (s *settler) submit(x *settlement) {
+	select {
+	case s.slots <- struct{}{}:
+		x.hasSlot = true
+	case <-s.life.Done():
+		go s.insist(x, framework.ErrNotSent)
+		return
+	}
+	switch {
+	case x.m.lock.session.Context().Err() != nil:
+		go s.insist(x, zk.ErrSessionExpired)
+		return
+	case x.m.lock.connection != s.watch.connection():
+		go s.insist(x, framework.ErrNotSent)
+		return
+	case x.m.epoch != s.watch.current(): // another item may have the name by now
+		x.keep = true
+	}
+	s.send(x.m.lock.flight, x)
+	s.submitted <- x
+}
+
+// close waits until all is settled, or ctx ends: then it returns, and tells those that are not. They go on as long as their
+// session. Nothing is submitted after it.
 func (s *settler) close(ctx context.Context) {
-	stop := context.AfterFunc(ctx, s.end)
-	defer stop()
 	s.mu.Lock()
 	s.closed = true
-	close(s.submitted)
 	s.mu.Unlock()
-	<-s.done
+	close(s.closing)
+	settled := make(chan struct{})
+	go func() {
+		s.open.Wait()
+		close(s.submitted)
+		close(settled)
+	}()
+	select {
+	case <-settled:
+	case <-ctx.Done():
+	}
 	s.end()
 }
 
-func (s *settler) submit(x *settlement) {
-	op := s.client.TransactionOp()
-	ops := []builders.TransactionOperation{op.Delete().ForPath(zkpath.Join(s.path, x.name.whole))}
-	if x.back != nil {
-		again := op.Create().WithMode(builders.PersistentSequential)
-		ops = append(ops, again.ForPath(zkpath.Join(s.path, x.name.prefix), x.back))
+// finish is the end of x.
+func (s *settler) finish(x *settlement, err error) {
+	x.tell(err)
+	if x.hasSlot {
+		<-s.slots
 	}
-	ops = append(ops, op.Delete().ForPath(zkpath.Join(s.locks, x.name.whole)))
-	flight := builders.InOneFlight(s.life)
+	s.open.Done()
+}
+
+// send submits x with what belongs to it.
+func (s *settler) send(flight context.Context, x *settlement) {
+	op := s.place.client.TransactionOp()
+	var ops []builders.TransactionOperation
+	if !x.keep {
+		ops = append(ops, op.Delete().ForPath(s.place.node(x.m.name)))
+		create := op.Create().WithMode(builders.PersistentSequential)
+		if x.back != nil {
+			ops = append(ops, create.ForPath(zkpath.Join(s.place.path, x.m.name.prefix), x.back))
+		}
+		if x.dead != nil {
+			ops = append(ops, create.ForPath(zkpath.Join(s.place.deadLetters, x.m.name.prefix), x.dead))
+		}
+	}
+	ops = append(ops, op.Delete().ForPath(s.place.lock(x.m.name)))
 	if x.cause != nil {
 		flight = telemetry.Traced(flight, x.cause)
 	}
-	x.sent = s.client.Transaction().Submit(flight, ops...)
+	x.sent = s.place.client.Transaction().Submit(flight, ops...)
 }
 
-// outcome waits for the end of x. After a lost connection it may find that x has taken effect.
-func (s *settler) outcome(x *settlement) error {
-	for {
-		_, err := x.sent.Wait(s.life)
-		switch {
-		case err == nil:
-			return nil
-		case s.life.Err() != nil:
-			s.leave(x)
-			return ErrClosed
-		case x.session.Context().Err() != nil:
-			return s.lost(x)
-		case !lineup.IsOutage(err):
-			return s.apart(x, err)
-		}
-		if awaitConnection(s.life, s.client) == nil && x.session.Context().Err() == nil {
-			s.submit(x)
-		}
-	}
-}
-
-// lost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is deleted
-// all the same, so that not one more gets it.
-func (s *settler) lost(x *settlement) error {
-	if x.back == nil {
-		s.delete(zkpath.Join(s.path, x.name.whole))
-	}
-	return ErrLockLost
-}
-
-// apart ends x without a transaction, because of which it failed: somebody has deleted the item or the lock, it was
-// applied before, or something in it is not allowed.
-func (s *settler) apart(x *settlement, cause error) error {
-	switch {
-	case x.back == nil:
-		cause = s.client.Delete().Quietly().ForPath(s.life, zkpath.Join(s.path, x.name.whole))
-	case errors.Is(cause, zk.ErrNoNode):
-		cause = nil
-	}
-	s.delete(zkpath.Join(s.locks, x.name.whole))
-	if cause != nil {
-		return errtext.Wrap(cause, "queue", "settle")
+// applied returns the error of x, which was applied: if the path was deleted since it was read, it was perhaps another item
+// that was deleted.
+func (s *settler) applied(x *settlement) error {
+	if !x.keep && x.m.epoch != s.watch.current() {
+		return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
 	}
 	return nil
 }
 
-// leave ends x as far as it can be while there is no connection and nobody waits for one.
-func (s *settler) leave(x *settlement) {
-	if x.back == nil {
-		s.delete(zkpath.Join(s.path, x.name.whole))
+// insist goes on with x after err until it is settled, or its session has ended.
+func (s *settler) insist(x *settlement, err error) {
+	session := telemetry.Untraced(x.m.lock.session.Context())
+	stop := context.AfterFunc(s.life, func() { x.tell(ErrClosed) })
+	defer stop()
+	for tries := 0; ; tries++ {
+		if session.Err() != nil {
+			s.finish(x, s.lost(x))
+			return
+		}
+		if lineup.IsOutage(err) || isEndOf(err) {
+			_ = awaitConnection(session, s.place.client)
+		} else if !errors.Is(err, zk.ErrNoNode) && !s.pauseAfter(x, err, tries) {
+			s.giveUp(x)
+			return
+		}
+		var isSettled bool
+		if isSettled, err = s.again(session, x); isSettled {
+			s.finish(x, err)
+			return
+		}
 	}
-	s.delete(zkpath.Join(s.locks, x.name.whole))
 }
 
-func (s *settler) delete(path string) {
-	ctx := context.WithoutCancel(s.life)
-	_ = s.client.Delete().Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+// pauseAfter pauses after a refusal, and reports false when it is time to give up.
+func (s *settler) pauseAfter(x *settlement, refusal error, tries int) bool {
+	if errors.Is(refusal, framework.ErrClosed) {
+		return false
+	}
+	if _, known := x.causes[refusal.Error()]; !known && x.refused != nil {
+		if x.causes == nil {
+			x.causes = make(map[string]struct{})
+		}
+		x.causes[refusal.Error()] = struct{}{}
+		x.refused(errtext.Wrap(refusal, "queue", "settle"))
+	}
+	t := time.NewTimer(doubled(firstRefusalPause, mostRefusalPause, tries))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-x.m.lock.session.Context().Done():
+		return true
+	case <-s.closing:
+		return tries == 0
+	}
+}
+
+// giveUp gives the item to others, which nobody can settle here.
+func (s *settler) giveUp(x *settlement) {
+	x.tell(ErrClosed)
+	x.keep = true
+	_, _ = s.again(telemetry.Untraced(x.m.lock.session.Context()), x)
+	s.finish(x, ErrClosed)
+}
+
+// again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try next.
+func (s *settler) again(session context.Context, x *settlement) (isSettled bool, err error) {
+	flight := builders.InOneFlight(session)
+	held, err := s.place.readLock(flight, x.m.name)
+	if err != nil {
+		return false, err
+	}
+	if held != x.m.lock.id {
+		if !x.maybe && !x.keep {
+			return true, ErrLockLost // somebody has deleted it
+		}
+		return true, nil
+	}
+	stat, err := s.place.client.CheckExists().ForPath(flight, s.place.node(x.m.name))
+	switch {
+	case err != nil:
+		return false, err
+	case stat == nil || stat.Czxid != x.m.stat.Czxid: // it is gone: with the path, or somebody has deleted it
+		x.keep = true
+	}
+	if x.dead != nil {
+		if err := s.place.ensure(builders.OutOfFlight(flight)); err != nil {
+			return false, err
+		}
+	}
+	s.send(flight, x)
+	_, err = x.sent.Wait(session)
+	if err != nil {
+		x.maybe = x.maybe || !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
+		return false, err
+	}
+	return true, nil
+}
+
+// lost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is deleted all
+// the same if nobody has it locked, so that not one more gets it.
+func (s *settler) lost(x *settlement) error {
+	switch {
+	case x.keep:
+		return nil
+	case x.back != nil || x.dead != nil:
+		return ErrLockLost
+	}
+	for s.life.Err() == nil {
+		err := s.deleteConsumed(x)
+		if !lineup.IsOutage(err) || awaitConnection(s.life, s.place.client) != nil {
+			break
+		}
+	}
+	return ErrLockLost
+}
+
+func (s *settler) deleteConsumed(x *settlement) error {
+	flight := builders.InOneFlight(s.life)
+	held, err := s.place.readLock(flight, x.m.name)
+	if err != nil || held != "" {
+		return err
+	}
+	stat, err := s.place.client.CheckExists().ForPath(flight, s.place.node(x.m.name))
+	if err != nil || stat == nil || stat.Czxid != x.m.stat.Czxid {
+		return err
+	}
+	return s.place.client.Delete().WithVersion(stat.Version).Quietly().ForPath(flight, s.place.node(x.m.name))
 }

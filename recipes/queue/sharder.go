@@ -25,12 +25,6 @@ const shardName = "queue-"
 // may be.
 var ErrMaxQueues = errors.New("queue: no more queues may be added")
 
-// Shard is one of the queues of a [QueueSharder]: a [DistributedQueue] or one of its kinds.
-type Shard interface {
-	Start() error
-	Close() error
-}
-
 // QueueAllocator builds the queue of a path; it does not start it. In Java: QueueAllocator.
 type QueueAllocator[Q Shard] func(path string) (Q, error) //nolint:revive // the name is Java's
 
@@ -61,12 +55,6 @@ type QueueSharder[Q Shard] struct { //nolint:revive // the name is Java's
 	mu     sync.Mutex
 	state  State
 	shards []*shard[Q]
-}
-
-type shard[Q Shard] struct {
-	path      string
-	queue     Q
-	preferred bool // it has not been full since it was at most half so
 }
 
 type sharderOptions struct {
@@ -275,34 +263,42 @@ func (s *QueueSharder[Q]) run() {
 // checkQueues finds the queues that there are, looks how full they are, and adds one if there has to be another and we
 // are the one to add it.
 func (s *QueueSharder[Q]) checkQueues() error {
-	children, err := s.client.GetChildren().ForPath(s.life, s.path)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	there, err := s.find()
+	if err != nil && there == 0 {
 		return err
 	}
-	there := 0
-	var errs []error
-	for _, child := range children {
-		if strings.HasPrefix(child, shardName) {
-			there++
-			errs = append(errs, s.know(zkpath.Join(s.path, child)))
-		}
-	}
-	full, err := s.weigh()
-	there = max(there, len(s.shards))
+	errs := []error{err}
+	full, err := s.measure()
 	switch {
 	case err != nil:
 		errs = append(errs, err)
 	case there == 0, full && there < s.most && s.leader.HasLeadership():
-		errs = append(errs, s.add())
+		errs = append(errs, s.add(there))
 	case full && s.leader.HasLeadership():
 		errs = append(errs, fmt.Errorf("%w: %d at %s", ErrMaxQueues, there, s.path))
 	}
 	return errors.Join(errs...)
 }
 
-// weigh looks how full the queues are, and reports whether there has to be another: one has reached the threshold, and
+// find lists the queues and opens those that are new. It returns how many there are.
+func (s *QueueSharder[Q]) find() (there int, err error) {
+	children, err := s.client.GetChildren().ForPath(s.life, s.path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return 0, err
+	}
+	var errs []error
+	for _, child := range children {
+		if strings.HasPrefix(child, shardName) {
+			there++
+			errs = append(errs, s.addShard(zkpath.Join(s.path, child)))
+		}
+	}
+	return max(there, len(s.shards)), errors.Join(errs...)
+}
+
+// measure looks how full the queues are, and reports whether there has to be another: one has reached the threshold, and
 // there is none to prefer to it.
-func (s *QueueSharder[Q]) weigh() (full bool, err error) {
+func (s *QueueSharder[Q]) measure() (full bool, err error) {
 	preferred := false
 	for _, sh := range s.shards { // nobody else changes them
 		stat, err := s.client.CheckExists().ForPath(s.life, sh.path)
@@ -322,45 +318,37 @@ func (s *QueueSharder[Q]) weigh() (full bool, err error) {
 	return full && !preferred, nil
 }
 
-// add adds a queue. The others find it by its node, which is as the queue itself would create it.
-func (s *QueueSharder[Q]) add() error {
+// add adds a queue if there are still as many as there were. Each addition writes the data of the path, as they are, with
+// the version that was read before the queues were listed: of several sharders one is the first. The others find the
+// queue by its node, which is as the queue itself would create it.
+func (s *QueueSharder[Q]) add(there int) error {
 	path := zkpath.Join(s.path, shardName+zkpath.NewProtectionID())
-	_, err := s.client.Create().CreatingParentContainersIfNeeded().ForPath(s.life, path, nil)
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) { // which is by us
+	if _, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(s.life, path); err != nil {
 		return err
 	}
-	return s.know(path)
-}
-
-// know builds and starts the queue of a path, if it is not among ours.
-func (s *QueueSharder[Q]) know(path string) error {
-	if slices.ContainsFunc(s.shards, func(sh *shard[Q]) bool { return sh.path == path }) {
-		return nil
-	}
-	q, err := s.open(path)
+	var stat zk.Stat
+	data, err := s.client.GetData().Undecompressed().StoringStatIn(&stat).ForPath(s.life, s.path)
 	if err != nil {
-		return errtext.Wrap(err, "queue", "shard %s", path)
+		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shards = append(s.shards, &shard[Q]{path: path, queue: q, preferred: true})
-	if len(s.shards) == 1 {
-		close(s.ready)
+	if now, err := s.find(); err != nil || now != there {
+		return err
 	}
-	return nil
-}
-
-// open calls the user's code; a panic is an error.
-func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic of the allocator: %s", errtext.Panic(p))
-		}
-	}()
-	if q, err = s.allocate(path); err == nil {
-		err = q.Start()
+	if data == nil {
+		data = []byte{} // nil is the default data of the client
 	}
-	return q, err
+	op := s.client.TransactionOp()
+	_, err = s.client.Transaction().ForOperations(s.life,
+		op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(s.path, data),
+		op.Create().ForPath(path, nil))
+	if errors.Is(err, zk.ErrBadVersion) { // another was first, or we were and the answer was lost
+		_, err = s.find()
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return s.addShard(path)
 }
 
 // report tells of an error of the background.

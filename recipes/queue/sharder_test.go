@@ -478,3 +478,55 @@ func TestSharderWithLostReplies(t *testing.T) {
 		}
 	}
 }
+
+// However many sharders find no queue at the same time, or a full one, one adds it.
+func TestShardersThatStartAtOnceAddOneQueue(t *testing.T) {
+	t.Parallel()
+	const n = 6
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		observer := through(t, place, chroot)
+		held := place.Faults().Add(curatortest.Rule{
+			Ops: []string{"create2", "multi"}, Path: "/**/queue-*", Action: curatortest.HoldRequest,
+		})
+		var sharders []stringSharder
+		for range n {
+			client := through(t, place, chroot)
+			s := sharder(t, client, leading(true), nil, queue.WithMaxQueues(1), queue.WithThresholdCheck(time.Second))
+			sharders = append(sharders, start(t, s))
+		}
+		testenv.Eventually(t, func() bool { return held.Hits() >= n }, "each has found that there is no queue")
+		held.Remove()
+		for _, s := range sharders {
+			awaitShards(t, s, 1)
+		}
+		names, err := observer.GetChildren().ForPath(testenv.Context(t), shardsPath)
+		must(t, err)
+		if len(names) != 1 {
+			t.Errorf("queues %q", names)
+		}
+		for _, s := range sharders {
+			if paths := s.QueuePaths(); len(paths) != 1 || paths[0] != shardsPath+"/"+names[0] {
+				t.Errorf("a sharder has %q", paths)
+			}
+		}
+	})
+}
+
+// What the path of the queues holds is as it was.
+func TestAddingAShardKeepsTheDataOfThePath(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t), framework.WithDefaultData([]byte("default")))
+	for _, data := range []string{"", "of somebody"} {
+		_, err := client.Create().ForPath(ctx, shardsPath, []byte(data))
+		must(t, err)
+		s := sharder(t, client, leading(true), nil)
+		must(t, s.Start())
+		awaitShards(t, s, 1)
+		must(t, s.Close())
+		if got, err := client.GetData().ForPath(ctx, shardsPath); err != nil || string(got) != data {
+			t.Errorf("data %q, %v, want %q", got, err, data)
+		}
+		deletePath(t, client, shardsPath)
+	}
+}

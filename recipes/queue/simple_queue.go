@@ -420,9 +420,6 @@ func (q *SimpleDistributedQueue) ensure(ctx context.Context) error {
 	return err
 }
 
-// errTaken says that another was faster.
-var errTaken = errors.New("queue: element taken by another")
-
 // settle waits until it is known that e is ours.
 func (q *SimpleDistributedQueue) settle(ctx context.Context, e *element) error {
 	_, err := answer(ctx, e.removed)

@@ -22,7 +22,7 @@ func traced(tb testing.TB) (*queue[string], context.Context) {
 	t := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: propagation.TraceContext{}})
 	ctx, span := o.Start(tb.Context(), "request")
 	span.End()
-	return &queue[string]{serializer: String{}, told: t.NewQueue("queue", "", "/queue")}, ctx
+	return &queue[string]{serializer: String{}, obs: t.NewQueue("queue", "", "/queue")}, ctx
 }
 
 // read returns the items of a node, its trailer, and the span that the work on them begins in.
@@ -32,7 +32,7 @@ func (q *queue[T]) read(tb testing.TB, data []byte) (items []T, trailer []byte, 
 	if err != nil {
 		tb.Fatalf("%q: %v", data, err)
 	}
-	ctx := q.told.In(tb.Context(), q.told.Extract(traceContextOf(trailer)))
+	ctx := q.obs.In(tb.Context(), q.obs.Extract(traceContextOf(trailer)))
 	return items, trailer, trace.SpanContextFromContext(ctx)
 }
 
@@ -161,6 +161,31 @@ func TestTraceContextThatIsTooLongIsNotPut(t *testing.T) {
 	}
 	if _, trailer, _ := q.read(t, data); len(trailer) != 0 {
 		t.Errorf("a trailer of %d bytes", len(trailer))
+	}
+}
+
+func TestFailuresAreCountedInFrontOfTheTraceContext(t *testing.T) {
+	trace := string(trailerMark) + `{"traceparent":"x"}`
+	for name, tt := range map[string]struct {
+		trailer, want string
+	}{
+		"nothing":       {"", "\x00CDC\x01\x00\x00\x01\x02"},
+		"a trace":       {trace, "\x00CDC\x01\x00\x00\x01\x02" + trace},
+		"failures":      {"\x00CDC\x01\x00\x00\x00\x01", "\x00CDC\x01\x00\x00\x01\x02"},
+		"both":          {"\x00CDC\x01\x00\x00\x00\x01" + trace, "\x00CDC\x01\x00\x00\x01\x02" + trace},
+		"somebody else": {"x" + trace, "x" + trace},
+		"truncated":     {"\x00CDC\x01\x00\x00", "\x00CDC\x01\x00\x00"},
+	} {
+		got := withFailures([]byte(tt.trailer), 258)
+		if string(got) != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+		if before, after := traceContextOf([]byte(tt.trailer)), traceContextOf(got); !bytes.Equal(before, after) {
+			t.Errorf("%s: the trace context is %q, was %q", name, after, before)
+		}
+		if n, _ := failuresOf(got); n != 258 && tt.trailer != tt.want {
+			t.Errorf("%s: %d failures", name, n)
+		}
 	}
 }
 

@@ -1,0 +1,147 @@
+package queue
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+)
+
+// backlog is what is known of the items in a queue: which are there, which of them are locked, and which one is claimed
+// next.
+type backlog struct {
+	kind  kind
+	items map[string]*waitingItem
+	next  waitingItems // those that may be claimed, and some that are gone or locked since
+	free  int          // those that may be claimed
+}
+
+type waitingItem struct {
+	name    nodeName
+	due     time.Time // zero if it is due at once
+	free    bool      // it may be claimed
+	queued  bool      // it is in next
+	unlocks int       // how often its lock went
+}
+
+// fill replaces the items by those of a list.
+func (b *backlog) fill(names, locks []string) {
+	locked := make(map[string]struct{}, len(locks))
+	for _, name := range locks {
+		locked[name] = struct{}{}
+	}
+	b.items = make(map[string]*waitingItem, len(names))
+	b.next.items, b.free = make([]*waitingItem, 0, len(names)), 0
+	b.next.order = b.kind.order
+	all := make([]waitingItem, 0, len(names))
+	for _, name := range names {
+		n, found := parseName(name)
+		if !found {
+			continue
+		}
+		all = append(all, waitingItem{name: n, due: b.due(n)})
+		x := &all[len(all)-1]
+		b.items[name] = x
+		if _, isLocked := locked[name]; !isLocked {
+			x.free, x.queued = true, true
+			b.next.items = append(b.next.items, x)
+			b.free++
+		}
+	}
+	slices.SortFunc(b.next.items, func(x, y *waitingItem) int { return b.kind.order(x.name, y.name) })
+}
+
+func (b *backlog) due(n nodeName) (due time.Time) {
+	if b.kind.delayed {
+		due = n.due()
+	}
+	return due
+}
+
+func (b *backlog) clear() { b.fill(nil, nil) }
+
+// note takes news, and reports whether an item went that might have been claimed.
+func (b *backlog) note(n news) (lost bool) {
+	x := b.items[n.name]
+	switch n.what {
+	case created:
+		if name, found := parseName(n.name); found && x == nil {
+			x = &waitingItem{name: name, due: b.due(name)}
+			b.items[n.name] = x
+			b.add(x)
+		}
+	case deleted:
+		lost = b.take(x)
+		delete(b.items, n.name)
+	case locked:
+		lost = b.take(x)
+	case unlocked:
+		if x != nil {
+			x.unlocks++
+			b.add(x)
+		}
+	}
+	return lost
+}
+
+// add makes x one that may be claimed.
+func (b *backlog) add(x *waitingItem) {
+	if x == nil || x.free {
+		return
+	}
+	x.free = true
+	b.free++
+	if !x.queued {
+		x.queued = true
+		heap.Push(&b.next, x)
+	}
+}
+
+// take makes x one that may not be claimed, and reports whether it might before.
+func (b *backlog) take(x *waitingItem) bool {
+	if x == nil || !x.free {
+		return false
+	}
+	x.free = false
+	b.free--
+	return true
+}
+
+// first returns the item to be claimed next, nil if there is none; it may not be due yet.
+func (b *backlog) first() *waitingItem {
+	for len(b.next.items) > 0 {
+		if x := b.next.items[0]; x.free {
+			return x
+		}
+		heap.Pop(&b.next).(*waitingItem).queued = false
+	}
+	return nil
+}
+
+// pop takes what first returns.
+func (b *backlog) pop() *waitingItem {
+	x := b.first()
+	heap.Pop(&b.next)
+	x.queued = false
+	b.take(x)
+	return x
+}
+
+// waitingItems is a heap.
+type waitingItems struct {
+	order func(a, b nodeName) int
+	items []*waitingItem
+}
+
+func (w *waitingItems) Len() int           { return len(w.items) }
+func (w *waitingItems) Less(i, j int) bool { return w.order(w.items[i].name, w.items[j].name) < 0 }
+func (w *waitingItems) Swap(i, j int)      { w.items[i], w.items[j] = w.items[j], w.items[i] }
+func (w *waitingItems) Push(x any)         { w.items = append(w.items, x.(*waitingItem)) }
+
+// Pop takes the last.
+func (w *waitingItems) Pop() any {
+	last := len(w.items) - 1
+	x := w.items[last]
+	w.items[last] = nil
+	w.items = w.items[:last]
+	return x
+}

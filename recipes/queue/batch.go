@@ -1,0 +1,143 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// How much one request puts, and how many of them are under way: while a server is at one, the next is there.
+const (
+	maxBatches    = 2
+	maxBatchPuts  = 50
+	maxBatchBytes = 64 << 10
+	minBatchBytes = 1 << 10
+	putOverhead   = 100 // bytes of a create beside its path and data
+)
+
+// batchLimit is how many bytes a batch may have. A batch that was too large, or was lost, halves it. It grows again, the
+// more slowly the more often it was halved.
+type batchLimit struct {
+	bytes    int
+	streak   int // batches in a row that succeeded
+	patience int // how many have to
+}
+
+func newBatchLimit() batchLimit { return batchLimit{bytes: maxBatchBytes, patience: 16} }
+
+// shrink notes that a batch of so many bytes has failed.
+func (l *batchLimit) shrink(bytes int) {
+	l.bytes = max(min(l.bytes, bytes/2), minBatchBytes)
+	l.streak = 0
+	l.patience = min(2*l.patience, 1<<16)
+}
+
+// grow notes that a batch has succeeded.
+func (l *batchLimit) grow() {
+	if l.bytes == maxBatchBytes {
+		return
+	}
+	if l.streak++; l.streak >= l.patience {
+		l.bytes, l.streak = min(2*l.bytes, maxBatchBytes), 0
+	}
+}
+
+// batch is what one request puts: a node, or several in a transaction, which a server is done with much sooner than
+// with one after the other.
+type batch struct {
+	puts  []*PendingPut
+	bytes int // of the request, about
+	one   builders.Future[string]
+	all   builders.Future[[]callbacks.OperationResult]
+}
+
+// nextBatch returns the batch of the first of the puts, of at most so many bytes if it is not one put alone. A put that
+// was lost alone goes alone again.
+func nextBatch(puts []*PendingPut, path string, limit int) *batch {
+	n, bytes := 0, 0
+	for n < min(len(puts), maxBatchPuts) {
+		x := puts[n]
+		more := len(path) + len(x.prefix) + len(x.data) + putOverhead
+		if n > 0 && (bytes+more > limit || x.losses > 0 || puts[0].losses > 0) {
+			break
+		}
+		bytes += more
+		n++
+	}
+	return &batch{puts: puts[:n:n], bytes: bytes}
+}
+
+func (b *batch) submit(flight context.Context, client Client, queue string) {
+	flight = b.causedIn(flight)
+	if b.isSingle() {
+		x := b.puts[0]
+		create := client.Create().WithMode(builders.PersistentSequential)
+		b.one = create.Submit(flight, zkpath.Join(queue, x.prefix), x.data)
+		return
+	}
+	create := client.TransactionOp().Create().WithMode(builders.PersistentSequential)
+	ops := make([]builders.TransactionOperation, len(b.puts))
+	for i, x := range b.puts {
+		ops[i] = create.ForPath(zkpath.Join(queue, x.prefix), x.data)
+	}
+	b.all = client.Transaction().Submit(flight, ops...)
+}
+
+// causedIn returns flight in the trace of the put, or linked to those of all.
+func (b *batch) causedIn(flight context.Context) context.Context {
+	var causes []context.Context
+	for _, x := range b.puts {
+		if x.cause != nil {
+			causes = append(causes, x.cause)
+		}
+	}
+	if b.isSingle() && len(causes) == 1 {
+		return telemetry.Traced(flight, causes[0])
+	}
+	return telemetry.WithLinks(flight, causes...)
+}
+
+func (b *batch) isSingle() bool { return len(b.puts) == 1 }
+
+// answered returns a channel that is closed when there is an answer.
+func (b *batch) answered() <-chan struct{} {
+	if b.isSingle() {
+		return b.one.Done()
+	}
+	return b.all.Done()
+}
+
+// wait waits for the answer: the paths of the nodes, of all or of none.
+func (b *batch) wait(ctx context.Context) (paths []string, err error) {
+	if b.isSingle() {
+		path, err := b.one.Wait(ctx)
+		return []string{path}, err
+	}
+	results, err := b.all.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range results {
+		paths = append(paths, r.ResultPath)
+	}
+	return paths, nil
+}
+
+// isRefused reports whether the client has refused a batch of several puts, because of its size: nothing was sent.
+func (b *batch) isRefused(ctx context.Context) bool {
+	if b.isSingle() {
+		return false
+	}
+	select {
+	case <-b.answered():
+		_, err := b.wait(ctx)
+		return errors.Is(err, framework.ErrRequestTooLarge)
+	default:
+		return false
+	}
+}

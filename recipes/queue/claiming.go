@@ -1,0 +1,125 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// claim claims the first that are left, and reads the next.
+func (f *fetcher) claim(ctx context.Context) {
+	if x := f.backlog.first(); x != nil && !x.due.After(time.Now()) && f.isGivingWay(time.Now()) {
+		return
+	}
+	if f.place.hasLocks() {
+		f.lock()
+		return
+	}
+	if f.alone > 0 || len(f.claims) < (f.limit()+1)/2 { // else more of them would go together a little later
+		f.delete(ctx)
+	}
+	f.look()
+}
+
+// limit returns how many items may be claimed and not begun.
+func (f *fetcher) limit() int {
+	most := f.prefetch.most() + 1
+	if f.kind.claimed > 0 {
+		most = min(most, f.kind.claimed)
+	}
+	return most
+}
+
+// mayClaim reports whether n is to be claimed now.
+func (f *fetcher) mayClaim(n nodeName) bool {
+	if len(f.claims)+len(f.ready) < f.limit() {
+		return true
+	}
+	if !f.kind.isSorted() {
+		return false
+	}
+	for _, m := range f.ready {
+		if f.kind.order(m.name, n) < 0 {
+			return false
+		}
+	}
+	for _, c := range f.claims {
+		if f.kind.order(c.node(), n) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// due returns the first item if it is due, nil if there is none.
+func (f *fetcher) due() *waitingItem {
+	x := f.backlog.first()
+	if x == nil || x.due.After(time.Now()) {
+		return nil
+	}
+	return x
+}
+
+func (f *fetcher) lock() {
+	for x := f.due(); x != nil && f.mayClaim(x.name); x = f.due() {
+		f.backlog.pop()
+		c := &lockClaim{
+			place: f.place, name: x.name, id: f.newID(),
+			epoch: f.watch.current(), connection: f.watch.connection(), unlocks: x.unlocks,
+		}
+		c.begin(f.flight)
+		f.claims = append(f.claims, c)
+		f.busy++
+	}
+}
+
+// delete claims those that were read, in one transaction as long as nobody else takes some of them.
+func (f *fetcher) delete(ctx context.Context) {
+	var together []*deleteClaim
+	for f.look(); len(f.looked) > 0 && f.mayClaim(f.looked[0].name); f.look() {
+		c := f.looked[0]
+		if len(together)+len(f.claims) == 0 && !awaitDone(ctx, c.read.Done()) {
+			return
+		}
+		f.looked = slices.Delete(f.looked, 0, 1)
+		f.claims = append(f.claims, c)
+		f.busy++
+		if c.isReadable(f.life) {
+			together = append(together, c)
+		}
+	}
+	if len(together) > 1 && f.alone == 0 {
+		deleteTogether(f.flight, f.place, together, func() { f.alone = aloneAfterFailure })
+		return
+	}
+	for _, c := range together {
+		f.alone = max(f.alone-1, 0)
+		c.submit(f.flight)
+	}
+}
+
+// look reads ahead, twice as far as is claimed ahead.
+func (f *fetcher) look() {
+	for x := f.due(); x != nil; x = f.due() {
+		goesBefore := f.kind.isSorted() && len(f.looked) > 0 && f.kind.order(x.name, f.looked[0].name) < 0
+		isFar := len(f.looked) > 2*f.prefetch.most() ||
+			len(f.looked)+len(f.claims)+len(f.ready) > f.prefetch.mostRead()
+		if isFar && !goesBefore {
+			return
+		}
+		f.backlog.pop()
+		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.edge.check, epoch: f.watch.current()}
+		c.begin(f.flight)
+		f.looked = append(f.looked, c)
+		if goesBefore {
+			slices.SortStableFunc(f.looked, func(a, b *deleteClaim) int { return f.kind.order(a.name, b.name) })
+		}
+	}
+}
+
+// newID returns the id of the next claim.
+func (f *fetcher) newID() string {
+	f.claimed++
+	return fmt.Sprint(f.id, "-", f.claimed)
+}

@@ -1,0 +1,207 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
+)
+
+// delivery is the work on a message.
+type delivery[T any] struct {
+	*message
+	info    Info
+	items   []T
+	parts   [][]byte          // the bytes of each
+	trailer []byte            // behind them
+	origin  *telemetry.Origin // of the put, nil if it is not known
+
+	ctx        context.Context //nolint:containedctx // of the work
+	end        context.CancelFunc
+	at         int             // the item that is being consumed
+	in         context.Context //nolint:containedctx // of that
+	processing *telemetry.Message
+}
+
+// deliver begins the work on a message.
+func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
+	items, parts, trailer, err := q.deserialize(m.data)
+	if err != nil {
+		return nil, err
+	}
+	info := Info{Path: q.node(m.name), Put: time.UnixMilli(m.stat.Ctime)}
+	q.kind.describe(&info, m.name)
+	d := &delivery[T]{message: m, info: info, items: items, parts: parts, trailer: trailer}
+	d.origin = q.obs.Extract(traceContextOf(trailer))
+	d.in = context.WithValue(q.working, infoKey{}, d.info)
+	if m.lock == nil {
+		d.ctx, d.end = d.in, func() {}
+		return d, nil
+	}
+	ctx, cancel := context.WithCancelCause(d.in)
+	stop := context.AfterFunc(m.lock.session.Context(), func() { cancel(ErrLockLost) })
+	d.ctx, d.end = ctx, func() { stop(); cancel(nil) }
+	return d, nil
+}
+
+// worker gives items to the consumer, one at a time.
+type worker[T any] struct {
+	q       *queue[T]
+	current *delivery[T] // nil between two of them
+}
+
+// errExited is the error of a consumer that has ended its goroutine with runtime.Goexit, as a test that fails does.
+var errExited = errors.New("queue: the consumer has ended its goroutine")
+
+// run gives items to the consumer until the queue is closed.
+func (w *worker[T]) run() {
+	ended := false
+	defer func() {
+		if !ended { // another goroutine goes on
+			w.q.workers.Go(w.run)
+		}
+	}()
+	if d := w.current; d != nil {
+		w.current = nil
+		if w.q.consumed(d, errExited) {
+			w.process(d)
+		}
+	}
+	for {
+		m, err := w.q.fetcher.next(w.q.taking)
+		if err != nil {
+			break
+		}
+		w.take(m)
+	}
+	for m := w.q.fetcher.leftover(); m != nil; m = w.q.fetcher.leftover() {
+		switch {
+		case m.lock != nil:
+			w.q.release(m)
+		case w.q.working.Err() != nil: // there is no time for it, and it is in the queue no longer
+			w.q.reportItem(w.q.root, m.name, m.data, ErrClosed)
+		default:
+			w.take(m)
+		}
+	}
+	ended = true
+}
+
+// take consumes a message.
+func (w *worker[T]) take(m *message) {
+	d, err := w.q.deliver(m)
+	if err != nil { // it could be read before
+		w.q.report(w.q.root, err)
+		return
+	}
+	w.q.obs.HandedOver(d.ctx, d.info.Put, len(d.items))
+	w.process(d)
+}
+
+// process consumes what is left of a delivery. With a lock it is settled then.
+func (w *worker[T]) process(d *delivery[T]) {
+	for d.at < len(d.items) {
+		d.in, d.processing = w.q.obs.Process(d.ctx, d.origin)
+		w.current = d
+		err := w.q.call(d.in, d.items[d.at])
+		w.current = nil
+		if !w.q.consumed(d, err) {
+			return
+		}
+	}
+	if d.lock != nil {
+		w.q.settleInBackground(d, &settlement{})
+	}
+	d.end()
+}
+
+// consumed takes the result of an item of d, and reports whether to go on with the next.
+func (q *queue[T]) consumed(d *delivery[T], err error) bool {
+	d.at++
+	if err == nil {
+		d.processing.End(d.name.whole, nil)
+		return true
+	}
+	failed := d.parts[d.at-1]
+	if q.mode != RequeueOnError {
+		d.processing.End(d.name.whole, err)
+		q.reportItem(d.in, d.name, failed, err)
+		return true
+	}
+	defer d.end()
+	x, err := q.putBack(d, d.parts[d.at-1:], err) // what was consumed before is not put back
+	d.processing.Requeued(d.name.whole, err)
+	q.reportItem(d.in, d.name, failed, err)
+	q.settleInBackground(d, x)
+	return false
+}
+
+// How long an item is kept that the consumer has failed to consume.
+const (
+	firstFailurePause = 10 * time.Millisecond
+	mostFailurePause  = 10 * time.Second
+)
+
+// putBack returns the settlement that puts the parts of d back, or into the dead letters, after cause.
+func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settlement, error) {
+	failures, rest := failuresOf(d.trailer)
+	if d.ctx.Err() != nil { // it is perhaps not the fault of the item
+		data, _ := encodeItems(d.trailer, parts...) // they were read from such bytes
+		return &settlement{back: data}, cause
+	}
+	failures++
+	if q.maxDeliveries > 0 && failures >= q.maxDeliveries {
+		data, _ := encodeItems(rest, parts...)
+		return &settlement{dead: data}, errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", failures)
+	}
+	data, _ := encodeItems(withFailures(d.trailer, failures), parts...)
+	return &settlement{back: data, after: doubled(firstFailurePause, mostFailurePause, failures-1)}, cause
+}
+
+// settleInBackground ends the claim of d with x. An error is reported.
+func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
+	ctx := d.in
+	q.settle(ctx, d, x, func(err error) {
+		if err == nil {
+			return
+		}
+		if errors.Is(err, ErrClosed) {
+			q.unsettled.Add(1)
+		}
+		q.reportItem(ctx, d.name, nil, err)
+	})
+}
+
+// settle ends the claim of d, which was worked on in the trace of ctx, with x. done is called when that has happened.
+func (q *queue[T]) settle(ctx context.Context, d *delivery[T], x *settlement, done func(error)) {
+	ctx, settling := q.obs.Settle(ctx)
+	x.m = d.message
+	if settling != nil {
+		x.cause = ctx
+	}
+	x.refused = func(err error) { q.reportItem(ctx, d.name, nil, err) }
+	x.done = func(err error) {
+		settling.End(d.name.whole, err)
+		done(err)
+	}
+	q.settler.settle(x)
+}
+
+// release gives an item to others: its lock is deleted, and it stays.
+func (q *queue[T]) release(m *message) {
+	q.settler.settle(&settlement{m: m, keep: true, done: func(error) {}})
+}
+
+// call calls the consumer; a panic is an error, so that the next item is consumed whatever happens.
+func (q *queue[T]) call(ctx context.Context, item T) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("queue: panic of the consumer: %s\n%s", errtext.Panic(p), debug.Stack())
+		}
+	}()
+	return q.consumer(ctx, item)
+}

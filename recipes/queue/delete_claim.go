@@ -1,0 +1,188 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// deleteClaim claims an item without a lock: it is ours if it is we who delete it. It is read before.
+type deleteClaim struct {
+	place   *place
+	name    nodeName
+	watch   *queueWatch
+	check   func(data []byte) error
+	epoch   int64
+	stat    zk.Stat
+	read    builders.Future[[]byte]
+	data    []byte
+	err     error // of reading
+	isRead  bool
+	batch   *deleteBatch // that it goes with, nil if it goes alone
+	deleted builders.Future[struct{}]
+}
+
+// begin begins to read the item. The deletion is submitted when it can be read.
+func (c *deleteClaim) begin(flight context.Context) {
+	c.read = c.place.client.GetData().StoringStatIn(&c.stat).Submit(flight, c.place.node(c.name))
+}
+
+func (c *deleteClaim) node() nodeName { return c.name }
+
+// isReadable waits for the item and reports whether it is one that can be consumed.
+func (c *deleteClaim) isReadable(ctx context.Context) bool {
+	if !c.isRead {
+		c.data, c.err = c.read.Wait(ctx)
+		c.isRead = true
+		if c.err == nil {
+			c.err = c.check(c.data)
+		}
+	}
+	return c.err == nil
+}
+
+func (c *deleteClaim) submit(flight context.Context) {
+	c.deleted = c.place.client.Delete().WithVersion(c.stat.Version).Submit(flight, c.place.node(c.name))
+}
+
+func (c *deleteClaim) done() <-chan struct{} {
+	switch {
+	case c.err != nil:
+		return c.read.Done()
+	case c.batch != nil:
+		return c.batch.sent.Done()
+	}
+	return c.deleted.Done()
+}
+
+// answer waits for the answer to the deletion.
+func (c *deleteClaim) answer(ctx context.Context) error {
+	if b := c.batch; b != nil {
+		_, err := b.sent.Wait(ctx)
+		if err == nil || lineup.IsOutage(err) || isEndOf(err) {
+			return err
+		}
+		b.split()
+	}
+	if c.err != nil {
+		return c.err
+	}
+	_, err := c.deleted.Wait(ctx)
+	return err
+}
+
+func (c *deleteClaim) end(ctx context.Context) (*message, error) {
+	err := c.err
+	if err == nil {
+		err = c.answer(ctx)
+	}
+	switch {
+	case err == nil:
+		return c.message()
+	case errors.Is(err, zk.ErrNoNode):
+		return nil, errTaken
+	case errors.Is(err, zk.ErrBadVersion):
+		return nil, errChanged
+	case c.err != nil:
+		return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}, err
+	}
+	return nil, err
+}
+
+// message returns the deleted item. If the path was deleted since it was read, it was perhaps another that was deleted.
+func (c *deleteClaim) message() (*message, error) {
+	m := &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
+	if c.watch.current() != c.epoch {
+		return m, errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
+	}
+	return m, nil
+}
+
+func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
+	if c.err != nil {
+		return nil, nil //nolint:nilnil // it is there
+	}
+	err := c.answer(ctx)
+	switch {
+	case err == nil:
+		return c.message()
+	case errors.Is(err, framework.ErrNotSent), !lineup.IsOutage(err) && !isEndOf(err):
+		return nil, nil //nolint:nilnil // it is there, or another's
+	}
+	m := &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
+	for {
+		again := c.deleteAgain(ctx)
+		if again == nil {
+			return m, nil
+		}
+		if !lineup.IsOutage(again) {
+			err = again
+			break
+		}
+		if awaitConnection(ctx, c.place.client) != nil {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, zk.ErrBadVersion): // it is there, with other data
+		return nil, nil //nolint:nilnil // so it is listed again
+	case errors.Is(err, ErrUncertain):
+		return m, err
+	}
+	return m, errtext.Join(ErrUncertain, err)
+}
+
+// deleteAgain deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by another.
+func (c *deleteClaim) deleteAgain(ctx context.Context) error {
+	flight := builders.InOneFlight(ctx)
+	if err := c.place.client.Sync().ForPath(flight, c.place.node(c.name)); err != nil {
+		return err
+	}
+	stat, err := c.place.client.CheckExists().ForPath(flight, c.place.node(c.name))
+	switch {
+	case err != nil:
+		return err
+	case stat == nil || stat.Czxid != c.stat.Czxid:
+		return ErrUncertain
+	}
+	_, err = c.place.client.Delete().WithVersion(c.stat.Version).Submit(flight, c.place.node(c.name)).Wait(ctx)
+	if errors.Is(err, zk.ErrNoNode) {
+		return ErrUncertain
+	}
+	return err
+}
+
+// deleteBatch is several deletions in one transaction, which costs the server little more than one. All of the items become
+// ours, or none.
+type deleteBatch struct {
+	sent  builders.Future[[]callbacks.OperationResult]
+	split func() // tries each by itself: it is enough for one to be another's
+}
+
+// deleteTogether submits the deletions of items that are read. failed is called if each has to be tried by itself.
+func deleteTogether(flight context.Context, p *place, claims []*deleteClaim, failed func()) {
+	b := &deleteBatch{split: func() {
+		failed()
+		for _, c := range claims {
+			c.batch = nil
+			if c.watch.current() != c.epoch { // another item may have the name by now
+				c.err = zk.ErrNoNode
+				continue
+			}
+			c.submit(flight)
+		}
+	}}
+	ops := make([]builders.TransactionOperation, len(claims))
+	for i, c := range claims {
+		c.batch = b
+		ops[i] = p.client.TransactionOp().Delete().WithVersion(c.stat.Version).ForPath(p.node(c.name))
+	}
+	b.sent = p.client.Transaction().Submit(flight, ops...)
+}

@@ -1,0 +1,409 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// fetcher claims the items of a queue, one after the other, for as long as it is asked for the next.
+//
+// A queue in which there is much is listed once for all items in it, and again when all of them are claimed. When nothing
+// is left, and always where newcomers may go before others, the items and locks are watched instead: what happens comes
+// without a request. What is going to be claimed is read ahead and claimed ahead, in one flight.
+type fetcher struct {
+	place *place
+	kind  kind
+	watch *queueWatch
+	edge  edge
+	root  context.Context // of the requests, which outlive life
+	life  context.Context // bounds the waiting for answers
+	id    string          // of the claims, with a number
+
+	turn chan struct{} // of the one who asks for the next item; what follows is theirs
+	slow *time.Timer   // for an item that takes long
+
+	isOpen   bool
+	watching bool // all items and locks are watched
+	unable   bool // the server has no such watches
+	stale    bool // what was listed and read is not to be relied on
+
+	flight     context.Context
+	listing    *listing // on its way, nil if there is none
+	lastEmpty  bool     // there was nothing to take in the last list
+	path       int64    // czxid of the path when it was listed, 0 before
+	epoch      int64    // of that
+	backlog    backlog
+	quarantine quarantine
+	prefetch   prefetch
+	looked     []*deleteClaim // being read, in order
+	claims     []claim        // in the order in which they were submitted
+	ready      []*message
+	claimed    int64 // how many were, for the ids
+	misses     int   // items in a row that were another's
+	losses     int   // how often another was faster, since a pause ended in vain
+	holdOff    time.Time
+	others     int       // nodes in the last list that are no items
+	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
+	alone      int       // so many are not deleted together with others
+	busy       int       // how many were claimed since it had to wait for one
+	failures   int       // in a row
+	reported   map[string]struct{}
+}
+
+// edge is what a fetcher needs of those who use it.
+type edge struct {
+	check   func(data []byte) error                               // whether an item can be read
+	corrupt func(m *message, cause error, isNew bool) (err error) // an item that cannot be
+	release func(m *message)                                      // its lock is to be deleted
+	putBack func(m *message)                                      // it is deleted, and to be put again
+	report  func(err error)
+}
+
+// How a fetcher changes between lists and watches, and how it gives way.
+const (
+	maxWatched        = 512 // beyond that a list costs less than events
+	maxBusy           = 256 // so many items in a row without waiting
+	aloneAfterFailure = 256
+	checkPause        = time.Minute
+	givingWay         = 10 * time.Millisecond
+	givingWayAtRandom = 40 * time.Millisecond
+)
+
+func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetcher {
+	f := &fetcher{
+		place: p, kind: k, watch: w, edge: e, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
+		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched}, reported: make(map[string]struct{}),
+	}
+	f.backlog.clear()
+	return f
+}
+
+func (f *fetcher) start(root, life context.Context) { f.root, f.life = root, life }
+
+// next waits for an item and returns it, ours. It fails with the cause of the end of ctx, and when the client is closed.
+func (f *fetcher) next(ctx context.Context) (*message, error) {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	f.open()
+	f.prefetch.asked(time.Now())
+	for {
+		f.hear()
+		if m := f.pick(); m != nil {
+			f.prefetch.taken(time.Now())
+			if len(f.ready)+len(f.claims) > 0 {
+				f.slow.Reset(slowItem)
+			}
+			return m, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		err := f.step(ctx)
+		switch {
+		case errors.Is(err, framework.ErrClosed):
+			return nil, err
+		case err != nil && ctx.Err() == nil:
+			f.recoverFrom(ctx, err)
+		}
+	}
+}
+
+func (f *fetcher) open() {
+	if f.isOpen {
+		return
+	}
+	f.isOpen, f.stale = true, true
+	f.flight = builders.InOneFlight(f.root)
+	if f.slow == nil {
+		f.slow = time.AfterFunc(slowItem, f.shareOut)
+		f.slow.Stop()
+	}
+}
+
+// hear takes the news.
+func (f *fetcher) hear() {
+	all, missed := f.watch.take()
+	f.stale = f.stale || missed
+	switch {
+	case f.stale, !f.watching:
+	case f.listing != nil:
+		f.listing.news = append(f.listing.news, all...)
+	default:
+		f.note(all)
+	}
+	for _, name := range f.quarantine.ended(time.Now()) {
+		f.backlog.add(f.backlog.items[name])
+	}
+}
+
+func (f *fetcher) note(all []news) {
+	for _, n := range all {
+		if f.backlog.note(n) {
+			f.lost()
+		}
+		if n.what == deleted {
+			f.quarantine.forget(n.name)
+		} else {
+			f.takeQuarantined(n.name)
+		}
+	}
+}
+
+// takeQuarantined takes an item in quarantine from those that may be claimed.
+func (f *fetcher) takeQuarantined(name string) {
+	if len(f.quarantine.items) > 0 && f.quarantine.has(name, time.Now()) {
+		f.backlog.take(f.backlog.items[name])
+	}
+}
+
+// lost notes that another was faster.
+func (f *fetcher) lost() { f.losses = min(f.losses+1, 24) }
+
+// pick returns the item that comes next, nil if it is still to be claimed.
+func (f *fetcher) pick() *message {
+	if f.place.hasLocks() {
+		f.ready = slices.DeleteFunc(f.ready, f.isLost)
+	}
+	if len(f.ready) == 0 {
+		return nil
+	}
+	at := 0
+	if f.kind.isSorted() {
+		for i, m := range f.ready {
+			if f.kind.order(m.name, f.ready[at].name) < 0 {
+				at = i
+			}
+		}
+		if f.isOvertaken(f.ready[at].name) {
+			return nil
+		}
+	}
+	m := f.ready[at]
+	f.ready = slices.Delete(f.ready, at, at+1)
+	return m
+}
+
+// isLost reports whether a locked item is not ours any longer, or was deleted with the path.
+func (f *fetcher) isLost(m *message) bool {
+	if m.lock.session.Context().Err() == nil && m.epoch == f.watch.current() {
+		return false
+	}
+	f.edge.release(m)
+	return true
+}
+
+// isOvertaken reports whether an item that is not claimed yet goes before n.
+func (f *fetcher) isOvertaken(n nodeName) bool {
+	for _, c := range f.claims {
+		if f.kind.order(c.node(), n) < 0 {
+			return true
+		}
+	}
+	if len(f.looked) > 0 && f.kind.order(f.looked[0].name, n) < 0 {
+		return true
+	}
+	x := f.backlog.first()
+	return x != nil && f.kind.order(x.name, n) < 0 && !x.due.After(time.Now())
+}
+
+// step claims what is to be claimed and takes the answer to the first claim. Without any it waits for one.
+func (f *fetcher) step(ctx context.Context) error {
+	if err := f.refresh(ctx); err != nil {
+		return err
+	}
+	f.failures = 0
+	clear(f.reported)
+	if f.stale {
+		return nil
+	}
+	f.claim(ctx)
+	switch {
+	case len(f.claims) > 0:
+		return f.takeAnswer(ctx)
+	case len(f.looked) == 0 && (f.watching || f.unable && f.lastEmpty):
+		f.await(ctx)
+	}
+	return nil
+}
+
+// takeAnswer takes the answer to the first claim.
+func (f *fetcher) takeAnswer(ctx context.Context) error {
+	c := f.claims[0]
+	waits := !isClosed(c.done())
+	if waits && !awaitDone(ctx, c.done()) {
+		return nil
+	}
+	m, err := c.end(f.life)
+	if lineup.IsOutage(err) || isEndOf(err) || errors.Is(err, framework.ErrClosed) {
+		return err
+	}
+	f.claims[0] = nil
+	f.claims = f.claims[1:]
+	isOurs, err := f.outcome(c, m, err)
+	f.adapt(isOurs, waits)
+	if f.misses++; isOurs {
+		f.misses = 0
+	}
+	if !f.watching && isUsedUp(f.misses, f.backlog.free) {
+		f.backlog.clear()
+		f.misses = 0
+	}
+	return err
+}
+
+// isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many misses in
+// a row: others were faster.
+func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
+
+// outcome takes the end of a claim, and reports whether it has made an item ours.
+func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
+	x := f.backlog.items[c.node().whole]
+	if err == nil && m.lock != nil {
+		err = f.edge.check(m.data)
+	}
+	switch {
+	case err == nil:
+		f.prefetch.read(len(m.data))
+		f.ready = append(f.ready, m)
+		return true, nil
+	case isCorrupt(err):
+		f.keepCorrupt(m, err)
+		return true, nil
+	case m != nil && m.lock != nil:
+		f.edge.release(m)
+	}
+	switch {
+	case errors.Is(err, errTaken):
+		f.lost()
+		if l, ok := c.(*lockClaim); ok && x != nil && x.unlocks != l.unlocks { // the lock has gone meanwhile
+			f.backlog.add(x)
+		}
+	case errors.Is(err, errChanged):
+		f.backlog.add(x)
+	case errors.Is(err, ErrUncertain):
+		f.reportItem(c.node(), m.data, err)
+		return true, nil
+	case errors.Is(err, zk.ErrNoNode): // the path of the locks
+		f.stale = true
+		return true, f.place.ensure(f.life)
+	case errors.Is(err, framework.ErrTooManyPending):
+		f.backlog.add(x)
+		return true, err
+	default:
+		f.leaveOut(c.node(), nil, err)
+	}
+	return false, nil
+}
+
+// keepCorrupt does with an item that cannot be read what the user wants.
+func (f *fetcher) keepCorrupt(m *message, cause error) {
+	isNew := f.quarantine.add(m.name.whole, time.Now(), cause)
+	if err := f.edge.corrupt(m, cause, isNew); err != nil {
+		f.leaveOut(m.name, m.data, err)
+	}
+}
+
+// leaveOut leaves an item alone for a while, and reports the cause once.
+func (f *fetcher) leaveOut(n nodeName, data []byte, cause error) {
+	if f.quarantine.add(n.whole, time.Now(), cause) {
+		f.reportItem(n, data, cause)
+	}
+}
+
+func (f *fetcher) reportItem(n nodeName, data []byte, err error) {
+	f.edge.report(&ItemError{Path: f.place.node(n), Data: data, Err: err})
+}
+
+// adapt goes further ahead or less far, after an item was ours or not and the answer had to be waited for or not.
+func (f *fetcher) adapt(ours, waited bool) {
+	switch {
+	case !ours: // what was read ahead may be gone, too
+		f.prefetch.missed()
+		f.forgetLooked()
+	case waited:
+		f.prefetch.waited()
+	case len(f.claims) > 0 && isClosed(f.claims[len(f.claims)-1].done()):
+		f.prefetch.unused()
+	}
+}
+
+// forgetLooked has what was read ahead read again.
+func (f *fetcher) forgetLooked() {
+	for _, c := range f.looked {
+		f.backlog.add(f.backlog.items[c.name.whole])
+	}
+	f.looked = nil
+}
+
+// recoverFrom goes on after an error: it finds out what has become of the claims, and begins with a new list.
+func (f *fetcher) recoverFrom(ctx context.Context, err error) {
+	f.stale = true
+	if !lineup.IsOutage(err) {
+		f.reportOnce(errtext.Wrap(err, "queue", "%s", f.place.path))
+		_ = pause(ctx, doubled(failurePause, mostQuarantine, f.failures))
+		f.failures++
+	} else if awaitConnection(ctx, f.place.client) != nil {
+		return // next returns the cause
+	}
+	f.resolve()
+	f.flight = builders.InOneFlight(f.root)
+}
+
+// reportOnce reports an error that was not reported since the queue could be listed.
+func (f *fetcher) reportOnce(err error) {
+	if _, known := f.reported[err.Error()]; known {
+		return
+	}
+	f.reported[err.Error()] = struct{}{}
+	f.edge.report(err)
+}
+
+// resolve ends all claims.
+func (f *fetcher) resolve() {
+	for _, c := range f.claims {
+		m, err := c.resolve(f.life)
+		switch {
+		case m == nil:
+		case err == nil, isCorrupt(err):
+			_, _ = f.outcome(c, m, err)
+		case errors.Is(err, ErrUncertain):
+			f.reportItem(m.name, m.data, err)
+		case m.lock != nil:
+			f.edge.release(m)
+		}
+	}
+	f.claims, f.stale, f.lastEmpty = nil, true, false
+}
+
+// leftover ends the fetching, and returns an item that is ours and was not returned by next, nil if there is none.
+func (f *fetcher) leftover() *message {
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
+	if f.isOpen {
+		f.slow.Stop()
+		f.resolve()
+		f.looked, f.listing, f.isOpen = nil, nil, false
+		f.backlog.clear()
+		f.unwatch()
+	}
+	if len(f.ready) == 0 {
+		return nil
+	}
+	m := f.ready[0]
+	f.ready = f.ready[1:]
+	return m
+}

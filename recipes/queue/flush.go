@@ -1,0 +1,167 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/internal/errtext"
+)
+
+// failures are the puts that have failed between two flushes.
+type failures struct {
+	n     int
+	first error
+	next  *failures // after a flush that has reported these
+}
+
+func (f *failures) add(err error) {
+	if f.n++; f.first == nil {
+		f.first = err
+	}
+}
+
+// failure returns the error of x, nil if err is.
+func (p *producer) failure(x *PendingPut, err error) error {
+	if err == nil {
+		return nil
+	}
+	if x.uncertain {
+		err = errtext.Join(ErrUncertain, err)
+	}
+	return &ItemError{Path: p.path, Data: x.data, Err: err}
+}
+
+func (p *producer) fail(puts []*PendingPut, err error) {
+	for _, x := range puts {
+		p.complete(x, "", p.failure(x, err))
+	}
+}
+
+// complete makes the outcome of x known: a failure is there for a flush when Wait returns, and Wait returns at once when a
+// flush has.
+func (p *producer) complete(x *PendingPut, path string, err error) {
+	if err != nil && !x.back {
+		p.mu.Lock()
+		p.failures.add(err)
+		p.mu.Unlock()
+	}
+	notify := x.end(path, err)
+	p.mu.Lock()
+	if notify != nil {
+		p.notified = true
+		p.listeners.Do(notify)
+	}
+	p.early[x.number] = struct{}{}
+	for p.isEarly(p.completed + 1) {
+		p.completed++
+		delete(p.early, p.completed)
+	}
+	p.broadcast()
+	p.mu.Unlock()
+	<-p.slots
+}
+
+func (p *producer) isEarly(number int) bool {
+	_, found := p.early[number]
+	return found
+}
+
+// broadcast wakes up those who wait. mu is held.
+func (p *producer) broadcast() {
+	if p.waiting > 0 {
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+}
+
+// listenerKey is the key of the producer in the context of a listener that it calls.
+type listenerKey struct{}
+
+// flush waits until what was accepted before is completed, and its listeners were called unless it is one of them that
+// flushes. It reports the failures that no flush had reported when it began.
+func (p *producer) flush(ctx context.Context) error {
+	p.mu.Lock()
+	goal, since := p.accepted, p.failures
+	p.mu.Unlock()
+	if err := p.await(ctx, goal); err != nil {
+		return err
+	}
+	if ctx.Value(listenerKey{}) != p {
+		if err := p.awaitListeners(ctx); err != nil {
+			return err
+		}
+	}
+	return p.takeFailures(since)
+}
+
+// inListener returns the context of a listener.
+func (p *producer) inListener(ctx context.Context) context.Context {
+	return context.WithValue(ctx, listenerKey{}, p)
+}
+
+// await waits until the first goal of those accepted are completed.
+func (p *producer) await(ctx context.Context, goal int) error {
+	return p.awaitUntil(ctx, func() bool { return p.completed >= goal })
+}
+
+// awaitSubmitted waits until all that were accepted are submitted.
+func (p *producer) awaitSubmitted(ctx context.Context) error {
+	return p.awaitUntil(ctx, func() bool { return p.unsent == 0 })
+}
+
+// awaitUntil waits until done reports true, which is called with mu held.
+func (p *producer) awaitUntil(ctx context.Context, done func() bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting++
+	defer func() { p.waiting-- }()
+	for !done() {
+		changed := p.changed
+		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if !done() && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// awaitListeners waits until the listeners were called for what is completed.
+func (p *producer) awaitListeners(ctx context.Context) error {
+	p.mu.Lock()
+	notified := p.notified
+	p.mu.Unlock()
+	if !notified {
+		return nil
+	}
+	called := make(chan struct{})
+	p.listeners.Do(func() { close(called) })
+	select {
+	case <-called:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// takeFailures returns the error about the failures since a flush. The flushes that begin now do not report them again,
+// those under way do.
+func (p *producer) takeFailures(since *failures) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, first := 0, error(nil)
+	for f := since; f != nil; f = f.next {
+		if n += f.n; first == nil {
+			first = f.first
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	p.failures.next = new(failures)
+	p.failures = p.failures.next
+	return errtext.Wrap(first, "queue", "%d puts have failed, the first", n)
+}

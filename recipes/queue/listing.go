@@ -1,0 +1,176 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+)
+
+// listing is a list of the queue and of its locks.
+type listing struct {
+	locks    *builders.Future[[]string] // nil without a lock path
+	children builders.Future[[]string]
+	stat     zk.Stat
+	news     []news // that came since
+}
+
+func (l *listing) isDone() bool { return isDone(l.children) && (l.locks == nil || isDone(*l.locks)) }
+
+// refresh lists the queue when that is needed to know what to claim next. It waits for the list only if nothing is claimed.
+func (f *fetcher) refresh(ctx context.Context) error {
+	switch {
+	case f.stale && f.watching, f.stale && f.kind.isSorted() && !f.unable:
+		return f.watchAll(ctx)
+	case f.stale:
+		return f.watchPath(ctx)
+	case f.watching && (f.kind.isSorted() || f.busy < maxBusy && f.backlog.free < maxWatched):
+		return nil
+	case f.watching:
+		f.unwatch()
+		return f.watchPath(ctx)
+	case f.backlog.free+len(f.looked) > 0:
+		return nil
+	}
+	if f.listing == nil {
+		switch {
+		case f.lastEmpty && len(f.claims) > 0:
+			return nil
+		case f.lastEmpty && f.unable: // the watch of the list tells of what comes
+			return nil
+		case f.lastEmpty:
+			return f.watchAll(ctx)
+		}
+		f.list()
+	}
+	if len(f.claims) > 0 && !f.listing.isDone() {
+		return nil
+	}
+	if err := f.listed(ctx); err != nil || f.backlog.free > 0 || len(f.claims) > 0 {
+		return err
+	}
+	return f.watchAll(ctx)
+}
+
+// watchAll watches items and locks, and lists them.
+func (f *fetcher) watchAll(ctx context.Context) error {
+	if f.unable {
+		return nil
+	}
+	f.begin()
+	err := f.watch.all(f.flight)
+	if isRefusal(err) {
+		f.unable, f.watching, f.stale = true, false, true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.watching = true
+	f.list()
+	return f.listed(ctx)
+}
+
+// watchPath watches the path alone, and lists the queue.
+func (f *fetcher) watchPath(ctx context.Context) error {
+	f.begin()
+	exists := f.watch.pathOnly(f.flight)
+	f.list()
+	if _, err := exists.Wait(ctx); err != nil && !isRefusal(err) {
+		f.stale = true
+		return err
+	}
+	return f.listed(ctx)
+}
+
+// begin forgets what is known of the queue.
+func (f *fetcher) begin() {
+	f.stale, f.lastEmpty, f.listing, f.looked = false, false, nil, nil
+	f.backlog.clear()
+}
+
+// unwatch ends the watches of items and locks. The path is still watched for those whose items are ours.
+func (f *fetcher) unwatch() {
+	if !f.watching {
+		return
+	}
+	f.watching, f.checkAt = false, time.Time{}
+	f.watch.remove(f.flight)
+	exists := f.watch.pathOnly(f.flight)
+	_, _ = exists.Wait(f.life)
+}
+
+// list begins to list the queue. The locks come first: one that goes between the two is that of an item that goes, too, or
+// its end is in the news.
+func (f *fetcher) list() {
+	l := &listing{}
+	list := f.place.client.GetChildren()
+	if f.unable {
+		list = list.UsingWatcher(f.watch.watcher)
+	}
+	if f.place.hasLocks() {
+		locks := list.Submit(f.flight, f.place.lockPath)
+		l.locks = &locks
+	}
+	l.children = list.StoringStatIn(&l.stat).Submit(f.flight, f.place.path)
+	f.listing = l
+}
+
+// listed waits for the list.
+func (f *fetcher) listed(ctx context.Context) (err error) {
+	l := f.listing
+	if l == nil {
+		return nil
+	}
+	var locks []string
+	if l.locks != nil {
+		locks, err = l.locks.Wait(ctx)
+	}
+	children, childrenErr := l.children.Wait(ctx)
+	if err == nil {
+		err = childrenErr
+	}
+	if err == nil {
+		f.hear()
+	}
+	f.listing = nil
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		f.stale = true
+		return f.place.ensure(ctx)
+	case err != nil:
+		f.stale = true
+		return err
+	case f.stale:
+		return nil
+	}
+	f.found(l, children, locks)
+	return nil
+}
+
+// found takes a list.
+func (f *fetcher) found(l *listing, children, locks []string) {
+	if now := f.watch.current(); f.path != l.stat.Czxid {
+		if f.path != 0 && now == f.epoch {
+			f.watch.renew()
+		}
+		f.path, f.epoch = l.stat.Czxid, f.watch.current()
+	}
+	f.backlog.fill(children, locks)
+	f.quarantine.keep(func(name string) bool { return f.backlog.items[name] != nil })
+	for name := range f.quarantine.items {
+		f.takeQuarantined(name)
+	}
+	for _, c := range f.claims {
+		f.backlog.take(f.backlog.items[c.node().whole])
+	}
+	f.others = len(children) - len(f.backlog.items)
+	if f.watching {
+		f.checkAt = time.Now().Add(checkPause)
+	}
+	f.note(l.news)
+	f.lastEmpty = f.backlog.free == 0
+}

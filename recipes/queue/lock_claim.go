@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the same
+// session may be that of another queue.
+type lockClaim struct {
+	place      *place
+	name       nodeName
+	id         string
+	epoch      int64
+	connection int64 // the number of the connection
+	unlocks    int   // how often the lock of the item had gone before
+	flight     context.Context
+	created    builders.Future[string]
+	lock       zk.Stat
+	read       builders.Future[[]byte]
+	stat       zk.Stat
+}
+
+func (c *lockClaim) node() nodeName { return c.name }
+
+// begin reads the item behind the lock: another may have consumed it before.
+func (c *lockClaim) begin(flight context.Context) {
+	c.flight = flight
+	create := c.place.client.Create().WithMode(builders.Ephemeral).Uncompressed().StoringStatIn(&c.lock)
+	c.created = create.Submit(flight, c.place.lock(c.name), []byte(c.id))
+	c.read = c.place.client.GetData().StoringStatIn(&c.stat).Submit(flight, c.place.node(c.name))
+}
+
+func (c *lockClaim) done() <-chan struct{} { return c.read.Done() }
+
+// lost returns err as a loss that leaves open what was done before.
+func lost(err error) error {
+	if errors.Is(err, framework.ErrNotSent) {
+		return framework.ErrConnectionLoss
+	}
+	return err
+}
+
+func (c *lockClaim) end(ctx context.Context) (*message, error) {
+	_, err := c.created.Wait(ctx)
+	data, readErr := c.read.Wait(ctx)
+	switch {
+	case errors.Is(err, zk.ErrNodeExists):
+		return nil, errTaken
+	case err != nil:
+		return nil, err
+	case lineup.IsOutage(readErr) || isEndOf(readErr):
+		return nil, lost(readErr)
+	}
+	session := c.place.client.Session()
+	if session == nil || session.ID() != c.lock.EphemeralOwner {
+		return nil, errTaken // the lock is gone with its session
+	}
+	m := &message{name: c.name, data: data, stat: c.stat, epoch: c.epoch}
+	m.lock = &itemLock{id: c.id, flight: c.flight, connection: c.connection, session: session}
+	if errors.Is(readErr, zk.ErrNoNode) {
+		readErr = errTaken
+	}
+	return m, readErr
+}
+
+// resolve returns a lock that may be there, to be released: the item is listed again, and locked again.
+func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
+	m, err := c.end(ctx)
+	session := c.place.client.Session()
+	open := lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent) || isEndOf(err)
+	if m != nil || session == nil || !open {
+		return m, err
+	}
+	return &message{name: c.name, lock: &itemLock{id: c.id, flight: c.flight, connection: -1, session: session}}, err
+}
+
+// readLock returns what the lock of an item holds, nothing if there is none. The server catches up before, so that it has
+// seen what was sent on an earlier connection.
+func (p *place) readLock(flight context.Context, n nodeName) (id string, err error) {
+	if err := p.client.Sync().ForPath(flight, p.lock(n)); err != nil {
+		return "", err
+	}
+	data, err := p.client.GetData().Undecompressed().ForPath(flight, p.lock(n))
+	if errors.Is(err, zk.ErrNoNode) {
+		return "", nil
+	}
+	return string(data), err
+}

@@ -1,0 +1,76 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// outagePause keeps a connection that stands and falls from being tried without a pause; failurePause is that after an
+// answer that time, or an operator, may change.
+const (
+	outagePause  = 10 * time.Millisecond
+	failurePause = time.Second
+)
+
+// awaitConnection waits until it is worth trying again after a lost connection.
+func awaitConnection(ctx context.Context, client Client) error {
+	if err := pause(ctx, outagePause); err != nil {
+		return err
+	}
+	return client.BlockUntilConnected(ctx)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// doubled returns first, doubled n times but not beyond most.
+func doubled(first, most time.Duration, n int) time.Duration {
+	for ; n > 0 && first < most; n-- {
+		first *= 2
+	}
+	return min(first, most)
+}
+
+// isRefusal reports whether err is an answer about one node, which an operator may change.
+func isRefusal(err error) bool {
+	return err != nil && !lineup.IsOutage(err) && !isEndOf(err) &&
+		!errors.Is(err, framework.ErrClosed) && !errors.Is(err, framework.ErrTooManyPending)
+}
+
+func isEndOf(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func isDone[V any](future builders.Future[V]) bool { return isClosed(future.Done()) }
+
+// awaitDone waits until done is closed, and reports false if ctx ended before.
+func awaitDone(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

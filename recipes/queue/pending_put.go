@@ -1,0 +1,57 @@
+package queue
+
+import "context"
+
+// PendingPut is a put that was accepted. PutAsync returns it. All methods are safe for concurrent use.
+type PendingPut struct {
+	prefix string
+	data   []byte
+	// ended is called once, with the outcome, and returns what calls the listeners, nil if there are none.
+	ended  func(path string, err error) (notify func())
+	cause  context.Context //nolint:containedctx // of its span, nil if nobody traces
+	back   bool            // it was in the queue before
+	number int             // how many were accepted up to it
+
+	// Of the goroutine that submits.
+	uncertain bool // it may be in the queue: the answer to an earlier create was lost
+	losses    int  // how many connections in a row were lost with it alone under way
+
+	done chan struct{}
+	path string
+	err  error
+}
+
+func newPendingPut(prefix string, data []byte) *PendingPut {
+	return &PendingPut{
+		prefix: prefix, data: data, done: make(chan struct{}),
+		ended: func(string, error) func() { return nil },
+	}
+}
+
+// Done returns a channel that is closed when the outcome is known.
+func (x *PendingPut) Done() <-chan struct{} { return x.done }
+
+// Wait waits for the outcome and returns the path of the node. The error is that of ctx, or says why the items are not
+// in the queue: an [*ItemError], with [ErrUncertain] if they may be. FlushPuts reports a failure whether or not Wait has
+// returned it.
+func (x *PendingPut) Wait(ctx context.Context) (path string, err error) {
+	select {
+	case <-x.done:
+		return x.path, x.err
+	default:
+	}
+	select {
+	case <-x.done:
+		return x.path, x.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// end makes the outcome known and returns what calls the listeners, nil if there are none.
+func (x *PendingPut) end(path string, err error) (notify func()) {
+	x.path, x.err = path, err
+	notify = x.ended(path, err)
+	close(x.done)
+	return notify
+}

@@ -1,0 +1,100 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// TestSlowItemHoldsBackNoOther has a consumer that has claimed ahead work on one item for long, while another consumer
+// is idle.
+func TestSlowItemHoldsBackNoOther(t *testing.T) {
+	t.Parallel()
+	const n, slow = 400, 200
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+			producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
+			putAll(t, producer, numbered(n)...)
+			slowDown(place.Faults(), client)
+			g, got := newGate(numbered(n)[slow]), newBasket(t)
+			defer g.open()
+			start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
+				g.pass(item)
+				got.add(item)
+				return nil
+			})).BuildQueue()))
+			g.awaitReached(t)
+			start(t, built(mode(builder(t, clientAt(t, place, chroot), got.consume)).BuildQueue()))
+			got.awaitFor(n-1, holdBackLimit)
+			g.open()
+			if items := got.await(n); len(items) != n {
+				t.Errorf("delivered are %d items, want %d", len(items), n)
+			}
+			awaitEmpty(t, others)
+		})
+	})
+}
+
+// holdBackLimit is for how long a slow item may hold back others. It is far above the time after which they are shared.
+const holdBackLimit = 20 * time.Second
+
+// awaitFor is await with a limit of its own. It reports what is missing and goes on.
+func (b *basket) awaitFor(n int, limit time.Duration) {
+	b.tb.Helper()
+	late := time.After(limit)
+	for {
+		b.mu.Lock()
+		have, more := len(b.items), b.more
+		b.mu.Unlock()
+		if have >= n {
+			return
+		}
+		select {
+		case <-more:
+		case <-late:
+			b.tb.Errorf("%d of %d items are held back for %v", n-have, n, limit)
+			return
+		}
+	}
+}
+
+// TestLargeItemsAreReadAheadByBytes has a consumer that waits for the server read items of 50 kB.
+func TestLargeItemsAreReadAheadByBytes(t *testing.T) {
+	t.Parallel()
+	const n, at, size = 300, 150, 50 << 10
+	const most = 1<<20/size + 4 // begun, and those whose answers are on their way
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+			producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
+			padding := strings.Repeat(".", size)
+			items := make([]string, n)
+			for i := range items {
+				items[i] = fmt.Sprint(i, " ", padding)
+			}
+			putAll(t, producer, items...)
+			slowDown(place.Faults(), client)
+			place.Faults().ResetTrace()
+			g, begun := newGate(items[at]), newBasket(t)
+			defer g.open()
+			start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
+				begun.add(item)
+				g.pass(item)
+				return nil
+			})).BuildQueue()))
+			g.awaitReached(t)
+			read := awaitSilence(t, place.Faults())["getData"]
+			if ahead := read - len(begun.await(0)); ahead > most {
+				t.Errorf("%d items of %d kB are read ahead, want at most %d", ahead, size>>10, most)
+			}
+			g.open()
+			begun.await(n)
+			awaitEmpty(t, others)
+		})
+	})
+}

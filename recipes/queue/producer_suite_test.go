@@ -1,0 +1,73 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// through returns a client whose connections go through a place.
+func through(tb testing.TB, place testenv.Place, chroot string, opts ...framework.Option) *framework.Client {
+	tb.Helper()
+	client := newClient(tb, place.Addr()+chroot, append(opts, framework.WithDialer(place.DialContext))...)
+	must(tb, client.BlockUntilConnected(testenv.Context(tb)))
+	return client
+}
+
+// itemsOf returns the items of all nodes of a queue, in their order, and leaves them there.
+func itemsOf(tb testing.TB, client *framework.Client, path string) (items []string) {
+	tb.Helper()
+	ctx := testenv.Context(tb)
+	names, err := client.GetChildren().ForPath(ctx, path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	must(tb, err)
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	for _, name := range names {
+		data, err := client.GetData().ForPath(ctx, path+"/"+name)
+		must(tb, err)
+		items = append(items, string(data[9:len(data)-1])) // behind the version, the mark and the length
+	}
+	return items
+}
+
+// countOf returns how often an operation was sent.
+func countOf(faults *curatortest.Faults, op string) (n int) {
+	for _, e := range faults.Trace() {
+		if !e.Reply && e.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// putItems puts items and does not wait for them.
+func putItems(tb testing.TB, q *queue.DistributedQueue[string], items ...string) {
+	tb.Helper()
+	for _, item := range items {
+		must(tb, q.Put(testenv.Context(tb), item))
+	}
+}
+
+// deletePath deletes a node and all below it.
+func deletePath(tb testing.TB, client *framework.Client, path string) {
+	tb.Helper()
+	must(tb, client.Delete().DeletingChildrenIfNeeded().ForPath(testenv.Context(tb), path))
+}
+
+// outcomes collects what a put listener is called with.
+func outcomes(q *queue.DistributedQueue[string]) chan queue.PutEvent[string] {
+	events := make(chan queue.PutEvent[string], 1000)
+	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { events <- ev })
+	return events
+}

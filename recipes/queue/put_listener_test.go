@@ -1,0 +1,89 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// A listener that puts waits for a place in the window, which others leave meanwhile.
+func TestPutListenerPuts(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), through(t, place, chroot)
+		q := start(t, built(builder(t, client, nil).PutWindow(1).BuildQueue()))
+		var heard []string
+		q.PutListeners().AddListener(func(ctx context.Context, ev queue.PutEvent[string]) {
+			item := ev.Items[0]
+			heard = append(heard, item)
+			if !strings.HasSuffix(item, "again") {
+				for range 3 {
+					if err := q.Put(ctx, item+" again"); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		putItems(t, q, "a", "b", "c")
+		must(t, q.FlushPuts(ctx)) // the listeners of a, b and c were called
+		must(t, q.FlushPuts(ctx)) // and of what they have put
+		count := map[string]int{}
+		for _, item := range heard {
+			count[item]++
+		}
+		want := map[string]int{"a": 1, "b": 1, "c": 1, "a again": 3, "b again": 3, "c again": 3}
+		if diff := cmp.Diff(want, count); diff != "" {
+			t.Errorf("heard of (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Puts do not wait for a listener. A flush does, unless it is called by one.
+func TestSlowPutListener(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		place := curatortest.NewServerT(t, curatortest.InMemory())
+		ctx, client := testenv.Context(t), through(t, place, "")
+		q := start(t, built(builder(t, client, nil).PutWindow(2).BuildQueue()))
+		goOn, inside := make(chan struct{}), make(chan error, 10)
+		q.PutListeners().AddListener(func(ctx context.Context, ev queue.PutEvent[string]) {
+			<-goOn
+			inside <- q.FlushPuts(ctx)
+		})
+		items := numbered(10)
+		putItems(t, q, items...)
+		x, err := q.PutAsync(ctx, "last")
+		must(t, err)
+		_, err = x.Wait(ctx)
+		must(t, err)
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := q.FlushPuts(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("flush before the listeners are called: %v", err)
+		}
+		flushed := make(chan error)
+		go func() { flushed <- q.FlushPuts(ctx) }()
+		for range items {
+			goOn <- struct{}{}
+			must(t, <-inside)
+		}
+		synctest.Wait()
+		select {
+		case err := <-flushed:
+			t.Errorf("flush before the last call of a listener: %v", err)
+		default:
+		}
+		close(goOn)
+		must(t, <-flushed)
+		must(t, <-inside)
+	})
+}

@@ -1,0 +1,173 @@
+package queue
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// queueWatch gets the events of a queue. It watches the path alone, which costs nothing as long as that is not deleted, or
+// all items and locks too. The events are ahead of the answers that came after them.
+type queueWatch struct {
+	place   *place
+	watcher *callbacks.Watcher
+	events  chan zk.Event
+	wake    chan struct{} // there is news, or something was missed
+
+	mu          sync.Mutex
+	news        []news
+	missed      bool // the news are not all: the queue is to be listed
+	epoch       int64
+	connections int64 // how often the connection was lost
+}
+
+// news is what has happened to an item or its lock.
+type news struct {
+	what change
+	name string
+}
+
+type change int
+
+const (
+	created change = iota
+	deleted
+	locked
+	unlocked
+)
+
+// What may wait: beyond that the queue is listed.
+const (
+	maxEvents = 512
+	maxNews   = 8 * maxEvents
+)
+
+func newQueueWatch(p *place) *queueWatch {
+	w := &queueWatch{place: p, events: make(chan zk.Event, maxEvents), wake: make(chan struct{}, 1), epoch: 1}
+	w.watcher = callbacks.NewChanWatcher(w.events)
+	return w
+}
+
+// pathOnly submits the watch of the path. The answer has to be waited for.
+func (w *queueWatch) pathOnly(flight context.Context) builders.Future[*zk.Stat] {
+	return w.place.client.CheckExists().UsingWatcher(w.watcher).Submit(flight, w.place.path)
+}
+
+// all watches the items and the locks.
+func (w *queueWatch) all(flight context.Context) error {
+	add := w.place.client.Watches().Add().UsingWatcher(w.watcher)
+	err := add.ForPath(flight, w.place.path)
+	if err == nil && w.place.hasLocks() {
+		err = add.ForPath(flight, w.place.lockPath)
+	}
+	return err
+}
+
+// remove ends all watches, in the background.
+func (w *queueWatch) remove(ctx context.Context) {
+	unwatch(ctx, w.place.client, w.watcher, w.place.path)
+	if w.place.hasLocks() {
+		unwatch(ctx, w.place.client, w.watcher, w.place.lockPath)
+	}
+}
+
+// current returns a number that grows when the path is deleted: an item that was read before may be another by now.
+func (w *queueWatch) current() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hear()
+	return w.epoch
+}
+
+// connection returns a number that grows when the connection is lost.
+func (w *queueWatch) connection() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hear()
+	return w.connections
+}
+
+// renew notes that the path was deleted, without an event.
+func (w *queueWatch) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.epoch++
+}
+
+// take returns the news, and whether they are not all.
+func (w *queueWatch) take() (all []news, missed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hear()
+	all, missed = w.news, w.missed
+	w.news, w.missed = nil, false
+	select {
+	case <-w.wake:
+	default:
+	}
+	return all, missed
+}
+
+// await waits for news, or a time on the channel.
+func (w *queueWatch) await(ctx context.Context, until <-chan time.Time) {
+	select {
+	case ev := <-w.events:
+		w.mu.Lock()
+		w.note(ev)
+		w.mu.Unlock()
+	case <-w.wake:
+	case <-until:
+	case <-ctx.Done():
+	}
+}
+
+// hear takes the events that are there. mu is held.
+func (w *queueWatch) hear() {
+	for {
+		select {
+		case ev := <-w.events:
+			w.note(ev)
+		default:
+			return
+		}
+	}
+}
+
+// note takes an event. mu is held.
+func (w *queueWatch) note(ev zk.Event) {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	if len(w.events) >= maxEvents-1 || len(w.news) >= maxNews { // it was full, and an event may have been dropped
+		w.news, w.missed = nil, true
+	}
+	parent, name := zkpath.Parent(ev.Path), zkpath.Node(ev.Path)
+	switch {
+	case ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
+		w.epoch++
+		w.missed = true
+	case !strings.HasPrefix(ev.Path, "/"):
+		if ev.State != zk.StateHasSession {
+			w.connections++
+		}
+		w.missed = true
+	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
+		w.missed = true
+	case parent == w.place.path && ev.Type == zk.EventNodeCreated:
+		w.news = append(w.news, news{created, name})
+	case parent == w.place.path && ev.Type == zk.EventNodeDeleted:
+		w.news = append(w.news, news{deleted, name})
+	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeCreated:
+		w.news = append(w.news, news{locked, name})
+	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
+		w.news = append(w.news, news{unlocked, name})
+	}
+}

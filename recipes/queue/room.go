@@ -1,0 +1,244 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// room has puts wait while a queue has as many nodes as it may. It counts them with an exists in the flight of the puts,
+// which so has those before it. A small share of the room, and one put at least, may go before the next count is there:
+// then processes that put at the same moment exceed the bound by one put each.
+type room struct {
+	producer *producer
+	most     int
+	waiting  atomic.Int32  // how many want the turn
+	turn     chan struct{} // of the one whose put is next; what follows is theirs
+
+	share   int           // how many puts the last count allows
+	horizon int           // the number of the last of these
+	until   time.Time     // when the count is too old
+	trip    time.Duration // how long the last one took that was waited for
+	count   *count        // under way, nil if there is none
+
+	changed chan zk.Event
+	watcher *callbacks.Watcher // nil if the queue is not watched
+	session *framework.Session // in which it is
+	oneShot bool               // the server has no persistent watches
+}
+
+// roomShares is in how many shares the room is divided, and roomAge how old a count may be beyond the time that it takes:
+// eight processes that put as fast as they can have the room filled before one of them has used what is left of an old
+// share only if that one is held up for many round trips.
+const (
+	roomShares = 32
+	roomAge    = time.Millisecond
+)
+
+// count is a request for the number of nodes.
+type count struct {
+	flight context.Context
+	behind int // how many puts come before it
+	begun  time.Time
+	stat   builders.Future[*zk.Stat]
+}
+
+func newRoom(p *producer, most int) *room {
+	return &room{producer: p, most: most, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 16)}
+}
+
+// put hands x to the producer when there is room for it. Those who wait are served in their order.
+func (r *room) put(ctx context.Context, x *PendingPut) error {
+	r.waiting.Add(1)
+	select {
+	case r.turn <- struct{}{}:
+		r.waiting.Add(-1)
+	case <-ctx.Done():
+		r.waiting.Add(-1)
+		return ctx.Err()
+	case <-r.producer.open.Done():
+		r.waiting.Add(-1)
+		return ErrClosed
+	}
+	defer func() {
+		if r.waiting.Load() == 0 {
+			r.unwatch()
+		}
+		<-r.turn
+	}()
+	if err := r.await(ctx); err != nil {
+		return err
+	}
+	if err := r.producer.put(ctx, x); err != nil {
+		return err
+	}
+	r.countAhead()
+	return nil
+}
+
+// await waits until there is room for a put.
+func (r *room) await(ctx context.Context) error {
+	r.adopt()
+	if time.Now().Before(r.until) && r.left() > 0 {
+		return nil
+	}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(r.producer.open, cancel)
+	defer stop()
+	for {
+		found, err := r.tryOnce(within)
+		switch {
+		case r.producer.open.Err() != nil:
+			return ErrClosed
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case found || err != nil:
+			return err
+		}
+	}
+}
+
+// left returns how many puts of the share may still go.
+func (r *room) left() int {
+	r.producer.mu.Lock()
+	defer r.producer.mu.Unlock()
+	return r.horizon - r.producer.accepted
+}
+
+// adopt takes the count that was begun ahead, if there is an answer.
+func (r *room) adopt() {
+	c := r.count
+	if c == nil || !isDone(c.stat) {
+		return
+	}
+	r.count = nil
+	if stat, err := c.stat.Wait(r.producer.life); err == nil {
+		r.see(stat, c)
+	}
+}
+
+// see takes the answer to a count.
+func (r *room) see(stat *zk.Stat, c *count) {
+	free := r.most // without a path
+	if stat != nil {
+		free -= int(stat.NumChildren)
+	}
+	r.share = 0
+	if free > 0 {
+		r.share = max(1, free/roomShares)
+	}
+	r.horizon = c.behind + r.share
+	r.until = c.begun.Add(2*r.trip + roomAge)
+}
+
+// countAhead begins the next count while half of the share is left, so that nobody has to wait for it.
+func (r *room) countAhead() {
+	if r.count == nil && r.share > 2 && 2*r.left() <= r.share {
+		r.count = r.newCount()
+	}
+}
+
+func (r *room) newCount() *count {
+	p := r.producer
+	p.mu.Lock()
+	c := &count{flight: p.flight, behind: p.accepted - p.unsent, begun: time.Now()}
+	p.mu.Unlock()
+	c.stat = p.client.CheckExists().Submit(c.flight, p.path)
+	return c
+}
+
+// tryOnce counts the nodes and reports whether there is room. If there is none it waits until there may be some.
+func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
+	c := r.count
+	r.count = nil
+	if c == nil {
+		r.forgetEvents()
+		c = r.newCount()
+	}
+	stat, err := c.stat.Wait(ctx)
+	if err == nil {
+		r.trip = time.Since(c.begun)
+		r.see(stat, c)
+		switch {
+		case r.share == 0:
+			err = r.awaitChange(ctx)
+		case r.left() > 0:
+			return true, nil
+		default: // our own puts behind the count take the share
+			err = r.producer.awaitSubmitted(ctx)
+		}
+	}
+	if lineup.IsOutage(err) {
+		r.producer.reportLoss(c.flight)
+		err = awaitConnection(ctx, r.producer.client)
+	}
+	return false, err
+}
+
+// awaitChange waits until there may be more room. The first time it begins to watch the queue, which is counted again then.
+func (r *room) awaitChange(ctx context.Context) error {
+	if r.watcher == nil || r.session != r.producer.client.Session() { // the watch ends with its session
+		r.unwatch()
+		return r.watch(ctx)
+	}
+	for {
+		select {
+		case ev := <-r.changed:
+			if r.oneShot {
+				r.watcher = nil
+			}
+			full := len(r.changed) == cap(r.changed)-1 // what came then was dropped
+			if full || ev.Type != zk.EventNodeCreated {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// forgetEvents is called before a count, which has what they tell.
+func (r *room) forgetEvents() {
+	for len(r.changed) > 0 {
+		if ev := <-r.changed; r.oneShot && ev.Type != zk.EventSession {
+			r.watcher = nil
+		}
+	}
+}
+
+// watch watches the queue. The watch is recursive as that of a consumer, because for a server before 3.9 all watches of a
+// session on one node have the mode of the last.
+func (r *room) watch(ctx context.Context) (err error) {
+	p := r.producer
+	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.client.Session()
+	if !r.oneShot {
+		err = p.client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.path)
+		r.oneShot = errors.Is(err, framework.ErrUnimplemented)
+	}
+	if r.oneShot {
+		_, err = p.client.GetChildren().UsingWatcher(r.watcher).ForPath(ctx, p.path)
+	}
+	if err != nil {
+		r.unwatch()
+	}
+	if errors.Is(err, zk.ErrNoNode) { // which is counted as room
+		return nil
+	}
+	return err
+}
+
+func (r *room) unwatch() {
+	if r.watcher != nil {
+		unwatch(r.producer.life, r.producer.client, r.watcher, r.producer.path)
+		r.watcher = nil
+	}
+}

@@ -1,0 +1,310 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// fillUp fills a queue with a bound.
+func fillUp(tb testing.TB, client *framework.Client, bound int) {
+	tb.Helper()
+	q := built(builder(tb, client, nil).PutWindow(bound).BuildQueue())
+	must(tb, q.Start())
+	putItems(tb, q, numbered(bound)...)
+	must(tb, q.Close())
+}
+
+// removeFirst deletes the first n nodes of a queue.
+func removeFirst(tb testing.TB, client *framework.Client, n int) {
+	tb.Helper()
+	ctx := testenv.Context(tb)
+	names, err := client.GetChildren().ForPath(ctx, queuePath)
+	must(tb, err)
+	slices.Sort(names)
+	for _, name := range names[:n] {
+		must(tb, client.Delete().ForPath(ctx, queuePath+"/"+name))
+	}
+}
+
+func sizeOf(tb testing.TB, client *framework.Client) int {
+	tb.Helper()
+	names, err := client.GetChildren().ForPath(testenv.Context(tb), queuePath)
+	must(tb, err)
+	return len(names)
+}
+
+// awaitWatch waits until a producer watches the queue, and so waits for room.
+func awaitWatch(tb testing.TB, faults *curatortest.Faults, op string) {
+	tb.Helper()
+	testenv.Eventually(tb, func() bool { return countOf(faults, op) > 0 }, "the queue is watched")
+}
+
+// Processes exceed the bound by no more than one put each, or the share of the room that each may use unseen.
+func TestBoundIsExceededByOnePutOfEachProcess(t *testing.T) {
+	t.Parallel()
+	const processes = 8
+	for _, bound := range []int{1, 5, 8, 9, 40, 300} {
+		t.Run(fmt.Sprint(bound), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.InMemory())
+				ctx, cancel := context.WithCancel(testenv.Context(t))
+				observer := through(t, server, "")
+				done := make(chan error)
+				for range processes {
+					q := built(builder(t, through(t, server, ""), nil).MaxItems(bound).BuildQueue())
+					must(t, q.Start())
+					go func() {
+						var err error
+						for err == nil {
+							err = q.Put(ctx, "a")
+						}
+						done <- errors.Join(q.FlushPuts(testenv.Context(t)), q.Close())
+					}()
+				}
+				for round := range 10 {
+					synctest.Wait() // all wait for room, or for their next look
+					time.Sleep(time.Second)
+					if n := sizeOf(t, observer); n < bound || n > bound+processes*max(1, bound/32) {
+						t.Errorf("round %d: %d nodes, the bound is %d", round, n, bound)
+					}
+					removeFirst(t, observer, 1+round*bound/10)
+				}
+				cancel()
+				for range processes {
+					must(t, <-done)
+				}
+			})
+		})
+	}
+}
+
+// What a process has seen long ago allows it nothing: others have filled the queue since.
+func TestOldCountAllowsNothing(t *testing.T) {
+	t.Parallel()
+	const bound, puts = 3200, 95 // of shares of 100 or 97, of which more than half is used: the next count is begun
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		q := start(t, built(builder(t, client, nil).MaxItems(bound).BuildQueue()))
+		putItems(t, q, numbered(puts)...)
+		must(t, q.FlushPuts(ctx))
+		fillUp(t, other, bound-puts)
+		time.Sleep(200 * time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		if err := q.Put(short, "one too many"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("put to a full queue: %v", err)
+		}
+		if n := sizeOf(t, other); n != bound {
+			t.Errorf("%d nodes", n)
+		}
+	})
+}
+
+// A queue that is far from its bound costs few requests beside those of the puts.
+func TestPutsFarFromTheBoundAreNotHeldUp(t *testing.T) {
+	t.Parallel()
+	const n = 2000
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), through(t, place, chroot)
+		q := start(t, built(builder(t, client, nil).MaxItems(2*n).BuildQueue()))
+		putItems(t, q, "first")
+		must(t, q.FlushPuts(ctx))
+		place.Faults().ResetTrace()
+		putItems(t, q, numbered(n)...)
+		must(t, q.FlushPuts(ctx))
+		if looks, puts := countOf(place.Faults(), "exists"), countOf(place.Faults(), "multi"); looks > n/20 || puts > n/8 {
+			t.Errorf("%d puts: looked %d times, %d batches", n, looks, puts)
+		}
+	})
+}
+
+// Producers that wait for room list nothing: one of a process looks when something has changed.
+func TestRequestsOfBlockedProducers(t *testing.T) {
+	t.Parallel()
+	const bound, goroutines, each = 1000, 10, 5
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		fillUp(t, other, bound)
+		q := start(t, built(builder(t, client, nil).MaxItems(bound).BuildQueue()))
+		place.Faults().ResetTrace()
+		put := make(chan error)
+		for range goroutines {
+			go func() {
+				var errs []error
+				for range each {
+					errs = append(errs, q.Put(ctx, "a"))
+				}
+				put <- errors.Join(errs...)
+			}()
+		}
+		awaitWatch(t, place.Faults(), "addWatch")
+		for range goroutines * each {
+			removeFirst(t, other, 1)
+			testenv.Eventually(t, func() bool { return sizeOf(t, other) == bound }, "a put takes the room")
+		}
+		for range goroutines {
+			must(t, <-put)
+		}
+		n := map[string]int{}
+		for _, e := range place.Faults().Trace() {
+			if !e.Reply && e.SessionID == client.SessionID() {
+				n[e.Op]++
+			}
+		}
+		if n["getChildren2"]+n["getChildren"] > 0 || n["exists"] > 3*goroutines*each || n["addWatch"] > 2 {
+			t.Errorf("requests for %d puts: %v", goroutines*each, n)
+		}
+		testenv.Eventually(t, func() bool { return countOf(place.Faults(), "removeWatches") > 0 }, "the watch is removed")
+	})
+}
+
+// Goroutines that wait for room are served in their order.
+func TestBlockedPutsAreServedInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		ctx, client := testenv.Context(t), through(t, server, "")
+		q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
+		putItems(t, q, "first")
+		must(t, q.FlushPuts(ctx))
+		items := numbered(10)
+		put := make(chan error)
+		for _, item := range items {
+			go func() { put <- q.Put(ctx, item) }()
+			synctest.Wait() // it waits behind the others
+		}
+		var got []string
+		for range items {
+			got = append(got, itemsOf(t, client, queuePath)...)
+			removeFirst(t, client, 1)
+			must(t, <-put)
+			must(t, q.FlushPuts(ctx))
+		}
+		got = append(got, itemsOf(t, client, queuePath)...)
+		if diff := cmp.Diff(append([]string{"first"}, items...), got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What has happened while a producer was blocked does not block it for ever.
+func TestBlockedPutGoesOn(t *testing.T) {
+	t.Parallel()
+	type world struct {
+		testing.TB
+		faults        *curatortest.Faults
+		client, other *framework.Client
+		expire        func()
+	}
+	tests := map[string]struct {
+		op      string // which watches the queue
+		refused bool   // there are no persistent watches
+		happens func(w world)
+	}{
+		"after a removal":  {"addWatch", false, func(w world) { removeFirst(w, w.other, 1) }},
+		"without its path": {"addWatch", false, func(w world) { deleteAtOnce(w, w.other, queuePath) }},
+		"after an outage": {"addWatch", false, func(w world) {
+			restore := w.faults.Add(curatortest.Rule{
+				Ops: []string{"connect"}, SessionID: w.client.SessionID(), Action: curatortest.CutBefore, MayMiss: true,
+			})
+			w.faults.Cut(w.client.SessionID())
+			removeFirst(w, w.other, 1)
+			restore.Remove()
+		}},
+		"in another session": {"addWatch", false, func(w world) {
+			w.expire()
+			testenv.Eventually(w, func() bool { return countOf(w.faults, "addWatch") > 1 }, "it is watched again")
+			removeFirst(w, w.other, 1)
+		}},
+		"an old server": {"getChildren2", true, func(w world) { removeFirst(w, w.other, 1) }},
+		"an old server, without its path": {"getChildren2", true, func(w world) {
+			deleteAtOnce(w, w.other, queuePath)
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+				fillUp(t, other, 3)
+				q := start(t, built(builder(t, client, nil).MaxItems(3).BuildQueue()))
+				place.Faults().ResetTrace()
+				if tt.refused {
+					place.Faults().Add(curatortest.Rule{
+						Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+					})
+				}
+				put := make(chan error, 1)
+				go func() { put <- q.Put(ctx, "a") }()
+				awaitWatch(t, place.Faults(), tt.op)
+				select {
+				case err := <-put:
+					t.Fatalf("put to a full queue: %v", err)
+				case <-time.After(50 * time.Millisecond):
+				}
+				tt.happens(world{t, place.Faults(), client, other, func() { expireSession(t, place, client) }})
+				must(t, <-put)
+				must(t, q.FlushPuts(ctx))
+				if items := itemsOf(t, other, queuePath); !slices.Contains(items, "a") {
+					t.Errorf("in the queue: %q", items)
+				}
+			})
+		})
+	}
+}
+
+// deleteAtOnce deletes a node with its children, between which nobody puts.
+func deleteAtOnce(tb testing.TB, client *framework.Client, path string) {
+	tb.Helper()
+	ctx, op := testenv.Context(tb), client.TransactionOp().Delete()
+	names, err := client.GetChildren().ForPath(ctx, path)
+	must(tb, err)
+	var ops []builders.TransactionOperation
+	for _, name := range names {
+		ops = append(ops, op.ForPath(path+"/"+name))
+	}
+	_, err = client.Transaction().ForOperations(ctx, append(ops, op.ForPath(path))...)
+	must(tb, err)
+}
+
+// expireSession ends the session of a client.
+func expireSession(tb testing.TB, place testenv.Place, client *framework.Client) {
+	tb.Helper()
+	type server interface{ ExpireSession(sessionID int64) error }
+	s, ok := place.(server)
+	if !ok { // a proxy
+		s = testenv.Server(tb)
+	}
+	must(tb, s.ExpireSession(client.SessionID()))
+}
+
+// A bounded queue that is watched for room is consumed by the same client.
+func TestBlockedProducerBesideAConsumerOfTheSameClient(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			ctx, client := testenv.Context(t), through(t, place, chroot)
+			got := newBasket(t)
+			q := start(t, built(mode(builder(t, client, got.consume)).MaxItems(2).BuildQueue()))
+			want := numbered(50)
+			putItems(t, q, want...)
+			must(t, q.FlushPuts(ctx))
+			if diff := cmp.Diff(want, got.await(len(want))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	})
+}

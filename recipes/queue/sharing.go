@@ -1,0 +1,44 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/gocurator/curator/builders"
+)
+
+// shareOut gives back what is claimed while an item takes long: others may be idle.
+func (f *fetcher) shareOut() {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	default: // the next item is asked for
+		return
+	}
+	if rest := slowItem - time.Since(f.prefetch.takenAt); rest > 0 || !f.isOpen {
+		return
+	}
+	for len(f.claims) > 0 {
+		if f.takeAnswer(f.life) != nil || f.life.Err() != nil {
+			return // which the next one who asks finds out about
+		}
+	}
+	if !f.place.hasLocks() && !f.isEmpty() {
+		return // others have enough to do
+	}
+	shared := f.ready
+	f.ready = nil
+	for _, m := range shared {
+		if m.lock != nil {
+			f.edge.release(m)
+			f.backlog.add(f.backlog.items[m.name.whole])
+		} else {
+			f.edge.putBack(m)
+		}
+	}
+}
+
+// isEmpty reports whether nothing is left in the queue.
+func (f *fetcher) isEmpty() bool {
+	stat, err := f.place.client.CheckExists().ForPath(builders.InOneFlight(f.root), f.place.path)
+	return err == nil && stat != nil && stat.NumChildren == 0
+}

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// await waits until there may be something to claim.
+func (f *fetcher) await(ctx context.Context) {
+	f.busy = 0
+	now := time.Now()
+	until := earlier(f.quarantine.next(now), f.checkAt)
+	if x := f.backlog.first(); x != nil {
+		until = earlier(until, later(x.due, f.holdOff))
+	} else {
+		f.holdOff = time.Time{}
+	}
+	var wake <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(until.Sub(now))
+		defer timer.Stop()
+		wake = timer.C
+	}
+	f.watch.await(ctx, wake)
+	if now := time.Now(); !f.checkAt.IsZero() && !now.Before(f.checkAt) {
+		f.checkAt = now.Add(checkPause)
+		f.checkCount(ctx)
+	}
+}
+
+// checkCount looks for items of which there was no event: a server does not report nodes that may not be read.
+func (f *fetcher) checkCount(ctx context.Context) {
+	stat, err := f.place.client.CheckExists().Submit(f.flight, f.place.path).Wait(ctx)
+	if err == nil && stat != nil {
+		f.hear()
+		f.stale = f.stale || int(stat.NumChildren) != len(f.backlog.items)+f.others
+	}
+}
+
+// earlier returns the earlier time of those that are not zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// isGivingWay reports whether to leave the first item to a consumer that was faster lately. When a pause ends and the item is
+// still there, nobody was.
+func (f *fetcher) isGivingWay(now time.Time) bool {
+	switch {
+	case !f.watching || f.losses == 0 || len(f.claims)+len(f.looked) > 0:
+		return false
+	case f.holdOff.IsZero():
+		most := givingWay + rand.N(givingWayAtRandom)
+		f.holdOff = now.Add(most * time.Duration(1+f.losses/8))
+		return true
+	case now.Before(f.holdOff):
+		return true
+	}
+	f.losses, f.holdOff = 0, time.Time{}
+	return false
+}
