@@ -65,6 +65,18 @@ func writeRecordings(t *testing.T, all map[string][]recording) {
 	}
 }
 
+// withoutLockData leaves out the data of the locks of items: Java writes its address, and nobody reads it, while our claims
+// are known by it.
+func withoutLockData(nodes []looks) []looks {
+	nodes = slices.Clone(nodes)
+	for i, node := range nodes {
+		if node.Ephemeral {
+			nodes[i].Data = ""
+		}
+	}
+	return nodes
+}
+
 // TestNodesOfQueuesAreThoseOfJava has both put the same, and lock the first item. All nodes are the same, and Java's are
 // those that are recorded.
 func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
@@ -94,7 +106,7 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 		if len(theirs) != len(puts)+3 { // with both parents, and a lock
 			t.Errorf("%s: nodes %+v", kind.theirs, theirs)
 		}
-		if diff := cmp.Diff(theirs, ours); diff != "" {
+		if diff := cmp.Diff(withoutLockData(theirs), withoutLockData(ours)); diff != "" {
 			t.Errorf("%s (-Java +Go):\n%s", kind.theirs, diff)
 		}
 	}
