@@ -17,6 +17,7 @@ type backlog struct {
 
 type waitingItem struct {
 	name    nodeName
+	since   time.Time // when it was put or unlocked; zero if it was listed
 	due     time.Time // zero if it is due at once
 	free    bool      // it may be claimed
 	queued  bool      // it is in next
@@ -65,7 +66,7 @@ func (b *backlog) note(n news) (lost bool) {
 	switch n.what {
 	case created:
 		if name, found := parseName(n.name); found && x == nil {
-			x = &waitingItem{name: name, due: b.due(name)}
+			x = &waitingItem{name: name, due: b.due(name), since: time.Now()}
 			b.items[n.name] = x
 			b.add(x)
 		}
@@ -77,6 +78,7 @@ func (b *backlog) note(n news) (lost bool) {
 	case unlocked:
 		if x != nil {
 			x.unlocks++
+			x.since = time.Now()
 			b.add(x)
 		}
 	}

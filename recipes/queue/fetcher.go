@@ -48,9 +48,10 @@ type fetcher struct {
 	looked     []*deleteClaim // being read, in order
 	claims     []claim        // in the order in which they were submitted
 	ready      []*message
-	claimed    int64 // how many were, for the ids
-	misses     int   // items in a row that were another's
-	losses     int   // how often another was faster, since a pause ended in vain
+	claimed    int64         // how many were, for the ids
+	misses     int           // items in a row that were another's
+	losses     int           // how often another was faster, since a pause ended in vain
+	taking     time.Duration // how long others need to take an item, on the average
 	holdOff    time.Time
 	others     int       // nodes in the last list that are no items
 	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
@@ -75,6 +76,7 @@ const (
 	maxBusy           = 256 // so many items in a row without waiting
 	aloneAfterFailure = 256
 	checkPause        = time.Minute
+	mostTaking        = 250 * time.Millisecond
 	givingWay         = 10 * time.Millisecond
 	givingWayAtRandom = 40 * time.Millisecond
 )
@@ -152,8 +154,12 @@ func (f *fetcher) hear() {
 
 func (f *fetcher) note(all []news) {
 	for _, n := range all {
+		x := f.backlog.items[n.name]
 		if f.backlog.note(n) {
 			f.lost()
+			if !x.since.IsZero() && !f.kind.delayed {
+				f.taking += (min(time.Since(x.since), mostTaking) - f.taking) / 4
+			}
 		}
 		if n.what == deleted {
 			f.quarantine.forget(n.name)

@@ -60,7 +60,7 @@ func (f *fetcher) isGivingWay(now time.Time) bool {
 	case !f.watching || f.losses == 0 || len(f.claims)+len(f.looked) > 0:
 		return false
 	case f.holdOff.IsZero():
-		most := givingWay + rand.N(givingWayAtRandom)
+		most := givingWay + f.taking + rand.N(givingWayAtRandom+2*f.taking)
 		f.holdOff = now.Add(most * time.Duration(1+f.losses/8))
 		return true
 	case now.Before(f.holdOff):
