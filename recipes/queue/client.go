@@ -21,6 +21,9 @@ type Client interface {
 	Sync() builders.Sync
 	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
+	QuorumHeartbeats() (stop func())
+	Namespace() string
+	UsingNamespace(ns string) *framework.Client
 	BlockUntilConnected(ctx context.Context) error
 	ReportUnhandled(ctx context.Context, message string, err error)
 }

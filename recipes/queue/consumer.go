@@ -20,6 +20,7 @@ type delivery[T any] struct {
 	trailer []byte            // behind them
 	origin  *telemetry.Origin // of the put, nil if it is not known
 
+	fence      *Fence          // nil without a lock
 	ctx        context.Context //nolint:containedctx // of the work
 	end        context.CancelFunc
 	at         int             // the item that is being consumed
@@ -44,7 +45,8 @@ func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
 	}
 	ctx, cancel := context.WithCancelCause(d.in)
 	stop := context.AfterFunc(m.lock.session.Context(), func() { cancel(ErrLockLost) })
-	d.ctx, d.end = ctx, func() { stop(); cancel(nil) }
+	d.fence = newFence(q.place, m, ctx)
+	d.ctx, d.end = context.WithValue(ctx, fenceKey{}, d.fence), func() { stop(); cancel(nil) }
 	return d, nil
 }
 
@@ -178,6 +180,7 @@ func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
 
 // settle ends the claim of d, which was worked on in the trace of ctx, with x. done is called when that has happened.
 func (q *queue[T]) settle(ctx context.Context, d *delivery[T], x *settlement, done func(error)) {
+	d.fence.close()
 	ctx, settling := q.obs.Settle(ctx)
 	x.m = d.message
 	if settling != nil {

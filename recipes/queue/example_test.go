@@ -163,3 +163,29 @@ func ExampleDistributedQueue_PutAsync() {
 	// /jobs/queue-0000000001 <nil>
 	// /jobs/queue-0000000002 <nil>
 }
+
+// A consumer that has lost its item to another writes no result.
+func ExampleFenceOf() {
+	client, stop := connect()
+	defer stop()
+	written := make(chan error, 1)
+	consume := func(ctx context.Context, job string) error {
+		fence := queue.FenceOf(ctx)
+		_, err := fence.Transaction(ctx, client.TransactionOp().Create().ForPath("/result", []byte(job)))
+		written <- err
+		return err
+	}
+	q, err := queue.NewBuilder(client, consume, queue.String{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := q.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = q.Close() }()
+	if err := q.Put(context.Background(), "job 1"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(<-written)
+	// Output: <nil>
+}

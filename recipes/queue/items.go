@@ -147,6 +147,7 @@ func (q *queue[T]) releaseHeld() {
 	q.held = make(map[*pulled[T]]struct{})
 	q.mu.Unlock()
 	for p := range held {
+		p.fence.close()
 		q.release(p.message)
 	}
 }

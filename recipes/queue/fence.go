@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// fenceName is in front of the ids of fence nodes, below the lock path. It is no name of an item.
+const fenceName = "fence-"
+
+// Fence makes writes depend on the lock of an item: when the lock is lost with its session, the server refuses them. All
+// methods are safe for concurrent use, and return [ErrLockLost] when the item is no longer ours or was settled.
+//
+// The lock of an item has the same name for every consumer, so that its existence proves nothing. The first use of a
+// fence creates an ephemeral node with a name of its own beside the lock, in the session of the lock; it is deleted before
+// the item is settled. There is no Java counterpart.
+type Fence struct {
+	place *place
+	m     *message
+
+	mu     sync.Mutex
+	tenure context.Context //nolint:containedctx // of the writes: it ends with the lock and with the item
+	end    context.CancelCauseFunc
+	ended  bool
+	node   string // "" before the first use
+	fence  lineup.Fence
+}
+
+func newFence(p *place, m *message, work context.Context) *Fence { //nolint:revive // of the work
+	f := &Fence{place: p, m: m}
+	f.tenure, f.end = context.WithCancelCause(work)
+	return f
+}
+
+type fenceKey struct{}
+
+// FenceOf returns the fence of the item that a context belongs to: that of a [Consumer] or of [Item.Context]. It returns nil
+// for another context, and for an item without a lock. The methods of a nil Fence fail with [ErrLockLost].
+func FenceOf(ctx context.Context) *Fence {
+	f, _ := ctx.Value(fenceKey{}).(*Fence)
+	return f
+}
+
+// Operation returns an operation for transactions of any client: it fails, and the transaction with it, when the lock of
+// the item is lost. ctx bounds the creation of the node on first use.
+func (f *Fence) Operation(ctx context.Context) (op builders.TransactionOperation, err error) {
+	if err := f.begin(ctx); err != nil {
+		return op, err
+	}
+	return f.fence.Operation(), nil
+}
+
+// Client returns a view of the queue's client whose writes the fence guards. When the item is settled they fail without a
+// request. ctx bounds the creation of the node on first use.
+func (f *Fence) Client(ctx context.Context) (*framework.Client, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	return f.fence.Client(f.tenure), nil
+}
+
+// Transaction commits operations behind the check of the lock: all of them, or none. ctx bounds the waiting. If the answer is
+// lost, the error wraps [builders.ErrUncertain].
+func (f *Fence) Transaction(
+	ctx context.Context, ops ...builders.TransactionOperation,
+) ([]callbacks.OperationResult, error) {
+	client, err := f.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return client.Transaction().ForOperations(ctx, ops...)
+}
+
+// begin creates the node on first use.
+func (f *Fence) begin(ctx context.Context) error {
+	if f == nil {
+		return errtext.Wrap(ErrLockLost, "queue", "fence")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.node != "" {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(f.tenure, func() { cancel(ErrLockLost) })
+	defer stop()
+	node := zkpath.Join(f.place.lockPath, fenceName+zkpath.NewProtectionID())
+	for {
+		err := f.create(ctx, node)
+		if err == nil {
+			f.node = node
+			f.fence = lineup.NewFence(f.place.client, node, ErrLockLost)
+			return nil
+		}
+		if lineup.IsOutage(err) {
+			if err = awaitConnection(ctx, f.place.client); err == nil {
+				continue
+			}
+		}
+		f.delete(node) // an answer may have been lost
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return errtext.Wrap(err, "queue", "fence of %s", f.place.node(f.m.name))
+	}
+}
+
+// create creates the node behind a look that finds the lock of the claim, on one connection: it belongs to the session of
+// the lock, and goes with it.
+func (f *Fence) create(ctx context.Context, node string) error {
+	if f.tenure.Err() != nil || f.ended {
+		return ErrLockLost
+	}
+	flight := builders.InOneFlight(ctx)
+	held, err := f.place.readLock(flight, f.m.name)
+	if err != nil {
+		return err
+	}
+	if held != f.m.lock.id {
+		return ErrLockLost
+	}
+	var stat zk.Stat
+	create := f.place.client.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
+	_, err = create.Submit(flight, node, nil).Wait(ctx)
+	if errors.Is(err, zk.ErrNodeExists) { // the answer to an earlier create was lost
+		var there *zk.Stat
+		if there, err = f.place.client.CheckExists().ForPath(flight, node); there != nil {
+			stat = *there
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case stat.EphemeralOwner != f.m.lock.session.ID(): // a new session has seen the lock of the old one
+		return ErrLockLost
+	}
+	return nil
+}
+
+// close ends the writes, before the item is settled.
+func (f *Fence) close() {
+	if f == nil {
+		return
+	}
+	f.end(ErrLockLost)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	if f.node != "" {
+		f.delete(f.node)
+	}
+}
+
+// delete deletes the node in the background until it is gone. Nobody else has its name.
+func (f *Fence) delete(node string) {
+	ctx := context.WithoutCancel(f.tenure)
+	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, node)
+}
