@@ -41,6 +41,7 @@ const (
 	trustsOldSession             // the last waits though its session has ended, and its node is about to
 	countsTheGone                // a list with ready is counted, though ready has gone since
 	watchesYounger               // who watches the lowest takes one that has come again for it
+	leavesUnchecked              // who waits for the lowest deletes its node whether that is there or not
 )
 
 // barrierNode is the node of a member.
@@ -153,7 +154,7 @@ const (
 	bSign                    // [setData ready, delete own, create own, setData own]
 	bClear                   // [check own, delete ready at a version]
 	bWatch                   // reads and watches the node of a member, if it is there
-	bGo                      // [check ready, delete own]
+	bGo                      // [check ready, check the lowest, delete own]
 	bEnd                     // [delete ready at a version, setData own, delete own]
 	bVersion                 // reads ready
 	bReady                   // reads and watches ready, if it is there
@@ -393,7 +394,7 @@ func (m *doubleBarrier) act(w *barrierWorld, i int8) {
 		m.lookForOthers(c)
 	case highestWait:
 		c.watched, c.there = none, false
-		m.lookAlone(w, i)
+		m.lookAlone(w, i, c.known&^(1<<i))
 	case othersWait:
 		c.watched, c.there = none, false
 		m.lookForOthers(c)
@@ -419,13 +420,12 @@ func (m *doubleBarrier) connect(w *barrierWorld, i int8) {
 		c.send(bEnd, c.version)
 	case c.at == learning:
 		c.send(bLearn, 0)
-	case c.at == goingFirst, c.at == removingOwn:
-		c.at = removingOwn
+	case c.at == removingOwn:
 		c.send(bRemove, 0)
 	case c.at == ending && m.flaw == endsByName: // as the retry policy does
 		c.send(bEnd, c.version)
-	case c.at == goingLast, c.at == highestWait, c.at == ending:
-		m.lookAlone(w, i)
+	case c.at == goingFirst, c.at == goingLast, c.at == highestWait, c.at == ending:
+		m.lookAlone(w, i, 0)
 	case c.at == versioning:
 		c.send(bVersion, 0)
 	default:
@@ -477,18 +477,19 @@ func (m *doubleBarrier) leave(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	c.at = goingFirst
 	if c.known&(1<<i-1) == 0 {
-		m.lookAlone(w, i)
+		m.lookAlone(w, i, c.known&^(1<<i))
 		return
 	}
-	c.send(bGo, 0)
-	c.send(bWatch, int8(bits.TrailingZeros8(uint8(c.known))))
+	lowest := int8(bits.TrailingZeros8(uint8(c.known)))
+	c.send(bGo, lowest)
+	c.send(bWatch, lowest)
 }
 
 // lookAlone is exit.awaitHighest.
-func (m *doubleBarrier) lookAlone(w *barrierWorld, i int8) {
+func (m *doubleBarrier) lookAlone(w *barrierWorld, i, others int8) {
 	c := &w.attendees[i]
 	c.at = goingLast
-	if others := c.known &^ (1 << i); others != 0 {
+	if others != 0 {
 		c.send(bWatch, int8(bits.Len8(uint8(others))-1))
 	}
 	c.send(bList, 0)
@@ -596,11 +597,14 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 	case bWatch:
 		m.watch(w, i, r.arg)
 	case bGo:
-		if !both {
-			c.lookAgain()
+		if !both || !w.nodes[r.arg].there && m.flaw != leavesUnchecked {
+			c.reset()
+			m.lookAlone(w, i, 0)
 			return
 		}
-		w.drop(i)
+		if w.drop(i); w.list() == 0 {
+			w.bad = fmt.Sprintf("%c leaves ready behind", 'A'+i)
+		}
 	case bEnd:
 		m.end(w, i, r.arg)
 	case bVersion:
@@ -608,7 +612,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 			c.lookAgain()
 			return
 		}
-		m.lookAlone(w, i)
+		m.lookAlone(w, i, 0)
 	case bReady:
 		c.open, c.watchReady = w.ready.there && w.ready.born == c.newest, w.ready.there
 	case bLearn:
@@ -661,7 +665,7 @@ func (m *doubleBarrier) listed(w *barrierWorld, i int8) {
 		case c.watched != none || c.woken:
 			c.at = highestWait
 		default:
-			m.lookAlone(w, i)
+			m.lookAlone(w, i, members&^(1<<i))
 		}
 	case othersLook:
 		if c.seen = members; !c.open && m.flaw != waitsForYounger {
@@ -962,6 +966,7 @@ func TestDoubleBarrierFlawIsFound(t *testing.T) {
 			"the last waits by a node of an earlier session",
 			doubleBarrier{members: 2, quorum: 2, faults: 2, may: expiry | pause, flaw: trustsOldSession},
 		},
+		{"the lowest has died", doubleBarrier{members: 2, quorum: 2, faults: 1, may: pause, flaw: leavesUnchecked}},
 		{"a list of a round that has ended is counted", doubleBarrier{members: 3, quorum: 2, flaw: countsTheGone}},
 	}
 	for _, test := range tests {

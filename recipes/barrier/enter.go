@@ -34,6 +34,7 @@ type entry struct {
 	signal  *signal
 	created bool    // a create was sent
 	node    zk.Stat // our node
+	seen    bool    // in a list
 	opening int64   // the transaction in which we have created ready; 0 if another member has
 	fired   bool    // the watch of ready has told of its creation, or will
 }
@@ -70,6 +71,9 @@ func (e *entry) run(ctx context.Context) (round, error) {
 
 // look creates our node, unless there is one of the current session, lists the barrier, and watches ready: in one flight.
 func (e *entry) look(ctx context.Context) (*snapshot, error) {
+	if !e.seen {
+		e.signal.received(zk.EventNodeCreated) // it may be older than our node
+	}
 	s := &snapshot{quorum: e.members, flight: builders.InOneFlight(ctx)}
 	var creation builders.Future[string]
 	create := !e.isCurrent()
@@ -104,9 +108,9 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	s.children, s.ready = children, ready
 	switch listed := s.has(e.name); {
 	case listed && e.isCurrent():
-		s.born = e.node.Czxid
+		s.born, e.seen = e.node.Czxid, true
 	case !listed && !create:
-		e.node = zk.Stat{} // somebody has deleted it
+		e.node, e.seen = zk.Stat{}, false // somebody has deleted it
 	}
 	return s, nil
 }
@@ -123,7 +127,7 @@ func (e *entry) rename(ctx context.Context) error {
 		}
 		e.name = e.newName()
 	}
-	e.created, e.node = true, zk.Stat{}
+	e.created, e.node, e.seen = true, zk.Stat{}, false
 	return nil
 }
 

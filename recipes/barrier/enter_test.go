@@ -364,3 +364,34 @@ func TestEnterThatCannotBeginFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The parents are made behind the watch of ready. A round of others that is over before our node is there is not ours.
+func TestEnterBeforeOwnNodeIsThereTakesNoOtherRoundForOurs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	client, faults := s.proxied()
+	parents := faults.Add(curatortest.Rule{
+		Ops: []string{"create", "create2", "createContainer", "multi"}, Skip: 1, Count: 1, Action: curatortest.HoldRequest,
+	})
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(parents.Wait(s.ctx))
+	for _, p := range []string{s.chroot + "/barriers", s.path("")} {
+		_, err := s.raw.Create(p, nil, 0, zk.WorldACL(zk.PermAll))
+		s.must(err)
+	}
+	s.awaitWatch("ready")
+	for _, name := range []string{"c", "d", "ready"} {
+		s.put(name)
+	}
+	s.take("c", "d", "ready")
+	parents.Release()
+	s.await("b")
+	s.awaitWatch("ready")
+	for range 20 {
+		s.settle(client)
+	}
+	c.waits()
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}

@@ -27,7 +27,10 @@ func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 			return false, nil
 		}
 		if isIn(&n.stat, s.ready.Czxid) {
-			return e.signUp(ctx, s, n.name == e.name)
+			if n.name == e.name { // we have signed up, and only the answer was lost
+				return true, nil
+			}
+			return e.signUp(s)
 		}
 		if n.stat.Czxid < oldest.stat.Czxid {
 			oldest = n
@@ -68,11 +71,8 @@ func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
 }
 
 // signUp enters: in one transaction ready has another version, so that nobody ends the round who has not seen us, and our
-// node is created anew with the version of one that has signed up. done says that we have, and only the answer was lost.
-func (e *entry) signUp(ctx context.Context, s *snapshot, done bool) (in bool, err error) {
-	if done {
-		return true, nil
-	}
+// node is created anew with the version of one that has signed up.
+func (e *entry) signUp(s *snapshot) (in bool, err error) {
 	op := e.client.TransactionOp()
 	_, err = e.client.Transaction().ForOperations(s.flight,
 		op.SetData().ForPath(e.ready(), nil),

@@ -44,11 +44,12 @@ func (x *exit) run(ctx context.Context) (err error) {
 		return err
 	}
 	err = errNotLowest
-	if x.round.lowest() == x.name {
-		err = x.leaveLast(ctx)
-	}
-	if errors.Is(err, errNotLowest) {
-		err = x.leaveFirst(ctx)
+	for errors.Is(err, errNotLowest) {
+		if x.round.lowest() == x.name {
+			err = x.leaveLast(ctx, x.round.members[1:])
+		} else {
+			err = x.leaveFirst(ctx)
+		}
 	}
 	if errors.Is(err, errClosed) {
 		if err = x.remove(ctx); err == nil {
@@ -76,15 +77,17 @@ func (x *exit) learn(ctx context.Context) error {
 }
 
 // leaveFirst deletes our node while another one is lower, and waits for that. The transaction shows that ready is there: it
-// is that of our round, for our node was there, too.
+// is that of our round, for our node was there, too. And it shows that the lower one is: else nobody would end the round.
 func (x *exit) leaveFirst(ctx context.Context) error {
 	flight, op := builders.InOneFlight(ctx), x.client.TransactionOp()
-	deletion := x.client.Transaction().Submit(flight, op.Check().ForPath(x.ready()), op.Delete().ForPath(x.own()))
-	w := x.signal.watch(flight, zkpath.Join(x.path, x.round.lowest()))
+	lowest := zkpath.Join(x.path, x.round.lowest())
+	deletion := x.client.Transaction().Submit(flight,
+		op.Check().ForPath(x.ready()), op.Check().ForPath(lowest), op.Delete().ForPath(x.own()))
+	w := x.signal.watch(flight, lowest)
 	defer w.remove(ctx)
 	there, watchErr := w.exists(ctx)
 	if _, err := deletion.Wait(ctx); errors.Is(err, zk.ErrNoNode) || lineup.IsOutage(err) {
-		return errClosed
+		return x.leaveLast(ctx, nil) // it sees who is there
 	} else if err != nil {
 		return err
 	}
@@ -99,10 +102,10 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	return x.waitForOthers(ctx)
 }
 
-// leaveLast waits until all others have gone, and ends the round.
-func (x *exit) leaveLast(ctx context.Context) error {
+// leaveLast waits until all others have gone, of whom these are known, and ends the round.
+func (x *exit) leaveLast(ctx context.Context, others []string) error {
 	for {
-		err := x.awaitAlone(ctx)
+		err := x.awaitAlone(ctx, others)
 		if err == nil {
 			x.alone = true
 			err = x.end(ctx)
@@ -121,12 +124,12 @@ func (x *exit) leaveLast(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		others = nil
 	}
 }
 
 // awaitAlone waits until only our node is there.
-func (x *exit) awaitAlone(ctx context.Context) error {
-	others := x.round.members[1:]
+func (x *exit) awaitAlone(ctx context.Context, others []string) error {
 	for {
 		if err := x.awaitHighest(ctx, &others); err != nil || len(x.round.members) == 1 {
 			return err

@@ -463,3 +463,44 @@ func TestLeaveWaitsForOneThatCameLastAfterReadyIsGone(t *testing.T) {
 		})
 	}
 }
+
+// The lowest dies while it is in. Those who leave behind it end the round.
+func TestLeaveAfterLowestDiedInsideLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, others := range [][]string{{"a"}, {"a", "c"}, {"0", "a"}} {
+		s := newInside(t, others...)
+		s.settle(s.client)
+		for _, o := range others {
+			if o < "b" {
+				s.take(o)
+			}
+		}
+		c := s.later(s.member.Leave)
+		if others[len(others)-1] == "c" {
+			s.awaitWatch("c")
+			c.waits()
+			s.take("c")
+		}
+		c.returns()
+		s.awaitNothing()
+	}
+}
+
+// The lowest gives up to leave; those who leave behind it end the round.
+func TestLeaveAfterLowestGaveUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	a, b := s.member(s.client(), "a", 2), s.member(s.client(), "b", 2)
+	entering := s.later(a.Enter)
+	s.awaitWatch("ready")
+	s.must(b.Enter(s.ctx))
+	entering.returns()
+	ctx, cancel := context.WithCancel(s.ctx)
+	leaving := s.laterWith(ctx, a.Leave)
+	s.awaitWatch("b")
+	cancel()
+	_ = leaving.err()
+	s.await("b", "ready")
+	s.must(b.Leave(s.ctx))
+	s.awaitNothing()
+}
