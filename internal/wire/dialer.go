@@ -22,7 +22,7 @@ type attempt struct {
 func (a *attempt) Read(p []byte) (int, error) {
 	n, err := a.Conn.Read(p)
 	if err != nil {
-		a.first.CompareAndSwap(nil, &err)
+		a.note(err)
 	}
 	return n, err
 }
@@ -31,7 +31,7 @@ func (a *attempt) Read(p []byte) (int, error) {
 func (a *attempt) Write(p []byte) (int, error) {
 	n, err := a.Conn.Write(p)
 	if err != nil {
-		a.first.CompareAndSwap(nil, &err)
+		a.note(err)
 	}
 	return n, err
 }

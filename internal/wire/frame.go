@@ -16,7 +16,7 @@ var ErrReplyTooLarge = errors.New("reply too large")
 // Sizes of what a connection reads. Its buffer takes frames of usual sizes; a larger frame gets memory of its own, which
 // grows with the bytes that arrive, because a length is only a promise, and which goes with the frame.
 const (
-	firstBuffer   = 16 << 10
+	firstBuffer   = 4 << 10 // idle connections are many
 	largestBuffer = 64 << 10
 	maxHandshake  = 4 << 10
 	maxFrame      = 64 << 20 // the default of Config.MaxReply
@@ -139,7 +139,7 @@ func (f *frameReader) fill(n int) error {
 	if f.r+n > len(f.buf) {
 		buf := f.buf
 		if n > len(buf) {
-			buf = make([]byte, largestBuffer)
+			buf = make([]byte, f.larger(n))
 		}
 		f.w = copy(buf, f.buf[f.r:f.w])
 		f.r, f.buf = 0, buf
@@ -154,10 +154,20 @@ func (f *frameReader) fill(n int) error {
 			f.partAt.Store(f.readAt)
 		}
 		if f.w == len(f.buf) && len(f.buf) < largestBuffer && f.r == 0 { // a busy connection earns a larger buffer
-			f.buf = append(make([]byte, 0, largestBuffer), f.buf...)[:largestBuffer]
+			size := f.larger(len(f.buf) + 1)
+			f.buf = append(make([]byte, 0, size), f.buf...)[:size]
 		}
 	}
 	return nil
+}
+
+// larger returns the size of the next buffer, which takes n bytes.
+func (f *frameReader) larger(n int) int {
+	size := len(f.buf)
+	for size < n {
+		size *= 2
+	}
+	return size
 }
 
 // read reads once.

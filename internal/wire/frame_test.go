@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"testing"
 )
 
@@ -31,29 +32,57 @@ func (c *chunked) Read(p []byte) (int, error) {
 
 // The ends of frames fall on and around the end of the buffer that they are read into.
 func TestFramesAreReadWhereverTheirBytesFall(t *testing.T) {
-	const buffer = 16 << 10
-	for first := buffer - 12; first < buffer+6; first++ {
-		for second := range 14 {
-			for _, most := range []int{1 << 20, buffer - 1, 7} {
-				var stream []byte
-				var frames [][]byte
-				for i, n := range []int{first, second, 5, buffer, 3 * buffer, 1} {
-					f := binary.BigEndian.AppendUint32(nil, uint32(n))
-					f = append(f, bytes.Repeat([]byte{byte('a' + i)}, n)...)
-					frames, stream = append(frames, f), append(stream, f...)
-				}
-				r := newFrameReader(&chunked{left: stream, most: most}, noClock, maxFrame, nil)
-				for i, want := range frames {
-					got, err := r.next(true)
-					if err != nil || !bytes.Equal(got, want) {
-						t.Fatalf("first %d, second %d, reads of %d: frame %d is wrong: %v", first, second, most, i, err)
-					}
-				}
-				if _, err := r.next(true); err != io.EOF {
-					t.Fatalf("behind the last frame: %v", err)
+	for _, buffer := range []int{firstBuffer, largestBuffer} {
+		for first := buffer - 12; first < buffer+6; first++ {
+			for second := range 14 {
+				for _, most := range []int{1 << 20, buffer - 1, 7} {
+					readFrames(t, most, first, second, 5, buffer, 3*buffer, 1)
 				}
 			}
 		}
+	}
+}
+
+// readFrames reads frames of these sizes with reads of at most so many bytes.
+func readFrames(t *testing.T, most int, sizes ...int) {
+	t.Helper()
+	var stream []byte
+	var frames [][]byte
+	for i, n := range sizes {
+		f := binary.BigEndian.AppendUint32(nil, uint32(n))
+		f = append(f, bytes.Repeat([]byte{byte('a' + i)}, n)...)
+		frames, stream = append(frames, f), append(stream, f...)
+	}
+	r := newFrameReader(&chunked{left: stream, most: most}, noClock, maxFrame, nil)
+	for i, want := range frames {
+		got, err := r.next(true)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("sizes %d, reads of %d: frame %d is wrong: %v", sizes, most, i, err)
+		}
+	}
+	if _, err := r.next(true); err != io.EOF {
+		t.Fatalf("behind the last frame: %v", err)
+	}
+}
+
+// Idle connections are many, so that a buffer is small until there are bytes for it.
+func TestBufferGrowsWithFrames(t *testing.T) {
+	var stream []byte
+	sizes := []int{100, 5000, 12_000, 60_000, 100}
+	for _, n := range sizes {
+		stream = binary.BigEndian.AppendUint32(stream, uint32(n))
+		stream = append(stream, make([]byte, n)...)
+	}
+	r := newFrameReader(&chunked{left: stream, most: 3000}, noClock, maxFrame, nil)
+	var got []int
+	for range sizes {
+		if _, err := r.next(true); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, len(r.buf)>>10)
+	}
+	if want := []int{4, 8, 16, 64, 64}; !slices.Equal(got, want) {
+		t.Errorf("buffers of %d KB, want %d", got, want)
 	}
 }
 
