@@ -20,8 +20,8 @@
 //
 // # Queues
 //
-// Each process puts, consumes and pulls items, with queues that it opens and closes at random. The ledger of a queue has
-// every item from its put to its end, with its nodes and their locks as the servers had them:
+// Each process puts, consumes and pulls items, with queues that it opens and closes at random. The ledger of a queue
+// has every item from its put to its end, with its nodes and their locks as the servers had them:
 //
 //   - A put that has succeeded has made a node, and one that has failed has made none. A flush that succeeds comes
 //     after the outcome of each put.
@@ -57,6 +57,6 @@
 //   - Servers do not refuse to list a line. A client whose create has an unknown outcome finds its node by a list; if
 //     that is refused, the node stays until the session ends.
 //   - The clock of a server does not jump: ZooKeeper measures sessions with a monotonic one.
-//   - An operator deletes queues with their items, and nodes of members, but not the node that opens a barrier: a member
-//     that has not heard of it would wait for the others, and they for it.
+//   - An operator deletes queues with their items. Of a barrier it deletes nodes of members while it is open, but never
+//     the node that opens it: a member that has not heard of it would wait for the others, and they for it.
 package simulation

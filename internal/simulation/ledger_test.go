@@ -37,7 +37,8 @@ type span struct{ from, to time.Time }
 
 func newLedger(u *workQueue) *ledger {
 	l := &ledger{
-		world: u.world, queue: u, children: newChildren(u.path), items: map[string]*item{}, byPath: map[string][]*item{}, lockOf: map[string][]*node{},
+		world: u.world, queue: u, children: newChildren(u.path),
+		items: map[string]*item{}, byPath: map[string][]*item{}, lockOf: map[string][]*node{},
 		asked: map[string]map[*process]bool{}, newest: map[string]*node{},
 		latest: map[string]*item{},
 	}
@@ -110,7 +111,8 @@ func (l *ledger) judgeBirthAgain(i *item, n *node) {
 	}
 }
 
-// isDone reports whether an item was done by the one whose lock its newest node had the last, or by anyone without locks.
+// isDone reports whether an item was done by the one whose lock its newest node had the last, or by anyone if there are
+// no locks.
 func (l *ledger) isDone(i *item) bool {
 	last := i.nodes[len(i.nodes)-1]
 	var lock *node
@@ -287,7 +289,8 @@ func (l *ledger) begin(ctx context.Context, o *openQueue, loop, value string, in
 	default:
 		l.judgeLocked(d, before)
 	}
-	if first := d.node != nil && valuesIn(d.node.data)[0] == value; first && errors.Is(context.Cause(ctx), queue.ErrLockLost) {
+	first := d.node != nil && valuesIn(d.node.data)[0] == value
+	if first && errors.Is(context.Cause(ctx), queue.ErrLockLost) {
 		l.violate(i, "it is delivered to %s, whose lock is known to be lost", o.actor.name)
 	}
 	if l.queue.kind == delayQueue && d.began.Before(i.put.due.Truncate(time.Millisecond)) {
@@ -336,8 +339,8 @@ func (l *ledger) judgeUnlocked(d *delivery, before []*delivery, loop string) {
 	l.newest[consumer] = d.node
 }
 
-// judgeLocked judges a delivery with a lock path: it is locked and in the queue, and every other delivery has come to an
-// end that explains this one.
+// judgeLocked judges a delivery with a lock path: it is locked and in the queue, and every other delivery has come to
+// an end that explains this one.
 func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	i, o := d.item, d.queue
 	d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return o.actor.process.had(n.owner) })
@@ -399,7 +402,8 @@ func (l *ledger) isLost(lock *node) bool {
 	return lock.withSession || l.isWiped(lock) || l.world.judge.isRobbed(l.queue.resource, lock.path, lock.born)
 }
 
-// wasDeleted reports whether an operator has deleted an earlier lock of the same item. Whoever had it ends the newer one.
+// wasDeleted reports whether an operator has deleted an earlier lock of the same item. Whoever had that may end the
+// newer one.
 func (l *ledger) wasDeleted(lock *node) bool {
 	return slices.ContainsFunc(l.lockOf[lock.name], func(n *node) bool {
 		return n.born.Before(lock.born) && !n.withSession && l.isLost(n)

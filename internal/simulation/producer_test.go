@@ -32,7 +32,9 @@ func (u *workQueue) produceOnce(ctx context.Context, a *actor, last bool) error 
 	}
 	var err error
 	for ; bursts > 0 && ctx.Err() == nil; bursts-- {
-		together(a, u.putters, func(i int, random *rand.Rand) { o.putSome(ctx, fmt.Sprintf("%s %d", a.name, i), random, last) })
+		together(a, u.putters, func(i int, random *rand.Rand) {
+			o.putSome(ctx, fmt.Sprintf("%s %d", a.name, i), random, last)
+		})
 		if err = o.flush(ctx, last); err != nil && last && ctx.Err() == nil && !errors.Is(err, queue.ErrUncertain) {
 			u.world.violate("%s: a put fails though all is well: %v", a.name, err)
 		}
