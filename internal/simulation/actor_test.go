@@ -10,11 +10,31 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// recipe is a kind of lock or election that processes take part in.
+// recipe is a kind of lock, election, queue or barrier that processes take part in.
 type recipe struct {
 	name      string
 	resources []*resource
 	actors    []role
+}
+
+// String is the name of the recipe.
+func (r recipe) String() string { return r.name }
+
+// allRecipes returns what the processes of a world can take part in.
+func allRecipes() []func(w *world) recipe {
+	return []func(w *world) recipe{
+		mutexRecipe, readWriteRecipe, semaphoreRecipe, multiRecipe, latchRecipe, selectorRecipe, meetingRecipe,
+		func(w *world) recipe { return queueRecipe(w, "queue", plainQueue, false) },
+		func(w *world) recipe { return queueRecipe(w, "locked-queue", plainQueue, true) },
+		func(w *world) recipe {
+			kind := pick(w.random("kind"), []queueKind{priorityQueue, delayQueue, idQueue})
+			return queueRecipe(w, kind.String()+"-queue", kind, false)
+		},
+		func(w *world) recipe {
+			kind := pick(w.random("kind with locks"), []queueKind{priorityQueue, delayQueue, idQueue})
+			return queueRecipe(w, "locked-"+kind.String()+"-queue", kind, true)
+		},
+	}
 }
 
 // role is what one actor of each process does, until its context ends or the world is calm and it has had a last turn.
@@ -27,8 +47,10 @@ type role struct {
 type actor struct {
 	process *process
 	name    string
+	role    string
 	random  *rand.Rand
 	waiting atomic.Bool // for a grant that has to come
+	closing atomic.Bool // a queue, which has to come to an end
 }
 
 // holding is what an actor has got by one acquire.

@@ -60,7 +60,17 @@ func ruleFault(name string, rule curatortest.Rule) fault {
 		for _, i := range which {
 			injections = append(injections, servers[i].Faults().Add(rule))
 		}
+		if slices.Contains(rule.Ops, "connect") { // then there is one
+			for _, l := range pick(random, w.processes()).links {
+				l.reset()
+			}
+		}
+		over := func() {}
+		if rule.Action == curatortest.ReplyError {
+			over = w.refuse()
+		}
 		return fmt.Sprintf("of servers %d, after %d", which, rule.Skip), func() {
+			defer over()
 			hits := 0
 			for _, in := range injections {
 				in.Remove()

@@ -124,6 +124,7 @@ func (j *judge) holder(random *rand.Rand) *process {
 // watch judges all claims whenever the servers have decided anything, until ctx ends.
 func (j *judge) watch(ctx context.Context) {
 	_ = j.world.cluster.Servers()[0].Eventually(ctx, func() bool {
+		j.world.observe()
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		for _, r := range j.resources {
@@ -150,6 +151,14 @@ func (j *judge) taken(r *resource, node string, owner *process, within time.Dura
 			}
 		}
 	}
+}
+
+// isRobbed reports whether a node was taken away by others since then.
+func (j *judge) isRobbed(r *resource, node string, since time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	at, ok := r.robbed[node]
+	return ok && !at.Before(since)
 }
 
 func (j *judge) rob(c *claim, at time.Time) {

@@ -8,16 +8,6 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// allRecipes returns what the processes of a world can contend for.
-func allRecipes(w *world) []recipe {
-	return []recipe{
-		mutexRecipe(w), readWriteRecipe(w), semaphoreRecipe(w), multiRecipe(w), latchRecipe(w), selectorRecipe(w),
-	}
-}
-
-// String is the name of the recipe.
-func (r recipe) String() string { return r.name }
-
 // acquire acquires a lock, and gives up after wait unless that is forever.
 func acquire(ctx context.Context, lock locks.InterProcessLock, wait time.Duration) (*locks.Hold, error) {
 	if wait == forever {

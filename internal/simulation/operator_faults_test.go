@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,9 @@ func (w *world) deleteNodes(random *rand.Rand, r *resource, l line, n int) (what
 	if err != nil {
 		return ""
 	}
-	children := leader.Children(l.path)
+	children := slices.DeleteFunc(leader.Children(l.path), func(name string) bool {
+		return r.isKept != nil && r.isKept(leader, name)
+	})
 	random.Shuffle(len(children), func(i, j int) { children[i], children[j] = children[j], children[i] })
 	var deleted []string
 	for _, child := range children[:min(n, len(children))] {

@@ -22,6 +22,11 @@ type process struct {
 	links  []*link // to each of the servers
 	ahead  atomic.Int64
 	dead   atomic.Bool
+	left   atomic.Bool // its client was closed whatever the actors had
+
+	mu        sync.Mutex
+	sessions  map[int64]bool
+	suspended time.Time // when it was without a connection the last time
 
 	ctx    context.Context // of the actors
 	cancel context.CancelFunc
@@ -30,7 +35,7 @@ type process struct {
 
 // newProcess starts a process.
 func newProcess(w *world, name string) *process {
-	p := &process{world: w, name: name}
+	p := &process{world: w, name: name, sessions: map[int64]bool{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	random := w.random(name)
 	for _, s := range w.cluster.Servers() {
@@ -66,6 +71,7 @@ func newProcess(w *world, name string) *process {
 	}
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
 		w.history.note("%s is %v, session %#x", name, s, client.SessionID())
+		p.is(s, client.SessionID())
 	})
 	p.client = client
 	return p
@@ -76,7 +82,7 @@ func (p *process) act(recipes []recipe) {
 	for _, r := range recipes {
 		for _, act := range r.actors {
 			name := p.name + "/" + act.name
-			a := &actor{process: p, name: name, random: p.world.random(name)}
+			a := &actor{process: p, name: name, role: act.name, random: p.world.random(name)}
 			p.world.began(a)
 			p.actors.Go(func() {
 				defer p.world.ended(a)
@@ -85,6 +91,32 @@ func (p *process) act(recipes []recipe) {
 			})
 		}
 	}
+}
+
+// is notes the state of the connection.
+func (p *process) is(s framework.ConnectionState, session int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !s.IsConnected() {
+		p.suspended = time.Now()
+		return
+	}
+	p.sessions[session] = true
+	p.world.has(p, session)
+}
+
+// had reports whether the process has a session, or has had it.
+func (p *process) had(session int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sessions[session]
+}
+
+// wasSuspended reports whether the process was without a connection at some time since then.
+func (p *process) wasSuspended(since time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.suspended.Before(since)
 }
 
 // crash ends the process as a loss of power does, or, if its kernel lives, as a kill does: then the servers see its
@@ -103,14 +135,29 @@ func (p *process) crash(kernelLives bool) {
 
 // leave ends the process with the goodbye of its client, whatever its actors hold.
 func (p *process) leave() {
+	p.left.Store(true)
 	_ = p.client.Close()
 	p.end()
 }
 
+// processEndLimit is until nothing of a process runs, whatever its network does.
+const processEndLimit = 3 * time.Minute
+
 // end waits until nothing of the process runs.
 func (p *process) end() {
 	p.cancel()
-	p.actors.Wait()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.actors.Wait()
+	}()
+	timer := time.NewTimer(processEndLimit)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		p.world.violate("%s does not end in %v: %s", p.name, processEndLimit, p.world.running(p))
+	}
 	_ = p.client.Close()
 }
 

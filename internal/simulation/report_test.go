@@ -16,9 +16,10 @@ type report struct {
 	time   time.Duration
 	grants int
 	hits   map[string]int // of faults, by kind
+	counts map[string]int // of what has happened in queues and barriers
 }
 
-func newReport() *report { return &report{hits: map[string]int{}} }
+func newReport() *report { return &report{hits: map[string]int{}, counts: map[string]int{}} }
 
 func (r *report) add(d time.Duration, grants int) {
 	r.mu.Lock()
@@ -34,6 +35,12 @@ func (r *report) hit(fault string) {
 	r.hits[fault]++
 }
 
+func (r *report) count(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[what]++
+}
+
 // never returns the kinds of faults that have not happened.
 func (r *report) never() (names []string) {
 	r.mu.Lock()
@@ -41,6 +48,11 @@ func (r *report) never() (names []string) {
 	for _, f := range allFaults() {
 		if r.hits[f.name] == 0 {
 			names = append(names, f.name)
+		}
+	}
+	for _, name := range consumerFaults {
+		if r.hits[name] == 0 {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -55,8 +67,14 @@ func (r *report) String() string {
 		all += n
 	}
 	fmt.Fprintf(&b, "%d seeds, %.1f cluster-hours, %d grants, %d faults:", r.worlds, r.time.Hours(), r.grants, all)
-	for _, name := range slices.Sorted(maps.Keys(r.hits)) {
-		fmt.Fprintf(&b, "\n%8d %s", r.hits[name], name)
-	}
+	writeCounts(&b, r.hits)
+	b.WriteString("\nqueues and barriers:")
+	writeCounts(&b, r.counts)
 	return b.String()
+}
+
+func writeCounts(b *strings.Builder, counts map[string]int) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(b, "\n%8d %s", counts[name], name)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -14,6 +15,8 @@ type resource struct {
 	path  string
 	lines []line // of the nodes of those who contend for it
 	most  int    // how many may share it; 0 is any number
+	// isKept reports whether no operator deletes a node now; nil if any may be deleted.
+	isKept func(leader *curatortest.Server, name string) bool
 	// toldOfNode is whether a holder is told when its node is deleted.
 	toldOfNode bool
 
@@ -35,6 +38,9 @@ type line struct {
 func newResource(p string) *resource {
 	return &resource{path: p, lines: []line{{p, true}}, robbed: map[string]time.Time{}}
 }
+
+// name is what else the resource is called.
+func (r *resource) name() string { return zkpath.Node(r.path) }
 
 // newSemaphore returns the resource of a semaphore, which has two lines.
 func newSemaphore(p string, leases int) *resource {

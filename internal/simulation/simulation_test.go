@@ -25,7 +25,7 @@ var (
 const seedVariable = "CURATOR_SEED"
 
 // someSeeds is how many are simulated by default. In so many every kind of fault happens.
-const someSeeds = 60
+const someSeeds = 34
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 

@@ -22,7 +22,7 @@ type fault struct {
 func allFaults() []fault {
 	var all []fault
 	for _, some := range [][]fault{
-		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults,
+		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults, queueFaults,
 	} {
 		all = append(all, some...)
 	}

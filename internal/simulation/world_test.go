@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,14 +34,19 @@ var syncLimits = []int{0, 5, 20}
 
 // world is one simulation: an ensemble, processes that contend for resources on it, and faults.
 type world struct {
-	seed    uint64
-	report  *report
-	history *history
-	judge   *judge
-	cluster *curatortest.Cluster
-	recipes []recipe
-	slots   []*slot
-	owners  atomic.Int64
+	seed     uint64
+	report   *report
+	history  *history
+	judge    *judge
+	cluster  *curatortest.Cluster
+	recipes  []recipe
+	slots    []*slot
+	queues   []*workQueue
+	meets    []*meeting
+	owners   atomic.Int64
+	looks    int          // at what the servers have decided
+	refused  atomic.Int64 // when something was refused the last time, in nanoseconds
+	refusing atomic.Int64 // how many faults refuse something
 	// operator is a client beside the network, whom no fault of it is meant for.
 	operator *framework.Client
 
@@ -50,6 +56,7 @@ type world struct {
 
 	mu        sync.Mutex
 	actors    map[*actor]struct{} // that run
+	clients   map[int64]*process  // by their sessions
 	allEnded  chan struct{}       // closed when there are none and the world is calm
 	violation string              // the first
 	evidence  string              // the history before it
@@ -83,6 +90,12 @@ func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 	w.end()
 	stop()
 	watch.Wait()
+	w.readTraces()
+	if w.ctx.Err() == nil {
+		for _, u := range w.queues {
+			u.ledger.judgeAll()
+		}
+	}
 	if err := w.cluster.Close(); err != nil {
 		w.violate("the ensemble does not close: %v", err)
 	}
@@ -94,7 +107,8 @@ func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 func newWorld(seed uint64, r *report) *world {
 	w := &world{
 		seed: seed, report: r, history: newHistory(),
-		calm: make(chan struct{}), actors: map[*actor]struct{}{}, allEnded: make(chan struct{}),
+		calm: make(chan struct{}), actors: map[*actor]struct{}{}, clients: map[int64]*process{},
+		allEnded: make(chan struct{}),
 	}
 	w.judge = &judge{world: w}
 	w.ctx, w.giveUp = context.WithCancel(context.Background())
@@ -110,13 +124,14 @@ func newWorld(seed uint64, r *report) *world {
 	}
 	w.cluster = cluster
 	w.operator = newOperator(cluster)
-	all := allRecipes(w)
-	for _, i := range random.Perm(len(all))[:2+random.IntN(3)] {
-		w.recipes = append(w.recipes, all[i])
-		w.judge.resources = append(w.judge.resources, all[i].resources...)
-	}
 	for i := range 3 + random.IntN(3) {
 		w.slots = append(w.slots, &slot{number: i + 1})
+	}
+	all := allRecipes()
+	for _, i := range random.Perm(len(all))[:2+random.IntN(3)] {
+		r := all[i](w)
+		w.recipes = append(w.recipes, r)
+		w.judge.resources = append(w.judge.resources, r.resources...)
 	}
 	return w
 }
@@ -179,6 +194,51 @@ func (w *world) isCalm() bool {
 	}
 }
 
+// runs reports whether an actor of a role runs.
+func (w *world) runs(role string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for a := range w.actors {
+		if a.role == role {
+			return true
+		}
+	}
+	return false
+}
+
+// has notes that a process has a session.
+func (w *world) has(p *process, session int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clients[session] = p
+}
+
+// clientOf returns the process that has a session, or has had it; nil if none has.
+func (w *world) clientOf(session int64) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clients[session]
+}
+
+// hasEnded reports whether a session has ended on the servers.
+func (w *world) hasEnded(session int64) bool {
+	return !slices.Contains(w.cluster.Servers()[0].Sessions(), session)
+}
+
+// refuse notes that something is refused until the returned function is called.
+func (w *world) refuse() (over func()) {
+	w.refusing.Add(1)
+	return func() {
+		w.refused.Store(time.Now().UnixNano())
+		w.refusing.Add(-1)
+	}
+}
+
+// wasRefused reports whether something was refused since then.
+func (w *world) wasRefused(since time.Time) bool {
+	return w.refusing.Load() > 0 || w.refused.Load() >= since.UnixNano()
+}
+
 // longestHold returns how long an actor holds at most what it is granted: some outlive a session without a server.
 func (w *world) longestHold(random *rand.Rand) time.Duration {
 	switch {
@@ -239,13 +299,21 @@ func (w *world) awaitLastTurns() {
 		return
 	case <-timer.C:
 	}
-	var late []string
+	w.violate("no last turn in %v: %s\n%s", calmLimit, w.running(nil), w.tree())
+}
+
+// running tells which actors run, of one process or, if that is nil, of all.
+func (w *world) running(of *process) string {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
 	for a := range w.actors {
-		late = append(late, fmt.Sprintf("%s (waiting: %v)", a.name, a.waiting.Load()))
+		if of == nil || a.process == of {
+			names = append(names, fmt.Sprintf("%s (waiting: %v, closing: %v)", a.name, a.waiting.Load(), a.closing.Load()))
+		}
 	}
-	w.mu.Unlock()
-	w.violate("no last turn in %v: %s\n%s", calmLimit, strings.Join(late, ", "), w.tree())
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // awaitNoRemains waits until neither nodes nor watches are left, while the clients are still there.
@@ -306,6 +374,12 @@ func (w *world) tree() string {
 				fmt.Fprintf(&b, "%s/%s of session %#x\n", l.path, child, node.Stat.EphemeralOwner)
 			}
 		}
+	}
+	for _, u := range w.queues {
+		b.WriteString(u.ledger.stuck())
+	}
+	for _, m := range w.meets {
+		fmt.Fprintf(&b, "for %d members:\n%s\n", m.members, m.story.last())
 	}
 	return b.String()
 }

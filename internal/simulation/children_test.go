@@ -1,0 +1,96 @@
+package simulation_test
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// children follows the children of a node by what the leader of the ensemble has decided.
+type children struct {
+	path  string
+	epoch int64 // czxid of the node, 0 if there is none
+	pzxid int64
+	nodes map[string]*node // those that are there, by name
+}
+
+func newChildren(path string) *children { return &children{path: path, nodes: map[string]*node{}} }
+
+// node is a child from its birth to its end. Names come again when the parent is made anew, and locks do anyway.
+type node struct {
+	name  string
+	path  string
+	epoch int64 // of the parent
+	czxid int64
+	owner int64 // session of an ephemeral node
+	data  []byte
+	born  time.Time
+	ended time.Time // zero while it is there
+	// withSession is whether an ephemeral node has ended with its session.
+	withSession bool
+}
+
+func (n *node) isThere() bool { return n.ended.IsZero() }
+
+// update returns the nodes that were born and that have ended since the last update, in the order of their births.
+func (c *children) update(leader *curatortest.Server) (born, ended []*node) {
+	now := time.Now()
+	parent, ok := leader.Node(c.path)
+	if !ok || parent.Stat.Czxid != c.epoch {
+		for name, n := range c.nodes {
+			n.ended = now
+			ended = append(ended, n)
+			delete(c.nodes, name)
+		}
+		c.epoch, c.pzxid = 0, 0
+	}
+	if ok && parent.Stat.Pzxid != c.pzxid {
+		c.epoch, c.pzxid = parent.Stat.Czxid, parent.Stat.Pzxid
+		ended = append(ended, c.remove(leader, now)...)
+		born = c.add(leader, parent.Children, now)
+	}
+	slices.SortFunc(born, byBirth)
+	slices.SortFunc(ended, byBirth)
+	return born, ended
+}
+
+// byBirth orders nodes as they were created. Those of one transaction have numbers, if any of them counts.
+func byBirth(a, b *node) int {
+	return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(numberOf(a), numberOf(b)))
+}
+
+// remove ends the nodes that are gone, or another one by now.
+func (c *children) remove(leader *curatortest.Server, now time.Time) (ended []*node) {
+	for name, n := range c.nodes {
+		if is, ok := leader.Node(n.path); ok && is.Stat.Czxid == n.czxid {
+			continue
+		}
+		n.ended = now
+		ended = append(ended, n)
+		delete(c.nodes, name)
+	}
+	return ended
+}
+
+func (c *children) add(leader *curatortest.Server, names []string, now time.Time) (born []*node) {
+	for _, name := range names {
+		if c.nodes[name] != nil {
+			continue
+		}
+		path := zkpath.Join(c.path, name)
+		is, ok := leader.Node(path)
+		if !ok {
+			continue
+		}
+		n := &node{
+			name: name, path: path, epoch: c.epoch, czxid: is.Stat.Czxid, owner: is.Stat.EphemeralOwner,
+			data: is.Data, born: now,
+		}
+		c.nodes[name] = n
+		born = append(born, n)
+	}
+	return born
+}

@@ -1,0 +1,397 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// scene is a queue whose nodes a case makes by hand.
+type scene struct {
+	*testing.T
+	*workQueue
+	o     *openQueue // of a process that puts and consumes
+	other *openQueue // of another process
+	mine  *framework.Client
+	node  string // the newest
+}
+
+// inScene runs a case of a queue, with a lock path or without.
+func inScene(t *testing.T, kind queueKind, locked bool, test func(s *scene), want string) {
+	t.Helper()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.queues = nil
+		queueRecipe(w, "cases", kind, locked)
+		s := &scene{T: t, workQueue: w.queues[0]}
+		s.putters, s.concurrency, s.mode, s.finalFlush = 1, 1, queue.RequeueOnError, time.Second
+		s.mine = newOperator(w.cluster)
+		defer func() { _ = s.mine.Close() }()
+		other := newOperator(w.cluster)
+		defer func() { _ = other.Close() }()
+		s.o, s.other = s.queueOf("mine", s.mine), s.queueOf("other", other)
+		for _, l := range s.resource.lines {
+			s.must(createNode(w, l.path))
+		}
+		test(s)
+		s.look()
+		s.ledger.judgeAll()
+		checkViolation(t, w, want)
+	})
+}
+
+// queueOf returns the queue of a process that has a client.
+func (s *scene) queueOf(name string, client *framework.Client) *openQueue {
+	s.must(client.BlockUntilConnected(s.Context()))
+	p := &process{world: s.world, name: name, client: client, sessions: map[int64]bool{client.SessionID(): true}}
+	return &openQueue{workQueue: s.workQueue, actor: &actor{process: p, name: name}, consumes: true}
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *scene) look() {
+	time.Sleep(time.Millisecond)
+	s.world.observe()
+}
+
+// putBegins returns the value of an item.
+func (s *scene) putBegins() string {
+	p := &put{queue: s.o, putter: "putter", began: time.Now(), due: time.Now().Add(time.Hour)}
+	return s.ledger.putBegan(p, 1)[0]
+}
+
+// create makes a node with an item.
+func (s *scene) create(value string) string {
+	s.Helper()
+	path, err := s.mine.Create().WithMode(builders.PersistentSequential).
+		ForPath(s.Context(), s.path+"/queue-", []byte(value))
+	s.must(err)
+	s.node = path
+	s.look()
+	return path
+}
+
+// put puts an item, as it should be.
+func (s *scene) put() (value string) {
+	s.Helper()
+	value = s.putBegins()
+	s.ledger.putEnded(value, s.create(value), nil)
+	return value
+}
+
+func (s *scene) delete(path string) {
+	s.Helper()
+	s.must(s.mine.Delete().ForPath(s.Context(), path))
+	s.look()
+}
+
+func (s *scene) lockPath() string { return s.locks + s.node[len(s.path):] }
+
+func (s *scene) lock(o *openQueue) {
+	s.Helper()
+	_, err := o.actor.process.client.Create().WithMode(builders.Ephemeral).ForPath(s.Context(), s.lockPath(), nil)
+	s.must(err)
+	s.look()
+}
+
+func (s *scene) begin(o *openQueue, value string) *delivery {
+	return s.ledger.begin(s.Context(), o, "", value, queue.Info{Path: s.node})
+}
+
+// settle deletes the newest node, and its lock.
+func (s *scene) settle() {
+	s.Helper()
+	s.delete(s.node)
+	s.delete(s.lockPath())
+}
+
+func TestLedgerWithLocks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		play func(s *scene)
+		want string
+	}{
+		"consumed, then gone": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.settle()
+		}},
+		"gone, not consumed": {want: "it is lost", play: func(s *scene) {
+			s.put()
+			s.delete(s.node)
+		}},
+		"gone while it is consumed": {want: "it is lost", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.o, value)
+			s.settle()
+		}},
+		"gone after a failure": {want: "it is lost", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemFailed)
+			s.settle()
+		}},
+		"deleted by an operator": {play: func(s *scene) {
+			s.put()
+			s.world.judge.taken(s.resource, s.node, nil, 0)
+			s.delete(s.node)
+		}},
+		"put back after a failure": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemFailed)
+			op := s.mine.TransactionOp()
+			_, err := s.mine.Transaction().ForOperations(s.Context(), op.Delete().ForPath(s.node),
+				op.Create().WithMode(builders.PersistentSequential).ForPath(s.path+"/queue-", []byte(value)),
+				op.Delete().ForPath(s.lockPath()))
+			s.must(err)
+			s.look()
+		}},
+		"put back after it was consumed": {want: "it is put twice", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.settle()
+			s.create(value)
+		}},
+		"to two at once": {want: "nothing explains it", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.o, value)
+			s.begin(s.o, value)
+		}},
+		"again, when its lock was given up": {want: "nothing explains it", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.delete(s.lockPath())
+			s.lock(s.other)
+			s.begin(s.other, value)
+		}},
+		"again, when the session was lost": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.o, value)
+			s.must(s.world.cluster.ExpireSession(s.mine.SessionID()))
+			s.look()
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, value), itemDone)
+		}},
+		"again, when the process had died": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.o, value)
+			s.o.actor.process.dead.Store(true)
+			s.delete(s.lockPath())
+			s.lock(s.other)
+			s.begin(s.other, value)
+		}},
+		"again, when an operator had deleted an earlier lock": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.o, value)
+			s.world.judge.taken(s.resource, s.lockPath(), nil, 0)
+			s.delete(s.lockPath())
+			s.lock(s.other)
+			s.begin(s.other, value)
+			s.delete(s.lockPath())
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+		}},
+		"again, and its lock is known to be lost": {want: "known to be lost", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			ctx, cancel := context.WithCancelCause(s.Context())
+			cancel(queue.ErrLockLost)
+			s.ledger.begin(ctx, s.o, "", value, queue.Info{Path: s.node})
+		}},
+		"begun when the session was lost and another had it": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.must(s.world.cluster.ExpireSession(s.mine.SessionID()))
+			s.look()
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, value), itemDone)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+		}},
+		"without a lock": {want: "never had a lock", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.other, value)
+		}},
+		"locked when it was gone": {want: "when it was gone", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.settle()
+			s.lock(s.other)
+			s.begin(s.other, value)
+		}},
+		"put twice": {want: "it is put twice", play: func(s *scene) { s.create(s.put()) }},
+		"put twice, with a lost connection": {play: func(s *scene) {
+			s.o.actor.process.is(framework.Suspended, 0)
+			s.create(s.put())
+		}},
+		"not put, and there": {want: "its put has failed", play: func(s *scene) {
+			value := s.putBegins()
+			s.create(value)
+			s.ledger.putEnded(value, "", queue.ErrClosed)
+		}},
+		"maybe put, and there": {play: func(s *scene) {
+			value := s.putBegins()
+			s.create(value)
+			s.ledger.putEnded(value, "", queue.ErrUncertain)
+		}},
+		"put, and not there": {want: "there was no node", play: func(s *scene) {
+			s.ledger.putEnded(s.putBegins(), s.path+"/queue-0000000000", nil)
+		}},
+		"told twice": {want: "told twice", play: func(s *scene) {
+			value := s.put()
+			s.ledger.putEnded(value, s.node, nil)
+		}},
+		"by nobody": {want: "nobody has put it", play: func(s *scene) { s.create("[item 1 of nobody]") }},
+		"out of order": {want: "behind one that was put after it", play: func(s *scene) {
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			second := s.putBegins()
+			s.create(second)
+			s.create(first)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { inScene(t, plainQueue, true, tt.play, tt.want) })
+	}
+}
+
+func TestLedgerWithoutLocks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind queueKind
+		play func(s *scene)
+		want string
+	}{
+		"gone, then consumed": {play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.begin(s.o, value)
+		}},
+		"consumed while it is there": {want: "is still there", play: func(s *scene) { s.begin(s.o, s.put()) }},
+		"consumed twice": {want: "it is delivered twice", play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.begin(s.o, value)
+			s.begin(s.other, value)
+		}},
+		"consumed after Close": {want: "after Close", play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.ledger.closed(s.o, time.Now(), nil)
+			s.begin(s.o, value)
+		}},
+		"consumed, and not there": {want: "where it never was", play: func(s *scene) { s.begin(s.o, s.putBegins()) }},
+		"consumed, and removed": {want: "and was removed", play: func(s *scene) {
+			value := s.put()
+			s.ledger.removing(s.ledger.items[value].put)
+			s.delete(s.node)
+			s.ledger.removed(s.ledger.items[value].put, 1, nil)
+			s.begin(s.o, value)
+		}},
+		"consumed before it is due": {kind: delayQueue, want: "before it is due", play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.begin(s.o, value)
+		}},
+		"consumed out of order": {want: "gets it after", play: func(s *scene) {
+			first := s.put()
+			firstNode := s.node
+			second := s.put()
+			s.delete(firstNode)
+			s.delete(s.node)
+			s.begin(s.o, second)
+			s.node = firstNode
+			s.begin(s.o, first)
+		}},
+		"lost": {want: "it is lost", play: func(s *scene) {
+			s.put()
+			s.delete(s.node)
+		}},
+		"lost, and told": {play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.ledger.told(s.o, &queue.ItemError{Path: s.node, Data: []byte(value), Err: queue.ErrUncertain})
+		}},
+		"lost, and told without its bytes": {want: "it is lost", play: func(s *scene) {
+			s.put()
+			s.delete(s.node)
+			s.ledger.told(s.o, &queue.ItemError{Path: s.node, Err: queue.ErrUncertain})
+		}},
+		"lost with a process": {play: func(s *scene) {
+			s.put()
+			s.ledger.ask(s.o.actor.process, []string{s.node})
+			s.delete(s.node)
+			s.o.actor.process.dead.Store(true)
+		}},
+		"removed by its id": {play: func(s *scene) {
+			value := s.put()
+			s.ledger.removing(s.ledger.items[value].put)
+			s.delete(s.node)
+			s.ledger.removed(s.ledger.items[value].put, 1, nil)
+		}},
+		"flushed, and the put has failed": {want: "a put has failed", play: func(s *scene) {
+			s.ledger.putEnded(s.putBegins(), "", &queue.ItemError{Err: queue.ErrUncertain})
+			s.ledger.flushed(s.o, nil)
+		}},
+		"flushed, and not told": {want: "its outcome is not told", play: func(s *scene) {
+			s.putBegins()
+			s.ledger.flushed(s.o, nil)
+		}},
+		"flushed with an error": {play: func(s *scene) {
+			s.ledger.putEnded(s.putBegins(), "", &queue.ItemError{Err: queue.ErrUncertain})
+			s.ledger.flushed(s.o, errors.New("a put has failed"))
+		}},
+		"closed late": {want: "Close took", play: func(s *scene) {
+			s.ledger.closed(s.o, time.Now().Add(-time.Minute), nil)
+		}},
+		"closed when the consumer is back": {play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.ledger.closed(s.o, time.Now().Add(-time.Minute), nil)
+		}},
+		"closed before the consumer is back": {want: "back before 1 consumers", play: func(s *scene) {
+			value := s.put()
+			s.delete(s.node)
+			s.begin(s.o, value)
+			s.ledger.closed(s.o, time.Now(), nil)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { inScene(t, tt.kind, false, tt.play, tt.want) })
+	}
+}
+
+// TestQueueThatIsNeverEmptyIsAViolation has consumers that wait for an item nobody takes.
+func TestQueueThatIsNeverEmptyIsAViolation(t *testing.T) {
+	inScene(t, plainQueue, true, func(s *scene) {
+		s.put()
+		s.world.began(s.o.actor)
+		ctx, cancel := context.WithCancel(s.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.awaitEmpty(ctx)
+			s.world.ended(s.o.actor)
+		}()
+		s.world.setCalm()
+		s.world.awaitLastTurns()
+		cancel()
+		<-done
+	}, "no last turn")
+}

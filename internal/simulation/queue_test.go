@@ -1,0 +1,223 @@
+package simulation_test
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// queueKind is one of the kinds of queues.
+type queueKind int
+
+const (
+	plainQueue queueKind = iota
+	priorityQueue
+	delayQueue
+	idQueue
+)
+
+func (k queueKind) String() string { return [...]string{"plain", "priority", "delay", "id"}[k] }
+
+// workQueue is a queue of a world, and how the processes use it.
+type workQueue struct {
+	world    *world
+	resource *resource
+	ledger   *ledger
+	path     string
+	locks    string // path of the locks, "" for none
+	kind     queueKind
+
+	mode        queue.ErrorMode
+	maxItems    int // 0 for any number
+	prefetch    int
+	concurrency int
+	finalFlush  time.Duration
+	putters     int  // goroutines that put into one queue at a time
+	pullers     int  // loops over the items of one queue at a time
+	keeps       bool // consumers have their last turn with the queue that they have
+}
+
+// concurrency is how many items a consumer is given at a time. Several of its goroutines wait for a mutex that one of
+// them has while it waits for an item: then no virtual time passes.
+const concurrency = 1
+
+// queueRecipe is a queue in which some put items that others consume or pull. The seed decides about the rest.
+func queueRecipe(w *world, name string, kind queueKind, locked bool) recipe {
+	random := w.random(name)
+	u := &workQueue{
+		world: w, resource: newResource("/" + name), path: "/" + name, kind: kind,
+		prefetch:    pick(random, []int{0, 3, 20}),
+		concurrency: concurrency,
+		maxItems:    pick(random, []int{0, 0, 0, 15}),
+		finalFlush:  pick(random, []time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second}),
+		putters:     pick(random, []int{1, 1, 2}),
+		pullers:     pick(random, []int{1, 1, 2}),
+		keeps:       random.IntN(2) == 0,
+		mode:        queue.DeleteOnError,
+	}
+	if locked {
+		u.locks = u.path + "-locks"
+		u.resource.lines = append(u.resource.lines, line{u.locks, true})
+		if random.IntN(4) > 0 {
+			u.mode = queue.RequeueOnError
+		}
+	}
+	u.ledger = newLedger(u)
+	roles := []role{{"producer of " + name, u.produce}, {"consumer of " + name, u.consume}, {"puller of " + name, u.pull}}
+	switch random.IntN(4) { // what one of them does for ever to an item the others would put right
+	case 0:
+		roles = roles[:2]
+	case 1:
+		roles = []role{roles[0], roles[2]}
+	}
+	w.queues = append(w.queues, u)
+	return recipe{name, []*resource{u.resource}, roles}
+}
+
+// anyQueue is what the kinds of queues share.
+type anyQueue interface {
+	Start() error
+	Close() error
+	FlushPuts(ctx context.Context) error
+	Items(ctx context.Context) iter.Seq2[queue.Item[string], error]
+	PutListeners() *callbacks.Listeners[queue.PutEvent[string]]
+}
+
+// openQueue is a queue in the hands of an actor, from Start to Close.
+type openQueue struct {
+	*workQueue
+	actor    *actor
+	queue    anyQueue
+	consumes bool // it has a consumer
+	// put puts items that are of one put.
+	put func(ctx context.Context, p *put, values ...string) error
+	// remove removes the items with an id, of a queue that can do so.
+	remove func(ctx context.Context, id string) (int, error)
+
+	// The ledger guards the rest.
+	running  int       // calls of the consumer
+	returned time.Time // when the last of them was over
+	closing  bool      // Close was called
+	closed   bool      // Close has returned
+	puts     []*put
+}
+
+// open builds and starts a queue. Without a consumer it is for those who put or pull.
+func (u *workQueue) open(a *actor, consumes bool) *openQueue {
+	o := &openQueue{workQueue: u, actor: a, consumes: consumes}
+	var consumer queue.Consumer[string]
+	if consumes {
+		consumer = o.consumeItem
+	}
+	b := queue.NewBuilder(a.process.client, consumer, queue.String{}, u.path).
+		Prefetch(u.prefetch).Concurrency(u.concurrency).FinalFlushTime(u.finalFlush).OnError(o.told)
+	if u.locks != "" {
+		b = b.LockPath(u.locks).ErrorMode(u.mode)
+	}
+	if u.maxItems > 0 {
+		b = b.MaxItems(u.maxItems)
+	}
+	if err := o.build(b); err != nil {
+		panic(err) // the options are wrong
+	}
+	o.queue.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+		u.ledger.putEnded(ev.Items[0], ev.Path, ev.Err)
+	})
+	if err := o.queue.Start(); err != nil {
+		u.world.violate("%s: start: %v", a.name, err)
+	}
+	return o
+}
+
+func (o *openQueue) build(b queue.Builder[string]) error {
+	switch o.kind {
+	case plainQueue:
+		q, err := b.BuildQueue()
+		o.queue = q
+		o.put = func(ctx context.Context, _ *put, values ...string) error {
+			if len(values) == 1 {
+				return q.Put(ctx, values[0])
+			}
+			return q.PutMulti(ctx, values...)
+		}
+		return err
+	case priorityQueue:
+		q, err := b.BuildPriorityQueue(3)
+		o.queue = q
+		o.put = func(ctx context.Context, p *put, values ...string) error {
+			return q.PutMulti(ctx, p.priority, values...)
+		}
+		return err
+	case delayQueue:
+		q, err := b.BuildDelayQueue()
+		o.queue = q
+		o.put = func(ctx context.Context, p *put, values ...string) error { return q.PutMulti(ctx, p.due, values...) }
+		return err
+	default:
+		q, err := b.BuildIDQueue()
+		o.queue, o.remove = q, q.Remove
+		o.put = func(ctx context.Context, p *put, values ...string) error { return q.PutMulti(ctx, p.id, values...) }
+		return err
+	}
+}
+
+// close closes the queue, which has to come to its end in time.
+func (o *openQueue) close() error {
+	o.ledger.closing(o)
+	o.actor.closing.Store(true)
+	defer o.actor.closing.Store(false)
+	began := time.Now()
+	err := o.queue.Close()
+	o.ledger.closed(o, began, err)
+	return err
+}
+
+// told is what OnError of the queue is told.
+func (o *openQueue) told(_ context.Context, err error) { o.ledger.told(o, err) }
+
+// isOver reports whether ctx has ended, or there is nothing more to do: all who put have had their last turn, and the
+// queue is empty.
+func (u *workQueue) isOver(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	if !u.world.isCalm() || u.world.runs("producer of "+u.resource.name()) {
+		return false
+	}
+	leader, err := u.world.cluster.Leader()
+	if err != nil {
+		return false
+	}
+	for _, l := range u.resource.lines {
+		if len(leader.Children(l.path)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// awaitEmpty waits until there is nothing more to do.
+func (u *workQueue) awaitEmpty(ctx context.Context) {
+	for !u.isOver(ctx) && wait(ctx, tick) {
+		continue
+	}
+}
+
+// together runs fn several times at once, each with a random sequence of its own.
+func together(a *actor, n int, fn func(i int, random *rand.Rand)) {
+	var group sync.WaitGroup
+	for i := range n {
+		random := rand.New(rand.NewPCG(a.random.Uint64(), a.random.Uint64()))
+		group.Go(func() { fn(i, random) })
+	}
+	group.Wait()
+}
+
+func within(random *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(random.Int64N(int64(most))) + 1
+}
