@@ -7,22 +7,24 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // nodeWatch watches a node of the barrier that is there.
 type nodeWatch struct {
-	signal *signal
-	path   string
-	stat   zk.Stat
-	read   builders.Future[[]byte]
-	over   bool // there is no watch: the node was not there, or the watch has fired
+	signal  *signal
+	watcher *callbacks.Watcher // its own: a late removal of an earlier watch must not take it
+	path    string
+	stat    zk.Stat
+	read    builders.Future[[]byte]
+	over    bool // there is no watch: the node was not there, or the watch has fired
 }
 
 // watch begins to watch a node. It reads the data: exists would leave a watch on a node that is gone.
 func (s *signal) watch(flight context.Context, path string) *nodeWatch {
-	w := &nodeWatch{signal: s, path: path}
-	get := s.client.GetData().Undecompressed().StoringStatIn(&w.stat).UsingWatcher(s.watcher)
+	w := &nodeWatch{signal: s, watcher: callbacks.NewChanWatcher(s.events), path: path}
+	get := s.client.GetData().Undecompressed().StoringStatIn(&w.stat).UsingWatcher(w.watcher)
 	w.read = get.Submit(flight, path)
 	return w
 }
@@ -53,6 +55,6 @@ func (w *nodeWatch) await(ctx context.Context) (zk.EventType, error) {
 // remove removes the watch, if it has not fired.
 func (w *nodeWatch) remove(ctx context.Context) {
 	if !w.over {
-		w.signal.unwatch(ctx, w.path)
+		w.signal.unwatch(ctx, w.watcher, w.path)
 	}
 }

@@ -36,8 +36,8 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 	}
 }
 
-// unwatch removes the watch of a node that has not fired.
-func (s *signal) unwatch(ctx context.Context, path string) {
+// unwatch removes the watch of a node that has not fired, in the background until that is done.
+func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
 	ctx = s.client.Telemetry().Aside(ctx)
-	_ = s.client.Watches().Remove(s.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+	_ = s.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
 }
