@@ -128,7 +128,7 @@ func (s *settler) submit(x *settlement) {
 	case x.m.lock.session.Context().Err() != nil:
 		go s.insist(x, zk.ErrSessionExpired)
 		return
-	case x.m.lock.connection != s.watch.connection():
+	case x.m.lock.gap != s.watch.gap():
 		go s.insist(x, framework.ErrNotSent)
 		return
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
@@ -191,6 +191,9 @@ func (s *settler) send(flight context.Context, x *settlement) {
 // applied returns the error of x, which was applied: if the path was deleted since it was read, it was perhaps another item
 // that was deleted.
 func (s *settler) applied(x *settlement) error {
+	if !x.keep && x.m.lock.gap != s.watch.gap() {
+		s.watch.verify(s.life)
+	}
 	if !x.keep && x.m.epoch != s.watch.current() {
 		return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
 	}
