@@ -66,7 +66,7 @@ func (f *fetcher) lock() {
 		f.backlog.pop()
 		c := &lockClaim{
 			place: f.place, name: x.name, id: f.newID(),
-			epoch: f.watch.current(), connection: f.watch.connection(), unlocks: x.unlocks,
+			epoch: f.watch.current(), gap: f.watch.gap(), unlocks: x.unlocks,
 		}
 		c.begin(f.flight)
 		f.claims = append(f.claims, c)

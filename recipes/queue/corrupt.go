@@ -31,14 +31,16 @@ func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 		}
 		return nil
 	case m.lock != nil:
-		x := &settlement{m: m, done: func(error) {}}
+		x := &settlement{m: m, once: true, done: func(error) {}}
 		if q.deadLetters != "" {
 			x.dead = m.data
 			if x.dead == nil {
 				x.dead = []byte{}
 			}
 		}
-		x.refused = func(err error) { q.reportItem(q.root, m.name, m.data, err) }
+		if isNew { // else it was in quarantine
+			x.refused = func(err error) { q.reportItem(q.root, m.name, m.data, err) }
+		}
 		q.settler.settle(x)
 		return nil
 	}

@@ -40,8 +40,8 @@ type fetcher struct {
 	flight     context.Context
 	listing    *listing // on its way, nil if there is none
 	lastEmpty  bool     // there was nothing to take in the last list
-	path       int64    // czxid of the path when it was listed, 0 before
-	epoch      int64    // of that
+	epoch      int64    // of the path in the last list
+	gap        int64    // of the watch, behind which it is known whether the path was deleted
 	backlog    backlog
 	quarantine quarantine
 	prefetch   prefetch
@@ -253,6 +253,7 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 	if waits && !awaitDone(ctx, c.done()) {
 		return nil
 	}
+	f.verify()
 	m, err := c.end(f.life)
 	if lineup.IsOutage(err) || isEndOf(err) || errors.Is(err, framework.ErrClosed) {
 		return err
@@ -269,6 +270,14 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 		f.misses = 0
 	}
 	return err
+}
+
+// verify finds out whether the path was deleted, when events may have been dropped.
+func (f *fetcher) verify() {
+	if gap := f.watch.gap(); f.gap != gap {
+		f.watch.verify(f.life)
+		f.gap = gap
+	}
 }
 
 // isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many misses in
@@ -380,6 +389,9 @@ func (f *fetcher) reportOnce(err error) {
 
 // resolve ends all claims.
 func (f *fetcher) resolve() {
+	if len(f.claims) > 0 {
+		f.verify()
+	}
 	for _, c := range f.claims {
 		m, err := c.resolve(f.life)
 		switch {

@@ -153,12 +153,7 @@ func (f *fetcher) listed(ctx context.Context) (err error) {
 
 // found takes a list.
 func (f *fetcher) found(l *listing, children, locks []string) {
-	if now := f.watch.current(); f.path != l.stat.Czxid {
-		if f.path != 0 && now == f.epoch {
-			f.watch.renew()
-		}
-		f.path, f.epoch = l.stat.Czxid, f.watch.current()
-	}
+	f.epoch = f.watch.listed(l.stat.Czxid, f.epoch)
 	f.backlog.fill(children, locks)
 	f.quarantine.keep(func(name string) bool { return f.backlog.items[name] != nil })
 	for name := range f.quarantine.items {

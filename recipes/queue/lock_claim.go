@@ -14,17 +14,17 @@ import (
 // lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the same
 // session may be that of another queue.
 type lockClaim struct {
-	place      *place
-	name       nodeName
-	id         string
-	epoch      int64
-	connection int64 // the number of the connection
-	unlocks    int   // how often the lock of the item had gone before
-	flight     context.Context
-	created    builders.Future[string]
-	lock       zk.Stat
-	read       builders.Future[[]byte]
-	stat       zk.Stat
+	place   *place
+	name    nodeName
+	id      string
+	epoch   int64
+	gap     int64 // of the watch
+	unlocks int   // how often the lock of the item had gone before
+	flight  context.Context
+	created builders.Future[string]
+	lock    zk.Stat
+	read    builders.Future[[]byte]
+	stat    zk.Stat
 }
 
 func (c *lockClaim) node() nodeName { return c.name }
@@ -63,7 +63,7 @@ func (c *lockClaim) end(ctx context.Context) (*message, error) {
 		return nil, errTaken // the lock is gone with its session
 	}
 	m := &message{name: c.name, data: data, stat: c.stat, epoch: c.epoch}
-	m.lock = &itemLock{id: c.id, flight: c.flight, connection: c.connection, session: session}
+	m.lock = &itemLock{id: c.id, flight: c.flight, gap: c.gap, session: session}
 	if errors.Is(readErr, zk.ErrNoNode) {
 		readErr = errTaken
 	}
@@ -78,7 +78,7 @@ func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	if m != nil || session == nil || !open {
 		return m, err
 	}
-	return &message{name: c.name, lock: &itemLock{id: c.id, flight: c.flight, connection: -1, session: session}}, err
+	return &message{name: c.name, lock: &itemLock{id: c.id, flight: c.flight, gap: -1, session: session}}, err
 }
 
 // readLock returns what the lock of an item holds, nothing if there is none. The server catches up before, so that it has

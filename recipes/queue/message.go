@@ -20,10 +20,10 @@ type message struct {
 
 // itemLock is the lock of an item, by one claim.
 type itemLock struct {
-	id         string             // what its node holds, and that of no other claim
-	flight     context.Context    // on which it was created: it is ours as long as that lasts
-	connection int64              // the number of that
-	session    *framework.Session // that it goes with
+	id      string             // what its node holds, and that of no other claim
+	flight  context.Context    // on which it was created: it is ours as long as that lasts
+	gap     int64              // of the watch: no event was lost before it
+	session *framework.Session // that it goes with
 }
 
 // claim is a try to make an item ours.

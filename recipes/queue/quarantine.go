@@ -11,6 +11,7 @@ const (
 // quarantine keeps the items that cannot be read or taken, each for a growing pause.
 type quarantine struct {
 	items map[string]*quarantined
+	first time.Time // no item may be tried again before it; zero if none waits
 }
 
 type quarantined struct {
@@ -32,6 +33,7 @@ func (q *quarantine) add(name string, now time.Time, cause error) (isNew bool) {
 	}
 	x.until = now.Add(doubled(firstQuarantine, mostQuarantine, x.times))
 	x.waits = true
+	q.first = earlier(q.first, x.until)
 	x.times++
 	_, known := x.causes[cause.Error()]
 	x.causes[cause.Error()] = struct{}{}
@@ -44,20 +46,18 @@ func (q *quarantine) has(name string, now time.Time) bool {
 	return x != nil && now.Before(x.until)
 }
 
-// next returns when the first item may be tried again, zero if there is none.
-func (q *quarantine) next(now time.Time) (first time.Time) {
-	for _, x := range q.items {
-		if now.Before(x.until) && (first.IsZero() || x.until.Before(first)) {
-			first = x.until
-		}
-	}
-	return first
-}
-
 // ended returns the items that may be tried again, each once.
 func (q *quarantine) ended(now time.Time) (names []string) {
+	if q.first.IsZero() || now.Before(q.first) {
+		return nil
+	}
+	q.first = time.Time{}
 	for name, x := range q.items {
-		if x.waits && !now.Before(x.until) {
+		switch {
+		case !x.waits:
+		case now.Before(x.until):
+			q.first = earlier(q.first, x.until)
+		default:
 			x.waits = false
 			names = append(names, name)
 		}

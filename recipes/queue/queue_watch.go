@@ -21,11 +21,12 @@ type queueWatch struct {
 	events  chan zk.Event
 	wake    chan struct{} // there is news, or something was missed
 
-	mu          sync.Mutex
-	news        []news
-	missed      bool // the news are not all: the queue is to be listed
-	epoch       int64
-	connections int64 // how often the connection was lost
+	mu     sync.Mutex
+	news   []news
+	missed bool // the news are not all: the queue is to be listed
+	epoch  int64
+	path   int64 // czxid of the path in the last list, 0 before
+	gaps   int64 // how often the connection was lost, or an event may have been
 }
 
 // news is what has happened to an item or its lock.
@@ -86,19 +87,39 @@ func (w *queueWatch) current() int64 {
 	return w.epoch
 }
 
-// connection returns a number that grows when the connection is lost.
-func (w *queueWatch) connection() int64 {
+// gap returns a number that grows when the connection is lost, or so much happens at once that events may be.
+func (w *queueWatch) gap() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hear()
-	return w.connections
+	return w.gaps
 }
 
-// renew notes that the path was deleted, without an event.
-func (w *queueWatch) renew() {
+// listed notes the czxid of the path when it was listed, and returns the epoch of that.
+func (w *queueWatch) listed(path, before int64) (epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.epoch++
+	w.hear()
+	if w.path != path && w.path != 0 && w.epoch == before { // it was deleted, without an event
+		w.epoch++
+	}
+	w.path = path
+	return w.epoch
+}
+
+// verify finds out whether the path was deleted without an event.
+func (w *queueWatch) verify(ctx context.Context) {
+	before := w.current()
+	stat, err := w.place.client.CheckExists().Submit(builders.InOneFlight(ctx), w.place.path).Wait(ctx)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hear()
+	if w.epoch == before && (stat == nil || stat.Czxid != w.path) {
+		w.epoch++
+	}
 }
 
 // take returns the news, and whether they are not all.
@@ -146,7 +167,11 @@ func (w *queueWatch) note(ev zk.Event) {
 	case w.wake <- struct{}{}:
 	default:
 	}
-	if len(w.events) >= maxEvents-1 || len(w.news) >= maxNews { // it was full, and an event may have been dropped
+	isFull := len(w.events) >= maxEvents-1 // an event may have been dropped, that of the path, too
+	if isFull {
+		w.gaps++
+	}
+	if isFull || len(w.news) >= maxNews {
 		w.news, w.missed = nil, true
 	}
 	parent, name := zkpath.Parent(ev.Path), zkpath.Node(ev.Path)
@@ -156,7 +181,7 @@ func (w *queueWatch) note(ev zk.Event) {
 		w.missed = true
 	case !strings.HasPrefix(ev.Path, "/"):
 		if ev.State != zk.StateHasSession {
-			w.connections++
+			w.gaps++
 		}
 		w.missed = true
 	case ev.Path == w.place.path, ev.Path == w.place.lockPath:

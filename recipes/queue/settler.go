@@ -49,6 +49,7 @@ type settlement struct {
 	back  []byte        // what is put back; nil for nothing
 	dead  []byte        // what is put into the dead letters; nil for nothing
 	after time.Duration // the item stays locked for so long before
+	once  bool          // after a refusal the item stays, and its lock goes
 
 	cause   context.Context //nolint:containedctx // of its span, nil if nobody traces
 	done    func(error)     // called once
@@ -128,7 +129,7 @@ func (s *settler) submit(x *settlement) {
 	case x.m.lock.session.Context().Err() != nil:
 		go s.insist(x, zk.ErrSessionExpired)
 		return
-	case x.m.lock.connection != s.watch.connection():
+	case x.m.lock.gap != s.watch.gap():
 		go s.insist(x, framework.ErrNotSent)
 		return
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
@@ -191,6 +192,9 @@ func (s *settler) send(flight context.Context, x *settlement) {
 // applied returns the error of x, which was applied: if the path was deleted since it was read, it was perhaps another item
 // that was deleted.
 func (s *settler) applied(x *settlement) error {
+	if !x.keep && x.m.lock.gap != s.watch.gap() {
+		s.watch.verify(s.life)
+	}
 	if !x.keep && x.m.epoch != s.watch.current() {
 		return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
 	}
@@ -207,9 +211,14 @@ func (s *settler) insist(x *settlement, err error) {
 			s.finish(x, s.lost(x))
 			return
 		}
-		if lineup.IsOutage(err) || isEndOf(err) {
+		switch {
+		case lineup.IsOutage(err) || isEndOf(err):
 			_ = awaitConnection(session, s.place.client)
-		} else if !errors.Is(err, zk.ErrNoNode) && !s.pauseAfter(x, err, tries) {
+		case errors.Is(err, zk.ErrNoNode):
+		case x.once && !x.keep && isRefusal(err):
+			x.reportRefusal(err)
+			x.keep = true
+		case !s.pauseAfter(x, err, tries):
 			s.giveUp(x)
 			return
 		}
@@ -226,13 +235,7 @@ func (s *settler) pauseAfter(x *settlement, refusal error, tries int) bool {
 	if errors.Is(refusal, framework.ErrClosed) {
 		return false
 	}
-	if _, known := x.causes[refusal.Error()]; !known && x.refused != nil {
-		if x.causes == nil {
-			x.causes = make(map[string]struct{})
-		}
-		x.causes[refusal.Error()] = struct{}{}
-		x.refused(errtext.Wrap(refusal, "queue", "settle"))
-	}
+	x.reportRefusal(refusal)
 	t := time.NewTimer(doubled(firstRefusalPause, mostRefusalPause, tries))
 	defer t.Stop()
 	select {
@@ -243,6 +246,18 @@ func (s *settler) pauseAfter(x *settlement, refusal error, tries int) bool {
 	case <-s.closing:
 		return tries == 0
 	}
+}
+
+// reportRefusal reports a refusal if its cause is new.
+func (x *settlement) reportRefusal(refusal error) {
+	if _, known := x.causes[refusal.Error()]; known || x.refused == nil {
+		return
+	}
+	if x.causes == nil {
+		x.causes = make(map[string]struct{})
+	}
+	x.causes[refusal.Error()] = struct{}{}
+	x.refused(errtext.Wrap(refusal, "queue", "settle"))
 }
 
 // giveUp gives the item to others, which nobody can settle here.
