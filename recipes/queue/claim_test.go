@@ -214,7 +214,7 @@ func TestItemsAreHeldByOneOfTwoPullersWithLostReplies(t *testing.T) {
 			t.Run(fmt.Sprintf("%d queues, %v", queues, action), func(t *testing.T) {
 				t.Parallel()
 				for k, hit := 0, true; hit; k++ {
-					hit = pullTwiceWithCut(t, queues, action, k)
+					t.Run(fmt.Sprint("request ", k), func(t *testing.T) { hit = pullTwiceWithCut(t, queues, action, k) })
 				}
 			})
 		}
@@ -245,7 +245,7 @@ func pullTwiceWithCut(t *testing.T, queues int, action curatortest.Action, k int
 				_, _ = client.CheckExists().ForPath(ctx, queuePath) // it is held for a while
 				h.giveUp(item.Value)
 				if err := item.Done(testenv.Context(t)); err != nil {
-					t.Errorf("%v of request %d: done: %v", action, k, err)
+					t.Errorf("done: %v", err)
 				}
 			}
 		})
@@ -255,7 +255,7 @@ func pullTwiceWithCut(t *testing.T, queues int, action curatortest.Action, k int
 	pulling.Wait()
 	for _, item := range put {
 		if n := h.delivered[item]; n != 1 {
-			t.Errorf("%v of request %d: %q is delivered %d times", action, k, item, n)
+			t.Errorf("%q is delivered %d times", item, n)
 		}
 	}
 	return cut.Hits() > 0

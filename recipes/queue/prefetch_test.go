@@ -29,7 +29,9 @@ func TestSlowItemHoldsBackNoOther(t *testing.T) {
 				return nil
 			})).BuildQueue()))
 			g.awaitReached(t)
-			start(t, built(mode(builder(t, clientAt(t, place, chroot), got.consume)).BuildQueue()))
+			idle := clientAt(t, place, chroot)
+			slowDown(place.Faults(), idle) // it takes a while to consume what is left
+			start(t, built(mode(builder(t, idle, got.consume)).BuildQueue()))
 			got.awaitFor(n-1, holdBackLimit)
 			g.open()
 			if items := got.await(n); len(items) != n {

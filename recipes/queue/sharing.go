@@ -22,8 +22,9 @@ func (f *fetcher) shareOut() {
 			return // which the next one who asks finds out about
 		}
 	}
-	if !f.place.hasLocks() && !f.isEmpty() {
-		return // others have enough to do
+	if !f.place.hasLocks() && !f.isEmpty() { // others have enough to do
+		f.slow.Reset(slowItem)
+		return
 	}
 	shared := f.ready
 	f.ready = nil
