@@ -50,8 +50,7 @@ type fetcher struct {
 	ready      []*message
 	claimed    int64 // how many were, for the ids
 	misses     int   // items in a row that were another's
-	losses     int   // how often another was faster, since a pause ended in vain
-	holdOff    time.Time
+	yielding   yielding
 	others     int       // nodes in the last list that are no items
 	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
 	alone      int       // so many are not deleted together with others
@@ -75,8 +74,6 @@ const (
 	maxBusy           = 256 // so many items in a row without waiting
 	aloneAfterFailure = 256
 	checkPause        = time.Minute
-	givingWay         = 10 * time.Millisecond
-	givingWayAtRandom = 40 * time.Millisecond
 )
 
 func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetcher {
@@ -153,7 +150,7 @@ func (f *fetcher) hear() {
 func (f *fetcher) note(all []news) {
 	for _, n := range all {
 		if f.backlog.note(n) {
-			f.lost()
+			f.yielding.lost()
 		}
 		if n.what == deleted {
 			f.quarantine.forget(n.name)
@@ -169,9 +166,6 @@ func (f *fetcher) takeQuarantined(name string) {
 		f.backlog.take(f.backlog.items[name])
 	}
 }
-
-// lost notes that another was faster.
-func (f *fetcher) lost() { f.losses = min(f.losses+1, 24) }
 
 // pick returns the item that comes next, nil if it is still to be claimed.
 func (f *fetcher) pick() *message {
@@ -288,7 +282,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	}
 	switch {
 	case errors.Is(err, errTaken):
-		f.lost()
+		f.yielding.lost()
 		if l, ok := c.(*lockClaim); ok && x != nil && x.unlocks != l.unlocks { // the lock has gone meanwhile
 			f.backlog.add(x)
 		}

@@ -78,6 +78,20 @@ func (w *queueWatch) remove(ctx context.Context) {
 	}
 }
 
+// reset prepares for watches after others were removed, whose late removal must not take the new ones.
+func (w *queueWatch) reset() {
+	w.take()
+	w.watcher = callbacks.NewChanWatcher(w.events)
+}
+
+// nudge ends an await.
+func (w *queueWatch) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
 // current returns a number that grows when the path is deleted: an item that was read before may be another by now.
 func (w *queueWatch) current() int64 {
 	w.mu.Lock()
@@ -142,10 +156,7 @@ func (w *queueWatch) hear() {
 
 // note takes an event. mu is held.
 func (w *queueWatch) note(ev zk.Event) {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.nudge()
 	if len(w.events) >= maxEvents-1 || len(w.news) >= maxNews { // it was full, and an event may have been dropped
 		w.news, w.missed = nil, true
 	}
