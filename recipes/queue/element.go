@@ -15,7 +15,6 @@ import (
 type element struct {
 	claim *deleteClaim
 	begun time.Time // when the reading began
-	path  int64     // czxid of the path when it was listed
 }
 
 func newElement(ctx context.Context, p *place, w *queueWatch, n nodeName) *element {
@@ -93,7 +92,7 @@ func (e *element) confirm(ctx context.Context) error {
 	for {
 		stat, err := e.claim.place.client.CheckExists().ForPath(builders.InOneFlight(ctx), e.claim.place.path)
 		switch {
-		case err == nil && (stat == nil || stat.Czxid == e.path): // the server removes an empty container
+		case err == nil && (stat == nil || stat.Czxid < e.claim.stat.Czxid): // the server removes an empty container
 			return nil
 		case err == nil:
 			return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")

@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,24 +27,24 @@ type elementFetcher struct {
 	turn   chan struct{} // of the one that looks for the first; what is below mu and comes after it is theirs
 
 	mu        sync.Mutex
-	calls     int                   // under way
+	calls     int               // under way
 	claimed   map[*element]bool // whose outcome is not known yet; true if a list had it
-	isWatched bool                  // there are watches to be removed
-	unwatch   *time.Timer           // removes them, nil before the first
-	lost      int                   // claims
-	isStale   bool                  // what is known is not to be relied on
+	isWatched bool              // there are watches to be removed
+	unwatch   *time.Timer       // removes them, nil before the first
+	lost      int               // claims
+	isStale   bool              // what is known is not to be relied on
 
-	watching  bool // all elements are watched, since before the list
-	pathOnly  bool // the path is watched, since before the reading
-	unable    bool // the server has no such watches
-	lastEmpty bool // there was nothing in the last list
-	listed    bool // what is known is complete, but for what was created since
-	path      int64
-	newest    int64 // zxid that no element of the list is younger than
+	watching  bool  // all elements are watched, since before the list
+	pathOnly  bool  // the path is watched, since before the reading
+	unable    bool  // the server has no such watches
+	lastEmpty bool  // there was nothing in the last list
+	listed    bool  // what is known is complete, but for what was created since
+	newest    int64 // zxid of the list: neither the path nor an element in it is younger
 	backlog   backlog
 	reading   []*element // in order
 	misses    int        // elements in a row that were gone
 	yielding  yielding
+	ensureAt  time.Time // when the path is created that was deleted; zero if it is there
 }
 
 // lingering is how long a queue is watched after the last call: the next one may come soon.
@@ -54,6 +56,7 @@ func newElementFetcher(client Client, path string) *elementFetcher {
 		place: p, watch: newQueueWatch(p), line: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		claimed: make(map[*element]bool), backlog: backlog{kind: elements},
 	}
+	f.watch.isOfAll = true
 	f.backlog.clear()
 	return f
 }
@@ -254,6 +257,9 @@ func (f *elementFetcher) hear(c *call) {
 	for range lost {
 		f.yielding.lost()
 	}
+	if f.pathOnly && !f.watching && slices.Contains(all, news{what: emptied}) {
+		missed = true
+	}
 	if missed && (f.watching || f.pathOnly) { // the watches are added again
 		f.lastEmpty = f.lastEmpty || f.watching
 		f.watching, f.pathOnly, isStale = false, false, true
@@ -265,7 +271,14 @@ func (f *elementFetcher) hear(c *call) {
 		return
 	}
 	for _, n := range all {
-		if f.backlog.note(n) {
+		switch {
+		case n.what == emptied:
+			f.backlog.clear()
+			f.reading, f.ensureAt = nil, time.Now().Add(yieldPause+rand.N(yieldRandomPause))
+		case n.what == created:
+			f.ensureAt = time.Time{}
+			f.backlog.note(n)
+		case f.backlog.note(n):
 			f.yielding.lost()
 		}
 	}
@@ -274,7 +287,7 @@ func (f *elementFetcher) hear(c *call) {
 // forget has the queue listed before anything else.
 func (f *elementFetcher) forget() {
 	f.backlog.clear()
-	f.reading, f.listed = nil, false
+	f.reading, f.listed, f.ensureAt = nil, false, time.Time{}
 }
 
 // first returns the first element, read; nil if there is none, or it is left to others for a while. Those that are offered
@@ -286,7 +299,7 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		if f.backlog.free+len(f.reading) == 0 {
 			f.yielding.until = time.Time{}
 			if c.waits && f.watching && f.listed {
-				return nil, nil //nolint:nilnil // an event tells of the next
+				return nil, f.awaitPath(c) // an event tells of the next
 			}
 			if isEmpty, err := f.list(c); err != nil || isEmpty {
 				return nil, err
@@ -331,6 +344,16 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 	}
 }
 
+// awaitPath creates the path after it was deleted, unless another does so before.
+func (f *elementFetcher) awaitPath(c *call) error {
+	if f.ensureAt.IsZero() || time.Now().Before(f.ensureAt) {
+		c.yieldUntil = f.ensureAt
+		return nil
+	}
+	f.ensureAt = time.Time{}
+	return f.ensure(c.ctx)
+}
+
 // read reads as many as are wanted, and further the more of them are gone.
 func (f *elementFetcher) read(c *call) {
 	for most := max(int(f.takers.Load()), 1) + f.misses; len(f.reading) < most && f.backlog.first() != nil; {
@@ -339,9 +362,7 @@ func (f *elementFetcher) read(c *call) {
 }
 
 func (f *elementFetcher) readElement(c *call, n nodeName) *element {
-	e := newElement(c.ctx, f.place, f.watch, n)
-	e.path = f.path
-	return e
+	return newElement(c.ctx, f.place, f.watch, n)
 }
 
 // list lists the queue, and reports whether it is known that there is nothing to wait for. For a call that waits the queue is
@@ -380,7 +401,7 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 		}
 	}
 	f.mu.Unlock()
-	f.path, f.newest, f.listed, f.lastEmpty = stat.Czxid, stat.Pzxid, true, f.backlog.free == 0
+	f.newest, f.listed, f.lastEmpty = stat.Pzxid, true, f.backlog.free == 0
 	return f.lastEmpty && (!c.waits || isWatched), nil
 }
 
@@ -420,7 +441,7 @@ func (f *elementFetcher) awaitWatch(c *call, exists *builders.Future[*zk.Stat]) 
 		return err
 	}
 	f.pathOnly = true
-	if stat == nil || stat.Czxid != f.path {
+	if stat == nil || stat.Czxid > f.newest {
 		f.watch.renew()
 		f.forget()
 	}

@@ -20,6 +20,7 @@ type queueWatch struct {
 	watcher *callbacks.Watcher
 	events  chan zk.Event
 	wake    chan struct{} // there is news, or something was missed
+	isOfAll bool          // the beginning and the end of the path are news, too, not reasons to list the queue
 
 	mu          sync.Mutex
 	news        []news
@@ -41,6 +42,7 @@ const (
 	deleted
 	locked
 	unlocked
+	emptied // the path was deleted
 )
 
 // What may wait: beyond that the queue is listed.
@@ -162,6 +164,11 @@ func (w *queueWatch) note(ev zk.Event) {
 	}
 	parent, name := zkpath.Parent(ev.Path), zkpath.Node(ev.Path)
 	switch {
+	case w.isOfAll && ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
+		w.epoch++
+		w.news = append(w.news, news{emptied, ""})
+	case w.isOfAll && ev.Path == w.place.path && ev.Type == zk.EventNodeCreated:
+		w.news = append(w.news, news{created, ""})
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
 		w.epoch++
 		w.missed = true
