@@ -24,6 +24,8 @@ import (
 // lost, the error wraps [ErrUncertain]. If it is about an element that was to be removed it is an [*ItemError], with
 // the bytes, which may be in no queue any more.
 //
+// The queue is watched until a second after the last call that removes an element or reads one.
+//
 // An element that cannot be read stays the first, and is the error of all methods but Offer. In Java:
 // SimpleDistributedQueue.
 type SimpleDistributedQueue struct {
