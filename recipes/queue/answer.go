@@ -18,8 +18,8 @@ func once(ctx context.Context) context.Context {
 // lastAnswer is how long an answer is waited for after the end of the context.
 const lastAnswer = time.Second
 
-// awaitAnswer waits for the answer to what changes the queue: without it nobody knows what has become of an element, and in
-// all likelihood it is on its way.
+// awaitAnswer waits for the answer to what changes the queue: without it nobody knows what has become of an element,
+// and in all likelihood it is on its way.
 func awaitAnswer(ctx context.Context, done <-chan struct{}) {
 	if awaitDone(ctx, done) {
 		return

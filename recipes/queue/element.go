@@ -55,8 +55,8 @@ func (e *element) delete(ctx context.Context) error {
 	return nil
 }
 
-// end waits until the outcome of the deletion is known. The error is errTaken if the element is another's, and errChanged if
-// it is to be read again.
+// end waits until the outcome of the deletion is known. The error is errTaken if the element is another's, and
+// errChanged if it is to be read again.
 func (e *element) end(ctx context.Context) error {
 	awaitAnswer(ctx, e.claim.done())
 	_, err := e.claim.end(ctx)

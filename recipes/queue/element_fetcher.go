@@ -16,8 +16,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// elementFetcher claims the elements of a simple queue, one for each call that wants one. The calls share what is known of
-// the queue. While one of them waits, the elements are watched, and what happens comes without a request.
+// elementFetcher claims the elements of a simple queue, one for each call that wants one. The calls share what is known
+// of the queue. While one of them waits, the elements are watched, and what happens comes without a request.
 type elementFetcher struct {
 	place *place
 	watch *queueWatch
@@ -105,8 +105,8 @@ func (f *elementFetcher) removeWatches() {
 	}
 }
 
-// take claims the first element and waits until it is known that it is ours. It returns nil if there is none, as far as the
-// call does not wait for one.
+// take claims the first element and waits until it is known that it is ours. It returns nil if there is none, as far as
+// the call does not wait for one.
 func (f *elementFetcher) take(c *call) (*element, error) {
 	f.enter()
 	defer f.leave()
@@ -144,8 +144,8 @@ func (f *elementFetcher) ended(e *element, err error) {
 	f.watch.nudge()
 }
 
-// next claims the first element, as soon as there is one if the call waits. Of those who share the value one waits for it, the
-// others for that one.
+// next claims the first element, as soon as there is one if the call waits. Of those who share the value one waits for
+// it, the others for that one.
 func (f *elementFetcher) next(c *call) (*element, error) {
 	f.takers.Add(1)
 	defer f.takers.Add(-1)
@@ -194,7 +194,8 @@ func (f *elementFetcher) peek(c *call) (first *element, err error) {
 	return first, err
 }
 
-// claim submits the deletion of the first element and returns it, nil if there is none. A list behind it is one without it.
+// claim submits the deletion of the first element and returns it, nil if there is none. A list behind it is one without
+// it.
 func (f *elementFetcher) claim(c *call) (claimed *element, err error) {
 	err = f.inTurn(c, func() error {
 		e, err := f.first(c)
@@ -290,8 +291,8 @@ func (f *elementFetcher) forget() {
 	f.reading, f.listed, f.ensureAt = nil, false, time.Time{}
 }
 
-// first returns the first element, read; nil if there is none, or it is left to others for a while. Those that are offered
-// come behind those of the last list, so that one is enough for all that are in it.
+// first returns the first element, read; nil if there is none, or it is left to others for a while. Those that are
+// offered come behind those of the last list, so that one is enough for all that are in it.
 func (f *elementFetcher) first(c *call) (*element, error) {
 	c.yieldUntil = time.Time{}
 	for {
@@ -365,9 +366,9 @@ func (f *elementFetcher) readElement(c *call, n nodeName) *element {
 	return newElement(c.ctx, f.place, f.watch, n)
 }
 
-// list lists the queue, and reports whether it is known that there is nothing to wait for. For a call that waits the queue is
-// watched if there was nothing in it before, and created, as a container like its parents: the server may have removed it after
-// the last element.
+// list lists the queue, and reports whether it is known that there is nothing to wait for. For a call that waits the
+// queue is watched if there was nothing in it before, and created, as a container like its parents: the server may have
+// removed it after the last element.
 func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	f.forget()
 	f.misses = 0
@@ -420,8 +421,8 @@ func (f *elementFetcher) addWatches(flight context.Context) error {
 	return err
 }
 
-// watchPath watches the path alone, unless it is watched: before an element is deleted that was read, it is known whether its
-// name may be that of another by now. awaitWatch has to follow.
+// watchPath watches the path alone, unless it is watched: before an element is deleted that was read, it is known
+// whether its name may be that of another by now. awaitWatch has to follow.
 func (f *elementFetcher) watchPath(c *call) *builders.Future[*zk.Stat] {
 	if f.watching || f.pathOnly {
 		return nil

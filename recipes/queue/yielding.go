@@ -20,7 +20,8 @@ const (
 // lost notes that another was faster.
 func (y *yielding) lost() { y.losses = min(y.losses+1, maxLossesCounted) }
 
-// isYielding reports whether to wait with the first item. When a pause ends and the item is still there, nobody was faster.
+// isYielding reports whether to wait with the first item. When a pause ends and the item is still there, nobody was
+// faster.
 func (y *yielding) isYielding(now time.Time) bool {
 	switch {
 	case y.losses == 0:
