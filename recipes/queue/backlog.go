@@ -35,7 +35,7 @@ func (b *backlog) fill(names, locks []string) {
 	b.next.order = b.kind.order
 	all := make([]waitingItem, 0, len(names))
 	for _, name := range names {
-		n, found := parseName(name)
+		n, found := b.kind.parse(name)
 		if !found {
 			continue
 		}
@@ -65,7 +65,7 @@ func (b *backlog) note(n news) (lost bool) {
 	x := b.items[n.name]
 	switch n.what {
 	case created:
-		if name, found := parseName(n.name); found && x == nil {
+		if name, found := b.kind.parse(n.name); found && x == nil {
 			x = &waitingItem{name: name, due: b.due(name), since: time.Now()}
 			b.items[n.name] = x
 			b.add(x)

@@ -48,11 +48,9 @@ type fetcher struct {
 	looked     []*deleteClaim // being read, in order
 	claims     []claim        // in the order in which they were submitted
 	ready      []*message
-	claimed    int64         // how many were, for the ids
-	misses     int           // items in a row that were another's
-	losses     int           // how often another was faster, since a pause ended in vain
-	taking     time.Duration // how long others need to take an item, on the average
-	holdOff    time.Time
+	claimed    int64 // how many were, for the ids
+	misses     int   // items in a row that were another's
+	yielding   yielding
 	others     int       // nodes in the last list that are no items
 	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
 	alone      int       // so many are not deleted together with others
@@ -76,9 +74,6 @@ const (
 	maxBusy           = 256 // so many items in a row without waiting
 	aloneAfterFailure = 256
 	checkPause        = time.Minute
-	mostTaking        = 250 * time.Millisecond
-	givingWay         = 10 * time.Millisecond
-	givingWayAtRandom = 40 * time.Millisecond
 )
 
 func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetcher {
@@ -156,9 +151,9 @@ func (f *fetcher) note(all []news) {
 	for _, n := range all {
 		x := f.backlog.items[n.name]
 		if f.backlog.note(n) {
-			f.lost()
+			f.yielding.lost()
 			if !x.since.IsZero() && !f.kind.delayed {
-				f.taking += (min(time.Since(x.since), mostTaking) - f.taking) / 4
+				f.yielding.taken(time.Since(x.since))
 			}
 		}
 		if n.what == deleted {
@@ -175,9 +170,6 @@ func (f *fetcher) takeQuarantined(name string) {
 		f.backlog.take(f.backlog.items[name])
 	}
 }
-
-// lost notes that another was faster.
-func (f *fetcher) lost() { f.losses = min(f.losses+1, 24) }
 
 // pick returns the item that comes next, nil if it is still to be claimed.
 func (f *fetcher) pick() *message {
@@ -303,7 +295,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	}
 	switch {
 	case errors.Is(err, errTaken):
-		f.lost()
+		f.yielding.lost()
 		if l, ok := c.(*lockClaim); ok && x != nil && x.unlocks != l.unlocks { // the lock has gone meanwhile
 			f.backlog.add(x)
 		}

@@ -3,6 +3,7 @@ package queue
 // kind is what the kinds of queues differ in.
 type kind struct {
 	recipe   string // telemetry's name of it
+	parse    func(name string) (n nodeName, found bool)
 	order    func(a, b nodeName) int
 	describe func(*Info, nodeName)
 	delayed  bool // names say when their items are due
@@ -16,25 +17,35 @@ func (k *kind) isSorted() bool { return k.delayed || k.claimed > 0 }
 var (
 	plain = kind{
 		recipe:   "queue",
+		parse:    parseName,
 		order:    byNumber,
 		describe: func(*Info, nodeName) {},
 	}
 	delayed = kind{
 		recipe:   "delay_queue",
+		parse:    parseName,
 		order:    byDue,
 		describe: func(i *Info, n nodeName) { i.Due = n.due() },
 		delayed:  true,
 	}
 	withIDs = kind{
 		recipe:   "id_queue",
+		parse:    parseName,
 		order:    byNumber,
 		describe: func(i *Info, n nodeName) { i.ID = n.field },
+	}
+	elements = kind{
+		recipe:   "simple_queue",
+		parse:    parseElement,
+		order:    byNumber,
+		describe: func(*Info, nodeName) {},
 	}
 )
 
 func byPriorities(claimed int) kind {
 	return kind{
 		recipe:   "priority_queue",
+		parse:    parseName,
 		order:    byPriority,
 		describe: func(i *Info, n nodeName) { i.Priority = n.priority() },
 		claimed:  claimed,

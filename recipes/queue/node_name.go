@@ -16,6 +16,9 @@ const (
 	separator = "|"
 )
 
+// elementName is in front of the numbers of the elements of a simple queue.
+const elementName = "qn-"
+
 // nodeName is the name of a node, in its parts.
 type nodeName struct {
 	whole  string
@@ -44,6 +47,19 @@ func parseName(name string) (n nodeName, found bool) {
 	}
 	n.number, n.ok = int32(number), true
 	n.prefix = name[:len(name)-len(rest)]
+	return n, true
+}
+
+// parseElement takes the name of an element of a simple queue apart. That of a node of somebody else is not found.
+func parseElement(name string) (n nodeName, found bool) {
+	rest, found := strings.CutPrefix(name, elementName)
+	if !found {
+		return n, false
+	}
+	n = nodeName{whole: name, prefix: elementName}
+	if number, err := strconv.ParseInt(rest, 10, 32); err == nil {
+		n.number, n.ok = int32(number), true
+	}
 	return n, true
 }
 

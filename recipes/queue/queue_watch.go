@@ -20,6 +20,7 @@ type queueWatch struct {
 	watcher *callbacks.Watcher
 	events  chan zk.Event
 	wake    chan struct{} // there is news, or something was missed
+	isOfAll bool          // the beginning and the end of the path are news, too, not reasons to list the queue
 
 	mu     sync.Mutex
 	news   []news
@@ -42,6 +43,7 @@ const (
 	deleted
 	locked
 	unlocked
+	emptied // the path was deleted
 )
 
 // What may wait: beyond that the queue is listed.
@@ -79,6 +81,20 @@ func (w *queueWatch) remove(ctx context.Context) {
 	}
 }
 
+// reset prepares for watches after others were removed, whose late removal must not take the new ones.
+func (w *queueWatch) reset() {
+	w.take()
+	w.watcher = callbacks.NewChanWatcher(w.events)
+}
+
+// nudge ends an await.
+func (w *queueWatch) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
 // current returns a number that grows when the path is deleted: an item that was read before may be another by now.
 func (w *queueWatch) current() int64 {
 	w.mu.Lock()
@@ -93,6 +109,13 @@ func (w *queueWatch) gap() int64 {
 	defer w.mu.Unlock()
 	w.hear()
 	return w.gaps
+}
+
+// renew notes that the path was deleted, without an event.
+func (w *queueWatch) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.epoch++
 }
 
 // listed notes the czxid of the path when it was listed, and returns the epoch of that.
@@ -163,10 +186,7 @@ func (w *queueWatch) hear() {
 
 // note takes an event. mu is held.
 func (w *queueWatch) note(ev zk.Event) {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.nudge()
 	isFull := len(w.events) >= maxEvents-1 // an event may have been dropped, that of the path, too
 	if isFull {
 		w.gaps++
@@ -176,6 +196,11 @@ func (w *queueWatch) note(ev zk.Event) {
 	}
 	parent, name := zkpath.Parent(ev.Path), zkpath.Node(ev.Path)
 	switch {
+	case w.isOfAll && ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
+		w.epoch++
+		w.news = append(w.news, news{emptied, ""})
+	case w.isOfAll && ev.Path == w.place.path && ev.Type == zk.EventNodeCreated:
+		w.news = append(w.news, news{created, ""})
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
 		w.epoch++
 		w.missed = true

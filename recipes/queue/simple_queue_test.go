@@ -359,7 +359,7 @@ func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
 	}
 	n := requests(proxy)
 	delete(n, "ping")
-	if diff := cmp.Diff(map[string]int{"getChildren2": 2, "getData": 100, "delete": 100}, n); diff != "" {
+	if diff := cmp.Diff(map[string]int{"getChildren2": 2, "exists": 1, "getData": 100, "delete": 100}, n); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

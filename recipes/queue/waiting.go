@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 )
 
@@ -12,9 +11,9 @@ func (f *fetcher) await(ctx context.Context) {
 	now := time.Now()
 	until := earlier(f.quarantine.first, f.checkAt)
 	if x := f.backlog.first(); x != nil {
-		until = earlier(until, later(x.due, f.holdOff))
+		until = earlier(until, later(x.due, f.yielding.until))
 	} else {
-		f.holdOff = time.Time{}
+		f.yielding.until = time.Time{}
 	}
 	var wake <-chan time.Time
 	if !until.IsZero() {
@@ -53,19 +52,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// isGivingWay reports whether to leave the first item to a consumer that was faster lately. When a pause ends and the item is
-// still there, nobody was.
+// isGivingWay reports whether to leave the first item to a consumer that was faster lately.
 func (f *fetcher) isGivingWay(now time.Time) bool {
-	switch {
-	case !f.watching || f.losses == 0 || len(f.claims)+len(f.looked) > 0:
-		return false
-	case f.holdOff.IsZero():
-		most := givingWay + f.taking + rand.N(givingWayAtRandom+2*f.taking)
-		f.holdOff = now.Add(most * time.Duration(1+f.losses/8))
-		return true
-	case now.Before(f.holdOff):
-		return true
-	}
-	f.losses, f.holdOff = 0, time.Time{}
-	return false
+	return f.watching && len(f.claims)+len(f.looked) == 0 && f.yielding.isYielding(now)
 }

@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// once is for an operation that is tried once, and goes on when ctx ends.
+func once(ctx context.Context) context.Context {
+	return builders.InOneFlight(context.WithoutCancel(ctx))
+}
+
+// lastAnswer is how long an answer is waited for after the end of the context.
+const lastAnswer = time.Second
+
+// awaitAnswer waits for the answer to what changes the queue: without it nobody knows what has become of an element,
+// and in all likelihood it is on its way.
+func awaitAnswer(ctx context.Context, done <-chan struct{}) {
+	if awaitDone(ctx, done) {
+		return
+	}
+	t := time.NewTimer(lastAnswer)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// answer waits for the answer to f, as awaitAnswer does.
+func answer[T any](ctx context.Context, f builders.Future[T]) (T, error) {
+	awaitAnswer(ctx, f.Done())
+	return f.Wait(ctx)
+}
+
+// isOpen reports whether err leaves open if something sent with once has taken effect.
+func isOpen(ctx context.Context, err error) bool {
+	if errors.Is(err, framework.ErrNotSent) {
+		return false
+	}
+	return lineup.IsOutage(err) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+}

@@ -1,0 +1,106 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// element is an element of a simple queue on its way out.
+type element struct {
+	claim *deleteClaim
+	begun time.Time // when the reading began
+}
+
+func newElement(ctx context.Context, p *place, w *queueWatch, n nodeName) *element {
+	e := &element{begun: time.Now(), claim: &deleteClaim{
+		place: p, name: n, watch: w, epoch: w.current(), check: func([]byte) error { return nil },
+	}}
+	e.claim.begin(once(ctx))
+	return e
+}
+
+// awaitRead waits until the element is read.
+func (e *element) awaitRead(ctx context.Context) error {
+	if !awaitDone(ctx, e.claim.read.Done()) {
+		return ctx.Err()
+	}
+	e.claim.isReadable(context.WithoutCancel(ctx))
+	return e.claim.err
+}
+
+// data returns the bytes, which are not nil.
+func (e *element) data() []byte {
+	if e.claim.data == nil {
+		return []byte{}
+	}
+	return e.claim.data
+}
+
+func (e *element) node() string { return e.claim.place.node(e.claim.name) }
+
+// delete submits the deletion.
+func (e *element) delete(ctx context.Context) error {
+	e.claim.submit(once(ctx))
+	if isClosed(e.claim.deleted.Done()) {
+		if _, err := e.claim.deleted.Wait(ctx); errors.Is(err, framework.ErrNotSent) {
+			return err
+		}
+	}
+	return nil
+}
+
+// end waits until the outcome of the deletion is known. The error is errTaken if the element is another's, and
+// errChanged if it is to be read again.
+func (e *element) end(ctx context.Context) error {
+	awaitAnswer(ctx, e.claim.done())
+	_, err := e.claim.end(ctx)
+	if lineup.IsOutage(err) {
+		err = e.resolve(ctx)
+	}
+	switch {
+	case err == nil, errors.Is(err, errTaken), errors.Is(err, errChanged):
+		return err
+	case isOpen(ctx, err) && !errors.Is(err, ErrUncertain):
+		err = errtext.Join(ErrUncertain, err)
+	}
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = errtext.Join(err, ended)
+	}
+	return &ItemError{Path: e.node(), Data: e.data(), Err: err}
+}
+
+// resolve finds out, after a lost connection, what has become of the element.
+func (e *element) resolve(ctx context.Context) error {
+	m, err := e.claim.resolve(ctx)
+	switch {
+	case m == nil && err == nil:
+		return errChanged
+	case err == nil: // an event may be missing
+		return e.confirm(ctx)
+	}
+	return err
+}
+
+// confirm finds out whether it was this element that was deleted: its name recurs in a path made anew.
+func (e *element) confirm(ctx context.Context) error {
+	for {
+		stat, err := e.claim.place.client.CheckExists().ForPath(builders.InOneFlight(ctx), e.claim.place.path)
+		switch {
+		case err == nil && (stat == nil || stat.Czxid < e.claim.stat.Czxid): // the server removes an empty container
+			return nil
+		case err == nil:
+			return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
+		case !lineup.IsOutage(err):
+			return errtext.Join(ErrUncertain, err)
+		}
+		if err := awaitConnection(ctx, e.claim.place.client); err != nil {
+			return errtext.Join(ErrUncertain, err)
+		}
+	}
+}
