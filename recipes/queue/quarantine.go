@@ -44,10 +44,10 @@ func (q *quarantine) has(name string, now time.Time) bool {
 	return x != nil && now.Before(x.until)
 }
 
-// next returns when the first item may be tried again, zero if there is none.
-func (q *quarantine) next(now time.Time) (first time.Time) {
+// next returns when the first item may be tried again of those that ended has not returned, zero if there is none.
+func (q *quarantine) next() (first time.Time) {
 	for _, x := range q.items {
-		if now.Before(x.until) && (first.IsZero() || x.until.Before(first)) {
+		if x.waits && (first.IsZero() || x.until.Before(first)) {
 			first = x.until
 		}
 	}

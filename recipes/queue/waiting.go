@@ -10,7 +10,7 @@ import (
 func (f *fetcher) await(ctx context.Context) {
 	f.busy = 0
 	now := time.Now()
-	until := earlier(f.quarantine.next(now), f.checkAt)
+	until := earlier(f.quarantine.next(), f.checkAt)
 	if x := f.backlog.first(); x != nil {
 		until = earlier(until, later(x.due, f.holdOff))
 	} else {
