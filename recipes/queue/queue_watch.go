@@ -25,7 +25,7 @@ type queueWatch struct {
 	news        []news
 	missed      bool // the news are not all: the queue is to be listed
 	epoch       int64
-	connections int64 // how often the connection was lost
+	connections int64 // how often the connection, or the watch of the path, was lost
 }
 
 // news is what has happened to an item or its lock.
@@ -86,7 +86,7 @@ func (w *queueWatch) current() int64 {
 	return w.epoch
 }
 
-// connection returns a number that grows when the connection is lost.
+// connection returns a number that grows when the connection, or the watch of the path, is lost.
 func (w *queueWatch) connection() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,6 +158,9 @@ func (w *queueWatch) note(ev zk.Event) {
 		if ev.State != zk.StateHasSession {
 			w.connections++
 		}
+		w.missed = true
+	case ev.Path == w.place.path && ev.Type == zk.EventNodeDataChanged:
+		w.connections++ // the watch of the path may have ended: what is settled looks whether it is the same item
 		w.missed = true
 	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
 		w.missed = true
