@@ -45,7 +45,7 @@ func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 		return nil
 	}
 	err := q.move(m)
-	if lineup.IsOutage(err) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
+	if lineup.IsOutage(err) || isEndOf(err) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
 		return nil // it is found again if it is there
 	}
 	return err
@@ -63,11 +63,11 @@ func (q *queue[T]) move(m *message) error {
 		if q.watch.current() != m.epoch {
 			return zk.ErrNoNode
 		}
-		_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.root), ops...)
+		_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.life), ops...)
 		return err
 	}
 	err := transaction()
-	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.root) == nil { // it, or where the letters go
+	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.life) == nil { // it, or where the letters go
 		err = transaction()
 	}
 	return err

@@ -46,22 +46,43 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 		defer stop()
 		for {
 			asked := q.obs.Clock()
-			m, err := q.fetcher.next(ctx)
-			var d *delivery[T]
-			if err == nil {
-				d, err = q.deliver(m)
-			}
+			p, err := q.pull(ctx)
 			if err != nil {
 				yield(Item[T]{}, err)
 				return
 			}
+			d := p.delivery
 			q.obs.Received(asker, asked, len(d.items), d.origin)
 			q.obs.HandedOver(asker, d.info.Put, len(d.items))
-			if !q.yield(d, yield) {
+			if !q.yield(p, yield) {
 				return
 			}
 		}
 	}
+}
+
+// pull waits for the next delivery and holds it. Close waits for that.
+func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
+	q.mu.Lock()
+	if q.state == Closed {
+		q.mu.Unlock()
+		return nil, ErrClosed
+	}
+	q.pulling.Add(1)
+	q.mu.Unlock()
+	defer q.pulling.Done()
+	m, err := q.fetcher.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := q.deliver(m)
+	if err != nil {
+		return nil, err
+	}
+	p := &pulled[T]{delivery: d, q: q, open: len(d.items), ended: make([]bool, len(d.items))}
+	p.in = q.obs.In(p.ctx, d.origin)
+	q.hold(p)
+	return p, nil
 }
 
 func (q *queue[T]) beginPulling() error {
@@ -79,14 +100,13 @@ func (q *queue[T]) beginPulling() error {
 	return nil
 }
 
-// endPulling is the end of a loop. After the last one, what was claimed and not yielded goes back to the queue.
+// endPulling is the end of a loop. After the last one, what was claimed and not yielded goes back to the queue: in the
+// background, because an answer may have to be waited for. Close does that itself.
 func (q *queue[T]) endPulling() {
 	q.mu.Lock()
-	q.loops--
-	last := q.loops == 0
-	q.mu.Unlock()
-	if last {
-		q.giveBack()
+	defer q.mu.Unlock()
+	if q.loops--; q.loops == 0 && q.state == Started {
+		q.workers.Go(q.giveBack)
 	}
 }
 
@@ -102,10 +122,8 @@ func (q *queue[T]) giveBack() {
 }
 
 // yield yields the items of a delivery. Those that are not wanted any more go back.
-func (q *queue[T]) yield(d *delivery[T], yield func(Item[T], error) bool) bool {
-	p := &pulled[T]{delivery: d, q: q, open: len(d.items), ended: make([]bool, len(d.items))}
-	p.in = q.obs.In(p.ctx, d.origin)
-	q.hold(p)
+func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
+	d := p.delivery
 	if len(d.items) == 0 && d.lock != nil {
 		q.settleInBackground(d, &settlement{})
 	}

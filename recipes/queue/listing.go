@@ -30,7 +30,7 @@ func (f *fetcher) refresh(ctx context.Context) error {
 	case f.watching && (f.kind.isSorted() || f.busy < maxBusy && f.backlog.free < maxWatched):
 		return nil
 	case f.watching:
-		f.unwatch()
+		f.endWatching()
 		return f.watchPath(ctx)
 	case f.backlog.free+len(f.looked) > 0:
 		return nil
@@ -61,17 +61,27 @@ func (f *fetcher) watchAll(ctx context.Context) error {
 		return nil
 	}
 	f.begin()
-	err := f.watch.all(f.flight)
+	waiting, cancel := f.flightWithin(ctx)
+	defer cancel()
+	err := f.watch.all(waiting)
 	if isRefusal(err) {
 		f.unable, f.watching, f.stale = true, false, true
 		return nil
 	}
 	if err != nil {
+		f.stale = true
 		return err
 	}
 	f.watching = true
 	f.list()
 	return f.listed(ctx)
+}
+
+// flightWithin returns the flight for a request that is not waited for any longer when ctx ends.
+func (f *fetcher) flightWithin(ctx context.Context) (flight context.Context, cancel func()) {
+	flight, end := context.WithCancel(f.flight)
+	stop := context.AfterFunc(ctx, end)
+	return flight, func() { stop(); end() }
 }
 
 // watchPath watches the path alone, and lists the queue.
@@ -97,10 +107,14 @@ func (f *fetcher) unwatch() {
 	if !f.watching {
 		return
 	}
-	f.watching, f.checkAt = false, time.Time{}
-	f.watch.remove(f.flight)
+	f.endWatching()
 	exists := f.watch.pathOnly(f.flight)
 	_, _ = exists.Wait(f.life)
+}
+
+func (f *fetcher) endWatching() {
+	f.watching, f.checkAt = false, time.Time{}
+	f.watch.remove(f.flight)
 }
 
 // list begins to list the queue. The locks come first: one that goes between the two is that of an item that goes, too, or
@@ -160,7 +174,10 @@ func (f *fetcher) found(l *listing, children, locks []string) {
 		f.takeQuarantined(name)
 	}
 	for _, c := range f.claims {
-		f.backlog.take(f.backlog.items[c.node().whole])
+		isUnlocked := f.backlog.take(f.backlog.items[c.node().whole])
+		if l, ok := c.(*lockClaim); ok && isUnlocked {
+			l.unlocks = unlockedInList
+		}
 	}
 	f.others = len(children) - len(f.backlog.items)
 	if f.watching {

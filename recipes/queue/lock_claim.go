@@ -27,6 +27,9 @@ type lockClaim struct {
 	stat    zk.Stat
 }
 
+// unlockedInList stands for a lock that has gone before a list, perhaps since the claim was submitted.
+const unlockedInList = -1
+
 func (c *lockClaim) node() nodeName { return c.name }
 
 // begin reads the item behind the lock: another may have consumed it before.

@@ -38,7 +38,8 @@ type queue[T any] struct {
 	working    context.Context // of the consumer
 	stopWork   context.CancelCauseFunc
 	workers    sync.WaitGroup
-	unsettled  atomic.Int64 // items that were consumed, or put back, and not settled
+	pulling    sync.WaitGroup // loops that wait for an item
+	unsettled  atomic.Int64   // items that were consumed, or put back, and not settled
 
 	mu     sync.Mutex
 	state  State
@@ -160,6 +161,7 @@ func (q *queue[T]) shutDown(report int) error {
 	defer stop()
 	q.stopTaking(ErrClosed)
 	if q.consumer == nil {
+		q.pulling.Wait()
 		q.giveBack()
 	}
 	err := q.producer.close(ctx)

@@ -27,7 +27,7 @@ type queueWatch struct {
 	missed bool // the news are not all: the queue is to be listed
 	epoch  int64
 	path   int64 // czxid of the path in the last list, 0 before
-	gaps   int64 // how often the connection was lost, or an event may have been
+	gaps   int64 // how often the connection or the watch of the path was lost, or an event may have been
 }
 
 // news is what has happened to an item or its lock.
@@ -103,7 +103,8 @@ func (w *queueWatch) current() int64 {
 	return w.epoch
 }
 
-// gap returns a number that grows when the connection is lost, or so much happens at once that events may be.
+// gap returns a number that grows when the connection or the watch of the path is lost, or so much happens at once that
+// events may be.
 func (w *queueWatch) gap() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,6 +209,9 @@ func (w *queueWatch) note(ev zk.Event) {
 		if ev.State != zk.StateHasSession {
 			w.gaps++
 		}
+		w.missed = true
+	case ev.Path == w.place.path && ev.Type == zk.EventNodeDataChanged:
+		w.gaps++ // the watch of the path may have ended: what is settled looks whether it is the same item
 		w.missed = true
 	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
 		w.missed = true
