@@ -29,8 +29,9 @@ type fetcher struct {
 	life  context.Context // bounds the waiting for answers
 	id    string          // of the claims, with a number
 
-	turn chan struct{} // of the one who asks for the next item; what follows is theirs
-	slow *time.Timer   // for an item that takes long
+	turn  chan struct{} // of the one who asks for the next item; what follows is theirs
+	slow  *time.Timer   // for an item that takes long
+	looks int           // whether others are idle, while that item takes long
 
 	isOpen   bool
 	watching bool // all items and locks are watched
@@ -102,6 +103,7 @@ func (f *fetcher) next(ctx context.Context) (*message, error) {
 		if m := f.pick(); m != nil {
 			f.prefetch.taken(time.Now())
 			if len(f.ready)+len(f.claims) > 0 {
+				f.looks = 0
 				f.slow.Reset(slowItem)
 			}
 			return m, nil

@@ -6,6 +6,9 @@ import (
 	"github.com/gocurator/curator/builders"
 )
 
+// mostSharingPause is the longest pause between two looks whether others are idle.
+const mostSharingPause = 10 * time.Second
+
 // shareOut gives back what is claimed while an item takes long: others may be idle.
 func (f *fetcher) shareOut() {
 	select {
@@ -19,11 +22,15 @@ func (f *fetcher) shareOut() {
 	}
 	for len(f.claims) > 0 {
 		if f.takeAnswer(f.life) != nil || f.life.Err() != nil {
-			return // which the next one who asks finds out about
+			break // which the next one who asks finds out about
 		}
 	}
+	if len(f.ready) == 0 || f.life.Err() != nil {
+		return
+	}
 	if !f.place.hasLocks() && !f.isEmpty() { // others have enough to do
-		f.slow.Reset(slowItem)
+		f.looks++
+		f.slow.Reset(doubled(slowItem, mostSharingPause, f.looks))
 		return
 	}
 	shared := f.ready
