@@ -60,10 +60,11 @@ chaos: ## run the recipes under random faults at full length, on both servers
 
 # It prints how much it has simulated, and after a violation the seed that brings it back: make simulate SEED=n.
 SECONDS = 60
+QUEUES = false
 .PHONY: simulate
-simulate: ## run the recipes under random faults in virtual time, for SECONDS=60 on all cores, or for one SEED=n
+simulate: ## run the recipes under random faults in virtual time, for SECONDS=60 on all cores, or for one SEED=n; QUEUES=true adds queues and double barriers
 	CURATOR_SEED=$(SEED) $(GO) test -v -vet=off -count=1 -timeout=0 -run=TestSimulation ./internal/simulation \
-		-seconds=$(SECONDS)
+		-seconds=$(SECONDS) -queues=$(QUEUES)
 
 .PHONY: prove
 prove: ## explore every order of steps and faults of the protocols in a model, at full bounds

@@ -22,8 +22,14 @@ func (r recipe) String() string { return r.name }
 
 // allRecipes returns what the processes of a world can take part in.
 func allRecipes() []func(w *world) recipe {
-	return []func(w *world) recipe{
-		mutexRecipe, readWriteRecipe, semaphoreRecipe, multiRecipe, latchRecipe, selectorRecipe, meetingRecipe,
+	all := []func(w *world) recipe{
+		mutexRecipe, readWriteRecipe, semaphoreRecipe, multiRecipe, latchRecipe, selectorRecipe,
+	}
+	if !*queues {
+		return all
+	}
+	return append(all,
+		meetingRecipe,
 		func(w *world) recipe { return queueRecipe(w, "queue", plainQueue, false) },
 		func(w *world) recipe { return queueRecipe(w, "locked-queue", plainQueue, true) },
 		func(w *world) recipe {
@@ -34,7 +40,7 @@ func allRecipes() []func(w *world) recipe {
 			kind := pick(w.random("kind with locks"), []queueKind{priorityQueue, delayQueue, idQueue})
 			return queueRecipe(w, "locked-"+kind.String()+"-queue", kind, true)
 		},
-	}
+	)
 }
 
 // role is what one actor of each process does, until its context ends or the world is calm and it has had a last turn.

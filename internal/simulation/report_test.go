@@ -51,7 +51,7 @@ func (r *report) never() (names []string) {
 		}
 	}
 	for _, name := range consumerFaults {
-		if r.hits[name] == 0 {
+		if *queues && r.hits[name] == 0 {
 			names = append(names, name)
 		}
 	}

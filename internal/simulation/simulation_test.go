@@ -19,13 +19,14 @@ import (
 var (
 	seconds = flag.Int("seconds", 0, "how long to simulate, in real time; 0 is some seeds")
 	length  = flag.Duration("storm", stormLength, "how long each seed has faults, in virtual time")
+	queues  = flag.Bool("queues", false, "whether queues and double barriers take part")
 )
 
 // seedVariable names the environment variable with the one seed to simulate.
 const seedVariable = "CURATOR_SEED"
 
 // someSeeds is how many are simulated by default. In so many every kind of fault happens.
-const someSeeds = 34
+const someSeeds = 60
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 

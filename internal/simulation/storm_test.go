@@ -22,9 +22,12 @@ type fault struct {
 func allFaults() []fault {
 	var all []fault
 	for _, some := range [][]fault{
-		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults, queueFaults,
+		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults,
 	} {
 		all = append(all, some...)
+	}
+	if *queues {
+		all = append(all, queueFaults...)
 	}
 	return all
 }
