@@ -100,10 +100,13 @@ func (c *deleteClaim) end(ctx context.Context) (*message, error) {
 func (c *deleteClaim) message() (*message, error) {
 	m := &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 	if c.watch.current() != c.epoch {
-		return m, errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
+		return m, errPathDeleted
 	}
 	return m, nil
 }
+
+// errPathDeleted is the error of an item of a path that was deleted since the item was read.
+var errPathDeleted = errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
 
 func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	if c.err != nil {

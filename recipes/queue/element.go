@@ -60,7 +60,10 @@ func (e *element) delete(ctx context.Context) error {
 func (e *element) end(ctx context.Context) error {
 	awaitAnswer(ctx, e.claim.done())
 	_, err := e.claim.end(ctx)
-	if lineup.IsOutage(err) {
+	switch {
+	case errors.Is(err, errPathDeleted): // perhaps by the server, behind the last element
+		err = e.confirm(ctx)
+	case lineup.IsOutage(err):
 		err = e.resolve(ctx)
 	}
 	switch {
@@ -81,7 +84,7 @@ func (e *element) resolve(ctx context.Context) error {
 	switch {
 	case m == nil && err == nil:
 		return errChanged
-	case err == nil: // an event may be missing
+	case err == nil, errors.Is(err, errPathDeleted): // an event may be missing
 		return e.confirm(ctx)
 	}
 	return err
@@ -95,7 +98,7 @@ func (e *element) confirm(ctx context.Context) error {
 		case err == nil && (stat == nil || stat.Czxid < e.claim.stat.Czxid): // the server removes an empty container
 			return nil
 		case err == nil:
-			return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
+			return errPathDeleted
 		case !lineup.IsOutage(err):
 			return errtext.Join(ErrUncertain, err)
 		}
