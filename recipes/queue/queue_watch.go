@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -22,10 +21,6 @@ type queueWatch struct {
 	events  chan zk.Event
 	wake    chan struct{} // there is news, or something was missed
 	isOfAll bool          // the beginning and the end of the path are news, too, not reasons to list the queue
-
-	receive sync.Mutex    // of the one who takes events, and notes them in their order; before mu
-	waiting atomic.Int32  // how many others want to take them
-	yield   chan struct{} // for the one who awaits an event
 
 	mu     sync.Mutex
 	news   []news
@@ -58,10 +53,7 @@ const (
 )
 
 func newQueueWatch(p *place) *queueWatch {
-	w := &queueWatch{
-		place: p, events: make(chan zk.Event, maxEvents), epoch: 1,
-		wake: make(chan struct{}, 1), yield: make(chan struct{}, 1),
-	}
+	w := &queueWatch{place: p, events: make(chan zk.Event, maxEvents), wake: make(chan struct{}, 1), epoch: 1}
 	w.watcher = callbacks.NewChanWatcher(w.events)
 	return w
 }
@@ -105,18 +97,18 @@ func (w *queueWatch) nudge() {
 
 // current returns a number that grows when the path is deleted: an item that was read before may be another by now.
 func (w *queueWatch) current() int64 {
-	w.hear()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.hear()
 	return w.epoch
 }
 
 // gap returns a number that grows when the connection or the watch of the path is lost, or so much happens at once that
 // events may be.
 func (w *queueWatch) gap() int64 {
-	w.hear()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.hear()
 	return w.gaps
 }
 
@@ -129,9 +121,9 @@ func (w *queueWatch) renew() {
 
 // listed notes the czxid of the path when it was listed, and returns the epoch of that.
 func (w *queueWatch) listed(path, before int64) (epoch int64) {
-	w.hear()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.hear()
 	if w.path != path && w.path != 0 && w.epoch == before { // it was deleted, without an event
 		w.epoch++
 	}
@@ -146,9 +138,9 @@ func (w *queueWatch) verify(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	w.hear()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.hear()
 	if w.epoch == before && (stat == nil || stat.Czxid != w.path) {
 		w.epoch++
 	}
@@ -156,9 +148,9 @@ func (w *queueWatch) verify(ctx context.Context) {
 
 // take returns the news, and whether they are not all.
 func (w *queueWatch) take() (all []news, missed bool) {
-	w.hear()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.hear()
 	all, missed = w.news, w.missed
 	w.news, w.missed = nil, false
 	select {
@@ -168,37 +160,21 @@ func (w *queueWatch) take() (all []news, missed bool) {
 	return all, missed
 }
 
-// await waits for news, or a time on the channel. It may return before.
+// await waits for news, or a time on the channel.
 func (w *queueWatch) await(ctx context.Context, until <-chan time.Time) {
-	w.receive.Lock()
-	defer w.receive.Unlock()
-	select {
-	case <-w.yield: // for an earlier await, or none
-	default:
-	}
-	if w.waiting.Load() > 0 {
-		return
-	}
 	select {
 	case ev := <-w.events:
+		w.mu.Lock()
 		w.note(ev)
-	case <-w.yield:
+		w.mu.Unlock()
 	case <-w.wake:
 	case <-until:
 	case <-ctx.Done():
 	}
 }
 
-// hear takes the events that are there. Whoever awaits one makes way: what it was given has to be noted before.
+// hear takes the events that are there. mu is held.
 func (w *queueWatch) hear() {
-	w.waiting.Add(1)
-	select {
-	case w.yield <- struct{}{}:
-	default:
-	}
-	w.receive.Lock()
-	defer w.receive.Unlock()
-	w.waiting.Add(-1)
 	for {
 		select {
 		case ev := <-w.events:
@@ -209,10 +185,8 @@ func (w *queueWatch) hear() {
 	}
 }
 
-// note takes an event. receive is held.
+// note takes an event. mu is held.
 func (w *queueWatch) note(ev zk.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.nudge()
 	isFull := len(w.events) >= maxEvents-1 // an event may have been dropped, that of the path, too
 	if isFull {
