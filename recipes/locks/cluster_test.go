@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocurator/curator/curatortest"
@@ -70,21 +71,24 @@ func TestSemaphoreMovesToOtherServers(t *testing.T) {
 // In Java: TestInterProcessSemaphoreCluster.testCluster.
 func TestSemaphoreStandsStillWithoutAQuorum(t *testing.T) {
 	t.Parallel()
-	cluster := curatortest.NewClusterT(t, 3)
-	var clients []*framework.Client
-	for range 4 {
-		clients = append(clients, newClient(t, cluster.ConnectString(), framework.WithSessionTimeout(time.Second)))
-	}
-	holders := crowd(t, clients)
-	testenv.Eventually(t, func() bool { return holders.Load() == 1 }, "one has it")
-	for _, server := range cluster.Servers()[:2] {
-		if err := cluster.KillServer(server); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory())
+		var clients []*framework.Client
+		for range 4 {
+			clients = append(clients, newClient(t, cluster.ConnectString(),
+				framework.WithSessionTimeout(time.Second), framework.WithDialer(cluster.DialContext)))
+		}
+		holders := crowd(t, clients)
+		testenv.Eventually(t, func() bool { return holders.Load() == 1 }, "one has it")
+		for _, server := range cluster.Servers()[:2] {
+			if err := cluster.KillServer(server); err != nil {
+				t.Fatal(err)
+			}
+		}
+		testenv.Eventually(t, func() bool { return holders.Load() == 0 }, "none has it without a quorum")
+		if err := cluster.RestartServer(cluster.Servers()[0]); err != nil {
 			t.Fatal(err)
 		}
-	}
-	testenv.Eventually(t, func() bool { return holders.Load() == 0 }, "none has it without a quorum")
-	if err := cluster.RestartServer(cluster.Servers()[0]); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, func() bool { return holders.Load() == 1 }, "one has it again")
+		testenv.Eventually(t, func() bool { return holders.Load() == 1 }, "one has it again")
+	})
 }
