@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -126,7 +128,8 @@ func TestOthersInterfere(t *testing.T) {
 func TestProtectedNodeIsLookedForBehindATransaction(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
-			client, tr, proxy := setUpProxied(t, impatient()...)
+			once := framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)) // as long as it takes to connect
+			client, tr, proxy := setUpProxied(t, once)
 			tr.make("/a", "")
 			b := client.Create().WithProtection().WithMode(builders.EphemeralSequential)
 			wantOrder := func() {
