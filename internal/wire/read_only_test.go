@@ -84,6 +84,7 @@ func TestReadOnlySessionIsReplacedWhenAQuorumIsFound(t *testing.T) {
 		if p := other.next(t); p.greeting.SessionID != 0 || c.SessionID() != p.session {
 			t.Errorf("asks for session %#x and has %#x", p.greeting.SessionID, c.SessionID())
 		}
+		synctest.Wait() // the watchers are told behind the listener
 		var states []zk.State
 		for len(w) > 0 {
 			states = append(states, (<-w).State)
