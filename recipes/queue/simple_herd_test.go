@@ -32,6 +32,9 @@ func testSimpleHerd(t *testing.T, takers, most int, place testenv.Place, chroot 
 	const warmUp, elements = 2, 5
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	got := newBasket(t)
+	client := clientAt(t, place, chroot)
+	_, err := client.Create().ForPath(ctx, queuePath, nil) // no container, which the server removes between the elements
+	must(t, err)
 	var taking sync.WaitGroup
 	defer taking.Wait()
 	defer cancel()
@@ -47,7 +50,7 @@ func testSimpleHerd(t *testing.T, takers, most int, place testenv.Place, chroot 
 			}
 		})
 	}
-	producer := simple(clientAt(t, place, chroot))
+	producer := simple(client)
 	awaitSilence(t, place.Faults())
 	all := 0
 	for i, element := range numbered(warmUp + elements) {
