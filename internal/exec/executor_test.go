@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -412,17 +414,47 @@ var stages = []struct {
 	},
 }
 
-// hold makes the server keep the answer to path until letGo.
+// hold makes the server keep the answer to path until letGo, and those behind it: a server answers in order.
 func (f *fixture) hold(path string, code jute.Code) {
 	f.held = make(chan struct{})
-	f.server.serve = func(p *peer, r *request) bool {
+	var mu sync.Mutex
+	var kept []*request
+	answer := func(r *request) {
 		if r.path() == path {
-			f.server.wg.Go(func() {
-				<-f.held
-				p.answer(r, code)
-			})
+			r.p.answer(r, code)
+		} else {
+			r.p.answer(r, jute.CodeOK)
 		}
-		return r.path() == path
+	}
+	f.server.wg.Go(func() {
+		<-f.held
+		mu.Lock()
+		defer mu.Unlock()
+		for _, r := range kept {
+			answer(r)
+		}
+		kept = nil
+	})
+	f.server.serve = func(p *peer, r *request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		behind := slices.ContainsFunc(kept, func(k *request) bool { return k.p == p })
+		switch {
+		case behind, r.path() == path && !f.letsGo():
+			kept = append(kept, r)
+		default:
+			answer(r)
+		}
+		return true
+	}
+}
+
+func (f *fixture) letsGo() bool {
+	select {
+	case <-f.held:
+		return true
+	default:
+		return false
 	}
 }
 
