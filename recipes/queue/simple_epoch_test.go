@@ -22,6 +22,11 @@ func TestRemovalOfAnElementThatIsMadeAnewMeanwhileIsReported(t *testing.T) {
 			proxy, connect := newProxy(t, chroot)
 			others := newClient(t, testenv.Addr(t)+chroot)
 			q, direct := simple(newClient(t, connect)), simple(others)
+			makePath := func() { // no container, which the server removes when it is empty
+				_, err := others.Create().ForPath(ctx, queuePath, nil)
+				must(t, err)
+			}
+			makePath()
 			offer(t, direct, "old")
 			held := proxy.Faults().Add(curatortest.Rule{
 				Ops: []string{"delete", "multi"}, Path: chroot + queuePath + "/*", Count: 1, Action: curatortest.HoldRequest,
@@ -38,6 +43,7 @@ func TestRemovalOfAnElementThatIsMadeAnewMeanwhileIsReported(t *testing.T) {
 			must(t, held.Wait(ctx))
 			want(t, "old")(direct.Poll(ctx))
 			must(t, others.Delete().ForPath(ctx, queuePath))
+			makePath()
 			offer(t, direct, "new")
 			held.Release()
 			r := <-removed
