@@ -70,10 +70,6 @@ simulate: ## run the recipes under random faults in virtual time, for SECONDS=60
 prove: ## explore every order of steps and faults of the protocols in a model, at full bounds
 	CURATOR_TEST_SIZE=long $(GO) test -v -vet=off -count=1 -timeout=90m ./internal/model
 
-.PHONY: prove
-prove: ## explore every order of steps and faults of the protocols in a model, at full bounds
-	CURATOR_TEST_SIZE=long $(GO) test -v -vet=off -count=1 -timeout=90m ./internal/model
-
 .PHONY: conformance
 conformance: ## compare the in-process server with Apache ZooKeeper in 10,000 random sequences
 	./scripts/install.sh
