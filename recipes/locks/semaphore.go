@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocurator/curator/internal/errtext"
@@ -80,7 +81,7 @@ func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...
 	if s.bad == nil {
 		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
 		s.turn = lineup.Line{
-			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path,
+			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path, Crowded: new(atomic.Bool),
 		}
 	}
 	for _, o := range opts {

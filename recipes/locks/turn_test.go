@@ -349,3 +349,24 @@ func TestWaitersForALeaseWhoseTurnSomebodyDeletesDoNotBlockEachOther(t *testing.
 	wg.Wait()
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
+
+// In a crowd the line is listed twice before a turn. The leases are counted behind the second list alone.
+func TestLeasesAreCountedOnceInACrowd(t *testing.T) {
+	t.Parallel()
+	x := newTurn(t, 2)
+	client, proxy := proxied(x, x.chroot)
+	s := x.semaphore(client)
+	second, _ := x.behind(x.ctx, s)
+	proxy.Faults().ResetTrace()
+	third, _ := x.behind(x.ctx, s)
+	asked := slices.DeleteFunc(x.asked(proxy), func(op string) bool { return op == "heartbeat" })
+	if diff := cmp.Diff([]string{"create2", "getChildren2 /locks", "getData"}, asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	x.end.Release()
+	x.receives(x.first)
+	x.receives(second)
+	x.receives(third)
+	lease := takeLease(t, x.ctx, s) // nobody was ahead of the last: it is counted behind the first list
+	returnLease(t, lease)
+}

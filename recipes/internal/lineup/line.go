@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -48,6 +49,9 @@ type Line struct {
 	Make func(builders.Create) builders.Create
 	// Count is the path of a node whose children are counted behind each list of the line, in one flight; "" for none.
 	Count string
+	// Crowded says that the last to line up found others ahead, of those who share it. The next will list the line again
+	// before it is its turn, so nothing is counted behind its first list. It may be nil.
+	Crowded *atomic.Bool
 	// Lined is told how many stand before a contender when it has lined up. It may be nil.
 	Lined func(ahead int)
 }
@@ -63,7 +67,7 @@ type Verdict struct {
 type Contender struct {
 	Path    string
 	Stat    zk.Stat
-	Counted int                // behind the last list: see Line.Count
+	Counted int                // behind the last list: see Line.Count; -1 if nobody did
 	Session *framework.Session // set when it is granted what it waits for
 }
 
@@ -92,7 +96,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 	ctx = l.Client.Telemetry().Handling(ctx)
 	c := &Contender{}
 	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
-	children, listErr := l.children(ctx, c)
+	children, listErr := l.children(ctx, c, l.Crowded == nil || !l.Crowded.Load())
 	if c.Path, err = creation.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -106,8 +110,12 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 			return nil, gone(err)
 		}
 	}
+	n := ahead(children, zkpath.Node(c.Path))
+	if l.Crowded != nil {
+		l.Crowded.Store(n > 0)
+	}
 	if l.Lined != nil {
-		l.Lined(ahead(children, zkpath.Node(c.Path)))
+		l.Lined(n)
 	}
 	return c, l.await(ctx, wait, c, children)
 }
@@ -129,10 +137,11 @@ func (l *Line) judge(children []string, own string) Verdict {
 	return First(children, own, l.Name)
 }
 
-// children lists the line, and counts for c.
-func (l *Line) children(ctx context.Context, c *Contender) ([]string, error) {
+// children lists the line, and counts for c if it is to.
+func (l *Line) children(ctx context.Context, c *Contender, count bool) ([]string, error) {
 	list := l.Client.GetChildren()
-	if l.Count == "" {
+	c.Counted = -1
+	if l.Count == "" || !count {
 		return list.ForPath(ctx, l.Path)
 	}
 	flight := builders.InOneFlight(ctx) // retried separately, the count could be older than the list
@@ -213,7 +222,7 @@ func (l *Line) list(ctx context.Context, wait time.Duration, c *Contender) ([]st
 				return nil, err
 			}
 		}
-		children, err := l.children(ctx, c)
+		children, err := l.children(ctx, c, true)
 		if err == nil || wait == 0 || !IsOutage(err) {
 			return children, err
 		}
