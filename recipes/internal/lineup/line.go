@@ -152,7 +152,6 @@ func (l *Line) children(ctx context.Context, c *Contender, count bool) ([]string
 	if err != nil {
 		return nil, err
 	}
-	c.Counted = 0
 	if stat != nil {
 		c.Counted = int(stat.NumChildren)
 	}
