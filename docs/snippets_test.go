@@ -1,5 +1,3 @@
-// The Go snippets of some pages: what compiles here is what they say.
-
 package docs_test
 
 import (
@@ -7,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,48 +24,64 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// TestSnippetsAreCompiled checks that every Go snippet of the pages is in this file.
+// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go.
 func TestSnippetsAreCompiled(t *testing.T) {
-	file, err := os.ReadFile("snippets_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var compiled strings.Builder
+	for _, name := range glob(t, "snippets*_test.go") {
+		compiled.WriteString(normalized(readPage(t, name)))
 	}
-	compiled := normalized(string(file))
-	for _, name := range []string{"porting-from-java.md", "locks.md", "leader.md"} {
-		page, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		snippets := goBlocks(string(page))
-		if len(snippets) == 0 {
-			t.Errorf("%s has no snippets", name)
-		}
-		for _, snippet := range snippets {
-			if !strings.Contains(compiled, normalized(snippet)) {
-				t.Errorf("of %s, not in snippets_test.go:\n%s", name, snippet)
+	for _, name := range append(glob(t, "*.md", "design/*.md"), "../README.md") {
+		for _, snippet := range goSnippets(readPage(t, name)) {
+			if !strings.Contains(compiled.String(), normalized(snippet)) {
+				t.Errorf("of %s, not in snippets*_test.go:\n%s", name, snippet)
 			}
 		}
 	}
 }
 
-// goBlocks returns the text of all blocks of Go in a page.
-func goBlocks(page string) []string {
-	var blocks []string
-	var block strings.Builder
+func glob(t *testing.T, patterns ...string) (names []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			t.Fatalf("no %s", pattern)
+		}
+		names = append(names, found...)
+	}
+	return names
+}
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// goSnippets returns the text of all blocks of Go in a page. A line of … leaves code out: it ends one snippet and
+// begins the next.
+func goSnippets(page string) []string {
+	var snippets []string
+	var snippet strings.Builder
 	inside := false
 	for line := range strings.Lines(page) {
-		switch {
-		case !inside && strings.TrimSpace(line) == "```go":
-			inside = true
-			block.Reset()
-		case inside && strings.TrimSpace(line) == "```":
-			inside = false
-			blocks = append(blocks, block.String())
-		case inside:
-			block.WriteString(line)
+		switch text := strings.TrimSpace(line); {
+		case !inside:
+			inside = text == "```go"
+		case text == "```", text == "…":
+			inside = text == "…"
+			snippets = append(snippets, snippet.String())
+			snippet.Reset()
+		default:
+			snippet.WriteString(line)
 		}
 	}
-	return blocks
+	return snippets
 }
 
 // normalized returns text with a single space between words.

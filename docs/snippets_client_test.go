@@ -1,0 +1,110 @@
+package docs_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
+)
+
+var _ = []any{aSecureClient, withoutServerNames, namespaceNode, rawHandle, deleteChildren, traced}
+
+func aSecureClient() error {
+	cert, err := tls.LoadX509KeyPair("client.pem", "client.key")
+	if err != nil {
+		return err
+	}
+	trusted, err := os.ReadFile("trust.pem")
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(trusted) {
+		return errors.New("trust.pem: no certificate")
+	}
+	client, err := framework.New("zk1:2281,zk2:2281",
+		framework.WithRetryPolicy(retry.OneTime(time.Second)),
+		framework.WithTLS(&tls.Config{
+			Certificates: []tls.Certificate{cert},
+			RootCAs:      roots,
+		}),
+		framework.WithMaxBuffer(4<<20),
+		framework.WithMaxReply(4<<20))
+	use(client)
+	return err
+}
+
+func withoutServerNames(roots *x509.CertPool) *tls.Config {
+	conf := &tls.Config{
+		InsecureSkipVerify: true, // replaced by VerifyConnection
+		VerifyConnection: func(state tls.ConnectionState) error {
+			chain := x509.NewCertPool()
+			for _, cert := range state.PeerCertificates[1:] {
+				chain.AddCert(cert)
+			}
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: chain})
+			return err
+		},
+	}
+	return conf
+}
+
+func namespaceNode(ctx context.Context, app *framework.Client) error {
+	root := app.UsingNamespace("")
+	own := "/" + app.Namespace()
+	stat, err := root.CheckExists().ForPath(ctx, own)
+	if err != nil {
+		return err
+	}
+	if stat != nil {
+		err = root.Delete().
+			DeletingChildrenIfNeeded().
+			ForPath(ctx, own)
+	}
+	return err
+}
+
+func rawHandle(ctx context.Context, client *framework.Client) error {
+	session := client.SessionID() // 0 before the first
+	err := client.UsingNamespace("").Delete().
+		DeletingChildrenIfNeeded().
+		ForPath(ctx, "/tree")
+	use(session)
+	return err
+}
+
+func deleteChildren(ctx context.Context, client *framework.Client) error {
+	root := client.UsingNamespace("")
+	names, err := root.GetChildren().ForPath(ctx, "/tree")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := root.Delete().DeletingChildrenIfNeeded().
+			Quietly().ForPath(ctx, zkpath.Join("/tree", name))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func traced(servers string, tracers trace.TracerProvider, meters metric.MeterProvider) error {
+	client, err := framework.New(servers,
+		framework.WithTracerProvider(tracers),                // in place of otel.GetTracerProvider()
+		framework.WithMeterProvider(meters),                  // in place of otel.GetMeterProvider()
+		framework.WithPropagator(propagation.TraceContext{}), // one trace across a queue: see below
+	)
+	use(client)
+	return err
+}

@@ -1,0 +1,77 @@
+package docs_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+)
+
+var _ = []any{eventually, plainClient, inVirtualTime, lostReply}
+
+// register is the code under test.
+func register(ctx context.Context, client *framework.Client, address string) (path string, err error) {
+	return client.Create().CreatingParentsIfNeeded().WithMode(builders.EphemeralSequential).
+		ForPath(ctx, "/services/s-", []byte(address))
+}
+
+func TestRegister(t *testing.T) {
+	server := curatortest.NewServerT(t) // closed when the test ends
+	client, err := framework.New(server.ConnectString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	path, err := register(t.Context(), client, "10.0.0.7:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := server.Node(path); !ok { // what is there, without a session or a watch
+		t.Error("the service is not registered")
+	}
+	if err := server.ExpireSession(client.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	if server.Exists(path) { // what becomes of it when the service is gone?
+		t.Error("the service is registered still")
+	}
+}
+
+func eventually(t *testing.T, server *curatortest.Server, holder string) {
+	t.Helper()
+	server.EventuallyT(t, "both wait in line", func() bool { return len(server.Children("/locks/x")) == 2 })
+	server.EventuallyT(t, "the holder's node is watched", func() bool { return server.Watches(holder) == 1 })
+}
+
+func plainClient(server *curatortest.Server, timeout time.Duration) error {
+	conn, events, err := zk.Connect([]string{server.Addr()}, timeout, zk.WithDialer(server.DialTimeout))
+	use(conn, events)
+	return err
+}
+
+func inVirtualTime(t *testing.T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
+		use(client, err)
+	})
+}
+
+func lostReply(ctx context.Context, server *curatortest.Server) error {
+	// The server creates the node, and the client never hears of it.
+	lost := server.Faults().Add(curatortest.Rule{
+		Ops: []string{"create2"}, Path: "/jobs/*", Count: 1, Action: curatortest.CutAfter,
+	})
+	err := lost.Wait(ctx) // until it has happened
+	return err
+}

@@ -1,0 +1,94 @@
+package docs_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+)
+
+// selfSigned returns a certificate of a server, with a common name and the alternative names.
+func selfSigned(t *testing.T, names ...string) (cert tls.Certificate, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "zk1"}, DNSNames: names,
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	roots.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
+}
+
+// handshake returns what a client with conf says to a server with cert.
+func handshake(t *testing.T, cert tls.Certificate, conf *tls.Config) error {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // not a net.Pipe, where both could write and wait for each other
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}}).HandshakeContext(t.Context())
+		_ = conn.Close()
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err == nil {
+		err = tls.Client(conn, conf).HandshakeContext(t.Context())
+		_ = conn.Close()
+	}
+	_ = l.Close()
+	<-served
+	return err
+}
+
+func TestTLSWithoutServerNamesVerifiesCertificate(t *testing.T) {
+	t.Parallel()
+	cert, roots := selfSigned(t, "elsewhere")
+	_, strangers := selfSigned(t, "elsewhere")
+	if err := handshake(t, cert, withoutServerNames(roots)); err != nil {
+		t.Errorf("a trusted certificate of another name: %v", err)
+	}
+	var unknown x509.UnknownAuthorityError
+	if err := handshake(t, cert, withoutServerNames(strangers)); !errors.As(err, &unknown) {
+		t.Errorf("a certificate that nobody trusts: %v", err)
+	}
+}
+
+func TestTLSDoesNotLookAtCommonName(t *testing.T) {
+	t.Parallel()
+	cert, roots := selfSigned(t) // of zk1, by its common name alone
+	var wrong x509.HostnameError
+	err := handshake(t, cert, &tls.Config{RootCAs: roots, ServerName: "zk1"})
+	if !errors.As(err, &wrong) {
+		t.Errorf("a certificate without alternative names: %v", err)
+	}
+	cert, roots = selfSigned(t, "zk1")
+	if err := handshake(t, cert, &tls.Config{RootCAs: roots, ServerName: "zk1"}); err != nil {
+		t.Errorf("a certificate of the name: %v", err)
+	}
+}
