@@ -83,6 +83,10 @@ lint: ## run the linters of .golangci.yaml
 fmt: ## format the code
 	$(GOLANGCI_LINT) fmt
 
+.PHONY: release-check
+release-check: ## check that HEAD can be released as VERSION=v0.1.0, and build the examples against it; publishes nothing
+	GO="$(GO)" ./scripts/release-check.sh $(VERSION)
+
 .PHONY: bench
 bench: ## measure against go-zookeeper and Java Curator; ARGS= goes to the program
 	./scripts/install.sh

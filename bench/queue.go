@@ -127,8 +127,8 @@ func runQueueConsume(ctx context.Context, t *target, l load) (r result, err erro
 	return r, err
 }
 
-// runQueueBacklog consumes while as many items as the window is wide are in the queue: for each consumed, another one is
-// put.
+// runQueueBacklog consumes while as many items as the window is wide are in the queue: for each consumed, another one
+// is put.
 func runQueueBacklog(ctx context.Context, t *target, l load) (r result, err error) {
 	q, err := t.queue(ctx, l)
 	if err != nil {

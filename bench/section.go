@@ -7,7 +7,10 @@ type section struct {
 }
 
 // sections is everything, in the order of the tables.
-var sections = []section{operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, connectionWork, tracingWork}
+var sections = []section{
+	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, connectionWork,
+	tracingWork,
+}
 
 // allRows gives the rows of all sections.
 func allRows() (rows []row) {

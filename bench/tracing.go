@@ -13,15 +13,15 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// The same library, told to whom it tells what it does: to nobody, or to the SDK of OpenTelemetry, which takes one trace of
-// ten and all metrics. As it comes it tells the global providers, of which there are none here.
+// The same library, told to whom it tells what it does: to nobody, or to the SDK of OpenTelemetry, which takes one
+// trace of ten and all metrics. As it comes it tells the global providers, of which there are none here.
 const (
 	untold = "telemetry off"
 	told   = "SDK, 10 % sampled"
 )
 
-// unnoticed is what telemetry may cost: nothing that shows while nobody listens, and a tenth with the SDK, where there is a
-// server to wait for.
+// unnoticed is what telemetry may cost: nothing that shows while nobody listens, and a tenth with the SDK, where there
+// is a server to wait for.
 var (
 	unnoticed = []bound{atLeast(0.98, rate).of(untold), atMost(1.01, allocs).of(untold)}
 	little    = []bound{atLeast(0.9, rate).of(untold)}
@@ -69,7 +69,8 @@ var tracingWork = section{
 func openUntold(policy retry.Policy) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
 		return asClient(startCurator(connect, policy,
-			framework.WithTracerProvider(nooptrace.NewTracerProvider()), framework.WithMeterProvider(noopmetric.NewMeterProvider())))
+			framework.WithTracerProvider(nooptrace.NewTracerProvider()),
+			framework.WithMeterProvider(noopmetric.NewMeterProvider())))
 	}
 }
 

@@ -79,7 +79,8 @@ type Future[T any] struct {
 	wait func(ctx context.Context) (T, error)
 }
 
-// Done returns a channel that is closed when the operation has ended, or a Wait has given up: then Wait returns at once.
+// Done returns a channel that is closed when the operation has ended, or a Wait has given up: then Wait returns at
+// once.
 func (f Future[T]) Done() <-chan struct{} {
 	if f.err != nil {
 		return ended
@@ -89,8 +90,8 @@ func (f Future[T]) Done() <-chan struct{} {
 
 var ended = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Wait returns the result of the operation. ctx bounds the waiting as that of a ForPath does: when it ends, the operation is
-// given up, and every other Wait returns the same error.
+// Wait returns the result of the operation. ctx bounds the waiting as that of a ForPath does: when it ends, the
+// operation is given up, and every other Wait returns the same error.
 func (f Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.err != nil {
 		var zero T

@@ -97,8 +97,8 @@ func (r Reconfig) InBackground(cb callbacks.BackgroundCallback) BackgroundEnsemb
 }
 
 // ForEnsemble makes the change and returns the new configuration. Errors: zk.ErrReconfigDisabled, zk.ErrBadVersion,
-// zk.ErrNoAuth (the right to write [ConfigNode] is needed), a quorum that cannot be formed, framework.ErrUnimplemented if
-// the client is fenced, and, when the retry policy has given up, connection loss.
+// zk.ErrNoAuth (the right to write [ConfigNode] is needed), a quorum that cannot be formed, framework.ErrUnimplemented
+// if the client is fenced, and, when the retry policy has given up, connection loss.
 func (r Reconfig) ForEnsemble(ctx context.Context) ([]byte, error) {
 	o, err := r.operation()
 	if err != nil {

@@ -193,8 +193,8 @@ func (c Create) ForPath(ctx context.Context, path string, data []byte) (string, 
 	return o.name, nil
 }
 
-// Submit submits the create and does not wait, so that what is submitted next travels with it. The future must be waited
-// for. It is ForPath in two halves, and unlike the callback of the background it needs no dispatcher.
+// Submit submits the create and does not wait, so that what is submitted next travels with it. The future must be
+// waited for. It is ForPath in two halves, and unlike the callback of the background it needs no dispatcher.
 func (c Create) Submit(ctx context.Context, path string, data []byte) Future[string] {
 	o, err := c.operation(path, data)
 	if err != nil {
@@ -383,8 +383,8 @@ func (o *createOp) compare() {
 	})
 }
 
-// find looks for a node with our prefix, which an attempt whose answer was lost may have created. The server that we are
-// connected to now may not know of it yet: it has to catch up first.
+// find looks for a node with our prefix, which an attempt whose answer was lost may have created. The server that we
+// are connected to now may not know of it yet: it has to catch up first.
 func (o *createOp) find() { o.catchUp(zkpath.Parent(o.full), o.list) }
 
 func (o *createOp) list() {
@@ -433,8 +433,8 @@ func (o *createOp) adopt(path string) {
 	})
 }
 
-// created goes on when the node is there. Servers before 3.8.2 do not give its Stat in a transaction, which is what a fenced
-// client sends (ZOOKEEPER-4026).
+// created goes on when the node is there. Servers before 3.8.2 do not give its Stat in a transaction, which is what a
+// fenced client sends (ZOOKEEPER-4026).
 func (o *createOp) created(full string) {
 	if o.env.Fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
 		o.done(full)
@@ -448,8 +448,8 @@ func (o *createOp) created(full string) {
 	o.findStat(full)
 }
 
-// findStat asks for the Stat of the node that we have created. If there is another node by now, or none, the Stat is that of
-// a new node, without the times, which only the server knows.
+// findStat asks for the Stat of the node that we have created. If there is another node by now, or none, the Stat is
+// that of a new node, without the times, which only the server knows.
 func (o *createOp) findStat(full string) {
 	o.name = full // until it is done
 	o.ask(jute.Request{Op: jute.OpExists, Path: full}, func() {

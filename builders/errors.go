@@ -48,12 +48,12 @@ func (e *OpError) ErrorType() string {
 // connection loss that it is, which alone leaves that open.
 var ErrNotSent = exec.ErrNotSent
 
-// ErrRequestTooLarge is wrapped by the error of an operation that the server would not read but hang up on, and all other
-// operations with it.
+// ErrRequestTooLarge is wrapped by the error of an operation that the server would not read but hang up on, and all
+// other operations with it.
 var ErrRequestTooLarge = errors.New("request too large")
 
-// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than the client reads. It is not tried
-// again.
+// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than the client reads. It is not
+// tried again.
 var ErrReplyTooLarge = wire.ErrReplyTooLarge
 
 // ErrBadArguments is wrapped by errors about arguments that make no sense together.

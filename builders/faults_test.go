@@ -223,8 +223,8 @@ func (a askedBackOff) NextBackOff() time.Duration {
 	return a.BackOff.NextBackOff()
 }
 
-// In Java (commits 9b68e19a, 737d2aa1) what looks for the node of a protected create that was given up tried again at once,
-// and in itself, as long as the server was down. It waits for the server, and asks once.
+// In Java (commits 9b68e19a, 737d2aa1) what looks for the node of a protected create that was given up tried again at
+// once, and in itself, as long as the server was down. It waits for the server, and asks once.
 func TestCleanUpOfAProtectedCreateWaitsForTheServer(t *testing.T) {
 	for _, w := range ways {
 		for _, ns := range []string{"", "ns"} {

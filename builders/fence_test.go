@@ -427,7 +427,8 @@ func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 			answer.Release()
-			testenv.Eventually(t, func() bool { return slices.Equal(tr.inNamespace().children(dir), before) }, "the node is gone")
+			testenv.Eventually(t, func() bool { return slices.Equal(tr.inNamespace().children(dir), before) },
+				"the node is gone")
 		})
 	}
 }

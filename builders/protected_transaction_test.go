@@ -93,7 +93,8 @@ func TestProtectedTransactionWhoseContextEndsLeavesNoNode(t *testing.T) {
 				for _, path := range []string{"/d", "/d/taken", "/d/below"} {
 					succeed(t, foreground.create(t, client.Create(), path, nil))
 				}
-				in, err := held(t, proxy, curatortest.Rule{Ops: []string{"multi"}, Action: action}, func(ctx context.Context) error {
+				rule := curatortest.Rule{Ops: []string{"multi"}, Action: action}
+				in, err := held(t, proxy, rule, func(ctx context.Context) error {
 					_, err := client.Transaction().ForOperations(ctx, exchange(client, "/d", builders.PersistentSequential)...)
 					return err
 				})
@@ -150,7 +151,8 @@ func TestProtectedTransactionOfAnEarlierSessionHasFailed(t *testing.T) {
 	restore := proxy.Faults().RefuseConnects()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := client.Transaction().ForOperations(testenv.Context(t), exchange(client, "/d", builders.EphemeralSequential)...)
+		_, err := client.Transaction().ForOperations(testenv.Context(t),
+			exchange(client, "/d", builders.EphemeralSequential)...)
 		failed <- err
 	}()
 	if err := cut.Wait(testenv.Context(t)); err != nil {

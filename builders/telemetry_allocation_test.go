@@ -12,12 +12,13 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// Telemetry that nobody listens to costs no allocation: with no provider, where the global ones may still come, an operation
-// allocates what it does with those that are off for good.
+// Telemetry that nobody listens to costs no allocation: with no provider, where the global ones may still come, an
+// operation allocates what it does with those that are off for good.
 func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 	testenv.RequireReal(t) // it counts what this process allocates: a server has to be in another
 	silent := []framework.Option{
-		framework.WithTracerProvider(nooptrace.NewTracerProvider()), framework.WithMeterProvider(noopmetric.NewMeterProvider()),
+		framework.WithTracerProvider(nooptrace.NewTracerProvider()),
+		framework.WithMeterProvider(noopmetric.NewMeterProvider()),
 	}
 	ctx := testenv.Context(t)
 	done := make(chan error, 1)

@@ -34,8 +34,8 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 // ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
 // is that of the one that failed, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
 // transaction that is tried again after its answer was lost may find its own work: guard it with a check of a version,
-// or with [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can be
-// repeated. When ctx ends first, it may or may not have taken effect.
+// or with [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can
+// be repeated. When ctx ends first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -121,7 +121,8 @@ type transactionOp struct {
 	done      bool // it was, by an attempt whose answer was lost
 }
 
-// isRepeatable reports whether it can be sent again after a lost answer: it finds its own work, or does the same once more.
+// isRepeatable reports whether it can be sent again after a lost answer: it finds its own work, or does the same once
+// more.
 func (o *transactionOp) isRepeatable() bool {
 	return len(o.protected) > 0 || !slices.ContainsFunc(o.requests, func(r jute.Request) bool {
 		return r.Op != jute.OpSetData && r.Op != jute.OpCheck || r.Version != -1
@@ -266,8 +267,9 @@ func (t TransactionOp) SetData() TransactionSetData {
 // Check builds a check of a node's existence and version.
 func (t TransactionOp) Check() TransactionCheck { return TransactionCheck{env: t.env, version: -1} }
 
-// Fence builds a check that all of the nodes exist, as one operation with one result. The transaction fails with lost if a node
-// is gone, and with [ErrUncertain] if its answer was lost and it could take effect twice: see framework.Client.Fenced.
+// Fence builds a check that all of the nodes exist, as one operation with one result. The transaction fails with lost
+// if a node is gone, and with [ErrUncertain] if its answer was lost and it could take effect twice: see
+// framework.Client.Fenced.
 func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
 	c := &call{env: t.env, verb: "check"}
 	op := TransactionOperation{env: t.env, typ: callbacks.OperationCheck}
@@ -306,8 +308,8 @@ type TransactionCreate struct {
 	protected bool
 }
 
-// WithProtection is as that of [Create], for the whole transaction: tried again, it looks first whether it has taken effect,
-// and one that its caller takes for failed leaves no protected node. Java has none in transactions.
+// WithProtection is as that of [Create], for the whole transaction: tried again, it looks first whether it has taken
+// effect, and one that its caller takes for failed leaves no protected node. Java has none in transactions.
 func (c TransactionCreate) WithProtection() TransactionCreate { c.protected = true; return c }
 
 // WithMode sets the kind of node; the default is [Persistent].

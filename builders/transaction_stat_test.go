@@ -14,8 +14,8 @@ func givesStatsOfCreates(t *testing.T) bool {
 	return testenv.VersionOf(t, testenv.Server(t)).AtLeast(testenv.Version{3, 8, 2})
 }
 
-// statsOfCreates checks that the creates of a transaction have a stat exactly where the server gives one, and takes it out
-// of the results.
+// statsOfCreates checks that the creates of a transaction have a stat exactly where the server gives one, and takes it
+// out of the results.
 func statsOfCreates(t *testing.T, results []callbacks.OperationResult) {
 	t.Helper()
 	given := givesStatsOfCreates(t)

@@ -136,7 +136,8 @@ type RemoveWatches struct {
 func (r RemoveWatches) OfType(t WatcherType) RemoveWatches { r.typ = t; return r }
 
 // Guaranteed makes sure that the watcher is told of nothing any more even if the removal fails for want of a
-// connection: the watch is then not set again on the next one, nor left on the server. The failure is returned all the same.
+// connection: the watch is then not set again on the next one, nor left on the server. The failure is returned all the
+// same.
 func (r RemoveWatches) Guaranteed() RemoveWatches { r.guaranteed = true; return r }
 
 // Locally removes the watches on the side of the client at once, needs no connection, and leaves those on the server

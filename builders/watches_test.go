@@ -620,7 +620,8 @@ func TestWatcherRemovingClientRemembersOverALostConnection(t *testing.T) {
 	watcher, events := chanWatcher()
 	succeed(t, foreground.getData(t, removing.GetData().UsingWatcher(watcher), "/n"))
 	proxy.Faults().CutAll()
-	testenv.Eventually(t, func() bool { return !client.IsConnected() || proxy.Faults().Connections() > 0 }, "the loss is seen")
+	testenv.Eventually(t, func() bool { return !client.IsConnected() || proxy.Faults().Connections() > 0 },
+		"the loss is seen")
 	succeed(t, foreground.getData(t, client.GetData(), "/n"))
 	equal(t, "watchers", removing.WatcherCount(), 1)
 	removing.RemoveWatchers(testenv.Context(t))

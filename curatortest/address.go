@@ -61,8 +61,8 @@ func dialable(addr string) string {
 	return addr
 }
 
-// The addresses in memory are of the network that is reserved for documentation: no client needs a name server for them,
-// and one that dials them in earnest reaches nobody.
+// The addresses in memory are of the network that is reserved for documentation: no client needs a name server for
+// them, and one that dials them in earnest reaches nobody.
 const (
 	memoryNetwork      = "192.0.2."
 	memoryHosts        = 254

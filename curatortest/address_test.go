@@ -255,7 +255,8 @@ func checkConfiguration(t *testing.T, wildcard bool, cluster *curatortest.Cluste
 		for _, want := range []string{
 			"clientPort=" + port + "\n",
 			fmt.Sprintf("\nserverId=%d\ninitLimit=", i+1),
-			"\nelectionAlg=3\nelectionPort=" + parts[2] + "\nquorumPort=" + parts[1] + "\npeerType=0\nmembership: \n" + string(node.Data),
+			"\nelectionAlg=3\nelectionPort=" + parts[2] + "\nquorumPort=" + parts[1] + "\npeerType=0\nmembership: \n" +
+				string(node.Data),
 		} {
 			if !strings.Contains(conf, want) {
 				t.Errorf("no %q in\n%s", want, conf)

@@ -91,7 +91,8 @@ func (c *Cluster) RestartServer(s *Server) error { return s.Restart() }
 // Partition parts the servers from each other: those in one group hear of each other, those in none are alone. The
 // group with a majority of all servers goes on, with a new leader if it must; the other servers end their connections
 // and serve nobody, or, with [WithReadOnlyMode], those that only read. With [WithSyncLimit] a server that has lost its
-// leader does so only later. Clients reach every server: to cut them off, see [Server.Faults]. heal ends the partition, and does nothing once another one has replaced it.
+// leader does so only later. Clients reach every server: to cut them off, see [Server.Faults]. heal ends the partition,
+// and does nothing once another one has replaced it.
 func (c *Cluster) Partition(groups ...[]*Server) (heal func()) {
 	sides := make([]int, len(c.servers))
 	for i, s := range c.servers {

@@ -96,8 +96,8 @@ func createEphemeral(path string) *jute.Request {
 // do.
 const patience = 15 * time.Second
 
-// A follower that is cut off from its leader does not tell its clients, and the leader ends their sessions. Nothing that
-// the follower can answer by itself shows it to them; what it must ask the leader for is never answered.
+// A follower that is cut off from its leader does not tell its clients, and the leader ends their sessions. Nothing
+// that the follower can answer by itself shows it to them; what it must ask the leader for is never answered.
 func TestFollowerThatIsCutOffServesSessionsThatHaveEnded(t *testing.T) {
 	t.Parallel()
 	testenv.OnEnsemble(t, func(t *testing.T, e *testenv.Ensemble) {
@@ -111,9 +111,12 @@ func TestFollowerThatIsCutOffServesSessionsThatHaveEnded(t *testing.T) {
 		witness := newPlain(t, e.Leader, 20*time.Second)
 		unanswered := map[string]*jute.Request{
 			"a transaction without operations": {Op: jute.OpMulti},
-			"a transaction with a check":       {Op: jute.OpMulti, Ops: []jute.Request{{Op: jute.OpCheck, Path: "/", Version: -1}}},
-			"a sync":                           {Op: jute.OpSync, Path: "/"},
-			"a write":                          createEphemeral("/late"),
+			"a transaction with a check": {
+				Op:  jute.OpMulti,
+				Ops: []jute.Request{{Op: jute.OpCheck, Path: "/", Version: -1}},
+			},
+			"a sync":  {Op: jute.OpSync, Path: "/"},
+			"a write": createEphemeral("/late"),
 		}
 		asks := map[string]*plain{}
 		for what := range unanswered {
@@ -207,7 +210,8 @@ func TestShortPartition(t *testing.T) {
 func TestLeaderThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	testenv.OnEnsemble(t, func(t *testing.T, e *testenv.Ensemble) {
-		reads, writes, syncs := newPlain(t, e.Leader, 20*time.Second), newPlain(t, e.Leader, 20*time.Second), newPlain(t, e.Leader, 20*time.Second)
+		reads, writes, syncs := newPlain(t, e.Leader, 20*time.Second), newPlain(t, e.Leader, 20*time.Second),
+			newPlain(t, e.Leader, 20*time.Second)
 		heal := e.CutOff(e.Leader)
 		began := time.Now()
 		syncs.sendRequest(t, &jute.Request{Op: jute.OpSync, Path: "/"}) // proves nothing
@@ -231,7 +235,8 @@ func TestLeaderThatIsCutOff(t *testing.T) {
 		if _, err := writes.answer(patience); err == nil || isTimeout(err) {
 			t.Errorf("a write: %v", err)
 		}
-		testenv.Eventually(t, func() bool { return role(t, e.Followers[0]) == "leader" || role(t, e.Followers[1]) == "leader" },
+		testenv.Eventually(t,
+			func() bool { return role(t, e.Followers[0]) == "leader" || role(t, e.Followers[1]) == "leader" },
 			"the others have a leader")
 		heal()
 		testenv.Eventually(t, func() bool { return role(t, e.Leader) == "follower" }, "the first leader follows")

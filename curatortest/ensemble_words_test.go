@@ -52,7 +52,10 @@ func checkEnsembleWords(t *testing.T, leader, follower worded) {
 		word   string
 		want   []string
 	}{
-		{"leader", leader, "srvr", []string{`\nMode: leader\nNode count: \d+\nProposal sizes last/min/max: -?\d+/-?\d+/-?\d+\n$`}},
+		{
+			"leader", leader, "srvr",
+			[]string{`\nMode: leader\nNode count: \d+\nProposal sizes last/min/max: -?\d+/-?\d+/-?\d+\n$`},
+		},
 		{"follower", follower, "srvr", []string{`\nMode: follower\nNode count: \d+\n$`}},
 		{"leader", leader, "mntr", []string{
 			`\nzk_server_state\tleader\n`, `\nzk_peer_state\tleading - broadcast\n`, `\nzk_quorum_size\t3\n`,
@@ -64,7 +67,10 @@ func checkEnsembleWords(t *testing.T, leader, follower worded) {
 		}},
 		{"leader", leader, "conf", conf},
 		{"follower", follower, "conf", conf},
-		{"leader", leader, "dump", []string{`^SessionTracker dump:\nSession Sets \(\d\)/\(1\):\n(\d expire at .*:\n)+\t0x\w+\nephemeral`}},
+		{
+			"leader", leader, "dump",
+			[]string{`^SessionTracker dump:\nSession Sets \(\d\)/\(1\):\n(\d expire at .*:\n)+\t0x\w+\nephemeral`},
+		},
 		{"follower", follower, "dump", []string{`^SessionTracker dump:\nGlobal Sessions\(1\):\n0x\w+\t\d+ms\nephemeral`}},
 	}
 	for _, tt := range tests {

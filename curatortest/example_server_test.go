@@ -20,8 +20,8 @@ func register(ctx context.Context, client *framework.Client, addr string) (strin
 		ForPath(ctx, "/services/billing/instance-", []byte(addr))
 }
 
-// A unit test of code that uses ZooKeeper: a server of its own, a client, and a look at what is on the server. In a test,
-// NewServerT takes the place of NewServer and its error.
+// A unit test of code that uses ZooKeeper: a server of its own, a client, and a look at what is on the server. In a
+// test, NewServerT takes the place of NewServer and its error.
 func ExampleServer() {
 	ctx := context.Background()
 	server, err := curatortest.NewServer()
@@ -53,8 +53,9 @@ func ExampleServer() {
 	// instances: 0
 }
 
-// The connection is lost after the server has created the node and before the client hears of it: was it created or not?
-// A plain create cannot know and tries again, which makes a second node. With protection the client finds its first one.
+// The connection is lost after the server has created the node and before the client hears of it: was it created or
+// not? A plain create cannot know and tries again, which makes a second node. With protection the client finds its
+// first one.
 func ExampleFaults_Add() {
 	ctx := context.Background()
 	server, err := curatortest.NewServer()
@@ -101,8 +102,8 @@ func ExampleFaults_Add() {
 	// /protected: 1 connection lost, error <nil>, 1 nodes
 }
 
-// Two processes contend for a lock, and the network parts the holder from its server. The holder learns that its lock is
-// lost before the other one gets it.
+// Two processes contend for a lock, and the network parts the holder from its server. The holder learns that its lock
+// is lost before the other one gets it.
 func ExampleCluster_partition() {
 	const sessionTimeout = 500 * time.Millisecond
 	ctx := context.Background()

@@ -10,8 +10,8 @@ import (
 
 // Faults makes the connections to a server fail on demand. It knows the protocol: a [Rule] picks single requests,
 // replies and watch events, to cut, hold, delay, refuse or swallow them. Other methods fail whole connections. Without
-// any of that everything passes unchanged, what is no ZooKeeper protocol too. Servers and proxies have Faults, so that a
-// test of them runs with either.
+// any of that everything passes unchanged, what is no ZooKeeper protocol too. Servers and proxies have Faults, so that
+// a test of them runs with either.
 //
 // All methods are safe for concurrent use.
 type Faults struct {

@@ -6,9 +6,9 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// KillSession makes the client of a session find it expired: its connections end, and when it comes back it is told that
-// the session is gone. The server hears nothing of that: the ephemeral nodes stay until the session times out. In Java:
-// KillSession.
+// KillSession makes the client of a session find it expired: its connections end, and when it comes back it is told
+// that the session is gone. The server hears nothing of that: the ephemeral nodes stay until the session times out. In
+// Java: KillSession.
 func (f *Faults) KillSession(sessionID int64) {
 	f.mu.Lock()
 	if f.killed == nil {

@@ -209,7 +209,8 @@ func TestRuleString(t *testing.T) {
 				Ops: []string{"create2", "multi"}, Path: "/a/**", SessionID: 0x10, Connection: 3, Chance: 0.5, Seed: 7, Skip: 1,
 				Count: 2, Action: curatortest.DelayReply, Delay: time.Second, MayMiss: true,
 			},
-			`DelayReply create2 multi at "/a/**", session 0x10, connection 3, chance 0.5, seed 7, skip 1, count 2, delay 1s, may miss`,
+			`DelayReply create2 multi at "/a/**", session 0x10, connection 3, chance 0.5, seed 7, ` +
+				`skip 1, count 2, delay 1s, may miss`,
 		},
 		{
 			curatortest.Rule{Action: curatortest.ReplyError, Err: errors.New("no auth")},

@@ -106,11 +106,11 @@ func WithPartitions() RealOption { return realOption(func(s *RealServer) { s.par
 // ErrNoPartitions says that a [RealCluster] was started without [WithPartitions].
 var ErrNoPartitions = errors.New("curatortest: the cluster was started without WithPartitions")
 
-// Partition parts the servers from each other as [Cluster.Partition] does: those in one group hear of each other, those in
-// none are alone. Between the others no byte arrives, and no connection is seen to end, until heal. What was sent then
-// arrives late, as after the loss of packets. Clients reach every server. heal ends the partition, and does nothing once
-// another one has replaced it. A server notices after [WithSyncLimit] that it has lost its leader. The error wraps
-// [ErrNoPartitions].
+// Partition parts the servers from each other as [Cluster.Partition] does: those in one group hear of each other, those
+// in none are alone. Between the others no byte arrives, and no connection is seen to end, until heal. What was sent
+// then arrives late, as after the loss of packets. Clients reach every server. heal ends the partition, and does
+// nothing once another one has replaced it. A server notices after [WithSyncLimit] that it has lost its leader. The
+// error wraps [ErrNoPartitions].
 func (c *RealCluster) Partition(groups ...[]*RealServer) (heal func(), err error) {
 	if c.network == nil {
 		return nil, ErrNoPartitions

@@ -11,10 +11,10 @@ import (
 // loopback is where servers listen.
 const loopback = "127.0.0.1"
 
-// Servers and proxies are given ports below those that systems hand out by themselves (from 32768 on, Linux; from 49152 on,
-// others): while one is down, or refuses connections, no connection of somebody's gets its port, nor does a client that
-// tries to reach it end up connected with itself. Nor is it given to the next: each process gives them one after the other,
-// and has others for Apache ZooKeeper, which takes a while to listen.
+// Servers and proxies are given ports below those that systems hand out by themselves (from 32768 on, Linux; from 49152
+// on, others): while one is down, or refuses connections, no connection of somebody's gets its port, nor does a client
+// that tries to reach it end up connected with itself. Nor is it given to the next: each process gives them one after
+// the other, and has others for Apache ZooKeeper, which takes a while to listen.
 var (
 	realPorts = newPorts(15_000, 22_000)
 	ownPorts  = newPorts(22_000, 32_000)

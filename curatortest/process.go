@@ -45,7 +45,8 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 
 func (p *process) signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// freeze stops the process without ending it, and returns when all its threads have stopped: until then they may answer.
+// freeze stops the process without ending it, and returns when all its threads have stopped: until then they may
+// answer.
 func (p *process) freeze() error {
 	if p.frozen {
 		return nil

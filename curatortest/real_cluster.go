@@ -56,7 +56,8 @@ func NewRealCluster(n int, opts ...RealOption) (*RealCluster, error) {
 var clusterDefaults = []RealOption{
 	WithConfig("initLimit", "50"), // ticks, as syncLimit
 	WithConfig("syncLimit", "25"),
-	WithConfig("standaloneEnabled", "false"),                                  // no server leaves the protocol of the ensemble when it is the last
+	// No server leaves the protocol of the ensemble when it is the last.
+	WithConfig("standaloneEnabled", "false"),
 	WithSystemProperty("zookeeper.fastleader.maxNotificationInterval", "400"), // ms until a lost vote is cast again
 }
 
@@ -194,7 +195,9 @@ func (c *RealCluster) ask(ctx context.Context, word string) <-chan answer {
 }
 
 // find returns the first server whose answer is right.
-func (c *RealCluster) find(ctx context.Context, word string, right func(string) bool, what string) (*RealServer, error) {
+func (c *RealCluster) find(
+	ctx context.Context, word string, right func(string) bool, what string,
+) (*RealServer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var found *RealServer

@@ -23,7 +23,8 @@ func TestRealCluster(t *testing.T) {
 	t.Cleanup(func() { closeServer(t, cluster) })
 
 	servers := cluster.Servers()
-	if got := strings.Split(cluster.ConnectString(), ","); len(got) != 3 || len(servers) != 3 || got[1] != servers[1].Addr() {
+	if got := strings.Split(cluster.ConnectString(), ","); len(got) != 3 || len(servers) != 3 ||
+		got[1] != servers[1].Addr() {
 		t.Fatalf("connect string %s for %d servers", cluster.ConnectString(), len(servers))
 	}
 	must(t, cluster.AwaitQuorum(ctx))

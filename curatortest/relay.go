@@ -178,9 +178,9 @@ const (
 	maxGreeting   = 1 << 12
 )
 
-// forwardGreeting forwards what a server says first on a connection to the election port of another. In it is the address
-// at which the other one calls back if it has the greater number: the connection is ended then, and made in the other
-// direction. The address becomes that of the relay for it.
+// forwardGreeting forwards what a server says first on a connection to the election port of another. In it is the
+// address at which the other one calls back if it has the greater number: the connection is ended then, and made in the
+// other direction. The address becomes that of the relay for it.
 func (r *relay) forwardGreeting(from, to net.Conn) bool {
 	if err := from.SetReadDeadline(time.Now().Add(greetingLimit)); err != nil {
 		return false

@@ -176,9 +176,9 @@ func (s *Server) stop() {
 // Kill is Stop: what the server has answered it has kept, however it ends.
 func (s *Server) Kill() error { return s.Stop() }
 
-// Freeze halts the server until Thaw, as if its machine stood still: connections stay open, new ones are accepted by the
-// system, nothing is answered and no session ends. The other servers of a [Cluster] go on, and end the sessions of its
-// clients. A second Freeze does nothing.
+// Freeze halts the server until Thaw, as if its machine stood still: connections stay open, new ones are accepted by
+// the system, nothing is answered and no session ends. The other servers of a [Cluster] go on, and end the sessions of
+// its clients. A second Freeze does nothing.
 func (s *Server) Freeze() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,13 +90,13 @@ func (t TickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(
 // SyncLimit is an option of both kinds of servers.
 type SyncLimit int
 
-// WithSyncLimit sets for how many ticks a server of a cluster goes on without its leader. A follower that is cut off from
-// its leader answers pings and reads of what it knows until then, and so does a leader that is cut off from its majority:
-// their clients find nothing wrong, while the others end their sessions. What needs the leader is not answered: writes,
-// syncs and new sessions, and what the same session asks behind them. Then they end all connections.
+// WithSyncLimit sets for how many ticks a server of a cluster goes on without its leader. A follower that is cut off
+// from its leader answers pings and reads of what it knows until then, and so does a leader that is cut off from its
+// majority: their clients find nothing wrong, while the others end their sessions. What needs the leader is not
+// answered: writes, syncs and new sessions, and what the same session asks behind them. Then they end all connections.
 //
-// The default of a [Cluster] is 0: its servers find out at once. A [RealCluster] has 25 ticks; the configuration that comes
-// with Apache ZooKeeper has 5. In Java: syncLimit.
+// The default of a [Cluster] is 0: its servers find out at once. A [RealCluster] has 25 ticks; the configuration that
+// comes with Apache ZooKeeper has 5. In Java: syncLimit.
 func WithSyncLimit(ticks int) SyncLimit { return SyncLimit(ticks) }
 
 func (l SyncLimit) apply(s *RealServer) { s.config["syncLimit"] = fmt.Sprint(int(l)) }
@@ -131,8 +131,8 @@ func WithVersion(v Version) ServerOption {
 	})
 }
 
-// WithAddr sets host and port that the server listens on; the default is port 0, a free one, of the loopback interface. A
-// [Cluster] takes an address for each server, or one with port 0 for all of them. A server that listens on all
+// WithAddr sets host and port that the server listens on; the default is port 0, a free one, of the loopback interface.
+// A [Cluster] takes an address for each server, or one with port 0 for all of them. A server that listens on all
 // interfaces, as "0.0.0.0:0", has an address of the loopback interface for its clients.
 func WithAddr(addrs ...string) ServerOption {
 	return serverOption(func(o *serverOptions) { o.addrs = append([]string{}, addrs...) })

@@ -21,7 +21,8 @@ import (
 // connect gives a client of the library.
 func connect(tb testing.TB, connectString string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
-	client, err := framework.New(connectString, append([]framework.Option{framework.WithEnsembleTracker(false)}, opts...)...)
+	client, err := framework.New(connectString,
+		append([]framework.Option{framework.WithEnsembleTracker(false)}, opts...)...)
 	must(tb, err)
 	must(tb, client.Start())
 	tb.Cleanup(func() { must(tb, client.Close()) })
@@ -59,7 +60,10 @@ func TestClosedServerStaysClosed(t *testing.T) {
 	must(t, err)
 	must(t, server.Close())
 	must(t, server.Close())
-	for what, err := range map[string]error{"stop": server.Stop(), "restart": server.Restart(), "freeze": server.Freeze()} {
+	for what, err := range map[string]error{
+		"stop": server.Stop(), "restart": server.Restart(),
+		"freeze": server.Freeze(),
+	} {
 		if err == nil {
 			t.Errorf("%s of a closed server", what)
 		}
@@ -110,8 +114,14 @@ func TestServerInABubble(t *testing.T) {
 		hold, err := locks.NewInterProcessMutex(holder, "/lock").Acquire(t.Context())
 		must(t, err)
 		began := time.Now()
-		server.Faults().Add(curatortest.Rule{SessionID: holder.SessionID(), Ops: []string{"ping", "heartbeat"}, Action: curatortest.CutBefore})
-		server.Faults().Add(curatortest.Rule{SessionID: holder.SessionID(), Ops: []string{"connect"}, Action: curatortest.CutBefore})
+		server.Faults().Add(curatortest.Rule{
+			SessionID: holder.SessionID(), Ops: []string{"ping", "heartbeat"},
+			Action: curatortest.CutBefore,
+		})
+		server.Faults().Add(curatortest.Rule{
+			SessionID: holder.SessionID(), Ops: []string{"connect"},
+			Action: curatortest.CutBefore,
+		})
 		<-hold.Context().Done()
 		if d := time.Since(began); d != time.Minute {
 			t.Errorf("the hold is lost after %v", d)
@@ -223,7 +233,8 @@ func TestSequenceThatRunsOver(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := client.Create("/n/s-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
+		_, err := client.Create("/n/s-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if !errors.Is(err, zk.ErrNodeExists) {
 			t.Errorf("error %v", err)
 		}
 	}

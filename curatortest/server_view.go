@@ -38,9 +38,9 @@ func (s *Server) Children(path string) []string {
 // above is none of the path.
 func (s *Server) Watches(path string) int { return s.member.Watches(path) }
 
-// Eventually waits until cond is true, and returns the error of ctx if that ends first. It calls cond at once, and again
-// after everything that happens on the server: nothing is polled and nothing is missed. cond is to ask the server, as
-// [Server.Children], [Server.Watches] and [Server.Sessions] do.
+// Eventually waits until cond is true, and returns the error of ctx if that ends first. It calls cond at once, and
+// again after everything that happens on the server: nothing is polled and nothing is missed. cond is to ask the
+// server, as [Server.Children], [Server.Watches] and [Server.Sessions] do.
 func (s *Server) Eventually(ctx context.Context, cond func() bool) error {
 	for {
 		changes := s.service.Changes()

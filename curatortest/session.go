@@ -16,8 +16,8 @@ import (
 	"github.com/gocurator/curator/internal/zkserver"
 )
 
-// ExpireSession ends a session on the server at addr, or on any server of its ensemble, and returns when it is over: its
-// ephemeral nodes are gone, and its client, whose connection the server closes, finds the session expired when it
+// ExpireSession ends a session on the server at addr, or on any server of its ensemble, and returns when it is over:
+// its ephemeral nodes are gone, and its client, whose connection the server closes, finds the session expired when it
 // reconnects. The error wraps [zk.ErrSessionExpired] if there is no such session.
 func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
 	err := expireSession(ctx, addr, sessionID)

@@ -30,7 +30,8 @@ func TestExpireSession(t *testing.T) {
 		{"method ExpireSession", func(_ context.Context, id int64) error { return server.ExpireSession(id) }},
 	}
 	if apache, ok := server.(*curatortest.RealServer); ok {
-		ways = append(ways, way{"method KillSession", func(_ context.Context, id int64) error { return apache.KillSession(id) }})
+		ways = append(ways,
+			way{"method KillSession", func(_ context.Context, id int64) error { return apache.KillSession(id) }})
 	}
 	for _, tt := range ways {
 		t.Run(tt.name, func(t *testing.T) {

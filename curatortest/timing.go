@@ -35,8 +35,8 @@ func (t Timing) Session() time.Duration { return scale(t.Base(), sessionFactor) 
 // Waiting returns how long to wait for what has to happen, 5 times the base. In Java: forWaiting.
 func (t Timing) Waiting() time.Duration { return scale(t.Base(), waitingFactor) }
 
-// SessionSleep returns the time in which a session without a client has certainly ended, 1.75 times its timeout. In Java:
-// forSessionSleep.
+// SessionSleep returns the time in which a session without a client has certainly ended, 1.75 times its timeout. In
+// Java: forSessionSleep.
 func (t Timing) SessionSleep() time.Duration { return scale(t.Session(), sleepFactor) }
 
 const (

@@ -10,8 +10,8 @@ import (
 )
 
 // circuitBreaker keeps a flapping connection from the listeners: the first loss is passed on and opens the circuit, and
-// until it closes only a first Lost is. It closes after the pauses of its policy: after one that ends with a connection,
-// or the last, the state is passed on if it is another than was told last. In Java:
+// until it closes only a first Lost is. It closes after the pauses of its policy: after one that ends with a
+// connection, or the last, the state is passed on if it is another than was told last. In Java:
 // CircuitBreakingConnectionStateListener.
 //
 // stateChanged and check run on the goroutine of the state listeners.

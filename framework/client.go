@@ -75,7 +75,8 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	observed := cfg.observed()
 	observed.Post = c.tellDriver
 	c.telemetry = telemetry.New(observed)
-	c.states = newStatePublisher(cfg.breaker, c.stateChanged, func(what string, fn func()) { c.guard(exec.Root, what, fn) })
+	c.states = newStatePublisher(cfg.breaker, c.stateChanged,
+		func(what string, fn func()) { c.guard(exec.Root, what, fn) })
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch, c.telemetry)
 	c.executor.Limit(cfg.maxPending)
@@ -324,7 +325,8 @@ func (c *Client) ConnectionStateListeners() *callbacks.Listeners[ConnectionState
 }
 
 // CuratorListeners has the listeners that are told the results of background operations without a callback, the events
-// of watches set with Watched, and that the client is closing, ahead of what is then still in flight. In Java: getCuratorListenable.
+// of watches set with Watched, and that the client is closing, ahead of what is then still in flight. In Java:
+// getCuratorListenable.
 func (c *Client) CuratorListeners() *callbacks.Listeners[callbacks.Event] { return &c.core.listeners }
 
 // UnhandledErrorListeners has the listeners that are told of failures that nobody else is told of. They may be called
@@ -333,9 +335,9 @@ func (c *Client) UnhandledErrorListeners() *callbacks.Listeners[UnhandledError] 
 	return &c.core.unhandled
 }
 
-// ReportUnhandled tells of a failure that nobody else is told of: the unhandled-error listeners, the log, with the ids of
-// the span of ctx, and the metrics. message says what has failed. It is for recipes, those of the user too. It does not wait
-// for anything but the listeners, and is safe for concurrent use.
+// ReportUnhandled tells of a failure that nobody else is told of: the unhandled-error listeners, the log, with the ids
+// of the span of ctx, and the metrics. message says what has failed. It is for recipes, those of the user too. It does
+// not wait for anything but the listeners, and is safe for concurrent use.
 func (c *Client) ReportUnhandled(ctx context.Context, message string, err error) {
 	c.core.reportUnhandled(ctx, inBackground, message, err)
 }
@@ -346,21 +348,21 @@ func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.er
 // Namespace returns the namespace that the client works in, "" for the whole tree.
 func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 
-// Fenced returns a view of the client whose writes take effect only while all of the nodes exist. The view sends each write
-// as a transaction that checks the nodes first; that includes the parents of a create, and operations in the background.
-// Reads are not fenced. Use it where a process must not write any more once another one has taken over, even if it does not
-// know that yet. Locks and elections have such a view: see Hold.Client in package locks.
+// Fenced returns a view of the client whose writes take effect only while all of the nodes exist. The view sends each
+// write as a transaction that checks the nodes first; that includes the parents of a create, and operations in the
+// background. Reads are not fenced. Use it where a process must not write any more once another one has taken over,
+// even if it does not know that yet. Locks and elections have such a view: see Hold.Client in package locks.
 //
 // A write fails with
 //   - lost, if the server finds that a node is gone; and with ErrUncertain too, if that was a second try;
 //   - the cause of tenure, without a request, if tenure has ended;
-//   - [ErrUncertain], if its answer was lost. It may have taken effect, and is not tried again. A write that can be repeated
-//     is: a SetData of any version, a Create with protection, an operation with Idempotent or Quietly;
+//   - [ErrUncertain], if its answer was lost. It may have taken effect, and is not tried again. A write that can be
+//     repeated is: a SetData of any version, a Create with protection, an operation with Idempotent or Quietly;
 //   - zk.ErrNoAuth that names the node, if the client has no right to read it;
 //   - [ErrUnimplemented], if it is a SetACL or a Reconfig: the protocol has none in a transaction.
 //
-// A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its namespace.
-// Java has no fenced writes.
+// A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its
+// namespace. Java has no fenced writes.
 func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Client {
 	of := newEnvs(c.envs.watchers, builders.NewFence(c.env, tenure, lost, nodes...))
 	return &Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}

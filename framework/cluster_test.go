@@ -207,7 +207,8 @@ func (e ensemble) formerLeader(t *testing.T) {
 			others = append(others, server.Addr())
 		}
 	}
-	observer := connectClient(t, strings.Join(others, ",")+"/app", framework.WithRetryPolicy(retry.NTimes(200, 50*time.Millisecond)))
+	observer := connectClient(t, strings.Join(others, ",")+"/app",
+		framework.WithRetryPolicy(retry.NTimes(200, 50*time.Millisecond)))
 	id := zkpath.NewProtectionID()
 
 	must(t, leader.Freeze())

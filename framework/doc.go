@@ -1,7 +1,8 @@
 // Package framework is the client of the library: a session with a ZooKeeper ensemble, kept alive and watched over,
 // with fluent operations, retries, namespaces and listeners.
 //
-//	client, err := framework.New("zk1:2181,zk2:2181/app", framework.WithRetryPolicy(retry.ExponentialBackoff(time.Second, 3)))
+//	client, err := framework.New("zk1:2181,zk2:2181/app",
+//		framework.WithRetryPolicy(retry.ExponentialBackoff(time.Second, 3)))
 //	if err != nil {
 //		return err
 //	}
@@ -15,9 +16,9 @@
 //
 // Listeners are told Connected once, then Suspended when the connection is lost, and Reconnected when there is one
 // again. Lost says that the session is over: because the server said so, or because by the client's own clock the
-// negotiated timeout has passed since the server's last answer, also while no server can be reached. While the client waits
-// for a lock, has one or takes part in an election, answers count only as far as a majority of the servers proves them: Lost
-// comes earlier then, see [Client.QuorumHeartbeats]. Lost is never
+// negotiated timeout has passed since the server's last answer, also while no server can be reached. While the client
+// waits for a lock, has one or takes part in an election, answers count only as far as a majority of the servers proves
+// them: Lost comes earlier then, see [Client.QuorumHeartbeats]. Lost is never
 // left out and comes before the Reconnected of the next session. Code that must not act without a session holds on to
 // the context of [Client.Session].
 //

@@ -30,8 +30,8 @@ func ExampleClient_Health() {
 	// Output: true
 }
 
-// A producer that is faster than its servers: WithMaxPending refuses what would fill the memory, and Drain waits for what
-// was accepted.
+// A producer that is faster than its servers: WithMaxPending refuses what would fill the memory, and Drain waits for
+// what was accepted.
 func ExampleClient_Drain() {
 	client, end := exampleClient(framework.WithMaxPending(100))
 	defer end()

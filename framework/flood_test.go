@@ -49,7 +49,8 @@ func (g *gatedNetwork) set(down bool) {
 }
 
 // Operations of the background that are submitted before and during an outage are all done after it: none fails, no
-// goroutine waits for them one by one, and each takes little memory. What that takes is in the log; make bench has it too.
+// goroutine waits for them one by one, and each takes little memory. What that takes is in the log; make bench has it
+// too.
 func TestOutageWithManyOperations(t *testing.T) {
 	total := testenv.Size(50_000, 50_000, 1_000_000)
 	server, err := nullserver.New()

@@ -16,15 +16,16 @@ type Health struct {
 	Server string
 	// SessionID is the id of the newest session, 0 before the first.
 	SessionID int64
-	// LastAnswer is when the request or ping was sent that the server has answered last. The session clock counts from it, or
-	// from an earlier time while somebody relies on the session: see [Client.QuorumHeartbeats]. It is zero before the first
-	// session.
+	// LastAnswer is when the request or ping was sent that the server has answered last. The session clock counts from it,
+	// or from an earlier time while somebody relies on the session: see [Client.QuorumHeartbeats]. It is zero before the
+	// first session.
 	LastAnswer time.Time
 	// InFlight counts the requests that were sent and are not answered, Queued those that wait to be sent on this
 	// connection because enough are in flight.
 	InFlight, Queued int
 	// Pending counts the operations that are accepted and not done: without a result, or with a callback that has not
-	// returned. Parked are those of them that wait for a connection, Retrying those that wait for the pause before a retry.
+	// returned. Parked are those of them that wait for a connection, Retrying those that wait for the pause before a
+	// retry.
 	Pending, Parked, Retrying int
 	// Callbacks counts the results and events that wait for the dispatcher. CallbackAge is for how long at most the oldest
 	// of them has waited, or has been running: a large one says that a callback blocks.
@@ -32,8 +33,8 @@ type Health struct {
 	CallbackAge time.Duration
 }
 
-// Health returns the state of the client, for a health check or a log. It does no I/O, waits for nothing that the program
-// does, and is safe for concurrent use. The numbers are metrics too: see docs/tracing.md.
+// Health returns the state of the client, for a health check or a log. It does no I/O, waits for nothing that the
+// program does, and is safe for concurrent use. The numbers are metrics too: see docs/tracing.md.
 func (c *Client) Health() Health { return c.core.health() }
 
 func (k *core) health() Health {
@@ -74,7 +75,7 @@ func (k *core) load() telemetry.Load {
 }
 
 // Drain returns nil when every operation that the client has accepted is done: it has its result, and its callback has
-// returned. Operations that are begun meanwhile count too, those of callbacks as well as those of other goroutines. When ctx
-// ends first Drain returns its error, and nothing else changes. Call it before [Client.Close], which fails what is not
-// done; not from a callback, which would wait for itself.
+// returned. Operations that are begun meanwhile count too, those of callbacks as well as those of other goroutines.
+// When ctx ends first Drain returns its error, and nothing else changes. Call it before [Client.Close], which fails
+// what is not done; not from a callback, which would wait for itself.
 func (c *Client) Drain(ctx context.Context) error { return c.core.executor.WaitQuiet(ctx) }

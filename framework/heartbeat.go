@@ -11,9 +11,9 @@ const (
 	heartbeatsNever
 )
 
-// QuorumHeartbeats makes the session as safe to rely on as a lock needs it, until stop is called. It returns at once and
-// is safe for concurrent use. Locks and leaders use it by themselves; use it for other recipes that grant something to
-// one session at a time.
+// QuorumHeartbeats makes the session as safe to rely on as a lock needs it, until stop is called. It returns at once
+// and is safe for concurrent use. Locks and leaders use it by themselves; use it for other recipes that grant something
+// to one session at a time.
 //
 // The pings of a session prove too little for that. A server that is cut off from the leader of the ensemble goes on
 // answering them for a while, by default up to 10 s, while the leader expires the session. Quorum heartbeats are
@@ -41,8 +41,8 @@ func WithoutQuorumHeartbeats() Option {
 	return option(func(c *config) { c.heartbeats = heartbeatsNever })
 }
 
-// WithTickTime tells the client the tickTime of the servers. It is used with quorum heartbeats alone: the leader hears of
-// a session up to half a tick late, and the less that is, the longer a lock outlives an outage. The default is half of
-// the session timeout, the largest that servers allow unless minSessionTimeout is set: then the option is needed, and
-// may be larger.
+// WithTickTime tells the client the tickTime of the servers. It is used with quorum heartbeats alone: the leader hears
+// of a session up to half a tick late, and the less that is, the longer a lock outlives an outage. The default is half
+// of the session timeout, the largest that servers allow unless minSessionTimeout is set: then the option is needed,
+// and may be larger.
 func WithTickTime(d time.Duration) Option { return option(func(c *config) { c.tickTime = d }) }

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// A program may write again and again and be refused each time: what is refused proves nothing, and must not stand in for
-// the heartbeats.
+// A program may write again and again and be refused each time: what is refused proves nothing, and must not stand in
+// for the heartbeats.
 func TestWritesThatAreRefusedDoNotCostTheSession(t *testing.T) {
 	const timeout = 4 * time.Second
 	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {

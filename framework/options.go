@@ -228,9 +228,9 @@ func WithConnectionTimeout(d time.Duration) Option {
 // it is the program's; the default is 1 s.
 func WithMaxCloseWait(d time.Duration) Option { return option(func(c *config) { c.maxCloseWait = d }) }
 
-// WithMaxBuffer sets the size in bytes of the largest request that the server reads, if it is not the default of 1 MB - 1.
-// Larger ones fail with [ErrRequestTooLarge] without being sent, because the server would close the connection. In Java:
-// the property jute.maxbuffer, of the server.
+// WithMaxBuffer sets the size in bytes of the largest request that the server reads, if it is not the default of 1 MB -
+// 1. Larger ones fail with [ErrRequestTooLarge] without being sent, because the server would close the connection. In
+// Java: the property jute.maxbuffer, of the server.
 func WithMaxBuffer(bytes int) Option { return option(func(c *config) { c.maxBuffer = bytes }) }
 
 // WithMaxReply sets the size in bytes of the largest answer that the client reads; the default is 64 MiB. A larger one
@@ -238,9 +238,9 @@ func WithMaxBuffer(bytes int) Option { return option(func(c *config) { c.maxBuff
 // property jute.maxbuffer, of the client, where such an answer ends the connection.
 func WithMaxReply(bytes int) Option { return option(func(c *config) { c.maxReply = bytes }) }
 
-// WithMaxPending bounds the operations that the client has accepted and not finished; the default, and 0, is no bound. At
-// the bound an operation of the foreground waits until there is room or its context ends, and one of the background is
-// refused with [ErrTooManyPending], but for guaranteed deletes and removals, which are promised. For the background,
+// WithMaxPending bounds the operations that the client has accepted and not finished; the default, and 0, is no bound.
+// At the bound an operation of the foreground waits until there is room or its context ends, and one of the background
+// is refused with [ErrTooManyPending], but for guaranteed deletes and removals, which are promised. For the background,
 // operations whose callback has not begun count too, so that a blocked callback does not fill the memory.
 func WithMaxPending(operations int) Option {
 	return option(func(c *config) { c.maxPending = operations })

@@ -11,14 +11,16 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// WithTracerProvider sets where the spans of the client and its recipes go; the default, and nil, is the global provider
-// of OpenTelemetry, also one that the program sets later. That of package trace/noop turns spans off, at no cost.
+// WithTracerProvider sets where the spans of the client and its recipes go; the default, and nil, is the global
+// provider of OpenTelemetry, also one that the program sets later. That of package trace/noop turns spans off, at no
+// cost.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return option(func(c *config) { c.telemetry.TracerProvider = p })
 }
 
-// WithMeterProvider sets where the metrics of the client and its recipes go; the default, and nil, is the global provider
-// of OpenTelemetry, also one that the program sets later. That of package metric/noop turns metrics off, at no cost.
+// WithMeterProvider sets where the metrics of the client and its recipes go; the default, and nil, is the global
+// provider of OpenTelemetry, also one that the program sets later. That of package metric/noop turns metrics off, at no
+// cost.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return option(func(c *config) { c.telemetry.MeterProvider = p })
 }
@@ -30,25 +32,25 @@ func WithPropagator(p propagation.TextMapPropagator) Option {
 	return option(func(c *config) { c.telemetry.Propagator = p })
 }
 
-// WithPathFormatter sets what spans and log records of retries hold in place of a path; nothing if it returns "". Metrics
-// hold no paths anyway. It is called concurrently.
+// WithPathFormatter sets what spans and log records of retries hold in place of a path; nothing if it returns "".
+// Metrics hold no paths anyway. It is called concurrently.
 func WithPathFormatter(format func(path string) string) Option {
 	return option(func(c *config) { c.telemetry.FormatPath = format })
 }
 
-// WithRequestSpans makes spans also of the requests that an operation consists of: those for its parents, of its retries,
-// and of the search for a protected node.
+// WithRequestSpans makes spans also of the requests that an operation consists of: those for its parents, of its
+// retries, and of the search for a protected node.
 func WithRequestSpans() Option { return option(func(c *config) { c.telemetry.RequestSpans = true }) }
 
-// WithWatchSpans makes a span around each call of a watcher's function, linked to the span in which the watch was set. It
-// begins a trace, as nobody's request has caused it.
+// WithWatchSpans makes a span around each call of a watcher's function, linked to the span in which the watch was set.
+// It begins a trace, as nobody's request has caused it.
 func WithWatchSpans() Option { return option(func(c *config) { c.telemetry.WatchSpans = true }) }
 
 // WithSessionIDs puts the id of the session on the spans of operations.
 func WithSessionIDs() Option { return option(func(c *config) { c.telemetry.SessionIDs = true }) }
 
-// WithConsumerParent says whether the work on an item of a queue goes on with the trace of its put, if that has travelled
-// with it, which is the default, or begins a trace of its own. It is linked to the put in both cases.
+// WithConsumerParent says whether the work on an item of a queue goes on with the trace of its put, if that has
+// travelled with it, which is the default, or begins a trace of its own. It is linked to the put in both cases.
 func WithConsumerParent(on bool) Option {
 	return option(func(c *config) { c.telemetry.DetachedConsumers = !on })
 }

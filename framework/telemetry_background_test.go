@@ -167,7 +167,8 @@ func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
 	}
 }
 
-// The server has created the node, and nobody was told so: it is looked for, and deleted, behind the back of the caller.
+// The server has created the node, and nobody was told so: it is looked for, and deleted, behind the back of the
+// caller.
 func TestDriverIsToldOfTheSearchForALostProtectedNode(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)

@@ -140,7 +140,10 @@ func TestCallsOfWatchersHaveSpansIfThatIsWanted(t *testing.T) {
 		want   string
 	}{
 		{"/off", false, "create CLIENT\nrequest\n  getData CLIENT\nsetData CLIENT\nexists CLIENT\n"},
-		{"/on", true, "create CLIENT\nrequest\n  getData CLIENT\nsetData CLIENT\nwatch node_data_changed -> getData\n  exists CLIENT\n"},
+		{
+			"/on", true,
+			"create CLIENT\nrequest\n  getData CLIENT\nsetData CLIENT\nwatch node_data_changed -> getData\n  exists CLIENT\n",
+		},
 	} {
 		o := observe.New(t)
 		opts := observed(o)

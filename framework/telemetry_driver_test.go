@@ -153,7 +153,8 @@ func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
 			t.Parallel()
 			proxy, connect := newProxy(t)
 			d := &driver{}
-			client := connectClient(t, connect, framework.WithTracerDriver(d), framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
+			client := connectClient(t, connect, framework.WithTracerDriver(d),
+				framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
 			told := make(chan error, 1)
 			client.UnhandledErrorListeners().AddListener(onUnhandled(told))
 			d.take()
@@ -227,7 +228,8 @@ func (d *advancedDriver) AddEvent(e tracing.EventTrace)         { d.marks <- e }
 func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 	t.Parallel()
 	d := &advancedDriver{traces: make(chan tracing.OperationTrace, 100), marks: make(chan tracing.EventTrace, 100)}
-	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerDriver(d), framework.WithPathFormatter(func(string) string { return "" }))
+	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerDriver(d),
+		framework.WithPathFormatter(func(string) string { return "" }))
 	session := client.SessionID()
 	want := tracing.EventTrace{Name: "SyncConnected", SessionID: session}
 	if diff := cmp.Diff(want, receive(t, d.marks)); diff != "" {
@@ -244,7 +246,8 @@ func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 	_, err := client.GetChildren().UsingWatcher(nobody).ForPath(ctx, "/n")
 	must(t, err)
 	got := receive(t, d.traces)
-	if got.Stat == nil || got.Stat.NumChildren != 1 || got.RequestBytes <= 0 || got.ResponseBytes <= 0 || got.Latency <= 0 {
+	if got.Stat == nil || got.Stat.NumChildren != 1 || got.RequestBytes <= 0 || got.ResponseBytes <= 0 ||
+		got.Latency <= 0 {
 		t.Errorf("told of %+v", got)
 	}
 	got.Stat, got.RequestBytes, got.ResponseBytes, got.Latency = nil, 0, 0, 0
@@ -254,7 +257,8 @@ func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 	if diff := cmp.Diff(list, got); diff != "" {
 		t.Errorf("operation (-want +got):\n%s", diff)
 	}
-	_, err = client.Transaction().ForOperations(ctx, client.TransactionOp().Check().ForPath("/n"), client.TransactionOp().Check().ForPath("/n/m"))
+	_, err = client.Transaction().ForOperations(ctx, client.TransactionOp().Check().ForPath("/n"),
+		client.TransactionOp().Check().ForPath("/n/m"))
 	must(t, err)
 	if got := receive(t, d.traces); got.Transactions != 2 || got.ResponseChildren != -1 {
 		t.Errorf("told of %+v", got)

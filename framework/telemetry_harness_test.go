@@ -15,7 +15,8 @@ import (
 
 // observed has o told of a client.
 func observed(o *observe.Observer, more ...framework.Option) []framework.Option {
-	return append([]framework.Option{framework.WithTracerProvider(o.Tracers), framework.WithMeterProvider(o.Meters)}, more...)
+	return append([]framework.Option{framework.WithTracerProvider(o.Tracers), framework.WithMeterProvider(o.Meters)},
+		more...)
 }
 
 // wantTree compares the spans with what the test wants to see. The connection is told of elsewhere.

@@ -20,7 +20,8 @@ import (
 func TestPathsMakeNoSeries(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
-	client := connectClient(t, testenv.ConnectString(t), observed(o, framework.WithSessionIDs(), framework.WithRequestSpans())...)
+	client := connectClient(t, testenv.ConnectString(t),
+		observed(o, framework.WithSessionIDs(), framework.WithRequestSpans())...)
 	const n = 1000
 	done := newEvents()
 	for range n {
@@ -73,7 +74,8 @@ func TestMetricsOfAClientAreBounded(t *testing.T) {
 	o.WantBounded(t)
 	metrics := o.Metrics(t)
 	for _, name := range []string{
-		"db.client.operation.duration", "curator.client.retries", "curator.background.queue.duration", "curator.background.queue.size",
+		"db.client.operation.duration", "curator.client.retries", "curator.background.queue.duration",
+		"curator.background.queue.size",
 		"curator.unhandled_errors", "curator.connection.state_changes", "curator.connection.outage.duration",
 		"curator.session.expirations", "curator.watch.events",
 	} {
@@ -86,7 +88,8 @@ func TestMetricsOfAClientAreBounded(t *testing.T) {
 				t.Errorf("%s is of system %q", name, v.AsString())
 			}
 			for _, a := range p.Attributes.ToSlice() {
-				if a.Value.Type() == attribute.STRING && strings.ContainsAny(a.Value.AsString(), "/ ") && a.Key != "db.operation.name" {
+				if a.Value.Type() == attribute.STRING && strings.ContainsAny(a.Value.AsString(), "/ ") &&
+					a.Key != "db.operation.name" {
 					t.Errorf("%s has %s=%q", name, a.Key, a.Value.AsString())
 				}
 			}
@@ -128,9 +131,13 @@ func TestNamespacesAreToldApart(t *testing.T) {
 		op, _ := p.Attributes.Value("db.operation.name")
 		ns, _ := p.Attributes.Value("db.namespace")
 		code, _ := p.Attributes.Value("db.response.status_code")
-		got[strings.TrimSpace(op.AsString()+" "+strings.TrimPrefix(ns.AsString(), chroot[1:]+"/")+" "+code.AsString())] = p.Value
+		below := strings.TrimPrefix(ns.AsString(), chroot[1:]+"/")
+		got[strings.TrimSpace(op.AsString()+" "+below+" "+code.AsString())] = p.Value
 	}
-	for name, want := range map[string]int64{"exists": 1, "exists orders": 2, "exists bills": 1, "getData orders NONODE": 1} {
+	for name, want := range map[string]int64{
+		"exists": 1, "exists orders": 2, "exists bills": 1,
+		"getData orders NONODE": 1,
+	} {
 		if got[name] != want {
 			t.Errorf("%s was measured %d times, want %d: %v", name, got[name], want, got)
 		}

@@ -81,7 +81,8 @@ var observedOperations = []observedOperation{
 	{"create", func(ctx context.Context, c *framework.Client) error {
 		_, err := c.Create().ForPath(ctx, "/a", nil)
 		return err
-	}, "db.response.status_code=NODEEXISTS error.type=NODEEXISTS zookeeper.create_mode=PERSISTENT zookeeper.path=/a" + sent},
+	}, "db.response.status_code=NODEEXISTS error.type=NODEEXISTS zookeeper.create_mode=PERSISTENT zookeeper.path=/a" +
+		sent},
 	{"exists", func(ctx context.Context, c *framework.Client) error {
 		_, err := c.CheckExists().ForPath(ctx, "/a")
 		return err
@@ -138,7 +139,8 @@ var observedOperations = []observedOperation{
 	}, "db.operation.batch.size=2" + sizes},
 	{"multi create", func(ctx context.Context, c *framework.Client) error {
 		op := c.TransactionOp()
-		_, err := c.Transaction().ForOperations(ctx, op.Create().ForPath("/c", nil), op.Create().ForPath("/d", nil), op.Create().ForPath("/e", nil))
+		_, err := c.Transaction().ForOperations(ctx, op.Create().ForPath("/c", nil), op.Create().ForPath("/d", nil),
+			op.Create().ForPath("/e", nil))
 		return err
 	}, "db.operation.batch.size=3" + sizes},
 	{"multi delete", func(ctx context.Context, c *framework.Client) error {
@@ -266,7 +268,8 @@ func TestEachBackgroundOperationHasItsSpan(t *testing.T) {
 	for i, op := range operations {
 		done := newEvents()
 		err := wait(t, func(cb callbacks.BackgroundCallback) error {
-			return op.background(testenv.Context(t), client, fmt.Sprint("/n-", i), func(ctx context.Context, ev callbacks.Event) {
+			path := fmt.Sprint("/n-", i)
+			return op.background(testenv.Context(t), client, path, func(ctx context.Context, ev callbacks.Event) {
 				if !trace.SpanContextFromContext(ctx).IsValid() {
 					t.Errorf("%s: the callback is in no trace", op.name)
 				}
@@ -274,7 +277,8 @@ func TestEachBackgroundOperationHasItsSpan(t *testing.T) {
 				cb(ctx, ev)
 			})
 		})
-		spans := slices.DeleteFunc(o.Spans(), func(s sdktrace.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindClient })
+		spans := slices.DeleteFunc(o.Spans(),
+			func(s sdktrace.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindClient })
 		if len(spans) != i+1 {
 			t.Fatalf("%s: %d spans, want one: %s", op.name, len(spans)-i, o.Tree())
 		}
@@ -325,7 +329,8 @@ func TestServerIsShownOnlyIfThereIsOne(t *testing.T) {
 			t.Errorf("the span has %s", key)
 		}
 	}
-	peer := net.JoinHostPort(observe.Attribute(span, "network.peer.address").AsString(), observe.Attribute(span, "network.peer.port").String())
+	peer := net.JoinHostPort(observe.Attribute(span, "network.peer.address").AsString(),
+		observe.Attribute(span, "network.peer.port").String())
 	if peer != one.Addr() && peer != two.Addr() {
 		t.Errorf("the peer is %s, want %s or %s", peer, one.Addr(), two.Addr())
 	}

@@ -202,7 +202,8 @@ func TestCleaningUpStaysInTheTrace(t *testing.T) {
 		t.Parallel()
 		proxy, connect := newProxy(t)
 		o := observe.New(t)
-		client := connectClient(t, connect, observed(o, framework.WithWatchSpans(), framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))...)
+		client := connectClient(t, connect,
+			observed(o, framework.WithWatchSpans(), framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))...)
 		create(t, client, "/n", "")
 		ctx, end := root(t, o)
 		cut(t, proxy, curatortest.CutBefore, "delete", 2)
@@ -246,7 +247,8 @@ request
 		t.Parallel()
 		proxy, connect := newProxy(t)
 		o := observe.New(t)
-		client := connectClient(t, connect, observed(o, framework.WithWatchSpans(), framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))...)
+		client := connectClient(t, connect,
+			observed(o, framework.WithWatchSpans(), framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))...)
 		ctx, end := root(t, o)
 		cut(t, proxy, curatortest.CutAfter, "create2", 1)
 		_, err := client.Create().WithProtection().ForPath(ctx, "/n", nil)
@@ -272,7 +274,8 @@ func TestGuaranteedDeleteThatFindsNothingIsNoError(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
-	client := connectClient(t, connect, observed(o, framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))...)
+	client := connectClient(t, connect,
+		observed(o, framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))...)
 	create(t, client, "/n", "")
 	cut(t, proxy, curatortest.CutAfter, "delete", 1)
 	wantErr(t, "delete", client.Delete().Guaranteed().ForPath(testenv.Context(t), "/n"), framework.ErrConnectionLoss)

@@ -12,7 +12,8 @@ import (
 
 func TestChainOfBackgroundOperationsIsOneTrace(t *testing.T) {
 	o := observe.New(t)
-	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerProvider(o.Tracers), framework.WithMeterProvider(o.Meters))
+	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerProvider(o.Tracers),
+		framework.WithMeterProvider(o.Meters))
 	ctx, request := o.Start(t.Context(), "request")
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

@@ -156,7 +156,10 @@ func TestCommandLineOnEitherServer(t *testing.T) {
 // TestPlainLibraryOnEitherServer has go-zookeeper by itself use the server.
 func TestPlainLibraryOnEitherServer(t *testing.T) {
 	t.Parallel()
-	for name, server := range map[string]testenv.Instance{"the tests' own": testenv.Server(t), "in memory": curatortest.NewServerT(t)} {
+	for name, server := range map[string]testenv.Instance{
+		"the tests' own": testenv.Server(t),
+		"in memory":      curatortest.NewServerT(t),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plainLibrary(t, server)

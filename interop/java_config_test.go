@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// configSource prints the members of an ensemble as the classes of ZooKeeper read them, and then waits until the tracker
-// of Java Curator has found them.
+// configSource prints the members of an ensemble as the classes of ZooKeeper read them, and then waits until the
+// tracker of Java Curator has found them.
 const configSource = `
 import java.io.ByteArrayInputStream;
 import java.util.Properties;
@@ -113,7 +113,8 @@ func readConfig(t *testing.T, connects ...string) string {
 		t.Fatal(err)
 	}
 	args := []string{
-		"-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", classes + ":" + classPath, "ReadConfig",
+		"-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", classes + ":" + classPath,
+		"ReadConfig",
 	}
 	out, err := exec.CommandContext(ctx, "java", append(args, connects...)...).Output()
 	if err != nil {

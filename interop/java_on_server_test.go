@@ -68,7 +68,8 @@ func (s *target) drop(j *peer, client string) {
 func TestJavaLocksOnEitherServer(t *testing.T) {
 	t.Parallel()
 	for kind, op := range map[string]string{
-		"mutex": "mutexNew", "writeLock": "readWriteLockNew", "semaphoreMutex": "semaphoreMutexNew", "multiLock": "multiLockNew",
+		"mutex": "mutexNew", "writeLock": "readWriteLockNew", "semaphoreMutex": "semaphoreMutexNew",
+		"multiLock": "multiLockNew",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			onBothServers(t, func(t *testing.T, j *peer, server *target) {
@@ -215,7 +216,8 @@ func TestJavaLatchOnEitherServer(t *testing.T) {
 	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
 		start := func(name string) *object {
-			return j.create("latch", "Start", name, interop.Args{"client": name, "path": "/latch", "participant": "id of " + name})
+			return j.create("latch", "Start", name,
+				interop.Args{"client": name, "path": "/latch", "participant": "id of " + name})
 		}
 		participants := func(o *object, want ...interop.Participant) {
 			t.Helper()

@@ -267,7 +267,9 @@ func (m *meeting) membersIn() []string {
 
 // together has all members take a step, one of them when the others wait. No step may end before all have begun it, but
 // those that need not wait for the last.
-func (m *meeting) together(members []*member, last *member, step func(*member) (do func(context.Context) error, early int), othersWait func()) {
+func (m *meeting) together(
+	members []*member, last *member, step func(*member) (do func(context.Context) error, early int), othersWait func(),
+) {
 	m.t.Helper()
 	var begun atomic.Int32
 	begin := func(one *member) <-chan error {
@@ -356,8 +358,8 @@ func forEachVictim(t *testing.T, story func(m *meeting, members []*member, victi
 	}
 }
 
-// TestAllEnterWhenOneHasLostItsSession ends the session of one who waits for the others. Go comes anew by itself. Of Java,
-// whose Enter may end in any way then, another member comes.
+// TestAllEnterWhenOneHasLostItsSession ends the session of one who waits for the others. Go comes anew by itself. Of
+// Java, whose Enter may end in any way then, another member comes.
 func TestAllEnterWhenOneHasLostItsSession(t *testing.T) {
 	forEachVictim(t, func(m *meeting, members []*member, victim *member) {
 		m.t.Helper()

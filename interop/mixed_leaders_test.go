@@ -187,8 +187,8 @@ func (e *election) noneLedBesides(all []*candidate) {
 	}
 }
 
-// TestNextOfGoAndJavaLeads ends the session of who waits and of leaders, of Go and of Java, which stand at the end of the
-// line then, and closes leaders. Always the next one leads, and nobody else.
+// TestNextOfGoAndJavaLeads ends the session of who waits and of leaders, of Go and of Java, which stand at the end of
+// the line then, and closes leaders. Always the next one leads, and nobody else.
 func TestNextOfGoAndJavaLeads(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

@@ -86,8 +86,8 @@ func (m *meeting) lineIs(line []*standing) {
 	}
 }
 
-// TestGoAndJavaStandInOneLine has two clients of Go and two of Java line up. All see one line, and each is let in in its
-// turn.
+// TestGoAndJavaStandInOneLine has two clients of Go and two of Java line up. All see one line, and each is let in in
+// its turn.
 func TestGoAndJavaStandInOneLine(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -120,8 +120,8 @@ func TestGoAndJavaStandInOneLine(t *testing.T) {
 	}
 }
 
-// TestLineOfGoAndJavaClosesUp ends the sessions of two who wait, each before one of the other language, and of the holder.
-// The next is let in, alone, and later those who lined up anew.
+// TestLineOfGoAndJavaClosesUp ends the sessions of two who wait, each before one of the other language, and of the
+// holder. The next is let in, alone, and later those who lined up anew.
 func TestLineOfGoAndJavaClosesUp(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

@@ -111,7 +111,8 @@ func TestGoAndJavaConsumeWhatTheOtherRefuses(t *testing.T) {
 			prefix := tt.prefix
 			wantData := before[0].data
 			if _, theirs := refuser.(theirEnd); !theirs {
-				wantData = append(slices.Clip(wantData), 0, 'C', 'D', 'C', 1, 0, 0, 0, 1) // one delivery failed; Java does not read it
+				// One delivery failed; Java does not read it.
+				wantData = append(slices.Clip(wantData), 0, 'C', 'D', 'C', 1, 0, 0, 0, 1)
 			} else if !tt.kept {
 				prefix = "queue-"
 			}

@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write into the testdata of recipes/queue what Java puts")
 
-// recorded is the file that says which nodes Java makes of what is put, by the kind of queue. The tests of recipes/queue
-// compare ours with it, without Java.
+// recorded is the file that says which nodes Java makes of what is put, by the kind of queue. The tests of
+// recipes/queue compare ours with it, without Java.
 var recorded = filepath.Join("..", "recipes", "queue", "testdata", "java", "nodes.json")
 
 // recording is a node of Java.
@@ -65,8 +65,8 @@ func writeRecordings(t *testing.T, all map[string][]recording) {
 	}
 }
 
-// withoutLockData leaves out the data of the locks of items: Java writes its address, and nobody reads it, while our claims
-// are known by it.
+// withoutLockData leaves out the data of the locks of items: Java writes its address, and nobody reads it, while our
+// claims are known by it.
 func withoutLockData(nodes []looks) []looks {
 	nodes = slices.Clone(nodes)
 	for i, node := range nodes {
@@ -77,8 +77,8 @@ func withoutLockData(nodes []looks) []looks {
 	return nodes
 }
 
-// TestNodesOfQueuesAreThoseOfJava has both put the same, and lock the first item. All nodes are the same, and Java's are
-// those that are recorded.
+// TestNodesOfQueuesAreThoseOfJava has both put the same, and lock the first item. All nodes are the same, and Java's
+// are those that are recorded.
 func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 	t.Parallel()
 	m := meet(t, 1)
@@ -145,7 +145,9 @@ func lastDigits(path string) string { return path[len(path)-10:] }
 // TestGoIsToldOfWhatIsNoItem has somebody put what neither side would, between items of both.
 func TestGoIsToldOfWhatIsNoItem(t *testing.T) {
 	bad := []interop.Bytes{
-		{}, interop.Bytes("hello"), interop.Bytes("\x00\x01\x00\x02\x02"), interop.Bytes("\x00\x01\x00\x01\x01\xff\xff\xff\xff\x02"),
+		{},
+		interop.Bytes("hello"), interop.Bytes("\x00\x01\x00\x02\x02"),
+		interop.Bytes("\x00\x01\x00\x01\x01\xff\xff\xff\xff\x02"),
 	}
 	forBothModes(t, func(t *testing.T, locked bool) {
 		m := meet(t, 1)

@@ -1,7 +1,7 @@
 package retry
 
-// prompter marks the policies of this package. They compute their answers, so a client may call them on any goroutine; it
-// calls a policy of the program on another one, because that may block.
+// prompter marks the policies of this package. They compute their answers, so a client may call them on any goroutine;
+// it calls a policy of the program on another one, because that may block.
 type prompter interface{ Prompt() bool }
 
 func (exponential) Prompt() bool  { return true }

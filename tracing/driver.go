@@ -15,8 +15,8 @@ type Driver interface {
 	AddCount(name string, n int)
 }
 
-// AdvancedDriver is a [Driver] that wants to know more: if it has these methods, those of Driver are not called. They are
-// called as those are. In Java: AdvancedTracerDriver.
+// AdvancedDriver is a [Driver] that wants to know more: if it has these methods, those of Driver are not called. They
+// are called as those are. In Java: AdvancedTracerDriver.
 type AdvancedDriver interface {
 	// AddOperation is told of an operation that has ended. In Java: addTrace.
 	AddOperation(t OperationTrace)

@@ -40,13 +40,15 @@ func newForest(spans []sdktrace.ReadOnlySpan) *forest {
 	return f
 }
 
-// showTraces shows the first traces of jobs, those of the transactions that their puts went in, and that of the first leader.
+// showTraces shows the first traces of jobs, those of the transactions that their puts went in, and that of the first
+// leader.
 func showTraces(out io.Writer, spans []sdktrace.ReadOnlySpan, jobs int) {
 	f := newForest(spans)
 	shown := f.first("submit job", jobs)
 	shown = append(shown, f.linkedTo(shown)...)
 	if leaders := f.first("leader elect", len(f.roots)); len(leaders) > 0 {
-		shown = append(shown, slices.MinFunc(leaders, func(a, b sdktrace.ReadOnlySpan) int { return a.EndTime().Compare(b.EndTime()) }))
+		shown = append(shown,
+			slices.MinFunc(leaders, func(a, b sdktrace.ReadOnlySpan) int { return a.EndTime().Compare(b.EndTime()) }))
 	}
 	fmt.Fprintf(out, "\n%9s %9s  span [attributes] → linked to ← linked from\n", "begins", "takes")
 	for _, root := range shown {

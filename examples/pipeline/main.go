@@ -1,7 +1,7 @@
 // Command pipeline is a traced asynchronous pipeline. Producers put jobs into a distributed queue; workers, each with a
 // client of its own as if it were a process on another machine, consume them; each job does several chained background
-// operations under the lock of its customer; a leader reports progress. Each job is one trace, from the producer's span to
-// the last callback in the worker.
+// operations under the lock of its customer; a leader reports progress. Each job is one trace, from the producer's span
+// to the last callback in the worker.
 //
 //	go run ./examples/pipeline
 //	go run ./examples/pipeline -connect host:2181 -jobs 100 -workers 4

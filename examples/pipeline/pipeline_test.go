@@ -38,7 +38,10 @@ func TestEachJobIsOneTraceFromItsProducerToTheLastCallback(t *testing.T) {
 		}
 	}
 	for id, names := range jobs {
-		for _, want := range []string{"send jobs", "process jobs", "lock acquire", "lock hold", "create", "setData", "getData", "settle jobs"} {
+		for _, want := range []string{
+			"send jobs", "process jobs", "lock acquire", "lock hold", "create", "setData",
+			"getData", "settle jobs",
+		} {
 			if names[want] == 0 {
 				t.Errorf("no %s in trace %s: %v", want, id, names)
 			}
@@ -54,7 +57,8 @@ func TestTracesAndMetricsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"submit job  [server]\n", "└─ send jobs  [producer", "process jobs  [consumer", "└─ setData  [client", "leader elect  [",
+		"submit job  [server]\n", "└─ send jobs  [producer", "process jobs  [consumer", "└─ setData  [client",
+		"leader elect  [",
 		"lock hold  [", "  → lock acquire\n", " more traces: ", " curator.connect",
 		"messaging.client.sent.messages", "curator.lock.held",
 	} {

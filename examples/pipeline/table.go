@@ -37,7 +37,8 @@ func rowsOf(m metricdata.Metrics) (rows []string) {
 		}
 	case metricdata.Histogram[float64]:
 		for _, p := range d.DataPoints {
-			rows = append(rows, fmt.Sprintf("%s\t%d\t%.2fms\t%s", m.Name, p.Count, 1000*p.Sum/float64(p.Count), labels(p.Attributes)))
+			rows = append(rows,
+				fmt.Sprintf("%s\t%d\t%.2fms\t%s", m.Name, p.Count, 1000*p.Sum/float64(p.Count), labels(p.Attributes)))
 		}
 	}
 	return rows

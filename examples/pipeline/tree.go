@@ -27,7 +27,8 @@ const (
 
 // show shows a span behind the branches that lead to it, and those below it behind rest.
 func (t *tree) show(s sdktrace.ReadOnlySpan, branch, rest string) {
-	fmt.Fprintf(t.out, "%9s %9s  %s%s%s%s\n", millis(s.StartTime().Sub(t.root.StartTime())), millis(s.EndTime().Sub(s.StartTime())),
+	fmt.Fprintf(t.out, "%9s %9s  %s%s%s%s\n", millis(s.StartTime().Sub(t.root.StartTime())),
+		millis(s.EndTime().Sub(s.StartTime())),
 		branch, s.Name(), details(s), t.links(s))
 	below := t.children[s.SpanContext().SpanID()]
 	for i, child := range below {

@@ -41,7 +41,8 @@ func startWorker(p *pipeline) (*worker, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	w.reporter = leader.NewLeaderSelector(client, reporterPath, w.report, leader.WithName("reporter"), leader.WithAutoRequeue())
+	w.reporter = leader.NewLeaderSelector(client, reporterPath, w.report, leader.WithName("reporter"),
+		leader.WithAutoRequeue())
 	if err := errors.Join(w.queue.Start(), w.reporter.Start()); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -108,8 +109,8 @@ func (w *worker) checkResult(ctx context.Context, path string, finished chan<- e
 	}
 }
 
-// report is what the leader does: it shows how many jobs are done, whenever there are more, until its term ends. ctx has
-// the trace of the term.
+// report is what the leader does: it shows how many jobs are done, whenever there are more, until its term ends. ctx
+// has the trace of the term.
 func (w *worker) report(ctx context.Context) error {
 	changed := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(changed)

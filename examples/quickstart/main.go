@@ -1,10 +1,11 @@
-// Command quickstart shows the main job of the library live, on a ZooKeeper server in its own memory, or on one of yours:
+// Command quickstart shows the main job of the library live, on a ZooKeeper server in its own memory, or on one of
+// yours:
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -connect host:2181
 //
-// Each step has a file: several clients and one lock in contention.go, work in the background in pipeline.go, a watch in
-// watch.go, and a lock that is lost with its session in expiry.go. The program checks what it shows, and exits with
+// Each step has a file: several clients and one lock in contention.go, work in the background in pipeline.go, a watch
+// in watch.go, and a lock that is lost with its session in expiry.go. The program checks what it shows, and exits with
 // status 1 if anything was not as it must be.
 package main
 

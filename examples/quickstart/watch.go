@@ -68,8 +68,8 @@ type following struct {
 }
 
 // follow reads the node and watches it, and again each time that the watch tells of a change. A watch tells that
-// something has changed, not what: there may have been several changes by the time the node is read, and the reader sees
-// only the last of them.
+// something has changed, not what: there may have been several changes by the time the node is read, and the reader
+// sees only the last of them.
 func (f *following) follow(ctx context.Context, client *framework.Client) error {
 	changed := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(changed)

@@ -67,6 +67,7 @@ var rules = map[string]rule{
 	"internal/testenv/observe": {},
 	"internal/testenv/storm":   {imports: []string{"curatortest", "internal/testenv"}},
 	"internal/simulation":      {}, // tests alone
+	"internal/apicheck":        {}, // tests alone
 	"internal/arrows":          {},
 
 	// Programs, imported by nobody.

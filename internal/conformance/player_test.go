@@ -38,7 +38,8 @@ func play(addr, root string, steps []step) (t transcript, err error) {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, admin.Close()) }()
-	if _, err := admin.ask(jute.OpAuth, jute.AppendAuth(nil, &jute.Auth{Scheme: schemeDigest, Auth: []byte(superUser)})); err != nil {
+	if _, err := admin.ask(jute.OpAuth,
+		jute.AppendAuth(nil, &jute.Auth{Scheme: schemeDigest, Auth: []byte(superUser)})); err != nil {
 		return t, err
 	}
 	made, err := admin.request(&jute.Request{Op: jute.OpCreate, Path: root, ACL: zk.WorldACL(zk.PermAll)})

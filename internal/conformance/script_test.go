@@ -231,7 +231,8 @@ func (a *actor) open(client, args string) ([]string, error) {
 	if answer.SessionID != 0 {
 		a.first[client] = c
 	}
-	return []string{fmt.Sprintf("connected session %d timeout %v password %t read-only byte %t", a.sessions[answer.SessionID],
+	return []string{fmt.Sprintf("connected session %d timeout %v password %t read-only byte %t",
+		a.sessions[answer.SessionID],
 		c.timeout, slices.ContainsFunc(answer.Password, func(b byte) bool { return b != 0 }), answer.HasReadOnly)}, nil
 }
 

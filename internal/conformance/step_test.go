@@ -23,8 +23,8 @@ const (
 	actionsEnd
 )
 
-// step is one step of a sequence: of which client, and what. It depends on no answer, so that a sequence without some of
-// its steps is a sequence too.
+// step is one step of a sequence: of which client, and what. It depends on no answer, so that a sequence without some
+// of its steps is a sequence too.
 type step struct {
 	client   int
 	action   action
@@ -120,7 +120,8 @@ func (g generator) request() jute.Request {
 	case p < 87:
 		r = jute.Request{Op: jute.OpMultiRead}
 		for range g.IntN(5) {
-			r.Ops = append(r.Ops, jute.Request{Op: pick(g, jute.OpGetData, jute.OpGetChildren), Path: g.path(), Watch: g.IntN(2) == 0})
+			r.Ops = append(r.Ops,
+				jute.Request{Op: pick(g, jute.OpGetData, jute.OpGetChildren), Path: g.path(), Watch: g.IntN(2) == 0})
 		}
 	case p < 90:
 		r.Op = jute.OpSync
@@ -268,5 +269,6 @@ func show(r *jute.Request) string {
 		}
 		return fmt.Sprintf("%v[%s]", r.Op, strings.Join(parts, "; "))
 	}
-	return fmt.Sprintf("%v %q flags %d version %d watch %t data %q acl %v", r.Op, r.Path, r.Flags, r.Version, r.Watch, r.Data, r.ACL)
+	return fmt.Sprintf("%v %q flags %d version %d watch %t data %q acl %v", r.Op, r.Path, r.Flags, r.Version, r.Watch,
+		r.Data, r.ACL)
 }

@@ -58,10 +58,13 @@ func words(t stage) {
 			`\[1\]\(queued=0,recved=3,sent=3\)\n`,
 		}},
 		{"mntr", []string{
-			`^zk_version\t` + release + `\n`, `\nzk_uptime\t\d+\n`, `\nzk_server_state\tstandalone\n`, `\nzk_ephemerals_count\t1\n`, `\nzk_znode_count\t7\n`,
+			`^zk_version\t` + release + `\n`, `\nzk_uptime\t\d+\n`, `\nzk_server_state\tstandalone\n`,
+			`\nzk_ephemerals_count\t1\n`, `\nzk_znode_count\t7\n`,
 			`\nzk_num_alive_connections\t3\n`, `\nzk_outstanding_requests\t0\n`, `\nzk_global_sessions\t2\n`,
-			`\nzk_watch_count\t4\n`, `\nzk_packets_received\t\d+\n`, `\nzk_packets_sent\t\d+\n`, `\nzk_avg_latency\t` + number + `\n`,
-			`\nzk_min_latency\t\d+\n`, `\nzk_max_latency\t\d+\n`, `\nzk_approximate_data_size\t\d+\n`, `\nzk_local_sessions\t0\n`,
+			`\nzk_watch_count\t4\n`, `\nzk_packets_received\t\d+\n`, `\nzk_packets_sent\t\d+\n`, `\nzk_avg_latency\t` + number +
+				`\n`,
+			`\nzk_min_latency\t\d+\n`, `\nzk_max_latency\t\d+\n`, `\nzk_approximate_data_size\t\d+\n`,
+			`\nzk_local_sessions\t0\n`,
 		}},
 		{"conf", []string{
 			`^clientPort=` + port + `\nsecureClientPort=-1\n` +
@@ -70,15 +73,18 @@ func words(t stage) {
 				`clientPortListenBacklog=-1\nserverId=0\n$`,
 		}},
 		{"cons", []string{
-			`(?m)^ /127.0.0.1:\d+\[1\]\(queued=0,recved=5,sent=5,sid=` + id + `,lop=EXIS,est=\d{13},to=60000,lcxid=0x4,lzxid=0x4,` + response + `\)$`,
-			`(?m)^ /127.0.0.1:\d+\[1\]\(queued=0,recved=3,sent=3,sid=` + otherID + `,lop=GETC,est=\d{13},to=60000,lcxid=0x2,lzxid=0x4,` + response + `\)$`,
+			`(?m)^ /127.0.0.1:\d+\[1\]\(queued=0,recved=5,sent=5,sid=` + id +
+				`,lop=EXIS,est=\d{13},to=60000,lcxid=0x4,lzxid=0x4,` + response + `\)$`,
+			`(?m)^ /127.0.0.1:\d+\[1\]\(queued=0,recved=3,sent=3,sid=` + otherID +
+				`,lop=GETC,est=\d{13},to=60000,lcxid=0x2,lzxid=0x4,` + response + `\)$`,
 			`(?m)^ /127.0.0.1:\d+\[[01]\]\(queued=0,recved=1,sent=0\)$`, `\n\n$`,
 		}},
 		{"dump", []string{
 			`^SessionTracker dump:\nSession Sets \(\d\)/\(2\):\n`,
 			`\n\t` + id + `\n`, `\n\t` + otherID + `\n`,
 			`\nephemeral nodes dump:\nSessions with Ephemerals \(1\):\n` + id + `:\n\t/word-ephemeral\n` +
-				`Connections dump:\nConnections Sets \(\d\)/\(3\):\n(` + expiry + `(\tip: /127\.0\.0\.1:\d+ sessionId: 0x\w+\n)*)+$`,
+				`Connections dump:\nConnections Sets \(\d\)/\(3\):\n(` + expiry +
+				`(\tip: /127\.0\.0\.1:\d+ sessionId: 0x\w+\n)*)+$`,
 			`\n` + expiry + `\t0x`, `\tip: /127\.0\.0\.1:\d+ sessionId: ` + id + `\n`,
 			`\tip: /127\.0\.0\.1:\d+ sessionId: ` + otherID + `\n`, `\tip: /127\.0\.0\.1:\d+ sessionId: 0x0\n`,
 		}},
@@ -90,7 +96,10 @@ func words(t stage) {
 			`(?m)^/word-ephemeral\n\t` + id + `\n`,
 			`(?m)^/word\n(\t` + id + `\n\t` + otherID + `\n|\t` + otherID + `\n\t` + id + `\n)`, `\n\n$`,
 		}},
-		{"envi", []string{`^Environment:\nzookeeper\.version=` + release + `\n`, `\nhost\.name=\S+\n`, `\nos\.name=\S+\n`, `\nos\.arch=\S+\n`}},
+		{"envi", []string{
+			`^Environment:\nzookeeper\.version=` + release + `\n`, `\nhost\.name=\S+\n`, `\nos\.name=\S+\n`,
+			`\nos\.arch=\S+\n`,
+		}},
 		{"dirs", []string{`^datadir_size: \d+\nlogdir_size: \d+\n$`}},
 		{"hash", []string{`^$`}}, // without a digest
 		{"gtmk", []string{`^306$`}},

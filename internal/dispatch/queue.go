@@ -136,7 +136,8 @@ func (q *Queue) refill() bool {
 	return len(q.batch) > 0
 }
 
-// Load returns how many tasks wait to be run, and how long the oldest has waited at the most, the one that runs included.
+// Load returns how many tasks wait to be run, and how long the oldest has waited at the most, the one that runs
+// included.
 func (q *Queue) Load() (waiting int, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

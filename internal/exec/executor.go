@@ -57,7 +57,8 @@ const (
 // New returns an executor; it takes operations after Start. conn returns the connection of the current session, nil
 // before the first; dispatcher runs what is delivered, in order; t, which may be nil, records all operations.
 func New(
-	conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task), t *telemetry.Telemetry,
+	conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task),
+	t *telemetry.Telemetry,
 ) *Executor {
 	prompter, prompt := policy.(interface{ Prompt() bool })
 	e := &Executor{
@@ -68,7 +69,8 @@ func New(
 	return e
 }
 
-// crosses reports whether operations may go on in the next session. A policy that panics when it is asked does not let them.
+// crosses reports whether operations may go on in the next session. A policy that panics when it is asked does not let
+// them.
 func crosses(policy Policy) bool {
 	defer func() { _ = recover() }()
 	return policy.Retryable(zk.ErrSessionExpired)
@@ -224,8 +226,8 @@ func (op *Operation) begin() {
 
 func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
 
-// send submits op's request, or parks op while there is no connection. A background operation that was submitted belongs
-// to the goroutine that reads: it may have ended, and serve another call, before send returns.
+// send submits op's request, or parks op while there is no connection. A background operation that was submitted
+// belongs to the goroutine that reads: it may have ended, and serve another call, before send returns.
 func (e *Executor) send(op *Operation) {
 	inline := op.inline
 	op.inline, op.asked = false, false // only the first request: whoever reads its answer goes on, and must not write

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Callers that wait for room give up in a time that grows with their number alone: with anything quadratic 100,000 of them
-// take seconds, in which nobody else is accepted.
+// Callers that wait for room give up in a time that grows with their number alone: with anything quadratic 100,000 of
+// them take seconds, in which nobody else is accepted.
 func TestManyThatWaitToBeAcceptedGiveUp(t *testing.T) {
 	giveUp := func(n int) time.Duration {
 		p := &pending{most: 1, idle: make(chan struct{})}

@@ -136,8 +136,8 @@ func TestUnsentOperationsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// The context ends while a connection that has ended gives back what it has not sent: nothing of the caller's is sent on the
-// next one.
+// The context ends while a connection that has ended gives back what it has not sent: nothing of the caller's is sent
+// on the next one.
 func TestEndOfTheContextIsSeenOnTheWayBackFromAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)

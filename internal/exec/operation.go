@@ -103,9 +103,9 @@ func (op *Operation) Context() context.Context {
 	return op.ctx
 }
 
-// recorded returns the record of op, nil if nobody wants to know. It is made when it is first asked for: that of an operation
-// which somebody waits for when its request is on its way. What takes spans may block, so it is the caller who asks, and not
-// who reads the connection: see note.
+// recorded returns the record of op, nil if nobody wants to know. It is made when it is first asked for: that of an
+// operation which somebody waits for when its request is on its way. What takes spans may block, so it is the caller
+// who asks, and not who reads the connection: see note.
 func (op *Operation) recorded() *telemetry.Record {
 	if !op.observed {
 		return nil
@@ -130,8 +130,8 @@ func (op *Operation) note(in func(r *telemetry.Record)) {
 	}
 }
 
-// isRecordedAtOnce reports whether the record of op is made before its first request: it has the times of that, or is wanted
-// for the context.
+// isRecordedAtOnce reports whether the record of op is made before its first request: it has the times of that, or is
+// wanted for the context.
 func (op *Operation) isRecordedAtOnce() bool {
 	return op.observed && (op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans())
 }
@@ -172,15 +172,15 @@ func (op *Operation) Background() bool { return op.background }
 // Replier is a Protocol that takes the answer to a request which is sent without a function for it.
 type Replier interface{ Replied() }
 
-// Send sends op.Request behind everything sent before; next continues with the answer, or Replied of the Protocol if it is
-// nil. A failure that may be retried does not get there: it ends the attempt.
+// Send sends op.Request behind everything sent before; next continues with the answer, or Replied of the Protocol if it
+// is nil. A failure that may be retried does not get there: it ends the attempt.
 func (op *Operation) Send(next func()) {
 	op.next, op.write = next, unmarked
 	op.ex.send(op)
 }
 
-// SendWrite is Send for a write. If its answer is lost, an error of the operation is [ErrUncertain], and only a repeatable
-// write is tried again.
+// SendWrite is Send for a write. If its answer is lost, an error of the operation is [ErrUncertain], and only a
+// repeatable write is tried again.
 func (op *Operation) SendWrite(repeatable bool, next func()) {
 	op.next, op.write = next, once
 	if repeatable {
@@ -189,8 +189,8 @@ func (op *Operation) SendWrite(repeatable bool, next func()) {
 	op.ex.send(op)
 }
 
-// SetUncertain sets whether an error of op leaves open what its writes have done. A protocol clears it when it has found out,
-// and sets it when a write is done and a request follows whose failure must not look as if nothing was done.
+// SetUncertain sets whether an error of op leaves open what its writes have done. A protocol clears it when it has
+// found out, and sets it when a write is done and a request follows whose failure must not look as if nothing was done.
 func (op *Operation) SetUncertain(uncertain bool) { op.uncertain = uncertain }
 
 // AnsweredIn returns the id of the session in which the last answer came.
@@ -299,7 +299,8 @@ func (op *Operation) facts() telemetry.Facts {
 // Done returns a channel that is closed when an operation that somebody waits for has finished, or they have given up.
 func (op *Operation) Done() <-chan struct{} { return op.done }
 
-// abandon says that the caller has stopped waiting, and why. It returns false if op has finished or was abandoned before.
+// abandon says that the caller has stopped waiting, and why. It returns false if op has finished or was abandoned
+// before.
 func (op *Operation) abandon(cause error) bool {
 	op.gate.Lock()
 	defer op.gate.Unlock()
@@ -353,8 +354,8 @@ func WithRetries(ctx context.Context) context.Context {
 
 type unfencedKey struct{}
 
-// Unfenced returns a context whose writes a fenced client sends without its fence. It is for clearing away nodes of one's
-// own, which nobody else would do while the session lasts.
+// Unfenced returns a context whose writes a fenced client sends without its fence. It is for clearing away nodes of
+// one's own, which nobody else would do while the session lasts.
 func Unfenced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unfencedKey{}, true)
 }

@@ -156,8 +156,8 @@ func (e *Executor) recheck(conn *wire.Conn) {
 	}
 }
 
-// Connected sends what is parked, in order, before anything else. It is called when a connection stands, and when there will
-// be none because the servers refuse the credentials: then it fails what is parked.
+// Connected sends what is parked, in order, before anything else. It is called when a connection stands, and when there
+// will be none because the servers refuse the credentials: then it fails what is parked.
 func (e *Executor) Connected() {
 	for {
 		e.mu.Lock()

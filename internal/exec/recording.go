@@ -6,7 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// recording is the making of a record while others have something to note in it. Nobody who notes waits for whoever makes it.
+// recording is the making of a record while others have something to note in it. Nobody who notes waits for whoever
+// makes it.
 type recording struct {
 	making sync.Once
 

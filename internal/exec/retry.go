@@ -46,8 +46,8 @@ func (e *Executor) again(op *Operation, err error) {
 // failed takes an answer that is an error: another attempt, or the next step of op.
 func (e *Executor) failed(op *Operation, err error) { e.consult(op, err, false) }
 
-// consult asks the policy of err: in place if the policy answers at once, else on another goroutine. retryable says that
-// only the pause is open.
+// consult asks the policy of err: in place if the policy answers at once, else on another goroutine. retryable says
+// that only the pause is open.
 func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	if retryable && (op.single || op.isAbandoned()) {
 		op.gaveUp = true
@@ -85,8 +85,8 @@ func (op *Operation) unasked(d *decision) {
 	}
 }
 
-// deliverBehind delivers op, which has ended, behind the operations that ended before it and about which the policy is being
-// asked. It reports whether there are any.
+// deliverBehind delivers op, which has ended, behind the operations that ended before it and about which the policy is
+// being asked. It reports whether there are any.
 func (e *Executor) deliverBehind(op *Operation) bool {
 	if e.prompt || op.asked {
 		return false

@@ -94,7 +94,8 @@ func TestUnsentOfAnOldSessionIsSentBeforeWhatIsSubmittedLater(t *testing.T) {
 		<-time.After(time.Minute)
 		paths := f.server.paths()[already:]
 		if len(paths) < 2 || paths[len(paths)-1] != "/new" {
-			t.Errorf("%d requests in the next session, the first %q, the last %q: the newest has overtaken", len(paths), paths[0], paths[len(paths)-1])
+			t.Errorf("%d requests in the next session, the first %q, the last %q: the newest has overtaken", len(paths),
+				paths[0], paths[len(paths)-1])
 		}
 	})
 }

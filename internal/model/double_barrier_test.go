@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// doubleBarrier is the machine of a double barrier: one server, members that enter and leave, and faults. Names are in the
-// order of the members. In the code: DistributedDoubleBarrier.
+// doubleBarrier is the machine of a double barrier: one server, members that enter and leave, and faults. Names are in
+// the order of the members. In the code: DistributedDoubleBarrier.
 type doubleBarrier struct {
 	members  int8
 	quorum   int8 // so many open the barrier
@@ -137,8 +137,10 @@ const (
 )
 
 var barrierPhases = []string{
-	"is outside", "looks", "waits for ready", "sees all", "opens", "reads the others", "signs up", "clears", "watches the oldest",
-	"waits for the oldest", "IS IN", "lists", "goes first", "waits for the lowest", "goes last", "waits for the highest", "ends the round",
+	"is outside", "looks", "waits for ready", "sees all", "opens", "reads the others", "signs up", "clears",
+	"watches the oldest",
+	"waits for the oldest", "IS IN", "lists", "goes first", "waits for the lowest", "goes last", "waits for the highest",
+	"ends the round",
 	"reads the version", "deletes its node", "looks for others", "watches another", "waits for another", "cleans up",
 	"cleans up with ready",
 }
@@ -163,8 +165,10 @@ const (
 )
 
 var barrierRequests = []string{
-	"delete own", "create own", "list", "watch of ready", "create ready", "read of", "signature", "delete of the old ready",
-	"watch of", "delete own while ready is there", "delete ready and own", "version of ready", "watch of ready", "list behind ready",
+	"delete own", "create own", "list", "watch of ready", "create ready", "read of", "signature",
+	"delete of the old ready",
+	"watch of", "delete own while ready is there", "delete ready and own", "version of ready", "watch of ready",
+	"list behind ready",
 	"delete ready",
 }
 
@@ -223,7 +227,9 @@ func (m *doubleBarrier) settle(w *barrierWorld) {
 }
 
 // nextFaults tries the faults of a member.
-func (m *doubleBarrier) nextFaults(w *barrierWorld, i int8, fault func(k kinds, possible bool, do func(to *barrierWorld))) {
+func (m *doubleBarrier) nextFaults(
+	w *barrierWorld, i int8, fault func(k kinds, possible bool, do func(to *barrierWorld)),
+) {
 	c := &w.attendees[i]
 	active := c.at != outside
 	fault(cut, active && c.connected, func(to *barrierWorld) { m.lose(to, i) })
@@ -864,7 +870,8 @@ func (m *doubleBarrier) encode(w *barrierWorld, to []byte) []byte {
 	for i := range m.members {
 		n, c := &w.nodes[i], &w.attendees[i]
 		to = append(to, flags(n.there, n.signed, n.stale), rank(n.born), rank(n.came),
-			byte(c.at), byte(c.wants), rank(c.born), byte(c.seen), rank(c.listed), rank(c.seenReady.born), byte(c.seenReady.version),
+			byte(c.at), byte(c.wants), rank(c.born), byte(c.seen), rank(c.listed), rank(c.seenReady.born),
+			byte(c.seenReady.version),
 			byte(c.oldest), rank(c.oldestBorn), rank(c.newest), rank(c.round), byte(c.known), byte(c.version), byte(c.watched),
 			rank(c.watchedBorn), byte(c.count),
 			flags(c.connected, c.ended, c.renewed, c.lost, c.gone, c.someoneIn, c.vanished, c.watchReady),
@@ -912,11 +919,12 @@ func (m *doubleBarrier) describe(from *barrierWorld, st step, to *barrierWorld) 
 }
 
 func (m *doubleBarrier) String() string {
-	return fmt.Sprintf("members=%d quorum=%d rounds=%d faults=%d leftover=%t", m.members, m.quorum, m.rounds, m.faults, m.leftover)
+	return fmt.Sprintf("members=%d quorum=%d rounds=%d faults=%d leftover=%t", m.members, m.quorum, m.rounds, m.faults,
+		m.leftover)
 }
 
-// TestDoubleBarrierKeepsItsPromises explores the sound double barrier: nobody passes an old ready or before all have come,
-// nobody waits for ever, nobody leaves before the others, and nobody deletes the ready of another round.
+// TestDoubleBarrierKeepsItsPromises explores the sound double barrier: nobody passes an old ready or before all have
+// come, nobody waits for ever, nobody leaves before the others, and nobody deletes the ready of another round.
 func TestDoubleBarrierKeepsItsPromises(t *testing.T) {
 	tests := []struct {
 		doubleBarrier
@@ -953,15 +961,27 @@ func TestDoubleBarrierFlawIsFound(t *testing.T) {
 		{"a late member passes an old ready", doubleBarrier{members: 2, quorum: 2, leftover: true, flaw: passesOldReady}},
 		{"everybody deletes the old ready", doubleBarrier{members: 2, quorum: 2, leftover: true, flaw: clearsAtOnce}},
 		{"the last deletes ready at any version", doubleBarrier{members: 2, quorum: 1, rounds: 2, flaw: endsUnchecked}},
-		{"the last deletes ready by its name", doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: cut, flaw: endsByName}},
+		{
+			"the last deletes ready by its name",
+			doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: cut, flaw: endsByName},
+		},
 		{
 			"a member without a node deletes ready by its name",
 			doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: pause, flaw: endsAgainByName},
 		},
-		{"the end of the lowest is the end", doubleBarrier{members: 3, quorum: 3, faults: 1, may: pause, flaw: takesDeathForEnd}},
-		{"all who are there are waited for", doubleBarrier{members: 2, quorum: 2, rounds: 2, faults: 1, may: pause, flaw: waitsForYounger}},
+		{
+			"the end of the lowest is the end",
+			doubleBarrier{members: 3, quorum: 3, faults: 1, may: pause, flaw: takesDeathForEnd},
+		},
+		{
+			"all who are there are waited for",
+			doubleBarrier{members: 2, quorum: 2, rounds: 2, faults: 1, may: pause, flaw: waitsForYounger},
+		},
 		{"the lowest of the next round is watched", doubleBarrier{members: 2, quorum: 2, rounds: 2, flaw: watchesYounger}},
-		{"the end is given up and done", doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: giveUp, flaw: endsUnseen}},
+		{
+			"the end is given up and done",
+			doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: giveUp, flaw: endsUnseen},
+		},
 		{
 			"the last waits by a node of an earlier session",
 			doubleBarrier{members: 2, quorum: 2, faults: 2, may: expiry | pause, flaw: trustsOldSession},

@@ -14,8 +14,8 @@ func (t *Telemetry) NewBarrier(recipe, name, path string) Barrier {
 	return Barrier{t.newResource(recipe, name, path)}
 }
 
-// Wait begins what is waited for at the barrier: "wait", "enter" or "leave". members is how many have to come, 0 if that is
-// not known.
+// Wait begins what is waited for at the barrier: "wait", "enter" or "leave". members is how many have to come, 0 if
+// that is not known.
 func (b Barrier) Wait(ctx context.Context, what string, members int) (context.Context, *Wait) {
 	if !b.r.on() {
 		return ctx, nil

@@ -45,8 +45,8 @@ func (h *history) since(start, end time.Time) []change {
 	return found
 }
 
-// outage is the time without a connection: from the start of the client to the first, and from each loss to the next, or
-// to that of the session.
+// outage is the time without a connection: from the start of the client to the first, and from each loss to the next,
+// or to that of the session.
 type outage struct {
 	mu      sync.Mutex
 	since   time.Time // zero if there is none
@@ -72,7 +72,8 @@ func (t *Telemetry) Started() {
 	t.outage.since, t.outage.connect = time.Now(), true
 }
 
-// StateNoted notes a change of the connection state, in order, when it happens: operations that end tell of it from then on.
+// StateNoted notes a change of the connection state, in order, when it happens: operations that end tell of it from
+// then on.
 func (t *Telemetry) StateNoted(state string) {
 	if t.On() {
 		t.history.Store(t.history.Load().with(change{time.Now(), state}))
@@ -140,7 +141,8 @@ func (t *Telemetry) Unhandled(ctx context.Context, source string, err error) {
 	}
 	t.driver.count("background-exceptions", 0)
 	if m := t.meter(); m != nil && m.unhandledErrors.Enabled(ctx) {
-		m.unhandledErrors.Add(ctx, 1, metric.WithAttributes(t.base(errorSource.String(source), errorType.String(ErrorType(err)))...))
+		m.unhandledErrors.Add(ctx, 1,
+			metric.WithAttributes(t.base(errorSource.String(source), errorType.String(ErrorType(err)))...))
 	}
 }
 

@@ -27,8 +27,10 @@ func TestOutagesAreWhatIsBetweenTheStates(t *testing.T) {
 		{"to a read-only server", []string{readOnly, connected}, connect},
 		{"connected late", []string{suspended, lost, connected}, connect},
 		{"back in time", []string{connected, suspended, reconnected}, connect + outage("reconnected")},
-		{"back at a read-only server", []string{connected, suspended, readOnly, reconnected}, connect + outage("reconnected")},
-		{"twice", []string{connected, suspended, reconnected, suspended, reconnected}, connect + outage("reconnected") + outage("reconnected")},
+		{"back at a read-only server", []string{connected, suspended, readOnly, reconnected}, connect +
+			outage("reconnected")},
+		{"twice", []string{connected, suspended, reconnected, suspended, reconnected}, connect + outage("reconnected") +
+			outage("reconnected")},
 		{"too late", []string{connected, suspended, lost, reconnected}, connect + outage("lost")},
 		{"given up without an outage", []string{connected, lost, reconnected}, connect},
 		{"lasting", []string{connected, suspended}, connect},

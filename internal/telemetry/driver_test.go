@@ -42,8 +42,16 @@ func TestDriverIsToldJavasNames(t *testing.T) {
 		{telemetry.Operation{Name: "getACL"}, "GetACLBuilderImpl-Foreground", "GetACLBuilderImpl-Background"},
 		{telemetry.Operation{Name: "setACL"}, "SetACLBuilderImpl-Foreground", "SetACLBuilderImpl-Background"},
 		{telemetry.Operation{Name: "sync"}, "SyncBuilderImpl-Foreground", "SyncBuilderImpl-Background"},
-		{telemetry.Operation{Name: "multi", Batch: 2}, "CuratorMultiTransactionImpl-Foreground", "CuratorMultiTransactionImpl-Background"},
-		{telemetry.Operation{Name: "multi create", Batch: 1}, "CuratorMultiTransactionImpl-Foreground", "CuratorMultiTransactionImpl-Background"},
+		{
+			telemetry.Operation{Name: "multi", Batch: 2},
+			"CuratorMultiTransactionImpl-Foreground",
+			"CuratorMultiTransactionImpl-Background",
+		},
+		{
+			telemetry.Operation{Name: "multi create", Batch: 1},
+			"CuratorMultiTransactionImpl-Foreground",
+			"CuratorMultiTransactionImpl-Background",
+		},
 		{telemetry.Operation{Name: "getConfig"}, "GetConfigBuilderImpl-Foreground", "GetDataBuilderImpl-Background"},
 		{telemetry.Operation{Name: "reconfig"}, "ReconfigBuilderImpl-Foreground", "ReconfigBuilderImpl-Background"},
 		{telemetry.Operation{Name: "addWatch"}, "AddWatchBuilderImpl-Foreground", "AddWatchBuilderImpl-Background"},
@@ -68,7 +76,8 @@ func TestDriverIsToldOfTheSession(t *testing.T) {
 	driver := &counting{}
 	tel := telemetry.New(telemetry.Config{Driver: driver})
 	for _, state := range []zk.State{
-		zk.StateHasSession, zk.StateDisconnected, zk.StateConnectedReadOnly, zk.StateExpired, zk.StateAuthFailed, zk.StateConnecting,
+		zk.StateHasSession, zk.StateDisconnected, zk.StateConnectedReadOnly, zk.StateExpired, zk.StateAuthFailed,
+		zk.StateConnecting,
 	} {
 		tel.SessionEvent(state, 7)
 	}

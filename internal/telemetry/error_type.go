@@ -7,8 +7,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// ErrorType returns a short name of err from a closed set: Java's name of the code ("NONODE", "CONNECTIONLOSS"), "CLOSED",
-// "canceled", "deadline_exceeded" or "_OTHER".
+// ErrorType returns a short name of err from a closed set: Java's name of the code ("NONODE", "CONNECTIONLOSS"),
+// "CLOSED", "canceled", "deadline_exceeded" or "_OTHER".
 func ErrorType(err error) string {
 	name, _ := classify(err)
 	return name

@@ -54,30 +54,38 @@ type instruments struct {
 func newInstruments(m metric.Meter) (*instruments, error) {
 	d := declarer{meter: m}
 	in := &instruments{
-		operationDuration: d.histogram("db.client.operation.duration", "Duration of operations, retries included.", databaseBuckets),
-		retries:           d.counter("curator.client.retries", "{retry}", "Failed attempts that the retry policy was asked about."),
-		queueDuration:     d.histogram("curator.background.queue.duration", "Time from the submission of a background operation to its first request.", databaseBuckets),
-		queueSize:         d.upDown("curator.background.queue.size", "{operation}", "Background operations that were submitted and whose callback has not begun."),
-		unhandledErrors:   d.counter("curator.unhandled_errors", "{error}", "Errors that nobody else was told of."),
+		operationDuration: d.histogram("db.client.operation.duration", "Duration of operations, retries included.",
+			databaseBuckets),
+		retries: d.counter("curator.client.retries", "{retry}",
+			"Failed attempts that the retry policy was asked about."),
+		queueDuration: d.histogram("curator.background.queue.duration",
+			"Time from the submission of a background operation to its first request.", databaseBuckets),
+		queueSize: d.upDown("curator.background.queue.size", "{operation}",
+			"Background operations that were submitted and whose callback has not begun."),
+		unhandledErrors: d.counter("curator.unhandled_errors", "{error}", "Errors that nobody else was told of."),
 
 		stateChanges:   d.counter("curator.connection.state_changes", "{change}", "Changes of the connection state."),
 		outageDuration: d.histogram("curator.connection.outage.duration", "Time without a connection.", outageBuckets),
 		expirations:    d.counter("curator.session.expirations", "{session}", "Sessions that were lost."),
 		watchEvents:    d.counter("curator.watch.events", "{event}", "Events of watches."),
 
-		acquireDuration: d.histogram("curator.lock.acquire.duration", "Time that a lock or a lease was waited for.", waitBuckets),
-		holdDuration:    d.histogram("curator.lock.hold.duration", "Time that a lock or a lease was held.", tenureBuckets),
-		held:            d.upDown("curator.lock.held", "{lock}", "Locks and leases that are held."),
+		acquireDuration: d.histogram("curator.lock.acquire.duration", "Time that a lock or a lease was waited for.",
+			waitBuckets),
+		holdDuration: d.histogram("curator.lock.hold.duration", "Time that a lock or a lease was held.", tenureBuckets),
+		held:         d.upDown("curator.lock.held", "{lock}", "Locks and leases that are held."),
 
 		leaderActive:  d.upDown("curator.leader.active", "{leader}", "Leaders in this process."),
 		leaderChanges: d.counter("curator.leader.changes", "{change}", "Beginnings and ends of leadership in this process."),
 		termDuration:  d.histogram("curator.leader.term.duration", "Time of leadership.", tenureBuckets),
 
-		sentMessages:      d.counter("messaging.client.sent.messages", "{message}", "Items that were put."),
-		consumedMessages:  d.counter("messaging.client.consumed.messages", "{message}", "Items that were handed over."),
-		messagingDuration: d.histogram("messaging.client.operation.duration", "Duration of puts, receives and settlements.", messagingBuckets),
-		processDuration:   d.histogram("messaging.process.duration", "Duration of the consumer's work on an item.", messagingBuckets),
-		itemAge:           d.histogram("curator.queue.item.age", "Time from the creation of an item's node, by the server's clock, to its handing over, by ours.", ageBuckets),
+		sentMessages:     d.counter("messaging.client.sent.messages", "{message}", "Items that were put."),
+		consumedMessages: d.counter("messaging.client.consumed.messages", "{message}", "Items that were handed over."),
+		messagingDuration: d.histogram("messaging.client.operation.duration", "Duration of puts, receives and settlements.",
+			messagingBuckets),
+		processDuration: d.histogram("messaging.process.duration", "Duration of the consumer's work on an item.",
+			messagingBuckets),
+		itemAge: d.histogram("curator.queue.item.age",
+			"Time from the creation of an item's node, by the server's clock, to its handing over, by ours.", ageBuckets),
 
 		barrierDuration: d.histogram("curator.barrier.wait.duration", "Time that was waited at a barrier.", waitBuckets),
 	}

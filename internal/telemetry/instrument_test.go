@@ -33,7 +33,8 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	t.Unhandled(ctx, "background", jute.ErrConnectionLoss)
 	t.Started()
 	for _, state := range []string{
-		telemetry.StateConnected, telemetry.StateSuspended, telemetry.StateReconnected, telemetry.StateSuspended, telemetry.StateLost,
+		telemetry.StateConnected, telemetry.StateSuspended, telemetry.StateReconnected, telemetry.StateSuspended,
+		telemetry.StateLost,
 	} {
 		t.StateNoted(state)
 		t.StateChanged(state, time.Now())
@@ -171,7 +172,8 @@ func TestNamespacesBeyondAHundredAreOne(t *testing.T) {
 		t.Errorf("%d series, want those of 100 namespaces, of all others, and of none", len(series))
 	}
 	for name, want := range map[string]int64{
-		"create _OTHER": 50, "delete _OTHER": 50, "create tenant-7": 2, "create tenant-99": 1, "create tenant-100": 0, "create ": 1,
+		"create _OTHER": 50, "delete _OTHER": 50, "create tenant-7": 2, "create tenant-99": 1, "create tenant-100": 0,
+		"create ": 1,
 	} {
 		if series[name] != want {
 			t.Errorf("%q was measured %d times, want %d", name, series[name], want)

@@ -16,7 +16,8 @@ func (t *Telemetry) NewElection(recipe, name, path string) Election {
 	return Election{t.newResource(recipe, name, path)}
 }
 
-// Elect begins a wait for leadership: the root of a trace, whose context is for all that is done in the term that follows.
+// Elect begins a wait for leadership: the root of a trace, whose context is for all that is done in the term that
+// follows.
 func (e Election) Elect(ctx context.Context) (context.Context, *Wait) {
 	if !e.r.on() { // else the option would cost an allocation
 		return ctx, nil

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// manner is how the operations that are done with a context are told of. It is one value of the context: an operation looks
-// for it once.
+// manner is how the operations that are done with a context are told of. It is one value of the context: an operation
+// looks for it once.
 type manner struct {
 	untraced bool // without spans
 	handling bool // by who handles what the server answers about the state of nodes
@@ -48,8 +48,8 @@ func (t *Telemetry) Aside(ctx context.Context) context.Context {
 	return Untraced(ctx)
 }
 
-// Handling returns a context whose operations are told of by who handles what the server answers about the state of nodes:
-// that one does not exist, say, is no error of theirs. It costs nothing while nobody is told.
+// Handling returns a context whose operations are told of by who handles what the server answers about the state of
+// nodes: that one does not exist, say, is no error of theirs. It costs nothing while nobody is told.
 func (t *Telemetry) Handling(ctx context.Context) context.Context {
 	if !t.On() || mannerOf(ctx).handling {
 		return ctx
@@ -70,8 +70,8 @@ func TracedOr(ctx, other context.Context) context.Context {
 	return Traced(ctx, other)
 }
 
-// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all that are
-// sampled. Without any it is as with ctx.
+// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all that
+// are sampled. Without any it is as with ctx.
 func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	var links []trace.Link
 	for _, cause := range causes {
@@ -94,15 +94,15 @@ func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
 }
 
 // caused is the context of what a background operation causes: with its span, and without what it was called with. A
-// callback calls the next operation with it, whose callback the next: were each context on top of the last, a chain that
-// never ends would never end in memory.
+// callback calls the next operation with it, whose callback the next: were each context on top of the last, a chain
+// that never ends would never end in memory.
 type caused struct {
 	context.Context
 	under context.Context // without any span of the chain
 }
 
-// traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not offered to
-// the sampler: the trace would have parts of what it lacks.
+// traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not
+// offered to the sampler: the trace would have parts of what it lacks.
 func (m *manner) traces(ctx context.Context) bool {
 	return !m.untraced && !(m.handling && isDropped(ctx))
 }

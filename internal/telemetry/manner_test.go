@@ -95,7 +95,9 @@ func TestOperationIsLinkedToThoseOfItsCausesThatAreSampled(t *testing.T) {
 }
 
 func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
-	begun := func(t *testing.T, samplers ...sdktrace.Sampler) (*observe.Observer, *telemetry.Telemetry, *telemetry.Tenure) {
+	begun := func(
+		t *testing.T, samplers ...sdktrace.Sampler,
+	) (*observe.Observer, *telemetry.Telemetry, *telemetry.Tenure) {
 		t.Helper()
 		o := observe.New(t, samplers...)
 		tel := newTelemetry(o)

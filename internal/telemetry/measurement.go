@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// measurement is a set of attributes in the forms that instruments take, made once and used again: a measurement with it
-// allocates nothing.
+// measurement is a set of attributes in the forms that instruments take, made once and used again: a measurement with
+// it allocates nothing.
 type measurement struct {
 	add    []metric.AddOption
 	record []metric.RecordOption

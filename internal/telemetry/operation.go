@@ -82,8 +82,8 @@ type request struct {
 	err        error
 }
 
-// Begin begins the record of an operation that has begun at a time: of one that somebody waits for when its request is on
-// its way, so that what telemetry costs is no part of the wait.
+// Begin begins the record of an operation that has begun at a time: of one that somebody waits for when its request is
+// on its way, so that what telemetry costs is no part of the wait.
 func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, at time.Time) *Record {
 	if !t.On() {
 		return nil
@@ -196,8 +196,9 @@ func (r *Record) logRetry(err error, pause time.Duration) {
 	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
 }
 
-// End tells what was recorded of an operation that has ended at a time. A second End tells nothing: a result may be waited
-// for twice. It is not called on the goroutine that reads the connection, because what takes the spans may block.
+// End tells what was recorded of an operation that has ended at a time. A second End tells nothing: a result may be
+// waited for twice. It is not called on the goroutine that reads the connection, because what takes the spans may
+// block.
 func (r *Record) End(at time.Time, f Facts) {
 	if r == nil || !r.close(at, f) {
 		return
@@ -216,8 +217,8 @@ func (r *Record) End(at time.Time, f Facts) {
 	}
 }
 
-// close ends the noting, so that what was noted is told without mu: whoever is told may block. It reports whether it was
-// the first.
+// close ends the noting, so that what was noted is told without mu: whoever is told may block. It reports whether it
+// was the first.
 func (r *Record) close(at time.Time, f Facts) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -44,7 +44,8 @@ func (q *Queue) Extract(data []byte) *Origin {
 	if json.Unmarshal(data, &o.carrier) != nil || len(o.carrier) == 0 {
 		return nil
 	}
-	o.span = trace.SpanContextFromContext(o.in(context.Background())) //nolint:forbidigo // for what is in the message alone
+	ctx := o.in(context.Background()) //nolint:forbidigo // for what is in the message alone
+	o.span = trace.SpanContextFromContext(ctx)
 	return o
 }
 

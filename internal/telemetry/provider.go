@@ -13,8 +13,9 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 )
 
-// source gives what is made of a provider. Until the program has set its global provider there stands a placeholder for it,
-// with which every span costs something and nobody sees it: as long as that is so there is nothing, and it costs a look.
+// source gives what is made of a provider. Until the program has set its global provider there stands a placeholder for
+// it, with which every span costs something and nobody sees it: as long as that is so there is nothing, and it costs a
+// look.
 type source[P comparable, V any] struct {
 	global func() P // of the program, at this moment
 	holder P        // the placeholder, if it is that
@@ -22,8 +23,8 @@ type source[P comparable, V any] struct {
 	made   atomic.Pointer[V]
 }
 
-// newSource returns the source of what make makes of a provider: given, or the global one if that is nil. What make returns
-// nil for is off for good.
+// newSource returns the source of what make makes of a provider: given, or the global one if that is nil. What make
+// returns nil for is off for good.
 func newSource[P comparable, V any](given P, global func() P, make func(P) *V) *source[P, V] {
 	var none P
 	if given == none {
@@ -59,7 +60,8 @@ func (s *source[P, V]) get() *V {
 	return s.made.Load()
 }
 
-// isPlaceholder reports whether a provider is what stands for the global one until there is one. Its type cannot be named.
+// isPlaceholder reports whether a provider is what stands for the global one until there is one. Its type cannot be
+// named.
 func isPlaceholder(provider any) bool {
 	t := reflect.TypeOf(provider)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"

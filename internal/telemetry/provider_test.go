@@ -85,7 +85,8 @@ func setGlobalProviders(t *testing.T) {
 	t.Helper()
 	o, own := observe.New(t), observe.New(t)
 	before := off()
-	unset, placeholder, silent := before["no providers"], before["the global providers before there are any"], before["no-op providers"]
+	unset, placeholder, silent := before["no providers"], before["the global providers before there are any"],
+		before["no-op providers"]
 	r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
 	otel.SetTracerProvider(o.Tracers)
 	r.End(time.Now(), telemetry.Facts{Children: -1})

@@ -83,7 +83,9 @@ type Message struct {
 	once sync.Once
 }
 
-func (m *messaging) begin(ctx context.Context, count int, options ...trace.SpanStartOption) (context.Context, *Message) {
+func (m *messaging) begin(
+	ctx context.Context, count int, options ...trace.SpanStartOption,
+) (context.Context, *Message) {
 	x := &Message{of: m, begun: time.Now(), count: count}
 	if tracer := m.q.t.tracer(); tracer != nil && !(m.inner && isDropped(ctx)) {
 		var span trace.Span
@@ -144,7 +146,8 @@ func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin
 	if !q.on() || count == 0 {
 		return
 	}
-	_, x := q.receive.begin(ctx, count, trace.WithTimestamp(asked), trace.WithLinks(appendLink(nil, origin.spanContext())...))
+	_, x := q.receive.begin(ctx, count, trace.WithTimestamp(asked),
+		trace.WithLinks(appendLink(nil, origin.spanContext())...))
 	x.begun = asked
 	x.End("", nil)
 }

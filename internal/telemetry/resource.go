@@ -70,8 +70,8 @@ func (t *Telemetry) newResource(recipe, name, path string) *resource {
 
 func (r *resource) on() bool { return r != nil && r.t.On() }
 
-// Wait is a wait of a recipe, from the call to its return: a span around all that is done for it, and its duration. A nil
-// one takes everything and does nothing.
+// Wait is a wait of a recipe, from the call to its return: a span around all that is done for it, and its duration. A
+// nil one takes everything and does nothing.
 type Wait struct {
 	of        *resource
 	caller    context.Context // in which the wait was asked for
@@ -83,7 +83,8 @@ type Wait struct {
 
 // wait begins a wait in a span of that name.
 func (r *resource) wait(
-	ctx context.Context, name string, durations func(*instruments) metric.Float64Histogram, options ...trace.SpanStartOption,
+	ctx context.Context, name string, durations func(*instruments) metric.Float64Histogram,
+	options ...trace.SpanStartOption,
 ) (context.Context, *Wait) {
 	if !r.on() {
 		return ctx, nil
@@ -161,9 +162,9 @@ func (h *Tenure) End(outcome string) {
 	}
 }
 
-// EndWith returns a context for the operation that ends the tenure, which is told of while that is on its way: the next one
-// gets its turn the sooner. The operation is in the trace of who ends the tenure, else in that of the tenure. End is to be
-// called behind it, because it may be refused.
+// EndWith returns a context for the operation that ends the tenure, which is told of while that is on its way: the next
+// one gets its turn the sooner. The operation is in the trace of who ends the tenure, else in that of the tenure. End
+// is to be called behind it, because it may be refused.
 func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
 	if h == nil {
 		return ctx

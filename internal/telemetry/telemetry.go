@@ -44,7 +44,8 @@ type Config struct {
 	Server string
 }
 
-// Telemetry is what a client and its recipes tell what they do. It is safe for concurrent use; a nil one is told in vain.
+// Telemetry is what a client and its recipes tell what they do. It is safe for concurrent use; a nil one is told in
+// vain.
 type Telemetry struct {
 	cfg     Config
 	driver  driver

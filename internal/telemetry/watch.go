@@ -57,8 +57,8 @@ func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanCo
 	call(ctx)
 }
 
-// SetIn returns the span in which a watch is set, for the link of its events: none if it is not recorded. A watcher may be
-// set again elsewhere.
+// SetIn returns the span in which a watch is set, for the link of its events: none if it is not recorded. A watcher may
+// be set again elsewhere.
 func (t *Telemetry) SetIn(ctx context.Context) (in trace.SpanContext) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		in = span.SpanContext()

@@ -27,8 +27,8 @@ type Ensemble struct {
 // CutOff parts a server from the two others, not from its clients.
 func (e *Ensemble) CutOff(server Place) (heal func()) { return e.cutOff(server) }
 
-// OnEnsemble runs a test on an ensemble of its own: in memory and in a bubble of testing/synctest, or where the tests run
-// on Apache ZooKeeper, on that and in real time.
+// OnEnsemble runs a test on an ensemble of its own: in memory and in a bubble of testing/synctest, or where the tests
+// run on Apache ZooKeeper, on that and in real time.
 func OnEnsemble(t *testing.T, test func(t *testing.T, e *Ensemble)) {
 	t.Helper()
 	if Real() {

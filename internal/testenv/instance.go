@@ -76,6 +76,7 @@ func NewServer(tb testing.TB) Instance {
 func RequireReal(tb testing.TB) {
 	tb.Helper()
 	if !Real() {
-		tb.Skipf("this test needs Apache ZooKeeper: run make test, which installs it and sets %s=%s", serverVariable, realServer)
+		tb.Skipf("this test needs Apache ZooKeeper: run make test, which installs it and sets %s=%s", serverVariable,
+			realServer)
 	}
 }

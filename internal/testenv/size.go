@@ -2,8 +2,8 @@ package testenv
 
 import "os"
 
-// sizeVariable names the environment variable that chooses how much the tests with random faults do, and longSize is its
-// value for all that they are meant to do, which takes minutes: make chaos sets it.
+// sizeVariable names the environment variable that chooses how much the tests with random faults do, and longSize is
+// its value for all that they are meant to do, which takes minutes: make chaos sets it.
 const (
 	sizeVariable = "CURATOR_TEST_SIZE"
 	longSize     = "long"

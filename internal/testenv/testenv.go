@@ -66,8 +66,8 @@ func Server(tb testing.TB) Instance {
 	return shared.server
 }
 
-// Addr returns host and port of a server: that of the environment, which may be several with commas between them, or that
-// of this test binary.
+// Addr returns host and port of a server: that of the environment, which may be several with commas between them, or
+// that of this test binary.
 func Addr(tb testing.TB) string {
 	tb.Helper()
 	if addr := os.Getenv(connectVariable); addr != "" {
@@ -122,8 +122,8 @@ func deleteTree(conn *zk.Conn, root string) error {
 	}
 }
 
-// dialPatiently is for a server that so many connect to at once that it takes them a second time: the library waits for a
-// second, and fails what is asked meanwhile.
+// dialPatiently is for a server that so many connect to at once that it takes them a second time: the library waits for
+// a second, and fails what is asked meanwhile.
 func dialPatiently(network, address string, _ time.Duration) (net.Conn, error) {
 	return net.DialTimeout(network, address, 20*time.Second)
 }
@@ -150,8 +150,8 @@ func Raw(tb testing.TB) *zk.Conn {
 	return conn
 }
 
-// limit bounds every test that uses Context or Eventually. It is for tests that hang: a machine with ten times as much to
-// do as it can is not to reach it.
+// limit bounds every test that uses Context or Eventually. It is for tests that hang: a machine with ten times as much
+// to do as it can is not to reach it.
 const limit = 5 * time.Minute
 
 // Context returns a context for a test.

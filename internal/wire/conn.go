@@ -217,8 +217,9 @@ func (c *Conn) UpdateServers(servers []string) {
 }
 
 // Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected
-// without a connection or without that of its flight, else why the session has ended. wait says that the caller is going
-// to wait for the answer: it then writes by itself if nobody else is writing, which saves the way over another goroutine.
+// without a connection or without that of its flight, else why the session has ended. wait says that the caller is
+// going to wait for the answer: it then writes by itself if nobody else is writing, which saves the way over another
+// goroutine.
 func (c *Conn) Submit(r *Request, wait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +249,8 @@ func (c *Conn) Withdraw(r *Request) bool {
 	return c.link != nil && c.link.withdraw(r)
 }
 
-// Watches reports whether w, or anybody if w is nil, watches path or is about to: a watch whose request is under way can
-// be removed behind it.
+// Watches reports whether w, or anybody if w is nil, watches path or is about to: a watch whose request is under way
+// can be removed behind it.
 func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,8 +258,8 @@ func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	return c.watches.has(t, path, w) || w != nil && c.watches.traffic.isSetting(path, w)
 }
 
-// Forget removes the watcher of r, or everybody if it has none, from the registry. What the server has of it goes with the
-// connection or, if there is one, by a removal whose answer nobody waits for.
+// Forget removes the watcher of r, or everybody if it has none, from the registry. What the server has of it goes with
+// the connection or, if there is one, by a removal whose answer nobody waits for.
 func (c *Conn) Forget(r *Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,8 +301,8 @@ func (c *Conn) Load() (l Load) {
 // left. Without a connection it only ends. Watchers are told that the session is over.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
-// Expire refuses further requests, gives back what was not sent, so that it is ahead of what the next session takes, and
-// tells the watchers that the session is over; Abandon is to follow.
+// Expire refuses further requests, gives back what was not sent, so that it is ahead of what the next session takes,
+// and tells the watchers that the session is over; Abandon is to follow.
 func (c *Conn) Expire() {
 	c.stop(zk.ErrSessionExpired)
 	c.mu.Lock()

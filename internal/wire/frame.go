@@ -13,8 +13,8 @@ import (
 // ErrReplyTooLarge is wrapped by the error of a request whose answer is larger than Config.MaxReply.
 var ErrReplyTooLarge = errors.New("reply too large")
 
-// Sizes of what a connection reads. Its buffer takes frames of usual sizes; a larger frame gets memory of its own, which
-// grows with the bytes that arrive, because a length is only a promise, and which goes with the frame.
+// Sizes of what a connection reads. Its buffer takes frames of usual sizes; a larger frame gets memory of its own,
+// which grows with the bytes that arrive, because a length is only a promise, and which goes with the frame.
 const (
 	firstBuffer   = 4 << 10 // idle connections are many
 	largestBuffer = 64 << 10
@@ -50,8 +50,8 @@ func newFrameReader(conn net.Conn, clock func() int64, maxReply int, expects fun
 // established sets within which time something has to arrive.
 func (f *frameReader) established(progress time.Duration) { f.progress = progress }
 
-// next returns the next frame with its length, valid until the next call. Of one that is larger than maxReply it returns
-// the header alone.
+// next returns the next frame with its length, valid until the next call. Of one that is larger than maxReply it
+// returns the header alone.
 func (f *frameReader) next(established bool) ([]byte, error) {
 	f.skipped = 0
 	if err := f.fill(4); err != nil {

@@ -115,7 +115,8 @@ func TestLargeReplyDoesNotKeepItsMemory(t *testing.T) {
 	}
 }
 
-// A reply over the limit is the error of its own request: what is in flight beside it is answered, and the connection stays.
+// A reply over the limit is the error of its own request: what is in flight beside it is answered, and the connection
+// stays.
 func TestReplyOverTheLimitFailsItsOwnRequest(t *testing.T) {
 	const limit = 200_000
 	for _, over := range []int{0, 1, 70_000, 5 << 20} {

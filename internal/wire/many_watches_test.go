@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// The tests of this file end in time only if what they do is linear in the number of watchers: with anything quadratic they
-// run into the limit of go test.
+// The tests of this file end in time only if what they do is linear in the number of watchers: with anything quadratic
+// they run into the limit of go test.
 
 // counted is one of many watchers that share a counter.
 type counted struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// The counts of traffic and of watcherSet.leaving say what looking at all requests under way would: a model that looks at
-// them, as the code did before there were counts, agrees at each step.
+// The counts of traffic and of watcherSet.leaving say what looking at all requests under way would: a model that looks
+// at them, as the code did before there were counts, agrees at each step.
 
 type modelWatcher int
 
@@ -51,7 +51,8 @@ func (m model) setting(path string, w Watcher) bool {
 }
 
 func (m model) removing(path string) bool {
-	return slices.ContainsFunc(m.flight(), func(o *Request) bool { return o.Op == jute.OpRemoveWatches && m.at(o) == path })
+	return slices.ContainsFunc(m.flight(),
+		func(o *Request) bool { return o.Op == jute.OpRemoveWatches && m.at(o) == path })
 }
 
 func (m model) registering(r *Request) bool {
@@ -196,7 +197,8 @@ func runModel(seed uint64) error {
 		case 3:
 			r.Op, r.Flags = jute.OpAddWatch, int32(rnd.IntN(2))
 		default:
-			r.Op, r.Flags = jute.OpRemoveWatches, []WatcherType{WatchChildren, WatchData, WatchAny, WatchAny, WatchAny}[rnd.IntN(5)]
+			r.Op, r.Flags = jute.OpRemoveWatches,
+				[]WatcherType{WatchChildren, WatchData, WatchAny, WatchAny, WatchAny}[rnd.IntN(5)]
 			if rnd.IntN(6) == 0 {
 				r.Watcher = nil
 			}

@@ -36,9 +36,9 @@ type liveness struct {
 // mark is a request that was answered.
 type mark struct{ sent, answered int64 }
 
-// newLiveness returns the liveness of a connection. tick is the tickTime of the servers, 0 if it is not known: then it is half
-// of the session timeout at most, the smallest timeout that servers grant unless they are told otherwise. One that is
-// known may be larger, where they are.
+// newLiveness returns the liveness of a connection. tick is the tickTime of the servers, 0 if it is not known: then it
+// is half of the session timeout at most, the smallest timeout that servers grant unless they are told otherwise. One
+// that is known may be larger, where they are.
 func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
 	if tick <= 0 {
 		tick = timeout / 2
@@ -89,8 +89,8 @@ func (c *Conn) Rely() {
 	c.unproved.Store(true)
 }
 
-// QuorumSilence returns for how long nothing has proved that the leader of a majority keeps the session. It takes writes
-// to prove that: see Heartbeat.
+// QuorumSilence returns for how long nothing has proved that the leader of a majority keeps the session. It takes
+// writes to prove that: see Heartbeat.
 func (c *Conn) QuorumSilence() time.Duration {
 	if c.unproved.Load() {
 		return c.Silence()
@@ -117,10 +117,10 @@ const (
 	muteCalls      = 7  // so many calls of Heartbeat without an answer end the connection, a third of a session timeout
 )
 
-// Heartbeat sends a transaction that changes nothing if no write has proved anything for a while: a write that is refused
-// does not. Call it at least twenty times in a session timeout while somebody relies on the session. A server that has
-// lost its leader answers neither that nor what is sent behind it. It ends such a connection early, so that another
-// server can save the session.
+// Heartbeat sends a transaction that changes nothing if no write has proved anything for a while: a write that is
+// refused does not. Call it at least twenty times in a session timeout while somebody relies on the session. A server
+// that has lost its leader answers neither that nor what is sent behind it. It ends such a connection early, so that
+// another server can save the session.
 func (c *Conn) Heartbeat() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +141,8 @@ func (c *Conn) Heartbeat() {
 	}
 }
 
-// isMute reports whether the server has done nothing for us for many calls, with a heartbeat under way. Calls are counted,
-// not time: a process that gets no time for a while finds the answers only afterwards.
+// isMute reports whether the server has done nothing for us for many calls, with a heartbeat under way. Calls are
+// counted, not time: a process that gets no time for a while finds the answers only afterwards.
 func (l *link) isMute() bool {
 	at := l.movedAt()
 	if l.heartbeats == 0 || at != l.moved {

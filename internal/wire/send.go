@@ -107,8 +107,8 @@ func (l *link) encode(r *Request) {
 	l.windows.sent(r.Op)
 }
 
-// encodeWatch counts r among what is on the wire, and returns the opcode and the flags to send so that no watch goes which
-// somebody else needs.
+// encodeWatch counts r among what is on the wire, and returns the opcode and the flags to send so that no watch goes
+// which somebody else needs.
 func (l *link) encodeWatch(r *Request) (op jute.Op, flags int32) {
 	ws := &l.c.watches
 	path := r.serverPath(l.c)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Servers with a small minSessionTimeout have sessions that are shorter than two ticks. Their leader hears of a session up to
-// half a tick late all the same.
+// Servers with a small minSessionTimeout have sessions that are shorter than two ticks. Their leader hears of a session
+// up to half a tick late all the same.
 func TestQuorumClockBelievesATickTimeOfMoreThanHalfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tick = quorumTimeout * 4 / 5

@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// traffic counts the requests under way that set or remove watches. A watch that is being set is not registered yet, and
-// one that is being removed still is: whoever removes another watch of the same node has to know of both.
+// traffic counts the requests under way that set or remove watches. A watch that is being set is not registered yet,
+// and one that is being removed still is: whoever removes another watch of the same node has to know of both.
 type traffic struct {
 	paths    map[string]pathTraffic
 	watchers map[watcherAt]watcherTraffic
@@ -180,8 +180,8 @@ type orphan struct{}
 func (orphan) Notify(zk.Event)   {}
 func (orphan) Answered(*Request) {}
 
-// removeOrphan removes the server's watch of path if it was left to a request that has not registered a watcher. Conn.mu
-// is held.
+// removeOrphan removes the server's watch of path if it was left to a request that has not registered a watcher.
+// Conn.mu is held.
 func (l *link) removeOrphan(path string) {
 	ws := &l.c.watches
 	p := ws.traffic.paths[path]

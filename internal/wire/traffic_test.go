@@ -38,14 +38,16 @@ func TestTrafficThatPassesEachOtherAddsUp(t *testing.T) {
 		return r
 	}
 	tests := map[string]func() []*wire.Request{
-		"set, removed":             func() []*wire.Request { return []*wire.Request{set(w), remove(w)} },
-		"removed, set":             func() []*wire.Request { return []*wire.Request{remove(w), set(w)} },
-		"set, removed twice":       func() []*wire.Request { return []*wire.Request{set(w), remove(w), remove(w)} },
-		"set, removed, set":        func() []*wire.Request { return []*wire.Request{set(w), remove(w), set(w)} },
-		"set, another removed":     func() []*wire.Request { return []*wire.Request{set(w), remove(v)} },
-		"both set, both removed":   func() []*wire.Request { return []*wire.Request{set(w), set(v), remove(w), remove(v)} },
-		"set, all removed":         func() []*wire.Request { return []*wire.Request{set(w), set(v), remove(nil)} },
-		"set, removed, all, again": func() []*wire.Request { return []*wire.Request{set(w), remove(w), remove(nil), set(v), remove(v)} },
+		"set, removed":           func() []*wire.Request { return []*wire.Request{set(w), remove(w)} },
+		"removed, set":           func() []*wire.Request { return []*wire.Request{remove(w), set(w)} },
+		"set, removed twice":     func() []*wire.Request { return []*wire.Request{set(w), remove(w), remove(w)} },
+		"set, removed, set":      func() []*wire.Request { return []*wire.Request{set(w), remove(w), set(w)} },
+		"set, another removed":   func() []*wire.Request { return []*wire.Request{set(w), remove(v)} },
+		"both set, both removed": func() []*wire.Request { return []*wire.Request{set(w), set(v), remove(w), remove(v)} },
+		"set, all removed":       func() []*wire.Request { return []*wire.Request{set(w), set(v), remove(nil)} },
+		"set, removed, all, again": func() []*wire.Request {
+			return []*wire.Request{set(w), remove(w), remove(nil), set(v), remove(v)}
+		},
 	}
 	for name, requests := range tests {
 		for _, code := range []jute.Code{jute.CodeOK, jute.CodeNoNode} {

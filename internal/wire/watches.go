@@ -201,8 +201,8 @@ func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 
 // removal says how to take w's watches, or everybody's if w is nil, off the server without taking those that stay:
 // the opcode and the watcher type to send. The server has two tables, of data and of children, with one watch a session
-// in each; persistent and recursive ones are in both. A watch may only go with its last watcher; those that a removal on
-// the wire takes do not count.
+// in each; persistent and recursive ones are in both. A watch may only go with its last watcher; those that a removal
+// on the wire takes do not count.
 func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherType) {
 	needed := func(table WatcherType) bool {
 		for k := range kinds {

@@ -9,8 +9,8 @@ import (
 // A request is answered behind all that was sent before it, pings included, and the session clock counts from when the
 // last answered request was sent. So the age of answers has to stay well below the session timeout, however slow the
 // server is, and also if the next requests of a kind take it a hundred times as long as those before. So no more is in
-// flight than is of use: each kind of request has a window, which begins small, and opens as long as answers are young, or
-// come faster for it. Old answers close it.
+// flight than is of use: each kind of request has a window, which begins small, and opens as long as answers are young,
+// or come faster for it. Old answers close it.
 
 const (
 	// maxInFlight bounds all windows together.

@@ -51,7 +51,8 @@ func (s *server) answerAfter(t *testing.T, latency func(r *request) time.Duratio
 	t.Cleanup(func() { s.close(); close(line); <-done })
 }
 
-// askAll submits requests at once and returns how old the session clock got before all were answered, and what that took.
+// askAll submits requests at once and returns how old the session clock got before all were answered, and what that
+// took.
 func askAll(t *testing.T, s *server, timeout time.Duration, requests []jute.Request) (clock, took time.Duration) {
 	t.Helper()
 	cfg := dialToSockets(network{"a:1": s})
@@ -147,7 +148,8 @@ func TestWindowOutlivesDearRequestsBehindCheapOnes(t *testing.T) {
 					}
 					return 20 * time.Microsecond
 				})
-				requests := append(requestsOf(20_000, "/few", jute.OpGetChildren2), requestsOf(3000, "/many", jute.OpGetChildren2)...)
+				requests := append(requestsOf(20_000, "/few", jute.OpGetChildren2),
+					requestsOf(3000, "/many", jute.OpGetChildren2)...)
 				if clock, _ := askAll(t, s, tt.timeout, requests); clock >= tt.timeout {
 					t.Errorf("the session clock is %v old", clock)
 				}

@@ -21,8 +21,8 @@ func (s *Service) halfTickBefore(t time.Time) time.Time {
 
 func (s *Service) halfTick() time.Duration { return max(s.config.Tick/2, 1) }
 
-// Advance moves the service's clock forward, and does at once what that makes due. The end of a leader comes in its turn:
-// what is over later is counted from there.
+// Advance moves the service's clock forward, and does at once what that makes due. The end of a leader comes in its
+// turn: what is over later is counted from there.
 func (s *Service) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

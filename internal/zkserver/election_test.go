@@ -135,7 +135,8 @@ func restOfHalfTick(s *Service) time.Duration { return s.halfTickAfter(s.now()).
 
 func TestFollowerServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 	inCluster(t, func(t *testing.T, s *Service) {
-		reads, writes, syncs := startSession(t, s.Member(3), time.Minute), startSession(t, s.Member(3), time.Minute), startSession(t, s.Member(3), time.Minute)
+		reads, writes, syncs := startSession(t, s.Member(3), time.Minute), startSession(t, s.Member(3), time.Minute),
+			startSession(t, s.Member(3), time.Minute)
 		other := startSession(t, s.Member(2), time.Minute)
 		time.Sleep(restOfHalfTick(s) + 10*time.Millisecond) // the leader was heard of 10 ms ago
 		s.Part([]int{0, 0, 1})
@@ -171,7 +172,8 @@ func TestFollowerServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 func dialLater(t *testing.T, m *Member) *reader {
 	t.Helper()
 	c := connect(t, m)
-	c.write(t, jute.AppendConnectRequest(nil, &jute.ConnectRequest{TimeoutMs: 1000, Password: make([]byte, jute.PasswordSize)}))
+	c.write(t,
+		jute.AppendConnectRequest(nil, &jute.ConnectRequest{TimeoutMs: 1000, Password: make([]byte, jute.PasswordSize)}))
 	r := readAll(c)
 	r.want(t)
 	return r
@@ -206,7 +208,8 @@ func TestPartitionThatIsShortLosesNothing(t *testing.T) {
 
 func TestLeaderServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 	inCluster(t, func(t *testing.T, s *Service) {
-		reads, writes, behind := startSession(t, s.Member(1), time.Minute), startSession(t, s.Member(1), time.Minute), startSession(t, s.Member(2), time.Minute)
+		reads, writes, behind := startSession(t, s.Member(1), time.Minute), startSession(t, s.Member(1), time.Minute),
+			startSession(t, s.Member(2), time.Minute)
 		time.Sleep(testTick - s.now().Sub(s.began)%testTick + 300*time.Millisecond) // 50 ms after its followers were heard of
 		s.Part([]int{0, 1, 1})
 		reads.want(t, reads.sendPing(t), reads.send(t, readRoot), reads.send(t, syncRoot)) // nothing is outstanding

@@ -56,7 +56,8 @@ func (c *conn) handshake(frame []byte) bool {
 func (c *conn) findSession(r *jute.ConnectRequest) *session {
 	m := c.member
 	s := m.service
-	timeout := min(max(time.Duration(r.TimeoutMs)*time.Millisecond, s.config.MinSessionTimeout), s.config.MaxSessionTimeout)
+	timeout := min(max(time.Duration(r.TimeoutMs)*time.Millisecond, s.config.MinSessionTimeout),
+		s.config.MaxSessionTimeout)
 	known := s.sessions
 	if m.state == stateReadOnly {
 		known = m.local

@@ -188,7 +188,8 @@ func (m *Member) SetLag(d time.Duration) {
 
 // Part puts every member on the side whose number stands at its place. Members of different sides do not hear of each
 // other; the side with a majority serves. A member that loses its leader by that finds out after the limit of the
-// config; until then it goes on for its clients as far as it can. heal puts all on one side, unless they have been parted anew.
+// config; until then it goes on for its clients as far as it can. heal puts all on one side, unless they have been
+// parted anew.
 func (s *Service) Part(sides []int) (heal func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,9 +52,9 @@ func asInMulti(results []jute.Result) []jute.Result {
 	return results
 }
 
-// readInMulti makes a create what Apache ZooKeeper 3.9 takes it for while it reads a multi: the flags of a container or of
-// a node with a time to live choose the operation, otherwise the opcode does. It is false where the two cannot be brought
-// together.
+// readInMulti makes a create what Apache ZooKeeper 3.9 takes it for while it reads a multi: the flags of a container or
+// of a node with a time to live choose the operation, otherwise the opcode does. It is false where the two cannot be
+// brought together.
 func readInMulti(r *jute.Request) bool {
 	switch r.Op {
 	case jute.OpCreateTTL:

@@ -2,8 +2,8 @@ package zkserver
 
 import "time"
 
-// The sessions are the leader's. A follower tells it with its answer to the leader's next ping whose clients it has heard
-// of, and the leader gives those sessions their whole timeout again. Pings come every half tick.
+// The sessions are the leader's. A follower tells it with its answer to the leader's next ping whose clients it has
+// heard of, and the leader gives those sessions their whole timeout again. Pings come every half tick.
 
 // hearFrom notes that the client of a session is there.
 func (m *Member) hearFrom(session *session) {

@@ -31,7 +31,8 @@ func TestFollowerReportsSessionsWithTheLeadersPings(t *testing.T) {
 		{"leader, behind a tick", 1, time.Millisecond, timeout + testTick - time.Millisecond},
 		{"leader, ahead of a tick", 1, testTick - time.Millisecond, timeout + time.Millisecond},
 		{"follower, first half of a tick", 2, time.Millisecond, timeout + testTick - time.Millisecond},
-		{"follower, second half of a tick", 2, testTick/2 + time.Millisecond, timeout + testTick + testTick/2 - time.Millisecond},
+		{"follower, second half of a tick", 2, testTick/2 + time.Millisecond, timeout + testTick +
+			testTick/2 - time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inCluster(t, func(t *testing.T, s *Service) {
@@ -102,7 +103,8 @@ func TestEmptyMultiIsATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.do(t, emptyMulti) // it looks after nothing
-	c.write(t, jute.AppendRequest(jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: 9, Op: jute.OpMulti}), "", &jute.Request{
+	header := jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: 9, Op: jute.OpMulti})
+	c.write(t, jute.AppendRequest(header, "", &jute.Request{
 		Op: jute.OpMulti, Ops: []jute.Request{{Op: jute.OpCheck, Path: "/", Version: -1}},
 	}))
 	if b, err := c.frame(); err == nil {

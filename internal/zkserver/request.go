@@ -82,8 +82,8 @@ func (c *conn) alive() bool {
 	return !c.session.closing || c.member != c.member.service.cutLeader
 }
 
-// moved tells whether the session has been taken to another connection, which the client of this one may not know yet. A
-// server that finds out ends the connection rather than answer.
+// moved tells whether the session has been taken to another connection, which the client of this one may not know yet.
+// A server that finds out ends the connection rather than answer.
 func (c *conn) moved() bool { return c.session.conn != c }
 
 // write has a transaction decided and done, and answers with what came of it.

@@ -40,7 +40,8 @@ func (m *Member) writeConfig(b *strings.Builder) {
 	if c.SyncLimit > 0 {
 		syncLimit = c.SyncLimit
 	}
-	fmt.Fprintf(b, "initLimit=10\nsyncLimit=%d\nelectionAlg=3\nelectionPort=%d\nquorumPort=%d\npeerType=0\nmembership: \n%s",
+	fmt.Fprintf(b,
+		"initLimit=10\nsyncLimit=%d\nelectionAlg=3\nelectionPort=%d\nquorumPort=%d\npeerType=0\nmembership: \n%s",
 		syncLimit, a.ElectionPort, a.QuorumPort, c.membership())
 }
 
@@ -54,6 +55,7 @@ func (m *Member) writeEnvironment(b *strings.Builder) {
 	if err != nil {
 		directory = os.TempDir()
 	}
-	fmt.Fprintf(b, "Environment:\nzookeeper.version=%s\nhost.name=localhost\ngo.version=%s\nos.name=%s\nos.arch=%s\nuser.dir=%s\n",
+	fmt.Fprintf(b,
+		"Environment:\nzookeeper.version=%s\nhost.name=localhost\ngo.version=%s\nos.name=%s\nos.arch=%s\nuser.dir=%s\n",
 		m.service.config.Version.build(), runtime.Version(), runtime.GOOS, runtime.GOARCH, directory)
 }

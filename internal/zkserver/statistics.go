@@ -46,7 +46,8 @@ func (m *Member) writeVersion(b *strings.Builder) {
 }
 
 func (m *Member) writeCounters(b *strings.Builder) {
-	fmt.Fprintf(b, "Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: 0\nZxid: %#x\nMode: %s\nNode count: %d\n",
+	fmt.Fprintf(b, "Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n"+
+		"Zxid: %#x\nMode: %s\nNode count: %d\n",
 		m.received, m.sent, len(m.conns), m.tree.applied, m.role(), m.nodeCount())
 	if m.role() == "leader" {
 		b.WriteString("Proposal sizes last/min/max: -1/-1/-1\n") // as before the first proposal: there are none in memory

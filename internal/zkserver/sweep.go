@@ -15,8 +15,8 @@ func (s *Service) Sweep() {
 	s.sweep(s.now())
 }
 
-// sweepWhatIsDue sweeps as often as intervals have passed. Sweeps of the same moment find less each time: the first that
-// removes nothing is the last.
+// sweepWhatIsDue sweeps as often as intervals have passed. Sweeps of the same moment find less each time: the first
+// that removes nothing is the last.
 func (s *Service) sweepWhatIsDue(now time.Time) {
 	for !now.Before(s.nextSweep) {
 		removed := s.sweep(now)

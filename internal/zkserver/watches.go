@@ -206,8 +206,8 @@ func (c *conn) removeWatches(r *jute.Request) jute.Code {
 	return jute.CodeOK
 }
 
-// setWatches arms the watches of a session that comes back, and tells it what it missed: of one-shot watches only, those
-// that stay are just armed. It goes list by list, up to one that is null.
+// setWatches arms the watches of a session that comes back, and tells it what it missed: of one-shot watches only,
+// those that stay are just armed. It goes list by list, up to one that is null.
 func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
 	lists := []struct {
 		paths []string

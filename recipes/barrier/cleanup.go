@@ -24,7 +24,8 @@ func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() er
 	}
 }
 
-// cleanUp calls fn, which deletes our node, in the background. The next Enter waits for its end: nobody may count us twice.
+// cleanUp calls fn, which deletes our node, in the background. The next Enter waits for its end: nobody may count us
+// twice.
 func (d *DistributedDoubleBarrier) cleanUp(ctx context.Context, fn func(context.Context) error) {
 	done := make(chan struct{})
 	d.cleanup = done

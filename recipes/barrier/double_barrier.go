@@ -71,8 +71,8 @@ func (d *DistributedDoubleBarrier) inSession(id int64) bool {
 // Enter waits until as many members as there are to be have come. With an error we have not entered, and our node is
 // gone or being deleted in the background; the others may have counted it already, and have entered.
 //
-// ctx bounds the waiting. While the connection is lost our place is kept; when the session is lost we come anew with the
-// next one. Other errors: [ErrEntered], and those of the first look and of the create, when the retry policy of the
+// ctx bounds the waiting. While the connection is lost our place is kept; when the session is lost we come anew with
+// the next one. Other errors: [ErrEntered], and those of the first look and of the create, when the retry policy of the
 // client has given up. In Java: enter.
 func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if d.err != nil {

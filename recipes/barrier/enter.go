@@ -69,7 +69,8 @@ func (e *entry) run(ctx context.Context) (round, error) {
 	}
 }
 
-// look creates our node, unless there is one of the current session, lists the barrier, and watches ready: in one flight.
+// look creates our node, unless there is one of the current session, lists the barrier, and watches ready: in one
+// flight.
 func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	if !e.seen {
 		e.signal.received(zk.EventNodeCreated) // it may be older than our node
@@ -131,8 +132,8 @@ func (e *entry) rename(ctx context.Context) error {
 	return nil
 }
 
-// adopt takes the node that is there already for ours, if it is of the current session: then only the answer to the create
-// was lost.
+// adopt takes the node that is there already for ours, if it is of the current session: then only the answer to the
+// create was lost.
 func (e *entry) adopt(ctx context.Context) error {
 	stat, err := e.client.CheckExists().ForPath(ctx, e.own())
 	if err == nil && stat != nil {

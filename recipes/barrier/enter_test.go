@@ -15,7 +15,9 @@ import (
 )
 
 // entering is a scene with a member "b" of two that waits for the other.
-func entering(t *testing.T, opts ...framework.Option) (s *scene, client *framework.Client, faults *curatortest.Faults, c *call) {
+func entering(
+	t *testing.T, opts ...framework.Option,
+) (s *scene, client *framework.Client, faults *curatortest.Faults, c *call) {
 	t.Helper()
 	s = newBarrier(t)
 	client, faults = s.proxied(opts...)
@@ -161,8 +163,8 @@ func TestBarrierThatSomebodyDeletesIsMadeAgain(t *testing.T) {
 	c.returns()
 }
 
-// All have been seen; before that is said, the other one gives up and our session is lost. What was seen is not true any
-// more, and a ready that comes late would let the next round through.
+// All have been seen; before that is said, the other one gives up and our session is lost. What was seen is not true
+// any more, and a ready that comes late would let the next round through.
 func TestBarrierIsOpenedOnlyByOneWhoIsThere(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)

@@ -34,8 +34,8 @@ func TestLostRepliesWithoutRetryLeaveNothing(t *testing.T) {
 	forEveryLostReply(t, curatortest.CutAfter, enter, framework.WithRetryPolicy(retry.NTimes(0, 0)))
 }
 
-// forEveryLostReply has two members enter and leave, twice, while something is done to the connection of one: at each of
-// its requests in turn. It comes and goes before the other or after it, and has the lower name or the higher.
+// forEveryLostReply has two members enter and leave, twice, while something is done to the connection of one: at each
+// of its requests in turn. It comes and goes before the other or after it, and has the lower name or the higher.
 func forEveryLostReply(
 	t *testing.T, action curatortest.Action, enter func(*barrier.DistributedDoubleBarrier, context.Context) error,
 	opts ...framework.Option,

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// join enters a round that began before our node was created, while a member is in. If nobody is, a crash has left ready
-// behind: the oldest of those who wait deletes it, and the others wait for that.
+// join enters a round that began before our node was created, while a member is in. If nobody is, a crash has left
+// ready behind: the oldest of those who wait deletes it, and the others wait for that.
 func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 	nodes, err := e.read(ctx, s)
 	switch {
@@ -51,7 +51,8 @@ type memberNode struct {
 // signedUp is the version of the node of a member that has joined a round late.
 const signedUp = 1
 
-// isIn reports whether the member of a node is in the round that began in a transaction: it was there, or has signed up.
+// isIn reports whether the member of a node is in the round that began in a transaction: it was there, or has signed
+// up.
 func isIn(node *zk.Stat, opened int64) bool { return node.Czxid < opened || node.Version >= signedUp }
 
 // read reads the nodes of all members that were listed, behind the list.
@@ -70,8 +71,8 @@ func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
 	return nodes, errors.Join(errs...)
 }
 
-// signUp enters: in one transaction ready has another version, so that nobody ends the round who has not seen us, and our
-// node is created anew with the version of one that has signed up.
+// signUp enters: in one transaction ready has another version, so that nobody ends the round who has not seen us, and
+// our node is created anew with the version of one that has signed up.
 func (e *entry) signUp(s *snapshot) (in bool, err error) {
 	op := e.client.TransactionOp()
 	_, err = e.client.Transaction().ForOperations(s.flight,
@@ -85,8 +86,8 @@ func (e *entry) signUp(s *snapshot) (in bool, err error) {
 	return err == nil, err
 }
 
-// clear deletes the ready that was seen, if nobody has signed up since. Nobody else does while our node is there, for it is
-// the oldest.
+// clear deletes the ready that was seen, if nobody has signed up since. Nobody else does while our node is there, for
+// it is the oldest.
 func (e *entry) clear(s *snapshot) error {
 	op := e.client.TransactionOp()
 	_, err := e.client.Transaction().ForOperations(s.flight,

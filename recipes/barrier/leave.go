@@ -59,8 +59,8 @@ func (x *exit) run(ctx context.Context) (err error) {
 	return err
 }
 
-// learn waits for the list behind the opening. If that was lost it lists again: without our node, the ready of our round
-// would be like any other.
+// learn waits for the list behind the opening. If that was lost it lists again: without our node, the ready of our
+// round would be like any other.
 func (x *exit) learn(ctx context.Context) error {
 	if x.round.list == nil {
 		return nil
@@ -76,8 +76,9 @@ func (x *exit) learn(ctx context.Context) error {
 	return err
 }
 
-// leaveFirst deletes our node while another one is lower, and waits for that. The transaction shows that ready is there: it
-// is that of our round, for our node was there, too. And it shows that the lower one is: else nobody would end the round.
+// leaveFirst deletes our node while another one is lower, and waits for that. The transaction shows that ready is
+// there: it is that of our round, for our node was there, too. And it shows that the lower one is: else nobody would
+// end the round.
 func (x *exit) leaveFirst(ctx context.Context) error {
 	flight, op := builders.InOneFlight(ctx), x.client.TransactionOp()
 	lowest := zkpath.Join(x.path, x.round.lowest())
@@ -137,8 +138,8 @@ func (x *exit) awaitAlone(ctx context.Context, others []string) error {
 	}
 }
 
-// awaitHighest watches the highest of the others that are known, as Java does, and lists the barrier, in one flight. Then it
-// waits until something happens to the one that it watches.
+// awaitHighest watches the highest of the others that are known, as Java does, and lists the barrier, in one flight.
+// Then it waits until something happens to the one that it watches.
 func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 	flight := builders.InOneFlight(ctx)
 	var w *nodeWatch
@@ -170,11 +171,11 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 	return err
 }
 
-// end deletes ready and our node, as the one that goes last. Nobody else can be in: all have been seen to go, and who joined
-// later has changed the version of ready. Our node is there, so ready is that of our round.
+// end deletes ready and our node, as the one that goes last. Nobody else can be in: all have been seen to go, and who
+// joined later has changed the version of ready. Our node is there, so ready is that of our round.
 //
-// The data of our node is set before it is deleted: those who watch it are told that it has changed, and know that all have
-// left. Had we died, they would be told that it is deleted.
+// The data of our node is set before it is deleted: those who watch it are told that it has changed, and know that all
+// have left. Had we died, they would be told that it is deleted.
 func (x *exit) end(ctx context.Context) error {
 	op, tx := x.client.TransactionOp(), x.client.Transaction()
 	ready, own := op.Delete().WithVersion(x.version).ForPath(x.ready()), op.Delete().ForPath(x.own())

@@ -345,7 +345,10 @@ func TestOneThatComesLateAndIsLowerGoesLast(t *testing.T) {
 func TestLowestThatMayNotSetItsDataLeavesAllTheSame(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
-	refusal := s.faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	refusal := s.faults.Add(curatortest.Rule{
+		Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError,
+		Err: zk.ErrNoAuth,
+	})
 	c := s.later(s.member.Leave)
 	s.awaitWatch("c")
 	s.take("c")

@@ -25,12 +25,12 @@ func (x *exit) waitForOthers(ctx context.Context) error {
 	}
 }
 
-// awaitOther waits until something happens to the lowest of the others, or to ready, and reports whether there was somebody
-// to wait for.
+// awaitOther waits until something happens to the lowest of the others, or to ready, and reports whether there was
+// somebody to wait for.
 //
-// As long as the ready of our round is there, it is over for nobody who has a node. Without it, somebody did not wait for us:
-// our node has gone with our session, or Java's Leave has returned when it saw one node, or when its time was up. Those
-// who have come again since are younger than the round; to wait for them would be to wait for ever.
+// As long as the ready of our round is there, it is over for nobody who has a node. Without it, somebody did not wait
+// for us: our node has gone with our session, or Java's Leave has returned when it saw one node, or when its time was
+// up. Those who have come again since are younger than the round; to wait for them would be to wait for ever.
 func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
 	flight := builders.InOneFlight(ctx)
 	ready := x.signal.watch(flight, x.ready())
@@ -55,8 +55,8 @@ func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
 	return false, nil
 }
 
-// awaitChange waits until something happens to a member or to ready. It does not wait for one that is younger than the round
-// if that is over.
+// awaitChange waits until something happens to a member or to ready. It does not wait for one that is younger than the
+// round if that is over.
 func (x *exit) awaitChange(ctx, flight context.Context, name string, open bool) (waited bool, err error) {
 	w := x.signal.watch(flight, zkpath.Join(x.path, name))
 	defer w.remove(ctx)

@@ -46,8 +46,8 @@ func (l *listing) wait(ctx context.Context) (ready *zk.Stat, children []string, 
 
 func (r round) lowest() string { return r.members[0] }
 
-// learn returns the round with what a listing shows. While our node is there, ready is that of our round. Without one of
-// them the members may have begun to come again.
+// learn returns the round with what a listing shows. While our node is there, ready is that of our round. Without one
+// of them the members may have begun to come again.
 func (r round) learn(own string, ready *zk.Stat, children []string) round {
 	if ready != nil && slices.Contains(children, own) {
 		r.opened, r.members = ready.Czxid, membersAmong(children)

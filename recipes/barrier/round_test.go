@@ -16,7 +16,8 @@ import (
 // held has a request held, if there is one, until the call that it belongs to has returned or the request has come.
 func (s *scene) held(c *call, injection *curatortest.Injection) {
 	s.Helper()
-	testenv.Eventually(s, func() bool { return len(c.end) > 0 || injection.Hits() > 0 }, "the request, or the end of the call")
+	testenv.Eventually(s, func() bool { return len(c.end) > 0 || injection.Hits() > 0 },
+		"the request, or the end of the call")
 }
 
 // nextRound has two others come and open the barrier, and returns the ready that they have made.

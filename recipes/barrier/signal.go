@@ -16,7 +16,8 @@ type signal struct {
 	events  chan zk.Event
 }
 
-// eventRoom is more than comes between two reads. An event that finds no room is lost, and the next read makes up for it.
+// eventRoom is more than comes between two reads. An event that finds no room is lost, and the next read makes up for
+// it.
 const eventRoom = 16
 
 func newSignal(client Client) *signal {

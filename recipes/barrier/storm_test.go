@@ -23,8 +23,9 @@ const (
 	stormRounds  = 500
 )
 
-// TestMembersGoTogetherInAStorm has members enter and leave, round after round, some of them slow, while connections are
-// cut, held up and refused: nobody is in before all have come or out before all have gone, and nobody waits for ever.
+// TestMembersGoTogetherInAStorm has members enter and leave, round after round, some of them slow, while connections
+// are cut, held up and refused: nobody is in before all have come or out before all have gone, and nobody waits for
+// ever.
 func TestMembersGoTogetherInAStorm(t *testing.T) {
 	t.Parallel()
 	duration := testenv.Size(time.Second, 5*time.Second, 10*time.Minute)
@@ -54,7 +55,8 @@ func TestMembersGoTogetherInAStorm(t *testing.T) {
 	faults := 0
 	disturber.Go(func() {
 		never := func(int) bool { return false }
-		faults = p.Disturb(raging, storm.Pace{Most: 20 * time.Millisecond}, never, cut(network), hold(network), refuse(network))
+		faults = p.Disturb(raging, storm.Pace{Most: 20 * time.Millisecond}, never, cut(network), hold(network),
+			refuse(network))
 	})
 	members.Wait()
 	disturber.Wait()

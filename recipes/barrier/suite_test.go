@@ -175,7 +175,8 @@ func (s *scene) children() []string {
 func (s *scene) await(names ...string) {
 	s.Helper()
 	slices.Sort(names)
-	testenv.Eventually(s, func() bool { return slices.Equal(s.children(), names) }, "at the barrier: "+strings.Join(names, ", "))
+	testenv.Eventually(s, func() bool { return slices.Equal(s.children(), names) },
+		"at the barrier: "+strings.Join(names, ", "))
 }
 
 // watches returns what the server says about its watches on this scene.

@@ -96,12 +96,14 @@ func TestEnterAndLeaveAreASpanEach(t *testing.T) {
 	s.must(d.Leave(ctx))
 	s.wantTree(o, `
 request
-  barrier enter curator.recipe=double_barrier curator.resource.name=migration curator.barrier.members=1 curator.outcome=passed
+  barrier enter curator.recipe=double_barrier curator.resource.name=migration curator.barrier.members=1 `+
+		`curator.outcome=passed
     create CLIENT
     getChildren CLIENT
     exists CLIENT
     multi CLIENT
-  barrier leave curator.recipe=double_barrier curator.resource.name=migration curator.barrier.members=1 curator.outcome=passed
+  barrier leave curator.recipe=double_barrier curator.resource.name=migration curator.barrier.members=1 `+
+		`curator.outcome=passed
     getChildren CLIENT
     multi CLIENT
 `)
@@ -185,7 +187,8 @@ func TestOutcomeSaysHowAWaitAtABarrierHasEnded(t *testing.T) {
 			s.wantOutcome(o, "barrier leave", outcome, "")
 			s.awaitSpans(o, "barrier enter", 2)
 			last := o.Named("barrier enter")[1]
-			if got := observe.Attribute(last, "curator.outcome").AsString(); got != outcome || last.Status().Code != codes.Unset {
+			if got := observe.Attribute(last, "curator.outcome").AsString(); got != outcome ||
+				last.Status().Code != codes.Unset {
 				t.Errorf("outcome %s, status %v", got, last.Status())
 			}
 		})
@@ -201,7 +204,8 @@ func TestErrorAtABarrierIsTheStatusOfItsSpan(t *testing.T) {
 	defer restore()
 	faults.CutAll()
 	s.outlast(client)
-	if err := barrier.NewDistributedBarrier(client, barrierPath).WaitOnBarrier(s.ctx); !errors.Is(err, framework.ErrConnectionLoss) {
+	err := barrier.NewDistributedBarrier(client, barrierPath).WaitOnBarrier(s.ctx)
+	if !errors.Is(err, framework.ErrConnectionLoss) {
 		t.Errorf("got %v", err)
 	}
 	s.wantOutcome(o, "barrier wait", "error", "CONNECTIONLOSS")

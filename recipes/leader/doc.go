@@ -20,7 +20,7 @@
 //
 // One leader at a time, as the server sees it. A leader is told when it can no longer rely on that: the context of its
 // [Leadership] ends when the connection is in a state that the client's error policy takes for an error, by default as
-// soon as it is lost, and in any case with the session. A process that is paused cannot be told in time. Write the nodes that
-// must be safe from it with [Leadership.Client]: the server refuses the writes of a process that leads no more. Another resource
-// compares [Leadership.Token], which grows from leader to leader, and refuses lower ones.
+// soon as it is lost, and in any case with the session. A process that is paused cannot be told in time. Write the
+// nodes that must be safe from it with [Leadership.Client]: the server refuses the writes of a process that leads no
+// more. Another resource compares [Leadership.Token], which grows from leader to leader, and refuses lower ones.
 package leader

@@ -11,8 +11,8 @@ import (
 // maxFailures is how many errors of a selector wait for its error handler.
 const maxFailures = 100
 
-// failures hands errors to a handler, one after the other. When maxFailures of them wait, further ones are left out until
-// the handler has had those. Then it gets the last one, with the number of the others.
+// failures hands errors to a handler, one after the other. When maxFailures of them wait, further ones are left out
+// until the handler has had those. Then it gets the last one, with the number of the others.
 type failures struct {
 	handle func(ctx context.Context, err error)
 	told   lineup.Serial

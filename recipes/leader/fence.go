@@ -24,9 +24,9 @@ func (l *Leadership) Fence() builders.TransactionOperation {
 // Client returns a view of the latch's or selector's client whose writes take effect only while the node of the leader
 // exists. See [framework.Client.Fenced]. A write fails with [ErrLeadershipLost] if the server finds that the node is
 // gone, and without a request if leadership is known to be lost. It fails with [framework.ErrUncertain] if its answer
-// is lost and it could take effect twice, or, together with ErrLeadershipLost, if it was tried again and leadership was lost
-// by then. After InterruptLeadership, and while a selector closes, writes still take effect until the function has returned.
-// The client of a nil Leadership has no connection: everything fails with ErrLeadershipLost, reads too.
+// is lost and it could take effect twice, or, together with ErrLeadershipLost, if it was tried again and leadership was
+// lost by then. After InterruptLeadership, and while a selector closes, writes still take effect until the function has
+// returned. The client of a nil Leadership has no connection: everything fails with ErrLeadershipLost, reads too.
 func (l *Leadership) Client() *framework.Client {
 	if l.isNone() {
 		return noClient()

@@ -98,8 +98,8 @@ type nameOption string
 func (o nameOption) applyLatch(l *LeaderLatch)       { l.name = string(o) }
 func (o nameOption) applySelector(s *LeaderSelector) { s.name = string(o) }
 
-// WithName sets what spans and metrics call the election; the default is nothing. Metrics have a series for each name, so
-// there should be few.
+// WithName sets what spans and metrics call the election; the default is nothing. Metrics have a series for each name,
+// so there should be few.
 func WithName(name string) Option { return nameOption(name) }
 
 type latchOption func(*LeaderLatch)
@@ -128,8 +128,8 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 }
 
 // Start begins to take part, and does not wait for a connection. What keeps it from taking part, as a permission that
-// is missing, is told to the client's UnhandledErrorListeners, and it is tried again every second. It fails with [ErrStarted] the second time and with
-// [ErrClosed] after Close.
+// is missing, is told to the client's UnhandledErrorListeners, and it is tried again every second. It fails with
+// [ErrStarted] the second time and with [ErrClosed] after Close.
 func (l *LeaderLatch) Start() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +198,8 @@ func (l *LeaderLatch) run() {
 }
 
 // lead leads for as long as our node is the first of a session that lives. While the connection is in an error state it
-// does not lead, and leads again if it finds its node as it was. ctx is that of the election, outages how many there had
-// been before it: after another one, the line that Acquire has seen is too old to lead by.
+// does not lead, and leads again if it finds its node as it was. ctx is that of the election, outages how many there
+// had been before it: after another one, the line that Acquire has seen is too old to lead by.
 func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int) {
 	gone := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(gone)
@@ -249,8 +249,8 @@ func (l *LeaderLatch) begin(ctx context.Context, c *lineup.Contender, outages in
 // end ends the leadership if there is one.
 func (l *LeaderLatch) end(cause error) { l.setLeadership(nil, 0, cause) }
 
-// leave deletes our node, in the background until it is done. The watch ends with the node; if that stays, it is removed. That
-// comes behind the deletion, for which the next leader waits.
+// leave deletes our node, in the background until it is done. The watch ends with the node; if that stays, it is
+// removed. That comes behind the deletion, for which the next leader waits.
 func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) {
 	unwatch := func(context.Context, callbacks.Event) {
 		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
@@ -380,15 +380,15 @@ func (l *LeaderLatch) announce() {
 	l.changed = make(chan struct{})
 }
 
-// AddListener has fn told when leadership begins and when it ends, in turn, from now on; remove ends that. Listeners run
-// one after the other: until one returns the others are not told, and leadership may have ended meanwhile. A panic is told
-// to the client's unhandled-error listeners. In Java: addListener.
+// AddListener has fn told when leadership begins and when it ends, in turn, from now on; remove ends that. Listeners
+// run one after the other: until one returns the others are not told, and leadership may have ended meanwhile. A panic
+// is told to the client's unhandled-error listeners. In Java: addListener.
 func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (remove func()) {
 	return l.listeners.AddListener(fn)
 }
 
-// Await waits until the latch leads, and returns its leadership. It fails with [ErrClosed] when the latch is closed, with
-// [framework.ErrClosed] when the client is, and with the error of ctx when that ends. In Java: await.
+// Await waits until the latch leads, and returns its leadership. It fails with [ErrClosed] when the latch is closed,
+// with [framework.ErrClosed] when the client is, and with the error of ctx when that ends. In Java: await.
 func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	for {
 		l.mu.Lock()

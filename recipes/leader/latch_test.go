@@ -208,8 +208,8 @@ func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
 	}
 }
 
-// In Java: TestLeaderLatch.testCallbackSanity, TestLeaderLatch.testCallbackNotifyLeader: each gives up its first leadership
-// and is closed in its second.
+// In Java: TestLeaderLatch.testCallbackSanity, TestLeaderLatch.testCallbackNotifyLeader: each gives up its first
+// leadership and is closed in its second.
 func TestListenersHearOfEachLeadershipAndItsEndOnce(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
@@ -300,8 +300,8 @@ func TestListenerMayCloseTheLatch(t *testing.T) {
 	awaitNoNode(t, connect)
 }
 
-// In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696). CURATOR-537: a leadership that is over
-// keeps its path and token while the latch lines up anew.
+// In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696). CURATOR-537: a leadership that is
+// over keeps its path and token while the latch lines up anew.
 func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -329,8 +329,8 @@ func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 	}
 }
 
-// In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost connection ends leadership at once; the same node leads
-// again. With the policy of the session nobody notices.
+// In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost
+// connection ends leadership at once; the same node leads again. With the policy of the session nobody notices.
 func TestErrorPoliciesOfALatch(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
@@ -400,7 +400,8 @@ func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	}
 }
 
-// In Java: TestLeaderLatch.testNoServerAtStart (CURATOR-110), TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
+// In Java: TestLeaderLatch.testNoServerAtStart (CURATOR-110),
+// TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
 func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
@@ -485,8 +486,14 @@ func TestClosingLatchWhoseNodeStaysRemovesItsWatch(t *testing.T) {
 	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
 	await(t, latch)
 	awaitWatched(t, proxy)
-	proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
-	removal := proxy.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Count: 1, Action: curatortest.HoldReply})
+	proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError,
+		Err: zk.ErrNoAuth,
+	})
+	removal := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"removeWatches"}, Count: 1,
+		Action: curatortest.HoldReply,
+	})
 	must(t, latch.Close())
 	must(t, removal.Wait(testenv.Context(t)))
 	removal.Release()

@@ -102,7 +102,10 @@ func TestSelectorWhoseNodeStaysLeavesNoWatch(t *testing.T) {
 		return strings.Contains(answer, l.Path())
 	}
 	testenv.Eventually(t, watched, "the node is watched")
-	proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError,
+		Err: zk.ErrNoAuth,
+	})
 	f.stop <- nil
 	testenv.Eventually(t, func() bool { return !watched() }, "no watch is left")
 }
@@ -168,7 +171,8 @@ func TestLatchThatMayNotReadItsNodeLeads(t *testing.T) {
 	})
 	latch, told := startLatch(t, newClient(t, connect, steady), "me")
 	l := told.want(true).Leadership
-	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 3 }, "it has lined up, and looked once more")
+	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 3 },
+		"it has lined up, and looked once more")
 	if l.Context().Err() != nil || latch.Leadership() != l {
 		t.Error("it leads no longer")
 	}

@@ -137,7 +137,8 @@ func TestObserverIsToldOfEachLeader(t *testing.T) {
 }
 
 func TestObserverWhoHasSeenEnoughLeavesNoWatch(t *testing.T) {
-	for name, observe := range map[string]func(context.Context, leader.Client, string) iter.Seq2[leader.Participant, error]{
+	type observer = func(context.Context, leader.Client, string) iter.Seq2[leader.Participant, error]
+	for name, observe := range map[string]observer{
 		"latches": leader.ObserveLatch, "selectors": leader.ObserveSelector,
 	} {
 		t.Run(name, func(t *testing.T) {

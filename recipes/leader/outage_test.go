@@ -41,7 +41,8 @@ func awaitLost(tb testing.TB, session *framework.Session) {
 func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
-		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext), framework.WithSessionTimeout(time.Second),
+		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
+			framework.WithSessionTimeout(time.Second),
 			framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
 		latch, told := startLatch(t, client, "latch")
 		told.want(true)
@@ -308,8 +309,8 @@ func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	}
 }
 
-// Listeners before it have been slow: by the time it is told of the outage, and at once of its end, it has found that it is
-// the first, and looks no more by itself.
+// Listeners before it have been slow: by the time it is told of the outage, and at once of its end, it has found that
+// it is the first, and looks no more by itself.
 func TestLatchThatIsToldLateOfAnOutageLeadsAgain(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
@@ -322,7 +323,8 @@ func TestLatchThatIsToldLateOfAnOutageLeadsAgain(t *testing.T) {
 	})
 	latch, heard := startLatch(t, client, "me")
 	heard.want(true)
-	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 2 }, "it has lined up, and looked once more")
+	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 2 },
+		"it has lined up, and looked once more")
 	proxy.Faults().ResetTrace()
 	proxy.Faults().CutAll()
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 1 }, "it looks again")

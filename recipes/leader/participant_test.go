@@ -61,8 +61,8 @@ func TestAllSeeTheSameParticipants(t *testing.T) {
 	}
 }
 
-// As in Java, where the default data is the address: a selector without an id does not set the data of its node, and a latch
-// without one sets it to nothing.
+// As in Java, where the default data is the address: a selector without an id does not set the data of its node, and a
+// latch without one sets it to nothing.
 func TestSelectorWithoutAnIDTakesPartUnderTheDefaultData(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)

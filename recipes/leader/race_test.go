@@ -43,7 +43,8 @@ func nodeOf(tb testing.TB, client *framework.Client, id string) string {
 	return ""
 }
 
-// In Java: TestLeaderLatch.testLeadershipElectionWhenNodeDisappearsAfterChildrenAreRetrieved (CURATOR-644, CURATOR-645).
+// In Java: TestLeaderLatch.testLeadershipElectionWhenNodeDisappearsAfterChildrenAreRetrieved (CURATOR-644,
+// CURATOR-645).
 func TestLatchWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	observer := newClient(t, direct, steady)
@@ -184,8 +185,8 @@ func (g *gated) Session() *framework.Session {
 	return g.Client.Session()
 }
 
-// In Java: TestLeaderSelector.testRaceAtStateChanged: the connection is lost when the line has shown that it is our turn,
-// and before it begins. Java gives it up.
+// In Java: TestLeaderSelector.testRaceAtStateChanged: the connection is lost when the line has shown that it is our
+// turn, and before it begins. Java gives it up.
 func TestTurnBeginsWhenTheConnectionIsBack(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxy, connect, _ := newProxy(t)

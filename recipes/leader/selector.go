@@ -195,8 +195,8 @@ func (s *LeaderSelector) tellClient(ctx context.Context, err error) {
 	s.client.ReportUnhandled(ctx, s.what(), err)
 }
 
-// turn waits for the lead, and leads until the function returns. ctx is that of the election; lined is false if it did not
-// come to lead.
+// turn waits for the lead, and leads until the function returns. ctx is that of the election; lined is false if it did
+// not come to lead.
 func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 	for {
 		var asked *telemetry.Wait
@@ -212,8 +212,8 @@ func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 	}
 }
 
-// reign leads with the place that c has in line, which is given up whatever happens. It reports whether the function was
-// called.
+// reign leads with the place that c has in line, which is given up whatever happens. It reports whether the function
+// was called.
 func (s *LeaderSelector) reign(ctx context.Context, c *lineup.Contender) (began bool, err error) {
 	leadership := newLeadership(ctx, s.client, c)
 	watch := lineup.NewNodeWatch(context.WithoutCancel(ctx), s.client, c, func() {
@@ -316,8 +316,8 @@ func (s *LeaderSelector) HasLeadership() bool {
 	return s.leadership != nil && s.leadership.holds()
 }
 
-// Close ends taking part, and waits until the function has returned, so it must not be called by it. A second Close does
-// nothing. In Java: close.
+// Close ends taking part, and waits until the function has returned, so it must not be called by it. A second Close
+// does nothing. In Java: close.
 func (s *LeaderSelector) Close() error {
 	s.mu.Lock()
 	before := s.state

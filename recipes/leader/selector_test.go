@@ -42,7 +42,9 @@ func (f *turns) take(ctx context.Context) error {
 	}
 }
 
-func startSelector(tb testing.TB, client *framework.Client, f *turns, opts ...leader.SelectorOption) *leader.LeaderSelector {
+func startSelector(
+	tb testing.TB, client *framework.Client, f *turns, opts ...leader.SelectorOption,
+) *leader.LeaderSelector {
 	tb.Helper()
 	s := leader.NewLeaderSelector(client, electionPath, f.take, opts...)
 	must(tb, s.Start())
@@ -220,7 +222,8 @@ func TestInterruptedSelectorThatQueuesItselfLeadsAgain(t *testing.T) {
 		defer func() { <-goOn }()
 		return f.take(ctx)
 	}
-	s := leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t), steady), electionPath, take, leader.WithAutoRequeue())
+	s := leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t), steady), electionPath, take,
+		leader.WithAutoRequeue())
 	must(t, s.Start())
 	defer func() {
 		close(goOn)

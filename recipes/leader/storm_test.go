@@ -57,7 +57,8 @@ func TestLeadersThatAreKilled(t *testing.T) {
 				proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 				client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(stormSession),
 					framework.WithTickTime(testenv.Tick))
-				e.victims = append(e.victims, &storm.Victim{Name: fmt.Sprint("candidate ", i), Proxy: proxy, Session: client.SessionID})
+				e.victims = append(e.victims,
+					&storm.Victim{Name: fmt.Sprint("candidate ", i), Proxy: proxy, Session: client.SessionID})
 				c := start(t, client)
 				all = append(all, c)
 				watching.Go(func() { e.watch(ctx, i, c, client.SessionID) })

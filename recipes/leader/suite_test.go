@@ -56,7 +56,9 @@ type history struct {
 }
 
 // startLatch starts a latch; its listener fails the test if it is not told of beginnings and ends in turn.
-func startLatch(tb testing.TB, client leader.Client, id string, opts ...leader.LatchOption) (*leader.LeaderLatch, *history) {
+func startLatch(
+	tb testing.TB, client leader.Client, id string, opts ...leader.LatchOption,
+) (*leader.LeaderLatch, *history) {
 	tb.Helper()
 	latch := leader.NewLeaderLatch(client, electionPath, append(opts, leader.WithID(id))...)
 	h := &history{tb: tb, name: id, heard: make(chan leader.LatchEvent, 1000)}

@@ -60,7 +60,8 @@ func (u *unhandled) want(text, errorType string, c interface{ Close() error }) e
 func TestLatchThatCannotTakePartIsLoggedAndCounted(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	admin := newClient(t, connect)
-	_, err := admin.Create().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(testenv.Context(t), electionPath, nil)
+	_, err := admin.Create().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(testenv.Context(t), electionPath,
+		nil)
 	must(t, err)
 	u := newUnhandled(t, connect)
 	latch := leader.NewLeaderLatch(u.client, electionPath)

@@ -13,9 +13,9 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// A session that is asked for three times as much as its server answers is busy, not lost: without a fault no hold ends, and
-// the state of the connection never changes. The requests are heavy, lists of many children, which come all at once behind
-// light ones.
+// A session that is asked for three times as much as its server answers is busy, not lost: without a fault no hold
+// ends, and the state of the connection never changes. The requests are heavy, lists of many children, which come all
+// at once behind light ones.
 func TestBusySessionStorm(t *testing.T) {
 	const session = 2 * time.Second
 	ctx := testenv.Context(t)

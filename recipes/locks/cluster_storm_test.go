@@ -64,7 +64,8 @@ func downtime(random *rand.Rand) time.Duration {
 	return time.Duration(100+random.IntN(400)) * time.Millisecond
 }
 
-// outage kills servers and starts them again. When they have served for two session timeouts, every client is connected.
+// outage kills servers and starts them again. When they have served for two session timeouts, every client is
+// connected.
 func (s *scene) outage(d *storm.Disturbance, e ensemble, which []int) string {
 	var names []string
 	for _, i := range which {

@@ -6,10 +6,10 @@ import (
 )
 
 // Do acquires the lock, calls fn, and releases the lock whatever comes of it, a panic included. The context of fn is
-// ctx that also ends when the lock is lost, with the cause [ErrLockLost]; [HoldOf] returns the hold that it carries. ctx
-// bounds the waiting for the lock and for the release, which goes on in the background when ctx has ended. The error is
-// that of the acquire, or those of fn and of the release, and [ErrLockLost] if the lock was lost while fn ran. In Java:
-// Locker.
+// ctx that also ends when the lock is lost, with the cause [ErrLockLost]; [HoldOf] returns the hold that it carries.
+// ctx bounds the waiting for the lock and for the release, which goes on in the background when ctx has ended. The
+// error is that of the acquire, or those of fn and of the release, and [ErrLockLost] if the lock was lost while fn ran.
+// In Java: Locker.
 func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context) error) (err error) {
 	hold, err := lock.Acquire(ctx)
 	if err != nil {

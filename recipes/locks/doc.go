@@ -15,10 +15,10 @@
 //
 // At most one holder at a time, as the server sees it. A holder is told when it can no longer rely on that: the context
 // of its [Hold] ends when the session is lost, at the latest when the negotiated session timeout has passed since the
-// leader of the ensemble last heard of it, as far as a majority of the servers has proved that. The clock is that of this
-// process. A process that is paused, by its garbage collector or its hypervisor, cannot be told in time. Write the nodes that
-// must be safe from it with [Hold.Client]: the server refuses the writes of a holder that has lost the lock. Another resource
-// compares [Hold.Token], which grows from holder to holder, and refuses lower ones.
+// leader of the ensemble last heard of it, as far as a majority of the servers has proved that. The clock is that of
+// this process. A process that is paused, by its garbage collector or its hypervisor, cannot be told in time. Write the
+// nodes that must be safe from it with [Hold.Client]: the server refuses the writes of a holder that has lost the lock.
+// Another resource compares [Hold.Token], which grows from holder to holder, and refuses lower ones.
 //
 // # Re-entrance
 //

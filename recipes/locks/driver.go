@@ -12,10 +12,10 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// Driver changes how a mutex works: what its nodes are called and like, in which order they stand, and who holds the lock.
-// All processes have to understand the nodes of each other. That one at a time holds the lock is then the driver's to
-// promise: whoever comes later must not be granted it beside the one who has it, so it must not be sorted before. In Java:
-// LockInternalsDriver.
+// Driver changes how a mutex works: what its nodes are called and like, in which order they stand, and who holds the
+// lock. All processes have to understand the nodes of each other. That one at a time holds the lock is then the
+// driver's to promise: whoever comes later must not be granted it beside the one who has it, so it must not be sorted
+// before. In Java: LockInternalsDriver.
 type Driver interface {
 	// LockName is what stands in front of the numbers of this contender's nodes, and behind their protection: a name
 	// without a slash. In Java: the path that createsTheLock makes of the one it is given.
@@ -68,8 +68,8 @@ func (StandardDriver) GetsTheLock(children []string, own string) PredicateResult
 	return PredicateResults{PathToWatch: children[i-1]}
 }
 
-// WithDriver sets the driver of a mutex. A name that cannot be, and a read-write lock, which has drivers of its own, are
-// the error of every Acquire. In Java: the constructor with a LockInternalsDriver.
+// WithDriver sets the driver of a mutex. A name that cannot be, and a read-write lock, which has drivers of its own,
+// are the error of every Acquire. In Java: the constructor with a LockInternalsDriver.
 func WithDriver(d Driver) Option { return option(func(m *InterProcessMutex) { m.driver = d }) }
 
 // follow has the line of m be as its driver wants it.

@@ -63,8 +63,8 @@ func TestDriverDecidesWhoseTurnItIs(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// ranked is a driver with a rank in the names of the nodes: the lower goes first, and of one rank who came first. Nobody
-// may come with a lower one than that of the holder.
+// ranked is a driver with a rank in the names of the nodes: the lower goes first, and of one rank who came first.
+// Nobody may come with a lower one than that of the holder.
 type ranked struct {
 	locks.StandardDriver
 	rank int
@@ -140,7 +140,8 @@ func TestDriverWithANameThatCannotBeIsRefused(t *testing.T) {
 }
 
 func TestReadWriteLockRefusesADriver(t *testing.T) {
-	rw := locks.NewInterProcessReadWriteLock(newClient(t, testenv.ConnectString(t)), lockPath, locks.WithDriver(named{name: "n-"}))
+	rw := locks.NewInterProcessReadWriteLock(newClient(t, testenv.ConnectString(t)), lockPath,
+		locks.WithDriver(named{name: "n-"}))
 	for _, side := range []*locks.InterProcessMutex{rw.ReadLock(), rw.WriteLock()} {
 		if hold, err := side.Acquire(testenv.Context(t)); err == nil || hold != nil {
 			t.Errorf("got %v, %v", hold, err)

@@ -78,7 +78,9 @@ func awaitNothing(tb testing.TB, connect string) {
 }
 
 // acquireLater acquires on a goroutine of its own; what it gets is nil if it fails, and so does the test.
-func acquireLater(tb testing.TB, ctx context.Context, l locks.InterProcessLock) <-chan *locks.Hold { //nolint:revive // tb first
+func acquireLater(
+	tb testing.TB, ctx context.Context, l locks.InterProcessLock, //nolint:revive // tb first
+) <-chan *locks.Hold {
 	tb.Helper()
 	got := make(chan *locks.Hold, 1)
 	go func() {
@@ -107,7 +109,9 @@ func receive(tb testing.TB, got <-chan *locks.Hold) *locks.Hold {
 }
 
 // acquireBehind is acquireLater that returns when it stands in line.
-func acquireBehind(tb testing.TB, ctx context.Context, l locks.InterProcessLock, connect string) <-chan *locks.Hold { //nolint:revive // tb first
+func acquireBehind(
+	tb testing.TB, ctx context.Context, l locks.InterProcessLock, connect string, //nolint:revive // tb first
+) <-chan *locks.Hold {
 	tb.Helper()
 	_, chroot, _ := strings.Cut(connect, "/")
 	raw := testenv.Raw(tb)

@@ -222,7 +222,8 @@ func ExampleInterProcessSemaphoreV2() {
 	// Output: 2 leases, two more: true
 }
 
-// A lock that is acquired here and released there, and that nobody re-enters: an owner waits for itself as for any other.
+// A lock that is acquired here and released there, and that nobody re-enters: an owner waits for itself as for any
+// other.
 func ExampleInterProcessSemaphoreMutex() {
 	client, stop := connected()
 	defer stop()

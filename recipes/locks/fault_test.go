@@ -91,8 +91,8 @@ func forEveryLine(t *testing.T, test func(t *testing.T, lock func(*framework.Cli
 	}
 }
 
-// In Java: TestLockInternals.testNodeDeletedCleanlyWithFaults, and CURATOR-335 for semaphores: the line is not shown, from
-// its k-th list on.
+// In Java: TestLockInternals.testNodeDeletedCleanlyWithFaults, and CURATOR-335 for semaphores: the line is not shown,
+// from its k-th list on.
 func TestLockWhoseLineIsNotShownLeavesNothing(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
@@ -341,8 +341,8 @@ func TestWaiterSurvivesARestartOfTheServer(t *testing.T) {
 	}
 }
 
-// TestNothingIsGrantedOnANodeOfAnEarlierSession holds the node of a lost session at the server, first in line, while its
-// client comes back with a new one (CURATOR-498, CURATOR-604).
+// TestNothingIsGrantedOnANodeOfAnEarlierSession holds the node of a lost session at the server, first in line, while
+// its client comes back with a new one (CURATOR-498, CURATOR-604).
 func TestNothingIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)

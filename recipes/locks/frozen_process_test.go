@@ -22,8 +22,8 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// TestFrozenProcessWritesTooLateAndIsRefused stops the process of a holder until the next one has the lock. It cannot know,
-// and what it writes when it goes on is refused, by its token.
+// TestFrozenProcessWritesTooLateAndIsRefused stops the process of a holder until the next one has the lock. It cannot
+// know, and what it writes when it goes on is refused, by its token.
 func TestFrozenProcessWritesTooLateAndIsRefused(t *testing.T) {
 	if connect := os.Getenv(frozenVariable); connect != "" {
 		holdAgainAndAgain(t, connect)
@@ -94,8 +94,8 @@ func startFrozen(t *testing.T, connect string) *frozen {
 	return p
 }
 
-// holdAgainAndAgain is the process: it acquires, tells its token, and tells it once more when the lock is lost, as one that
-// writes without a look.
+// holdAgainAndAgain is the process: it acquires, tells its token, and tells it once more when the lock is lost, as one
+// that writes without a look.
 func holdAgainAndAgain(t *testing.T, connect string) {
 	t.Helper()
 	client := newClient(t, connect, framework.WithSessionTimeout(duelSession))
@@ -166,8 +166,8 @@ func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	return nil
 }
 
-// TestFrozenProcessCannotWriteWithItsHold is the same without tokens: the server refuses what the process writes with the client
-// of its hold.
+// TestFrozenProcessCannotWriteWithItsHold is the same without tokens: the server refuses what the process writes with
+// the client of its hold.
 func TestFrozenProcessCannotWriteWithItsHold(t *testing.T) {
 	if connect := os.Getenv(frozenVariable); connect != "" {
 		writeUntilRefused(t, connect)

@@ -85,7 +85,8 @@ func TestRequestsOfAGrant(t *testing.T) {
 	var hold *locks.Hold
 	want := func(what string, ops ...string) {
 		t.Helper()
-		if diff := cmp.Diff(ops, passedBut(proxy, []string{hold.Path()}, "getData", "notification", "checkWatches", "removeWatches")); diff != "" {
+		if diff := cmp.Diff(ops,
+			passedBut(proxy, []string{hold.Path()}, "getData", "notification", "checkWatches", "removeWatches")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 		proxy.Faults().ResetTrace()

@@ -128,13 +128,13 @@ func (g *grant) hold() (*Hold, error) {
 
 func (g *grant) isHeld() bool { return g.ctx.Err() == nil }
 
-// Release ends the hold. The last one of an owner deletes the node and waits for that; ctx bounds the waiting, never the
-// deleting, which goes on in the background until it is done. So an error says that others may get the lock only later,
-// at the latest when the session ends; the lock is released in this process all the same. Release is idempotent: a
-// second call does nothing and returns nil, and so does one on a nil Hold.
+// Release ends the hold. The last one of an owner deletes the node and waits for that; ctx bounds the waiting, never
+// the deleting, which goes on in the background until it is done. So an error says that others may get the lock only
+// later, at the latest when the session ends; the lock is released in this process all the same. Release is idempotent:
+// a second call does nothing and returns nil, and so does one on a nil Hold.
 //
-// ctx may be the context of the hold, or one derived from it: that Release ends it does not end the waiting. Its deadline
-// does, and the end of the session, with [ErrLockLost].
+// ctx may be the context of the hold, or one derived from it: that Release ends it does not end the waiting. Its
+// deadline does, and the end of the session, with [ErrLockLost].
 func (h *Hold) Release(ctx context.Context) error {
 	if h == nil || h.grant == nil || h.released.Swap(true) {
 		return nil
@@ -201,9 +201,9 @@ func (g *grant) untilSessionEnds(ctx context.Context) (context.Context, context.
 func (h *Hold) isReleased() bool { return h.released.Load() }
 
 // Context returns a context for the work that needs the lock. It has the values of the context of Acquire, not its end,
-// and ends when the lock is lost, with the cause [ErrLockLost], or released, with [ErrReleased]. A lock is lost with its
-// session, and when somebody deletes its node. The deletion is noticed if the process may read the node, and reported on
-// the dispatcher of the client: a callback that blocks delays it.
+// and ends when the lock is lost, with the cause [ErrLockLost], or released, with [ErrReleased]. A lock is lost with
+// its session, and when somebody deletes its node. The deletion is noticed if the process may read the node, and
+// reported on the dispatcher of the client: a callback that blocks delays it.
 func (h *Hold) Context() context.Context {
 	if h == nil || h.grant == nil {
 		return releasedContext
@@ -228,8 +228,8 @@ func (h *Hold) Path() string {
 
 // Token returns a number that grows from holder to holder of a lock, across all processes: the transaction that created
 // the node. A resource that remembers the highest it has seen can refuse a holder that has lost the lock and does not
-// know yet. Nodes of the same ensemble need no token: see [Hold.Client]. A reader that was the writer has the token of the
-// writer. The token of a multi lock is that of its first lock, and says nothing about the others: see Tokens.
+// know yet. Nodes of the same ensemble need no token: see [Hold.Client]. A reader that was the writer has the token of
+// the writer. The token of a multi lock is that of its first lock, and says nothing about the others: see Tokens.
 func (h *Hold) Token() int64 {
 	if h == nil || h.grant == nil {
 		return 0

@@ -101,8 +101,9 @@ var patience = []func(ctx context.Context, t taker, pause time.Duration) error{
 	},
 }
 
-// TestAcquiresThatFailLeaveNothing has acquires of every lock come to nothing in every way there is. Then the server has
-// no nodes but those of the holder, no watches, and as many connections as there are clients; and nothing runs any more.
+// TestAcquiresThatFailLeaveNothing has acquires of every lock come to nothing in every way there is. Then the server
+// has no nodes but those of the holder, no watches, and as many connections as there are clients; and nothing runs any
+// more.
 func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 	ctx := t.Context()
 	s, server := storm.New(t), testenv.NewServer(t)

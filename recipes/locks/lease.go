@@ -26,7 +26,8 @@ func (l *Lease) held() *Hold {
 }
 
 // Context returns a context for the work that needs the lease. It has the values of the context of Acquire, not its
-// end, and ends when the lease is lost, with the cause [ErrLockLost], or returned, with [ErrReleased]: see [Hold.Context].
+// end, and ends when the lease is lost, with the cause [ErrLockLost], or returned, with [ErrReleased]: see
+// [Hold.Context].
 func (l *Lease) Context() context.Context { return l.held().Context() }
 
 // Path returns the path of the lease's node.

@@ -119,8 +119,8 @@ func releaseAll(ctx context.Context, holds []*Hold) error {
 	return errors.Join(errs...)
 }
 
-// giveBack releases holds. It does not wait beyond ctx, whose end is no error: there may be no connection for long, and the
-// releases go on in the background.
+// giveBack releases holds. It does not wait beyond ctx, whose end is no error: there may be no connection for long, and
+// the releases go on in the background.
 func giveBack(ctx context.Context, holds []*Hold) error {
 	if err := releaseAll(ctx, holds); ctx.Err() == nil {
 		return err

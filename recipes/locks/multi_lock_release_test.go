@@ -59,7 +59,8 @@ func TestMultiLockGivesTheNextLockTheRestOfTheWait(t *testing.T) {
 	ctx := testenv.Context(t)
 	next := &patient{}
 	first := delayed{locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)}
-	if _, err := locks.NewInterProcessMultiLock(first, next).TryAcquire(ctx, time.Minute); !errors.Is(err, locks.ErrNotAcquired) {
+	_, err := locks.NewInterProcessMultiLock(first, next).TryAcquire(ctx, time.Minute)
+	if !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("got %v", err)
 	}
 	if next.wait <= 0 || next.wait > time.Minute-delay {

@@ -105,16 +105,16 @@ func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.line.Cli
 
 // Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting: when it
 // ends, the place in line is given up. While the connection is lost the place is kept; when the session is lost,
-// Acquire lines up anew. An owner that holds the lock already gets another hold at once, or [ErrLockLost] if it has lost
-// the lock and not yet released it. Other errors: those of the first create, when the retry policy of the client has
-// given up.
+// Acquire lines up anew. An owner that holds the lock already gets another hold at once, or [ErrLockLost] if it has
+// lost the lock and not yet released it. Other errors: those of the first create, when the retry policy of the client
+// has given up.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, lineup.Forever)
 }
 
 // TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes the lock if it is
-// free; without a connection it fails as an operation does, when the retry policy of the client has given up. A negative
-// wait is an error.
+// free; without a connection it fails as an operation does, when the retry policy of the client has given up. A
+// negative wait is an error.
 func (m *InterProcessMutex) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
 	if wait < 0 {
 		return nil, fmt.Errorf("locks: negative wait %v", wait)
@@ -256,8 +256,8 @@ func (m *InterProcessMutex) forgetReleased(o *owner) {
 	m.owned[o] = kept
 }
 
-// Release ends the newest hold of the owner of ctx, as [Hold.Release] does, or fails with [ErrNotOwner]: see [WithOwner].
-// It is for code that comes from Java; new code releases its Hold.
+// Release ends the newest hold of the owner of ctx, as [Hold.Release] does, or fails with [ErrNotOwner]: see
+// [WithOwner]. It is for code that comes from Java; new code releases its Hold.
 func (m *InterProcessMutex) Release(ctx context.Context) error {
 	o := ownerOf(ctx)
 	if o == nil {

@@ -202,7 +202,10 @@ func TestHoldWhoseNodeStaysLeavesNoWatch(t *testing.T) {
 	client, proxy := proxied(t, chroot)
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
 	testenv.Eventually(t, func() bool { return watchersOf(t, hold.Path()) == 1 }, "the node is watched")
-	proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError,
+		Err: zk.ErrNoAuth,
+	})
 	if err := hold.Release(ctx); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("got %v", err)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// A client at the bound of WithMaxPending leaves no node in the line: it would hold everybody up as long as the session.
+// A client at the bound of WithMaxPending leaves no node in the line: it would hold everybody up as long as the
+// session.
 func TestWaitThatEndsAtTheBoundOfPendingLeavesNoNode(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)

@@ -161,8 +161,8 @@ func cutOffPhases() iter.Seq[time.Duration] {
 	}
 }
 
-// TestHolderWhoseServerIsCutOff cuts off a follower, and the leader, at every moment of an acquire, a hold and a release.
-// The context of the client's hold ends before the next client is granted the lock.
+// TestHolderWhoseServerIsCutOff cuts off a follower, and the leader, at every moment of an acquire, a hold and a
+// release. The context of the client's hold ends before the next client is granted the lock.
 func TestHolderWhoseServerIsCutOff(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"follower", "leader"} {
@@ -222,8 +222,8 @@ func testCutOff(
 	c.tenures.Check(t, missed)
 }
 
-// Writes that the servers refuse keep no heartbeat from being sent: a process that tries something again and again keeps
-// its lock.
+// Writes that the servers refuse keep no heartbeat from being sent: a process that tries something again and again
+// keeps its lock.
 func TestHoldOfAProcessWhoseWritesAreRefusedLasts(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {

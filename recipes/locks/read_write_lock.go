@@ -15,8 +15,8 @@ import (
 // re-entrant for owners, see [WithOwner].
 //
 // An owner that writes may read as well, and keeps the lock as a reader when it has released the write lock, without
-// letting a writer in between. The other way round is an error, [ErrUpgrade]: it would wait for itself. Without an owner
-// nobody can tell, and it does wait.
+// letting a writer in between. The other way round is an error, [ErrUpgrade]: it would wait for itself. Without an
+// owner nobody can tell, and it does wait.
 //
 // In Java: InterProcessReadWriteLock.
 type InterProcessReadWriteLock struct{ read, write *InterProcessMutex }
@@ -31,8 +31,8 @@ var bothNames = []string{readName, writeName}
 
 var errDriven = errors.New("a read-write lock takes no driver")
 
-// NewInterProcessReadWriteLock returns the read-write lock of a path. It does no I/O; a path that cannot be is the error
-// of every Acquire. The options are for both sides.
+// NewInterProcessReadWriteLock returns the read-write lock of a path. It does no I/O; a path that cannot be is the
+// error of every Acquire. The options are for both sides.
 func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *InterProcessReadWriteLock {
 	rw := &InterProcessReadWriteLock{
 		read:  NewInterProcessMutex(client, path, opts...),
@@ -62,8 +62,8 @@ func (rw *InterProcessReadWriteLock) ReadLock() *InterProcessMutex { return rw.r
 // WriteLock returns the side of the writers. Its ParticipantNodes are writers only.
 func (rw *InterProcessReadWriteLock) WriteLock() *InterProcessMutex { return rw.write }
 
-// downgrade gives a writer that asks to read the place that it has: a node with the number of its own, so that who waits
-// behind the writer waits behind the reader too. It returns the hold of the writer.
+// downgrade gives a writer that asks to read the place that it has: a node with the number of its own, so that who
+// waits behind the writer waits behind the reader too. It returns the hold of the writer.
 func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Hold, error) {
 	hold := rw.write.holdOf(o)
 	if hold == nil {

@@ -31,9 +31,9 @@ func (th *thing) writing(hold *locks.Hold, who int) *holding {
 	})
 }
 
-// TestReadWriteLockStorm has clients read, write, and read on when they have written, while connections are cut, sessions
-// expire and networks freeze. Nobody reads or writes while another writes, and no reader has an older token than a writer
-// before it.
+// TestReadWriteLockStorm has clients read, write, and read on when they have written, while connections are cut,
+// sessions expire and networks freeze. Nobody reads or writes while another writes, and no reader has an older token
+// than a writer before it.
 func TestReadWriteLockStorm(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, crowdSize())

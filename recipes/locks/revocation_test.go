@@ -105,7 +105,8 @@ func TestWhoStandsBehindARevokedHolderWaits(t *testing.T) {
 	if err := locks.Revoke(ctx, first, hold.Path()); err != nil {
 		t.Fatal(err)
 	}
-	next := acquireLater(t, ctx, locks.NewInterProcessMutex(newClient(t, connect, framework.WithCompression(true)), lockPath))
+	next := acquireLater(t, ctx,
+		locks.NewInterProcessMutex(newClient(t, connect, framework.WithCompression(true)), lockPath))
 	awaitBehind(t, hold, next)
 	release(t, hold)
 	release(t, receive(t, next))

@@ -24,7 +24,8 @@ func TestHolderThatKeepsTheLockIsAskedOnce(t *testing.T) {
 		if err := locks.Revoke(ctx, client, hold.Path()); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Eventually(t, func() bool { return len(asked) > 0 && watched() }, "it is asked, and its node is watched again")
+		testenv.Eventually(t, func() bool { return len(asked) > 0 && watched() },
+			"it is asked, and its node is watched again")
 	}
 	if err := client.Drain(ctx); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,8 @@ func TestHolderIsAskedOnceByRequestsThatComeTogether(t *testing.T) {
 	asked := make(chan *locks.Hold, 10)
 	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
 	hold := acquire(t, ctx, mu)
-	testenv.Eventually(t, func() bool { return strings.Contains(watches(t), hold.Path()) }, "the holder waits for a request")
+	testenv.Eventually(t, func() bool { return strings.Contains(watches(t), hold.Path()) },
+		"the holder waits for a request")
 	read := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldReply})
 	other := newClient(t, testenv.Addr(t)+chroot)
 	for range 2 {

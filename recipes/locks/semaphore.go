@@ -14,8 +14,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// InterProcessSemaphoreV2 is a semaphore: a number of leases that are held at a time. All processes have to agree on the
-// number. Leases are given in the order in which they were asked for. One value serves all goroutines of a process.
+// InterProcessSemaphoreV2 is a semaphore: a number of leases that are held at a time. All processes have to agree on
+// the number. Leases are given in the order in which they were asked for. One value serves all goroutines of a process.
 //
 // Its nodes are not those of Java's deprecated InterProcessSemaphore, which is not ported. In Java:
 // InterProcessSemaphoreV2.
@@ -72,9 +72,11 @@ type fixedCount int
 func (c fixedCount) Count() int             { return int(c) }
 func (fixedCount) Changed() <-chan struct{} { return nil }
 
-// NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O; a path or a number
-// that cannot be is the error of every Acquire.
-func NewInterProcessSemaphoreV2(client Client, path string, leases int, opts ...SemaphoreOption) *InterProcessSemaphoreV2 {
+// NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O; a path or a
+// number that cannot be is the error of every Acquire.
+func NewInterProcessSemaphoreV2(
+	client Client, path string, leases int, opts ...SemaphoreOption,
+) *InterProcessSemaphoreV2 {
 	s := &InterProcessSemaphoreV2{
 		client: client, path: path, limit: fixedCount(leases), bad: zkpath.Validate(path, false),
 	}

@@ -63,8 +63,8 @@ func (m *InterProcessSemaphoreMutex) forgetReleased() {
 	m.held = slices.DeleteFunc(m.held, (*Hold).isReleased)
 }
 
-// Release ends the newest hold, whoever has it, as [Hold.Release] does, or fails with [ErrNotOwner]. It is for code that
-// comes from Java; new code releases its Hold.
+// Release ends the newest hold, whoever has it, as [Hold.Release] does, or fails with [ErrNotOwner]. It is for code
+// that comes from Java; new code releases its Hold.
 func (m *InterProcessSemaphoreMutex) Release(ctx context.Context) error {
 	m.mu.Lock()
 	m.forgetReleased()

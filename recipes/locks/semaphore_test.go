@@ -23,7 +23,9 @@ import (
 
 const semaphorePath = "/semaphore"
 
-func takeLease(t *testing.T, ctx context.Context, s *locks.InterProcessSemaphoreV2) *locks.Lease { //nolint:revive // t first
+func takeLease(
+	t *testing.T, ctx context.Context, s *locks.InterProcessSemaphoreV2, //nolint:revive // t first
+) *locks.Lease {
 	t.Helper()
 	lease, err := s.Acquire(ctx)
 	if err != nil {
@@ -104,7 +106,8 @@ func TestLeasesAreThoseOfJava(t *testing.T) {
 		t.Errorf("data %q, error %v", data, err)
 	}
 	nodes, err := s.ParticipantNodes(ctx)
-	if err != nil || len(nodes) != 1 || nodes[0] != lease.Path() || lease.Path() != semaphorePath+"/leases/"+lease.NodeName() {
+	if err != nil || len(nodes) != 1 || nodes[0] != lease.Path() ||
+		lease.Path() != semaphorePath+"/leases/"+lease.NodeName() {
 		t.Errorf("participants %v, error %v", nodes, err)
 	}
 	returnLease(t, lease)

@@ -111,9 +111,9 @@ func (s *scene) add(line string, most int, model porcupine.Model) {
 	s.things = append(s.things, th)
 }
 
-// nodes returns the names of the nodes in a line, as they are once a write of ours is behind all that was granted. A sync
-// would not do: the leader answers it to its own clients though it has not applied yet what its followers have, or is no
-// leader any more.
+// nodes returns the names of the nodes in a line, as they are once a write of ours is behind all that was granted. A
+// sync would not do: the leader answers it to its own clients though it has not applied yet what its followers have, or
+// is no leader any more.
 func (s *scene) nodes(line string) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -15,7 +15,8 @@ import (
 
 const lockPath = "/locks/orders"
 
-// newClient returns a started client. Its session outlasts what a busy machine does: tests that wait for its end end it.
+// newClient returns a started client. Its session outlasts what a busy machine does: tests that wait for its end end
+// it.
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
 	opts = append([]framework.Option{

@@ -13,8 +13,8 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// The machine is suspended for longer than the session lasts, just before the answer that grants the lock is read. Timers
-// stand still meanwhile, so nothing has ended the session when the answer is there.
+// The machine is suspended for longer than the session lasts, just before the answer that grants the lock is read.
+// Timers stand still meanwhile, so nothing has ended the session when the answer is there.
 func TestNothingIsGrantedAfterASuspension(t *testing.T) {
 	for name, op := range map[string]string{"mutex": "getChildren2", "semaphore": "multi"} {
 		t.Run(name, func(t *testing.T) {

@@ -150,7 +150,8 @@ request
 		"rw_write": mutexTree("rw_write"),
 		"semaphore_mutex": `
 request
-  lock acquire curator.recipe=semaphore_mutex curator.resource.name=orders curator.lock.position=0 curator.outcome=acquired
+  lock acquire curator.recipe=semaphore_mutex curator.resource.name=orders curator.lock.position=0 ` +
+			`curator.outcome=acquired
     REQUESTS
   lock hold curator.recipe=semaphore_mutex curator.resource.name=orders curator.outcome=released -> lock acquire
   exists CLIENT
@@ -236,7 +237,8 @@ request
 		"rw_write": mutexTree("rw_write"),
 		"semaphore_mutex": `
 request
-  lock acquire curator.recipe=semaphore_mutex curator.resource.name=orders curator.lock.position=0 curator.outcome=acquired
+  lock acquire curator.recipe=semaphore_mutex curator.resource.name=orders curator.lock.position=0 ` +
+			`curator.outcome=acquired
     REQUESTS
   lock hold curator.recipe=semaphore_mutex curator.resource.name=orders curator.outcome=released -> lock acquire
   delete CLIENT
@@ -319,7 +321,8 @@ curator.recipe=semaphore,curator.resource.name=orders 2
 	request.End()
 	wantTree(t, o, `
 request
-  lock acquire curator.recipe=semaphore curator.resource.name=orders curator.lock.position=0 curator.outcome=acquired
+  lock acquire curator.recipe=semaphore curator.resource.name=orders curator.lock.position=0 `+
+		`curator.outcome=acquired
     REQUESTS
   lock hold curator.recipe=semaphore curator.resource.name=orders curator.outcome=released -> lock acquire
   lock hold curator.recipe=semaphore curator.resource.name=orders curator.outcome=released -> lock acquire
@@ -650,7 +653,8 @@ func TestPathsOfLocksAddNoSeries(t *testing.T) {
 curator.outcome=acquired,curator.recipe=mutex %d
 `, paths))
 	for name, m := range o.Metrics(t) {
-		if n := len(observe.Points(m)); n > 6 { // db.client.operation.duration has the most, a read of holds that last among them
+		// db.client.operation.duration has the most. A read of holds that last is among them.
+		if n := len(observe.Points(m)); n > 6 {
 			t.Errorf("%s has %d series", name, n)
 		}
 	}

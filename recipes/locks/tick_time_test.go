@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// TestHoldEndsBeforeTheNextWithATickOfASession has servers with a small minSessionTimeout, whose tick is as long as a session,
-// and clients that know the tick. A follower is cut off at each moment of a tick.
+// TestHoldEndsBeforeTheNextWithATickOfASession has servers with a small minSessionTimeout, whose tick is as long as a
+// session, and clients that know the tick. A follower is cut off at each moment of a tick.
 func TestHoldEndsBeforeTheNextWithATickOfASession(t *testing.T) {
 	const session, tick = time.Second, 1020 * time.Millisecond
 	for phase := time.Duration(0); phase < tick; phase += tick / 50 {
@@ -62,7 +62,8 @@ func TestHoldEndsBeforeTheNextWithATickOfASession(t *testing.T) {
 			}
 			heal := cluster.Partition(others)
 			defer heal()
-			end, begin := receiveTime(t, "the hold does not end", ended), receiveTime(t, "the next is not granted the lock", granted)
+			end, begin := receiveTime(t, "the hold does not end", ended),
+				receiveTime(t, "the next is not granted the lock", granted)
 			if end.After(begin) {
 				t.Errorf("two hold for %v, cut off %v after a tick", end.Sub(begin), phase)
 			}

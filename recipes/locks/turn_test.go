@@ -88,7 +88,8 @@ func (x *turn) behind(ctx context.Context, s *locks.InterProcessSemaphoreV2) (go
 	x.Helper()
 	before := x.line()
 	got = x.take(ctx, s)
-	testenv.Eventually(x, func() bool { return watchersOf(x, before[len(before)-1]) == 1 }, "it waits for the one before it")
+	testenv.Eventually(x, func() bool { return watchersOf(x, before[len(before)-1]) == 1 },
+		"it waits for the one before it")
 	after := x.line()
 	return got, after[len(after)-1]
 }
@@ -226,7 +227,8 @@ func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 	if lease := <-middle; lease != nil {
 		t.Fatal("a lease beside that of the first")
 	}
-	testenv.Eventually(t, func() bool { return len(x.line()) == 2 && watchersOf(t, x.path) == 1 }, "the last waits for the first")
+	testenv.Eventually(t, func() bool { return len(x.line()) == 2 && watchersOf(t, x.path) == 1 },
+		"the last waits for the first")
 	if len(last) != 0 {
 		t.Fatal("a lease beside that of the first")
 	}
@@ -260,7 +262,8 @@ func TestCountOfLeasesIsNeverOlderThanTheListOfTheLine(t *testing.T) {
 	proxy, connect := newProxy(t, x.chroot)
 	var retried atomic.Int64
 	client := newClient(t, connect, framework.WithRetryPolicy(retry.Func(func() backoff.BackOff {
-		return backoff.NewConstantBackOff(max(0, 300-100*time.Duration(retried.Add(1))) * time.Millisecond) // the later the sooner
+		pause := max(0, 300-100*time.Duration(retried.Add(1))) * time.Millisecond // the later the sooner
+		return backoff.NewConstantBackOff(pause)
 	})))
 	next, _ := x.behind(x.ctx, x.semaphore(client))
 	proxy.Faults().ResetTrace()

@@ -193,8 +193,8 @@ func TestLockIsWaitedForInACallback(t *testing.T) {
 	})
 }
 
-// The session is lost when the waiter stands in line, and does not yet watch the one before it: its watch is that of the
-// next session, and its node is gone.
+// The session is lost when the waiter stands in line, and does not yet watch the one before it: its watch is that of
+// the next session, and its node is gone.
 func TestWaiterWhoseSessionIsLostBeforeItWatchesLinesUpAnewAtOnce(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)

@@ -1,5 +1,5 @@
-// Package observe is for tests of what is told to OpenTelemetry: it records the spans and the metrics of a test, and prints
-// them so that a test can say what it wants to see.
+// Package observe is for tests of what is told to OpenTelemetry: it records the spans and the metrics of a test, and
+// prints them so that a test can say what it wants to see.
 package observe
 
 import (

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Contexts judges what holders believe: each has what it was granted until its context ends. So the contexts of two that
-// exclude each other must not be alive at once, whatever the server knows.
+// Contexts judges what holders believe: each has what it was granted until its context ends. So the contexts of two
+// that exclude each other must not be alive at once, whatever the server knows.
 type Contexts struct {
 	most    int
 	session time.Duration

@@ -31,7 +31,10 @@ func TestContexts(t *testing.T) {
 		{name: "one too many", most: 1, first: shared("a"), second: shared("b")},
 		{name: "expired by force", first: alone("a"), second: alone("b"), expired: time.Second / 2, want: true},
 		{name: "expired by force later", first: alone("a"), second: alone("b"), expired: 3 * time.Second / 2},
-		{name: "the process stood still", first: alone("a"), second: alone("b"), ends: 2 * time.Second, still: true, want: true},
+		{
+			name: "the process stood still", first: alone("a"), second: alone("b"), ends: 2 * time.Second, still: true,
+			want: true,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

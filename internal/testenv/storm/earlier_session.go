@@ -43,8 +43,8 @@ const endLimit = 10 * time.Second
 // mostSkipped is how many requests pass before the session is lost.
 const mostSkipped = 8
 
-// Run has the client lose its session at a random request, with or without the server getting that. It tells whether the
-// session had nodes then; the error says what was granted that must not be.
+// Run has the client lose its session at a random request, with or without the server getting that. It tells whether
+// the session had nodes then; the error says what was granted that must not be.
 func (e *EarlierSession) Run(ctx context.Context, s *Storm, random *rand.Rand) (kept bool, err error) {
 	if err := e.Client.BlockUntilConnected(ctx); err != nil {
 		return false, err
@@ -61,7 +61,8 @@ func (e *EarlierSession) Run(ctx context.Context, s *Storm, random *rand.Rand) (
 		rule.Action = curatortest.HoldReply
 	}
 	atOnce := random.IntN(2) == 0
-	s.Note("%s: %v of request %d of session %#x, which ends at once: %t", e.Root, rule.Action, rule.Skip, e.earlier, atOnce)
+	s.Note("%s: %v of request %d of session %#x, which ends at once: %t", e.Root, rule.Action, rule.Skip, e.earlier,
+		atOnce)
 	injection := e.Server.Faults().Add(rule)
 	waiting, acquired := context.WithCancel(ctx)
 	defer acquired()

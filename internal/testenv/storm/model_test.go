@@ -27,13 +27,25 @@ func TestModels(t *testing.T) {
 		ops   []op
 		want  bool
 	}{
-		{"one after the other", storm.Lock, []op{{lock(1), 0, 1}, {unlock(1), 2, 3}, {lock(2), 1, 4}, {unlock(2), 5, 6}}, true},
+		{
+			"one after the other", storm.Lock,
+			[]op{{lock(1), 0, 1}, {unlock(1), 2, 3}, {lock(2), 1, 4}, {unlock(2), 5, 6}},
+			true,
+		},
 		{"two at once", storm.Lock, []op{{lock(1), 0, 1}, {lock(2), 1, 2}, {unlock(1), 3, 4}, {unlock(2), 5, 6}}, false},
 		{"a token that is not higher", storm.Lock, []op{{lock(2), 0, 1}, {unlock(2), 2, 3}, {lock(1), 4, 5}}, false},
-		{"lost before it is released", storm.Lock, []op{{lock(1), 0, 1}, {unlock(1), 1, 9}, {lock(2), 2, 3}, {unlock(2), 4, 5}}, true},
+		{
+			"lost before it is released", storm.Lock,
+			[]op{{lock(1), 0, 1}, {unlock(1), 1, 9}, {lock(2), 2, 3}, {unlock(2), 4, 5}},
+			true,
+		},
 		{"released at some time", storm.Lock, []op{{lock(1), 0, 1}, {unlock(1), 2, 0}, {lock(2), 2, 3}}, true},
 
-		{"readers at once", storm.ReadWrite, []op{{read(1), 0, 1}, {read(2), 1, 2}, {endRead(1), 3, 4}, {endRead(2), 5, 6}}, true},
+		{
+			"readers at once", storm.ReadWrite,
+			[]op{{read(1), 0, 1}, {read(2), 1, 2}, {endRead(1), 3, 4}, {endRead(2), 5, 6}},
+			true,
+		},
 		{"a writer with a reader", storm.ReadWrite, []op{{read(1), 0, 1}, {write(2), 2, 3}, {endRead(1), 4, 5}}, false},
 		{"a reader with a writer", storm.ReadWrite, []op{{write(1), 0, 1}, {read(2), 2, 3}, {endWrite(1), 4, 5}}, false},
 		{"two writers", storm.ReadWrite, []op{{write(1), 0, 1}, {write(2), 2, 3}, {endWrite(1), 4, 5}}, false},
@@ -64,8 +76,16 @@ func TestModels(t *testing.T) {
 		}, true},
 		{"a writer of an older token", storm.ReadWrite, []op{{write(2), 0, 1}, {endWrite(2), 2, 3}, {write(1), 4, 5}}, false},
 
-		{"all leases", storm.Leases(3), []op{{storm.LeaseOp(2), 0, 1}, {storm.LeaseOp(1), 1, 2}, {storm.LeaseOp(-2), 3, 4}, {storm.LeaseOp(2), 3, 5}}, true},
-		{"one too many", storm.Leases(3), []op{{storm.LeaseOp(2), 0, 1}, {storm.LeaseOp(2), 2, 3}, {storm.LeaseOp(-2), 4, 5}}, false},
+		{
+			"all leases", storm.Leases(3),
+			[]op{{storm.LeaseOp(2), 0, 1}, {storm.LeaseOp(1), 1, 2}, {storm.LeaseOp(-2), 3, 4}, {storm.LeaseOp(2), 3, 5}},
+			true,
+		},
+		{
+			"one too many", storm.Leases(3),
+			[]op{{storm.LeaseOp(2), 0, 1}, {storm.LeaseOp(2), 2, 3}, {storm.LeaseOp(-2), 4, 5}},
+			false,
+		},
 		{"more returned than taken", storm.Leases(3), []op{{storm.LeaseOp(1), 0, 1}, {storm.LeaseOp(-2), 2, 3}}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

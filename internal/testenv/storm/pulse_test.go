@@ -26,7 +26,8 @@ func TestPulse(t *testing.T) {
 			{50, 105, 50},
 			{50, 125, 70},
 		} {
-			if got := p.Missed(end.Add(tt.from*time.Millisecond), end.Add(tt.to*time.Millisecond)); got != tt.want*time.Millisecond {
+			if got := p.Missed(end.Add(tt.from*time.Millisecond),
+				end.Add(tt.to*time.Millisecond)); got != tt.want*time.Millisecond {
 				t.Errorf("from %d to %d ms: %v, want %d ms", tt.from, tt.to, got, tt.want)
 			}
 		}

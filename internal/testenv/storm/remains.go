@@ -45,7 +45,8 @@ func (s *Storm) AwaitRemains(ctx context.Context, server Server, want Remains, p
 	}, "nothing more remains")
 }
 
-var counts = regexp.MustCompile(`(zk_watch_count|zk_ephemerals_count|zk_num_alive_connections|Total watches)[:\s]+(\d+)`)
+var counts = regexp.MustCompile(
+	`(zk_watch_count|zk_ephemerals_count|zk_num_alive_connections|Total watches)[:\s]+(\d+)`)
 
 func remains(ctx context.Context, server Server) (r Remains, err error) {
 	var text string

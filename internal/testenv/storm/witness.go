@@ -26,8 +26,8 @@ type Witness struct {
 	broken  int
 }
 
-// NewWitness returns the witness of a thing that so many may hold at once, of those who are not to be alone. list returns
-// the names of the nodes that the server has, all that were there at one moment after the call began.
+// NewWitness returns the witness of a thing that so many may hold at once, of those who are not to be alone. list
+// returns the names of the nodes that the server has, all that were there at one moment after the call began.
 func NewWitness(most int, list func() ([]string, error)) *Witness {
 	return &Witness{most: most, list: list, granted: map[string]Grant{}}
 }

@@ -3,7 +3,10 @@ package lineup
 import "testing"
 
 func TestAheadCountsWhoCameBefore(t *testing.T) {
-	children := []string{"__READ__0000000001", "x-lock-0000000002", "lock-0000000003", "lock-0000000004", "other", "y-2147483647"}
+	children := []string{
+		"__READ__0000000001", "x-lock-0000000002", "lock-0000000003", "lock-0000000004", "other",
+		"y-2147483647",
+	}
 	for own, want := range map[string]int{
 		"lock-0000000003":    2,
 		"lock-0000000004":    3,

@@ -201,7 +201,9 @@ func (l *Line) await(ctx context.Context, wait time.Duration, c *Contender, chil
 }
 
 // watch watches what c waits for. There are news if that has changed since it was judged.
-func (l *Line) watch(ctx context.Context, w *callbacks.Watcher, v Verdict, c *Contender) (path string, news bool, err error) {
+func (l *Line) watch(
+	ctx context.Context, w *callbacks.Watcher, v Verdict, c *Contender,
+) (path string, news bool, err error) {
 	if v.Watch == "" {
 		children, err := l.Client.GetChildren().UsingWatcher(w).ForPath(ctx, l.Path)
 		return l.Path, err == nil && l.judge(children, zkpath.Node(c.Path)) != v, err

@@ -34,8 +34,8 @@ type NodeWatch struct {
 	stopped bool
 }
 
-// NewNodeWatch returns the watch of a contender's node; ctx has the values for its reads. deleted is called once, on the
-// dispatcher of the client, when the node is gone before Stop. Call Start to set the watch.
+// NewNodeWatch returns the watch of a contender's node; ctx has the values for its reads. deleted is called once, on
+// the dispatcher of the client, when the node is gone before Stop. Call Start to set the watch.
 func NewNodeWatch(ctx context.Context, client Client, node *Contender, deleted func()) *NodeWatch {
 	return &NodeWatch{client: client, node: node, deleted: deleted, ctx: ctx}
 }

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Serial runs funcs one after the other, on a goroutine that there is only while there are any. The zero value is ready.
+// Serial runs funcs one after the other, on a goroutine that there is only while there are any. The zero value is
+// ready.
 type Serial struct {
 	mu      sync.Mutex
 	waiting []func()
@@ -35,8 +36,8 @@ func (s *Serial) Running() int {
 	return s.current
 }
 
-// Wait waits until all funcs have returned, or ctx has ended. It does not wait while the func with the number except runs,
-// which may be the caller: see Running.
+// Wait waits until all funcs have returned, or ctx has ended. It does not wait while the func with the number except
+// runs, which may be the caller: see Running.
 func (s *Serial) Wait(ctx context.Context, except int) {
 	for {
 		s.mu.Lock()

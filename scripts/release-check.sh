@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Checks that HEAD can be released as a version: release-check.sh v0.1.0. It publishes nothing and tags nothing.
+#
+# It makes the files that a Go module proxy would serve of HEAD, in a directory, and builds the examples outside of the
+# repository against them. What the module cache has is not downloaded again, so it works without a network.
+set -euo pipefail
+
+module=github.com/gocurator/curator
+version=${1:?usage: release-check.sh v0.1.0}
+go=${GO:-go}
+proxied=$($go env GOPROXY)
+cached=$($go env GOMODCACHE)/cache/download
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+
+say() { printf 'release-check: %s\n' "$*"; }
+fail() {
+	say "$*" >&2
+	exit 1
+}
+
+# A module path without /v2 has the versions v0 and v1 only.
+[[ $version =~ ^v[01]\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$ ]] || fail "$version is no version of $module"
+[[ -z $(git tag --list "$version") ]] || fail "$version exists: a version that somebody may have downloaded is not moved"
+[[ -z $(git status --porcelain) ]] || fail "there are changes that are not committed; a release is of HEAD"
+! grep --quiet '^replace' go.mod || fail "go.mod replaces a module, which other modules do not see"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+say "the modules are tidy"
+$go mod tidy -diff
+$go -C examples/pipeline mod tidy -diff
+
+say "the exported surface and the documentation are those that were reviewed"
+$go test -count=1 ./internal/apicheck ./internal/arrows ./docs
+previous=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)
+[[ -z $previous ]] || git --no-pager diff --stat "$previous" HEAD -- internal/apicheck/testdata/api.txt
+
+# A module has the files below its root but for those of other modules.
+say "the files that a module proxy serves of $version"
+others=()
+for file in $(git ls-files '*/go.mod'); do others+=(":(exclude)$(dirname "$file")"); done
+served=$work/proxy/$module/@v
+mkdir -p "$served"
+git archive --format=zip --prefix="$module@$version/" --output="$served/$version.zip" HEAD -- . "${others[@]}"
+git show HEAD:go.mod >"$served/$version.mod"
+printf '{"Version":"%s","Time":"%s"}\n' "$version" "$(TZ=UTC git log -1 --format=%cd --date=format-local:%FT%TZ)" \
+	>"$served/$version.info"
+echo "$version" >"$served/list"
+
+# The sums of the dependencies are in go.sum. The cache of its own keeps this version out of the real one.
+export GOWORK=off GOFLAGS="-mod=mod -modcacherw" GONOSUMDB=$module
+export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cache
+
+say "the examples build in a module outside of the repository"
+mkdir "$work/programs"
+cp -r examples/quickstart examples/workqueue "$work/programs"
+cp go.sum "$work/programs"
+cp -r examples/pipeline "$work"
+rm "$work"/programs/*/*_test.go "$work"/pipeline/*_test.go # they use internal packages
+cd "$work/programs"
+$go mod init example.org/programs 2>/dev/null
+$go mod edit -require="$module@$version"
+cd "$work/pipeline"
+$go mod edit -module=example.org/pipeline -dropreplace="$module" -require="$module@$version"
+for dir in "$work/programs" "$work/pipeline"; do
+	cd "$dir"
+	$go mod tidy
+	$go vet ./...
+	$go build -o "$work/bin/" ./...
+	used=$($go list -m "$module")
+	[[ $used == "$module $version" ]] || fail "the examples use $used"
+done
+
+say "the first program runs"
+"$work/bin/quickstart" >"$work/output" || { cat "$work/output" && fail "the first program fails"; }
+
+cd "$root"
+grep --quiet "^## \[${version#v}\]" CHANGELOG.md || say "CHANGELOG.md has no section ${version#v} yet"
+say "$version can be released"
