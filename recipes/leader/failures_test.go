@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -102,6 +103,49 @@ func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
 		}
 		if len(told) != 103 {
 			t.Errorf("told %d errors", len(told))
+		}
+		must(t, s.Close())
+	})
+}
+
+// What is left out stays behind what waits: a handler that has had one error is not given a newer one before the others.
+func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		turns, next, free := 0, make(chan struct{}), make(chan struct{})
+		told := make(chan error, 1000)
+		s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
+			if turns++; turns > 101 { // one more than may wait
+				select {
+				case <-next:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+			return numbered(turns)
+		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+			<-free
+			told <- err
+		}))
+		must(t, s.Start())
+		synctest.Wait()
+		free <- struct{}{}
+		synctest.Wait()
+		next <- struct{}{}
+		synctest.Wait()
+		close(free)
+		synctest.Wait()
+		if len(told) != 101 {
+			t.Errorf("told %d errors", len(told))
+		}
+		for i := 1; i <= 100; i++ {
+			if err := <-told; !errors.Is(err, numbered(i)) {
+				t.Errorf("error %d is %v", i, err)
+			}
+		}
+		if err := <-told; !errors.Is(err, numbered(102)) || !strings.Contains(err.Error(), "1 errors before this one") {
+			t.Errorf("the last is %v", err)
 		}
 		must(t, s.Close())
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // TestSemaphoreOutlivesAnOutageAtEachRequest has an acquire wait for its turn and for the one lease. At its k-th
@@ -104,4 +107,70 @@ func outageOfSemaphore(t *testing.T, action curatortest.Action, expire bool, k i
 	<-expired
 	awaitNothing(t, testenv.Addr(t)+chroot)
 	return injection.Hits() > 0
+}
+
+// Several leases are taken, the answer is lost, and somebody deletes one of them before it is looked for: the others are
+// given back, and all are taken anew.
+func TestSemaphoreLeaseDeletedBeforeItsLostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, which := range []string{"first", "second"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			testLeaseDeletedBeforeItsLostAnswer(t, which == "first")
+		})
+	}
+}
+
+func testLeaseDeletedBeforeItsLostAnswer(t *testing.T, first bool) {
+	t.Helper()
+	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+	direct := newClient(t, testenv.Addr(t)+chroot)
+	path := semaphorePath + "/leases"
+	for _, node := range []string{semaphorePath + "/locks", path} { // that stay: the first transaction succeeds
+		if _, err := direct.Create().CreatingParentsIfNeeded().ForPath(ctx, node, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client, proxy := proxied(t, chroot)
+	taking := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldReply})
+	s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2)
+	got := make(chan []*locks.Lease, 1)
+	go func() {
+		leases, err := s.AcquireN(ctx, 2)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- leases
+	}()
+	if err := taking.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := direct.GetChildren().ForPath(ctx, path)
+	if err != nil || len(nodes) != 2 {
+		t.Fatalf("taken are %v, %v", nodes, err)
+	}
+	slices.SortFunc(nodes, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	if !first {
+		slices.Reverse(nodes)
+	}
+	if err := direct.Delete().ForPath(ctx, path+"/"+nodes[0]); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Faults().CutAll()
+	leases := <-got
+	left, err := direct.GetChildren().ForPath(ctx, path)
+	if err != nil || len(left) != 2 || len(leases) != 2 || slices.Contains(left, nodes[1]) {
+		t.Errorf("%d leases, nodes %v, %v; at first %v", len(leases), left, err, nodes)
+	}
+	for _, lease := range leases {
+		if err := lease.Context().Err(); err != nil || !slices.Contains(left, zkpath.Node(lease.Path())) {
+			t.Errorf("lease %q, %v", lease.Path(), err)
+		}
+	}
+	if err := s.ReturnAll(ctx, leases...); err != nil {
+		t.Error(err)
+	}
+	if left, err := direct.GetChildren().ForPath(ctx, path); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
 }
