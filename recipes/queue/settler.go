@@ -260,12 +260,22 @@ func (x *settlement) reportRefusal(refusal error) {
 	x.refused(errtext.Wrap(refusal, "queue", "settle"))
 }
 
-// giveUp gives the item to others, which nobody can settle here.
+// giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as long
+// as the session, which would keep the item locked.
 func (s *settler) giveUp(x *settlement) {
 	x.tell(ErrClosed)
 	x.keep = true
-	_, _ = s.again(telemetry.Untraced(x.m.lock.session.Context()), x)
+	session := telemetry.Untraced(x.m.lock.session.Context())
+	isSettled, err := s.again(session, x)
 	s.finish(x, ErrClosed)
+	for tries := 1; !isSettled && session.Err() == nil && !errors.Is(err, framework.ErrClosed); tries++ {
+		if lineup.IsOutage(err) || isEndOf(err) {
+			_ = awaitConnection(session, s.place.client)
+		} else {
+			_ = pause(session, doubled(firstRefusalPause, mostRefusalPause, tries))
+		}
+		isSettled, err = s.again(session, x)
+	}
 }
 
 // again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try next.
