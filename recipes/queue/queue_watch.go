@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,8 +27,9 @@ type queueWatch struct {
 	news   []news
 	missed bool // the news are not all: the queue is to be listed
 	epoch  int64
-	path   int64 // czxid of the path in the last list, 0 before
-	gaps   int64 // how often the connection or the watch of the path was lost
+	path   int64                  // czxid of the path in the last list, 0 before
+	gaps   int64                  // how often the connection or the watch of the path was lost
+	locks  map[string][]*itemLock // of claims that are not settled, by item
 }
 
 // news is what has happened to an item or its lock.
@@ -51,6 +53,7 @@ const maxNews = 512
 
 func newQueueWatch(p *place) *queueWatch {
 	w := &queueWatch{place: p, wake: make(chan struct{}, 1), epoch: 1}
+	w.locks = make(map[string][]*itemLock)
 	w.watcher = w.newWatcher()
 	return w
 }
@@ -115,6 +118,31 @@ func (w *queueWatch) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.epoch++
+}
+
+// follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no event
+// is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
+func (w *queueWatch) follow(l *itemLock) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.locks[l.name] = append(w.locks[l.name], l)
+}
+
+// forget is the end of follow.
+func (w *queueWatch) forget(l *itemLock) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := slices.DeleteFunc(w.locks[l.name], func(other *itemLock) bool { return other == l })
+	if w.locks[l.name] = left; len(left) == 0 {
+		delete(w.locks, l.name)
+	}
+}
+
+// noteDeletion notes that the lock of an item was deleted. mu is held.
+func (w *queueWatch) noteDeletion(name string) {
+	for _, l := range w.locks[name] {
+		l.deleted.Store(true)
+	}
 }
 
 // listed notes the czxid of the path when it was listed, and returns the epoch of that.
@@ -190,6 +218,11 @@ func (w *queueWatch) note(ev zk.Event) {
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDataChanged:
 		w.gaps++ // the watch of the path may have ended: what is settled looks whether it is the same item
 		w.missed = true
+	case w.place.hasLocks() && ev.Path == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
+		for name := range w.locks {
+			w.noteDeletion(name)
+		}
+		w.missed = true
 	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
 		w.missed = true
 	case parent == w.place.path && ev.Type == zk.EventNodeCreated:
@@ -199,6 +232,7 @@ func (w *queueWatch) note(ev zk.Event) {
 	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeCreated:
 		w.news = append(w.news, news{locked, name})
 	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
+		w.noteDeletion(name)
 		w.news = append(w.news, news{unlocked, name})
 	}
 }

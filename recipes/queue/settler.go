@@ -25,7 +25,9 @@ const (
 
 // settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is put back
 // comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock was created,
-// or behind a look that has found the lock of the claim.
+// or behind a look that has found the lock of the claim. It looks first if an event says that the lock was deleted. Without
+// an event, that is while the locks are not watched, or before it arrives, it cannot know that somebody has deleted the lock:
+// then it deletes the lock of another claim, if there is one by now.
 type settler struct {
 	place *place
 	watch *queueWatch
@@ -129,7 +131,7 @@ func (s *settler) submit(x *settlement) {
 	case x.m.lock.session.Context().Err() != nil:
 		go s.insist(x, zk.ErrSessionExpired)
 		return
-	case x.m.lock.gap != s.watch.gap():
+	case x.m.lock.gap != s.watch.gap(), x.m.lock.deleted.Load():
 		go s.insist(x, framework.ErrNotSent)
 		return
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
@@ -161,6 +163,7 @@ func (s *settler) close(ctx context.Context) {
 
 // finish is the end of x.
 func (s *settler) finish(x *settlement, err error) {
+	s.watch.forget(x.m.lock)
 	x.tell(err)
 	if x.hasSlot {
 		<-s.slots
