@@ -113,13 +113,6 @@ func (w *queueWatch) gap() int64 {
 	return w.gaps
 }
 
-// renew notes that the path was deleted, without an event.
-func (w *queueWatch) renew() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.epoch++
-}
-
 // follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no event
 // is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
 func (w *queueWatch) follow(l *itemLock) {
