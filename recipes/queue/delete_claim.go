@@ -155,9 +155,13 @@ func (c *deleteClaim) deleteAgain(ctx context.Context) error {
 	case stat == nil || stat.Czxid != c.stat.Czxid:
 		return ErrUncertain
 	}
-	_, err = c.place.client.Delete().WithVersion(c.stat.Version).Submit(flight, c.place.node(c.name)).Wait(ctx)
-	if errors.Is(err, zk.ErrNoNode) {
+	deleted := c.place.client.Delete().WithVersion(c.stat.Version).Submit(flight, c.place.node(c.name))
+	path := c.place.client.CheckExists().Submit(flight, c.place.path)
+	if _, err = deleted.Wait(ctx); errors.Is(err, zk.ErrNoNode) {
 		return ErrUncertain
+	}
+	if stat, _ := path.Wait(ctx); err == nil && stat != nil && stat.Czxid > c.stat.Czxid {
+		return errPathDeleted // since the look
 	}
 	return err
 }

@@ -199,7 +199,7 @@ func (s *settler) applied(x *settlement) error {
 		s.watch.verify(s.life)
 	}
 	if !x.keep && x.m.epoch != s.watch.current() {
-		return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
+		return errPathDeleted
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 		return false, err
 	}
 	if held != x.m.lock.id {
-		if !x.maybe && !x.keep {
+		if !x.maybe {
 			return true, ErrLockLost // somebody has deleted it
 		}
 		return true, nil
@@ -307,10 +307,14 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 		}
 	}
 	s.send(flight, x)
+	path := s.place.client.CheckExists().Submit(flight, s.place.path)
 	_, err = x.sent.Wait(session)
 	if err != nil {
 		x.maybe = x.maybe || !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
 		return false, err
+	}
+	if stat, err := path.Wait(session); !x.keep && err == nil && stat != nil && stat.Czxid > x.m.stat.Czxid {
+		return true, errPathDeleted // since the look
 	}
 	return true, nil
 }
