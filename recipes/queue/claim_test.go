@@ -84,8 +84,8 @@ func wantOneHolder(t *testing.T, proxy *curatortest.Proxy, direct string, happen
 	awaitNothing(t, direct)
 }
 
-// TestUnlockAfterLockWasDeletedSparesTheLockOfAnother has an operator delete the lock of an item, or the lock path, while a
-// consumer works on it. When that one is done another has locked the item.
+// TestUnlockAfterLockWasDeletedSparesTheLockOfAnother has an operator delete the lock of an item, or the lock path,
+// while a consumer works on it. When that one is done another has locked the item.
 func TestUnlockAfterLockWasDeletedSparesTheLockOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(ctx context.Context, client *framework.Client, lock string) error{

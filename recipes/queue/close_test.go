@@ -270,8 +270,8 @@ func TestCloseWhileMoveIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	})
 }
 
-// TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime closes a queue that asks whether others have enough to do, while an
-// item takes long.
+// TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime closes a queue that asks whether others have enough to do,
+// while an item takes long.
 func TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	t.Parallel()
 	const flush = time.Second

@@ -219,7 +219,8 @@ func makePathAnewDuringDelete(t *testing.T, mode modifier, lost int) {
 	putEpoch(t, others, mode, oldItems)
 	proxy, connect := newProxy(t, chroot)
 	deletes := curatortest.Rule{
-		Ops: []string{"delete", "multi"}, Path: chroot + queuePath + "/*", Skip: lost, Count: 1, Action: curatortest.HoldRequest,
+		Ops: []string{"delete", "multi"}, Path: chroot + queuePath + "/*", Skip: lost, Count: 1,
+		Action: curatortest.HoldRequest,
 	}
 	held := proxy.Faults().Add(deletes)
 	if lost > 0 {

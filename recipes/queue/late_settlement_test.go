@@ -23,8 +23,8 @@ func pullOne(tb testing.TB, q *queue.DistributedQueue[string]) (held queue.Item[
 	return held
 }
 
-// TestPathMadeAnewWhileSettlementIsTriedAgainIsReported loses a settlement, and holds the next one back until another item
-// has the name.
+// TestPathMadeAnewWhileSettlementIsTriedAgainIsReported loses a settlement, and holds the next one back until another
+// item has the name.
 func TestPathMadeAnewWhileSettlementIsTriedAgainIsReported(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
@@ -101,8 +101,8 @@ func consumeAt(tb testing.TB, client *framework.Client, g *gate) {
 	}).LockPath(lockPath).BuildQueue()))
 }
 
-// TestItemsClaimedInASessionThatHasEndedAreNotDelivered ends the session of a consumer that has locked items ahead. Another
-// has them when it asks for the next.
+// TestItemsClaimedInASessionThatHasEndedAreNotDelivered ends the session of a consumer that has locked items ahead.
+// Another has them when it asks for the next.
 func TestItemsClaimedInASessionThatHasEndedAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	const n, at = 40, 20

@@ -113,8 +113,8 @@ func (w *queueWatch) gap() int64 {
 	return w.gaps
 }
 
-// follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no event
-// is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
+// follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no
+// event is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
 func (w *queueWatch) follow(l *itemLock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

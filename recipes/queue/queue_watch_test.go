@@ -23,8 +23,8 @@ func awaitingWatch(t *testing.T, fn func(w *queueWatch)) {
 	}
 }
 
-// TestEventsTakenByTwoGoroutinesAreInOrder has a settlement look at the queue while a fetcher awaits events: news in the
-// wrong order would keep an item locked for ever.
+// TestEventsTakenByTwoGoroutinesAreInOrder has a settlement look at the queue while a fetcher awaits events: news in
+// the wrong order would keep an item locked for ever.
 func TestEventsTakenByTwoGoroutinesAreInOrder(t *testing.T) {
 	t.Parallel()
 	awaitingWatch(t, func(w *queueWatch) {

@@ -56,8 +56,8 @@ func TestRefusedSettlementDeliversItemOnce(t *testing.T) {
 	})
 }
 
-// TestUnlockRefusedAtCloseIsTriedAgain closes a queue while the server refuses to unlock its items. Once that is allowed
-// another consumer gets them, though the session goes on.
+// TestUnlockRefusedAtCloseIsTriedAgain closes a queue while the server refuses to unlock its items. Once that is
+// allowed another consumer gets them, though the session goes on.
 func TestUnlockRefusedAtCloseIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, perms := range map[string]int32{
@@ -108,7 +108,8 @@ func TestUnlockRefusedAtCloseIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestUnlockRefusedAtCloseEndsWithTheClient closes a queue, and later its client, while the server refuses to unlock an item.
+// TestUnlockRefusedAtCloseEndsWithTheClient closes a queue, and later its client, while the server refuses to unlock
+// an item.
 func TestUnlockRefusedAtCloseEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {

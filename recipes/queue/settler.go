@@ -23,11 +23,11 @@ const (
 	mostRefusalPause  = 10 * time.Second
 )
 
-// settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is put back
-// comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock was created,
-// or behind a look that has found the lock of the claim. It looks first if an event says that the lock was deleted. Without
-// an event, that is while the locks are not watched, or before it arrives, it cannot know that somebody has deleted the lock:
-// then it deletes the lock of another claim, if there is one by now.
+// settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is
+// put back comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock
+// was created, or behind a look that has found the lock of the claim. It looks first if an event says that the lock
+// was deleted. Without an event, that is while the locks are not watched, or before it arrives, it cannot know that
+// somebody has deleted the lock: then it deletes the lock of another claim, if there is one by now.
 type settler struct {
 	place *place
 	watch *queueWatch
@@ -263,8 +263,8 @@ func (x *settlement) reportRefusal(refusal error) {
 	x.refused(errtext.Wrap(refusal, "queue", "settle"))
 }
 
-// giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as long
-// as the session, which would keep the item locked.
+// giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as
+// long as the session, which would keep the item locked.
 func (s *settler) giveUp(x *settlement) {
 	x.tell(ErrClosed)
 	x.keep = true

@@ -11,13 +11,14 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// TestClaimsOfRefusedBatchAreKeptInOrderWhenConnectionIsLost loses the connection before the items of a refused batch can be
-// deleted one by one. An item behind them is deleted already: they are claimed before it is delivered.
+// TestClaimsOfRefusedBatchAreKeptInOrderWhenConnectionIsLost loses the connection before the items of a refused batch
+// can be deleted one by one. An item behind them is deleted already: they are claimed before it is delivered.
 func TestClaimsOfRefusedBatchAreKeptInOrderWhenConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, server := t.Context(), curatortest.NewServerT(t, curatortest.InMemory())
-		client, err := framework.New(server.Addr(), framework.WithDialer(server.DialContext), framework.WithEnsembleTracker(false))
+		dialer := framework.WithDialer(server.DialContext)
+		client, err := framework.New(server.Addr(), dialer, framework.WithEnsembleTracker(false))
 		if err != nil {
 			t.Fatal(err)
 		}
