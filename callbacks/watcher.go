@@ -16,8 +16,9 @@ import (
 // [zk.EventSession] with zk.StateDisconnected or zk.StateHasSession), and at last that the session is over
 // (zk.StateExpired), which ends all its watches. In Java: Watcher and CuratorWatcher.
 type Watcher struct {
-	fn func(ctx context.Context, ev zk.Event)
-	ch chan<- zk.Event
+	fn      func(ctx context.Context, ev zk.Event)
+	ch      chan<- zk.Event
+	inPlace func(ev zk.Event)
 
 	closed atomic.Bool // ch is
 	setIn  atomic.Pointer[trace.SpanContext]
@@ -34,7 +35,11 @@ func NewChanWatcher(ch chan<- zk.Event) *Watcher { return &Watcher{ch: ch} }
 
 // Deliver hands ev to w: to its channel at once, to its function through dispatch. The framework calls it.
 func (w *Watcher) Deliver(ev zk.Event, dispatch func(run func(ctx context.Context))) {
-	if w.ch == nil {
+	switch {
+	case w.inPlace != nil:
+		w.inPlace(ev)
+		return
+	case w.ch == nil:
 		dispatch(func(ctx context.Context) { w.fn(ctx, ev) })
 		return
 	}

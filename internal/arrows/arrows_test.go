@@ -44,7 +44,7 @@ var rules = map[string]rule{
 
 	// The vocabulary.
 	"retry":     {imports: []string{"internal/errtext", "internal/jute"}},
-	"callbacks": {imports: []string{"internal/jute"}},
+	"callbacks": {imports: []string{"internal/hook", "internal/jute"}},
 	"zkpath":    {},
 
 	// The client.
@@ -56,7 +56,9 @@ var rules = map[string]rule{
 	"recipes/locks":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/leader":          {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/barrier":         {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
-	"recipes/queue":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
+	"recipes/queue": {imports: slices.Concat(
+		belowRecipes, []string{"internal/hook", "recipes/internal/lineup"},
+	)},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
 	"internal/zkserver":        {imports: []string{"internal/jute"}},

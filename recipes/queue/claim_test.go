@@ -84,6 +84,56 @@ func wantOneHolder(t *testing.T, proxy *curatortest.Proxy, direct string, happen
 	awaitNothing(t, direct)
 }
 
+// TestUnlockAfterLockWasDeletedSparesTheLockOfAnother has an operator delete the lock of an item, or the lock path,
+// while a consumer works on it. When that one is done another has locked the item.
+func TestUnlockAfterLockWasDeletedSparesTheLockOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(ctx context.Context, client *framework.Client, lock string) error{
+		"the lock": func(ctx context.Context, client *framework.Client, lock string) error {
+			return client.Delete().ForPath(ctx, lock)
+		},
+		"the lock path": func(ctx context.Context, client *framework.Client, _ string) error {
+			return client.Delete().DeletingChildrenIfNeeded().ForPath(ctx, lockPath)
+		},
+	} {
+		for how, failure := range map[string]error{"done": nil, "put back": errors.New("broken")} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+					ctx, client, others := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+					first, second, errs := newGate("a"), newGate("a"), newReports()
+					defer first.open()
+					defer second.open()
+					q := built(builder(t, client, func(_ context.Context, item string) error {
+						first.pass(item)
+						return failure
+					}).LockPath(lockPath).OnError(errs.add).BuildQueue())
+					must(t, q.Start())
+					awaitSilence(t, place.Faults()) // it watches
+					putAll(t, start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue())), "a")
+					first.awaitReached(t)
+					must(t, remove(ctx, others, lockPath+"/"+names(t, others, lockPath)[0]))
+					start(t, built(builder(t, others, func(_ context.Context, item string) error {
+						second.pass(item)
+						return nil
+					}).LockPath(lockPath).BuildQueue()))
+					second.awaitReached(t)
+					first.open()
+					must(t, q.Close())
+					if items, locks := names(t, others, queuePath), names(t, others, lockPath); len(items)+len(locks) != 2 {
+						t.Errorf("there are the items %q and the locks %q while a consumer works on one", items, locks)
+					}
+					if err := errs.paths()[queuePath+"/queue-0000000000"]; !errors.Is(err, queue.ErrLockLost) {
+						t.Errorf("reported is %v", errs.all())
+					}
+					second.open()
+					awaitEmpty(t, others)
+				})
+			})
+		}
+	}
+}
+
 // holders notes who has which item, for a test in which nobody may have one that another has.
 type holders struct {
 	tb testing.TB

@@ -65,7 +65,7 @@ func (f *fetcher) lock() {
 	for x := f.due(); x != nil && f.mayClaim(x.name); x = f.due() {
 		f.backlog.pop()
 		c := &lockClaim{
-			place: f.place, name: x.name, id: f.newID(),
+			place: f.place, watch: f.watch, name: x.name, id: f.newID(),
 			epoch: f.watch.current(), gap: f.watch.gap(), unlocks: x.unlocks,
 		}
 		c.begin(f.flight)

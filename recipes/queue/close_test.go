@@ -232,6 +232,68 @@ func TestCloseOfIdleQueueWithSilentServerTakesFinalFlushTime(t *testing.T) {
 	})
 }
 
+// TestCloseWhileWatchIsNotAnsweredTakesFinalFlushTime closes a queue that waits for the answer to its first watch.
+func TestCloseWhileWatchIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
+	t.Parallel()
+	const flush = time.Second
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			client := clientAt(t, place, chroot)
+			watch := place.Faults().Add(curatortest.Rule{
+				Ops: []string{"addWatch"}, Path: chroot + queuePath, Action: curatortest.HoldRequest,
+			})
+			defer watch.Remove()
+			q := built(mode(builder(t, client, newBasket(t).consume)).
+				OnError(newReports().add).FinalFlushTime(flush).BuildQueue())
+			must(t, q.Start())
+			must(t, watch.Wait(testenv.Context(t)))
+			wantClosedWithin(t, flush, q)
+		})
+	})
+}
+
+// TestCloseWhileMoveIsNotAnsweredTakesFinalFlushTime closes a queue that moves an item to the dead letters.
+func TestCloseWhileMoveIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
+	t.Parallel()
+	const flush = time.Second
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		_, err := client.Create().CreatingParentsIfNeeded().ForPath(ctx, queuePath+"/queue-0", nil)
+		must(t, err)
+		move := place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: curatortest.HoldRequest})
+		defer move.Remove()
+		q := built(builder(t, client, newBasket(t).consume).DeadLetterPath("/dead-letters").
+			OnError(newReports().add).FinalFlushTime(flush).BuildQueue())
+		must(t, q.Start())
+		must(t, move.Wait(ctx))
+		wantClosedWithin(t, flush, q)
+	})
+}
+
+// TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime closes a queue that asks whether others have enough to do,
+// while an item takes long.
+func TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
+	t.Parallel()
+	const flush = time.Second
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, g := testenv.Context(t), clientAt(t, place, chroot), newGate("item 20")
+		defer g.open()
+		putAll(t, start(t, built(builder(t, client, nil).BuildQueue())), numbered(100)...)
+		slowDown(place.Faults(), client)
+		q := built(builder(t, client, func(_ context.Context, item string) error {
+			g.pass(item)
+			return nil
+		}).OnError(newReports().add).FinalFlushTime(flush).BuildQueue())
+		must(t, q.Start())
+		g.awaitReached(t)
+		count := place.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldRequest})
+		defer count.Remove()
+		must(t, count.Wait(ctx))
+		g.open()
+		wantClosedWithin(t, flush, q)
+	})
+}
+
 func wantClosedWithin(tb testing.TB, flush time.Duration, q life) {
 	tb.Helper()
 	limit := flush + flush/10

@@ -26,6 +26,7 @@ type deleteClaim struct {
 	err     error // of reading
 	isRead  bool
 	batch   *deleteBatch // that it goes with, nil if it goes alone
+	isSplit bool         // it was submitted again, behind claims that come after it
 	deleted builders.Future[struct{}]
 }
 
@@ -108,15 +109,17 @@ func (c *deleteClaim) message() (*message, error) {
 // errPathDeleted is the error of an item of a path that was deleted since the item was read.
 var errPathDeleted = errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
 
+// resolve deletes an item again that may be deleted, and one whose batch was split: claims after it may be ours.
 func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	if c.err != nil {
 		return nil, nil //nolint:nilnil // it is there
 	}
 	err := c.answer(ctx)
+	isOpen := !errors.Is(err, framework.ErrNotSent) // it may be deleted
 	switch {
 	case err == nil:
 		return c.message()
-	case errors.Is(err, framework.ErrNotSent), !lineup.IsOutage(err) && !isEndOf(err):
+	case !lineup.IsOutage(err) && !isEndOf(err), !isOpen && !c.isSplit:
 		return nil, nil //nolint:nilnil // it is there, or another's
 	}
 	m := &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
@@ -125,6 +128,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 		if again == nil {
 			return m, nil
 		}
+		isOpen = isOpen || lineup.IsOutage(again) || isEndOf(again)
 		if !lineup.IsOutage(again) {
 			err = again
 			break
@@ -134,7 +138,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, zk.ErrBadVersion): // it is there, with other data
+	case errors.Is(err, zk.ErrBadVersion), !isOpen: // it is there, with other data, or another's
 		return nil, nil //nolint:nilnil // so it is listed again
 	case errors.Is(err, ErrUncertain):
 		return m, err
@@ -155,9 +159,13 @@ func (c *deleteClaim) deleteAgain(ctx context.Context) error {
 	case stat == nil || stat.Czxid != c.stat.Czxid:
 		return ErrUncertain
 	}
-	_, err = c.place.client.Delete().WithVersion(c.stat.Version).Submit(flight, c.place.node(c.name)).Wait(ctx)
-	if errors.Is(err, zk.ErrNoNode) {
+	deleted := c.place.client.Delete().WithVersion(c.stat.Version).Submit(flight, c.place.node(c.name))
+	path := c.place.client.CheckExists().Submit(flight, c.place.path)
+	if _, err = deleted.Wait(ctx); errors.Is(err, zk.ErrNoNode) {
 		return ErrUncertain
+	}
+	if stat, _ := path.Wait(ctx); err == nil && stat != nil && stat.Czxid > c.stat.Czxid {
+		return errPathDeleted // since the look
 	}
 	return err
 }
@@ -174,7 +182,7 @@ func deleteTogether(flight context.Context, p *place, claims []*deleteClaim, fai
 	b := &deleteBatch{split: func() {
 		failed()
 		for _, c := range claims {
-			c.batch = nil
+			c.batch, c.isSplit = nil, true
 			if c.watch.current() != c.epoch { // another item may have the name by now
 				c.err = zk.ErrNoNode
 				continue

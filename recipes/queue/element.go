@@ -15,10 +15,11 @@ import (
 type element struct {
 	claim *deleteClaim
 	begun time.Time // when the reading began
+	gap   int64     // of the watch, then
 }
 
 func newElement(ctx context.Context, p *place, w *queueWatch, n nodeName) *element {
-	e := &element{begun: time.Now(), claim: &deleteClaim{
+	e := &element{begun: time.Now(), gap: w.gap(), claim: &deleteClaim{
 		place: p, name: n, watch: w, epoch: w.current(), check: func([]byte) error { return nil },
 	}}
 	e.claim.begin(once(ctx))
@@ -60,8 +61,9 @@ func (e *element) delete(ctx context.Context) error {
 func (e *element) end(ctx context.Context) error {
 	awaitAnswer(ctx, e.claim.done())
 	_, err := e.claim.end(ctx)
+	isUnwatched := err == nil && e.gap != e.claim.watch.gap() // an event may be missing
 	switch {
-	case errors.Is(err, errPathDeleted): // perhaps by the server, behind the last element
+	case isUnwatched, errors.Is(err, errPathDeleted): // perhaps by the server, behind the last element
 		err = e.confirm(ctx)
 	case lineup.IsOutage(err):
 		err = e.resolve(ctx)

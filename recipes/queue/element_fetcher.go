@@ -443,7 +443,6 @@ func (f *elementFetcher) awaitWatch(c *call, exists *builders.Future[*zk.Stat]) 
 	}
 	f.pathOnly = true
 	if stat == nil || stat.Czxid > f.newest {
-		f.watch.renew()
 		f.forget()
 	}
 	return nil

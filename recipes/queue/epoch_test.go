@@ -201,29 +201,44 @@ func TestPathMadeAnewAgainAndAgainLosesNothing(t *testing.T) {
 // TestPathMadeAnewWhileDeleteIsOnItsWayIsReported holds the delete of an item back until another item has its name.
 func TestPathMadeAnewWhileDeleteIsOnItsWayIsReported(t *testing.T) {
 	t.Parallel()
-	forEachMode(t, func(t *testing.T, mode modifier) {
-		ctx, chroot := testenv.Context(t), testenv.Chroot(t)
-		direct := testenv.Addr(t) + chroot
-		others := newClient(t, direct)
-		oldItems, newItems := epoch(0, 3), epoch(1, 3)
-		putEpoch(t, others, mode, oldItems)
-		proxy, connect := newProxy(t, chroot)
-		held := proxy.Faults().Add(curatortest.Rule{
-			Ops: []string{"delete", "multi"}, Path: chroot + queuePath + "/*", Count: 1, Action: curatortest.HoldRequest,
-		})
-		got, errs := newBasket(t), newReports()
-		q := start(t, built(mode(builder(t, newClient(t, connect), got.consume)).OnError(errs.add).BuildQueue()))
-		must(t, held.Wait(ctx))
-		deleteQueue(t, others)
-		paths := putEpoch(t, others, mode, newItems)
-		held.Release()
-		awaitNothing(t, direct)
-		must(t, q.Close())
-		times, reported := timesOf(got.await(0)), errs.paths()
-		for _, item := range newItems {
-			if times[item] == 0 && reported[paths[item]] == nil {
-				t.Errorf("%q is gone and not reported", item)
-			}
+	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 0) })
+}
+
+// TestPathMadeAnewWhileDeleteIsTriedAgainIsReported does so with the second delete, after the first was lost.
+func TestPathMadeAnewWhileDeleteIsTriedAgainIsReported(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 1) })
+}
+
+func makePathAnewDuringDelete(t *testing.T, mode modifier, lost int) {
+	t.Helper()
+	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+	direct := testenv.Addr(t) + chroot
+	others := newClient(t, direct)
+	oldItems, newItems := epoch(0, 3), epoch(1, 3)
+	putEpoch(t, others, mode, oldItems)
+	proxy, connect := newProxy(t, chroot)
+	deletes := curatortest.Rule{
+		Ops: []string{"delete", "multi"}, Path: chroot + queuePath + "/*", Skip: lost, Count: 1,
+		Action: curatortest.HoldRequest,
+	}
+	held := proxy.Faults().Add(deletes)
+	if lost > 0 {
+		deletes.Skip, deletes.Count, deletes.Action = 0, lost, curatortest.CutBefore
+		proxy.Faults().Add(deletes)
+	}
+	got, errs := newBasket(t), newReports()
+	q := start(t, built(mode(builder(t, newClient(t, connect), got.consume)).OnError(errs.add).BuildQueue()))
+	must(t, held.Wait(ctx))
+	deleteQueue(t, others)
+	paths := putEpoch(t, others, mode, newItems)
+	held.Release()
+	awaitNothing(t, direct)
+	must(t, q.Close())
+	times, reported := timesOf(got.await(0)), errs.paths()
+	for _, item := range newItems {
+		if times[item] == 0 && reported[paths[item]] == nil {
+			t.Errorf("%q is gone and not reported", item)
 		}
-	})
+	}
 }

@@ -197,9 +197,9 @@ func (f *fetcher) pick() *message {
 	return m
 }
 
-// isLost reports whether a locked item is not ours any longer, or was deleted with the path.
+// isLost reports whether a locked item is perhaps not ours any longer, or was deleted with the path.
 func (f *fetcher) isLost(m *message) bool {
-	if m.lock.session.Context().Err() == nil && m.epoch == f.watch.current() {
+	if m.lock.session.Context().Err() == nil && m.epoch == f.watch.current() && !m.lock.deleted.Load() {
 		return false
 	}
 	f.edge.release(m)

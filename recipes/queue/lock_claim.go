@@ -14,17 +14,18 @@ import (
 // lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the same
 // session may be that of another queue.
 type lockClaim struct {
-	place   *place
-	name    nodeName
-	id      string
-	epoch   int64
-	gap     int64 // of the watch
-	unlocks int   // how often the lock of the item had gone before
-	flight  context.Context
-	created builders.Future[string]
-	lock    zk.Stat
-	read    builders.Future[[]byte]
-	stat    zk.Stat
+	place    *place
+	watch    *queueWatch
+	name     nodeName
+	id       string
+	epoch    int64
+	gap      int64 // of the watch
+	unlocks  int   // how often the lock of the item had gone before
+	lock     *itemLock
+	created  builders.Future[string]
+	lockStat zk.Stat
+	read     builders.Future[[]byte]
+	stat     zk.Stat
 }
 
 // unlockedInList stands for a lock that has gone before a list, perhaps since the claim was submitted.
@@ -34,8 +35,9 @@ func (c *lockClaim) node() nodeName { return c.name }
 
 // begin reads the item behind the lock: another may have consumed it before.
 func (c *lockClaim) begin(flight context.Context) {
-	c.flight = flight
-	create := c.place.client.Create().WithMode(builders.Ephemeral).Uncompressed().StoringStatIn(&c.lock)
+	c.lock = &itemLock{name: c.name.whole, id: c.id, flight: flight, gap: c.gap}
+	c.watch.follow(c.lock)
+	create := c.place.client.Create().WithMode(builders.Ephemeral).Uncompressed().StoringStatIn(&c.lockStat)
 	c.created = create.Submit(flight, c.place.lock(c.name), []byte(c.id))
 	c.read = c.place.client.GetData().StoringStatIn(&c.stat).Submit(flight, c.place.node(c.name))
 }
@@ -51,6 +53,14 @@ func lost(err error) error {
 }
 
 func (c *lockClaim) end(ctx context.Context) (*message, error) {
+	m, err := c.answer(ctx)
+	if m == nil {
+		c.watch.forget(c.lock)
+	}
+	return m, err
+}
+
+func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 	_, err := c.created.Wait(ctx)
 	data, readErr := c.read.Wait(ctx)
 	switch {
@@ -62,11 +72,11 @@ func (c *lockClaim) end(ctx context.Context) (*message, error) {
 		return nil, lost(readErr)
 	}
 	session := c.place.client.Session()
-	if session == nil || session.ID() != c.lock.EphemeralOwner {
+	if session == nil || session.ID() != c.lockStat.EphemeralOwner {
 		return nil, errTaken // the lock is gone with its session
 	}
-	m := &message{name: c.name, data: data, stat: c.stat, epoch: c.epoch}
-	m.lock = &itemLock{id: c.id, flight: c.flight, gap: c.gap, session: session}
+	c.lock.session = session
+	m := &message{name: c.name, data: data, stat: c.stat, epoch: c.epoch, lock: c.lock}
 	if errors.Is(readErr, zk.ErrNoNode) {
 		readErr = errTaken
 	}
@@ -81,7 +91,8 @@ func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	if m != nil || session == nil || !open {
 		return m, err
 	}
-	return &message{name: c.name, lock: &itemLock{id: c.id, flight: c.flight, gap: -1, session: session}}, err
+	c.lock.gap, c.lock.session = -1, session
+	return &message{name: c.name, lock: c.lock}, err
 }
 
 // readLock returns what the lock of an item holds, nothing if there is none. The server catches up before, so that it has

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
@@ -20,10 +21,12 @@ type message struct {
 
 // itemLock is the lock of an item, by one claim.
 type itemLock struct {
+	name    string             // of the item
 	id      string             // what its node holds, and that of no other claim
 	flight  context.Context    // on which it was created: it is ours as long as that lasts
 	gap     int64              // of the watch: no event was lost before it
 	session *framework.Session // that it goes with
+	deleted atomic.Bool        // an event says so
 }
 
 // claim is a try to make an item ours.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,15 +11,15 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // queueWatch gets the events of a queue. It watches the path alone, which costs nothing as long as that is not deleted, or
-// all items and locks too. The events are ahead of the answers that came after them.
+// all items and locks too. An event is noted where it is read: in order, and ahead of the answers that came after it.
 type queueWatch struct {
 	place   *place
 	watcher *callbacks.Watcher
-	events  chan zk.Event
 	wake    chan struct{} // there is news, or something was missed
 	isOfAll bool          // the beginning and the end of the path are news, too, not reasons to list the queue
 
@@ -26,8 +27,9 @@ type queueWatch struct {
 	news   []news
 	missed bool // the news are not all: the queue is to be listed
 	epoch  int64
-	path   int64 // czxid of the path in the last list, 0 before
-	gaps   int64 // how often the connection or the watch of the path was lost, or an event may have been
+	path   int64                  // czxid of the path in the last list, 0 before
+	gaps   int64                  // how often the connection or the watch of the path was lost
+	locks  map[string][]*itemLock // of claims that are not settled, by item
 }
 
 // news is what has happened to an item or its lock.
@@ -46,16 +48,18 @@ const (
 	emptied // the path was deleted
 )
 
-// What may wait: beyond that the queue is listed.
-const (
-	maxEvents = 512
-	maxNews   = 8 * maxEvents
-)
+// maxNews is how much may wait: beyond that the queue is listed.
+const maxNews = 512
 
 func newQueueWatch(p *place) *queueWatch {
-	w := &queueWatch{place: p, events: make(chan zk.Event, maxEvents), wake: make(chan struct{}, 1), epoch: 1}
-	w.watcher = callbacks.NewChanWatcher(w.events)
+	w := &queueWatch{place: p, wake: make(chan struct{}, 1), epoch: 1}
+	w.locks = make(map[string][]*itemLock)
+	w.watcher = w.newWatcher()
 	return w
+}
+
+func (w *queueWatch) newWatcher() *callbacks.Watcher {
+	return hook.InPlaceWatcher(w.note).(*callbacks.Watcher)
 }
 
 // pathOnly submits the watch of the path. The answer has to be waited for.
@@ -84,7 +88,7 @@ func (w *queueWatch) remove(ctx context.Context) {
 // reset prepares for watches after others were removed, whose late removal must not take the new ones.
 func (w *queueWatch) reset() {
 	w.take()
-	w.watcher = callbacks.NewChanWatcher(w.events)
+	w.watcher = w.newWatcher()
 }
 
 // nudge ends an await.
@@ -99,31 +103,45 @@ func (w *queueWatch) nudge() {
 func (w *queueWatch) current() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hear()
 	return w.epoch
 }
 
-// gap returns a number that grows when the connection or the watch of the path is lost, or so much happens at once that
-// events may be.
+// gap returns a number that grows when the connection or the watch of the path is lost: an event may be missing.
 func (w *queueWatch) gap() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hear()
 	return w.gaps
 }
 
-// renew notes that the path was deleted, without an event.
-func (w *queueWatch) renew() {
+// follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no
+// event is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
+func (w *queueWatch) follow(l *itemLock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.epoch++
+	w.locks[l.name] = append(w.locks[l.name], l)
+}
+
+// forget is the end of follow.
+func (w *queueWatch) forget(l *itemLock) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := slices.DeleteFunc(w.locks[l.name], func(other *itemLock) bool { return other == l })
+	if w.locks[l.name] = left; len(left) == 0 {
+		delete(w.locks, l.name)
+	}
+}
+
+// noteDeletion notes that the lock of an item was deleted. mu is held.
+func (w *queueWatch) noteDeletion(name string) {
+	for _, l := range w.locks[name] {
+		l.deleted.Store(true)
+	}
 }
 
 // listed notes the czxid of the path when it was listed, and returns the epoch of that.
 func (w *queueWatch) listed(path, before int64) (epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hear()
 	if w.path != path && w.path != 0 && w.epoch == before { // it was deleted, without an event
 		w.epoch++
 	}
@@ -140,7 +158,6 @@ func (w *queueWatch) verify(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hear()
 	if w.epoch == before && (stat == nil || stat.Czxid != w.path) {
 		w.epoch++
 	}
@@ -150,7 +167,6 @@ func (w *queueWatch) verify(ctx context.Context) {
 func (w *queueWatch) take() (all []news, missed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hear()
 	all, missed = w.news, w.missed
 	w.news, w.missed = nil, false
 	select {
@@ -163,36 +179,18 @@ func (w *queueWatch) take() (all []news, missed bool) {
 // await waits for news, or a time on the channel.
 func (w *queueWatch) await(ctx context.Context, until <-chan time.Time) {
 	select {
-	case ev := <-w.events:
-		w.mu.Lock()
-		w.note(ev)
-		w.mu.Unlock()
 	case <-w.wake:
 	case <-until:
 	case <-ctx.Done():
 	}
 }
 
-// hear takes the events that are there. mu is held.
-func (w *queueWatch) hear() {
-	for {
-		select {
-		case ev := <-w.events:
-			w.note(ev)
-		default:
-			return
-		}
-	}
-}
-
-// note takes an event. mu is held.
+// note takes an event.
 func (w *queueWatch) note(ev zk.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.nudge()
-	isFull := len(w.events) >= maxEvents-1 // an event may have been dropped, that of the path, too
-	if isFull {
-		w.gaps++
-	}
-	if isFull || len(w.news) >= maxNews {
+	if len(w.news) >= maxNews {
 		w.news, w.missed = nil, true
 	}
 	parent, name := zkpath.Parent(ev.Path), zkpath.Node(ev.Path)
@@ -213,6 +211,11 @@ func (w *queueWatch) note(ev zk.Event) {
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDataChanged:
 		w.gaps++ // the watch of the path may have ended: what is settled looks whether it is the same item
 		w.missed = true
+	case w.place.hasLocks() && ev.Path == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
+		for name := range w.locks {
+			w.noteDeletion(name)
+		}
+		w.missed = true
 	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
 		w.missed = true
 	case parent == w.place.path && ev.Type == zk.EventNodeCreated:
@@ -222,6 +225,7 @@ func (w *queueWatch) note(ev zk.Event) {
 	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeCreated:
 		w.news = append(w.news, news{locked, name})
 	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
+		w.noteDeletion(name)
 		w.news = append(w.news, news{unlocked, name})
 	}
 }

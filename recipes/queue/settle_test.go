@@ -56,6 +56,81 @@ func TestRefusedSettlementDeliversItemOnce(t *testing.T) {
 	})
 }
 
+// TestUnlockRefusedAtCloseIsTriedAgain closes a queue while the server refuses to unlock its items. Once that is
+// allowed another consumer gets them, though the session goes on.
+func TestUnlockRefusedAtCloseIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, perms := range map[string]int32{
+		"no lock may be deleted": zk.PermAll &^ zk.PermDelete,
+		"nothing is allowed":     zk.PermAdmin,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+				g, errs := newGate("consumed"), newReports()
+				defer g.open()
+				consumer := built(builder(t, client, func(_ context.Context, item string) error {
+					g.pass(item)
+					return nil
+				}).LockPath(lockPath).OnError(errs.add).FinalFlushTime(time.Second).BuildQueue())
+				must(t, consumer.Start())
+				putAll(t, consumer, "consumed")
+				g.awaitReached(t)
+				puller := built(builder(t, client, nil).LockPath(lockPath).BuildQueue())
+				must(t, puller.Start())
+				putAll(t, puller, "pulled")
+				for item, err := range puller.Items(ctx) {
+					must(t, err)
+					if item.Value != "pulled" {
+						t.Errorf("pulled is %q", item.Value)
+					}
+					break
+				}
+				allow(t, client, lockPath, perms)
+				g.open()
+				if err := consumer.Close(); !errors.Is(err, queue.ErrClosed) {
+					t.Errorf("close: %v", err)
+				}
+				must(t, puller.Close())
+				told := len(errs.all())
+				<-time.After(time.Second)
+				allow(t, client, lockPath, zk.PermAll)
+				again := newBasket(t)
+				start(t, built(builder(t, clientAt(t, place, chroot), again.consume).LockPath(lockPath).BuildQueue()))
+				again.await(2)
+				awaitEmpty(t, client)
+				if all := errs.all(); len(all) > told {
+					t.Errorf("after Close there are the reports %v", all[told:])
+				}
+			})
+		})
+	}
+}
+
+// TestUnlockRefusedAtCloseEndsWithTheClient closes a queue, and later its client, while the server refuses to unlock
+// an item.
+func TestUnlockRefusedAtCloseEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		client := clientAt(t, place, chroot)
+		q := built(builder(t, client, nil).LockPath(lockPath).BuildQueue())
+		must(t, q.Start())
+		putAll(t, q, "a")
+		for _, err := range q.Items(testenv.Context(t)) {
+			must(t, err)
+			break
+		}
+		allow(t, client, lockPath, zk.PermAll&^zk.PermDelete)
+		must(t, q.Close())
+		before := sum(sent(place.Faults()))
+		<-time.After(time.Minute)
+		if n := sum(sent(place.Faults())) - before; n > 100 {
+			t.Errorf("in a minute there are %d requests for an item that cannot be unlocked", n)
+		}
+	}) // it waits for every goroutine
+}
+
 // failureTime is for how long an item fails. Pauses of 10 ms, 20 ms, and so on fit in it leastFailures to mostFailures
 // times.
 const (

@@ -23,9 +23,11 @@ const (
 	mostRefusalPause  = 10 * time.Second
 )
 
-// settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is put back
-// comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock was created,
-// or behind a look that has found the lock of the claim.
+// settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is
+// put back comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock
+// was created, or behind a look that has found the lock of the claim. It looks first if an event says that the lock
+// was deleted. Without an event, that is while the locks are not watched, or before it arrives, it cannot know that
+// somebody has deleted the lock: then it deletes the lock of another claim, if there is one by now.
 type settler struct {
 	place *place
 	watch *queueWatch
@@ -129,7 +131,7 @@ func (s *settler) submit(x *settlement) {
 	case x.m.lock.session.Context().Err() != nil:
 		go s.insist(x, zk.ErrSessionExpired)
 		return
-	case x.m.lock.gap != s.watch.gap():
+	case x.m.lock.gap != s.watch.gap(), x.m.lock.deleted.Load():
 		go s.insist(x, framework.ErrNotSent)
 		return
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
@@ -161,6 +163,7 @@ func (s *settler) close(ctx context.Context) {
 
 // finish is the end of x.
 func (s *settler) finish(x *settlement, err error) {
+	s.watch.forget(x.m.lock)
 	x.tell(err)
 	if x.hasSlot {
 		<-s.slots
@@ -196,7 +199,7 @@ func (s *settler) applied(x *settlement) error {
 		s.watch.verify(s.life)
 	}
 	if !x.keep && x.m.epoch != s.watch.current() {
-		return errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
+		return errPathDeleted
 	}
 	return nil
 }
@@ -260,12 +263,22 @@ func (x *settlement) reportRefusal(refusal error) {
 	x.refused(errtext.Wrap(refusal, "queue", "settle"))
 }
 
-// giveUp gives the item to others, which nobody can settle here.
+// giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as
+// long as the session, which would keep the item locked.
 func (s *settler) giveUp(x *settlement) {
 	x.tell(ErrClosed)
 	x.keep = true
-	_, _ = s.again(telemetry.Untraced(x.m.lock.session.Context()), x)
+	session := telemetry.Untraced(x.m.lock.session.Context())
+	isSettled, err := s.again(session, x)
 	s.finish(x, ErrClosed)
+	for tries := 1; !isSettled && session.Err() == nil && !errors.Is(err, framework.ErrClosed); tries++ {
+		if lineup.IsOutage(err) || isEndOf(err) {
+			_ = awaitConnection(session, s.place.client)
+		} else {
+			_ = pause(session, doubled(firstRefusalPause, mostRefusalPause, tries))
+		}
+		isSettled, err = s.again(session, x)
+	}
 }
 
 // again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try next.
@@ -276,7 +289,7 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 		return false, err
 	}
 	if held != x.m.lock.id {
-		if !x.maybe && !x.keep {
+		if !x.maybe {
 			return true, ErrLockLost // somebody has deleted it
 		}
 		return true, nil
@@ -294,10 +307,14 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 		}
 	}
 	s.send(flight, x)
+	path := s.place.client.CheckExists().Submit(flight, s.place.path)
 	_, err = x.sent.Wait(session)
 	if err != nil {
 		x.maybe = x.maybe || !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
 		return false, err
+	}
+	if stat, err := path.Wait(session); !x.keep && err == nil && stat != nil && stat.Czxid > x.m.stat.Czxid {
+		return true, errPathDeleted // since the look
 	}
 	return true, nil
 }

@@ -1,0 +1,52 @@
+package queue
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// awaitingWatch calls fn while a fetcher awaits events, as often as chance may need to make a difference.
+func awaitingWatch(t *testing.T, fn func(w *queueWatch)) {
+	t.Helper()
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newQueueWatch(&place{path: "/queue", lockPath: "/locks"})
+			ctx, cancel := context.WithCancel(t.Context())
+			go w.await(ctx, nil)
+			synctest.Wait()
+			fn(w)
+			cancel()
+		})
+	}
+}
+
+// TestEventsTakenByTwoGoroutinesAreInOrder has a settlement look at the queue while a fetcher awaits events: news in
+// the wrong order would keep an item locked for ever.
+func TestEventsTakenByTwoGoroutinesAreInOrder(t *testing.T) {
+	t.Parallel()
+	awaitingWatch(t, func(w *queueWatch) {
+		w.watcher.Deliver(zk.Event{Type: zk.EventNodeCreated, Path: "/locks/queue-0000000000"}, nil)
+		w.watcher.Deliver(zk.Event{Type: zk.EventNodeDeleted, Path: "/locks/queue-0000000000"}, nil)
+		w.current()
+		synctest.Wait()
+		all, missed := w.take()
+		if missed || len(all) != 2 || all[0].what != locked || all[1].what != unlocked {
+			t.Errorf("news %v", all)
+		}
+	})
+}
+
+// TestDeletionOfThePathIsNotedBeforeLaterAnswers has a fetcher await events when the path is deleted.
+func TestDeletionOfThePathIsNotedBeforeLaterAnswers(t *testing.T) {
+	t.Parallel()
+	awaitingWatch(t, func(w *queueWatch) {
+		before := w.current()
+		w.watcher.Deliver(zk.Event{Type: zk.EventNodeDeleted, Path: "/queue"}, nil)
+		if w.current() == before {
+			t.Error("the path was deleted, and its epoch is the same")
+		}
+	})
+}
