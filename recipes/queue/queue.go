@@ -165,6 +165,9 @@ func (q *queue[T]) shutDown(report int) error {
 		q.giveBack()
 	}
 	err := q.producer.close(ctx)
+	if q.room != nil {
+		q.room.close()
+	}
 	q.workers.Wait()
 	q.background.wait(q.root) // which is not long now: neither puts nor life go on
 	q.releaseHeld()
