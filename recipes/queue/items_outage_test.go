@@ -7,12 +7,19 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
 // mostEnding is how long a loop may take to end: it does not wait for a connection.
 const mostEnding = time.Second
+
+// awaitLoss waits until a client knows that its connection is lost: what it sends before may be lost with it.
+func awaitLoss(tb testing.TB, client *framework.Client) {
+	tb.Helper()
+	testenv.Eventually(tb, func() bool { return !client.IsConnected() }, "the connection is lost")
+}
 
 // TestItemsEndsWithItsContextDuringOutage loses the answer to a claim, and ends the context of the loop before the
 // connection is back.
@@ -79,7 +86,9 @@ func TestLoopThatBreaksDuringOutageEnds(t *testing.T) {
 			for item, err := range q.Items(ctx) {
 				must(t, err)
 				must(t, item.Done(ctx))
-				restore, began = outage(t, place.Faults(), client), time.Now()
+				restore = outage(t, place.Faults(), client)
+				awaitLoss(t, client)
+				began = time.Now()
 				break
 			}
 			if took := time.Since(began); took > mostEnding {
@@ -111,6 +120,7 @@ func TestPutBackThatFailsAfterLoopIsReported(t *testing.T) {
 			must(t, err)
 			must(t, item.Done(ctx))
 			restore = outage(t, place.Faults(), client)
+			awaitLoss(t, client)
 			break
 		}
 		began := time.Now()
