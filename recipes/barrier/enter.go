@@ -52,7 +52,7 @@ func (e *entry) run(ctx context.Context) (round, error) {
 			err = e.client.BlockUntilConnected(ctx)
 		case absent: // look again, and create the node if it has to be
 		case waiting:
-			in, err = e.awaitReady(ctx, nil)
+			in, err = e.awaitOthers(ctx, s)
 		case complete:
 			in, err = e.open(ctx, s)
 		case opened:
@@ -166,6 +166,19 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// awaitOthers waits until ready was created, or our node has gone: without it nobody would count us. The watch of our node
+// ends with it. Where it may not be read there is none.
+func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err error) {
+	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
+	switch {
+	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
+		return false, nil
+	case err != nil && !errors.Is(err, zk.ErrNoAuth):
+		return false, err
+	}
+	return e.awaitReady(ctx, nil)
 }
 
 // awaitReady waits until something happens or the time is up, and reports whether ready was created: then the round has

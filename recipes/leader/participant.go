@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -40,10 +41,11 @@ func entrants(ctx context.Context, client Client, path, name string, most int) (
 			continue
 		}
 		id, err := client.GetData().ForPath(ctx, zkpath.Join(path, child))
-		if errors.Is(err, zk.ErrNoNode) {
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, framework.ErrDataInconsistency): // its client does not compress, ours does
+		case err != nil:
 			return nil, errtext.Wrap(err, "leader", "participants")
 		}
 		all = append(all, entrant{Participant{ID: string(id), IsLeader: len(all) == 0}, child})

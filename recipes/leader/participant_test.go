@@ -95,3 +95,31 @@ func TestSelectorWithoutAnIDTakesPartUnderTheDefaultData(t *testing.T) {
 		t.Errorf("latches (-want +got):\n%s", diff)
 	}
 }
+
+// A client that compresses sees the participants of one that does not, and their leader.
+func TestParticipantsOfAClientWithoutCompressionAreSeen(t *testing.T) {
+	ctx := testenv.Context(t)
+	connect := testenv.ConnectString(t)
+	plain, packed := newClient(t, connect), newClient(t, connect, framework.WithCompression(true))
+	first, _ := startLatch(t, plain, "plain")
+	await(t, first)
+	second, _ := startLatch(t, packed, "packed")
+	want := []leader.Participant{{ID: "plain", IsLeader: true}, {ID: "packed"}}
+	var got []leader.Participant
+	testenv.Eventually(t, func() (both bool) {
+		var err error
+		got, err = second.Participants(ctx)
+		must(t, err)
+		return len(got) == len(want)
+	}, "both take part")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for who, err := range leader.ObserveLatch(ctx, packed, electionPath) {
+		must(t, err)
+		if who != want[0] {
+			t.Errorf("the leader is %+v", who)
+		}
+		break
+	}
+}

@@ -102,7 +102,7 @@ func (f *fetcher) delete(ctx context.Context) {
 // look reads ahead, twice as far as is claimed ahead.
 func (f *fetcher) look() {
 	for x := f.due(); x != nil; x = f.due() {
-		goesBefore := f.kind.isSorted() && len(f.looked) > 0 && f.kind.order(x.name, f.looked[0].name) < 0
+		goesBefore := f.goesBefore(x.name)
 		isFar := len(f.looked) > 2*f.prefetch.most() ||
 			len(f.looked)+len(f.claims)+len(f.ready) > f.prefetch.mostRead()
 		if isFar && !goesBefore {
@@ -116,6 +116,18 @@ func (f *fetcher) look() {
 			slices.SortStableFunc(f.looked, func(a, b *deleteClaim) int { return f.kind.order(a.name, b.name) })
 		}
 	}
+}
+
+// goesBefore reports whether n goes before all that is read, and all that is claimed if nothing is read: nothing else is
+// delivered before it.
+func (f *fetcher) goesBefore(n nodeName) bool {
+	if !f.kind.isSorted() {
+		return false
+	}
+	if len(f.looked) == 0 {
+		return f.mayClaim(n)
+	}
+	return f.kind.order(n, f.looked[0].name) < 0
 }
 
 // newID returns the id of the next claim.

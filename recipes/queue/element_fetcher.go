@@ -47,9 +47,6 @@ type elementFetcher struct {
 	ensureAt  time.Time // when the path is created that was deleted; zero if it is there
 }
 
-// lingering is how long a queue is watched after the last call: the next one may come soon.
-const lingering = time.Second
-
 func newElementFetcher(client Client, path string) *elementFetcher {
 	p := &place{client: client, path: path}
 	f := &elementFetcher{

@@ -61,16 +61,40 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	}
 }
 
-// pull waits for the next delivery and holds it. Close waits for that.
+// pull waits for the next delivery and returns it, held. It does not wait for requests when ctx ends: what comes then goes
+// back to the queue. Close waits for that.
 func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
-	q.mu.Lock()
-	if q.state == Closed {
-		q.mu.Unlock()
+	type answer struct {
+		p   *pulled[T]
+		err error
+	}
+	answers := make(chan answer)
+	begun := q.beginBackground(func() {
+		a := answer{err: errExited}
+		defer func() {
+			select {
+			case answers <- a:
+			case <-ctx.Done():
+				if a.p != nil {
+					q.giveUp(a.p)
+				}
+			}
+		}()
+		a.p, a.err = q.next(ctx)
+	})
+	if !begun {
 		return nil, ErrClosed
 	}
-	q.pulling.Add(1)
-	q.mu.Unlock()
-	defer q.pulling.Done()
+	select {
+	case a := <-answers:
+		return a.p, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// next waits for the next delivery and holds it.
+func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 	m, err := q.fetcher.next(ctx)
 	if err != nil {
 		return nil, err
@@ -83,6 +107,17 @@ func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 	p.in = q.obs.In(p.ctx, d.origin)
 	q.hold(p)
 	return p, nil
+}
+
+// beginBackground runs fn in the background, unless the queue is closed.
+func (q *queue[T]) beginBackground(fn func()) (begun bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state != Started {
+		return false
+	}
+	q.background.run(fn)
+	return true
 }
 
 func (q *queue[T]) beginPulling() error {
@@ -100,24 +135,50 @@ func (q *queue[T]) beginPulling() error {
 	return nil
 }
 
-// endPulling is the end of a loop. After the last one, what was claimed and not yielded goes back to the queue: in the
-// background, because an answer may have to be waited for. Close does that itself.
+// endPulling is the end of a loop. After the last one, what was claimed and not yielded goes back to the queue, unless
+// another loop begins before: in the background, because an answer may have to be waited for. Close does that itself.
 func (q *queue[T]) endPulling() {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.loops--; q.loops == 0 && q.state == Started {
-		q.workers.Go(q.giveBack)
+	q.loops--
+	q.mu.Unlock()
+	if q.isPulled() {
+		return
 	}
+	_ = q.beginBackground(func() {
+		if !q.isPulled() {
+			q.giveBack()
+		}
+	})
+}
+
+// isPulled reports whether there is a loop of Items.
+func (q *queue[T]) isPulled() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.loops > 0
 }
 
 // giveBack gives to others what was claimed and not yielded.
 func (q *queue[T]) giveBack() {
 	for m := q.fetcher.leftover(); m != nil; m = q.fetcher.leftover() {
-		if m.lock != nil {
-			q.release(m)
-		} else {
-			q.putAgainInBackground(m)
-		}
+		q.returnUnused(m)
+	}
+}
+
+// giveUp gives to others what was pulled for a loop that has ended meanwhile.
+func (q *queue[T]) giveUp(p *pulled[T]) {
+	p.end()
+	if q.letGo(p) || p.lock == nil || len(p.items) == 0 {
+		q.returnUnused(p.message)
+	}
+}
+
+// returnUnused gives to others what is ours and not yielded.
+func (q *queue[T]) returnUnused(m *message) {
+	if m.lock != nil {
+		q.release(m)
+	} else {
+		q.putAgainInBackground(m)
 	}
 }
 
@@ -131,8 +192,12 @@ func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
 		if yield(Item[T]{Value: item, Info: d.info, of: p, i: i}, nil) {
 			continue
 		}
+		last := false
 		for rest := i + 1; rest < len(d.items); rest++ {
-			_ = p.finish(q.root, rest, true)
+			last = p.note(rest, true) || last
+		}
+		if last {
+			q.background.run(p.finishInBackground)
 		}
 		return false
 	}
@@ -178,13 +243,17 @@ func (q *queue[T]) putAgain(ctx context.Context, n nodeName, data []byte) error 
 
 // putAgainInBackground puts a message into the queue again. An error is reported.
 func (q *queue[T]) putAgainInBackground(m *message) {
+	if q.life.Err() != nil { // there is no time for it
+		q.reportItem(q.root, m.name, m.data, ErrClosed)
+		return
+	}
 	x := q.producer.putBack(q.life, m.name.prefix, m.data)
-	go func() {
+	q.background.run(func() {
 		<-x.Done()
 		if _, err := x.Wait(q.root); err != nil {
 			q.report(q.root, err)
 		}
-	}()
+	})
 }
 
 // Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when
@@ -202,26 +271,11 @@ func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.
 
 // finish ends item i.
 func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
-	p.mu.Lock()
-	if p.ended[i] {
-		p.mu.Unlock()
-		return nil
-	}
-	p.ended[i] = true
-	p.open--
-	if back {
-		p.back = append(p.back, p.parts[i])
-	}
-	last := p.open == 0
-	p.mu.Unlock()
-	if !last {
+	if last := p.note(i, back); !last {
 		return nil
 	}
 	defer p.end()
-	var data []byte
-	if len(p.back) > 0 {
-		data, _ = encodeItems(p.trailer, p.back...) // they were read from such bytes
-	}
+	data := p.rest()
 	switch {
 	case p.lock == nil && data != nil:
 		return p.q.putAgain(ctx, p.name, data)
@@ -237,5 +291,41 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// note notes that item i is done or put back, and reports whether it was the last of the node.
+func (p *pulled[T]) note(i int, back bool) (last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended[i] {
+		return false
+	}
+	p.ended[i] = true
+	p.open--
+	if back {
+		p.back = append(p.back, p.parts[i])
+	}
+	return p.open == 0
+}
+
+// rest returns what is put back after the last item, nil for nothing.
+func (p *pulled[T]) rest() []byte {
+	if len(p.back) == 0 {
+		return nil
+	}
+	data, _ := encodeItems(p.trailer, p.back...) // they were read from such bytes
+	return data
+}
+
+// finishInBackground puts back what is left after the last item. An error is reported.
+func (p *pulled[T]) finishInBackground() {
+	defer p.end()
+	data := p.rest()
+	switch {
+	case p.lock != nil && p.q.letGo(p):
+		p.q.settleInBackground(p.delivery, &settlement{back: data})
+	case p.lock == nil && data != nil:
+		p.q.putAgainInBackground(&message{name: p.name, data: data})
 	}
 }

@@ -18,9 +18,9 @@ var layers = []struct {
 	files string
 }{
 	{"names and bytes", "doc node_name item_bytes trailer kind errors info client serializer"},
-	{"place", "place pace answer"},
+	{"place", "place pace answer background"},
 	{"producer", "pending_put batch producer flush room"},
-	{"claims", "queue_watch message lock_claim delete_claim element fence settler"},
+	{"claims", "queue_watch message lock_claim delete_claim element fence pauses settler"},
 	{"fetcher", "backlog quarantine prefetch listing claiming yielding waiting sharing fetcher element_fetcher"},
 	{"consumption", "options queue put consumer items corrupt"},
 	{"edges", "builder distributed_queue priority_queue delay_queue id_queue sharder shard simple_queue"},

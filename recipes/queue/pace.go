@@ -17,6 +17,9 @@ const (
 	failurePause = time.Second
 )
 
+// lingering is how long a queue is watched after the last call that needed that: the next one may come soon.
+const lingering = time.Second
+
 // awaitConnection waits until it is worth trying again after a lost connection.
 func awaitConnection(ctx context.Context, client Client) error {
 	if err := pause(ctx, outagePause); err != nil {

@@ -22,13 +22,14 @@ type queue[T any] struct {
 	kind kind
 	obs  *telemetry.Queue
 
-	producer  *producer
-	watch     *queueWatch
-	fetcher   *fetcher
-	settler   *settler
-	listeners callbacks.Listeners[PutEvent[T]]
-	room      *room         // nil if the queue is not bounded
-	reports   lineup.Serial // the calls of OnError
+	producer   *producer
+	watch      *queueWatch
+	fetcher    *fetcher
+	settler    *settler
+	listeners  callbacks.Listeners[PutEvent[T]]
+	room       *room         // nil if the queue is not bounded
+	reports    lineup.Serial // the calls of OnError
+	background background    // what goes on for loops of Items that have ended, and what is put again
 
 	root       context.Context // of requests that nobody's context ends: they are answered, or lost, soon
 	life       context.Context // bounds the waiting for their answers; it ends when Close has waited long enough
@@ -38,8 +39,7 @@ type queue[T any] struct {
 	working    context.Context // of the consumer
 	stopWork   context.CancelCauseFunc
 	workers    sync.WaitGroup
-	pulling    sync.WaitGroup // loops that wait for an item
-	unsettled  atomic.Int64   // items that were consumed, or put back, and not settled
+	unsettled  atomic.Int64 // items that were consumed, or put back, and not settled
 
 	mu     sync.Mutex
 	state  State
@@ -160,12 +160,16 @@ func (q *queue[T]) shutDown(report int) error {
 	})
 	defer stop()
 	q.stopTaking(ErrClosed)
+	q.background.wait(ctx)
 	if q.consumer == nil {
-		q.pulling.Wait()
 		q.giveBack()
 	}
 	err := q.producer.close(ctx)
+	if q.room != nil {
+		q.room.close()
+	}
 	q.workers.Wait()
+	q.background.wait(q.root) // which is not long now: neither puts nor life go on
 	q.releaseHeld()
 	q.settler.close(ctx)
 	q.watch.remove(q.root)

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -20,7 +19,6 @@ import (
 type room struct {
 	producer *producer
 	most     int
-	waiting  atomic.Int32  // how many want the turn
 	turn     chan struct{} // of the one whose put is next; what follows is theirs
 
 	share   int           // how many puts the last count allows
@@ -31,6 +29,7 @@ type room struct {
 
 	changed chan zk.Event
 	watcher *callbacks.Watcher // nil if the queue is not watched
+	unused  *time.Timer        // ends the watch: the next put may have to wait, too
 	session *framework.Session // in which it is
 	oneShot bool               // the server has no persistent watches
 }
@@ -52,28 +51,22 @@ type count struct {
 }
 
 func newRoom(p *producer, most int) *room {
-	return &room{producer: p, most: most, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 16)}
+	r := &room{producer: p, most: most, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 16)}
+	r.unused = time.AfterFunc(lingering, r.endWatch)
+	r.unused.Stop()
+	return r
 }
 
 // put hands x to the producer when there is room for it. Those who wait are served in their order.
 func (r *room) put(ctx context.Context, x *PendingPut) error {
-	r.waiting.Add(1)
 	select {
 	case r.turn <- struct{}{}:
-		r.waiting.Add(-1)
 	case <-ctx.Done():
-		r.waiting.Add(-1)
 		return ctx.Err()
 	case <-r.producer.open.Done():
-		r.waiting.Add(-1)
 		return ErrClosed
 	}
-	defer func() {
-		if r.waiting.Load() == 0 {
-			r.unwatch()
-		}
-		<-r.turn
-	}()
+	defer func() { <-r.turn }()
 	if err := r.await(ctx); err != nil {
 		return err
 	}
@@ -161,6 +154,11 @@ func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 	c := r.count
 	r.count = nil
 	if c == nil {
+		if r.share <= 1 { // a count ahead of the last put allows no other
+			if err := r.producer.awaitSubmitted(ctx); err != nil {
+				return false, err
+			}
+		}
 		r.forgetEvents()
 		c = r.newCount()
 	}
@@ -186,6 +184,7 @@ func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 
 // awaitChange waits until there may be more room. The first time it begins to watch the queue, which is counted again then.
 func (r *room) awaitChange(ctx context.Context) error {
+	defer r.unused.Reset(lingering)
 	if r.watcher == nil || r.session != r.producer.client.Session() { // the watch ends with its session
 		r.unwatch()
 		return r.watch(ctx)
@@ -236,9 +235,28 @@ func (r *room) watch(ctx context.Context) (err error) {
 	return err
 }
 
+// endWatch ends the watch if nobody waits for room.
+func (r *room) endWatch() {
+	select {
+	case r.turn <- struct{}{}:
+		r.unwatch()
+		<-r.turn
+	default:
+		r.unused.Reset(lingering)
+	}
+}
+
+// close ends the watch after the producer was closed.
+func (r *room) close() {
+	r.turn <- struct{}{}
+	r.unused.Stop()
+	r.unwatch()
+	<-r.turn
+}
+
 func (r *room) unwatch() {
 	if r.watcher != nil {
-		unwatch(r.producer.life, r.producer.client, r.watcher, r.producer.path)
+		unwatch(context.WithoutCancel(r.producer.life), r.producer.client, r.watcher, r.producer.path)
 		r.watcher = nil
 	}
 }

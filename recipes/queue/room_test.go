@@ -171,6 +171,51 @@ func TestRequestsOfBlockedProducers(t *testing.T) {
 	})
 }
 
+// A producer that is blocked again and again counts twice for each put, and watches the queue once. Close ends the watch.
+func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
+	t.Parallel()
+	const bound, puts = 10, 50
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		fillUp(t, other, bound)
+		q := built(builder(t, client, nil).MaxItems(bound).BuildQueue())
+		must(t, q.Start())
+		place.Faults().ResetTrace()
+		put := make(chan error)
+		go func() {
+			for range puts {
+				put <- q.Put(ctx, "a")
+			}
+		}()
+		awaitWatch(t, place.Faults(), "addWatch")
+		for range puts {
+			select {
+			case err := <-put:
+				t.Fatalf("put to a full queue: %v", err)
+			case <-time.After(10 * time.Millisecond):
+			}
+			removeFirst(t, other, 1)
+			must(t, <-put)
+			must(t, q.FlushPuts(ctx))
+		}
+		n := make(map[string]int)
+		for _, e := range place.Faults().Trace() {
+			if !e.Reply && e.SessionID == client.SessionID() && e.Xid > 0 && e.Op != "heartbeat" {
+				n[e.Op]++
+			}
+		}
+		const once = 4 // to create the path, to watch, and to count before and after that
+		if sum(n) > 3*puts+once {
+			t.Errorf("requests for %d puts: %v", puts, n)
+		}
+		if n["removeWatches"] > 0 {
+			t.Errorf("the watch is removed %d times", n["removeWatches"])
+		}
+		must(t, q.Close())
+		testenv.Eventually(t, func() bool { return countOf(place.Faults(), "removeWatches") > 0 }, "the watch is removed")
+	})
+}
+
 // Goroutines that wait for room are served in their order.
 func TestBlockedPutsAreServedInOrder(t *testing.T) {
 	t.Parallel()

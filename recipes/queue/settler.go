@@ -38,6 +38,7 @@ type settler struct {
 	submitted chan *settlement
 	closing   chan struct{} // closed: nothing is paused any longer
 	over      chan struct{} // closed when run has returned
+	pauses    pauses
 
 	mu     sync.Mutex
 	closed bool
@@ -57,17 +58,19 @@ type settlement struct {
 	done    func(error)     // called once
 	refused func(error)     // called for each new cause of a refusal; may be nil
 
-	told    sync.Once
-	sent    builders.Future[[]callbacks.OperationResult]
-	hasSlot bool
-	maybe   bool // it may have been applied
-	causes  map[string]struct{}
+	told     sync.Once
+	sent     builders.Future[[]callbacks.OperationResult]
+	hasSlot  bool
+	maybe    bool // it may have been applied
+	refusals int
+	causes   map[string]struct{}
 }
 
 func newSettler(p *place, w *queueWatch, window int) *settler {
 	return &settler{
 		place: p, watch: w, slots: make(chan struct{}, window), submitted: make(chan *settlement, window),
 		closing: make(chan struct{}), over: make(chan struct{}),
+		pauses: pauses{stops: make(map[*settlement]func())},
 	}
 }
 
@@ -104,16 +107,7 @@ func (s *settler) settle(x *settlement) {
 		s.submit(x)
 		return
 	}
-	go func() {
-		t := time.NewTimer(x.after)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-s.closing:
-		case <-x.m.lock.session.Context().Done():
-		}
-		s.submit(x)
-	}()
+	s.pause(x, x.after)
 }
 
 func (x *settlement) tell(err error) { x.told.Do(func() { x.done(err) }) }
@@ -148,6 +142,7 @@ func (s *settler) close(ctx context.Context) {
 	s.closed = true
 	s.mu.Unlock()
 	close(s.closing)
+	s.endPauses()
 	settled := make(chan struct{})
 	go func() {
 		s.open.Wait()
@@ -204,24 +199,26 @@ func (s *settler) applied(x *settlement) error {
 	return nil
 }
 
-// insist goes on with x after err until it is settled, or its session has ended.
+// insist goes on with x after err, or after a pause, until it is settled, pauses, or its session has ended.
 func (s *settler) insist(x *settlement, err error) {
 	session := telemetry.Untraced(x.m.lock.session.Context())
 	stop := context.AfterFunc(s.life, func() { x.tell(ErrClosed) })
 	defer stop()
-	for tries := 0; ; tries++ {
+	for {
 		if session.Err() != nil {
 			s.finish(x, s.lost(x))
 			return
 		}
 		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode):
 		case lineup.IsOutage(err) || isEndOf(err):
 			_ = awaitConnection(session, s.place.client)
-		case errors.Is(err, zk.ErrNoNode):
 		case x.once && !x.keep && isRefusal(err):
 			x.reportRefusal(err)
 			x.keep = true
-		case !s.pauseAfter(x, err, tries):
+		case s.pauseAfter(x, err):
+			return
+		default:
 			s.giveUp(x)
 			return
 		}
@@ -230,24 +227,6 @@ func (s *settler) insist(x *settlement, err error) {
 			s.finish(x, err)
 			return
 		}
-	}
-}
-
-// pauseAfter pauses after a refusal, and reports false when it is time to give up.
-func (s *settler) pauseAfter(x *settlement, refusal error, tries int) bool {
-	if errors.Is(refusal, framework.ErrClosed) {
-		return false
-	}
-	x.reportRefusal(refusal)
-	t := time.NewTimer(doubled(firstRefusalPause, mostRefusalPause, tries))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-x.m.lock.session.Context().Done():
-		return true
-	case <-s.closing:
-		return tries == 0
 	}
 }
 

@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// pauses are the settlements that wait. Each has a timer, and none a goroutine.
+type pauses struct {
+	mu    sync.Mutex
+	over  bool                   // nothing waits any longer
+	stops map[*settlement]func() // what waits, with what stops the waiting
+	slots lineup.Serial          // those whose pause has ended wait for their slots, one after the other
+}
+
+// pause has x wait for d, until its session ends or until close, whichever comes first. Then it is submitted, or goes on if
+// it has kept its slot.
+func (s *settler) pause(x *settlement, d time.Duration) {
+	p := &s.pauses
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		s.resume(x)
+		return
+	}
+	timer := time.AfterFunc(d, func() { s.endPause(x) })
+	stop := context.AfterFunc(x.m.lock.session.Context(), func() { s.endPause(x) })
+	p.stops[x] = func() { timer.Stop(); stop() }
+}
+
+func (s *settler) endPause(x *settlement) {
+	p := &s.pauses
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stop := p.stops[x]; stop != nil {
+		stop()
+		delete(p.stops, x)
+		s.resume(x)
+	}
+}
+
+// endPauses ends all pauses, and has none begin.
+func (s *settler) endPauses() {
+	p := &s.pauses
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	for x, stop := range p.stops {
+		stop()
+		s.resume(x)
+	}
+	p.stops = nil
+}
+
+func (s *settler) resume(x *settlement) {
+	if x.hasSlot {
+		go s.insist(x, nil)
+		return
+	}
+	s.pauses.slots.Do(func() { s.submit(x) })
+}
+
+// pauseAfter has x wait after a refusal. It reports false when it is time to give up: with the client, and after close if it
+// was refused before. Dead letters wait without a slot: where they may not be put, other items may be settled.
+func (s *settler) pauseAfter(x *settlement, refusal error) bool {
+	if errors.Is(refusal, framework.ErrClosed) {
+		return false
+	}
+	x.reportRefusal(refusal)
+	if x.refusals > 0 && isClosed(s.closing) {
+		return false
+	}
+	x.refusals++
+	if x.dead != nil && x.hasSlot {
+		<-s.slots
+		x.hasSlot = false
+	}
+	s.pause(x, doubled(firstRefusalPause, mostRefusalPause, x.refusals-1))
+	return true
+}
