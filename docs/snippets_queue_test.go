@@ -67,7 +67,7 @@ func consume(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
-	client, err := queue.FenceOf(ctx).Client(ctx) // or Transaction(ctx, ops…), or Operation(ctx) for a transaction of yours
+	client, err := queue.FenceOf(ctx).Client(ctx) // or Transaction(ctx, ops…), or Operation(ctx)
 	if err != nil {
 		return err
 	}

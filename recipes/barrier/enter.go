@@ -168,8 +168,8 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	return false, err
 }
 
-// awaitOthers waits until ready was created, or our node has gone: without it nobody would count us. The watch of our node
-// ends with it. Where it may not be read there is none.
+// awaitOthers waits until ready was created, or our node has gone: without it nobody would count us. The watch of our
+// node ends with it. Where it may not be read there is none.
 func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err error) {
 	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
 	switch {

@@ -46,7 +46,7 @@ func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
 				close(free)
 				synctest.Wait()
 				for i := range waiting {
-					if err := <-told; err != error(numbered(i+1)) { //nolint:errorlint // itself
+					if err := <-told; err != error(numbered(i+1)) {
 						t.Fatalf("error %d is %v", i+1, err)
 					}
 				}
@@ -108,7 +108,8 @@ func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
 	})
 }
 
-// What is left out stays behind what waits: a handler that has had one error is not given a newer one before the others.
+// What is left out stays behind what waits: a handler that has had one error is not given a newer one before the
+// others.
 func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())

@@ -26,7 +26,8 @@ type leaseTurn struct {
 // take waits until the wanted leases are free and takes them, which ends the turn. An outage does not end the wait,
 // unless wait is 0. What it has taken when it fails is returned, too.
 func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err error) {
-	room := t.turn.Counted >= 0 && t.fits(t.turn.Counted) // nobody else adds a lease: the turn was ours when they were counted
+	// Nobody else adds a lease: the turn was ours when they were counted.
+	room := t.turn.Counted >= 0 && t.fits(t.turn.Counted)
 	for {
 		if room {
 			taken, err = t.create(ctx)

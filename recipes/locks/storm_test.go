@@ -201,8 +201,8 @@ func (s *scene) rage(size size, pace storm.Pace, try attempt, kinds ...storm.Fau
 	}, "no node is left")
 }
 
-// awaitGrant waits until somebody is granted something, for a few sessions at most: where faults come faster than grants
-// there is nothing to be seen.
+// awaitGrant waits until somebody is granted something, for a few sessions at most: where faults come faster than
+// grants there is nothing to be seen.
 func (s *scene) awaitGrant(working context.Context) {
 	ctx, cancel := context.WithTimeout(working, 3*s.session)
 	defer cancel()

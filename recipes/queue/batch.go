@@ -20,8 +20,8 @@ const (
 	putOverhead   = 100 // bytes of a create beside its path and data
 )
 
-// batchLimit is how many bytes a batch may have. A batch that was too large, or was lost, halves it. It grows again, the
-// more slowly the more often it was halved.
+// batchLimit is how many bytes a batch may have. A batch that was too large, or was lost, halves it. It grows again,
+// the more slowly the more often it was halved.
 type batchLimit struct {
 	bytes    int
 	streak   int // batches in a row that succeeded

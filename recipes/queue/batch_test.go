@@ -48,8 +48,8 @@ func putBatches(t *testing.T, place testenv.Place, q *queue.DistributedQueue[str
 	held.Release()
 }
 
-// What the client does not send because of its size goes in smaller batches, and what it does not send alone is an error
-// of that put.
+// What the client does not send because of its size goes in smaller batches, and what it does not send alone is an
+// error of that put.
 func TestBatchIsNoLargerThanWhatTheClientSends(t *testing.T) {
 	t.Parallel()
 	tooLarge := strings.Repeat("x", 20_000)
@@ -72,7 +72,7 @@ func TestBatchIsNoLargerThanWhatTheClientSends(t *testing.T) {
 				}
 				want := slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == tooLarge })
 				want = slices.Insert(want, 0, "first")
-				if diff := cmp.Diff(short(want), short(itemsOf(t, client, queuePath))); diff != "" {
+				if diff := cmp.Diff(short(want), short(itemsOf(t, client))); diff != "" {
 					t.Errorf("in the queue (-want +got):\n%s", diff)
 				}
 				for range len(items) + 1 {
@@ -147,7 +147,7 @@ func TestServerWithASmallerBuffer(t *testing.T) {
 				_ = q.FlushPuts(ctx) // the listener has the outcomes
 				want := slices.DeleteFunc(slices.Clone(tt.items), func(s string) bool { return s == tooLarge })
 				want = slices.Insert(want, 0, "first")
-				if diff := cmp.Diff(short(want), short(withoutRepeats(itemsOf(t, client, queuePath)))); diff != "" {
+				if diff := cmp.Diff(short(want), short(withoutRepeats(itemsOf(t, client)))); diff != "" {
 					t.Errorf("in the queue (-want +got):\n%s", diff)
 				}
 				for range len(tt.items) + 1 {
@@ -214,7 +214,7 @@ func TestServerWithASmallerBufferAtMostOnce(t *testing.T) {
 				t.Errorf("%.12s: %v", ev.Items[0], ev.Err)
 			}
 		}
-		if diff := cmp.Diff(short(want), short(itemsOf(t, client, queuePath))); diff != "" {
+		if diff := cmp.Diff(short(want), short(itemsOf(t, client))); diff != "" {
 			t.Errorf("in the queue (-want +got):\n%s", diff)
 		}
 		must(t, q.Close())

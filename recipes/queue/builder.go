@@ -26,13 +26,13 @@ func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serialize
 	}
 }
 
-// Name sets what spans and metrics call the queue; the default is nothing. Metrics have a series for each name, so there
-// should be few.
+// Name sets what spans and metrics call the queue; the default is nothing. Metrics have a series for each name, so
+// there should be few.
 func (b Builder[T]) Name(name string) Builder[T] { b.name = name; return b }
 
-// LockPath has each item locked, below that path, while it is consumed, and deleted afterwards: it is delivered at least
-// once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All consumers of a queue
-// have to agree on it. In Java: lockPath.
+// LockPath has each item locked, below that path, while it is consumed, and deleted afterwards: it is delivered at
+// least once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All consumers of a
+// queue have to agree on it. In Java: lockPath.
 func (b Builder[T]) LockPath(path string) Builder[T] { b.lockPath = path; return b }
 
 // MaxItems bounds the queue: Put waits while there are so many nodes in it. Of several processes that put at the same
@@ -50,9 +50,9 @@ func (b Builder[T]) PutWindow(n int) Builder[T] {
 	return b.check(n >= 1, "a window of %d puts", n)
 }
 
-// Prefetch sets how many items may be claimed ahead of the consumer, at most. It is as many as the consumer takes in some
-// milliseconds, and no more than 1 MB of data; while an item takes long, what is claimed ahead is given to others. Without a
-// lock path these are what a crash loses. The default is 100; 0 claims each item when it is wanted.
+// Prefetch sets how many items may be claimed ahead of the consumer, at most. It is as many as the consumer takes in
+// some milliseconds, and no more than 1 MB of data; while an item takes long, what is claimed ahead is given to others.
+// Without a lock path these are what a crash loses. The default is 100; 0 claims each item when it is wanted.
 func (b Builder[T]) Prefetch(n int) Builder[T] {
 	b.prefetch = n
 	return b.check(n >= 0, "a prefetch of %d items", n)
@@ -71,25 +71,25 @@ func (b Builder[T]) ErrorMode(m ErrorMode) Builder[T] {
 	return b.check(m == RequeueOnError || m == DeleteOnError, "error mode %d", int(m))
 }
 
-// MaxDeliveries sets how many times an item may be delivered whose consumer fails. The last time it is moved to the dead
-// letters, under the name that it was put with, and OnError is called. It needs a DeadLetterPath, a LockPath and
-// [RequeueOnError]. The default is 0, for any number. The deliveries are counted in the node: Java keeps the count when it
-// puts an item back, but does not add to it.
+// MaxDeliveries sets how many times an item may be delivered whose consumer fails. The last time it is moved to the
+// dead letters, under the name that it was put with, and OnError is called. It needs a DeadLetterPath, a LockPath and
+// [RequeueOnError]. The default is 0, for any number. The deliveries are counted in the node: Java keeps the count when
+// it puts an item back, but does not add to it.
 func (b Builder[T]) MaxDeliveries(n int) Builder[T] {
 	b.maxDeliveries = n
 	return b.check(n >= 0, "at most %d deliveries", n)
 }
 
-// FinalFlushTime sets how long Close takes, at most, apart from a consumer that does not return when its context ends. The
-// default is 5 s. In Java: finalFlushTime.
+// FinalFlushTime sets how long Close takes, at most, apart from a consumer that does not return when its context ends.
+// The default is 5 s. In Java: finalFlushTime.
 func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 	b.finalFlush = d
 	wrong := errtext.TooShort(d)
 	return b.check(d >= 0, "a final flush of %v", d).check(wrong == "", "a final flush of %s", wrong)
 }
 
-// OnError has fn called with what goes wrong in the background: errors of the consumer, a panic as an error, items of which
-// the outcome is not known ([ErrUncertain]), and what keeps the queue from being read. About an item it is an
+// OnError has fn called with what goes wrong in the background: errors of the consumer, a panic as an error, items of
+// which the outcome is not known ([ErrUncertain]), and what keeps the queue from being read. About an item it is an
 // [*ItemError]; when that has been consumed, ctx is in the same trace. fn is called for one error after the other, on a
 // goroutine of its own, and may call Close. The default reports to the client's unhandled-error listeners and its log.
 func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] {
@@ -97,8 +97,8 @@ func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] 
 	return b
 }
 
-// OnCorrupt has fn called with the items that cannot be read. If it returns nil the item is deleted; else, as without it,
-// the item stays in the queue, OnError is called once, and the item is tried again after a while.
+// OnCorrupt has fn called with the items that cannot be read. If it returns nil the item is deleted; else, as without
+// it, the item stays in the queue, OnError is called once, and the item is tried again after a while.
 func (b Builder[T]) OnCorrupt(fn func(ctx context.Context, item Corrupt) error) Builder[T] {
 	b.onCorrupt = fn
 	return b
@@ -146,7 +146,8 @@ func (b Builder[T]) build(k kind) (*queue[T], error) {
 		b.mode = DeleteOnError
 	}
 	if b.maxDeliveries > 0 && (b.deadLetters == "" || b.mode != RequeueOnError) {
-		return nil, fmt.Errorf("queue: at most %d deliveries without a dead letter path, or without putting back", b.maxDeliveries)
+		return nil,
+			fmt.Errorf("queue: at most %d deliveries without a dead letter path, or without putting back", b.maxDeliveries)
 	}
 	return newQueue(b.place, k, b.consumer, b.serializer, b.options), nil
 }

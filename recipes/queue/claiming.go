@@ -118,8 +118,8 @@ func (f *fetcher) look() {
 	}
 }
 
-// goesBefore reports whether n goes before all that is read, and all that is claimed if nothing is read: nothing else is
-// delivered before it.
+// goesBefore reports whether n goes before all that is read, and all that is claimed if nothing is read: nothing else
+// is delivered before it.
 func (f *fetcher) goesBefore(n nodeName) bool {
 	if !f.kind.isSorted() {
 		return false

@@ -158,7 +158,8 @@ func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settle
 	failures++
 	if q.maxDeliveries > 0 && failures >= q.maxDeliveries {
 		data, _ := encodeItems(rest, parts...)
-		return &settlement{dead: data}, errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", failures)
+		return &settlement{dead: data},
+			errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", failures)
 	}
 	data, _ := encodeItems(withFailures(d.trailer, failures), parts...)
 	return &settlement{back: data, after: doubled(firstFailurePause, mostFailurePause, failures-1)}, cause

@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// corrupt does with an item that cannot be read what the user wants. If it stays, that is reported only if the cause is new.
-// The error says why it could not be moved.
+// corrupt does with an item that cannot be read what the user wants. If it stays, that is reported only if the cause is
+// new. The error says why it could not be moved.
 func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 	handled := false
 	if q.onCorrupt != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // asked returns how often each operation was asked for. The first look at a queue, and that it is empty in the end, are
-// some listings; how many depends on when the watch fires. The watches of the path, of the items and of the locks are set
-// once each.
+// some listings; how many depends on when the watch fires. The watches of the path, of the items and of the locks are
+// set once each.
 func asked(proxy *curatortest.Proxy, listings int) map[string]int {
 	n := make(map[string]int)
 	for _, e := range proxy.Faults().Trace() {
@@ -33,8 +33,8 @@ func asked(proxy *curatortest.Proxy, listings int) map[string]int {
 	return n
 }
 
-// withoutRemovals leaves out what removes n items without locks, after a look at how often that was: several go together,
-// how many depends on how fast they are consumed.
+// withoutRemovals leaves out what removes n items without locks, after a look at how often that was: several go
+// together, how many depends on how fast they are consumed.
 func withoutRemovals(t *testing.T, n map[string]int, items int) map[string]int {
 	if n["create2"] > 0 {
 		return n // with locks, which go with their items
@@ -47,8 +47,8 @@ func withoutRemovals(t *testing.T, n map[string]int, items int) map[string]int {
 	return n
 }
 
-// TestCostOfAnItemDoesNotGrowWithTheQueue counts the requests of a consumer alone: the queue is listed once for all that
-// is in it.
+// TestCostOfAnItemDoesNotGrowWithTheQueue counts the requests of a consumer alone: the queue is listed once for all
+// that is in it.
 func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

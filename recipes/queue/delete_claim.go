@@ -146,7 +146,8 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	return m, errtext.Join(ErrUncertain, err)
 }
 
-// deleteAgain deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by another.
+// deleteAgain deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by
+// another.
 func (c *deleteClaim) deleteAgain(ctx context.Context) error {
 	flight := builders.InOneFlight(ctx)
 	if err := c.place.client.Sync().ForPath(flight, c.place.node(c.name)); err != nil {
@@ -170,8 +171,8 @@ func (c *deleteClaim) deleteAgain(ctx context.Context) error {
 	return err
 }
 
-// deleteBatch is several deletions in one transaction, which costs the server little more than one. All of the items become
-// ours, or none.
+// deleteBatch is several deletions in one transaction, which costs the server little more than one. All of the items
+// become ours, or none.
 type deleteBatch struct {
 	sent  builders.Future[[]callbacks.OperationResult]
 	split func() // tries each by itself: it is enough for one to be another's

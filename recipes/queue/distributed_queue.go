@@ -23,7 +23,8 @@ func (q *DistributedQueue[T]) PutAsync(ctx context.Context, item T) (*PendingPut
 	return q.put(ctx, itemName, []T{item})
 }
 
-// PutMulti puts several items in one node: they are consumed one after the other by the same consumer. In Java: putMulti.
+// PutMulti puts several items in one node: they are consumed one after the other by the same consumer. In Java:
+// putMulti.
 func (q *DistributedQueue[T]) PutMulti(ctx context.Context, items ...T) error {
 	return q.PutMultiSeq(ctx, slices.Values(items))
 }

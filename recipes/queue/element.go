@@ -92,8 +92,8 @@ func (e *element) resolve(ctx context.Context) error {
 	return err
 }
 
-// confirm finds out whether it was this element that was deleted: its name recurs in a path made anew. A path that is gone
-// was removed by the server, as an empty container; so was, at worst, one that somebody had made anew in between.
+// confirm finds out whether it was this element that was deleted: its name recurs in a path made anew. A path that is
+// gone was removed by the server, as an empty container; so was, at worst, one that somebody had made anew in between.
 func (e *element) confirm(ctx context.Context) error {
 	for {
 		stat, err := e.claim.place.client.CheckExists().ForPath(builders.InOneFlight(ctx), e.claim.place.path)

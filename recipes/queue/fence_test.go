@@ -115,7 +115,8 @@ func TestFenceOfASettledItemRefusesWrites(t *testing.T) {
 		}
 	}
 	testenv.Eventually(t, func() bool { return len(children(t, connect, lockPath)) == 0 }, "the fence is gone")
-	if _, err := client.Transaction().ForOperations(ctx, guarded, result(client, "late")); !errors.Is(err, queue.ErrLockLost) {
+	_, err = client.Transaction().ForOperations(ctx, guarded, result(client, "late"))
+	if !errors.Is(err, queue.ErrLockLost) {
 		t.Errorf("transaction with the operation of a settled item: %v", err)
 	}
 
@@ -138,7 +139,8 @@ func TestFenceOutlivesLostReplies(t *testing.T) {
 			putAll(t, start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue())), "a")
 			item, end := pullLocked(t, client)
 			cut := proxy.Faults().Add(curatortest.Rule{
-				Ops: []string{"sync", "getData", "create", "create2", "exists"}, Skip: skip, Count: 1, Action: action, MayMiss: skip > 0,
+				Ops:  []string{"sync", "getData", "create", "create2", "exists"},
+				Skip: skip, Count: 1, Action: action, MayMiss: skip > 0,
 			})
 			if _, err := queue.FenceOf(item.Context()).Operation(ctx); err != nil {
 				t.Errorf("%v of request %d: %v", action, skip, err)
@@ -146,7 +148,8 @@ func TestFenceOutlivesLostReplies(t *testing.T) {
 			hit = cut.Hits() > 0
 			must(t, item.Done(ctx))
 			end()
-			testenv.Eventually(t, func() bool { return len(children(t, testenv.Addr(t)+chroot, lockPath)) == 0 }, "nothing is left")
+			testenv.Eventually(t, func() bool { return len(children(t, testenv.Addr(t)+chroot, lockPath)) == 0 },
+				"nothing is left")
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 
 // fetcher claims the items of a queue, one after the other, for as long as it is asked for the next.
 //
-// A queue in which there is much is listed once for all items in it, and again when all of them are claimed. When nothing
-// is left, and always where newcomers may go before others, the items and locks are watched instead: what happens comes
-// without a request. What is going to be claimed is read ahead and claimed ahead, in one flight.
+// A queue in which there is much is listed once for all items in it, and again when all of them are claimed. When
+// nothing is left, and always where newcomers may go before others, the items and locks are watched instead: what
+// happens comes without a request. What is going to be claimed is read ahead and claimed ahead, in one flight.
 type fetcher struct {
 	place *place
 	kind  kind
@@ -88,7 +88,8 @@ func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetche
 
 func (f *fetcher) start(root, life context.Context) { f.root, f.life = root, life }
 
-// next waits for an item and returns it, ours. It fails with the cause of the end of ctx, and when the client is closed.
+// next waits for an item and returns it, ours. It fails with the cause of the end of ctx, and when the client is
+// closed.
 func (f *fetcher) next(ctx context.Context) (*message, error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -274,8 +275,8 @@ func (f *fetcher) verify() {
 	}
 }
 
-// isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many misses in
-// a row: others were faster.
+// isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many
+// misses in a row: others were faster.
 func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 
 // outcome takes the end of a claim, and reports whether it has made an item ours.

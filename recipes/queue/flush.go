@@ -36,8 +36,8 @@ func (p *producer) fail(puts []*PendingPut, err error) {
 	}
 }
 
-// complete makes the outcome of x known: a failure is there for a flush when Wait returns, and Wait returns at once when a
-// flush has.
+// complete makes the outcome of x known: a failure is there for a flush when Wait returns, and Wait returns at once
+// when a flush has.
 func (p *producer) complete(x *PendingPut, path string, err error) {
 	if err != nil && !x.back {
 		p.mu.Lock()

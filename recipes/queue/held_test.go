@@ -27,8 +27,8 @@ func (s slowSerializer) Deserialize(data []byte) (string, error) {
 	return s.String.Deserialize(data)
 }
 
-// TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked closes a queue while an item is read for a loop, first to find
-// out whether it can be read, then to be yielded.
+// TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked closes a queue while an item is read for a loop, first to
+// find out whether it can be read, then to be yielded.
 func TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked(t *testing.T) {
 	t.Parallel()
 	for number := range int64(2) {

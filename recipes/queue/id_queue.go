@@ -54,8 +54,8 @@ func (q *DistributedIDQueue[T]) prefixOf(id string) (string, error) {
 
 // Remove removes the items with an id that are in the queue and not being consumed, and returns how many nodes these
 // were. Ids that differ only where one has /, | or _ and the other another of these are the same. If the answer to a
-// removal is lost, and the node is gone then, the error is an [*ItemError] that wraps [ErrUncertain]: it is not counted,
-// and what is behind it is not removed. In Java: remove.
+// removal is lost, and the node is gone then, the error is an [*ItemError] that wraps [ErrUncertain]: it is not
+// counted, and what is behind it is not removed. In Java: remove.
 func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, err error) {
 	var list zk.Stat
 	children, err := q.client.GetChildren().StoringStatIn(&list).ForPath(ctx, q.path)
@@ -82,8 +82,8 @@ func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, e
 	return n, nil
 }
 
-// remove deletes the node of a name that was listed when newest was the zxid of the queue, unless somebody is consuming it.
-// A later node may have the same name: the path was deleted and made anew.
+// remove deletes the node of a name that was listed when newest was the zxid of the queue, unless somebody is consuming
+// it. A later node may have the same name: the path was deleted and made anew.
 func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, error) {
 	var lost error // of a removal that may have taken effect
 	for {
@@ -115,7 +115,8 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 	}
 }
 
-// removal returns the operations that delete a node. The consumer of an item has its lock; here there is one for a moment.
+// removal returns the operations that delete a node. The consumer of an item has its lock; here there is one for a
+// moment.
 func (q *queue[T]) removal(n nodeName, version int32) []builders.TransactionOperation {
 	op := q.client.TransactionOp()
 	remove := op.Delete().WithVersion(version).ForPath(q.node(n))

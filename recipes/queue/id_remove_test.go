@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// Every item of an id is removed and counted, or the error says that the outcome is not known, whichever request or answer
-// is lost.
+// Every item of an id is removed and counted, or the error says that the outcome is not known, whichever request or
+// answer is lost.
 func TestRemoveWithLostReplies(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
@@ -37,7 +37,7 @@ func removeIDWithCut(t *testing.T, mode modifier, action curatortest.Action, k i
 		must(t, q.FlushPuts(ctx))
 		rule := place.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: true})
 		removed, err := q.Remove(ctx, "x")
-		left := len(itemsOf(t, client, queuePath)) - 1
+		left := len(itemsOf(t, client)) - 1
 		switch {
 		case err == nil && removed != n:
 			t.Errorf("%v of request %d: removed %d without an error", action, k, removed)
@@ -56,7 +56,8 @@ func TestRemoveLeavesWhatWasPutAfterIt(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
-		q, producer := start(t, built(builder(t, client, nil).BuildIDQueue())), start(t, built(builder(t, other, nil).BuildIDQueue()))
+		q, producer := start(t, built(builder(t, client, nil).BuildIDQueue())),
+			start(t, built(builder(t, other, nil).BuildIDQueue()))
 		must(t, producer.Put(ctx, "old", "x"))
 		must(t, producer.FlushPuts(ctx))
 		held := place.Faults().Add(curatortest.Rule{

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A node holds one item or several: the version, then for each item its mark, its length and its bytes, then the mark of
-// the end. Java reads no further than that: what follows is a trailer of ours, or nothing.
+// A node holds one item or several: the version, then for each item its mark, its length and its bytes, then the mark
+// of the end. Java reads no further than that: what follows is a trailer of ours, or nothing.
 const (
 	bytesVersion = 0x00010001
 	itemMark     = 0x01

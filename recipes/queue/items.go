@@ -29,9 +29,9 @@ type pulled[T any] struct {
 	back  [][]byte
 }
 
-// Items returns the items of a queue without a consumer, one after the other, each taken when it is asked for: by several
-// loops at a time, if there are. It ends with ctx, whose error comes last, and with Close, with [ErrClosed]. While the
-// connection is lost it waits.
+// Items returns the items of a queue without a consumer, one after the other, each taken when it is asked for: by
+// several loops at a time, if there are. It ends with ctx, whose error comes last, and with Close, with [ErrClosed].
+// While the connection is lost it waits.
 func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	return func(yield func(Item[T], error) bool) {
 		if err := q.beginPulling(); err != nil {
@@ -61,8 +61,8 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	}
 }
 
-// pull waits for the next delivery and returns it, held. It does not wait for requests when ctx ends: what comes then goes
-// back to the queue. Close waits for that.
+// pull waits for the next delivery and returns it, held. It does not wait for requests when ctx ends: what comes then
+// goes back to the queue. Close waits for that.
 func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 	type answer struct {
 		p   *pulled[T]
@@ -256,8 +256,8 @@ func (q *queue[T]) putAgainInBackground(m *message) {
 	})
 }
 
-// Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends when
-// the lock of the item is lost, with the cause [ErrLockLost], and when the item is done.
+// Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends
+// when the lock of the item is lost, with the cause [ErrLockLost], and when the item is done.
 func (i Item[T]) Context() context.Context { return i.of.in }
 
 // Done deletes the item from the queue. Without a lock path that has happened before, and Done does nothing. Of several
@@ -265,8 +265,8 @@ func (i Item[T]) Context() context.Context { return i.of.in }
 // the item meanwhile, and with [ErrClosed]; ctx bounds the waiting, not the deleting. It is idempotent.
 func (i Item[T]) Done(ctx context.Context) error { return i.of.finish(ctx, i.i, false) }
 
-// Requeue puts the item back, behind the others, with its priority, delay or id. It fails as Done does, and does nothing
-// after Done.
+// Requeue puts the item back, behind the others, with its priority, delay or id. It fails as Done does, and does
+// nothing after Done.
 func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.i, true) }
 
 // finish ends item i.

@@ -70,8 +70,8 @@ func TestItemsEndsWithItsContextDuringOutage(t *testing.T) {
 	})
 }
 
-// TestLoopThatBreaksDuringOutageEnds breaks out of a loop within items that were put together. The rest goes back when the
-// connection is there again.
+// TestLoopThatBreaksDuringOutageEnds breaks out of a loop within items that were put together. The rest goes back when
+// the connection is there again.
 func TestLoopThatBreaksDuringOutageEnds(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {

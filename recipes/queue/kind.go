@@ -7,7 +7,8 @@ type kind struct {
 	order    func(a, b nodeName) int
 	describe func(*Info, nodeName)
 	delayed  bool // names say when their items are due
-	// claimed is how many items may be claimed and not begun where newcomers go before the rest; 0 if that does not matter.
+	// claimed is how many items may be claimed and not begun where newcomers go before the rest; 0 if that does not
+	// matter.
 	claimed int
 }
 

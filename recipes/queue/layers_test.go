@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// layers is the layout of the package: a file uses only what is declared in files of its own layer and of those above it
-// in the table.
+// layers is the layout of the package: a file uses only what is declared in files of its own layer and of those above
+// it in the table.
 var layers = []struct {
 	name  string
 	files string
@@ -109,8 +109,9 @@ func TestUpwardUseIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := upward(t, map[string]string{
-				"pace.go":    source,
-				"fetcher.go": "package queue\nimport \"elsewhere\"\ntype thing struct{ n int; o elsewhere.T }\nfunc (*thing) m() {}\nfunc g() {}",
+				"pace.go": source,
+				"fetcher.go": "package queue\nimport \"elsewhere\"\ntype thing struct{ n int; o elsewhere.T }\n" +
+					"func (*thing) m() {}\nfunc g() {}",
 			})
 			if len(found) == 0 {
 				t.Error("it is not found")

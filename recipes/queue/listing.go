@@ -20,7 +20,8 @@ type listing struct {
 
 func (l *listing) isDone() bool { return isDone(l.children) && (l.locks == nil || isDone(*l.locks)) }
 
-// refresh lists the queue when that is needed to know what to claim next. It waits for the list only if nothing is claimed.
+// refresh lists the queue when that is needed to know what to claim next. It waits for the list only if nothing is
+// claimed.
 func (f *fetcher) refresh(ctx context.Context) error {
 	switch {
 	case f.stale && f.watching, f.stale && f.kind.isSorted() && !f.unable:
@@ -117,8 +118,8 @@ func (f *fetcher) endWatching() {
 	f.watch.remove(f.flight)
 }
 
-// list begins to list the queue. The locks come first: one that goes between the two is that of an item that goes, too, or
-// its end is in the news.
+// list begins to list the queue. The locks come first: one that goes between the two is that of an item that goes, too,
+// or its end is in the news.
 func (f *fetcher) list() {
 	l := &listing{}
 	list := f.place.client.GetChildren()

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the same
-// session may be that of another queue.
+// lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the
+// same session may be that of another queue.
 type lockClaim struct {
 	place    *place
 	watch    *queueWatch
@@ -95,8 +95,8 @@ func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	return &message{name: c.name, lock: c.lock}, err
 }
 
-// readLock returns what the lock of an item holds, nothing if there is none. The server catches up before, so that it has
-// seen what was sent on an earlier connection.
+// readLock returns what the lock of an item holds, nothing if there is none. The server catches up before, so that it
+// has seen what was sent on an earlier connection.
 func (p *place) readLock(flight context.Context, n nodeName) (id string, err error) {
 	if err := p.client.Sync().ForPath(flight, p.lock(n)); err != nil {
 		return "", err

@@ -37,8 +37,8 @@ type claim interface {
 	// end waits for the answer. The error is errTaken if the item is another's or gone, and errChanged if it is to be read
 	// again. A message that comes with an error cannot be consumed; its lock, if it has one, is to be released.
 	end(ctx context.Context) (*message, error)
-	// resolve finds out what has become of a claim that ended without an answer. What is not ours then is listed again if it
-	// is still there. The error is about the item of the message.
+	// resolve finds out what has become of a claim that ended without an answer. What is not ours then is listed again if
+	// it is still there. The error is about the item of the message.
 	resolve(ctx context.Context) (*message, error)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestLostAnswerKeepsTheOrder loses each request or answer of a consumer, and of a puller, in turn. Without a lock path what
-// is delivered is in the order of the puts.
+// TestLostAnswerKeepsTheOrder loses each request or answer of a consumer, and of a puller, in turn. Without a lock path
+// what is delivered is in the order of the puts.
 func TestLostAnswerKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter, curatortest.TruncateReply} {

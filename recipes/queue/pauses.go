@@ -18,8 +18,8 @@ type pauses struct {
 	slots lineup.Serial          // those whose pause has ended wait for their slots, one after the other
 }
 
-// pause has x wait for d, until its session ends or until close, whichever comes first. Then it is submitted, or goes on if
-// it has kept its slot.
+// pause has x wait for d, until its session ends or until close, whichever comes first. Then it is submitted, or goes
+// on if it has kept its slot.
 func (s *settler) pause(x *settlement, d time.Duration) {
 	p := &s.pauses
 	p.mu.Lock()
@@ -65,8 +65,8 @@ func (s *settler) resume(x *settlement) {
 	s.pauses.slots.Do(func() { s.submit(x) })
 }
 
-// pauseAfter has x wait after a refusal. It reports false when it is time to give up: with the client, and after close if it
-// was refused before. Dead letters wait without a slot: where they may not be put, other items may be settled.
+// pauseAfter has x wait after a refusal. It reports false when it is time to give up: with the client, and after close
+// if it was refused before. Dead letters wait without a slot: where they may not be put, other items may be settled.
 func (s *settler) pauseAfter(x *settlement, refusal error) bool {
 	if errors.Is(refusal, framework.ErrClosed) {
 		return false

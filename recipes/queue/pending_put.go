@@ -32,8 +32,8 @@ func newPendingPut(prefix string, data []byte) *PendingPut {
 func (x *PendingPut) Done() <-chan struct{} { return x.done }
 
 // Wait waits for the outcome and returns the path of the node. The error is that of ctx, or says why the items are not
-// in the queue: an [*ItemError], with [ErrUncertain] if they may be. FlushPuts reports a failure whether or not Wait has
-// returned it.
+// in the queue: an [*ItemError], with [ErrUncertain] if they may be. FlushPuts reports a failure whether or not Wait
+// has returned it.
 func (x *PendingPut) Wait(ctx context.Context) (path string, err error) {
 	select {
 	case <-x.done:

@@ -18,7 +18,10 @@ import (
 
 // refuseOne has the next create of a single item refused.
 func refuseOne(place testenv.Place) {
-	place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	place.Faults().Add(curatortest.Rule{
+		Ops: []string{"create2"}, Count: 1, Action: curatortest.ReplyError,
+		Err: zk.ErrNoAuth,
+	})
 }
 
 func TestPendingPutHasTheOutcomeOfItsOwnItem(t *testing.T) {
@@ -47,7 +50,8 @@ func TestPendingPutHasTheOutcomeOfItsOwnItem(t *testing.T) {
 		}
 		held.Release()
 		var item *queue.ItemError
-		if path, err := fails.Wait(ctx); path != "" || !errors.Is(err, zk.ErrNoAuth) || !errors.As(err, &item) || item.Path != queuePath {
+		if path, err := fails.Wait(ctx); path != "" || !errors.Is(err, zk.ErrNoAuth) || !errors.As(err, &item) ||
+			item.Path != queuePath {
 			t.Errorf("the one that fails: %q, %v", path, err)
 		}
 		if path, err := succeeds.Wait(ctx); !strings.HasPrefix(path, queuePath+"/queue-") || err != nil {

@@ -9,8 +9,8 @@ const (
 	slowItem      = 100 * time.Millisecond
 )
 
-// prefetch says how far to claim ahead: when the consumer would have to wait further, when another consumer was faster, or
-// items lie claimed and unused, less far.
+// prefetch says how far to claim ahead: when the consumer would have to wait further, when another consumer was faster,
+// or items lie claimed and unused, less far.
 type prefetch struct {
 	limit int // of the user
 	ahead int

@@ -119,8 +119,8 @@ func (p *producer) put(ctx context.Context, x *PendingPut) error {
 	return nil
 }
 
-// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the waiting for a slot. A
-// failure is that of the pending put alone, not of a flush.
+// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the waiting for a slot.
+// A failure is that of the pending put alone, not of a flush.
 func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *PendingPut {
 	x := newPendingPut(prefix, data)
 	x.back = true
@@ -159,8 +159,8 @@ func (p *producer) run() {
 	p.giveUp()
 }
 
-// submit submits as many batches as may be under way. Before the first answer in a flight that is one: it may wait for a
-// connection, and only then be refused, with others behind it. It reports whether no more will come.
+// submit submits as many batches as may be under way. Before the first answer in a flight that is one: it may wait for
+// a connection, and only then be refused, with others behind it. It reports whether no more will come.
 func (p *producer) submit() (over bool) {
 	p.leaveDeadFlight()
 	for p.life.Err() == nil && (len(p.sent) == 0 || p.answered && len(p.sent) < maxBatches) {

@@ -24,17 +24,17 @@ func through(tb testing.TB, place testenv.Place, chroot string, opts ...framewor
 }
 
 // itemsOf returns the items of all nodes of a queue, in their order, and leaves them there.
-func itemsOf(tb testing.TB, client *framework.Client, path string) (items []string) {
+func itemsOf(tb testing.TB, client *framework.Client) (items []string) {
 	tb.Helper()
 	ctx := testenv.Context(tb)
-	names, err := client.GetChildren().ForPath(ctx, path)
+	names, err := client.GetChildren().ForPath(ctx, queuePath)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	must(tb, err)
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 	for _, name := range names {
-		data, err := client.GetData().ForPath(ctx, path+"/"+name)
+		data, err := client.GetData().ForPath(ctx, queuePath+"/"+name)
 		must(tb, err)
 		items = append(items, string(data[9:len(data)-1])) // behind the version, the mark and the length
 	}

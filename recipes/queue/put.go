@@ -20,15 +20,15 @@ type PutEvent[T any] struct {
 }
 
 // PutListeners returns the listeners that are called with the outcome of every put, one at a time, in the order of the
-// outcomes. They run on a goroutine of their own, and no put waits for them: they may put, too, and events that they are
-// too slow for stay in memory. In Java: QueuePutListener, which is told of successes alone.
+// outcomes. They run on a goroutine of their own, and no put waits for them: they may put, too, and events that they
+// are too slow for stay in memory. In Java: QueuePutListener, which is told of successes alone.
 func (q *queue[T]) PutListeners() *callbacks.Listeners[PutEvent[T]] { return &q.listeners }
 
-// FlushPuts waits until the outcome of all puts that were accepted before it is known, and the listeners were called. The
-// error is that of ctx, or is about the puts that have failed, whoever has put them: those that no FlushPuts had
+// FlushPuts waits until the outcome of all puts that were accepted before it is known, and the listeners were called.
+// The error is that of ctx, or is about the puts that have failed, whoever has put them: those that no FlushPuts had
 // reported when this one began. So of several goroutines that put, one may be returned the failure of another, and
-// none its own if another has flushed before: PutAsync returns each put's own outcome. A listener calls FlushPuts with the
-// context that it was given: then no listeners are waited for. In Java: flushPuts.
+// none its own if another has flushed before: PutAsync returns each put's own outcome. A listener calls FlushPuts with
+// the context that it was given: then no listeners are waited for. In Java: flushPuts.
 func (q *queue[T]) FlushPuts(ctx context.Context) error { return q.producer.flush(ctx) }
 
 // put hands items to the producer.

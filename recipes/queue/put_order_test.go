@@ -29,7 +29,7 @@ func TestPutsKeepTheirOrderAfterALostConnection(t *testing.T) {
 			place.Faults().CutAll() // nothing of it has reached the server
 			putItems(t, q, items[150:]...)
 			must(t, q.FlushPuts(ctx))
-			got := itemsOf(t, client, queuePath)
+			got := itemsOf(t, client)
 			if diff := cmp.Diff(items, got[len(got)-len(items):]); diff != "" {
 				t.Errorf("in the queue (-want +got):\n%s", diff)
 			}

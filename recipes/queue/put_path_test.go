@@ -27,7 +27,7 @@ func TestPutsAfterThePathWasDeleted(t *testing.T) {
 				deletePath(t, client, queuePath)
 				putItems(t, q, want...)
 				must(t, q.FlushPuts(ctx))
-				if diff := cmp.Diff(want, itemsOf(t, client, queuePath)); diff != "" {
+				if diff := cmp.Diff(want, itemsOf(t, client)); diff != "" {
 					t.Errorf("in the queue (-want +got):\n%s", diff)
 				}
 			}
@@ -52,7 +52,7 @@ func TestPutsWhileThePathIsDeleted(t *testing.T) {
 		deletePath(t, other, queuePath)
 		held.Remove()
 		must(t, q.FlushPuts(ctx))
-		if diff := cmp.Diff(want, itemsOf(t, client, queuePath)); diff != "" {
+		if diff := cmp.Diff(want, itemsOf(t, client)); diff != "" {
 			t.Errorf("in the queue (-want +got):\n%s", diff)
 		}
 	})
@@ -65,7 +65,10 @@ func TestPutsPauseWhileThereIsNoPath(t *testing.T) {
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 		ctx, client := testenv.Context(t), through(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
-		creates := curatortest.Rule{Ops: []string{"create2"}, Path: "/**/queue-", Action: curatortest.ReplyError, Err: zk.ErrNoNode}
+		creates := curatortest.Rule{
+			Ops: []string{"create2"}, Path: "/**/queue-", Action: curatortest.ReplyError,
+			Err: zk.ErrNoNode,
+		}
 		if chroot == "" {
 			creates.Path = queuePath + "/queue-"
 		}
@@ -82,7 +85,7 @@ func TestPutsPauseWhileThereIsNoPath(t *testing.T) {
 			t.Errorf("%d tries in %v", n, time.Since(began))
 		}
 		must(t, q.FlushPuts(ctx))
-		if diff := cmp.Diff([]string{"a"}, itemsOf(t, client, queuePath)); diff != "" {
+		if diff := cmp.Diff([]string{"a"}, itemsOf(t, client)); diff != "" {
 			t.Errorf("in the queue (-want +got):\n%s", diff)
 		}
 	})

@@ -125,12 +125,12 @@ func (q *queue[T]) State() State {
 	return q.state
 }
 
-// Close stops taking items, waits for puts that are under way, for the consumer, and until what it has consumed is settled,
-// for the final flush time in all. Then it ends the consumer's context and waits for its return; so it must not be called
-// by the consumer. What is taken and not consumed stays in the queue if there is a lock path, else it is consumed. The
-// error is about puts that have failed since the last FlushPuts, or had to be given up, and about consumed items that are
-// not settled: they may be delivered again. OnError has been called for everything before Close returns, unless a call of
-// it that began before Close goes on. Close is idempotent. In Java: close.
+// Close stops taking items, waits for puts that are under way, for the consumer, and until what it has consumed is
+// settled, for the final flush time in all. Then it ends the consumer's context and waits for its return; so it must
+// not be called by the consumer. What is taken and not consumed stays in the queue if there is a lock path, else it is
+// consumed. The error is about puts that have failed since the last FlushPuts, or had to be given up, and about
+// consumed items that are not settled: they may be delivered again. OnError has been called for everything before Close
+// returns, unless a call of it that began before Close goes on. Close is idempotent. In Java: close.
 func (q *queue[T]) Close() error {
 	q.mu.Lock()
 	before := q.state
@@ -150,7 +150,8 @@ func (q *queue[T]) Close() error {
 	return q.err
 }
 
-// shutDown closes what was started. report is the number of a call of OnError that may be the caller, 0 if there is none.
+// shutDown closes what was started. report is the number of a call of OnError that may be the caller, 0 if there is
+// none.
 func (q *queue[T]) shutDown(report int) error {
 	ctx, cancel := context.WithTimeout(q.root, q.finalFlush)
 	defer cancel()

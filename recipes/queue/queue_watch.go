@@ -15,8 +15,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// queueWatch gets the events of a queue. It watches the path alone, which costs nothing as long as that is not deleted, or
-// all items and locks too. An event is noted where it is read: in order, and ahead of the answers that came after it.
+// queueWatch gets the events of a queue. It watches the path alone, which costs nothing as long as that is not deleted,
+// or all items and locks too. An event is noted where it is read: in order, and ahead of the answers that came after
+// it.
 type queueWatch struct {
 	place   *place
 	watcher *callbacks.Watcher

@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestItemUnlockedBeforeAListIsClaimedAgain has another lock an item that a consumer is about to lock, and unlock it before
-// the consumer, which has missed what happened, lists the queue.
+// TestItemUnlockedBeforeAListIsClaimedAgain has another lock an item that a consumer is about to lock, and unlock it
+// before the consumer, which has missed what happened, lists the queue.
 func TestItemUnlockedBeforeAListIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	const n, at, taken = 30, 20, 23

@@ -13,7 +13,8 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// Items are removed several at a time, all or none. One that another takes meanwhile does not keep back those beside it.
+// Items are removed several at a time, all or none. One that another takes meanwhile does not keep back those beside
+// it.
 func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 	t.Parallel()
 	lost, told := consumeBesideAnother(t, 0)

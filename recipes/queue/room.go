@@ -13,9 +13,9 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// room has puts wait while a queue has as many nodes as it may. It counts them with an exists in the flight of the puts,
-// which so has those before it. A small share of the room, and one put at least, may go before the next count is there:
-// then processes that put at the same moment exceed the bound by one put each.
+// room has puts wait while a queue has as many nodes as it may. It counts them with an exists in the flight of the
+// puts, which so has those before it. A small share of the room, and one put at least, may go before the next count is
+// there: then processes that put at the same moment exceed the bound by one put each.
 type room struct {
 	producer *producer
 	most     int
@@ -34,9 +34,9 @@ type room struct {
 	oneShot bool               // the server has no persistent watches
 }
 
-// roomShares is in how many shares the room is divided, and roomAge how old a count may be beyond the time that it takes:
-// eight processes that put as fast as they can have the room filled before one of them has used what is left of an old
-// share only if that one is held up for many round trips.
+// roomShares is in how many shares the room is divided, and roomAge how old a count may be beyond the time that it
+// takes: eight processes that put as fast as they can have the room filled before one of them has used what is left of
+// an old share only if that one is held up for many round trips.
 const (
 	roomShares = 32
 	roomAge    = time.Millisecond
@@ -182,7 +182,8 @@ func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 	return false, err
 }
 
-// awaitChange waits until there may be more room. The first time it begins to watch the queue, which is counted again then.
+// awaitChange waits until there may be more room. The first time it begins to watch the queue, which is counted again
+// then.
 func (r *room) awaitChange(ctx context.Context) error {
 	defer r.unused.Reset(lingering)
 	if r.watcher == nil || r.session != r.producer.client.Session() { // the watch ends with its session
@@ -214,8 +215,8 @@ func (r *room) forgetEvents() {
 	}
 }
 
-// watch watches the queue. The watch is recursive as that of a consumer, because for a server before 3.9 all watches of a
-// session on one node have the mode of the last.
+// watch watches the queue. The watch is recursive as that of a consumer, because for a server before 3.9 all watches of
+// a session on one node have the mode of the last.
 func (r *room) watch(ctx context.Context) (err error) {
 	p := r.producer
 	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.client.Session()

@@ -171,7 +171,8 @@ func TestRequestsOfBlockedProducers(t *testing.T) {
 	})
 }
 
-// A producer that is blocked again and again counts twice for each put, and watches the queue once. Close ends the watch.
+// A producer that is blocked again and again counts twice for each put, and watches the queue once. Close ends the
+// watch.
 func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
 	t.Parallel()
 	const bound, puts = 10, 50
@@ -233,12 +234,12 @@ func TestBlockedPutsAreServedInOrder(t *testing.T) {
 		}
 		var got []string
 		for range items {
-			got = append(got, itemsOf(t, client, queuePath)...)
+			got = append(got, itemsOf(t, client)...)
 			removeFirst(t, client, 1)
 			must(t, <-put)
 			must(t, q.FlushPuts(ctx))
 		}
-		got = append(got, itemsOf(t, client, queuePath)...)
+		got = append(got, itemsOf(t, client)...)
 		if diff := cmp.Diff(append([]string{"first"}, items...), got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -303,7 +304,7 @@ func TestBlockedPutGoesOn(t *testing.T) {
 				tt.happens(world{t, place.Faults(), client, other, func() { expireSession(t, place, client) }})
 				must(t, <-put)
 				must(t, q.FlushPuts(ctx))
-				if items := itemsOf(t, other, queuePath); !slices.Contains(items, "a") {
+				if items := itemsOf(t, other); !slices.Contains(items, "a") {
 					t.Errorf("in the queue: %q", items)
 				}
 			})

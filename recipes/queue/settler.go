@@ -135,8 +135,8 @@ func (s *settler) submit(x *settlement) {
 	s.submitted <- x
 }
 
-// close waits until all is settled, or ctx ends: then it returns, and tells those that are not. They go on as long as their
-// session. Nothing is submitted after it.
+// close waits until all is settled, or ctx ends: then it returns, and tells those that are not. They go on as long as
+// their session. Nothing is submitted after it.
 func (s *settler) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -187,8 +187,8 @@ func (s *settler) send(flight context.Context, x *settlement) {
 	x.sent = s.place.client.Transaction().Submit(flight, ops...)
 }
 
-// applied returns the error of x, which was applied: if the path was deleted since it was read, it was perhaps another item
-// that was deleted.
+// applied returns the error of x, which was applied: if the path was deleted since it was read, it was perhaps another
+// item that was deleted.
 func (s *settler) applied(x *settlement) error {
 	if !x.keep && x.m.lock.gap != s.watch.gap() {
 		s.watch.verify(s.life)
@@ -260,7 +260,8 @@ func (s *settler) giveUp(x *settlement) {
 	}
 }
 
-// again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try next.
+// again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try
+// next.
 func (s *settler) again(session context.Context, x *settlement) (isSettled bool, err error) {
 	flight := builders.InOneFlight(session)
 	held, err := s.place.readLock(flight, x.m.name)
@@ -298,8 +299,8 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 	return true, nil
 }
 
-// lost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is deleted all
-// the same if nobody has it locked, so that not one more gets it.
+// lost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is deleted
+// all the same if nobody has it locked, so that not one more gets it.
 func (s *settler) lost(x *settlement) error {
 	switch {
 	case x.keep:

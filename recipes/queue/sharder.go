@@ -296,8 +296,8 @@ func (s *QueueSharder[Q]) find() (there int, err error) {
 	return max(there, len(s.shards)), errors.Join(errs...)
 }
 
-// measure looks how full the queues are, and reports whether there has to be another: one has reached the threshold, and
-// there is none to prefer to it.
+// measure looks how full the queues are, and reports whether there has to be another: one has reached the threshold,
+// and there is none to prefer to it.
 func (s *QueueSharder[Q]) measure() (full bool, err error) {
 	preferred := false
 	for _, sh := range s.shards { // nobody else changes them
@@ -318,9 +318,9 @@ func (s *QueueSharder[Q]) measure() (full bool, err error) {
 	return full && !preferred, nil
 }
 
-// add adds a queue if there are still as many as there were. Each addition writes the data of the path, as they are, with
-// the version that was read before the queues were listed: of several sharders one is the first. The others find the
-// queue by its node, which is as the queue itself would create it.
+// add adds a queue if there are still as many as there were. Each addition writes the data of the path, as they are,
+// with the version that was read before the queues were listed: of several sharders one is the first. The others find
+// the queue by its node, which is as the queue itself would create it.
 func (s *QueueSharder[Q]) add(there int) error {
 	path := zkpath.Join(s.path, shardName+zkpath.NewProtectionID())
 	if _, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(s.life, path); err != nil {

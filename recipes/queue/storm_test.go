@@ -14,8 +14,8 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// TestQueueStorm has 4 clients put and 4 consume while sessions end and connections are cut. With a lock path nothing is
-// lost, without nothing is consumed twice and all that is lost is told.
+// TestQueueStorm has 4 clients put and 4 consume while sessions end and connections are cut. With a lock path nothing
+// is lost, without nothing is consumed twice and all that is lost is told.
 func TestQueueStorm(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
@@ -65,7 +65,8 @@ func (s *queueStorm) run() {
 	}
 	var consumers, producers []*queue.DistributedQueue[string]
 	for i := range stormSides {
-		q := built(s.mode(queue.NewBuilder(client(fmt.Sprint("consumer ", i)), s.consumer(i), queue.String{}, queuePath)).OnError(s.tell).BuildQueue())
+		q := built(s.mode(queue.NewBuilder(client(fmt.Sprint("consumer ", i)), s.consumer(i), queue.String{},
+			queuePath)).OnError(s.tell).BuildQueue())
 		must(t, q.Start())
 		consumers = append(consumers, q)
 		p := built(s.mode(queue.NewBuilder(client(fmt.Sprint("producer ", i)), nil, queue.String{}, queuePath)).BuildQueue())

@@ -32,9 +32,9 @@ type account struct {
 	Tries, States []string // the events of the setData
 }
 
-// TestTraceOfAPutGoesOnInAnotherProcess has the consumer be one, which goes on in the background, and compares what it tells
-// of its spans with those of the producer. The worst is an item that is put back once, and a connection that is lost, with
-// a callback's request, twice.
+// TestTraceOfAPutGoesOnInAnotherProcess has the consumer be one, which goes on in the background, and compares what it
+// tells of its spans with those of the producer. The worst is an item that is put back once, and a connection that is
+// lost, with a callback's request, twice.
 func TestTraceOfAPutGoesOnInAnotherProcess(t *testing.T) {
 	if connect := os.Getenv(consumerVariable); connect != "" {
 		consumeElsewhere(t, connect)
@@ -127,7 +127,8 @@ const refusedOnce = "refused"
 func consumeElsewhere(t *testing.T, connect string) {
 	t.Helper()
 	o := observe.New(t)
-	client := newClient(t, connect, framework.WithSessionTimeout(30*time.Second), framework.WithTracerProvider(o.Tracers), propagated)
+	client := newClient(t, connect, framework.WithSessionTimeout(30*time.Second), framework.WithTracerProvider(o.Tracers),
+		propagated)
 	c := newChain(client)
 	var once sync.Once
 	ended := make(chan context.Context, 1)

@@ -125,8 +125,8 @@ func (r *relay) consumer(consume queue.Consumer[string]) {
 	start(r.t, built(b.OnError(func(context.Context, error) {}).BuildQueue()))
 }
 
-// chain is a consumer that goes on in the background: it creates a node, in the callback of that it sets its data, and in
-// the callback of that it reads them.
+// chain is a consumer that goes on in the background: it creates a node, in the callback of that it sets its data, and
+// in the callback of that it reads them.
 type chain struct {
 	client *framework.Client
 	ended  chan context.Context // of the last callback
@@ -220,8 +220,8 @@ request
 	r.wantOneTrace()
 }
 
-// TestTraceOfAPutGoesOnAfterTheLossOfTheConsumersSession has the session end while the item is worked on: it is given to
-// the consumer again.
+// TestTraceOfAPutGoesOnAfterTheLossOfTheConsumersSession has the session end while the item is worked on: it is given
+// to the consumer again.
 func TestTraceOfAPutGoesOnAfterTheLossOfTheConsumersSession(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, propagated)
@@ -257,7 +257,10 @@ func TestTriesOfACreateAreChildrenOfItsSend(t *testing.T) {
 	q := r.producer()
 	must(t, q.Put(r.ctx, "first")) // which creates the queue
 	must(t, q.FlushPuts(r.ctx))
-	cut := r.proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2", "create"}, Count: 2, Action: curatortest.CutBefore})
+	cut := r.proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"create2", "create"}, Count: 2,
+		Action: curatortest.CutBefore,
+	})
 	must(t, q.Put(r.ctx, "a"))
 	must(t, q.FlushPuts(r.ctx))
 	if cut.Hits() != 2 {
@@ -789,7 +792,8 @@ func TestQueuesAreMeasuredByTheNameThatTheUserGave(t *testing.T) {
 		processed = append(processed, series)
 	}
 	if diff := cmp.Diff([]string{
-		"error.type=deadline_exceeded,messaging.destination.name=orders,messaging.operation.name=process,messaging.system=zookeeper",
+		"error.type=deadline_exceeded,messaging.destination.name=orders,messaging.operation.name=process," +
+			"messaging.system=zookeeper",
 		"messaging.destination.name=orders,messaging.operation.name=process,messaging.system=zookeeper",
 	}, processed); diff != "" {
 		t.Errorf("processed (-want +got):\n%s", diff)

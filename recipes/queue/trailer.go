@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Behind the items of a node there may be sections, each with a mark in front: no mark of an item, a word that nobody writes
-// by chance, and the version of what follows. The failures come first.
+// Behind the items of a node there may be sections, each with a mark in front: no mark of an item, a word that nobody
+// writes by chance, and the version of what follows. The failures come first.
 var (
 	trailerMark  = []byte{0, 'C', 'T', 'C', 1} // and a trace context, up to the end
 	failuresMark = []byte{0, 'C', 'D', 'C', 1} // and how many deliveries have failed, in 4 bytes
@@ -20,7 +20,8 @@ func appendTrailer(data, traceContext []byte) []byte {
 	return append(append(data, trailerMark...), traceContext...)
 }
 
-// traceContextOf returns the trace context in a trailer, nil if there is none. What others may have put there is no error.
+// traceContextOf returns the trace context in a trailer, nil if there is none. What others may have put there is no
+// error.
 func traceContextOf(trailer []byte) []byte {
 	_, trailer = failuresOf(trailer)
 	traceContext, found := bytes.CutPrefix(trailer, trailerMark)

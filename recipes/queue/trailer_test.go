@@ -57,8 +57,8 @@ func TestTrailerGivesTheSpanOfThePutBack(t *testing.T) {
 // TestWorkKeepsTheBaggageOfAPutThatNobodyTraced has a trace of its own, with what has travelled.
 func TestWorkKeepsTheBaggageOfAPutThatNobodyTraced(t *testing.T) {
 	o := observe.New(t)
-	told := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: propagation.NewCompositeTextMapPropagator(
-		propagation.TraceContext{}, propagation.Baggage{})}).NewQueue("queue", "", "/queue")
+	both := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+	told := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: both}).NewQueue("queue", "", "/queue")
 	ctx, processing := told.Process(t.Context(), told.Extract([]byte(`{"baggage":"customer=7"}`)))
 	processing.End("", nil)
 	if got := baggage.FromContext(ctx).String(); got != "customer=7" {

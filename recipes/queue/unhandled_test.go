@@ -18,12 +18,15 @@ import (
 func TestErrorOfAConsumerIsReportedInTheTraceOfItsItemUnlessSomebodyIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
-	for name, to := range map[string]func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string]{
+	type handler func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string]
+	for name, to := range map[string]handler{
 		"the client": func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string] {
 			client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 			return b.OnError(nil)
 		},
-		"who is told, and panics": func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string] {
+		"who is told, and panics": func(
+			client *framework.Client, b queue.Builder[string], heard chan<- error,
+		) queue.Builder[string] {
 			client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 			return b.OnError(func(context.Context, error) { panic("not again") })
 		},

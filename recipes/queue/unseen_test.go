@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// TestPathChangedAndMadeAnewUnderConsumerLosesNothing changes the data of the path of a queue, which uses up a watch, before
-// it deletes it.
+// TestPathChangedAndMadeAnewUnderConsumerLosesNothing changes the data of the path of a queue, which uses up a watch,
+// before it deletes it.
 func TestPathChangedAndMadeAnewUnderConsumerLosesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
