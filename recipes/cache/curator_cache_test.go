@@ -20,16 +20,16 @@ func TestCacheLoadsTheTreeParentsFirst(t *testing.T) {
 		w.equalsTree()
 		node, ok := w.Get(root + "/a/b")
 		if !ok || string(node.Data) != "2" || node.Stat.NumChildren != 1 {
-			t.Errorf("got %+v, %t", node, ok)
+			s.Errorf("got %+v, %t", node, ok)
 		}
 		if _, ok := w.Get("/other"); ok || w.Size() != 5 {
-			t.Errorf("size %d", w.Size())
+			s.Errorf("size %d", w.Size())
 		}
 		if children := w.Children(root); len(children) != 2 || string(children["a"].Data) != "1" {
-			t.Errorf("children %v", children)
+			s.Errorf("children %v", children)
 		}
 		if children := w.Children(root + "/none"); children != nil {
-			t.Errorf("children %v of none", children)
+			s.Errorf("children %v of none", children)
 		}
 	})
 }
@@ -65,7 +65,7 @@ func TestCacheOfAMissingNodeIsReadyAndEmpty(t *testing.T) {
 	inScene(t, func(s *scene) {
 		w := s.start()
 		if w.Size() != 0 || w.Err(root) != nil {
-			t.Errorf("size %d, error %v", w.Size(), w.Err(root))
+			s.Errorf("size %d, error %v", w.Size(), w.Err(root))
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestCacheHasWhatDepthAndSelectorSay(t *testing.T) {
 		w := s.start(cache.WithMaxDepth(2), cache.WithSelector(odd{}))
 		want := []string{root + "=", root + "/a=", root + "/a/b=", root + "/leaf="}
 		if diff := cmp.Diff(want, w.content()); diff != "" {
-			t.Error(diff)
+			s.Error(diff)
 		}
 		s.set(root+"/a/b/c=2", root+"/a/b/d=2", root+"/leaf/x=2", root+"/hidden/y=2", root+"/hidden=2", root+"/a/b=2")
 		w.wantTold("NODE_CHANGED /config/a/b=2")
@@ -111,7 +111,7 @@ func TestCacheWithoutDataHasItInEvents(t *testing.T) {
 		s.set(root + "=2")
 		w.wantTold("NODE_CHANGED /config=2")
 		if node, ok := w.Get(root); !ok || node.Data != nil || node.Stat.DataLength != 1 {
-			t.Errorf("got %+v, %t", node, ok)
+			s.Errorf("got %+v, %t", node, ok)
 		}
 	})
 }
@@ -125,16 +125,16 @@ func TestCacheClearsOnCloseUnlessToldNotTo(t *testing.T) {
 			w.must(w.Close())
 			w.must(w.Close())
 			if w.Size() != want {
-				t.Errorf("size %d after Close, want %d", w.Size(), want)
+				s.Errorf("size %d after Close, want %d", w.Size(), want)
 			}
 			if err := w.Start(); !errors.Is(err, cache.ErrClosed) {
-				t.Errorf("Start after Close: %v", err)
+				s.Errorf("Start after Close: %v", err)
 			}
 			if err := w.Ready(s.ctx); !errors.Is(err, cache.ErrClosed) {
-				t.Errorf("Ready after Close: %v", err)
+				s.Errorf("Ready after Close: %v", err)
 			}
 			if err := w.Sync(s.ctx); !errors.Is(err, cache.ErrClosed) {
-				t.Errorf("Sync after Close: %v", err)
+				s.Errorf("Sync after Close: %v", err)
 			}
 		}
 	})
@@ -145,22 +145,22 @@ func TestCacheLife(t *testing.T) {
 	inScene(t, func(s *scene) {
 		c := cache.NewCuratorCache(s.client, root)
 		if err := c.Ready(s.ctx); !errors.Is(err, cache.ErrNotStarted) {
-			t.Errorf("Ready before Start: %v", err)
+			s.Errorf("Ready before Start: %v", err)
 		}
 		s.must(c.Start())
 		if err := c.Start(); !errors.Is(err, cache.ErrStarted) {
-			t.Errorf("second Start: %v", err)
+			s.Errorf("second Start: %v", err)
 		}
 		s.must(c.Close()) // whatever is under way
 		s.must(cache.NewCuratorCache(s.client, root).Close())
 		if err := cache.NewCuratorCache(s.client, "no path").Start(); err == nil {
-			t.Error("a path that cannot be is accepted")
+			s.Error("a path that cannot be is accepted")
 		}
 		ended, cancel := context.WithCancel(s.ctx)
 		cancel()
 		w := s.start()
 		if err := w.Sync(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("Sync: %v", err)
+			s.Errorf("Sync: %v", err)
 		}
 	})
 }
@@ -212,7 +212,7 @@ func TestCacheListeners(t *testing.T) {
 			"all NODE_DELETED", "delete 2", "node", "after NODE_DELETED", "tree NODE_REMOVED", "child CHILD_REMOVED",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
+			s.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -230,7 +230,7 @@ func TestCacheListenerMayPanicBlockAndClose(t *testing.T) {
 		s.set(root + "=2")
 		s.must(w.Sync(s.ctx)) // while the listener blocks
 		if node, _ := w.Get(root); string(node.Data) != "2" {
-			t.Errorf("got %s", node.Data)
+			s.Errorf("got %s", node.Data)
 		}
 		_, err := s.client.GetData().ForPath(s.ctx, root)
 		s.must(err)
@@ -243,7 +243,7 @@ func TestCacheListenerMayPanicBlockAndClose(t *testing.T) {
 			s.must(late.Close())
 			select {
 			case <-closed:
-				t.Error("called after Close")
+				s.Error("called after Close")
 			default:
 				close(closed)
 			}
@@ -274,7 +274,7 @@ func TestCacheChangesBeginWithASnapshot(t *testing.T) {
 			"NODE_CREATED /config", "NODE_CREATED /config/a", "INITIALIZED ", "NODE_CREATED /config/b", "NODE_DELETED /config/a",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
+			s.Error(diff)
 		}
 		for range w.Changes(s.ctx) {
 			s.must(w.Close()) // ends it
@@ -290,10 +290,10 @@ func TestCacheKeepsTheErrorOfANodeThatCannotBeRead(t *testing.T) {
 		s.must(err)
 		w := s.start()
 		if err := w.Err(root + "/secret"); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("error %v", err)
+			s.Errorf("error %v", err)
 		}
 		if _, ok := w.Get(root + "/secret"); ok {
-			t.Error("it is in the cache")
+			s.Error("it is in the cache")
 		}
 		s.set(root + "/a=2")
 		w.wantTold("NODE_CHANGED /config/a=2")
@@ -302,7 +302,7 @@ func TestCacheKeepsTheErrorOfANodeThatCannotBeRead(t *testing.T) {
 		s.must(err)
 		w.await("NODE_CREATED /config/secret/below=1")
 		if err := w.Err(root + "/secret"); err != nil {
-			t.Errorf("error %v", err)
+			s.Errorf("error %v", err)
 		}
 		w.equalsTree()
 	})
@@ -321,10 +321,10 @@ func TestCacheDecompresses(t *testing.T) {
 		put(root+"/bad/below", []byte("2"))
 		w := s.start(cache.WithCompressedData())
 		if w.Err(root+"/bad") == nil {
-			t.Error("no error of what does not decompress")
+			s.Error("no error of what does not decompress")
 		}
 		if node, ok := w.Get(root + "/a"); !ok || string(node.Data) != "1" {
-			t.Errorf("got %+v", node)
+			s.Errorf("got %+v", node)
 		}
 	})
 }

@@ -180,7 +180,7 @@ func TestCacheSyncSeesWhatWasAcknowledged(t *testing.T) {
 			s.set(fmt.Sprintf("%s/a=%d", root, i))
 			s.must(w.Sync(s.ctx))
 			if node, ok := w.Get(root + "/a"); !ok || string(node.Data) != fmt.Sprint(i) {
-				t.Fatalf("got %+v, want %d", node, i)
+				s.Fatalf("got %+v, want %d", node, i)
 			}
 			if i%10 == 9 {
 				s.place.Faults().CutAll()
@@ -251,15 +251,15 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 		s.begin(w)
 		s.must(w.Ready(s.ctx))
 		if err := w.Err(root + "/large"); !errors.Is(err, framework.ErrReplyTooLarge) {
-			t.Errorf("error %v", err)
+			s.Errorf("error %v", err)
 		}
 		if node, ok := w.Get(root + "/large/below"); !ok || string(node.Data) != "1" || w.Size() != 22 {
-			t.Errorf("got %+v, size %d", node, w.Size())
+			s.Errorf("got %+v, size %d", node, w.Size())
 		}
 		s.set(root + "/large=small")
 		s.must(w.Sync(s.ctx))
 		if node, ok := w.Get(root + "/large"); !ok || string(node.Data) != "small" {
-			t.Errorf("got %+v", node)
+			s.Errorf("got %+v", node)
 		}
 	})
 }
@@ -272,7 +272,7 @@ func TestCacheReadsManyNodesWithFewRequests(t *testing.T) {
 		s.manyNodes(n)
 		w := s.start()
 		if w.Size() != n+1 {
-			t.Fatalf("size %d", w.Size())
+			s.Fatalf("size %d", w.Size())
 		}
 		restore := s.cutOff()
 		s.set(root+"/n00001=y", root+"/new=1")
@@ -286,7 +286,7 @@ func TestCacheReadsManyNodesWithFewRequests(t *testing.T) {
 			}
 		}
 		if requests > n/500+3 {
-			t.Errorf("%d requests", requests)
+			s.Errorf("%d requests", requests)
 		}
 	})
 }

@@ -1,10 +1,10 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
@@ -63,7 +63,7 @@ func (e *engine) batch() []read {
 		n.flying |= n.wanted
 		n.wanted = 0
 	}
-	slices.SortStableFunc(reads, func(a, b read) int { return strings.Compare(a.n.path, b.n.path) })
+	slices.SortStableFunc(reads, func(a, b read) int { return cmp.Compare(a.n.depth, b.n.depth) })
 	return reads
 }
 

@@ -107,6 +107,10 @@ func (e *engine) want(n *node, w want, generation int) {
 		e.unpend(n)
 		e.pend(n, generation)
 	}
+	e.queue(n, w)
+}
+
+func (e *engine) queue(n *node, w want) {
 	n.wanted |= w
 	if !n.queued {
 		n.queued = true
@@ -147,7 +151,7 @@ func (e *engine) landed(n *node, w want) {
 		e.pend(n, n.againGeneration)
 	}
 	if again != 0 {
-		e.want(n, again, n.generation)
+		e.queue(n, again)
 	}
 }
 

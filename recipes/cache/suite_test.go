@@ -60,7 +60,7 @@ func withScene(t *testing.T, oneShot bool, test func(s *scene)) {
 		t.Cleanup(func() {
 			if t.Failed() {
 				trace := one.Faults().Trace()
-				t.Logf("%s", curatortest.FormatTrace(trace[max(0, len(trace)-100):]))
+				t.Logf("%s", curatortest.FormatTrace(trace[max(0, len(trace)-60):]))
 			}
 		})
 		test(s)
