@@ -257,10 +257,7 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 			s.Errorf("got %+v, size %d", node, w.Size())
 		}
 		s.set(root + "/large=small")
-		s.must(w.Sync(s.ctx))
-		if node, ok := w.Get(root + "/large"); !ok || string(node.Data) != "small" {
-			s.Errorf("got %+v", node)
-		}
+		w.await("NODE_CREATED /config/large=small") // with one-shot watches after a pause: none is set by an answer that is too large
 	})
 }
 

@@ -109,10 +109,10 @@ func (s *scene) remove(paths ...string) {
 }
 
 // cutOff keeps the client of the cache from connecting until restore.
-func (s *scene) cutOff() (restore func()) {
+func (s *scene) cutOff() (heal func()) {
 	s.Helper()
 	suspended := s.awaitState(framework.Suspended)
-	restore = s.place.Faults().RefuseConnects()
+	restore := s.place.Faults().RefuseConnects()
 	s.place.Faults().CutAll()
 	suspended()
 	return func() {
@@ -339,7 +339,7 @@ func (w *watched) equalsTree() {
 
 func (w *watched) wantTold(want ...string) {
 	w.Helper()
-	if diff := cmp.Diff(want, w.told()); diff != "" {
+	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, w.told()...)); diff != "" {
 		w.Errorf("events (-want +got):\n%s", diff)
 	}
 }

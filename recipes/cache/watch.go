@@ -49,18 +49,24 @@ func (e *engine) sessionChanged(state zk.State) {
 	case zk.StateDisconnected:
 		e.flight = nil
 	case zk.StateHasSession, zk.StateConnectedReadOnly:
-		e.connect()
+		if e.flight == nil {
+			e.connect()
+		}
 	case zk.StateExpired, zk.StateAuthFailed:
 		e.flight, e.watching = nil, false
 		e.connectIfPossible()
 	}
 }
 
-// connectionChanged takes the states of the connection. As long as no watch is set, nothing else says that there is one.
+// connectionChanged takes the states of the connection. They come in no order with the events, and are needed where no
+// watch is set, which alone has a session told of: before the first one, and where all that are one-shot have fired.
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
 		e.tell(note{kind: connection, state: state})
-		if state.IsConnected() && !e.watching {
+		switch {
+		case state == framework.Lost:
+			e.flight, e.watching = nil, false
+		case state.IsConnected() && (!e.watching || e.flight == nil):
 			e.connect()
 		}
 	})
