@@ -210,7 +210,7 @@ func TestNamesAreThoseOfJava(t *testing.T) {
 	}
 	want := []string{
 		"UNKNOWN", "CREATE", "DELETE", "EXISTS", "GET_DATA", "SET_DATA", "CHILDREN", "SYNC", "GET_ACL", "SET_ACL",
-		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "UNKNOWN",
+		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "MULTI_READ", "UNKNOWN",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("event types (-want +got):\n%s", diff)

@@ -28,6 +28,8 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 		e.applyList(n, res)
 	case birth:
 		e.applyBirth(n, res)
+	case check:
+		e.applyCheck(n, res)
 	}
 	e.landed(n, r.w)
 }
@@ -39,11 +41,7 @@ func (e *engine) applyData(n *node, res callbacks.ReadResult) {
 		e.remove(n)
 		return
 	}
-	if p := n.parent; p != nil && (p.doubt || !e.isPresent(p)) { // it may be gone, and what is below it
-		if !p.isPending() {
-			e.want(p, data, n.generation)
-		}
-		e.want(n, data, n.generation)
+	if e.awaitsParent(n, data) {
 		return
 	}
 	stat := &res.Stat
@@ -66,6 +64,38 @@ func (e *engine) applyData(n *node, res callbacks.ReadResult) {
 	n.size, n.children = stat.DataLength, stat.NumChildren
 	e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: res.Data}, changed)
 	e.lookBelow(n)
+}
+
+// awaitsParent reads n again, behind the node above it, if that may be gone, and what is below it.
+func (e *engine) awaitsParent(n *node, w want) bool {
+	p := n.parent
+	if p == nil || !p.doubt && e.isPresent(p) {
+		return false
+	}
+	if !p.isPending() {
+		e.want(p, data, n.generation)
+	}
+	e.want(n, w, n.generation)
+	return true
+}
+
+// applyCheck reads the data of n if it is not that which is known.
+func (e *engine) applyCheck(n *node, res callbacks.ReadResult) {
+	n.doubt, n.doubtAgain = n.doubtAgain, false
+	stat := &res.Stat
+	switch {
+	case res.Err != nil:
+		e.fail(n, res.Err)
+	case stat.Czxid == 0:
+		e.remove(n)
+	case e.awaitsParent(n, check):
+	case !n.live || n.czxid != stat.Czxid || n.mzxid != stat.Mzxid:
+		e.suspect(n, data)
+	default:
+		n.pzxid, n.children = stat.Pzxid, stat.NumChildren
+		e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: e.settings.storage.Get(n.path).Data}, false)
+		e.lookBelow(n)
+	}
 }
 
 // lookBelow wants the children of n if they may be others than those that are known.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -284,6 +286,28 @@ func TestCacheReadsManyNodesWithFewRequests(t *testing.T) {
 		}
 		if requests > n/500+3 {
 			s.Errorf("%d requests", requests)
+		}
+	})
+}
+
+// Of a large node the Stat is compared first, of a small one the data is read at once.
+func TestCacheComparesLargeNodesWithoutTheirData(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		large := string(make([]byte, 20<<10))
+		s.set(root+"=1", root+"/same="+large, root+"/other="+large, root+"/gone="+large, root+"/again="+large, root+"/list="+large)
+		w := s.start()
+		restore := s.cutOff()
+		s.set(root+"/other=2", root+"/list/new=1")
+		s.remove(root+"/gone", root+"/again")
+		s.set(root+"/again="+large, root+"/again/below=1")
+		s.place.Faults().ResetTrace()
+		restore()
+		w.equalsTree()
+		for _, entry := range s.place.Faults().Trace() {
+			if entry.Op == "multiRead" && slices.Contains(strings.Split(entry.Path, ","), s.chroot+root+"/same") {
+				t.Errorf("%v: nothing of it has changed", entry)
+			}
 		}
 	})
 }

@@ -29,6 +29,9 @@ type read struct {
 	w want
 }
 
+// isAlone reports whether r cannot be part of a multiRead.
+func (r read) isAlone() bool { return r.w == check }
+
 // load sends reads of what is wanted.
 func (e *engine) load() {
 	e.greet()
@@ -37,11 +40,20 @@ func (e *engine) load() {
 		if len(reads) == 0 {
 			return
 		}
-		e.batches++
+		together, each := reads, []read(nil)
 		if e.oneShot {
-			e.readEach(reads)
-		} else {
-			e.readTogether(reads)
+			together, each = nil, reads
+		} else if slices.ContainsFunc(reads, read.isAlone) {
+			each = slices.DeleteFunc(slices.Clone(reads), func(r read) bool { return !r.isAlone() })
+			together = slices.DeleteFunc(reads, read.isAlone)
+		}
+		if len(together) > 0 {
+			e.batches++
+			e.readTogether(together)
+		}
+		if len(each) > 0 {
+			e.batches++
+			e.readEach(each)
 		}
 	}
 }
@@ -54,7 +66,7 @@ func (e *engine) batch() []read {
 		n := e.todo[0]
 		e.todo[0], e.todo = nil, e.todo[1:]
 		n.queued = false
-		for _, w := range []want{data, list, birth} {
+		for _, w := range []want{check, data, list, birth} {
 			if n.wanted&w != 0 {
 				reads = append(reads, read{n, w})
 				size += e.expected(n, w)
@@ -72,6 +84,8 @@ func (e *engine) expected(n *node, w want) int {
 	switch {
 	case w == list:
 		return overhead + int(n.children)*nameSize
+	case w == check:
+		return overhead
 	case n.czxid == 0:
 		return overhead + e.meanSize
 	}
@@ -142,7 +156,7 @@ func isPassing(err error) bool {
 	return lineup.IsOutage(err) || errors.Is(err, framework.ErrClosed) || errors.Is(err, framework.ErrTooManyPending)
 }
 
-// readEach sends a request for each read, which sets a watch.
+// readEach sends a request for each read. With one-shot watches it sets one.
 func (e *engine) readEach(reads []read) {
 	flight, left := e.flight, len(reads)
 	for _, r := range reads {
@@ -175,6 +189,8 @@ func (e *engine) readOne(r read, answered callbacks.BackgroundCallback) builders
 		return e.client.GetChildren().UsingWatcher(e.watcher).InBackground(answered)
 	case birth:
 		return e.client.CheckExists().UsingWatcher(e.watcher).InBackground(answered)
+	case check:
+		return e.client.CheckExists().InBackground(answered)
 	}
 	get := e.client.GetData().Undecompressed().UsingWatcher(e.watcher)
 	if e.settings.compressed {

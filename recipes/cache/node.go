@@ -39,6 +39,7 @@ const (
 	data  want = 1 << iota // with a watch, if those are one-shot
 	list                   // of the children, with a watch, if those are one-shot
 	birth                  // of the root that is not there: only sets a watch
+	check                  // of the Stat, without the data: of a large node that may not have changed
 )
 
 // failure is why a node could not be read.
@@ -119,9 +120,9 @@ func (e *engine) queue(n *node, w want) {
 }
 
 // suspect has n read because it may have been created or deleted.
-func (e *engine) suspect(n *node) {
-	n.doubt, n.doubtAgain = true, n.flying&data != 0
-	e.want(n, data, e.generation)
+func (e *engine) suspect(n *node, w want) {
+	n.doubt, n.doubtAgain = true, n.flying&(data|check) != 0
+	e.want(n, w, e.generation)
 }
 
 func (e *engine) pend(n *node, generation int) {

@@ -30,11 +30,11 @@ func (e *engine) hint(ev zk.Event) {
 		}
 	case zk.EventNodeCreated:
 		if n := e.node(ev.Path); n != nil {
-			e.suspect(n)
+			e.suspect(n, data)
 		}
 	case zk.EventNodeDeleted:
 		if n := e.nodes[ev.Path]; n != nil {
-			e.suspect(n)
+			e.suspect(n, data)
 		}
 	case zk.EventNodeChildrenChanged:
 		if n := e.nodes[ev.Path]; n != nil && e.oneShot && e.hasChildren(n) {
@@ -96,7 +96,11 @@ func (e *engine) wantAll() {
 	for level := []*node{e.root}; len(level) > 0; {
 		var next []*node
 		for _, n := range level {
-			e.suspect(n)
+			if n.live && n.size > largeNode && !e.oneShot {
+				e.suspect(n, check)
+			} else {
+				e.suspect(n, data)
+			}
 			if !e.watching && e.oneShot {
 				n.listed = 0 // the list has to set a watch
 			}
@@ -107,6 +111,10 @@ func (e *engine) wantAll() {
 		level = next
 	}
 }
+
+// largeNode is how large the data of a node has to be that its Stat is asked for first: with a request of its own, because a
+// multiRead has no exists.
+const largeNode = 8 << 10
 
 // greet sends what goes ahead of the reads on a new connection.
 func (e *engine) greet() {
