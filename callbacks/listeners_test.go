@@ -205,7 +205,7 @@ func TestNotifyAllocatesNothing(t *testing.T) {
 
 func TestNamesAreThoseOfJava(t *testing.T) {
 	var got []string
-	for typ := callbacks.EventType(0); typ <= callbacks.AddWatch+1; typ++ {
+	for typ := callbacks.EventType(0); typ <= callbacks.MultiRead+1; typ++ {
 		got = append(got, typ.String())
 	}
 	want := []string{

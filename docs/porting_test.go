@@ -93,6 +93,16 @@ o.a.c.framework.recipes.queue:
 	DistributedQueue$ProcessType 3, DistributedQueue 9, ErrorMode 3, MultiItem 2, QueueAllocator 2,
 	QueueBase 6, QueueBuilder 12, QueueConsumer 2, QueuePutListener 3, QueueSafety 2, QueueSerializer 3,
 	QueueSharder 7, QueueSharderPolicies$Builder 6, QueueSharderPolicies 2, SimpleDistributedQueue 8
+o.a.c.framework.recipes.cache:
+	ChildData 5, CuratorCache$Options 4, CuratorCache 10, CuratorCacheAccessor 5, CuratorCacheBridge 2,
+	CuratorCacheBridgeBuilder 5, CuratorCacheBuilder 5, CuratorCacheListener$Type 4, CuratorCacheListener 4,
+	CuratorCacheListenerBuilder$ChangeListener 2, CuratorCacheListenerBuilder 12, CuratorCacheStorage 9,
+	DefaultTreeCacheSelector 4, NodeCache 9, NodeCacheListener 2, PathChildrenCache$StartMode 4,
+	PathChildrenCache 11, PathChildrenCacheEvent$Type 8, PathChildrenCacheEvent 5, PathChildrenCacheListener 2,
+	PathChildrenCacheMode 4, TreeCache$Builder 9, TreeCache 11, TreeCacheEvent$Type 8, TreeCacheEvent 5,
+	TreeCacheListener 2, TreeCacheSelector 3
+o.a.c.framework.recipes.watch:
+	PersistentWatcher 6
 o.a.c.test:
 	BaseClassForTests 5, DelegatingExecutorService 11, DirectoryUtils 5,
 	ExecuteCalledWatchingExecutorService 5, FailedServerStartException 2, InstanceSpec 16, KillSession 3,

@@ -78,15 +78,7 @@ func (c *CuratorCache) Get(path string) (node *ChildData, ok bool) {
 func (c *CuratorCache) Children(path string) map[string]*ChildData { return c.engine.children(path) }
 
 // All yields the nodes by path as they were at one moment, a node before those below it. In Java: stream.
-func (c *CuratorCache) All() iter.Seq2[string, *ChildData] {
-	return func(yield func(string, *ChildData) bool) {
-		for _, node := range c.engine.snapshot() {
-			if !yield(node.Path, node) {
-				return
-			}
-		}
-	}
-}
+func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all() }
 
 // Size returns the number of nodes. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }

@@ -259,16 +259,15 @@ func (w *watched) take(_ context.Context, ev cache.Event) {
 	}
 }
 
-// await waits until an event was told, and returns all events up to it, which are forgotten.
-func (w *watched) await(last string) []string {
+// await waits until an event was told, and forgets it and all before it.
+func (w *watched) await(last string) {
 	w.Helper()
 	for {
 		w.mu.Lock()
 		if i := slices.Index(w.events, last); i >= 0 {
-			out := w.events[:i+1]
 			w.events = w.events[i+1:]
 			w.mu.Unlock()
-			return out
+			return
 		}
 		w.mu.Unlock()
 		select {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"iter"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
@@ -116,6 +117,9 @@ func (c *TreeCache) CurrentData(path string) *ChildData { return c.engine.get(pa
 func (c *TreeCache) CurrentChildren(path string) map[string]*ChildData {
 	return c.engine.children(path)
 }
+
+// All yields the nodes as [CuratorCache.All] does. In Java: iterator.
+func (c *TreeCache) All() iter.Seq2[string, *ChildData] { return c.engine.all() }
 
 // Size returns the number of nodes. In Java: size.
 func (c *TreeCache) Size() int { return c.engine.size() }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -54,6 +55,17 @@ func (e *engine) snapshot() []*ChildData {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.sorted()
+}
+
+// all yields the nodes of the moment at which it is called.
+func (e *engine) all() iter.Seq2[string, *ChildData] {
+	return func(yield func(string, *ChildData) bool) {
+		for _, node := range e.snapshot() {
+			if !yield(node.Path, node) {
+				return
+			}
+		}
+	}
 }
 
 // sorted is called with e.mu held.
