@@ -35,7 +35,7 @@ func (c *CuratorCache) notify(ctx context.Context, n note) {
 
 // Start begins to fill the cache, and does not wait: see [CuratorCache.Ready]. It fails with [ErrStarted] the second time
 // and with [ErrClosed] after Close.
-func (c *CuratorCache) Start() error { return c.engine.start() }
+func (c *CuratorCache) Start() error { return c.engine.start(nil) }
 
 // Close ends the cache and removes its watches, in the background until that is done. No call of a listener begins after
 // it; it does not wait for one that is under way, which may call it. A second Close does nothing.

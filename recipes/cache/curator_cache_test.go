@@ -330,3 +330,41 @@ func TestCacheDecompresses(t *testing.T) {
 		}
 	})
 }
+
+func TestCacheOfANamespace(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set("/ns/config=1", "/other=1")
+		w := s.cacheOf(cache.NewCuratorCache(s.client.UsingNamespace("ns"), "/"))
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		s.set("/ns/config/a=1")
+		s.must(w.Sync(s.ctx))
+		want := []string{"/=", "/config/a=1", "/config=1"}
+		if diff := cmp.Diff(want, w.content()); diff != "" {
+			s.Error(diff)
+		}
+	})
+}
+
+func TestCacheWhoseClientIsClosed(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root + "=1")
+		client := s.newClient(s.place)
+		w := s.cacheOf(cache.NewCuratorCache(client, root))
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		s.must(client.Close())
+		if node, ok := w.Get(root); !ok || string(node.Data) != "1" {
+			t.Errorf("got %+v", node)
+		}
+		if err := w.Sync(s.ctx); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("Sync: %v", err)
+		}
+		s.must(w.Close())
+		late := cache.NewCuratorCache(client, root)
+		s.must(late.Start())
+		s.must(late.Close())
+	})
+}

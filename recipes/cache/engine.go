@@ -119,8 +119,8 @@ func newEngine(client Client, what, path string, s settings, listener func(ctx c
 	return e
 }
 
-// start begins to watch and load, and does not wait.
-func (e *engine) start() error {
+// start begins to watch and load, and does not wait. It calls first, which may be nil, before any listener is called.
+func (e *engine) start(first func()) error {
 	if err := zkpath.Validate(e.root.path, false); err != nil {
 		return errtext.Wrap(err, "cache", "start")
 	}
@@ -133,6 +133,9 @@ func (e *engine) start() error {
 		return ErrClosed
 	}
 	e.state = started
+	if first != nil {
+		first()
+	}
 	e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
 	go e.run()
 	go e.deliver()

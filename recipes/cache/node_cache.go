@@ -32,17 +32,16 @@ func (c *NodeCache) notify(ctx context.Context, n note) {
 }
 
 // Start begins to fill the cache, and does not wait. In Java: start.
-func (c *NodeCache) Start() error { return c.engine.start() }
+func (c *NodeCache) Start() error { return c.engine.start(nil) }
 
 // StartAndBuild is Start that waits until the node is read, without an event for it. When it fails with the error of ctx the
 // cache is started. In Java: start(true).
 func (c *NodeCache) StartAndBuild(ctx context.Context) error {
-	c.quiet = true
-	return startAndBuild(ctx, c.engine)
+	return startAndBuild(ctx, c.engine, func() { c.quiet = true })
 }
 
-func startAndBuild(ctx context.Context, e *engine) error {
-	if err := e.start(); err != nil {
+func startAndBuild(ctx context.Context, e *engine, first func()) error {
+	if err := e.start(first); err != nil {
 		return err
 	}
 	if err := e.awaitReady(ctx); err != nil {

@@ -128,12 +128,11 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 // Start begins to fill the cache. ctx bounds the waiting of [BuildInitialCache]; when it ends first, the cache is started. In
 // Java: start.
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
+	set := func() { c.mode = mode }
 	if mode == BuildInitialCache {
-		c.mode = mode
-		return startAndBuild(ctx, c.engine)
+		return startAndBuild(ctx, c.engine, set)
 	}
-	c.mode = mode
-	return c.engine.start()
+	return c.engine.start(set)
 }
 
 // Close ends the cache as [CuratorCache.Close] does.

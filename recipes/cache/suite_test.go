@@ -225,7 +225,7 @@ func (w *watched) take(_ context.Context, ev cache.Event) {
 		if before != nil || ev.Old != nil {
 			w.Errorf("%s: it was there", text)
 		}
-		if up := zkpath.Parent(path); path != root && w.known[up] == nil && w.Err(up) == nil {
+		if up := zkpath.Parent(path); path != root && path != "/" && w.known[up] == nil && w.Err(up) == nil {
 			w.Errorf("%s: before %s", text, up)
 		}
 	case cache.NodeChanged:

@@ -99,7 +99,7 @@ func treeEvent(ev Event) TreeCacheEvent {
 }
 
 // Start begins to fill the cache, and does not wait. In Java: start.
-func (c *TreeCache) Start() error { return c.engine.start() }
+func (c *TreeCache) Start() error { return c.engine.start(nil) }
 
 // Close ends the cache as [CuratorCache.Close] does.
 func (c *TreeCache) Close() error {
