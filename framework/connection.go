@@ -330,7 +330,7 @@ func (c *connection) tick() {
 		return
 	}
 	hadSession := c.session != nil && c.session.ctx.Err() == nil
-	if c.state == 0 { // the first try still lasts
+	if c.state != Suspended && c.state != Lost { // the first try still lasts, or the machine stood still
 		c.become(Suspended)
 	}
 	c.lose()

@@ -47,7 +47,7 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 					t.Errorf("the session is lost: %v", lost)
 				}
 				if tt.lost {
-					told.want(t, lost, reconnected)
+					told.want(t, suspended, lost, reconnected)
 				}
 				<-time.After(10 * timeout)
 				told.end(t, client)

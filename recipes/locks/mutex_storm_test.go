@@ -51,7 +51,7 @@ func TestMutexStorm(t *testing.T) {
 		size{duration: 2 * time.Minute, faults: 300, grants: 5000},
 	), stormPace, try, s.clientFaults()...)
 	for _, th := range s.things {
-		if limit := 3 * stormSession; testenv.Long() && th.longest >= limit {
+		if limit := 3 * s.session; testenv.Long() && th.longest >= limit {
 			s.Errorf("%s: nobody was granted it for %v", th.line, th.longest)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// stormSession is the session timeout of clients in a storm.
+// stormSession is the session timeout of clients in a storm, on a machine that has time for it.
 const stormSession = time.Second
 
 // stormPace is how often something happens to one of the clients.
@@ -44,6 +44,8 @@ type scene struct {
 	things   []*thing
 	pulse    *storm.Pulse
 	session  time.Duration
+	news     chan struct{} // somebody was granted something
+	strain   float64       // how many times slower the machine is than one that has time; 0 if nobody has measured
 }
 
 // thing is what clients contend for: a line in which some, or one, hold it.
@@ -67,6 +69,11 @@ func newScene(t *testing.T, clients int) *scene {
 	t.Helper()
 	chroot := testenv.Chroot(t)
 	s := newEmptyScene(t, testenv.Addr(t)+chroot, stormSession)
+	if err := s.observer.BlockUntilConnected(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	s.strain = storm.Strain(func() { _, _ = s.nodes("/") })
+	s.session = time.Duration(s.strain * float64(stormSession))
 	for i := range clients {
 		proxy, connect := newProxy(t, chroot)
 		client := s.client(connect)
@@ -80,6 +87,7 @@ func newScene(t *testing.T, clients int) *scene {
 func newEmptyScene(t *testing.T, connect string, session time.Duration) *scene {
 	t.Helper()
 	s := &scene{Storm: storm.New(t), t: t, observer: newClient(t, connect), pulse: storm.NewPulse(), session: session}
+	s.news = make(chan struct{}, 1)
 	t.Cleanup(s.pulse.Stop)
 	return s
 }
@@ -160,9 +168,10 @@ type attempt func(ctx context.Context, client *framework.Client, who int, random
 // rage has the clients acquire while the faults happen, and judges what came of it.
 func (s *scene) rage(size size, pace storm.Pace, try attempt, kinds ...storm.Fault) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*size.duration+time.Minute)
+	most := time.Duration(max(s.strain, 1) * float64(3*size.duration+30*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), most+time.Minute)
 	defer cancel()
-	working, stop := context.WithTimeout(ctx, 3*size.duration+30*time.Second)
+	working, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	start := time.Now()
 	var workers sync.WaitGroup
@@ -170,6 +179,7 @@ func (s *scene) rage(size size, pace storm.Pace, try attempt, kinds ...storm.Fau
 		workers.Go(func() { s.work(working, ctx, i+1, try) })
 	}
 	faults := s.Disturb(working, pace, func(n int) bool {
+		s.awaitGrant(working)
 		return time.Since(start) >= size.duration && n >= size.faults && s.grants() >= size.grants
 	}, kinds...)
 	stop()
@@ -189,6 +199,17 @@ func (s *scene) rage(size size, pace storm.Pace, try attempt, kinds ...storm.Fau
 		}
 		return true
 	}, "no node is left")
+}
+
+// awaitGrant waits until somebody is granted something, for a few sessions at most: where faults come faster than grants
+// there is nothing to be seen.
+func (s *scene) awaitGrant(working context.Context) {
+	ctx, cancel := context.WithTimeout(working, 3*s.session)
+	defer cancel()
+	select {
+	case <-s.news:
+	case <-ctx.Done():
+	}
 }
 
 // work acquires one thing after the other until working ends; ctx bounds the last release.
@@ -226,6 +247,10 @@ func (s *scene) work(working, ctx context.Context, who int, try attempt) {
 // granted notes a grant.
 func (s *scene) granted(h *holding, who int, called time.Time) {
 	now := time.Now()
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
 	for _, p := range h.parts {
 		p.contexts.Granted(h.ctx, s.clients[who-1].SessionID(), p.nodes...)
 		p.note(s, called, now, p.token != 0)

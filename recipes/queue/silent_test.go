@@ -69,7 +69,11 @@ func TestLoopEndsWithItsContextAfterRequestWithoutAnswer(t *testing.T) {
 							_ = item.Done(ctx)
 						}
 					}
-					if late := time.Since(end); late > time.Second/10 {
+					limit := time.Second / 10
+					if testenv.Real() { // where a busy machine takes its time
+						limit = time.Second
+					}
+					if late := time.Since(end); late > limit {
 						t.Errorf("the loop ends %v after its context", late)
 					}
 					wantClosedWithin(t, time.Second, q)
