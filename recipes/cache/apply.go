@@ -205,10 +205,15 @@ func (e *engine) fail(n *node, err error) {
 		f = new(failure)
 		e.failed[n] = f
 	}
-	pause := min(firstPause<<min(f.attempts, 16), lastPause)
-	pause += rand.N(pause) / 2
+	pause := pauseAfter(f.attempts)
 	f.err, f.attempts, f.due = err, f.attempts+1, time.Now().Add(pause)
 	e.wake(pause)
+}
+
+// pauseAfter returns the pause after so many failures and one more.
+func pauseAfter(failures int) time.Duration {
+	pause := min(firstPause<<min(failures, 16), lastPause)
+	return pause + rand.N(pause)/2
 }
 
 const (

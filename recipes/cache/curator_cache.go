@@ -83,8 +83,9 @@ func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all
 // Size returns the number of nodes. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
-// Err returns why a node could not be read when that was tried last, nil if it was read or nothing is known of it. It is
-// tried again with growing pauses. What Get returns of such a node may be old.
+// Err returns why a node could not be read when that was tried last, nil if it was read or nothing is known of it; for the
+// node of the cache also why it cannot be watched. It is tried again with growing pauses. What Get returns of such a node may
+// be old.
 func (c *CuratorCache) Err(path string) error { return c.engine.err(path) }
 
 // Changes yields what the cache has, when it is ready, as nodes that are created, then [Initialized], and then every

@@ -70,6 +70,7 @@ type engine struct {
 	mu        sync.RWMutex
 	nodes     map[string]*node
 	failed    map[*node]*failure
+	watchErr  error // why no watch can be set
 	followers map[*mailbox[Event]]struct{}
 
 	loop // what only the loop sees
@@ -92,6 +93,7 @@ type loop struct {
 	ahead       bool            // nothing was changed since the listeners were told that all is read
 	todo        []*node         // that are wanted, in this order
 	batches     int             // under way
+	refusals    int             // of the watch, one after the other
 	limit       int             // reads in one batch, at most
 	meanSize    int             // of the data of a node, a running mean
 	generation  int             // counts fences

@@ -312,6 +312,28 @@ func TestCacheComparesLargeNodesWithoutTheirData(t *testing.T) {
 	})
 }
 
+func TestCacheSaysWhyItCannotWatch(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		refusals := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth, Count: 4,
+		})
+		w := s.newCache()
+		began := time.Now()
+		s.begin(w)
+		testenv.Eventually(t, func() bool { return errors.Is(w.Err(root), zk.ErrNoAuth) }, "the error of the watch")
+		s.must(w.Ready(s.ctx))
+		if err := w.Err(root); err != nil || refusals.Hits() != 4 {
+			t.Errorf("error %v after %d refusals", err, refusals.Hits())
+		}
+		if d := time.Since(began); d < 1500*time.Millisecond {
+			t.Errorf("ready after %v, without pauses that grow", d)
+		}
+		w.equalsTree()
+	})
+}
+
 func TestCacheLeavesNoWatch(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {

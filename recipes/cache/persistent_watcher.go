@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -148,12 +147,12 @@ func (w *PersistentWatcher) failed(err error) {
 	if !isPassing(err) {
 		w.outbox.put(func(ctx context.Context) { w.client.ReportUnhandled(ctx, "PersistentWatcher "+w.path, err) })
 	}
-	pause := min(firstPause<<min(w.failures, 16), lastPause)
+	pause := pauseAfter(w.failures)
 	w.failures++
 	if w.retry != nil {
 		w.retry.Stop()
 	}
-	w.retry = time.AfterFunc(pause+rand.N(pause)/2, func() {
+	w.retry = time.AfterFunc(pause, func() {
 		if w.client.IsConnected() {
 			w.set()
 		}

@@ -30,6 +30,9 @@ func (e *engine) err(path string) error {
 	if f := e.failed[e.nodes[path]]; f != nil {
 		return f.err
 	}
+	if path == e.root.path {
+		return e.watchErr
+	}
 	return nil
 }
 

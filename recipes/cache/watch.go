@@ -148,13 +148,17 @@ func (e *engine) greet() {
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
 	case err == nil:
-		e.watching = true
+		e.watching, e.watchErr, e.refusals = true, nil, 0
 	case flight != e.flight:
 	case errors.Is(err, framework.ErrUnimplemented): // such a server closes the connection, too
 		e.oneShot, e.flight = true, nil
 		e.connectIfPossible()
-	default:
+	case isPassing(err):
 		e.disconnected(flight)
+	default:
+		e.flight, e.watchErr = nil, err
+		e.wake(pauseAfter(e.refusals))
+		e.refusals++
 	}
 }
 
