@@ -34,7 +34,8 @@ import (
 //   - On the next connection of the session the server refuses a client that has seen more than it knows. A fact is an
 //     answer, and the client knows the transaction that an answer came after. That of an event it does not know; if a
 //     deletion were believed on an event, a server that lags could show the node again.
-//   - In a new session nothing keeps a server from lagging, so a sync goes ahead of the reads.
+//   - In a new session the server knows the transaction that has made it, which is newer than all that was seen. A local
+//     session has none, so a sync goes ahead of the reads.
 //
 // # Identity
 //

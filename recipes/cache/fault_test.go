@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -156,6 +157,55 @@ func TestCacheReadsAgainWhatChangesWhileItIsRead(t *testing.T) {
 		s.set(root+"/a=2", root+"/a/c=2")
 		hold.Release()
 		w.equalsTree()
+	})
+}
+
+// A child is to be read when its parent is deleted and both are created again: the new child waits for the new parent.
+func TestCacheHasANewChildAfterItsNewParent(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/p=1", root+"/p/c=1")
+		w := s.start()
+		events := make(chan zk.Event, 10)
+		s.must(s.client.Watches().Add().UsingWatcher(callbacks.NewChanWatcher(events)).ForPath(s.ctx, root))
+		hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multiRead"}, Action: curatortest.HoldRequest, Count: 1})
+		s.remove(root + "/p/c")
+		s.must(hold.Wait(s.ctx))
+		s.remove(root + "/p")
+		s.set(root+"/p=2", root+"/p/c=2")
+		for ev := range events {
+			if ev.Type == zk.EventNodeCreated && ev.Path == root+"/p/c" {
+				break // the event of the cache has come, too
+			}
+		}
+		hold.Release()
+		w.wantTold("NODE_DELETED /config/p/c", "NODE_DELETED /config/p", "NODE_CREATED /config/p=2", "NODE_CREATED /config/p/c=2")
+	})
+}
+
+// A local session may be of a server that lags.
+func TestCacheSyncsAndWatchesAheadOfTheReadsOfANewSession(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start()
+		for range 2 {
+			var got []string
+			for _, entry := range s.place.Faults().Trace() {
+				if !entry.Reply && (entry.Op == "sync" || entry.Op == "addWatch" || entry.Op == "multiRead") {
+					got = append(got, entry.Op)
+				}
+			}
+			if len(got) < 3 || !slices.Equal(got[:3], []string{"sync", "addWatch", "multiRead"}) {
+				t.Errorf("the requests are %v", got)
+			}
+			s.place.Faults().ResetTrace()
+			lost := s.awaitState(framework.Lost)
+			heal := s.cutOff()
+			lost()
+			heal()
+			w.equalsTree()
+		}
 	})
 }
 
