@@ -33,24 +33,24 @@ func (c *CuratorCache) notify(ctx context.Context, n note) {
 	}
 }
 
-// Start begins to fill the cache, and does not wait: see [CuratorCache.Ready]. It fails with [ErrStarted] the second time
-// and with [ErrClosed] after Close.
+// Start begins to fill the cache, and does not wait: see [CuratorCache.Ready]. It fails with [ErrStarted] the second
+// time and with [ErrClosed] after Close.
 func (c *CuratorCache) Start() error { return c.engine.start(nil) }
 
-// Close ends the cache and removes its watches, in the background until that is done. No call of a listener begins after
-// it; it does not wait for one that is under way, which may call it. A second Close does nothing.
+// Close ends the cache and removes its watches, in the background until that is done. No call of a listener begins
+// after it; it does not wait for one that is under way, which may call it. A second Close does nothing.
 func (c *CuratorCache) Close() error {
 	c.engine.close()
 	return nil
 }
 
-// Listenable returns the listeners. They are called one at a time, on a goroutine of the cache, with the events in their
-// order; events that they are too slow for stay in memory. The events of a path are in order. A node is created after the
-// one above it, and deleted before it. In Java: listenable.
+// Listenable returns the listeners. They are called one at a time, on a goroutine of the cache, with the events in
+// their order; events that they are too slow for stay in memory. The events of a path are in order. A node is created
+// after the one above it, and deleted before it. In Java: listenable.
 func (c *CuratorCache) Listenable() *callbacks.Listeners[Event] { return &c.listeners }
 
-// Ready returns when every node that there was at the start is in the cache, or could not be read: see [CuratorCache.Err].
-// The error is that of ctx, [ErrNotStarted] or [ErrClosed].
+// Ready returns when every node that there was at the start is in the cache, or could not be read: see
+// [CuratorCache.Err]. The error is that of ctx, [ErrNotStarted] or [ErrClosed].
 func (c *CuratorCache) Ready(ctx context.Context) error {
 	if err := c.engine.awaitReady(ctx); err != nil {
 		return errtext.Wrap(err, "cache", "await %s", c.engine.root.path)
@@ -59,8 +59,8 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 }
 
 // Sync returns when the cache has everything that was written before the call, by any client: what the methods return
-// then is not older. Nodes that cannot be read are excepted: see [CuratorCache.Err]. It goes on waiting while there is no
-// connection. The error is that of ctx, of a server without a quorum, [ErrNotStarted] or [ErrClosed].
+// then is not older. Nodes that cannot be read are excepted: see [CuratorCache.Err]. It goes on waiting while there is
+// no connection. The error is that of ctx, of a server without a quorum, [ErrNotStarted] or [ErrClosed].
 func (c *CuratorCache) Sync(ctx context.Context) error {
 	if err := c.engine.sync(ctx); err != nil {
 		return errtext.Wrap(err, "cache", "sync %s", c.engine.root.path)
@@ -83,9 +83,9 @@ func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all
 // Size returns the number of nodes. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
-// Err returns why a node could not be read when that was tried last, nil if it was read or nothing is known of it; for the
-// node of the cache also why it cannot be watched. It is tried again with growing pauses. What Get returns of such a node may
-// be old.
+// Err returns why a node could not be read when that was tried last, nil if it was read or nothing is known of it; for
+// the node of the cache also why it cannot be watched. It is tried again with growing pauses. What Get returns of such
+// a node may be old.
 func (c *CuratorCache) Err(path string) error { return c.engine.err(path) }
 
 // Changes yields what the cache has, when it is ready, as nodes that are created, then [Initialized], and then every

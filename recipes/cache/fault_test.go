@@ -399,8 +399,8 @@ func TestCacheLeavesNoWatch(t *testing.T) {
 	})
 }
 
-// Writers change the tree while connections and sessions are lost; then the cache has what the tree has, and the listener
-// was never told of anything older than what it knew.
+// Writers change the tree while connections and sessions are lost; then the cache has what the tree has, and the
+// listener was never told of anything older than what it knew.
 func TestCacheEqualsTheTreeAfterRandomFaults(t *testing.T) {
 	t.Parallel()
 	for seed := range testenv.Size(20, 3, 500) {

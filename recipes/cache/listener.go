@@ -29,8 +29,8 @@ func ForChanges(fn func(ctx context.Context, old, node *ChildData)) Listener {
 	return forType(NodeChanged, func(ctx context.Context, ev Event) { fn(ctx, ev.Old, ev.New) })
 }
 
-// ForCreatesAndChanges returns a listener for nodes that are created, of which old is nil, and those whose data is changed.
-// In Java: forCreatesAndChanges.
+// ForCreatesAndChanges returns a listener for nodes that are created, of which old is nil, and those whose data is
+// changed. In Java: forCreatesAndChanges.
 func ForCreatesAndChanges(fn func(ctx context.Context, old, node *ChildData)) Listener {
 	return func(ctx context.Context, ev Event) {
 		if ev.Type == NodeCreated || ev.Type == NodeChanged {
@@ -44,8 +44,8 @@ func ForDeletes(fn func(ctx context.Context, node *ChildData)) Listener {
 	return forType(NodeDeleted, func(ctx context.Context, ev Event) { fn(ctx, ev.Old) })
 }
 
-// ForInitialized returns a listener that is called once, when all nodes that there were at the start are in the cache. In
-// Java: forInitialized.
+// ForInitialized returns a listener that is called once, when all nodes that there were at the start are in the cache.
+// In Java: forInitialized.
 func ForInitialized(fn func(ctx context.Context)) Listener {
 	return forType(Initialized, func(ctx context.Context, _ Event) { fn(ctx) })
 }
@@ -71,8 +71,8 @@ func ForTreeCache(fn callbacks.Listener[TreeCacheEvent]) Listener {
 	return func(ctx context.Context, ev Event) { fn(ctx, treeEvent(ev)) }
 }
 
-// AfterInitialized returns a listener to which events are passed on once all nodes that there were at the start are in the
-// cache. In Java: afterInitialized.
+// AfterInitialized returns a listener to which events are passed on once all nodes that there were at the start are in
+// the cache. In Java: afterInitialized.
 func AfterInitialized(listener Listener) Listener {
 	return func(ctx context.Context, ev Event) {
 		if ev.ready {

@@ -54,8 +54,8 @@ func (n *node) isPending() bool { return n.wanted|n.flying|n.again != 0 }
 // isPresent reports whether n is known to exist, be it that it cannot be read. e.mu is held.
 func (e *engine) isPresent(n *node) bool { return n.live || e.failed[n] != nil }
 
-// node returns the node of a path, and makes it and those above it, which are to be read. It returns nil if the node does
-// not belong to the cache.
+// node returns the node of a path, and makes it and those above it, which are to be read. It returns nil if the node
+// does not belong to the cache.
 func (e *engine) node(path string) *node {
 	if n := e.nodes[path]; n != nil {
 		return n

@@ -7,16 +7,16 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 )
 
-// NodeCache keeps a copy of one node. It is a [CuratorCache] of a single node with the events of Java's older cache. All
-// methods are safe for concurrent use. In Java: NodeCache.
+// NodeCache keeps a copy of one node. It is a [CuratorCache] of a single node with the events of Java's older cache.
+// All methods are safe for concurrent use. In Java: NodeCache.
 type NodeCache struct {
 	engine    *engine
 	listeners callbacks.Listeners[*ChildData]
 	quiet     bool // the node that there is at the start is no event
 }
 
-// NewNodeCache returns a cache of the node at path. It does no I/O; a path that cannot be is the error of Start. In Java the
-// nodes above it are created; here they are not.
+// NewNodeCache returns a cache of the node at path. It does no I/O; a path that cannot be is the error of Start. In
+// Java the nodes above it are created; here they are not.
 func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 	c := new(NodeCache)
 	s := settingsOf(opts)
@@ -34,8 +34,8 @@ func (c *NodeCache) notify(ctx context.Context, n note) {
 // Start begins to fill the cache, and does not wait. In Java: start.
 func (c *NodeCache) Start() error { return c.engine.start(nil) }
 
-// StartAndBuild is Start that waits until the node is read, without an event for it. When it fails with the error of ctx the
-// cache is started. In Java: start(true).
+// StartAndBuild is Start that waits until the node is read, without an event for it. When it fails with the error of
+// ctx the cache is started. In Java: start(true).
 func (c *NodeCache) StartAndBuild(ctx context.Context) error {
 	return startAndBuild(ctx, c.engine, func() { c.quiet = true })
 }
@@ -56,8 +56,8 @@ func (c *NodeCache) Close() error {
 	return nil
 }
 
-// Listenable returns the listeners. They are called with the node when it is created or its data is changed, and with nil
-// when it is deleted. In Java: NodeCacheListener, which has no argument.
+// Listenable returns the listeners. They are called with the node when it is created or its data is changed, and with
+// nil when it is deleted. In Java: NodeCacheListener, which has no argument.
 func (c *NodeCache) Listenable() *callbacks.Listeners[*ChildData] { return &c.listeners }
 
 // CurrentData returns the node, nil if it does not exist or is not read yet. In Java: getCurrentData.

@@ -20,8 +20,8 @@ func (o option) apply(s *settings) { o(s) }
 // WithSingleNode caches the node alone. In Java: Options.SINGLE_NODE_CACHE.
 func WithSingleNode() Option { return WithMaxDepth(0) }
 
-// WithMaxDepth caches the nodes that are at most so many levels below the node of the cache: 0 is that node alone, 1 has
-// its children too. The default has no limit, and so has a negative depth.
+// WithMaxDepth caches the nodes that are at most so many levels below the node of the cache: 0 is that node alone, 1
+// has its children too. The default has no limit, and so has a negative depth.
 func WithMaxDepth(depth int) Option {
 	return option(func(s *settings) {
 		if s.maxDepth = depth; depth < 0 {
@@ -48,8 +48,8 @@ func WithSelector(selector Selector) Option {
 	return option(func(s *settings) { s.selector = selector })
 }
 
-// Selector decides which nodes a cache has below its own. The methods must be quick and always answer the same; they are
-// called on a goroutine of the cache. In Java: TreeCacheSelector.
+// Selector decides which nodes a cache has below its own. The methods must be quick and always answer the same; they
+// are called on a goroutine of the cache. In Java: TreeCacheSelector.
 type Selector interface {
 	// TraverseChildren reports whether the cache has children of the node.
 	TraverseChildren(path string) bool

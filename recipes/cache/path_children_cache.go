@@ -10,8 +10,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// PathChildrenCache keeps a copy of the children of a node. It is a [CuratorCache] of depth 1 with the events of Java's older
-// cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
+// PathChildrenCache keeps a copy of the children of a node. It is a [CuratorCache] of depth 1 with the events of Java's
+// older cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
 type PathChildrenCache struct {
 	engine    *engine
 	listeners callbacks.Listeners[PathChildrenCacheEvent]
@@ -69,8 +69,8 @@ type PathChildrenCacheEvent struct {
 	InitialData []*ChildData
 }
 
-// NewPathChildrenCache returns a cache of the children of the node at path. It does no I/O; a path that cannot be is the error
-// of Start. In Java the node is created; here it is not.
+// NewPathChildrenCache returns a cache of the children of the node at path. It does no I/O; a path that cannot be is
+// the error of Start. In Java the node is created; here it is not.
 func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChildrenCache {
 	c := new(PathChildrenCache)
 	s := settingsOf(opts)
@@ -125,8 +125,8 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 	return PathChildrenCacheEvent{Type: ChildRemoved, Data: ev.Old}, true
 }
 
-// Start begins to fill the cache. ctx bounds the waiting of [BuildInitialCache]; when it ends first, the cache is started. In
-// Java: start.
+// Start begins to fill the cache. ctx bounds the waiting of [BuildInitialCache]; when it ends first, the cache is
+// started. In Java: start.
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	set := func() { c.mode = mode }
 	if mode == BuildInitialCache {
@@ -172,6 +172,6 @@ func (c *PathChildrenCache) RebuildNode(ctx context.Context, path string) error 
 	return c.engine.rebuildNode(ctx, path)
 }
 
-// ClearAndRefresh forgets all, without an event, and reads it again, with a [ChildAdded] for each child. It does not wait.
-// In Java: clearAndRefresh.
+// ClearAndRefresh forgets all, without an event, and reads it again, with a [ChildAdded] for each child. It does not
+// wait. In Java: clearAndRefresh.
 func (c *PathChildrenCache) ClearAndRefresh() error { return c.engine.clearAndRefresh() }

@@ -15,9 +15,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// PersistentWatcher keeps a persistent watch over connections and sessions. What happened without a connection is not told:
-// the reset listeners say when to look at the nodes again. The server must be 3.6 or newer. All methods are safe for
-// concurrent use. In Java: PersistentWatcher.
+// PersistentWatcher keeps a persistent watch over connections and sessions. What happened without a connection is not
+// told: the reset listeners say when to look at the nodes again. The server must be 3.6 or newer. All methods are safe
+// for concurrent use. In Java: PersistentWatcher.
 type PersistentWatcher struct {
 	client    Client
 	path      string
@@ -36,8 +36,8 @@ type PersistentWatcher struct {
 	failures    int
 }
 
-// NewPersistentWatcher returns a watcher of a node, or of a node and all below it if recursive is set. It does no I/O; a path
-// that cannot be is the error of Start.
+// NewPersistentWatcher returns a watcher of a node, or of a node and all below it if recursive is set. It does no I/O;
+// a path that cannot be is the error of Start.
 func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
 	w := &PersistentWatcher{
 		client: client, path: path, mode: builders.PersistentWatch, outbox: newMailbox[func(ctx context.Context)](),
@@ -51,16 +51,17 @@ func NewPersistentWatcher(client Client, path string, recursive bool) *Persisten
 	return w
 }
 
-// Listenable returns the listeners of the events of nodes. They are called one at a time, on a goroutine of the watcher. In
-// Java: getListenable.
+// Listenable returns the listeners of the events of nodes. They are called one at a time, on a goroutine of the
+// watcher. In Java: getListenable.
 func (w *PersistentWatcher) Listenable() *callbacks.Listeners[zk.Event] { return &w.listeners }
 
-// ResetListenable returns the listeners that are called when the watch is set, for the first time or on a new connection: what
-// happened before is not told. They run as the others do, in turn with them. In Java: getResetListenable.
+// ResetListenable returns the listeners that are called when the watch is set, for the first time or on a new
+// connection: what happened before is not told. They run as the others do, in turn with them. In Java:
+// getResetListenable.
 func (w *PersistentWatcher) ResetListenable() *callbacks.Listeners[struct{}] { return &w.resets }
 
-// Start begins to watch, and does not wait. A failure is told to the client's UnhandledErrorListeners, and it is tried again
-// after a pause. It fails with [ErrStarted] the second time and with [ErrClosed] after Close.
+// Start begins to watch, and does not wait. A failure is told to the client's UnhandledErrorListeners, and it is tried
+// again after a pause. It fails with [ErrStarted] the second time and with [ErrClosed] after Close.
 func (w *PersistentWatcher) Start() error {
 	if err := zkpath.Validate(w.path, false); err != nil {
 		return errtext.Wrap(err, "cache", "start")
@@ -86,8 +87,8 @@ func (w *PersistentWatcher) Start() error {
 	return nil
 }
 
-// Close ends the watching and removes the watch, in the background until that is done. No call of a listener begins after it;
-// it does not wait for one that is under way, which may call it. A second Close does nothing.
+// Close ends the watching and removes the watch, in the background until that is done. No call of a listener begins
+// after it; it does not wait for one that is under way, which may call it. A second Close does nothing.
 func (w *PersistentWatcher) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,8 +14,8 @@ type ChildData struct {
 	Data []byte
 }
 
-// Storage is where a cache keeps its nodes. The cache calls one method that changes it at a time, and none meanwhile that
-// reads; the methods must not call the cache. In Java: CuratorCacheStorage.
+// Storage is where a cache keeps its nodes. The cache calls one method that changes it at a time, and none meanwhile
+// that reads; the methods must not call the cache. In Java: CuratorCacheStorage.
 type Storage interface {
 	// Put puts a node in, and returns what was at its path, nil if nothing was.
 	Put(node *ChildData) (old *ChildData)

@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// TreeCache is a [CuratorCache] with the events of Java's older cache. All methods are safe for concurrent use. In Java:
-// TreeCache.
+// TreeCache is a [CuratorCache] with the events of Java's older cache. All methods are safe for concurrent use. In
+// Java: TreeCache.
 type TreeCache struct {
 	engine    *engine
 	listeners callbacks.Listeners[TreeCacheEvent]
@@ -113,7 +113,8 @@ func (c *TreeCache) Listenable() *callbacks.Listeners[TreeCacheEvent] { return &
 // CurrentData returns a node, nil if it is not in the cache. In Java: getCurrentData.
 func (c *TreeCache) CurrentData(path string) *ChildData { return c.engine.get(path) }
 
-// CurrentChildren returns the children of a node by name; nil if the node is not in the cache. In Java: getCurrentChildren.
+// CurrentChildren returns the children of a node by name; nil if the node is not in the cache. In Java:
+// getCurrentChildren.
 func (c *TreeCache) CurrentChildren(path string) map[string]*ChildData {
 	return c.engine.children(path)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 )
 
-// Typed is a view of a [CuratorCache] whose nodes hold values. A node that does not decode has an error, and no value; the
-// others are not concerned. All methods are safe for concurrent use.
+// Typed is a view of a [CuratorCache] whose nodes hold values. A node that does not decode has an error, and no value;
+// the others are not concerned. All methods are safe for concurrent use.
 type Typed[T any] struct {
 	cache  *CuratorCache
 	decode func(path string, data []byte) (T, error)
@@ -39,8 +39,8 @@ func JSON[T any](_ string, data []byte) (value T, err error) {
 	return value, err
 }
 
-// NewTyped returns a view of c, which has its own life. decode is called once for each state of a node that is asked for; it
-// may be called concurrently.
+// NewTyped returns a view of c, which has its own life. decode is called once for each state of a node that is asked
+// for; it may be called concurrently.
 func NewTyped[T any](c *CuratorCache, decode func(path string, data []byte) (T, error)) *Typed[T] {
 	t := &Typed[T]{cache: c, decode: decode, decoded: make(map[string]decodedNode[T])}
 	c.Listenable().AddListener(ForDeletes(func(_ context.Context, node *ChildData) { t.forget(node.Path) }))
@@ -57,8 +57,8 @@ func (t *Typed[T]) Get(path string) (value T, ok bool) {
 	return d.value, d.err == nil
 }
 
-// Err returns why a node has no value: it could not be read, or does not decode. It returns nil if the node has a value, and
-// if nothing is known of it.
+// Err returns why a node has no value: it could not be read, or does not decode. It returns nil if the node has a
+// value, and if nothing is known of it.
 func (t *Typed[T]) Err(path string) error {
 	if err := t.cache.Err(path); err != nil {
 		return err

@@ -158,7 +158,8 @@ func TestPathChildrenCacheTellsOfTheConnection(t *testing.T) {
 
 func treeText(ev cache.TreeCacheEvent) string { return ev.Type.String() + nodeText(ev.Data) }
 
-// In Java: TestTreeCache.testStartupThenWatch, testUpdate, testDeleteNodeAfterCloseDoesntCallExecutor, testKilledSession.
+// In Java: TestTreeCache.testStartupThenWatch, testUpdate, testDeleteNodeAfterCloseDoesntCallExecutor,
+// testKilledSession.
 func TestTreeCacheEvents(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {

@@ -112,8 +112,8 @@ func (e *engine) wantAll() {
 	}
 }
 
-// largeNode is how large the data of a node has to be that its Stat is asked for first: with a request of its own, because a
-// multiRead has no exists.
+// largeNode is how large the data of a node has to be that its Stat is asked for first: with a request of its own,
+// because a multiRead has no exists.
 const largeNode = 8 << 10
 
 // greet sends what goes ahead of the reads on a new connection.
