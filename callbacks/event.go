@@ -27,13 +27,14 @@ const (
 	RemoveWatches
 	Closing
 	AddWatch
+	MultiRead
 )
 
 var eventNames = [...]string{
 	Create: "CREATE", Delete: "DELETE", Exists: "EXISTS", GetData: "GET_DATA", SetData: "SET_DATA",
 	Children: "CHILDREN", Sync: "SYNC", GetACL: "GET_ACL", SetACL: "SET_ACL", Transaction: "TRANSACTION",
 	GetConfig: "GET_CONFIG", Reconfig: "RECONFIG", Watched: "WATCHED", RemoveWatches: "REMOVE_WATCHES",
-	Closing: "CLOSING", AddWatch: "ADD_WATCH",
+	Closing: "CLOSING", AddWatch: "ADD_WATCH", MultiRead: "MULTI_READ",
 }
 
 // String returns Java's name of the type.
@@ -59,6 +60,7 @@ type Event struct {
 	Children []string
 	ACL      []zk.ACL
 	Results  []OperationResult // of a transaction
+	Reads    []ReadResult      // of a multiRead
 	Watched  zk.Event          // of type Watched
 }
 
@@ -103,5 +105,16 @@ type OperationResult struct {
 	Stat *zk.Stat
 	// Err says what this operation failed with. When one operation of a transaction fails, none takes effect: those
 	// before it then have no error, those after it one that says that they were not tried.
+	Err error
+}
+
+// ReadResult is the outcome of one read of a multiRead.
+type ReadResult struct {
+	// Path is the path as it was given.
+	Path     string
+	Data     []byte
+	Stat     zk.Stat  // of the node whose data was read
+	Children []string // of the node whose children were listed, in no order
+	// Err says what this read failed with; the others are not concerned. Data that does not decompress is there as it is.
 	Err error
 }

@@ -205,12 +205,12 @@ func TestNotifyAllocatesNothing(t *testing.T) {
 
 func TestNamesAreThoseOfJava(t *testing.T) {
 	var got []string
-	for typ := callbacks.EventType(0); typ <= callbacks.AddWatch+1; typ++ {
+	for typ := callbacks.EventType(0); typ <= callbacks.MultiRead+1; typ++ {
 		got = append(got, typ.String())
 	}
 	want := []string{
 		"UNKNOWN", "CREATE", "DELETE", "EXISTS", "GET_DATA", "SET_DATA", "CHILDREN", "SYNC", "GET_ACL", "SET_ACL",
-		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "UNKNOWN",
+		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "MULTI_READ", "UNKNOWN",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("event types (-want +got):\n%s", diff)

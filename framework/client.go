@@ -396,6 +396,9 @@ func (c *Client) SetData() builders.SetData { return builders.NewSetData(c.env) 
 // GetChildren builds the listing of a node's children.
 func (c *Client) GetChildren() builders.GetChildren { return builders.NewGetChildren(c.env) }
 
+// MultiRead builds the reading of many nodes with one request.
+func (c *Client) MultiRead() builders.MultiRead { return builders.NewMultiRead(c.env) }
+
 // GetACL builds the reading of a node's ACL.
 func (c *Client) GetACL() builders.GetACL { return builders.NewGetACL(c.env) }
 

@@ -9,6 +9,7 @@ var exceptions = map[string]string{
 	"barrier.Client.Telemetry":                forRecipes,
 	"leader.Client.Telemetry":                 forRecipes,
 	"locks.Client.Telemetry":                  forRecipes,
+	"cache.Client.Telemetry":                  forRecipes,
 	"queue.Client.Telemetry":                  forRecipes,
 }
 

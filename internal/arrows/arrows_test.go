@@ -56,6 +56,7 @@ var rules = map[string]rule{
 	"recipes/locks":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/leader":          {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/barrier":         {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
+	"recipes/cache":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/queue": {imports: slices.Concat(
 		belowRecipes, []string{"internal/hook", "recipes/internal/lineup"},
 	)},

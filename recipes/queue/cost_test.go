@@ -15,9 +15,9 @@ import (
 // asked returns how often each operation was asked for. The first look at a queue, and that it is empty in the end, are
 // some listings; how many depends on when the watch fires. The watches of the path, of the items and of the locks are
 // set once each.
-func asked(proxy *curatortest.Proxy, listings int) map[string]int {
+func asked(faults *curatortest.Faults, listings int) map[string]int {
 	n := make(map[string]int)
-	for _, e := range proxy.Faults().Trace() {
+	for _, e := range faults.Trace() {
 		if !e.Reply && e.Xid > 0 {
 			n[e.Op]++
 		}
@@ -71,23 +71,22 @@ func TestCostOfAnItemDoesNotGrowWithTheQueue(t *testing.T) {
 		for _, n := range []int{10, 1000} {
 			t.Run(fmt.Sprintf("%s, %d items", tt.mode, n), func(t *testing.T) {
 				t.Parallel()
-				ctx, chroot := testenv.Context(t), testenv.Chroot(t)
-				direct := testenv.Addr(t) + chroot
-				producer := start(t, built(tt.with(builder(t, newClient(t, direct), nil)).BuildQueue()))
-				for _, item := range numbered(n) {
-					must(t, producer.Put(ctx, item))
-				}
-				must(t, producer.FlushPuts(ctx))
-				proxy, connect := newProxy(t, chroot)
-				client := newClient(t, connect)
-				must(t, client.BlockUntilConnected(ctx))
-				got := newBasket(t)
-				start(t, built(tt.with(builder(t, client, got.consume)).BuildQueue()))
-				got.await(n)
-				awaitNothing(t, direct)
-				if diff := cmp.Diff(tt.want(n), withoutRemovals(t, asked(proxy, 20), n)); diff != "" {
-					t.Errorf("requests (-want +got):\n%s", diff)
-				}
+				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+					ctx, idle := testenv.Context(t), clientAt(t, place, chroot)
+					producer := start(t, built(tt.with(builder(t, idle, nil)).BuildQueue()))
+					putAll(t, producer, numbered(n)...)
+					must(t, producer.FlushPuts(ctx))
+					client, got := clientAt(t, place, chroot), newBasket(t)
+					awaitSilence(t, place.Faults())
+					place.Faults().ResetTrace()
+					start(t, built(tt.with(builder(t, client, got.consume)).BuildQueue()))
+					got.await(n)
+					awaitSilence(t, place.Faults())
+					if diff := cmp.Diff(tt.want(n), withoutRemovals(t, asked(place.Faults(), 20), n)); diff != "" {
+						t.Errorf("requests (-want +got):\n%s", diff)
+					}
+					awaitEmpty(t, client)
+				})
 			})
 		}
 	}
@@ -150,7 +149,7 @@ func TestCostOfAPriority(t *testing.T) {
 	start(t, built(builder(t, client, got.consume).BuildPriorityQueue(10)))
 	got.await(n)
 	want := map[string]int{"getData": n}
-	if diff := cmp.Diff(want, withoutRemovals(t, asked(proxy, 20), n)); diff != "" {
+	if diff := cmp.Diff(want, withoutRemovals(t, asked(proxy.Faults(), 20), n)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

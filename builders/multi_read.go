@@ -1,0 +1,180 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// MultiRead builds the reading of many nodes with one request; it is a value like [Create]. The server must be 3.6 or
+// newer. Java Curator has none.
+type MultiRead struct {
+	env        *Env
+	decompress option
+}
+
+// NewMultiRead is called by the framework.
+func NewMultiRead(env *Env) MultiRead { return MultiRead{env: env} }
+
+// Read is one of the reads of a [MultiRead].
+type Read struct {
+	Path string
+	// Children asks for the names of the children in place of the data.
+	Children bool
+}
+
+// Decompressed is as that of [GetData].
+func (m MultiRead) Decompressed() MultiRead { m.decompress = on; return m }
+
+// Undecompressed is as that of [GetData].
+func (m MultiRead) Undecompressed() MultiRead { m.decompress = off; return m }
+
+// InBackground makes it run in the background; its results go to cb, or to the client's listeners if cb is nil.
+func (m MultiRead) InBackground(cb callbacks.BackgroundCallback) BackgroundMultiRead {
+	return BackgroundMultiRead{background{cb: cb}, m.start}
+}
+
+// ForReads returns the results of reads in their order. A read that fails does not fail the others: its error is in its
+// result. The error is that of the request: a server without it, an answer that is too large, and, when the retry
+// policy has given up, connection loss.
+func (m MultiRead) ForReads(ctx context.Context, reads ...Read) ([]callbacks.ReadResult, error) {
+	o, err := m.operation(reads)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.foreground(ctx, o); err != nil {
+		return nil, err
+	}
+	return o.results(), nil
+}
+
+func (m MultiRead) start(ctx context.Context, reads []Read, b background) error {
+	o, err := m.operation(reads)
+	if err != nil {
+		return err
+	}
+	return o.background(ctx, o, b)
+}
+
+func (m MultiRead) operation(reads []Read) (*multiReadOp, error) {
+	o := &multiReadOp{b: m, reads: reads}
+	o.env, o.typ, o.verb = m.env, callbacks.MultiRead, "multiRead"
+	if len(reads) == 0 {
+		return nil, o.badArguments("no reads")
+	}
+	o.given = reads[0].Path
+	o.requests = make([]jute.Request, len(reads))
+	for i, r := range reads {
+		if err := zkpath.Validate(r.Path, false); err != nil {
+			return nil, &OpError{Op: r.verb(), Path: r.Path, Err: err}
+		}
+		o.requests[i] = jute.Request{Op: jute.OpGetData, Path: m.env.Namespace.full(r.Path)}
+		if r.Children {
+			o.requests[i].Op = jute.OpGetChildren
+		}
+	}
+	return o, nil
+}
+
+// verb is ZooKeeper's word for the read.
+func (r Read) verb() string {
+	if r.Children {
+		return "getChildren"
+	}
+	return "getData"
+}
+
+// multiReadOp is the protocol of a multiRead.
+type multiReadOp struct {
+	call
+	b        MultiRead
+	reads    []Read
+	requests []jute.Request
+}
+
+// Describe says how many reads it has.
+func (o *multiReadOp) Describe() telemetry.Operation {
+	what := o.call.Describe()
+	what.Batch = len(o.reads)
+	return what
+}
+
+// Begin asks.
+func (o *multiReadOp) Begin() { o.ask(jute.Request{Op: jute.OpMultiRead, Ops: o.requests}, o.answered) }
+
+func (o *multiReadOp) answered() {
+	err := o.Request.Err
+	if err == nil && len(o.Reply.Results) != len(o.reads) { // not an answer to what was asked
+		err = jute.ErrMarshalling
+	}
+	o.Finish(err)
+}
+
+// results pairs the reads with their answers. It runs code of the program: not on the goroutine that reads the
+// connection.
+func (o *multiReadOp) results() []callbacks.ReadResult {
+	out := make([]callbacks.ReadResult, len(o.reads))
+	for i := range o.Reply.Results {
+		r, answer := &out[i], &o.Reply.Results[i]
+		r.Path = o.reads[i].Path
+		switch {
+		case answer.Op == jute.OpError:
+			r.Err = answer.Code.Err()
+		case o.reads[i].Children:
+			r.Children = answer.Children
+		default:
+			r.Stat = answer.Stat
+			r.Data, r.Err = o.unpack(r.Path, answer.Data)
+		}
+		if r.Err != nil {
+			r.Err = &OpError{Op: o.reads[i].verb(), Path: r.Path, Attempts: o.Attempts(), Err: r.Err}
+		}
+	}
+	return out
+}
+
+// unpack returns data that does not decompress as it is, with the error.
+func (o *multiReadOp) unpack(path string, data []byte) ([]byte, error) {
+	if !o.b.decompress.or(o.env.CompressAll) {
+		return data, nil
+	}
+	unpacked, err := data, error(nil)
+	panicked := guarded("compression", o.env.Compression, func() {
+		if unpacked, err = o.env.Compression.Decompress(path, data); err != nil {
+			unpacked = data
+		}
+	})
+	if panicked != nil {
+		return data, panicked
+	}
+	return unpacked, err
+}
+
+// Run delivers the results.
+func (o *multiReadOp) Run() {
+	var ev callbacks.Event
+	if o.Result() == nil {
+		ev.Reads = o.results()
+	}
+	o.deliver(ev)
+}
+
+// BackgroundMultiRead is a [Background] for a [MultiRead].
+type BackgroundMultiRead struct {
+	background
+	start func(ctx context.Context, reads []Read, b background) error
+}
+
+// WithUnhandledErrorListener is as that of [Background].
+func (b BackgroundMultiRead) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundMultiRead {
+	b.onError = fn
+	return b
+}
+
+// ForReads submits the reads as [Background.ForPath] does.
+func (b BackgroundMultiRead) ForReads(ctx context.Context, reads ...Read) error {
+	return b.start(ctx, reads, b.background)
+}

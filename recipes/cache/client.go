@@ -1,0 +1,29 @@
+package cache
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/telemetry"
+)
+
+// Client is what the caches need of a [framework.Client].
+type Client interface {
+	CheckExists() builders.CheckExists
+	GetData() builders.GetData
+	GetChildren() builders.GetChildren
+	MultiRead() builders.MultiRead
+	Sync() builders.Sync
+	Transaction() builders.Transaction
+	TransactionOp() builders.TransactionOp
+	Watches() builders.Watches
+	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
+	IsConnected() bool
+	BlockUntilConnected(ctx context.Context) error
+	ReportUnhandled(ctx context.Context, message string, err error)
+	Telemetry() *telemetry.Telemetry
+}
+
+var _ Client = (*framework.Client)(nil)

@@ -1,0 +1,12 @@
+package cache
+
+import "errors"
+
+var (
+	// ErrStarted is returned by a second Start.
+	ErrStarted = errors.New("cache: started already")
+	// ErrNotStarted is returned by what needs a cache that is started.
+	ErrNotStarted = errors.New("cache: not started")
+	// ErrClosed is returned by the methods of a closed cache.
+	ErrClosed = errors.New("cache: closed")
+)

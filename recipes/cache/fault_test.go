@@ -1,0 +1,459 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// In Java: TestCuratorCacheConsistency.testReconnectConsistency.
+func TestCacheCatchesUpAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name          string
+		before, while func(s *scene)
+		want          []string
+	}{
+		{
+			name:   "nothing",
+			before: func(s *scene) { s.set(root+"=1", root+"/a=1") },
+			while:  func(*scene) {},
+		},
+		{
+			name:   "data",
+			before: func(s *scene) { s.set(root+"=1", root+"/a=1", root+"/b=1") },
+			while:  func(s *scene) { s.set(root + "/a=2") },
+			want:   []string{"NODE_CHANGED /config/a=2"},
+		},
+		{
+			name:   "created",
+			before: func(s *scene) { s.set(root + "=1") },
+			while:  func(s *scene) { s.set(root + "/a/b=2") },
+			want:   []string{"NODE_CREATED /config/a", "NODE_CREATED /config/a/b=2"},
+		},
+		{
+			name:   "deleted",
+			before: func(s *scene) { s.set(root+"=1", root+"/a/b/c=1") },
+			while:  func(s *scene) { s.remove(root + "/a") },
+			want:   []string{"NODE_DELETED /config/a/b/c=", "NODE_DELETED /config/a/b", "NODE_DELETED /config/a"},
+		},
+		{ // CC1: Java has no event
+			name:   "deleted and created with the version that it had",
+			before: func(s *scene) { s.set(root+"=1", root+"/a=1") },
+			while:  func(s *scene) { s.remove(root + "/a"); s.set(root + "/a=1") },
+			want:   []string{"NODE_DELETED /config/a", "NODE_CREATED /config/a=1"},
+		},
+		{ // CC2: Java never reads the child
+			name:   "the parent deleted and created with the number of changes that its children had",
+			before: func(s *scene) { s.set(root+"=1", root+"/a/b=1") },
+			while:  func(s *scene) { s.remove(root + "/a"); s.set(root + "/a/c=1") },
+			want: []string{
+				"NODE_DELETED /config/a/b", "NODE_DELETED /config/a", "NODE_CREATED /config/a", "NODE_CREATED /config/a/c=1",
+			},
+		},
+		{
+			name:   "all deleted",
+			before: func(s *scene) { s.set(root+"=1", root+"/a=1") },
+			while:  func(s *scene) { s.remove(root) },
+			want:   []string{"NODE_DELETED /config/a", "NODE_DELETED /config"},
+		},
+	}
+	for _, tt := range tests {
+		tt.want = clean(tt.want)
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				tt.before(s)
+				w := s.start()
+				restore := s.cutOff()
+				tt.while(s)
+				restore()
+				w.wantTold(tt.want...)
+				w.equalsTree()
+			})
+		})
+		t.Run(tt.name+", session lost", func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				tt.before(s)
+				w := s.start()
+				lost := s.awaitState(framework.Lost)
+				restore := s.cutOff()
+				lost()
+				tt.while(s)
+				restore()
+				w.wantTold(tt.want...)
+				w.equalsTree()
+				s.set(root + "/later=1")
+				w.equalsTree()
+			})
+		})
+	}
+}
+
+// clean removes the data of nodes that are deleted.
+func clean(events []string) []string {
+	for i, e := range events {
+		if e[len(e)-1] == '=' {
+			events[i] = e[:len(e)-1]
+		}
+	}
+	return events
+}
+
+// Every request of the cache in turn is lost, or its answer is.
+func TestCacheSurvivesTheLossOfAnyRequestOrAnswer(t *testing.T) {
+	t.Parallel()
+	for _, oneShot := range []bool{false, true} {
+		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter, curatortest.TruncateReply} {
+			t.Run(fmt.Sprintf("%v, one-shot %t", action, oneShot), func(t *testing.T) {
+				t.Parallel()
+				for skip, hit := 0, true; hit && skip < 200; skip++ {
+					withScene(t, oneShot, func(s *scene) {
+						s.set(root+"=1", root+"/a/b=1", root+"/c=1")
+						fault := s.place.Faults().Add(curatortest.Rule{Action: action, Skip: skip, Count: 1, MayMiss: true})
+						w := s.newCache()
+						s.begin(w)
+						s.must(w.Ready(s.ctx))
+						s.set(root+"/a/b=2", root+"/d=1")
+						s.must(w.Sync(s.ctx))
+						s.remove(root + "/a")
+						s.set(root + "/a/b=3")
+						w.equalsTree()
+						hit = fault.Hits() > 0
+					})
+				}
+			})
+		}
+	}
+}
+
+// The reads are held while the tree changes.
+func TestCacheReadsAgainWhatChangesWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1", root+"/a/b=1")
+		w := s.newCache()
+		hold := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multiRead", "getData"}, Action: curatortest.HoldReply, Count: 1,
+		})
+		s.begin(w)
+		s.must(hold.Wait(s.ctx))
+		s.set(root + "=2")
+		s.remove(root + "/a")
+		s.set(root+"/a=2", root+"/a/c=2")
+		hold.Release()
+		w.equalsTree()
+	})
+}
+
+// A child is to be read when its parent is deleted and both are created again: the new child waits for the new parent.
+func TestCacheHasANewChildAfterItsNewParent(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/p=1", root+"/p/c=1")
+		w := s.start()
+		events := make(chan zk.Event, 10)
+		s.must(s.client.Watches().Add().UsingWatcher(callbacks.NewChanWatcher(events)).ForPath(s.ctx, root))
+		hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multiRead"}, Action: curatortest.HoldRequest, Count: 1})
+		s.remove(root + "/p/c")
+		s.must(hold.Wait(s.ctx))
+		s.remove(root + "/p")
+		s.set(root+"/p=2", root+"/p/c=2")
+		for ev := range events {
+			if ev.Type == zk.EventNodeCreated && ev.Path == root+"/p/c" {
+				break // the event of the cache has come, too
+			}
+		}
+		hold.Release()
+		w.wantTold("NODE_DELETED /config/p/c", "NODE_DELETED /config/p", "NODE_CREATED /config/p=2",
+			"NODE_CREATED /config/p/c=2")
+	})
+}
+
+// A local session may be of a server that lags.
+func TestCacheSyncsAndWatchesAheadOfTheReadsOfANewSession(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start()
+		for range 2 {
+			var got []string
+			for _, entry := range s.place.Faults().Trace() {
+				if !entry.Reply && (entry.Op == "sync" || entry.Op == "addWatch" || entry.Op == "multiRead") {
+					got = append(got, entry.Op)
+				}
+			}
+			if len(got) < 3 || !slices.Equal(got[:3], []string{"sync", "addWatch", "multiRead"}) {
+				t.Errorf("the requests are %v", got)
+			}
+			s.place.Faults().ResetTrace()
+			lost := s.awaitState(framework.Lost)
+			heal := s.cutOff()
+			lost()
+			heal()
+			w.equalsTree()
+		}
+	})
+}
+
+func TestCacheIsReadyWhenThereIsAConnectionAtLast(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root + "=1")
+		restore := s.cutOff()
+		w := s.newCache()
+		s.begin(w)
+		ready := make(chan error, 1)
+		go func() { ready <- w.Ready(s.ctx) }()
+		restore()
+		s.must(<-ready)
+		w.equalsTree()
+	})
+}
+
+func TestCacheSyncSeesWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		w := s.start()
+		for i := range 50 {
+			s.set(fmt.Sprintf("%s/a=%d", root, i))
+			s.must(w.Sync(s.ctx))
+			if node, ok := w.Get(root + "/a"); !ok || string(node.Data) != fmt.Sprint(i) {
+				s.Fatalf("got %+v, want %d", node, i)
+			}
+			if i%10 == 9 {
+				s.place.Faults().CutAll()
+			}
+		}
+	})
+}
+
+// The server of the cache lags behind that of the writer, also in a session that begins there.
+func TestCacheOnAServerThatLagsNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	if testenv.Real() {
+		t.Skip("a real server has no lag to set")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory())
+		servers := cluster.Servers()
+		leader, err := cluster.Leader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var followers []*curatortest.Server
+		for _, server := range servers {
+			if server != leader {
+				followers = append(followers, server)
+			}
+		}
+		cluster.SetLag(followers[1], time.Second)
+		s := &scene{TB: t, ctx: testenv.Context(t)}
+		s.place, s.client = followers[0], s.newClient(cluster2{cluster, followers[0]})
+		s.writer = s.newClient(leader)
+		s.set(root+"=0", root+"/a=0")
+		w := s.start()
+		for i := range 10 {
+			s.set(fmt.Sprintf("%s/a=%d", root, i), fmt.Sprintf("%s/b%d=1", root, i))
+			w.equalsTree()
+			s.remove(fmt.Sprintf("%s/b%d", root, i))
+			s.must(w.Sync(s.ctx))
+			lost := s.awaitState(framework.Lost)
+			s.must(cluster.KillSession(s.client.SessionID()))
+			lost()
+			s.must(s.client.BlockUntilConnected(s.ctx))
+			w.equalsTree()
+		}
+	})
+}
+
+// cluster2 is a place with the address of a whole cluster.
+type cluster2 struct {
+	*curatortest.Cluster
+	first *curatortest.Server
+}
+
+func (c cluster2) Addr() string                { return c.ConnectString() }
+func (c cluster2) Faults() *curatortest.Faults { return c.first.Faults() }
+
+func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		large := string(make([]byte, 40<<10))
+		s.set(root + "=1")
+		for i := range 20 {
+			s.set(fmt.Sprintf("%s/n%d=%s", root, i, large[:20<<10]))
+		}
+		s.set(root+"/large="+large, root+"/large/below=1")
+		s.client = s.newClient(s.place, framework.WithMaxReply(32<<10))
+		w := s.newCache()
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		if err := w.Err(root + "/large"); !errors.Is(err, framework.ErrReplyTooLarge) {
+			s.Errorf("error %v", err)
+		}
+		if node, ok := w.Get(root + "/large/below"); !ok || string(node.Data) != "1" || w.Size() != 22 {
+			s.Errorf("got %+v, size %d", node, w.Size())
+		}
+		s.set(root + "/large=small")
+		// With one-shot watches after a pause: none is set by an answer that is too large.
+		w.await("NODE_CREATED /config/large=small")
+	})
+}
+
+// A warm cache is compared with few requests after an outage, and nothing is listed that has not changed.
+func TestCacheReadsManyNodesWithFewRequests(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		const n = 3000
+		s.manyNodes(n)
+		w := s.start()
+		if w.Size() != n+1 {
+			s.Fatalf("size %d", w.Size())
+		}
+		restore := s.cutOff()
+		s.set(root+"/n00001=y", root+"/new=1")
+		s.place.Faults().ResetTrace()
+		restore()
+		w.wantTold("NODE_CHANGED /config/n00001=y", "NODE_CREATED /config/new=1")
+		requests := 0
+		for _, entry := range s.place.Faults().Trace() {
+			if entry.Op == "multiRead" && !entry.Reply {
+				requests++
+			}
+		}
+		if requests > n/500+3 {
+			s.Errorf("%d requests", requests)
+		}
+	})
+}
+
+// Of a large node the Stat is compared first, of a small one the data is read at once.
+func TestCacheComparesLargeNodesWithoutTheirData(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		large := string(make([]byte, 20<<10))
+		s.set(root+"=1", root+"/same="+large, root+"/other="+large, root+"/gone="+large, root+"/again="+large,
+			root+"/list="+large)
+		w := s.start()
+		restore := s.cutOff()
+		s.set(root+"/other=2", root+"/list/new=1")
+		s.remove(root+"/gone", root+"/again")
+		s.set(root+"/again="+large, root+"/again/below=1")
+		s.place.Faults().ResetTrace()
+		restore()
+		w.equalsTree()
+		for _, entry := range s.place.Faults().Trace() {
+			if entry.Op == "multiRead" && slices.Contains(strings.Split(entry.Path, ","), s.chroot+root+"/same") {
+				t.Errorf("%v: nothing of it has changed", entry)
+			}
+		}
+	})
+}
+
+func TestCacheSaysWhyItCannotWatch(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		refusals := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth, Count: 4,
+		})
+		w := s.newCache()
+		began := time.Now()
+		s.begin(w)
+		testenv.Eventually(t, func() bool { return errors.Is(w.Err(root), zk.ErrNoAuth) }, "the error of the watch")
+		s.must(w.Ready(s.ctx))
+		if err := w.Err(root); err != nil || refusals.Hits() != 4 {
+			t.Errorf("error %v after %d refusals", err, refusals.Hits())
+		}
+		if d := time.Since(began); d < 1500*time.Millisecond {
+			t.Errorf("ready after %v, without pauses that grow", d)
+		}
+		w.equalsTree()
+	})
+}
+
+func TestCacheLeavesNoWatch(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1", root+"/a/b=1")
+		w := s.start()
+		s.must(w.Close())
+		for _, path := range []string{root, root + "/a", root + "/a/b"} {
+			testenv.Eventually(t, func() bool {
+				err := s.client.Watches().RemoveAll().ForPath(s.ctx, path)
+				return errors.Is(err, framework.ErrNoWatcher)
+			}, "no watch of "+path)
+		}
+	})
+}
+
+// Writers change the tree while connections and sessions are lost; then the cache has what the tree has, and the
+// listener was never told of anything older than what it knew.
+func TestCacheEqualsTheTreeAfterRandomFaults(t *testing.T) {
+	t.Parallel()
+	for seed := range testenv.Size(20, 3, 500) {
+		for _, oneShot := range []bool{false, true} {
+			t.Run(fmt.Sprintf("seed %d, one-shot %t", seed, oneShot), func(t *testing.T) {
+				t.Parallel()
+				withScene(t, oneShot, func(s *scene) { randomFaults(s, uint64(seed)) })
+			})
+		}
+	}
+}
+
+func randomFaults(s *scene, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 20))
+	w := s.newCache()
+	s.begin(w)
+	path := func() string {
+		p := root
+		for range r.IntN(4) {
+			p += "/" + string(rune('a'+r.IntN(3)))
+		}
+		return p
+	}
+	rule := s.place.Faults().Add(curatortest.Rule{
+		Action: []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter}[r.IntN(2)],
+		Chance: 0.05, Seed: seed, MayMiss: true,
+	})
+	for i := range 150 {
+		switch k := r.IntN(20); {
+		case k < 9:
+			s.set(fmt.Sprintf("%s=%d", path(), i))
+		case k < 14:
+			err := s.writer.Delete().DeletingChildrenIfNeeded().ForPath(s.ctx, path())
+			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+				s.Fatal(err)
+			}
+		case k == 14:
+			s.place.Faults().CutAll()
+		case k == 15 && r.IntN(3) == 0:
+			s.place.Faults().KillSession(s.client.SessionID())
+		default:
+			pause(s.ctx, time.Duration(r.IntN(50))*time.Millisecond)
+		}
+	}
+	rule.Remove()
+	w.equalsTree()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}

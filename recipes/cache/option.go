@@ -1,0 +1,69 @@
+package cache
+
+import "math"
+
+// Option changes a default of a [CuratorCache] or [TreeCache].
+type Option interface{ apply(*settings) }
+
+type settings struct {
+	maxDepth    int
+	compressed  bool
+	keepOnClose bool
+	storage     Storage
+	selector    Selector
+}
+
+type option func(*settings)
+
+func (o option) apply(s *settings) { o(s) }
+
+// WithSingleNode caches the node alone. In Java: Options.SINGLE_NODE_CACHE.
+func WithSingleNode() Option { return WithMaxDepth(0) }
+
+// WithMaxDepth caches the nodes that are at most so many levels below the node of the cache: 0 is that node alone, 1
+// has its children too. The default has no limit, and so has a negative depth.
+func WithMaxDepth(depth int) Option {
+	return option(func(s *settings) {
+		if s.maxDepth = depth; depth < 0 {
+			s.maxDepth = math.MaxInt
+		}
+	})
+}
+
+// WithCompressedData decompresses the data of nodes with the client's CompressionProvider. [CuratorCache.Err] has
+// the reason for a node whose data does not decompress. In Java: Options.COMPRESSED_DATA.
+func WithCompressedData() Option { return option(func(s *settings) { s.compressed = true }) }
+
+// WithoutClearOnClose leaves the nodes in the storage when the cache is closed. In Java: Options.DO_NOT_CLEAR_ON_CLOSE.
+func WithoutClearOnClose() Option { return option(func(s *settings) { s.keepOnClose = true }) }
+
+// WithStorage sets where the nodes are kept. A storage serves one cache. In Java: withStorage.
+func WithStorage(storage Storage) Option { return option(func(s *settings) { s.storage = storage }) }
+
+// WithDataNotCached keeps the nodes without their data; events have it. In Java: CuratorCacheStorage.dataNotCached.
+func WithDataNotCached() Option { return WithStorage(DataNotCachedStorage()) }
+
+// WithSelector sets which nodes the cache has. In Java: TreeCacheSelector.
+func WithSelector(selector Selector) Option {
+	return option(func(s *settings) { s.selector = selector })
+}
+
+// Selector decides which nodes a cache has below its own. The methods must be quick and always answer the same; they
+// are called on a goroutine of the cache. In Java: TreeCacheSelector.
+type Selector interface {
+	// TraverseChildren reports whether the cache has children of the node.
+	TraverseChildren(path string) bool
+	// AcceptChild reports whether the cache has the node, whose parent it has.
+	AcceptChild(path string) bool
+}
+
+func settingsOf(opts []Option) settings {
+	s := settings{maxDepth: math.MaxInt}
+	for _, o := range opts {
+		o.apply(&s)
+	}
+	if s.storage == nil {
+		s.storage = StandardStorage()
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// PersistentWatcher keeps a persistent watch over connections and sessions. What happened without a connection is not
+// told: the reset listeners say when to look at the nodes again. The server must be 3.6 or newer. All methods are safe
+// for concurrent use. In Java: PersistentWatcher.
+type PersistentWatcher struct {
+	client    Client
+	path      string
+	mode      builders.AddWatchMode
+	watcher   *callbacks.Watcher
+	listeners callbacks.Listeners[zk.Event]
+	resets    callbacks.Listeners[struct{}]
+	outbox    *mailbox[func(ctx context.Context)]
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+
+	mu          sync.Mutex
+	state       lifeState
+	removeState func()
+	retry       *time.Timer
+	failures    int
+}
+
+// NewPersistentWatcher returns a watcher of a node, or of a node and all below it if recursive is set. It does no I/O;
+// a path that cannot be is the error of Start.
+func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
+	w := &PersistentWatcher{
+		client: client, path: path, mode: builders.PersistentWatch, outbox: newMailbox[func(ctx context.Context)](),
+	}
+	if recursive {
+		w.mode = builders.PersistentRecursiveWatch
+	}
+	w.watcher = callbacks.NewWatcher(w.watched)
+	root := context.Background() //nolint:forbidigo // it ends with Close
+	w.ctx, w.cancel = context.WithCancel(client.Telemetry().Aside(root))
+	return w
+}
+
+// Listenable returns the listeners of the events of nodes. They are called one at a time, on a goroutine of the
+// watcher. In Java: getListenable.
+func (w *PersistentWatcher) Listenable() *callbacks.Listeners[zk.Event] { return &w.listeners }
+
+// ResetListenable returns the listeners that are called when the watch is set, for the first time or on a new
+// connection: what happened before is not told. They run as the others do, in turn with them. In Java:
+// getResetListenable.
+func (w *PersistentWatcher) ResetListenable() *callbacks.Listeners[struct{}] { return &w.resets }
+
+// Start begins to watch, and does not wait. A failure is told to the client's UnhandledErrorListeners, and it is tried
+// again after a pause. It fails with [ErrStarted] the second time and with [ErrClosed] after Close.
+func (w *PersistentWatcher) Start() error {
+	if err := zkpath.Validate(w.path, false); err != nil {
+		return errtext.Wrap(err, "cache", "start")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.state {
+	case started:
+		return ErrStarted
+	case closed:
+		return ErrClosed
+	}
+	w.state = started
+	w.removeState = w.client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+		if s.IsConnected() {
+			w.set()
+		}
+	})
+	go w.deliver()
+	if w.client.IsConnected() {
+		go w.set()
+	}
+	return nil
+}
+
+// Close ends the watching and removes the watch, in the background until that is done. No call of a listener begins
+// after it; it does not wait for one that is under way, which may call it. A second Close does nothing.
+func (w *PersistentWatcher) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.state
+	w.state = closed
+	w.cancel()
+	w.outbox.close()
+	if was != started {
+		return nil
+	}
+	w.removeState()
+	if w.retry != nil {
+		w.retry.Stop()
+	}
+	_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(w.ctx), w.path)
+	return nil
+}
+
+func (w *PersistentWatcher) watched(_ context.Context, ev zk.Event) {
+	if ev.Type != zk.EventSession {
+		w.outbox.put(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.guard(ctx)) })
+	}
+}
+
+// set sets the watch. It is tried once: a lost connection is followed by another.
+func (w *PersistentWatcher) set() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state != started {
+		return
+	}
+	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
+		InBackground(func(_ context.Context, ev callbacks.Event) { w.answered(ev.Err) }).
+		WithUnhandledErrorListener(ignoreError).ForPath(builders.InOneFlight(w.ctx), w.path)
+	if err != nil {
+		w.failed(err)
+	}
+}
+
+func (w *PersistentWatcher) answered(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.failed(err)
+		return
+	}
+	w.failures = 0
+	w.outbox.put(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.guard(ctx)) })
+}
+
+// failed tries again after a pause. mu is held.
+func (w *PersistentWatcher) failed(err error) {
+	if w.state != started {
+		return
+	}
+	if !isPassing(err) {
+		w.outbox.put(func(ctx context.Context) { w.client.ReportUnhandled(ctx, "PersistentWatcher "+w.path, err) })
+	}
+	pause := pauseAfter(w.failures)
+	w.failures++
+	if w.retry != nil {
+		w.retry.Stop()
+	}
+	w.retry = time.AfterFunc(pause, func() {
+		if w.client.IsConnected() {
+			w.set()
+		}
+	})
+}
+
+func (w *PersistentWatcher) deliver() {
+	finished := false
+	defer func() {
+		if !finished { // a listener has ended its goroutine, as a test that fails does: the others are still told
+			go w.deliver()
+		}
+	}()
+	ctx := context.WithoutCancel(w.ctx)
+	for {
+		call, ok := w.outbox.next(ctx)
+		if !ok {
+			break
+		}
+		call(ctx)
+	}
+	finished = true
+}
+
+func (w *PersistentWatcher) guard(ctx context.Context) func(fn func()) {
+	call := lineup.Guard(ctx, w.client, "PersistentWatcher "+w.path)
+	return func(fn func()) {
+		if !w.outbox.isClosed() {
+			call(fn)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// watched takes the events of the watches, on the dispatcher.
+func (e *engine) watched(_ context.Context, ev zk.Event) {
+	e.inbox.put(func() { e.hint(ev) })
+}
+
+// hint has the node of an event read.
+func (e *engine) hint(ev zk.Event) {
+	switch ev.Type {
+	case zk.EventSession:
+		e.sessionChanged(ev.State)
+	case zk.EventNodeDataChanged:
+		if n := e.node(ev.Path); n != nil {
+			e.want(n, data, e.generation)
+		}
+	case zk.EventNodeCreated:
+		if n := e.node(ev.Path); n != nil {
+			e.suspect(n, data)
+		}
+	case zk.EventNodeDeleted:
+		if n := e.nodes[ev.Path]; n != nil {
+			e.suspect(n, data)
+		}
+	case zk.EventNodeChildrenChanged:
+		if n := e.nodes[ev.Path]; n != nil && e.oneShot && e.hasChildren(n) {
+			e.want(n, list, e.generation)
+		}
+	}
+}
+
+// sessionChanged takes what a watcher is told of its session, in the order of its events and of the answers.
+func (e *engine) sessionChanged(state zk.State) {
+	switch state {
+	case zk.StateDisconnected:
+		e.flight = nil
+	case zk.StateHasSession, zk.StateConnectedReadOnly:
+		if e.flight == nil {
+			e.connect()
+		}
+	case zk.StateExpired, zk.StateAuthFailed:
+		e.flight, e.watching = nil, false
+		e.connectIfPossible()
+	}
+}
+
+// connectionChanged takes the states of the connection. They come in no order with the events, and are needed where no
+// watch is set, which alone has a session told of: before the first one, and where all that are one-shot have fired.
+func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
+	e.inbox.put(func() {
+		e.tell(note{kind: connection, state: state})
+		switch {
+		case state == framework.Lost:
+			e.flight, e.watching = nil, false
+		case state.IsConnected() && (!e.watching || e.flight == nil):
+			e.connect()
+		}
+	})
+}
+
+func (e *engine) connectIfPossible() {
+	if e.flight == nil && e.client.IsConnected() {
+		e.connect()
+	}
+}
+
+// connect begins to watch and load on a new connection.
+func (e *engine) connect() {
+	e.flight = builders.InOneFlight(e.ctx)
+	e.greeting = true
+	if !e.oneShot || !e.watching {
+		e.wantAll()
+	}
+	for _, f := range e.fences {
+		f.generation = e.generation
+	}
+	e.generation++
+}
+
+// wantAll wants every node, from the root down: what happened to any of them is not known.
+func (e *engine) wantAll() {
+	for level := []*node{e.root}; len(level) > 0; {
+		var next []*node
+		for _, n := range level {
+			if n.live && n.size > largeNode && !e.oneShot {
+				e.suspect(n, check)
+			} else {
+				e.suspect(n, data)
+			}
+			if !e.watching && e.oneShot {
+				n.listed = 0 // the list has to set a watch
+			}
+			for kid := range n.kids {
+				next = append(next, kid)
+			}
+		}
+		level = next
+	}
+}
+
+// largeNode is how large the data of a node has to be that its Stat is asked for first: with a request of its own,
+// because a multiRead has no exists.
+const largeNode = 8 << 10
+
+// greet sends what goes ahead of the reads on a new connection.
+func (e *engine) greet() {
+	if !e.greeting || e.flight == nil {
+		return
+	}
+	e.greeting = false
+	if !e.watching { // the session is new, or may be
+		_ = e.client.Sync().InBackground(lineup.Ignore).WithUnhandledErrorListener(ignoreError).
+			ForPath(e.flight, e.root.path)
+	}
+	if e.oneShot {
+		return
+	}
+	mode := builders.PersistentRecursiveWatch
+	if e.settings.maxDepth == 0 {
+		mode = builders.PersistentWatch
+	}
+	flight := e.flight
+	answered := func(_ context.Context, ev callbacks.Event) {
+		e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
+	}
+	err := e.client.Watches().Add().WithMode(mode).UsingWatcher(e.watcher).InBackground(answered).
+		WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
+	if err != nil {
+		e.inbox.put(func() { e.watchAnswered(flight, err) })
+	}
+}
+
+// watchAnswered takes the answer to the request of the recursive watch.
+func (e *engine) watchAnswered(flight context.Context, err error) {
+	switch {
+	case err == nil:
+		e.watching, e.watchErr, e.refusals = true, nil, 0
+	case flight != e.flight:
+	case errors.Is(err, framework.ErrUnimplemented): // such a server closes the connection, too
+		e.oneShot, e.flight = true, nil
+		e.connectIfPossible()
+	case isPassing(err):
+		e.disconnected(flight)
+	default:
+		e.flight, e.watchErr = nil, err
+		e.wake(pauseAfter(e.refusals))
+		e.refusals++
+	}
+}
+
+// disconnected ends the reading on a connection. Another one announces itself; that is only not relied upon.
+func (e *engine) disconnected(flight context.Context) {
+	if flight != e.flight {
+		return
+	}
+	e.flight = nil
+	e.wake(reconnectPause/2 + rand.N(reconnectPause))
+}
+
+const reconnectPause = time.Second
+
+// wake has the retries looked at after a pause, if that is not earlier anyway.
+func (e *engine) wake(pause time.Duration) {
+	due := time.Now().Add(pause)
+	if e.retry != nil {
+		if e.retryAt.Before(due) && e.retryAt.After(time.Now()) {
+			return
+		}
+		e.retry.Stop()
+	}
+	e.retryAt = due
+	e.retry = time.AfterFunc(pause, func() { e.inbox.put(e.retryDue) })
+}
+
+// retryDue wants what has failed and is due.
+func (e *engine) retryDue() {
+	e.connectIfPossible()
+	now := time.Now()
+	next := time.Duration(-1)
+	for n, f := range e.failed {
+		switch left := f.due.Sub(now); {
+		case n.isPending():
+		case left <= 0:
+			e.want(n, data, e.generation)
+		case next < 0 || left < next:
+			next = left
+		}
+	}
+	if next >= 0 {
+		e.wake(next)
+	}
+}
+
+// unwatch removes the watches, in the background until that is done.
+func (e *engine) unwatch() {
+	ctx := context.WithoutCancel(e.ctx)
+	remove := e.client.Watches().Remove(e.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+		WithUnhandledErrorListener(ignoreError)
+	if !e.oneShot {
+		_ = remove.ForPath(ctx, e.root.path)
+		return
+	}
+	for path := range e.nodes {
+		_ = remove.ForPath(ctx, path)
+	}
+}
