@@ -50,9 +50,10 @@ func (m model) setting(path string, w Watcher) bool {
 	})
 }
 
-func (m model) removing(path string) bool {
-	return slices.ContainsFunc(m.flight(),
-		func(o *Request) bool { return o.Op == jute.OpRemoveWatches && m.at(o) == path })
+func (m model) isCovered(path string) bool {
+	all := append(slices.Collect(m.l.c.watches.sets[kindPersistent][path].all()),
+		slices.Collect(m.l.c.watches.sets[kindRecursive][path].all())...)
+	return !m.leaving(path, nil) && slices.ContainsFunc(all, func(o Watcher) bool { return !m.leaving(path, o) })
 }
 
 func (m model) registering(r *Request) bool {
@@ -104,8 +105,9 @@ func (m model) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherT
 func (m model) check(paths []string, watchers []Watcher) error {
 	ws := &m.l.c.watches
 	for _, path := range paths {
-		if got, want := ws.traffic.paths[path].removing > 0, m.removing(path); got != want {
-			return fmt.Errorf("removing %s: %v, want %v", path, got, want)
+		exists := &Request{Request: jute.Request{Op: jute.OpExists, Path: path}, Absolute: true, Watcher: modelWatcher(0)}
+		if got, want := ws.isCovered(exists, path), m.isCovered(path); got != want {
+			return fmt.Errorf("covered %s: %v, want %v", path, got, want)
 		}
 		for _, w := range append(watchers, nil) {
 			if got, want := ws.traffic.isLeaving(path, w), m.leaving(path, w); got != want {

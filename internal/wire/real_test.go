@@ -264,3 +264,27 @@ func TestRealServerRefusesCredentials(t *testing.T) {
 		t.Errorf("submit: %v, want zk.ErrAuthFailed", err)
 	}
 }
+
+// TestRealServerKeepsPersistentWatchWhenAnotherBecomesOneShot sets a one-shot watch right behind the removal of a
+// persistent one, which somebody else has too.
+func TestRealServerKeepsPersistentWatchWhenAnotherBecomesOneShot(t *testing.T) {
+	for _, mode := range []int32{wire.Persistent, wire.PersistentRecursive} {
+		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) {
+			c := connectReal(t)
+			c.create(t, "/n")
+			v, w := newWatcher(), newWatcher()
+			c.ask(t, addWatch(mode, "/n", v, nil))
+			c.ask(t, addWatch(mode, "/n", w, nil))
+			before := told(t, c, w)
+			r := removal(wire.WatchAny, "/n", v)
+			r.Handler = discard
+			c.submit(t, r)
+			c.ask(t, watch(jute.OpExists, "/n", v, nil))
+			for range 2 {
+				if diff := cmp.Diff(before, told(t, c, w)); diff != "" {
+					t.Errorf("told of other events (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}

@@ -17,7 +17,6 @@ type traffic struct {
 type pathTraffic struct {
 	requests int // that name a watcher
 	setting  int // that set a watch which nothing behind them removes
-	removing int // that remove watches
 	// orphaned says that a watch of the server was not removed because a request that sets it for somebody else is on the
 	// wire. If the server refuses that request, nobody has the watch.
 	orphaned bool
@@ -126,7 +125,6 @@ func (ws *watches) sent(r *Request, path string) {
 		}
 	}
 	t.updatePath(path, func(p *pathTraffic) {
-		p.removing++
 		p.setting -= removed
 		if r.Watcher != nil {
 			p.requests++
@@ -157,12 +155,9 @@ func (ws *watches) landed(r *Request, path string) {
 			ws.markLeaving(path, r.Watcher, -1)
 		}
 	}
-	t.updatePath(path, func(p *pathTraffic) {
-		p.removing--
-		if r.Watcher != nil {
-			p.requests--
-		}
-	})
+	if r.Watcher != nil {
+		t.updatePath(path, func(p *pathTraffic) { p.requests-- })
+	}
 }
 
 // markLeaving counts w among those that leave, in each set of the path that it is in.

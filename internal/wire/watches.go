@@ -237,19 +237,20 @@ func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, Watc
 	return jute.OpCheckWatches, t
 }
 
-// isCovered reports whether a persistent watch on the same node has the events of what r asks to watch. A server before
-// 3.9 keeps one mode for each node of a session: a one-shot watch would make the persistent one end with the next event
-// (ZOOKEEPER-4466).
+// isCovered reports whether a persistent watch on the same node, which stays, has the events of what r asks to watch. A
+// server before 3.9 keeps one mode for each node of a session: a one-shot watch would make the persistent one end with
+// the next event, and take the events below the node from a recursive one (ZOOKEEPER-4466). So a removal of another
+// watcher does not matter.
 func (ws *watches) isCovered(r *Request, path string) bool {
-	by := ws.sets[kindPersistent][path] != nil
+	by := ws.sets[kindPersistent][path].stays()
 	switch r.Op {
 	case jute.OpExists, jute.OpGetData:
-		by = by || ws.sets[kindRecursive][path] != nil
+		by = by || ws.sets[kindRecursive][path].stays()
 	case jute.OpGetChildren, jute.OpGetChildren2:
 	default:
 		return false
 	}
-	return by && ws.traffic.paths[path].removing == 0
+	return by && !ws.traffic.isLeaving(path, nil)
 }
 
 // maxSetWatches bounds a frame of setWatches; a server may be set to refuse large ones.
