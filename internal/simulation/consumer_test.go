@@ -36,14 +36,20 @@ func (u *workQueue) consume(ctx context.Context, a *actor) {
 		if last = last || u.keeps && u.world.isCalm(); last {
 			u.awaitEmpty(ctx)
 		}
-		if err := o.close(); err != nil {
-			u.world.history.note("%s: close: %v", a.name, err)
-		}
-		if last {
+		if o.leave(ctx, last) {
 			return
 		}
 		a.pause(ctx, u.world.calm, 4*time.Second)
 	}
+}
+
+// leave closes the queue and reports whether the turn was the last one: what was taken may have been put back since the
+// queue was empty, while all others were leaving.
+func (o *openQueue) leave(ctx context.Context, last bool) (over bool) {
+	if err := o.close(); err != nil {
+		o.world.history.note("%s: close: %v", o.actor.name, err)
+	}
+	return last && o.isOver(ctx)
 }
 
 // consumeItem is the consumer. It may panic, and end its goroutine.
@@ -124,10 +130,7 @@ func (u *workQueue) pull(ctx context.Context, a *actor) {
 				o.loop(pulling, fmt.Sprint(i), random)
 			}
 		})
-		if err := o.close(); err != nil {
-			u.world.history.note("%s: close: %v", a.name, err)
-		}
-		if last {
+		if o.leave(ctx, last) {
 			return
 		}
 		<-pulling.Done()

@@ -3,10 +3,12 @@ package simulation_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -394,4 +396,45 @@ func TestQueueThatIsNeverEmptyIsAViolation(t *testing.T) {
 		cancel()
 		<-done
 	}, "no last turn")
+}
+
+// TestPullerPullsWhatCloseHasPutBack has an answer come late: the queue is empty, and Close puts the item back.
+func TestPullerPullsWhatCloseHasPutBack(t *testing.T) {
+	inScene(t, plainQueue, false, func(s *scene) {
+		watching, stop := context.WithCancel(s.Context())
+		var watch sync.WaitGroup
+		watch.Go(func() { s.world.judge.watch(watching) })
+		defer watch.Wait()
+		defer stop()
+		p := newProcess(s.world, "p1.1")
+		defer p.closeNetwork()
+		defer p.leave()
+		a := &actor{process: p, name: "puller", random: s.world.random("puller")}
+		s.pullers, s.maxItems = 1, 0
+
+		o := s.open(a, false)
+		s.must(o.put(s.Context(), nil, s.ledger.putBegan(&put{queue: o, began: time.Now()}, 1)...))
+		s.must(o.close())
+		s.world.setCalm()
+		late := make([]*curatortest.Injection, 0, len(s.world.cluster.Servers()))
+		for _, server := range s.world.cluster.Servers() {
+			late = append(late, server.Faults().Add(curatortest.Rule{
+				Ops: []string{"delete"}, Action: curatortest.DelayReply, Delay: tick + tick/2, Count: 1, MayMiss: true,
+			}))
+		}
+		s.pull(s.Context(), a)
+		hits := 0
+		for _, in := range late {
+			hits += in.Hits()
+			in.Remove()
+		}
+		if hits == 0 {
+			s.Error("no answer was late")
+		}
+		leader, err := s.world.cluster.Leader()
+		s.must(err)
+		if left := leader.Children(s.path); len(left) > 0 {
+			s.Errorf("left in the queue: %v", left)
+		}
+	}, "")
 }
