@@ -61,8 +61,10 @@ func ruleFault(name string, rule curatortest.Rule) fault {
 			injections = append(injections, servers[i].Faults().Add(rule))
 		}
 		if slices.Contains(rule.Ops, "connect") { // then there is one
-			for _, l := range pick(random, w.processes()).links {
-				l.reset()
+			if p := w.pickProcess(random); p != nil {
+				for _, l := range p.links {
+					l.reset()
+				}
 			}
 		}
 		over := func() {}

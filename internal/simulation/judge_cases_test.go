@@ -189,3 +189,21 @@ func TestRemainsAreAViolation(t *testing.T) {
 		checkViolation(t, w, "left in the end: /r/a")
 	})
 }
+
+func TestFaultsSpareAWorldWhoseProcessesAllComeAndGo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := &slot{number: 1}
+		s.mu.Lock() // a process comes or goes
+		w.slots = []*slot{s}
+		defer func() { w.slots = nil }()
+		for _, f := range allFaults() {
+			t.Log(f.name)
+			if _, undo := f.strike(w, w.random(f.name)); undo != nil {
+				undo()
+			}
+		}
+		if w.violation != "" {
+			t.Error(w.violation)
+		}
+	})
+}

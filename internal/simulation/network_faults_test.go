@@ -10,7 +10,10 @@ import (
 // networkFaults happen between processes and servers.
 var networkFaults = []fault{
 	{name: "connection is cut", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		n := 0
 		for _, l := range p.links {
 			n += l.reset()
@@ -21,11 +24,17 @@ var networkFaults = []fault{
 		return p.name, nil
 	}},
 	{name: "process is parted from a server", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p, i := pick(random, w.processes()), random.IntN(len(w.cluster.Servers()))
+		p, i := w.pickProcess(random), random.IntN(len(w.cluster.Servers()))
+		if p == nil {
+			return "", nil
+		}
 		return w.part(random, p, p.links[i:i+1], fmt.Sprintf("server %d", i+1))
 	}},
 	{name: "process is parted from all servers", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		return w.part(random, p, p.links, "all servers")
 	}},
 }

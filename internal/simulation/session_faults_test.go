@@ -9,7 +9,10 @@ import (
 // sessionFaults happen to sessions.
 var sessionFaults = []fault{
 	{name: "session is ended on the servers", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		session := p.client.SessionID()
 		leader, err := w.cluster.Leader()
 		if err != nil || session == 0 {
@@ -31,7 +34,10 @@ var sessionFaults = []fault{
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
 	{name: "client is told that its session has expired", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		session := p.client.SessionID()
 		if session == 0 { // which would be every new one
 			return "", nil
@@ -40,7 +46,10 @@ var sessionFaults = []fault{
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
 	{name: "session is moved", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		session := p.client.SessionID()
 		if w.cluster.Servers()[0].MoveSession(session) != nil {
 			return "", nil
@@ -48,7 +57,10 @@ var sessionFaults = []fault{
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
 	{name: "client gives its session up", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		p.client.Reset()
 		return p.name, nil
 	}},
@@ -66,7 +78,10 @@ var processFaults = []fault{
 		return w.replace(random, (*process).leave)
 	}},
 	{name: "clock jumps", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := pick(random, w.processes())
+		p := w.pickProcess(random)
+		if p == nil {
+			return "", nil
+		}
 		jump := time.Duration(random.NormFloat64() * float64(sessionTimeout))
 		p.ahead.Add(int64(jump))
 		return fmt.Sprintf("%v at %s", jump, p.name), nil

@@ -175,6 +175,15 @@ func (w *world) processes() (all []*process) {
 	return all
 }
 
+// pickProcess returns one of the processes that run, nil if all of them come and go.
+func (w *world) pickProcess(random *rand.Rand) *process {
+	all := w.processes()
+	if len(all) == 0 {
+		return nil
+	}
+	return pick(random, all)
+}
+
 // processOf returns who has a session, nil if nobody has.
 func (w *world) processOf(session int64) *process {
 	for _, p := range w.processes() {
