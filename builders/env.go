@@ -187,6 +187,23 @@ func (e *Env) data(path string, data []byte, compress option) ([]byte, error) {
 	return packed, err
 }
 
+// unpacked is the inverse of data. Data that does not decompress is returned as it is, with the error.
+func (e *Env) unpacked(path string, data []byte, decompress option) ([]byte, error) {
+	if !decompress.or(e.CompressAll) {
+		return data, nil
+	}
+	var plain []byte
+	var err error
+	panicked := guarded("compression", e.Compression, func() { plain, err = e.Compression.Decompress(path, data) })
+	switch {
+	case panicked != nil:
+		return data, panicked
+	case err != nil:
+		return data, err
+	}
+	return plain, nil
+}
+
 // bind returns w as the registry of the connection knows it; absolute says that its path is that of the server.
 func (e *Env) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
 	return boundWatcher{setWatcher{e.Namespace.name, w, absolute}, e.Root, e.Watchers}

@@ -68,9 +68,7 @@ func (g GetData) Submit(ctx context.Context, path string) Future[[]byte] {
 func (o *getDataOp) result() ([]byte, error) {
 	o.store()
 	var err error
-	if panicked := guarded("compression", o.env.Compression, func() { err = o.unpack() }); panicked != nil {
-		err = panicked
-	}
+	o.data, err = o.env.unpacked(o.given, o.data, o.b.decompress)
 	return o.data, o.wrap(err)
 }
 

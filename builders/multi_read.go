@@ -127,30 +127,13 @@ func (o *multiReadOp) results() []callbacks.ReadResult {
 			r.Children = answer.Children
 		default:
 			r.Stat = answer.Stat
-			r.Data, r.Err = o.unpack(r.Path, answer.Data)
+			r.Data, r.Err = o.env.unpacked(r.Path, answer.Data, o.b.decompress)
 		}
 		if r.Err != nil {
 			r.Err = &OpError{Op: o.reads[i].verb(), Path: r.Path, Attempts: o.Attempts(), Err: r.Err}
 		}
 	}
 	return out
-}
-
-// unpack returns data that does not decompress as it is, with the error.
-func (o *multiReadOp) unpack(path string, data []byte) ([]byte, error) {
-	if !o.b.decompress.or(o.env.CompressAll) {
-		return data, nil
-	}
-	unpacked, err := data, error(nil)
-	panicked := guarded("compression", o.env.Compression, func() {
-		if unpacked, err = o.env.Compression.Decompress(path, data); err != nil {
-			unpacked = data
-		}
-	})
-	if panicked != nil {
-		return data, panicked
-	}
-	return unpacked, err
 }
 
 // Run delivers the results.
