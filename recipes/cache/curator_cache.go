@@ -27,9 +27,9 @@ func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
 func (c *CuratorCache) notify(ctx context.Context, n note) {
 	switch {
 	case n.kind == change:
-		c.listeners.Notify(ctx, n.event, c.engine.guard(ctx))
+		c.listeners.Notify(ctx, n.event, c.engine.guard())
 	case n.kind == loaded && n.first:
-		c.listeners.Notify(ctx, Event{Type: Initialized, ready: true}, c.engine.guard(ctx))
+		c.listeners.Notify(ctx, Event{Type: Initialized, ready: true}, c.engine.guard())
 	}
 }
 

@@ -58,7 +58,7 @@ type engine struct {
 	ctx      context.Context // ends with close
 	cancel   context.CancelFunc
 	inbox    *mailbox[func()] // what the loop has to do
-	outbox   *mailbox[note]   // what the listeners are told
+	told     lineup.Serial    // the calls of the listeners
 	what     string           // the recipe, for reports
 	listener func(ctx context.Context, n note)
 	ready    chan struct{} // closed when everything was read once
@@ -109,7 +109,7 @@ type loop struct {
 func newEngine(client Client, what, path string, s settings, listener func(ctx context.Context, n note)) *engine {
 	e := &engine{
 		client: client, settings: s, what: what, listener: listener,
-		inbox: newMailbox[func()](), outbox: newMailbox[note](),
+		inbox: newMailbox[func()](),
 		ready: make(chan struct{}), done: make(chan struct{}),
 		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
 		loop: loop{limit: maxReads, meanSize: firstMean, pending: make(map[int]int)},
@@ -141,7 +141,6 @@ func (e *engine) start(first func()) error {
 	}
 	e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
 	go e.run()
-	go e.deliver()
 	e.inbox.put(func() {
 		e.wantAll()
 		e.connectIfPossible()
@@ -159,7 +158,6 @@ func (e *engine) close() {
 		return
 	}
 	e.cancel()
-	e.outbox.close()
 	e.inbox.close()
 	if was == latent {
 		close(e.done)

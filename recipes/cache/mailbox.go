@@ -51,13 +51,6 @@ func (m *mailbox[T]) signal() {
 	}
 }
 
-// isClosed reports whether close was called.
-func (m *mailbox[T]) isClosed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.closed
-}
-
 // next waits for an item and takes it. It reports false when the mailbox or ctx has ended.
 func (m *mailbox[T]) next(ctx context.Context) (item T, ok bool) {
 	for {

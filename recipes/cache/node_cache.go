@@ -27,7 +27,7 @@ func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 
 func (c *NodeCache) notify(ctx context.Context, n note) {
 	if n.kind == change && (n.ready || !c.quiet) {
-		c.listeners.Notify(ctx, n.event.New, c.engine.guard(ctx))
+		c.listeners.Notify(ctx, n.event.New, c.engine.guard())
 	}
 }
 

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
@@ -105,7 +104,7 @@ func (c *PathChildrenCache) notify(ctx context.Context, n note) {
 			return
 		}
 	}
-	c.listeners.Notify(ctx, out, c.engine.guard(ctx))
+	c.listeners.Notify(ctx, out, c.engine.guard())
 }
 
 // childEvent returns the event of a child of path that ev is, if it is one.
@@ -148,9 +147,7 @@ func (c *PathChildrenCache) Listenable() *callbacks.Listeners[PathChildrenCacheE
 
 // CurrentData returns the children, sorted by path. In Java: getCurrentData.
 func (c *PathChildrenCache) CurrentData() []*ChildData {
-	nodes := slices.DeleteFunc(c.engine.snapshot(), func(n *ChildData) bool { return n.Path == c.engine.root.path })
-	slices.SortFunc(nodes, func(a, b *ChildData) int { return strings.Compare(a.Path, b.Path) })
-	return nodes
+	return slices.DeleteFunc(c.engine.snapshot(), func(n *ChildData) bool { return n.Path == c.engine.root.path })
 }
 
 // CurrentDataOf returns a child, nil if it is not in the cache. In Java: getCurrentData(fullPath).

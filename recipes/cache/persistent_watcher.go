@@ -25,7 +25,7 @@ type PersistentWatcher struct {
 	watcher   *callbacks.Watcher
 	listeners callbacks.Listeners[zk.Event]
 	resets    callbacks.Listeners[struct{}]
-	outbox    *mailbox[func(ctx context.Context)]
+	told      lineup.Serial   // the calls of the listeners
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
 
@@ -39,9 +39,7 @@ type PersistentWatcher struct {
 // NewPersistentWatcher returns a watcher of a node, or of a node and all below it if recursive is set. It does no I/O;
 // a path that cannot be is the error of Start.
 func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
-	w := &PersistentWatcher{
-		client: client, path: path, mode: builders.PersistentWatch, outbox: newMailbox[func(ctx context.Context)](),
-	}
+	w := &PersistentWatcher{client: client, path: path, mode: builders.PersistentWatch}
 	if recursive {
 		w.mode = builders.PersistentRecursiveWatch
 	}
@@ -80,9 +78,8 @@ func (w *PersistentWatcher) Start() error {
 			w.set()
 		}
 	})
-	go w.deliver()
 	if w.client.IsConnected() {
-		go w.set()
+		w.submit()
 	}
 	return nil
 }
@@ -95,7 +92,6 @@ func (w *PersistentWatcher) Close() error {
 	was := w.state
 	w.state = closed
 	w.cancel()
-	w.outbox.close()
 	if was != started {
 		return nil
 	}
@@ -110,17 +106,21 @@ func (w *PersistentWatcher) Close() error {
 
 func (w *PersistentWatcher) watched(_ context.Context, ev zk.Event) {
 	if ev.Type != zk.EventSession {
-		w.outbox.put(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.guard(ctx)) })
+		w.tell(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.guard()) })
 	}
 }
 
-// set sets the watch. It is tried once: a lost connection is followed by another.
+// set sets the watch, unless the watcher is closed.
 func (w *PersistentWatcher) set() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state != started {
-		return
+	if w.state == started {
+		w.submit()
 	}
+}
+
+// submit submits the watch. It is tried once: a lost connection is followed by another. mu is held.
+func (w *PersistentWatcher) submit() {
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
 		InBackground(func(_ context.Context, ev callbacks.Event) { w.answered(ev.Err) }).
 		WithUnhandledErrorListener(ignoreError).ForPath(builders.InOneFlight(w.ctx), w.path)
@@ -137,7 +137,7 @@ func (w *PersistentWatcher) answered(err error) {
 		return
 	}
 	w.failures = 0
-	w.outbox.put(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.guard(ctx)) })
+	w.tell(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.guard()) })
 }
 
 // failed tries again after a pause. mu is held.
@@ -146,7 +146,7 @@ func (w *PersistentWatcher) failed(err error) {
 		return
 	}
 	if !isPassing(err) {
-		w.outbox.put(func(ctx context.Context) { w.client.ReportUnhandled(ctx, "PersistentWatcher "+w.path, err) })
+		w.tell(func(ctx context.Context) { w.client.ReportUnhandled(ctx, "PersistentWatcher "+w.path, err) })
 	}
 	pause := pauseAfter(w.failures)
 	w.failures++
@@ -160,29 +160,15 @@ func (w *PersistentWatcher) failed(err error) {
 	})
 }
 
-func (w *PersistentWatcher) deliver() {
-	finished := false
-	defer func() {
-		if !finished { // a listener has ended its goroutine, as a test that fails does: the others are still told
-			go w.deliver()
+// tell has fn called behind the calls before, unless the watcher is closed by then.
+func (w *PersistentWatcher) tell(fn func(ctx context.Context)) {
+	w.told.Do(func() {
+		if w.ctx.Err() == nil {
+			fn(context.WithoutCancel(w.ctx))
 		}
-	}()
-	ctx := context.WithoutCancel(w.ctx)
-	for {
-		call, ok := w.outbox.next(ctx)
-		if !ok {
-			break
-		}
-		call(ctx)
-	}
-	finished = true
+	})
 }
 
-func (w *PersistentWatcher) guard(ctx context.Context) func(fn func()) {
-	call := lineup.Guard(ctx, w.client, "PersistentWatcher "+w.path)
-	return func(fn func()) {
-		if !w.outbox.isClosed() {
-			call(fn)
-		}
-	}
+func (w *PersistentWatcher) guard() func(fn func()) {
+	return guard(w.ctx, w.client, "PersistentWatcher "+w.path)
 }

@@ -24,11 +24,15 @@ const (
 	connection                 // its state has changed
 )
 
-// tell queues what the listeners are told.
+// tell has the listeners called, behind the calls before.
 func (e *engine) tell(n note) {
 	n.ready = e.isReady()
 	n.event.ready = n.ready
-	e.outbox.put(n)
+	e.told.Do(func() {
+		if e.ctx.Err() == nil {
+			e.listener(context.WithoutCancel(e.ctx), n)
+		}
+	})
 }
 
 func (e *engine) tellEvent(ev Event) {
@@ -48,30 +52,14 @@ func (e *engine) isReady() bool {
 	}
 }
 
-// deliver is the goroutine that the listeners are called on, one at a time.
-func (e *engine) deliver() {
-	finished := false
-	defer func() {
-		if !finished { // a listener has ended its goroutine, as a test that fails does: the others are still told
-			go e.deliver()
-		}
-	}()
-	ctx := context.WithoutCancel(e.ctx)
-	for {
-		n, ok := e.outbox.next(ctx)
-		if !ok {
-			break
-		}
-		e.listener(ctx, n)
-	}
-	finished = true
-}
+// guard returns what calls the listeners of the cache.
+func (e *engine) guard() func(fn func()) { return guard(e.ctx, e.client, e.what) }
 
-// guard returns what calls listeners: a panic in one is reported and ends nothing.
-func (e *engine) guard(ctx context.Context) func(fn func()) {
-	call := lineup.Guard(ctx, e.client, e.what)
+// guard returns what calls listeners until ctx ends: a panic in one is reported and ends nothing.
+func guard(ctx context.Context, client Client, what string) func(fn func()) {
+	call := lineup.Guard(context.WithoutCancel(ctx), client, what)
 	return func(fn func()) {
-		if !e.outbox.isClosed() {
+		if ctx.Err() == nil {
 			call(fn)
 		}
 	}

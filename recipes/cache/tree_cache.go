@@ -83,7 +83,7 @@ func (c *TreeCache) notify(ctx context.Context, n note) {
 			return
 		}
 	}
-	c.listeners.Notify(ctx, out, c.engine.guard(ctx))
+	c.listeners.Notify(ctx, out, c.engine.guard())
 }
 
 func treeEvent(ev Event) TreeCacheEvent {

@@ -108,10 +108,10 @@ func (t *Typed[T]) of(node *ChildData) decodedNode[T] {
 	if d.value, d.err = t.decoding(node); d.err != nil {
 		d.err = errtext.Wrap(d.err, "cache", "decode %s", node.Path)
 	}
-	if current, ok := t.cache.Get(node.Path); ok && current == node {
-		t.mu.Lock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if current, ok := t.cache.Get(node.Path); ok && current == node { // when it goes, forget comes behind that
 		t.decoded[node.Path] = d
-		t.mu.Unlock()
 	}
 	return d
 }
