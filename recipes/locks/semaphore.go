@@ -83,7 +83,7 @@ func NewInterProcessSemaphoreV2(
 	if s.bad == nil {
 		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
 		s.turn = lineup.Line{
-			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path, Crowded: new(atomic.Bool),
+			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path, Contended: new(atomic.Bool),
 		}
 	}
 	for _, o := range opts {

@@ -353,8 +353,8 @@ func TestWaitersForALeaseWhoseTurnSomebodyDeletesDoNotBlockEachOther(t *testing.
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
-// In a crowd the line is listed twice before a turn. The leases are counted behind the second list alone.
-func TestLeasesAreCountedOnceInACrowd(t *testing.T) {
+// A contended line is listed twice before a turn. The leases are counted behind the second list alone.
+func TestLeasesOfAContendedSemaphoreAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 2)
 	client, proxy := proxied(x, x.chroot)

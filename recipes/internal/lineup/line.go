@@ -49,9 +49,9 @@ type Line struct {
 	Make func(builders.Create) builders.Create
 	// Count is the path of a node whose children are counted behind each list of the line, in one flight; "" for none.
 	Count string
-	// Crowded says that the last to line up found others ahead, of those who share it. The next will list the line again
+	// Contended says that the last to line up found others ahead, of those who share it. The next will list the line again
 	// before it is its turn, so nothing is counted behind its first list. It may be nil.
-	Crowded *atomic.Bool
+	Contended *atomic.Bool
 	// Lined is told how many stand before a contender when it has lined up. It may be nil.
 	Lined func(ahead int)
 }
@@ -96,7 +96,7 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 	ctx = l.Client.Telemetry().Handling(ctx)
 	c := &Contender{}
 	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
-	children, listErr := l.children(ctx, c, l.Crowded == nil || !l.Crowded.Load())
+	children, listErr := l.children(ctx, c, l.Contended == nil || !l.Contended.Load())
 	if c.Path, err = creation.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err 
 		}
 	}
 	n := ahead(children, zkpath.Node(c.Path))
-	if l.Crowded != nil {
-		l.Crowded.Store(n > 0)
+	if l.Contended != nil {
+		l.Contended.Store(n > 0)
 	}
 	if l.Lined != nil {
 		l.Lined(n)
