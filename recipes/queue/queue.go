@@ -127,10 +127,11 @@ func (q *queue[T]) State() State {
 
 // Close stops taking items, waits for puts that are under way, for the consumer, and until what it has consumed is
 // settled, for the final flush time in all. Then it ends the consumer's context and waits for its return; so it must
-// not be called by the consumer. What is taken and not consumed stays in the queue if there is a lock path, else it is
-// consumed. The error is about puts that have failed since the last FlushPuts, or had to be given up, and about
-// consumed items that are not settled: they may be delivered again. OnError has been called for everything before Close
-// returns, unless a call of it that began before Close goes on. Close is idempotent. In Java: close.
+// not be called by the consumer. What is taken and not consumed stays in the queue if there is a lock path; else it is
+// consumed, or put back for others while the consumer takes long. The error is about puts that have failed since the
+// last FlushPuts, or had to be given up, and about consumed items that are not settled: they may be delivered again.
+// OnError has been called for everything before Close returns, unless a call of it that began before Close goes on.
+// Close is idempotent. In Java: close.
 func (q *queue[T]) Close() error {
 	q.mu.Lock()
 	before := q.state
