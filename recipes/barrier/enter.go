@@ -149,9 +149,7 @@ const moment = 20 * time.Millisecond
 // leaves that to the last for a moment: else all but one of those who see all members would write in vain.
 func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	if !s.last() {
-		t := time.NewTimer(moment)
-		defer t.Stop()
-		if in, err = e.awaitReady(ctx, t.C); in || err != nil {
+		if happened, in, err := e.awaitMoment(ctx); happened {
 			return in, err
 		}
 	}
@@ -168,9 +166,13 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	return false, err
 }
 
-// awaitOthers waits until ready was created, or our node has gone: without it nobody would count us. The watch of our
-// node ends with it. Where it may not be read there is none.
+// awaitOthers waits until ready was created, or our node has gone: without it nobody would count us. A member that waits
+// for more than a moment watches its node, on the connection on which it was seen; the watch ends with the node. A node
+// that may not be read is not watched.
 func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err error) {
+	if happened, in, err := e.awaitMoment(ctx); happened {
+		return in, err
+	}
 	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
 	switch {
 	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
@@ -178,24 +180,36 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	case err != nil && !errors.Is(err, zk.ErrNoAuth):
 		return false, err
 	}
-	return e.awaitReady(ctx, nil)
+	return e.awaitReady(ctx)
 }
 
-// awaitReady waits until something happens or the time is up, and reports whether ready was created: then the round has
-// begun, even if it is over.
-func (e *entry) awaitReady(ctx context.Context, up <-chan time.Time) (created bool, err error) {
+// awaitReady waits until something happens, and reports whether ready was created: then the round has begun, even if it
+// is over.
+func (e *entry) awaitReady(ctx context.Context) (created bool, err error) {
+	_, created, err = e.awaitReadyUntil(ctx, nil)
+	return created, err
+}
+
+// awaitMoment is awaitReady for a moment. It reports whether something has happened.
+func (e *entry) awaitMoment(ctx context.Context) (happened, created bool, err error) {
+	t := time.NewTimer(moment)
+	defer t.Stop()
+	return e.awaitReadyUntil(ctx, t.C)
+}
+
+func (e *entry) awaitReadyUntil(ctx context.Context, up <-chan time.Time) (happened, created bool, err error) {
 	select {
 	case ev := <-e.signal.events:
-		created = ev.Type == zk.EventNodeCreated
+		happened, created = true, ev.Type == zk.EventNodeCreated
 	case <-up:
 	case <-ctx.Done():
-		err = ctx.Err()
+		happened, err = true, ctx.Err()
 	}
 	if e.signal.received(zk.EventNodeCreated) || created {
 		e.fired = true
-		return true, nil
+		return true, true, nil
 	}
-	return false, err
+	return happened, false, err
 }
 
 // begin returns the round that has begun. Who did not create ready has not seen those who came last: it lists them, and

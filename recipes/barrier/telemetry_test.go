@@ -136,7 +136,6 @@ request
     create CLIENT
     getChildren CLIENT
     exists CLIENT
-    getData CLIENT
     exists CLIENT
     getChildren CLIENT
   barrier leave curator.recipe=double_barrier curator.barrier.members=2 curator.outcome=passed
