@@ -78,16 +78,16 @@ func (m *InterProcessMutex) follow(d Driver) {
 	if m.bad == nil && (name == "" || zkpath.Validate("/"+name, true) != nil || strings.Contains(name, "/")) {
 		m.bad = fmt.Errorf("%w: the lock name %q", zk.ErrInvalidPath, name)
 	}
-	m.line.Name, m.line.Make = name, d.CreatesTheLock
-	m.line.Order = func(children []string) []string {
+	m.queue.Prefix, m.queue.PrepareCreate = name, d.CreatesTheLock
+	m.queue.Order = func(children []string) []string {
 		ordered := slices.Clone(children)
 		slices.SortStableFunc(ordered, func(a, b string) int {
 			return strings.Compare(d.FixForSorting(a, name), d.FixForSorting(b, name))
 		})
 		return ordered
 	}
-	m.line.Judge = func(children []string, own string) lineup.Verdict {
-		ordered := m.line.Order(children)
+	m.queue.Judge = func(children []string, own string) lineup.Verdict {
+		ordered := m.queue.Order(children)
 		if !slices.Contains(ordered, own) {
 			return lineup.Verdict{}
 		}

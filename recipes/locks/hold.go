@@ -41,17 +41,17 @@ type grant struct {
 // grantKey is the key of the grant in its context.
 type grantKey struct{}
 
-// newGrant returns a grant for a contender of a line. Its node is not watched yet. ctx has the values for its context.
-func newGrant(ctx context.Context, line *lineup.Line, c *lineup.Contender) *grant {
+// newGrant returns a grant for a contender of a queue. Its node is not watched yet. ctx has the values for its context.
+func newGrant(ctx context.Context, queue *lineup.Queue, c *lineup.Contender) *grant {
 	values := context.WithoutCancel(builders.OutOfFlight(ctx))
 	g := &grant{
-		path: c.Path, tokens: []int64{c.Stat.Czxid}, holds: 1, rest: line.Client.QuorumHeartbeats(),
-		fence: lineup.NewFence(line.Client, c.Path, ErrLockLost),
+		path: c.Path, tokens: []int64{c.Stat.Czxid}, holds: 1, rest: queue.Client.QuorumHeartbeats(),
+		fence: lineup.NewFence(queue.Client, c.Path, ErrLockLost),
 	}
 	g.begin(values)
-	g.watch = lineup.NewNodeWatch(values, line.Client, c, func() { g.lose(ErrLockLost) })
+	g.watch = lineup.NewNodeWatch(values, queue.Client, c, func() { g.lose(ErrLockLost) })
 	g.release = func(ctx context.Context) error {
-		err := line.Release(ctx, c.Path)
+		err := queue.Release(ctx, c.Path)
 		if err != nil { // the node may stay
 			g.watch.Remove()
 		}

@@ -27,7 +27,7 @@ type leaseTurn struct {
 // unless wait is 0. What it has taken when it fails is returned, too.
 func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err error) {
 	// Nobody else adds a lease: the turn was ours when they were counted.
-	room := t.turn.Counted >= 0 && t.fits(t.turn.Counted)
+	room := t.turn.ChildCount >= 0 && t.fits(t.turn.ChildCount)
 	for {
 		if room {
 			taken, err = t.create(ctx)
@@ -61,7 +61,7 @@ func (t *leaseTurn) takeWatching(ctx context.Context) ([]*lineup.Contender, erro
 }
 
 // awaitRoom waits until the wanted leases are free. The watcher that it returns is still set, unless nobody ever had a
-// lease. When the limit falls below what is wanted, it fails with [lineup.ErrGone]: the turn is for others.
+// lease. When the limit falls below what is wanted, it fails with [lineup.ErrNodeLost]: the turn is for others.
 func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 	client, path := t.semaphore.client, t.semaphore.leases.Path
 	for {
@@ -75,7 +75,7 @@ func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 		case err == nil && t.wait == 0:
 			err = lineup.ErrNotAcquired
 		case err == nil && !t.fits(0):
-			err = lineup.ErrGone
+			err = lineup.ErrNodeLost
 		}
 		if err != nil {
 			lineup.Unwatch(ctx, client, watcher, path)
@@ -102,7 +102,7 @@ func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
 	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
 	ops := make([]builders.TransactionOperation, t.wanted, t.wanted+1)
 	for i := range ops {
-		ops[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data)
+		ops[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Prefix), s.leases.Data)
 	}
 	ops = append(ops, op.Delete().ForPath(t.turn.Path))
 	stat := zk.Stat{EphemeralOwner: t.turn.Stat.EphemeralOwner}
@@ -117,7 +117,7 @@ func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
 				return nil, err
 			}
 		case errors.Is(err, zk.ErrNoNode): // the turn
-			return nil, lineup.ErrGone
+			return nil, lineup.ErrNodeLost
 		default:
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func created(
 ) (leases []*lineup.Contender, err error) {
 	for _, r := range results {
 		if r.ResultPath == "" { // somebody has deleted it before we knew of it
-			err = lineup.ErrGone
+			err = lineup.ErrNodeLost
 			continue
 		}
 		leases = append(leases, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: session})

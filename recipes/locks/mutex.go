@@ -28,15 +28,15 @@ type InterProcessLock interface {
 // InterProcessMutex is a lock that one holder at a time has, in the order in which they asked. One value serves all
 // goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
 type InterProcessMutex struct {
-	line lineup.Line
-	bad  error // why the path cannot be
-	name string
-	told telemetry.Lock
+	queue lineup.Queue
+	bad   error // why the path cannot be
+	name  string
+	told  telemetry.Lock
 	// driver is that of the user, nil if there is none.
 	driver Driver
 	// adapt makes of the line that of an owner, or says why it cannot line up. It returns the hold whose place the owner
 	// keeps, which is lost with its node; nil if it takes a new place. It may be nil.
-	adapt func(o *owner, line *lineup.Line) (keeps *Hold, err error)
+	adapt func(o *owner, queue *lineup.Queue) (keeps *Hold, err error)
 
 	mu      sync.Mutex
 	revoked func(*Hold)
@@ -59,7 +59,7 @@ func (o option) apply(m *InterProcessMutex) { o(m) }
 // WithLockNodeData sets the data of the nodes of this process, by default the default data of the client. In Java:
 // getLockNodeBytes.
 func WithLockNodeData(data []byte) Option {
-	return option(func(m *InterProcessMutex) { m.line.Data = append([]byte{}, data...) })
+	return option(func(m *InterProcessMutex) { m.queue.Data = append([]byte{}, data...) })
 }
 
 // NameOption is for all locks of this package.
@@ -81,7 +81,7 @@ func WithName(name string) NameOption { return nameOption(name) }
 // when the lock is first acquired. It does no I/O; a path that cannot be is the error of every Acquire.
 func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProcessMutex {
 	m := &InterProcessMutex{
-		line:   lineup.Line{Client: client, Path: path, Name: lockName},
+		queue:  lineup.Queue{Client: client, Path: path, Prefix: lockName},
 		bad:    zkpath.Validate(path, false),
 		grants: make(map[*grant]struct{}),
 		owned:  make(map[*owner][]*Hold),
@@ -98,10 +98,10 @@ func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProc
 
 // tellAs says which recipe the mutex is part of.
 func (m *InterProcessMutex) tellAs(recipe string) {
-	m.told = telemetry.Of(m.line.Client).NewLock(recipe, m.name, m.line.Path)
+	m.told = telemetry.Of(m.queue.Client).NewLock(recipe, m.name, m.queue.Path)
 }
 
-func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.line.Client.Telemetry() }
+func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.queue.Client.Telemetry() }
 
 // Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting: when it
 // ends, the place in line is given up. While the connection is lost the place is kept; when the session is lost,
@@ -127,7 +127,7 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 		return nil, errtext.Wrap(m.bad, "locks", "acquire")
 	}
 	o := ownerOf(ctx)
-	defer m.line.Client.QuorumHeartbeats()()
+	defer m.queue.Client.QuorumHeartbeats()()
 	within, asked := m.told.Acquire(ctx)
 	if hold, err := m.enter(o); hold != nil || err != nil {
 		asked.Reentrant()
@@ -148,19 +148,19 @@ func (m *InterProcessMutex) grant(
 	values, within context.Context, wait time.Duration, o *owner, asked *telemetry.Wait,
 ) (*Hold, error) {
 	m.mu.Lock()
-	line, revoked := m.line, m.revoked
+	queue, revoked := m.queue, m.revoked
 	m.mu.Unlock()
 	if asked.IsSeen() {
-		line.Lined = asked.Position
+		queue.OnQueued = asked.Position
 	}
 	if revoked != nil {
-		line.Data = []byte{} // as in Java: empty until somebody asks
+		queue.Data = []byte{} // as in Java: empty until somebody asks
 	}
-	c, keeps, err := m.lineUp(within, wait, o, &line)
+	c, keeps, err := m.lineUp(within, wait, o, &queue)
 	if err != nil {
-		return nil, errtext.Wrap(err, "locks", "acquire %s", line.Path)
+		return nil, errtext.Wrap(err, "locks", "acquire %s", queue.Path)
 	}
-	g := newGrant(values, &line, c)
+	g := newGrant(values, &queue, c)
 	if keeps != nil {
 		g.tokens = keeps.tokens
 	}
@@ -189,19 +189,19 @@ func (m *InterProcessMutex) grant(
 
 // lineUp gets a place in line and waits until it is its turn. keeps is the hold whose place it is, nil for a new one.
 func (m *InterProcessMutex) lineUp(
-	ctx context.Context, wait time.Duration, o *owner, line *lineup.Line,
+	ctx context.Context, wait time.Duration, o *owner, queue *lineup.Queue,
 ) (c *lineup.Contender, keeps *Hold, err error) {
 	if m.adapt != nil {
-		if keeps, err = m.adapt(o, line); err != nil {
+		if keeps, err = m.adapt(o, queue); err != nil {
 			return nil, nil, err
 		}
 	}
 	if keeps == nil {
-		c, err = line.Acquire(ctx, wait)
+		c, err = queue.Acquire(ctx, wait)
 		return c, nil, err
 	}
-	c, err = line.Once(ctx, wait)
-	if errors.Is(err, lineup.ErrGone) {
+	c, err = queue.AcquireOnce(ctx, wait)
+	if errors.Is(err, lineup.ErrNodeLost) {
 		err = ErrLockLost
 	}
 	return c, keeps, err
@@ -235,7 +235,7 @@ func (m *InterProcessMutex) enter(o *owner) (*Hold, error) {
 	}
 	hold, err := held[len(held)-1].hold()
 	if err != nil {
-		return nil, errtext.Wrap(err, "locks", "acquire %s", m.line.Path)
+		return nil, errtext.Wrap(err, "locks", "acquire %s", m.queue.Path)
 	}
 	m.owned[o] = append(held, hold)
 	return hold, nil
@@ -261,14 +261,14 @@ func (m *InterProcessMutex) forgetReleased(o *owner) {
 func (m *InterProcessMutex) Release(ctx context.Context) error {
 	o := ownerOf(ctx)
 	if o == nil {
-		return errtext.Wrap(errNoOwner, "locks", "release %s", m.line.Path)
+		return errtext.Wrap(errNoOwner, "locks", "release %s", m.queue.Path)
 	}
 	m.mu.Lock()
 	m.forgetReleased(o)
 	held := m.owned[o]
 	m.mu.Unlock()
 	if len(held) == 0 {
-		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.line.Path)
+		return errtext.Wrap(ErrNotOwner, "locks", "release %s", m.queue.Path)
 	}
 	return held[len(held)-1].Release(ctx)
 }
@@ -291,11 +291,11 @@ func (m *InterProcessMutex) IsOwned(ctx context.Context) bool { return m.holdOf(
 
 // ParticipantNodes returns the paths of the nodes that stand in line, the holder's first.
 func (m *InterProcessMutex) ParticipantNodes(ctx context.Context) ([]string, error) {
-	paths, err := m.line.Participants(ctx)
+	paths, err := m.queue.Participants(ctx)
 	if m.adapt == nil {
 		return paths, err
 	}
 	return slices.DeleteFunc(paths, func(path string) bool { // those of the other side
-		return !strings.Contains(zkpath.Node(path), m.line.Name)
+		return !strings.Contains(zkpath.Node(path), m.queue.Prefix)
 	}), err
 }

@@ -41,14 +41,14 @@ func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *I
 	if rw.read.driver != nil {
 		rw.read.bad, rw.write.bad = errDriven, errDriven
 	}
-	rw.read.line.Name = readName
-	rw.read.line.Judge = func(children []string, own string) lineup.Verdict {
-		return lineup.Behind(children, own, bothNames, []string{writeName})
+	rw.read.queue.Prefix = readName
+	rw.read.queue.Judge = func(children []string, own string) lineup.Verdict {
+		return lineup.FirstAmong(children, own, bothNames, []string{writeName})
 	}
 	rw.read.adapt = rw.downgrade
 	rw.read.tellAs("rw_read")
-	rw.write.line.Name = writeName
-	rw.write.line.Judge = func(children []string, own string) lineup.Verdict {
+	rw.write.queue.Prefix = writeName
+	rw.write.queue.Judge = func(children []string, own string) lineup.Verdict {
 		return lineup.First(children, own, bothNames...)
 	}
 	rw.write.adapt = rw.refuseUpgrade
@@ -64,7 +64,7 @@ func (rw *InterProcessReadWriteLock) WriteLock() *InterProcessMutex { return rw.
 
 // downgrade gives a writer that asks to read the place that it has: a node with the number of its own, so that who
 // waits behind the writer waits behind the reader too. It returns the hold of the writer.
-func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Hold, error) {
+func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *lineup.Queue) (*Hold, error) {
 	hold := rw.write.holdOf(o)
 	if hold == nil {
 		return nil, nil
@@ -74,11 +74,11 @@ func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Ho
 	if !ok {
 		return nil, ErrLockLost
 	}
-	line.Name = fmt.Sprintf("%s%010d", readName, number)
-	line.Make = func(create builders.Create) builders.Create {
+	queue.Prefix = fmt.Sprintf("%s%010d", readName, number)
+	queue.PrepareCreate = func(create builders.Create) builders.Create {
 		return create.WithProtection().WithMode(builders.Ephemeral)
 	}
-	line.Judge = func(children []string, own string) lineup.Verdict {
+	queue.Judge = func(children []string, own string) lineup.Verdict {
 		return lineup.Verdict{
 			Found:   slices.Contains(children, own) && slices.Contains(children, writer), // the place is still the writer's
 			Granted: true,
@@ -87,7 +87,7 @@ func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Ho
 	return hold, nil
 }
 
-func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Line) (*Hold, error) {
+func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Queue) (*Hold, error) {
 	if rw.read.holdOf(o) != nil {
 		return nil, ErrUpgrade
 	}

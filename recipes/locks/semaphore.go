@@ -22,8 +22,8 @@ import (
 type InterProcessSemaphoreV2 struct {
 	client Client
 	path   string
-	turn   lineup.Line // who may take leases: one at a time
-	leases lineup.Line
+	turn   lineup.Queue // who may take leases: one at a time
+	leases lineup.Queue
 	limit  LeaseCount
 	bad    error // why the path or the number cannot be
 	name   string
@@ -81,9 +81,10 @@ func NewInterProcessSemaphoreV2(
 		client: client, path: path, limit: fixedCount(leases), bad: zkpath.Validate(path, false),
 	}
 	if s.bad == nil {
-		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
-		s.turn = lineup.Line{
-			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path, Contended: new(atomic.Bool),
+		s.leases = lineup.Queue{Client: client, Path: zkpath.Join(path, leaseNode), Prefix: leaseName}
+		s.turn = lineup.Queue{
+			Client: client, Path: zkpath.Join(path, turnNode), Prefix: lockName,
+			CountPath: s.leases.Path, Contended: new(atomic.Bool),
 		}
 	}
 	for _, o := range opts {
@@ -159,7 +160,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 }
 
 // take waits for the turn, then for the leases. ctx bounds the wait, values are for the leases. It fails with
-// [lineup.ErrGone] if the turn goes while it waits: it has to line up anew.
+// [lineup.ErrNodeLost] if the turn goes while it waits: it has to line up anew.
 func (s *InterProcessSemaphoreV2) take(
 	ctx, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
 ) (leases []*Lease, err error) {
@@ -167,11 +168,11 @@ func (s *InterProcessSemaphoreV2) take(
 		return nil, err
 	}
 	ctx = s.client.Telemetry().Handling(ctx)
-	line := s.turn
+	queue := s.turn
 	if asked.IsSeen() {
-		line.Lined = asked.Position
+		queue.OnQueued = asked.Position
 	}
-	turn, err := line.Once(ctx, wait)
+	turn, err := queue.AcquireOnce(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +184,11 @@ func (s *InterProcessSemaphoreV2) take(
 	taken, err := t.take(inTurn)
 	// Asking for the session ends one that has not survived a suspension of the machine, with all that it had.
 	if s.client.Session() != turn.Session || session.Err() != nil {
-		err = lineup.ErrGone
+		err = lineup.ErrNodeLost
 	}
 	if err != nil {
 		for _, c := range append(taken, turn) {
-			s.leases.Leave(ctx, c.Path)
+			s.leases.ReleaseInBackground(ctx, c.Path)
 		}
 		return nil, err
 	}
@@ -227,7 +228,7 @@ func (s *InterProcessSemaphoreV2) awaitLimit(ctx context.Context, n int, wait ti
 
 // makeLeases makes the container of the leases.
 func (s *InterProcessSemaphoreV2) makeLeases(ctx context.Context) error {
-	below := zkpath.Join(s.leases.Path, s.leases.Name)
+	below := zkpath.Join(s.leases.Path, s.leases.Prefix)
 	_, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, below)
 	return err
 }

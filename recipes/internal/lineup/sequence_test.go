@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSequenceIsWhatFollowsTheLastNameOfTheLock(t *testing.T) {
+func TestSequenceFollowsLastPrefix(t *testing.T) {
 	tests := []struct {
 		node string
 		want int32
@@ -31,7 +31,7 @@ func TestSequenceIsWhatFollowsTheLastNameOfTheLock(t *testing.T) {
 	}
 }
 
-func TestEachWaitsForTheNextOneBefore(t *testing.T) {
+func TestFirstWaitsForPreviousContender(t *testing.T) {
 	tests := []struct {
 		name     string
 		children []string
@@ -73,7 +73,7 @@ func TestEachWaitsForTheNextOneBefore(t *testing.T) {
 	}
 }
 
-func TestSortedIsTheOrderOfTheNumbers(t *testing.T) {
+func TestSortedOrdersByNumber(t *testing.T) {
 	got := Sorted([]string{"x", "b-lock-0000000010", "c-lock-0000000009", "a"}, "lock-")
 	want := []string{"c-lock-0000000009", "b-lock-0000000010", "a", "x"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -2,7 +2,7 @@ package lineup
 
 import "testing"
 
-func TestAheadCountsWhoCameBefore(t *testing.T) {
+func TestCountBeforeOfEachChildIsNumberOfEarlierChildren(t *testing.T) {
 	children := []string{
 		"__READ__0000000001", "x-lock-0000000002", "lock-0000000003", "lock-0000000004", "other",
 		"y-2147483647",
@@ -13,19 +13,19 @@ func TestAheadCountsWhoCameBefore(t *testing.T) {
 		"__READ__0000000001": 0,
 		"no number":          0,
 	} {
-		if got := ahead(children, own); got != want {
+		if got := countBefore(children, own); got != want {
 			t.Errorf("%s: %d, want %d", own, got, want)
 		}
 	}
 }
 
-func TestNodeOfNoKindHasNoTurn(t *testing.T) {
+func TestVerdictOfNodeWithoutPrefixIsZero(t *testing.T) {
 	for _, own := range []string{"other", "lease-0000000001", "lock-x"} {
 		children := []string{own, "lock-0000000003"}
 		if v := First(children, own, "lock-"); v != (Verdict{}) {
 			t.Errorf("%s: %+v", own, v)
 		}
-		if v := Behind(children, own, []string{"lock-"}, nil); v != (Verdict{}) {
+		if v := FirstAmong(children, own, []string{"lock-"}, nil); v != (Verdict{}) {
 			t.Errorf("%s: %+v", own, v)
 		}
 	}
