@@ -20,7 +20,7 @@
 //
 // An election has at most one leader at a time, as the server sees it. The leader learns that it can no longer rely on
 // that: the context of its [Leadership] ends when the connection is in an error state of the client's error policy, by
-// default as soon as it is lost, and in any case with the session. A paused process cannot learn it in time. Write nodes
-// that must be safe from that with [Leadership.Client]: the server refuses the writes of a former leader. Any other
-// resource compares [Leadership.Token], which grows from leader to leader, and refuses lower tokens.
+// default as soon as it is lost, and in any case with the session. A paused process cannot learn it in time. Write
+// nodes that must be safe from that with [Leadership.Client]: the server refuses the writes of a former leader. Any
+// other resource compares [Leadership.Token], which grows from leader to leader, and refuses lower tokens.
 package leader

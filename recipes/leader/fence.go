@@ -21,11 +21,11 @@ func (l *Leadership) Fence() builders.TransactionOperation {
 }
 
 // Client returns a view of the latch's or selector's client whose writes take effect only while the node of the leader
-// exists: see [framework.Client.Fenced]. A write fails with [ErrLeadershipLost] if the node is gone, and without a request
-// after leadership is lost. It fails with [framework.ErrUncertain] if its reply is lost and a retry could write twice. It
-// fails with both if it was retried and leadership was lost by then. After InterruptLeadership, and while a selector
-// closes, writes still take effect until the function has returned. The client of a nil Leadership has no connection:
-// reads and writes fail with [ErrLeadershipLost].
+// exists: see [framework.Client.Fenced]. A write fails with [ErrLeadershipLost] if the node is gone, and without a
+// request after leadership is lost. It fails with [framework.ErrUncertain] if its reply is lost and a retry could write
+// twice. It fails with both if it was retried and leadership was lost by then. After InterruptLeadership, and while a
+// selector closes, writes still take effect until the function has returned. The client of a nil Leadership has no
+// connection: reads and writes fail with [ErrLeadershipLost].
 func (l *Leadership) Client() *framework.Client {
 	if l.isNil() {
 		return lostClient()

@@ -341,8 +341,8 @@ func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (
 	return l.listeners.AddListener(fn)
 }
 
-// Await waits until the latch leads and returns its leadership. It fails with [ErrClosed] when the latch is closed, with
-// [framework.ErrClosed] when the client is closed, and with the error of ctx when ctx ends. In Java: await.
+// Await waits until the latch leads and returns its leadership. It fails with [ErrClosed] when the latch is closed,
+// with [framework.ErrClosed] when the client is closed, and with the error of ctx when ctx ends. In Java: await.
 func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	for {
 		l.mu.Lock()

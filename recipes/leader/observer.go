@@ -11,9 +11,9 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new one.
-// It returns the zero Participant while there is no leader. It may leave out changes that follow each other at once, but
-// never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage.
+// ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new
+// one. It returns the zero Participant while there is no leader. It may leave out changes that follow each other at
+// once, but never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage.
 func ObserveLatch(ctx context.Context, client Client, path string) iter.Seq2[Participant, error] {
 	return observe(ctx, client, path, latchName)
 }

@@ -24,8 +24,8 @@ type participantNode struct {
 	node string
 }
 
-// participantNodes returns the first limit participants, the leader first; a limit of 0 is all. It leaves out those that
-// leave while it reads.
+// participantNodes returns the first limit participants, the leader first; a limit of 0 is all. It leaves out those
+// that leave while it reads.
 func participantNodes(ctx context.Context, client Client, path, prefix string, limit int) ([]participantNode, error) {
 	children, err := client.GetChildren().ForPath(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {

@@ -48,9 +48,9 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 
 const selectorName = "lock-" // that of a mutex, as in Java
 
-// NewLeaderSelector returns a selector for the election of a path. It leads while takeLeadership runs, on a goroutine of
-// the selector. The context of takeLeadership ends when leadership is lost, with the cause [ErrLeadershipLost], after
-// InterruptLeadership, with [ErrInterrupted], and after Close, with [ErrClosed]; the function has to return then.
+// NewLeaderSelector returns a selector for the election of a path. It leads while takeLeadership runs, on a goroutine
+// of the selector. The context of takeLeadership ends when leadership is lost, with the cause [ErrLeadershipLost],
+// after InterruptLeadership, with [ErrInterrupted], and after Close, with [ErrClosed]; the function has to return then.
 // [LeadershipOf] returns the leadership of that context. NewLeaderSelector does no I/O. Start returns an error if the
 // path is invalid. In Java: LeaderSelector and LeaderSelectorListenerAdapter.
 func NewLeaderSelector(
@@ -178,8 +178,8 @@ func (s *LeaderSelector) reportError(ctx context.Context, err error) {
 	s.client.ReportUnhandled(ctx, s.description(), err)
 }
 
-// takeTurn waits for the turn and leads until the function returns. ctx is that of the election. elected is false if the
-// turn did not come.
+// takeTurn waits for the turn and leads until the function returns. ctx is that of the election. elected is false if
+// the turn did not come.
 func (s *LeaderSelector) takeTurn() (ctx context.Context, elected bool, err error) {
 	for {
 		var span *telemetry.Wait
