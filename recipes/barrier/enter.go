@@ -150,9 +150,7 @@ const moment = 20 * time.Millisecond
 // the writes would fail.
 func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	if !s.last() {
-		t := time.NewTimer(moment)
-		defer t.Stop()
-		if in, err = e.awaitReady(ctx, t.C); in || err != nil {
+		if woken, in, err := e.awaitMoment(ctx); woken {
 			return in, err
 		}
 	}
@@ -169,9 +167,13 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	return false, err
 }
 
-// awaitOthers waits until ready is created, or our node is gone: without a node the others would not count us. The
-// watch of our node ends with the node. A node without read permission is not watched.
+// awaitOthers waits until ready is created, or our node is gone: without a node the others would not count us. After a
+// moment it watches our node, on the connection of the snapshot. The watch ends with the node. A node without read
+// permission is not watched.
 func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err error) {
+	if woken, in, err := e.awaitMoment(ctx); woken {
+		return in, err
+	}
 	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
 	switch {
 	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
@@ -179,24 +181,37 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	case err != nil && !errors.Is(err, zk.ErrNoAuth):
 		return false, err
 	}
-	return e.awaitReady(ctx, nil)
+	return e.awaitReady(ctx)
 }
 
-// awaitReady waits for an event or the timeout, and reports whether ready was created. Then the round has begun, even
-// if it has already ended.
-func (e *entry) awaitReady(ctx context.Context, up <-chan time.Time) (created bool, err error) {
+// awaitReady waits for an event, and reports whether ready was created. Then the round has begun, even if it has already
+// ended.
+func (e *entry) awaitReady(ctx context.Context) (created bool, err error) {
+	_, created, err = e.awaitReadyUntil(ctx, nil)
+	return created, err
+}
+
+// awaitMoment is awaitReady for a moment. It also reports whether there was an event.
+func (e *entry) awaitMoment(ctx context.Context) (woken, created bool, err error) {
+	t := time.NewTimer(moment)
+	defer t.Stop()
+	return e.awaitReadyUntil(ctx, t.C)
+}
+
+// awaitReadyUntil is awaitReady with a timeout. woken is false after the timeout.
+func (e *entry) awaitReadyUntil(ctx context.Context, timeout <-chan time.Time) (woken, created bool, err error) {
 	select {
 	case ev := <-e.signal.events:
-		created = ev.Type == zk.EventNodeCreated
-	case <-up:
+		woken, created = true, ev.Type == zk.EventNodeCreated
+	case <-timeout:
 	case <-ctx.Done():
-		err = ctx.Err()
+		woken, err = true, ctx.Err()
 	}
 	if e.signal.received(zk.EventNodeCreated) || created {
 		e.fired = true
-		return true, nil
+		return true, true, nil
 	}
-	return false, err
+	return woken, false, err
 }
 
 // begin returns the round that has begun. A member that did not create ready may have missed the last members. It sends

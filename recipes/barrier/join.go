@@ -109,5 +109,5 @@ func (e *entry) awaitOldest(ctx context.Context, s *snapshot, name string) (in b
 	case err != nil:
 		return false, err
 	}
-	return e.awaitReady(ctx, nil)
+	return e.awaitReady(ctx)
 }

@@ -40,10 +40,10 @@ type queueChaos struct {
 	items    int
 	want     int // faults
 
-	mu       sync.Mutex
-	consumed int
-	got      map[string][]delivered
-	unknown  map[string]bool // told as of an outcome that is not known
+	mu      sync.Mutex
+	settled int // items in got or unknown
+	got     map[string][]delivered
+	unknown map[string]bool // reported as of an outcome that is not known
 }
 
 // delivered is an item that a consumer was given.
@@ -91,6 +91,8 @@ func (s *queueChaos) run() {
 		return n == s.want || !s.await(ctx, s.items*(n+1)/(s.want+2))
 	}, chaos.Cut(victims), chaos.Expire(victims, testenv.Addr(t)), chaos.Expire(victims, testenv.Addr(t)))
 	putting.Wait()
+	// A queue may look empty while a consumer has items that it puts back for others. So all have to be consumed first.
+	s.await(ctx, s.items)
 	awaitNothing(t, testenv.Addr(t)+s.chroot)
 	for _, q := range append(consumers, producers...) {
 		if err := q.Close(); err != nil && !errors.Is(err, queue.ErrUncertain) {
@@ -104,7 +106,7 @@ func (s *queueChaos) consumer(i int) queue.Consumer[string] {
 	return func(ctx context.Context, item string) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.consumed++
+		s.settle(item)
 		s.got[item] = append(s.got[item], delivered{i, queue.InfoOf(ctx).Path})
 		return nil
 	}
@@ -117,6 +119,7 @@ func (s *queueChaos) tell(_ context.Context, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle(string(item.Data[9 : len(item.Data)-1]))
 	s.unknown[string(item.Data[9:len(item.Data)-1])] = true
 }
 
@@ -129,14 +132,22 @@ func (s *queueChaos) put(_ context.Context, ev queue.PutEvent[string]) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle(ev.Items[0])
 	s.unknown[ev.Items[0]] = true
 }
 
-// await waits until so many were consumed, or told of.
+// settle counts an item that is new in got and unknown. mu is held.
+func (s *queueChaos) settle(item string) {
+	if len(s.got[item]) == 0 && !s.unknown[item] {
+		s.settled++
+	}
+}
+
+// await waits until so many items were consumed, or are of an unknown outcome.
 func (s *queueChaos) await(ctx context.Context, n int) bool {
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		enough := s.consumed+len(s.unknown) >= n
+		enough := s.settled >= n
 		s.mu.Unlock()
 		if enough {
 			return true
