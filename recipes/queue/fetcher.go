@@ -57,7 +57,7 @@ type fetcher struct {
 	alone      int       // so many are not deleted together with others
 	busy       int       // how many were claimed since it had to wait for one
 	failures   int       // in a row
-	reported   map[string]struct{}
+	reported   causes    // since the queue could be listed
 }
 
 // edge is what a fetcher needs of those who use it.
@@ -80,7 +80,7 @@ const (
 func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetcher {
 	f := &fetcher{
 		place: p, kind: k, watch: w, edge: e, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
-		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched}, reported: make(map[string]struct{}),
+		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched},
 	}
 	f.backlog.clear()
 	return f
@@ -363,7 +363,9 @@ func (f *fetcher) forgetLooked() {
 func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	f.stale = true
 	if !lineup.IsOutage(err) {
-		f.reportOnce(errtext.Wrap(err, "queue", "%s", f.place.path))
+		if err = errtext.Wrap(err, "queue", "%s", f.place.path); f.reported.isNew(err) {
+			f.edge.report(err)
+		}
 		_ = pause(ctx, doubled(failurePause, mostQuarantine, f.failures))
 		f.failures++
 	} else if awaitConnection(ctx, f.place.client) != nil {
@@ -371,15 +373,6 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	}
 	f.resolve()
 	f.flight = builders.InOneFlight(f.root)
-}
-
-// reportOnce reports an error that was not reported since the queue could be listed.
-func (f *fetcher) reportOnce(err error) {
-	if _, known := f.reported[err.Error()]; known {
-		return
-	}
-	f.reported[err.Error()] = struct{}{}
-	f.edge.report(err)
 }
 
 // resolve ends all claims.

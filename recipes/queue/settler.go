@@ -63,7 +63,7 @@ type settlement struct {
 	hasSlot  bool
 	maybe    bool // it may have been applied
 	refusals int
-	causes   map[string]struct{}
+	causes   causes
 }
 
 func newSettler(p *place, w *queueWatch, window int) *settler {
@@ -232,14 +232,9 @@ func (s *settler) insist(x *settlement, err error) {
 
 // reportRefusal reports a refusal if its cause is new.
 func (x *settlement) reportRefusal(refusal error) {
-	if _, known := x.causes[refusal.Error()]; known || x.refused == nil {
-		return
+	if x.refused != nil && x.causes.isNew(refusal) {
+		x.refused(errtext.Wrap(refusal, "queue", "settle"))
 	}
-	if x.causes == nil {
-		x.causes = make(map[string]struct{})
-	}
-	x.causes[refusal.Error()] = struct{}{}
-	x.refused(errtext.Wrap(refusal, "queue", "settle"))
 }
 
 // giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as
