@@ -109,7 +109,7 @@ func (f *fetcher) look() {
 			return
 		}
 		f.backlog.pop()
-		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.edge.check, epoch: f.watch.current()}
+		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.handler.check, epoch: f.watch.current()}
 		c.begin(f.flight)
 		f.looked = append(f.looked, c)
 		if goesBefore {

@@ -21,13 +21,13 @@ import (
 // nothing is left, and always where newcomers may go before others, the items and locks are watched instead: what
 // happens comes without a request. What is going to be claimed is read ahead and claimed ahead, in one flight.
 type fetcher struct {
-	place *place
-	kind  kind
-	watch *queueWatch
-	edge  edge
-	root  context.Context // of the requests, which outlive life
-	life  context.Context // bounds the waiting for answers
-	id    string          // of the claims, with a number
+	place   *place
+	kind    kind
+	watch   *queueWatch
+	handler handler
+	root    context.Context // of the requests, which outlive life
+	life    context.Context // bounds the waiting for answers
+	id      string          // of the claims, with a number
 
 	turn  chan struct{} // of the one who asks for the next item; what follows is theirs
 	slow  *time.Timer   // for an item that takes long
@@ -60,13 +60,18 @@ type fetcher struct {
 	reported   causes    // since the queue could be listed
 }
 
-// edge is what a fetcher needs of those who use it.
-type edge struct {
-	check   func(data []byte) error                               // whether an item can be read
-	corrupt func(m *message, cause error, isNew bool) (err error) // an item that cannot be
-	release func(m *message)                                      // its lock is to be deleted
-	putBack func(m *message)                                      // it is deleted, and to be put again
-	report  func(err error)
+// handler is the queue of a fetcher. It has what depends on the type of the items.
+type handler interface {
+	// check returns the error of an item that cannot be read.
+	check(data []byte) error
+	// corrupt handles an item that cannot be read.
+	corrupt(m *message, cause error, isNew bool) error
+	// release deletes the lock of an item.
+	release(m *message)
+	// putAgainInBackground puts a deleted item into the queue again.
+	putAgainInBackground(m *message)
+	report(ctx context.Context, err error)
+	reportItem(ctx context.Context, n nodeName, data []byte, err error)
 }
 
 // How a fetcher changes between lists and watches, and how it gives way.
@@ -77,12 +82,14 @@ const (
 	checkPause        = time.Minute
 )
 
-func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetcher {
+func newFetcher(p *place, k kind, w *queueWatch, prefetched int, h handler) *fetcher {
 	f := &fetcher{
-		place: p, kind: k, watch: w, edge: e, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
+		place: p, kind: k, watch: w, handler: h, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
 		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched},
 	}
 	f.backlog.clear()
+	f.slow = time.AfterFunc(slowItem, f.shareOut)
+	f.slow.Stop()
 	return f
 }
 
@@ -128,10 +135,6 @@ func (f *fetcher) open() {
 	}
 	f.isOpen, f.stale = true, true
 	f.flight = builders.InOneFlight(f.root)
-	if f.slow == nil {
-		f.slow = time.AfterFunc(slowItem, f.shareOut)
-		f.slow.Stop()
-	}
 }
 
 // hear takes the news.
@@ -203,7 +206,7 @@ func (f *fetcher) isLost(m *message) bool {
 	if m.lock.session.Context().Err() == nil && m.epoch == f.watch.current() && !m.lock.deleted.Load() {
 		return false
 	}
-	f.edge.release(m)
+	f.handler.release(m)
 	return true
 }
 
@@ -283,7 +286,7 @@ func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
 	x := f.backlog.items[c.node().whole]
 	if err == nil && m.lock != nil {
-		err = f.edge.check(m.data)
+		err = f.handler.check(m.data)
 	}
 	switch {
 	case err == nil:
@@ -294,7 +297,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 		f.keepCorrupt(m, err)
 		return true, nil
 	case m != nil && m.lock != nil:
-		f.edge.release(m)
+		f.handler.release(m)
 	}
 	switch {
 	case errors.Is(err, errTaken):
@@ -305,7 +308,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	case errors.Is(err, errChanged):
 		f.backlog.add(x)
 	case errors.Is(err, ErrUncertain):
-		f.reportItem(c.node(), m.data, err)
+		f.handler.reportItem(f.root, c.node(), m.data, err)
 		return true, nil
 	case errors.Is(err, zk.ErrNoNode): // the path of the locks
 		f.stale = true
@@ -322,7 +325,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 // keepCorrupt does with an item that cannot be read what the user wants.
 func (f *fetcher) keepCorrupt(m *message, cause error) {
 	isNew := f.quarantine.add(m.name.whole, time.Now(), cause)
-	if err := f.edge.corrupt(m, cause, isNew); err != nil {
+	if err := f.handler.corrupt(m, cause, isNew); err != nil {
 		f.leaveOut(m.name, m.data, err)
 	}
 }
@@ -330,12 +333,8 @@ func (f *fetcher) keepCorrupt(m *message, cause error) {
 // leaveOut leaves an item alone for a while, and reports the cause once.
 func (f *fetcher) leaveOut(n nodeName, data []byte, cause error) {
 	if f.quarantine.add(n.whole, time.Now(), cause) {
-		f.reportItem(n, data, cause)
+		f.handler.reportItem(f.root, n, data, cause)
 	}
-}
-
-func (f *fetcher) reportItem(n nodeName, data []byte, err error) {
-	f.edge.report(&ItemError{Path: f.place.node(n), Data: data, Err: err})
 }
 
 // adapt goes further ahead or less far, after an item was ours or not and the answer had to be waited for or not.
@@ -364,7 +363,7 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	f.stale = true
 	if !lineup.IsOutage(err) {
 		if err = errtext.Wrap(err, "queue", "%s", f.place.path); f.reported.isNew(err) {
-			f.edge.report(err)
+			f.handler.report(f.root, err)
 		}
 		_ = pause(ctx, doubled(failurePause, mostQuarantine, f.failures))
 		f.failures++
@@ -387,9 +386,9 @@ func (f *fetcher) resolve() {
 		case err == nil, isCorrupt(err):
 			_, _ = f.outcome(c, m, err)
 		case errors.Is(err, ErrUncertain):
-			f.reportItem(m.name, m.data, err)
+			f.handler.reportItem(f.root, m.name, m.data, err)
 		case m.lock != nil:
-			f.edge.release(m)
+			f.handler.release(m)
 		}
 	}
 	f.claims, f.stale, f.lastEmpty = nil, true, false
