@@ -185,19 +185,14 @@ func (f *fetcher) pick() *message {
 	if len(f.ready) == 0 {
 		return nil
 	}
-	at := 0
 	if f.kind.isSorted() {
-		for i, m := range f.ready {
-			if f.kind.order(m.name, f.ready[at].name) < 0 {
-				at = i
-			}
-		}
-		if f.isOvertaken(f.ready[at].name) {
+		slices.SortStableFunc(f.ready, func(a, b *message) int { return f.kind.order(a.name, b.name) })
+		if f.isOvertaken(f.ready[0].name) {
 			return nil
 		}
 	}
-	m := f.ready[at]
-	f.ready = slices.Delete(f.ready, at, at+1)
+	m := f.ready[0]
+	f.ready = slices.Delete(f.ready, 0, 1)
 	return m
 }
 
@@ -212,16 +207,11 @@ func (f *fetcher) isLost(m *message) bool {
 
 // isOvertaken reports whether an item that is not claimed yet goes before n.
 func (f *fetcher) isOvertaken(n nodeName) bool {
-	for _, c := range f.claims {
-		if f.kind.order(c.node(), n) < 0 {
-			return true
-		}
-	}
-	if len(f.looked) > 0 && f.kind.order(f.looked[0].name, n) < 0 {
+	if f.isClaimedBefore(n) || len(f.looked) > 0 && f.kind.order(f.looked[0].name, n) < 0 {
 		return true
 	}
-	x := f.backlog.first()
-	return x != nil && f.kind.order(x.name, n) < 0 && !x.due.After(time.Now())
+	x := f.due()
+	return x != nil && f.kind.order(x.name, n) < 0
 }
 
 // step claims what is to be claimed and takes the answer to the first claim. Without any it waits for one.
