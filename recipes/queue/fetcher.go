@@ -243,7 +243,7 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 	}
 	f.verify()
 	m, err := c.end(f.life)
-	if lineup.IsOutage(err) || isEndOf(err) || errors.Is(err, framework.ErrClosed) {
+	if isUnanswered(err) || errors.Is(err, framework.ErrClosed) {
 		return err
 	}
 	f.claims[0] = nil
