@@ -39,6 +39,5 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 
 // unwatch removes a watch that has not fired, in the background, and retries until that succeeds.
 func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
-	ctx = s.client.Telemetry().Aside(ctx)
-	_ = s.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+	lineup.Unwatch(ctx, s.client, watcher, path)
 }
