@@ -84,5 +84,20 @@ func (k *core) place(ns string) string {
 	return strings.TrimPrefix(k.connection.chroot()+"/"+ns, "/")
 }
 
-// Telemetry is for the recipes, which tell what they do where their client does.
-func (c *Client) Telemetry() *telemetry.Telemetry { return c.core.telemetry }
+// recorder is a client, or a struct that embeds one.
+type recorder interface{ recorder() *telemetry.Telemetry }
+
+func (c *Client) recorder() *telemetry.Telemetry {
+	if c == nil {
+		return nil
+	}
+	return c.core.telemetry
+}
+
+// telemetryOf returns the telemetry of a client, for the recipes: nil if it is none of this package.
+func telemetryOf(client any) *telemetry.Telemetry {
+	if r, ok := client.(recorder); ok {
+		return r.recorder()
+	}
+	return nil
+}

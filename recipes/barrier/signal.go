@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -39,6 +40,6 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 
 // unwatch removes the watch of a node that has not fired, in the background until that is done.
 func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
-	ctx = s.client.Telemetry().Aside(ctx)
+	ctx = telemetry.Of(s.client).Aside(ctx)
 	_ = s.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is what the caches need of a [framework.Client].
@@ -23,7 +22,6 @@ type Client interface {
 	IsConnected() bool
 	BlockUntilConnected(ctx context.Context) error
 	ReportUnhandled(ctx context.Context, message string, err error)
-	Telemetry() *telemetry.Telemetry
 }
 
 var _ Client = (*framework.Client)(nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -45,7 +46,7 @@ func NewPersistentWatcher(client Client, path string, recursive bool) *Persisten
 	}
 	w.watcher = callbacks.NewWatcher(w.watched)
 	root := context.Background() //nolint:forbidigo // it ends with Close
-	w.ctx, w.cancel = context.WithCancel(client.Telemetry().Aside(root))
+	w.ctx, w.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
 	return w
 }
 

@@ -254,7 +254,7 @@ func (l *LeaderLatch) end(cause error) { l.setLeadership(nil, 0, cause) }
 func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) {
 	unwatch := func(context.Context, callbacks.Event) {
 		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
-			ForPath(l.client.Telemetry().Aside(ctx), c.Path)
+			ForPath(telemetry.Of(l.client).Aside(ctx), c.Path)
 	}
 	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(builders.OutOfFence(ctx), c.Path)
 }

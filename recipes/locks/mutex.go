@@ -101,7 +101,7 @@ func (m *InterProcessMutex) tellAs(recipe string) {
 	m.told = telemetry.Of(m.line.Client).NewLock(recipe, m.name, m.line.Path)
 }
 
-func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.line.Client.Telemetry() }
+func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return telemetry.Of(m.line.Client) }
 
 // Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting: when it
 // ends, the place in line is given up. While the connection is lost the place is kept; when the session is lost,

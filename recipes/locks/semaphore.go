@@ -166,7 +166,7 @@ func (s *InterProcessSemaphoreV2) take(
 	if err := s.awaitLimit(ctx, n, wait); err != nil {
 		return nil, err
 	}
-	ctx = s.client.Telemetry().Handling(ctx)
+	ctx = telemetry.Of(s.client).Handling(ctx)
 	line := s.turn
 	if asked.IsSeen() {
 		line.Lined = asked.Position

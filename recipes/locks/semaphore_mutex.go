@@ -31,7 +31,7 @@ func NewInterProcessSemaphoreMutex(client Client, path string, opts ...Semaphore
 }
 
 func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
-	return m.semaphore.client.Telemetry()
+	return telemetry.Of(m.semaphore.client)
 }
 
 // Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting. While

@@ -25,7 +25,6 @@ type Client interface {
 	GetData() builders.GetData
 	GetChildren() builders.GetChildren
 	Watches() builders.Watches
-	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	QuorumHeartbeats() (stop func())
 	BlockUntilConnected(ctx context.Context) error
@@ -93,7 +92,7 @@ func (l *Line) Acquire(ctx context.Context, wait time.Duration) (*Contender, err
 // Once is Acquire that fails with [ErrGone] if our node goes while it waits. The create and the first list travel
 // together: when nobody is ahead it takes one round trip.
 func (l *Line) Once(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
-	ctx = l.Client.Telemetry().Handling(ctx)
+	ctx = telemetry.Of(l.Client).Handling(ctx)
 	c := &Contender{}
 	creation := l.make().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(l.Path, l.Name), l.Data)
 	children, listErr := l.children(ctx, c, l.Contended == nil || !l.Contended.Load())
@@ -288,7 +287,7 @@ func (l *Line) unwatch(ctx context.Context, w *callbacks.Watcher, path string) {
 
 // Unwatch removes a watch that may not have fired, in the background.
 func Unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = client.Telemetry().Aside(ctx)
+	ctx = telemetry.Of(client).Aside(ctx)
 	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 
