@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
@@ -191,7 +192,7 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w, c.Absolute)
 		if c.env.Telemetry.WatchSpans() {
-			w.SetIn(c.env.Telemetry.SetIn(c.Context()))
+			hook.NoteWatchSpan(w, c.env.Telemetry.SetIn(c.Context()))
 		}
 	}
 	c.Send(next)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
@@ -229,10 +230,10 @@ func (b boundWatcher) Notify(ev zk.Event) {
 	dispatch := b.root.Dispatch
 	if b.root.Telemetry.WatchSpans() {
 		dispatch = func(run func(context.Context)) {
-			b.root.Dispatch(func(ctx context.Context) { b.root.Telemetry.Watched(ctx, ev, b.w.WasSetIn(), run) })
+			b.root.Dispatch(func(ctx context.Context) { b.root.Telemetry.Watched(ctx, ev, hook.WatchSpan(b.w), run) })
 		}
 	}
-	b.w.Deliver(ev, dispatch)
+	hook.Deliver(b.w, ev, dispatch)
 }
 
 // option is a switch that may be left to the client.

@@ -17,6 +17,7 @@ import (
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -39,8 +40,8 @@ type core struct {
 	telemetry  *telemetry.Telemetry
 
 	states    *statePublisher
-	listeners callbacks.Listeners[callbacks.Event]
-	unhandled callbacks.Listeners[UnhandledError]
+	listeners listeners.Set[callbacks.Event]
+	unhandled listeners.Set[UnhandledError]
 	watcher   *callbacks.Watcher // hands its events to listeners
 
 	mu         sync.Mutex
@@ -320,18 +321,18 @@ func (c *Client) Reset() error {
 
 // ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of
 // their own, and miss nothing that happens after they were added. In Java: getConnectionStateListenable.
-func (c *Client) ConnectionStateListeners() *callbacks.Listeners[ConnectionState] {
+func (c *Client) ConnectionStateListeners() callbacks.Listenable[ConnectionState] {
 	return &c.core.states.listeners
 }
 
 // CuratorListeners has the listeners that are told the results of background operations without a callback, the events
 // of watches set with Watched, and that the client is closing, ahead of what is then still in flight. In Java:
 // getCuratorListenable.
-func (c *Client) CuratorListeners() *callbacks.Listeners[callbacks.Event] { return &c.core.listeners }
+func (c *Client) CuratorListeners() callbacks.Listenable[callbacks.Event] { return &c.core.listeners }
 
 // UnhandledErrorListeners has the listeners that are told of failures that nobody else is told of. They may be called
 // concurrently. In Java: getUnhandledErrorListenable.
-func (c *Client) UnhandledErrorListeners() *callbacks.Listeners[UnhandledError] {
+func (c *Client) UnhandledErrorListeners() callbacks.Listenable[UnhandledError] {
 	return &c.core.unhandled
 }
 

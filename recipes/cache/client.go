@@ -18,7 +18,7 @@ type Client interface {
 	Transaction() builders.Transaction
 	TransactionOp() builders.TransactionOp
 	Watches() builders.Watches
-	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
+	ConnectionStateListeners() callbacks.Listenable[framework.ConnectionState]
 	IsConnected() bool
 	BlockUntilConnected(ctx context.Context) error
 	ReportUnhandled(ctx context.Context, message string, err error)

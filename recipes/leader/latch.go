@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -27,7 +28,7 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 	name     string
 	election telemetry.Election
 
-	listeners callbacks.Listeners[LatchEvent]
+	listeners listeners.Set[LatchEvent]
 	told      lineup.Serial   // what the listeners are told
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
