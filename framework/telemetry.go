@@ -1,8 +1,6 @@
 package framework
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -74,14 +72,6 @@ func (c *config) observed() telemetry.Config {
 		t.Server = c.target.servers[0]
 	}
 	return t
-}
-
-// place is what telemetry calls a namespace.
-func (k *core) place(ns string) string {
-	if ns == "" {
-		return ""
-	}
-	return strings.TrimPrefix(k.connection.chroot()+"/"+ns, "/")
 }
 
 // recorder is a client, or a struct that embeds one.
