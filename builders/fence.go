@@ -139,10 +139,6 @@ func (f *fenceError) named() error {
 	return fmt.Errorf("fence %s: %w", f.node, f.err)
 }
 
-// OutOfFence returns a context whose operations a fenced client sends without its fence. It is for a recipe that clears
-// away nodes of its own: nobody else would, as long as the session lasts.
-func OutOfFence(ctx context.Context) context.Context { return exec.Unfenced(ctx) }
-
 // write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of
 // its fence, and sends it again after a lost answer only if it is repeatable.
 func (c *call) write(r jute.Request, repeatable bool, next func()) {

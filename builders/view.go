@@ -5,17 +5,7 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/opconfig"
 )
-
-func init() { //nolint:gochecknoinits // for the client: the public API does not show it
-	opconfig.New = func(c *opconfig.Config) any {
-		v := newView(nil, nil)
-		root := newEnvironment(c, v, "", nil)
-		v.byName[""] = root
-		return root
-	}
-}
 
 // maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
 const maxNamespaces = 1000

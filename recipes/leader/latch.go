@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
@@ -257,7 +257,7 @@ func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *c
 		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
 			ForPath(telemetry.Of(l.client).Aside(ctx), c.Path)
 	}
-	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(builders.OutOfFence(ctx), c.Path)
+	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // whileConnected returns a context that ends when the connection comes to an error state: what waits for an answer then

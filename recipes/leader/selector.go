@@ -7,10 +7,10 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -241,7 +241,7 @@ func (s *LeaderSelector) leave(ctx context.Context, c *lineup.Contender, watch *
 			watch.Remove()
 		}
 	}
-	_ = s.client.Delete().Guaranteed().Quietly().InBackground(left).ForPath(builders.OutOfFence(ctx), c.Path)
+	_ = s.client.Delete().Guaranteed().Quietly().InBackground(left).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // begin notes the leadership, as soon as the connection is in no error state: the place in line is kept as long as the

@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -250,7 +251,7 @@ func (c *Contender) isOf(s *framework.Session) bool {
 
 // Release deletes a node and waits for it. ctx bounds the waiting, not the deleting.
 func (l *Line) Release(ctx context.Context, path string) error {
-	if err := l.Client.Delete().Guaranteed().Quietly().ForPath(builders.OutOfFence(ctx), path); err != nil {
+	if err := l.Client.Delete().Guaranteed().Quietly().ForPath(hook.OutOfFence(ctx), path); err != nil {
 		return errtext.Wrap(err, "locks", "release")
 	}
 	return nil
@@ -278,7 +279,7 @@ func (l *Line) Participants(ctx context.Context) ([]string, error) {
 
 // Leave deletes a node, in the background until it is done.
 func (l *Line) Leave(ctx context.Context, path string) {
-	_ = l.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(builders.OutOfFence(ctx), path)
+	_ = l.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(hook.OutOfFence(ctx), path)
 }
 
 func (l *Line) unwatch(ctx context.Context, w *callbacks.Watcher, path string) {
