@@ -117,6 +117,7 @@ func TestWaitForTheOthersIsPartOfEnterAndLeave(t *testing.T) {
 	a := s.member(client, "a", 2)
 	entering := s.laterWith(ctx, a.Enter)
 	s.awaitWatch("ready")
+	s.awaitWatch("a") // set after a moment of waiting
 	if ended := o.Named("barrier enter"); len(ended) != 0 {
 		t.Error("the span has ended before the other has come")
 	}
@@ -136,6 +137,7 @@ request
     create CLIENT
     getChildren CLIENT
     exists CLIENT
+    getData CLIENT
     exists CLIENT
     getChildren CLIENT
   barrier leave curator.recipe=double_barrier curator.barrier.members=2 curator.outcome=passed

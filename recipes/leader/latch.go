@@ -21,7 +21,7 @@ import (
 // until it is closed or lost. All methods are safe for concurrent use. In Java: LeaderLatch.
 type LeaderLatch struct { //nolint:revive // the name is Java's
 	client   Client
-	line     lineup.Line
+	queue    lineup.Queue
 	id       string
 	mode     CloseMode
 	bad      error // why the path cannot be
@@ -123,7 +123,7 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 		o.applyLatch(l)
 	}
 	l.election = telemetry.Of(client).NewElection("leader_latch", l.name, path)
-	l.line = lineup.Line{Client: client, Path: path, Name: latchName, Data: []byte(l.id)}
+	l.queue = lineup.Queue{Client: client, Path: path, Prefix: latchName, Data: []byte(l.id)}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
 	return l
 }
@@ -182,7 +182,7 @@ func (l *LeaderLatch) run() {
 	for l.ctx.Err() == nil {
 		ctx, asked := l.election.Elect(l.ctx)
 		_, outages, _ := l.connection()
-		c, err := l.line.Acquire(ctx, lineup.Forever)
+		c, err := l.queue.Acquire(ctx, lineup.Forever)
 		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err == nil {
 			l.lead(ctx, c, outages)
@@ -279,7 +279,7 @@ func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher 
 	if err != nil && !errors.Is(err, zk.ErrNoAuth) { // what may not be read is not watched
 		return false, err
 	}
-	children, err := l.client.GetChildren().ForPath(ctx, l.line.Path)
+	children, err := l.client.GetChildren().ForPath(ctx, l.queue.Path)
 	if err != nil {
 		return false, err
 	}
@@ -373,7 +373,7 @@ func (l *LeaderLatch) tell(now *Leadership) {
 }
 
 // what is what the client calls the latch.
-func (l *LeaderLatch) what() string { return "leader latch " + l.line.Path }
+func (l *LeaderLatch) what() string { return "leader latch " + l.queue.Path }
 
 // announce wakes who waits for a change. mu is held.
 func (l *LeaderLatch) announce() {
@@ -439,10 +439,10 @@ func (l *LeaderLatch) ID() string { return l.id }
 
 // Participants returns who takes part, the leader first. In Java: getParticipants.
 func (l *LeaderLatch) Participants(ctx context.Context) ([]Participant, error) {
-	return participants(ctx, l.client, l.line.Path, latchName)
+	return participants(ctx, l.client, l.queue.Path, latchName)
 }
 
 // Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.
 func (l *LeaderLatch) Leader(ctx context.Context) (Participant, error) {
-	return leaderOf(ctx, l.client, l.line.Path, latchName)
+	return leaderOf(ctx, l.client, l.queue.Path, latchName)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/leader"
 )
 
@@ -173,7 +173,7 @@ func testCutOff(
 	}
 	missed := func(_, _ time.Time) time.Duration { return 0 } // time is that of a bubble
 	if testenv.Real() {
-		pulse := storm.NewPulse()
+		pulse := chaos.NewPulse()
 		defer pulse.Stop()
 		missed = pulse.Missed
 	}

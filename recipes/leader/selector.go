@@ -21,7 +21,7 @@ import (
 // concurrent use. In Java: LeaderSelector.
 type LeaderSelector struct { //nolint:revive // the name is Java's
 	client   Client
-	line     lineup.Line
+	queue    lineup.Queue
 	id       string
 	take     func(ctx context.Context) error
 	auto     bool
@@ -89,9 +89,9 @@ func NewLeaderSelector(
 	}
 	s.failures.handle = func(ctx context.Context, err error) { lineup.Tell(ctx, client, s.what(), s.failed, err) }
 	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, path)
-	s.line = lineup.Line{Client: client, Path: path, Name: selectorName}
+	s.queue = lineup.Queue{Client: client, Path: path, Prefix: selectorName}
 	if s.id != "" { // else the default data, as in Java: participants without an id show up under their address
-		s.line.Data = []byte(s.id)
+		s.queue.Data = []byte(s.id)
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
 	return s
@@ -183,7 +183,7 @@ func (s *LeaderSelector) settle(ctx context.Context, lined bool, err error) (aga
 }
 
 // what is what the client calls the selector.
-func (s *LeaderSelector) what() string { return "leader selector " + s.line.Path }
+func (s *LeaderSelector) what() string { return "leader selector " + s.queue.Path }
 
 // tellClient is the error handler of who gives none.
 func (s *LeaderSelector) tellClient(ctx context.Context, err error) {
@@ -201,10 +201,10 @@ func (s *LeaderSelector) turn() (ctx context.Context, lined bool, err error) {
 	for {
 		var asked *telemetry.Wait
 		ctx, asked = s.election.Elect(s.ctx)
-		c, err := s.line.Acquire(ctx, lineup.Forever)
+		c, err := s.queue.Acquire(ctx, lineup.Forever)
 		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err != nil {
-			return ctx, false, errtext.Wrap(err, "leader", "%s", s.line.Path)
+			return ctx, false, errtext.Wrap(err, "leader", "%s", s.queue.Path)
 		}
 		if began, err := s.reign(ctx, c); began || s.ctx.Err() != nil {
 			return ctx, true, err
@@ -336,10 +336,10 @@ func (s *LeaderSelector) ID() string { return s.id }
 
 // Participants returns who takes part, the leader first. In Java: getParticipants.
 func (s *LeaderSelector) Participants(ctx context.Context) ([]Participant, error) {
-	return participants(ctx, s.client, s.line.Path, selectorName)
+	return participants(ctx, s.client, s.queue.Path, selectorName)
 }
 
 // Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.
 func (s *LeaderSelector) Leader(ctx context.Context) (Participant, error) {
-	return leaderOf(ctx, s.client, s.line.Path, selectorName)
+	return leaderOf(ctx, s.client, s.queue.Path, selectorName)
 }

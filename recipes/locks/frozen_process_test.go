@@ -18,7 +18,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/locks"
 )
 
@@ -130,7 +130,7 @@ func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	ctx := testenv.Context(t)
 	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it tells nothing: nobody waits for ever
 	defer stop()
-	var guarded storm.Guarded
+	var guarded chaos.Guarded
 	if _, err := fmt.Fprintln(p.in); err != nil {
 		return err
 	}

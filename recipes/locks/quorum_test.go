@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/locks"
 )
 
@@ -197,7 +197,7 @@ func testCutOff(
 	}
 	missed := func(_, _ time.Time) time.Duration { return 0 } // time is that of a bubble
 	if testenv.Real() {
-		pulse := storm.NewPulse()
+		pulse := chaos.NewPulse()
 		defer pulse.Stop()
 		missed = pulse.Missed
 	}
