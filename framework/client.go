@@ -106,7 +106,7 @@ func (c *Client) Start() error {
 	case state == Stopped:
 		return ErrClosed
 	case state == Started || starting:
-		return ErrAlreadyStarted
+		return ErrStarted
 	}
 	err := k.start()
 	k.mu.Lock()

@@ -34,7 +34,7 @@ func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
 						return nil
 					}
 					return numbered(turns)
-				}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+				}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 					<-free
 					told <- err
 				}))
@@ -86,7 +86,7 @@ func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
 				}
 			}
 			return numbered(turns)
-		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+		}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 			<-free
 			told <- err
 		}))
@@ -125,7 +125,7 @@ func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
 				}
 			}
 			return numbered(turns)
-		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+		}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 			<-free
 			told <- err
 		}))

@@ -57,13 +57,13 @@ func WithAutoRequeue() SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.auto = true })
 }
 
-// WithErrorHandler has fn told the errors of the function that leads, a panic as an error, and those that ended a time
+// WithOnError has fn told the errors of the function that leads, a panic as an error, and those that ended a time
 // in line, with a context in the trace of the election. The default tells the client's unhandled-error listeners and
 // its log, but not that leadership has ended: what errors.Is says to be context.Canceled, [ErrLeadershipLost] or
 // [ErrInterrupted]. fn is called for one error after the other, on a goroutine of its own: it may call Close, which
 // does not wait for it. A fn that blocks holds up no turn; when 100 errors wait for it, those that follow are left out
 // but for the last, whose text has their number.
-func WithErrorHandler(fn func(ctx context.Context, err error)) SelectorOption {
+func WithOnError(fn func(ctx context.Context, err error)) SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.failed = fn })
 }
 
