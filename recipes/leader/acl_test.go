@@ -14,7 +14,7 @@ import (
 )
 
 // In Java: TestLeaderAcls.testAclErrorWithLeader (CURATOR-365).
-func TestWhoMayNotTakePartIsToldWhy(t *testing.T) {
+func TestParticipantWithoutPermissionReportsError(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	admin := newClient(t, connect, framework.WithAuth("digest", []byte("admin:secret")))

@@ -22,7 +22,7 @@ import (
 )
 
 // In Java: TestLeaderLatch.testBasic.
-func TestTheFirstLeadsAndTheOthersFollowInTheirOrder(t *testing.T) {
+func TestLatchesLeadInOrder(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	var latches []*leader.LeaderLatch
 	var token int64
@@ -56,7 +56,7 @@ func TestTheFirstLeadsAndTheOthersFollowInTheirOrder(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testWaiting, TestLeaderLatch.testBasicAlt.
-func TestLatchesThatStartAtOnceLeadOneAtATime(t *testing.T) {
+func TestLatchesStartedTogetherHaveOneLeader(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
 	ctx := testenv.Context(t)
@@ -90,7 +90,7 @@ func TestLatchesThatStartAtOnceLeadOneAtATime(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCorrectWatching.
-func TestLatchThatLeavesTheMiddleOfTheLineChangesNoLeader(t *testing.T) {
+func TestLatchClosedInMiddleKeepsLeader(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
 	var latches []*leader.LeaderLatch
@@ -119,7 +119,7 @@ func TestLatchThatLeavesTheMiddleOfTheLineChangesNoLeader(t *testing.T) {
 	await(t, latches[3])
 }
 
-func TestNodesOfALatchAreThoseOfJava(t *testing.T) {
+func TestLatchNodesAreJavas(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t), framework.WithDefaultData([]byte("10.0.0.1")))
 	ctx := testenv.Context(t)
 	for id, want := range map[string]string{"me": "me", "": ""} {
@@ -136,7 +136,7 @@ func TestNodesOfALatchAreThoseOfJava(t *testing.T) {
 	}
 }
 
-func TestLifeOfALatch(t *testing.T) {
+func TestLatchStates(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(client, electionPath)
@@ -169,7 +169,7 @@ func TestLifeOfALatch(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testUncreatedPathGetLeader (CURATOR-436).
-func TestElectionOfNobody(t *testing.T) {
+func TestElectionWithoutParticipants(t *testing.T) {
 	ctx := testenv.Context(t)
 	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
 	if who, err := latch.Leader(ctx); err != nil || who != (leader.Participant{}) {
@@ -181,7 +181,7 @@ func TestElectionOfNobody(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCallbackDontNotify.
-func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
+func TestLatchCloseModeDecidesNotification(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	for _, mode := range []leader.CloseMode{leader.Silent, leader.NotifyLeader} {
 		latch, told := startLatch(t, client, "me", leader.WithCloseMode(mode))
@@ -210,7 +210,7 @@ func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
 
 // In Java: TestLeaderLatch.testCallbackSanity, TestLeaderLatch.testCallbackNotifyLeader: each gives up its first
 // leadership and is closed in its second.
-func TestListenersHearOfEachLeadershipAndItsEndOnce(t *testing.T) {
+func TestLatchListenersGetEachBeginningAndEndOnce(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
 	ctx := testenv.Context(t)
@@ -258,7 +258,7 @@ func TestListenersHearOfEachLeadershipAndItsEndOnce(t *testing.T) {
 }
 
 // CURATOR-495: a listener that does not return.
-func TestListenerThatBlocksHoldsUpNoElection(t *testing.T) {
+func TestLatchListenerBlockedDelaysNoElection(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	latch := leader.NewLeaderLatch(client, electionPath, leader.WithID("blocked"))
@@ -285,7 +285,7 @@ func TestListenerThatBlocksHoldsUpNoElection(t *testing.T) {
 	close(release)
 }
 
-func TestListenerMayCloseTheLatch(t *testing.T) {
+func TestLatchListenerMayClose(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath)
 	closed := make(chan struct{})
@@ -302,7 +302,7 @@ func TestListenerMayCloseTheLatch(t *testing.T) {
 
 // In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696). CURATOR-537: a leadership that is
 // over keeps its path and token while the latch lines up anew.
-func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
+func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	first, told := startLatch(t, client, "first")
@@ -331,7 +331,7 @@ func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 
 // In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost
 // connection ends leadership at once; the same node leads again. With the policy of the session nobody notices.
-func TestErrorPoliciesOfALatch(t *testing.T) {
+func TestLatchErrorPolicies(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -367,7 +367,7 @@ func TestErrorPoliciesOfALatch(t *testing.T) {
 }
 
 // Java notices with the next change of the connection.
-func TestLeaderWhoseNodeIsDeletedGivesWay(t *testing.T) {
+func TestLatchNodeDeletedLosesLeadership(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	first, told := startLatch(t, client, "first")
@@ -381,7 +381,7 @@ func TestLeaderWhoseNodeIsDeletedGivesWay(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testWatchedNodeDeletedOnReconnect (CURATOR-644): who waits looks again, and keeps its place.
-func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
+func TestWaitingLatchOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, _ := startLatch(t, newClient(t, direct), "first")
 	await(t, first)
@@ -402,7 +402,7 @@ func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 
 // In Java: TestLeaderLatch.testNoServerAtStart (CURATOR-110),
 // TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
-func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
+func TestLatchStartedWithoutConnectionLeadsLater(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
 	never, _ := startLatch(t, newClient(t, connect), "never")
@@ -415,7 +415,7 @@ func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testResetRace: there is one node, though the connection is cut before or after a request.
-func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
+func TestLatchLostRepliesLeaveNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
@@ -436,7 +436,7 @@ func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCorrectWatching: each watches only the one before it, and the leader its own node.
-func TestEachLatchWatchesOneNode(t *testing.T) {
+func TestLatchWatchesOneNode(t *testing.T) {
 	server := curatortest.NewServerT(t)
 	var latches []*leader.LeaderLatch
 	for i := range 5 {
@@ -462,7 +462,7 @@ func TestEachLatchWatchesOneNode(t *testing.T) {
 }
 
 // The next leader waits for the deletion: nothing travels beside it.
-func TestClosingLatchAsksForNothingButTheDeletionOfItsNode(t *testing.T) {
+func TestLatchCloseSendsOnlyDelete(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
 	await(t, latch)
@@ -481,7 +481,7 @@ func TestClosingLatchAsksForNothingButTheDeletionOfItsNode(t *testing.T) {
 	}
 }
 
-func TestClosingLatchWhoseNodeStaysRemovesItsWatch(t *testing.T) {
+func TestLatchCloseNodeStaysRemovesWatch(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
 	await(t, latch)
@@ -512,7 +512,7 @@ func awaitWatched(tb testing.TB, proxy *curatortest.Proxy) {
 }
 
 // No leadership begins once the latch is closed.
-func TestClosedLatchTellsOfNoLeadership(t *testing.T) {
+func TestLatchClosedNotifiesNoLeadership(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t), steady)
 	for range 300 {
 		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(leader.NotifyLeader))
@@ -535,7 +535,7 @@ func TestClosedLatchTellsOfNoLeadership(t *testing.T) {
 	}
 }
 
-func TestAwaitEndsWithTheClient(t *testing.T) {
+func TestAwaitClientClosedFails(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	client := newClient(t, connect)
@@ -548,7 +548,7 @@ func TestAwaitEndsWithTheClient(t *testing.T) {
 }
 
 // A test that fails in a listener ends its goroutine.
-func TestListenerThatEndsItsGoroutineIsToldOn(t *testing.T) {
+func TestLatchListenerGoexitIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath, leader.WithCloseMode(leader.NotifyLeader))

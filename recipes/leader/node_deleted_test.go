@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-func TestSelectorWhoseNodeIsDeletedIsToldAndAnotherLeads(t *testing.T) {
+func TestSelectorNodeDeletedLosesLeadership(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -49,7 +49,7 @@ func TestSelectorWhoseNodeIsDeletedIsToldAndAnotherLeads(t *testing.T) {
 	}
 }
 
-func TestSelectorWhoseNodeIsDeletedInAnOutageIsTold(t *testing.T) {
+func TestSelectorNodeDeletedInOutageLosesLeadership(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, connect, steady, framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
 	read := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
@@ -63,7 +63,7 @@ func TestSelectorWhoseNodeIsDeletedInAnOutageIsTold(t *testing.T) {
 	}
 }
 
-func TestSelectorIsWatchedOnlyIfItsTurnLasts(t *testing.T) {
+func TestSelectorShortTurnIsNotWatched(t *testing.T) {
 	for long, want := range map[time.Duration][]string{
 		9 * time.Millisecond:  {"delete"},
 		11 * time.Millisecond: {"getData", "delete"}, // the watch ends with the node
@@ -91,7 +91,7 @@ func TestSelectorIsWatchedOnlyIfItsTurnLasts(t *testing.T) {
 	}
 }
 
-func TestSelectorWhoseNodeStaysLeavesNoWatch(t *testing.T) {
+func TestSelectorNodeStaysLeavesNoWatch(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	f := newTurns()
 	startSelector(t, newClient(t, connect, steady), f)
@@ -124,7 +124,7 @@ func gatedLatch(t *testing.T) (
 }
 
 // The latch is first in line, its connection is lost, and somebody deletes its node.
-func TestLatchWhoseNodeIsDeletedInAnOutageDoesNotLeadAfterIt(t *testing.T) {
+func TestLatchNodeDeletedInOutageDoesNotLead(t *testing.T) {
 	for _, when := range []string{"noticed in the outage", "noticed after the outage"} {
 		t.Run(when, func(t *testing.T) {
 			ctx := testenv.Context(t)
@@ -164,7 +164,7 @@ func TestLatchWhoseNodeIsDeletedInAnOutageDoesNotLeadAfterIt(t *testing.T) {
 }
 
 // A latch that may not read its node leads without a watch.
-func TestLatchThatMayNotReadItsNodeLeads(t *testing.T) {
+func TestLatchWithoutReadPermissionLeads(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
@@ -178,7 +178,7 @@ func TestLatchThatMayNotReadItsNodeLeads(t *testing.T) {
 	}
 }
 
-func TestLatchThatWasNeverStartedIsClosedTwice(t *testing.T) {
+func TestLatchNotStartedClosedTwice(t *testing.T) {
 	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
 	closed := make(chan error, 2)
 	go func() {
@@ -193,7 +193,7 @@ func TestLatchThatWasNeverStartedIsClosedTwice(t *testing.T) {
 	}
 }
 
-func TestErrorHandlerOfASelectorMayCloseIt(t *testing.T) {
+func TestErrorHandlerMayCloseSelector(t *testing.T) {
 	var s *leader.LeaderSelector
 	closed := make(chan error, 1)
 	s = leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t)), electionPath,
@@ -203,7 +203,7 @@ func TestErrorHandlerOfASelectorMayCloseIt(t *testing.T) {
 	must(t, receive(t, closed, "it is closed"))
 }
 
-func TestErrorsOfASelectorAreToldInTheirOrder(t *testing.T) {
+func TestErrorHandlerGetsErrorsInOrder(t *testing.T) {
 	turn, went, heard := 0, make(chan struct{}), make(chan string, 10)
 	s := leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t)), electionPath, func(ctx context.Context) error {
 		switch turn++; turn {

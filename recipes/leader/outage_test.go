@@ -38,7 +38,7 @@ func awaitLost(tb testing.TB, session *framework.Session) {
 
 // In Java: TestLeaderLatch.testErrorPolicies, TestLeaderSelector.testErrorPolicies: with the policy of the session,
 // leadership ends with the session.
-func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
+func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
 		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
@@ -76,7 +76,7 @@ func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testLostConnection, TestResetConnectionWithBackgroundFailure.testConnectionStateListener.
-func TestWhoOfAClientTakesPartWheneverThereIsASession(t *testing.T) {
+func TestParticipantsOfOneClientTakePartInEachSession(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
 		restore := proxy.Faults().RefuseConnects()
@@ -168,7 +168,7 @@ func lossOfNodes(t *testing.T) (connect string, lose func(client *framework.Clie
 }
 
 // In Java: TestLeaderLatch.testGetChildrenHitsNoNode (CURATOR-724).
-func TestLatchesElectAnewWhereNothingIsLeft(t *testing.T) {
+func TestLatchesPathDeletedElectAgain(t *testing.T) {
 	for what, loss := range map[string]loss{"server": lossOfServer, "nodes": lossOfNodes} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +191,7 @@ func TestLatchesElectAnewWhereNothingIsLeft(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testWithCircuitBreaker. A flapping connection ends leadership as often as the breaker says.
-func TestLatchBehindACircuitBreaker(t *testing.T) {
+func TestLatchWithCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
@@ -227,7 +227,7 @@ func TestLatchBehindACircuitBreaker(t *testing.T) {
 
 // In Java: TestLeaderSelector.testKillSessionThenCloseShouldElectNewLeader,
 // TestLeaderSelector.testKillServerThenCloseShouldElectNewLeader.
-func TestSelectorsOfAClientTakeTurnsAfterALoss(t *testing.T) {
+func TestSelectorsOfOneClientTakeTurnsAfterLoss(t *testing.T) {
 	for what, loss := range map[string]loss{"session": lossOfSession, "server": lossOfServer} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +259,7 @@ func TestSelectorsOfAClientTakeTurnsAfterALoss(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testLeaderNodeDeleteOnInterrupt.
-func TestSelectorThatIsInterruptedWithoutAConnectionLeavesNoNode(t *testing.T) {
+func TestSelectorInterruptedWithoutConnectionLeavesNoNode(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, connect, steady,
 		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
@@ -280,7 +280,7 @@ func TestSelectorThatIsInterruptedWithoutAConnectionLeavesNoNode(t *testing.T) {
 }
 
 // Java cancels the election.
-func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
+func TestWaitingSelectorOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, second, third := newTurns(), newTurns(), newTurns()
 	s := startSelector(t, newClient(t, direct, steady), first)
@@ -311,7 +311,7 @@ func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
 
 // Listeners before it have been slow: by the time it is told of the outage, and at once of its end, it has found that
 // it is the first, and looks no more by itself.
-func TestLatchThatIsToldLateOfAnOutageLeadsAgain(t *testing.T) {
+func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, steady)
@@ -362,7 +362,7 @@ func refused(t *testing.T) (client *framework.Client, errs <-chan time.Time) {
 	return client, at
 }
 
-func TestWhoIsRefusedTriesAgainOnlyAfterAPause(t *testing.T) {
+func TestParticipantRefusedRetriesAfterPause(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, client *framework.Client){
 		"latch": func(t *testing.T, client *framework.Client) {
 			t.Helper()

@@ -97,7 +97,7 @@ func (s *scene) wantLinked(span, to sdktrace.ReadOnlySpan) {
 	}
 }
 
-func TestWorkOfALatchsTermIsInTheTraceOfItsElection(t *testing.T) {
+func TestTelemetryLatchWorkIsInTraceOfElection(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	latch, _ := startLatch(t, s.client, "latch", leader.WithName("reports"))
@@ -132,8 +132,8 @@ curator.outcome=closed,curator.recipe=leader_latch,curator.resource.name=reports
 	s.WantBounded(t)
 }
 
-// TestLatchThatIsInLineBehindAnotherIsElectedWhenThatGoes has one span for all of the waiting.
-func TestLatchThatIsBehindAnotherIsElectedWhenThatGoes(t *testing.T) {
+// TestTelemetryLatchBehindAnotherIsElected has one span for all of the waiting.
+func TestTelemetryLatchBehindAnotherIsElected(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	s := newScene(t, connect)
@@ -151,8 +151,8 @@ func TestLatchThatIsBehindAnotherIsElectedWhenThatGoes(t *testing.T) {
 	s.wantOutcomes("leader term", "closed")
 }
 
-// TestLatchThatFindsItsConnectionAgainHasTwoTermsOfOneElection has a session that outlasts the loss.
-func TestLatchThatFindsItsConnectionAgainHasTwoTermsOfOneElection(t *testing.T) {
+// TestTelemetryLatchReconnectedHasTwoTerms has a session that outlasts the loss.
+func TestTelemetryLatchReconnectedHasTwoTerms(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	s := newScene(t, connect)
@@ -175,7 +175,7 @@ curator.outcome=lost,curator.recipe=leader_latch 1
 `)
 }
 
-func TestLatchThatLosesItsSessionBeginsATraceWithItsNextElection(t *testing.T) {
+func TestTelemetryLatchSessionExpiredStartsTrace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	latch, told := startLatch(t, s.client, "latch")
@@ -203,8 +203,8 @@ func TestLatchThatLosesItsSessionBeginsATraceWithItsNextElection(t *testing.T) {
 	s.wantValues("curator.leader.active", "curator.recipe=leader_latch 0\n")
 }
 
-// TestElectionThatIsGivenUpIsCanceled has who takes part close before its turn has come.
-func TestElectionThatIsGivenUpIsCanceled(t *testing.T) {
+// TestTelemetryElectionCancelledIsCanceled has who takes part close before its turn has come.
+func TestTelemetryElectionCancelledIsCanceled(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	s := newScene(t, connect)
@@ -232,7 +232,7 @@ func TestElectionThatIsGivenUpIsCanceled(t *testing.T) {
 	}
 }
 
-func TestEachTurnOfASelectorIsATraceWithItsOutcome(t *testing.T) {
+func TestTelemetrySelectorTurnIsTraceWithOutcome(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	f := newTurns()
@@ -283,7 +283,7 @@ curator.outcome=returned,curator.recipe=leader_selector,curator.resource.name=re
 `)
 }
 
-func TestRequeueBeginsATrace(t *testing.T) {
+func TestTelemetryRequeueStartsTrace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	f := newTurns()
@@ -306,7 +306,7 @@ func TestRequeueBeginsATrace(t *testing.T) {
 	}
 }
 
-func TestPathsOfElectionsAddNoSeries(t *testing.T) {
+func TestTelemetryPathsAddNoSeries(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	const paths = 50
@@ -327,8 +327,8 @@ curator.outcome=elected,curator.recipe=leader_latch %[1]d
 	}
 }
 
-// TestElectionThatNobodyObservesAllocatesNothingForIt is for all that a participant tells.
-func TestElectionThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
+// TestTelemetryOffAllocatesNothing is for all that a participant tells.
+func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
 		told := off.NewElection("leader_latch", "reports", electionPath)
@@ -351,7 +351,7 @@ func (processor) Shutdown(context.Context) error                  { return nil }
 func (processor) ForceFlush(context.Context) error                { return nil }
 
 // A slow or curious span processor must not hold the latch's mutex.
-func TestTermIsToldOutsideTheLatchsLock(t *testing.T) {
+func TestTelemetryTermEndsOutsideMutex(t *testing.T) {
 	var latch *leader.LeaderLatch
 	asked := make(chan bool, 10)
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(processor(func(s sdktrace.ReadOnlySpan) {

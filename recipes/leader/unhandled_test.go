@@ -57,7 +57,7 @@ func (u *unhandled) want(text, errorType string, c interface{ Close() error }) e
 	return err
 }
 
-func TestLatchThatCannotTakePartIsLoggedAndCounted(t *testing.T) {
+func TestUnhandledErrorOfLatchIsLoggedAndCounted(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	admin := newClient(t, connect)
 	_, err := admin.Create().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(testenv.Context(t), electionPath,
@@ -71,7 +71,7 @@ func TestLatchThatCannotTakePartIsLoggedAndCounted(t *testing.T) {
 	}
 }
 
-func TestPanicOfAListenerOfALatchIsReportedAndEndsNothing(t *testing.T) {
+func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	latch.AddListener(func(context.Context, leader.LatchEvent) { panic("on purpose") })
@@ -87,7 +87,7 @@ func TestPanicOfAListenerOfALatchIsReportedAndEndsNothing(t *testing.T) {
 	must(t, latch.Close())
 }
 
-func TestErrorOfASelectorsFunctionIsReportedUnlessSomebodyIsTold(t *testing.T) {
+func TestUnhandledErrorOfSelectorWithoutHandlerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	fails := errors.New("on purpose")
 	take := func(context.Context) error { return fails }
@@ -104,7 +104,7 @@ func TestErrorOfASelectorsFunctionIsReportedUnlessSomebodyIsTold(t *testing.T) {
 	must(t, s.Close())
 }
 
-func TestEndOfLeadershipIsNoErrorOfASelectorsFunction(t *testing.T) {
+func TestUnhandledEndOfLeadershipIsNotReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	f := newTurns()
 	s := startSelector(t, u.client, f, leader.WithAutoRequeue())

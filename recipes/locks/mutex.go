@@ -15,8 +15,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// InterProcessMutex is a lock with one holder at a time. Waiters get it in the order of their requests. One value serves
-// all goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
+// InterProcessMutex is a lock with one holder at a time. Waiters get it in the order of their requests. One value
+// serves all goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
 type InterProcessMutex struct {
 	queue  lineup.Queue
 	err    error // returned by every Acquire if not nil: the path is invalid

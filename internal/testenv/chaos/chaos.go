@@ -14,8 +14,8 @@ import (
 // seedVariable names the environment variable with the seed of a test to repeat.
 const seedVariable = "CURATOR_SEED"
 
-// Test is a test with random faults. When it fails, it prints the seed and a trace of the faults. The same seed makes the
-// same choices; their effect on the clients depends on the machine.
+// Test is a test with random faults. When it fails, it prints the seed and a trace of the faults. The same seed makes
+// the same choices; their effect on the clients depends on the machine.
 type Test struct {
 	tb    testing.TB
 	seed  uint64

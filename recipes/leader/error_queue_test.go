@@ -19,7 +19,7 @@ type numbered int
 func (n numbered) Error() string { return fmt.Sprintf("turn %d", int(n)) }
 
 // An error handler blocks while a function fails again and again.
-func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
+func TestErrorHandlerBlockedKeepsBoundedErrors(t *testing.T) {
 	const waiting = 100
 	for _, leftOut := range []int{0, 1, 2, 900} {
 		t.Run(fmt.Sprintf("%d more", leftOut), func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
 }
 
 // What is left out is counted anew when the handler has caught up.
-func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
+func TestErrorHandlerCaughtUpGetsEachError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
@@ -110,7 +110,7 @@ func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
 
 // What is left out stays behind what waits: a handler that has had one error is not given a newer one before the
 // others.
-func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
+func TestErrorHandlerSlowGetsErrorsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))

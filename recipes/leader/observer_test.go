@@ -98,7 +98,7 @@ func awaitNodes(tb testing.TB, client *framework.Client, want int) {
 	}, "all stand in line")
 }
 
-func TestObserverIsToldOfAnotherLeaderOfTheSameID(t *testing.T) {
+func TestObserverNewLeaderOfSameID(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		connect := testenv.ConnectString(t)
 		client := newClient(t, connect, steady)
@@ -114,7 +114,7 @@ func TestObserverIsToldOfAnotherLeaderOfTheSameID(t *testing.T) {
 	})
 }
 
-func TestObserverIsToldOfEachLeader(t *testing.T) {
+func TestObserverGetsEachLeader(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		connect := testenv.ConnectString(t)
 		client := newClient(t, connect, steady)
@@ -136,7 +136,7 @@ func TestObserverIsToldOfEachLeader(t *testing.T) {
 	})
 }
 
-func TestObserverWhoHasSeenEnoughLeavesNoWatch(t *testing.T) {
+func TestObserverStoppedLeavesNoWatch(t *testing.T) {
 	type observer = func(context.Context, leader.Client, string) iter.Seq2[leader.Participant, error]
 	for name, observe := range map[string]observer{
 		"latches": leader.ObserveLatch, "selectors": leader.ObserveSelector,
@@ -159,7 +159,7 @@ func TestObserverWhoHasSeenEnoughLeavesNoWatch(t *testing.T) {
 }
 
 // The leader changes while the observer has no connection, and its session ends.
-func TestObserverThatLosesItsSessionGoesOn(t *testing.T) {
+func TestObserverSessionExpiredContinues(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		proxy, connect, direct := newProxy(t)
 		client := newClient(t, direct, steady)
@@ -195,7 +195,7 @@ func TestObserverThatLosesItsSessionGoesOn(t *testing.T) {
 }
 
 // The node of the election is gone when nobody takes part, and comes again.
-func TestObserverOfAnElectionThatVanishesIsToldOfTheNextLeader(t *testing.T) {
+func TestObserverPathDeletedGetsNextLeader(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		proxy, connect, direct := newProxy(t)
 		client := newClient(t, direct, steady)
