@@ -156,9 +156,12 @@ func (s *scene) put(name string) {
 // take deletes nodes.
 func (s *scene) take(names ...string) {
 	s.Helper()
+	var deletes []any
 	for _, name := range names {
-		s.must(s.raw.Delete(s.path(name), -1))
+		deletes = append(deletes, &zk.DeleteRequest{Path: s.path(name), Version: -1})
 	}
+	_, err := s.raw.Multi(deletes...) // at once, as a member makes its node anew
+	s.must(err)
 }
 
 // children returns the names of all that is at the barrier, in order.
