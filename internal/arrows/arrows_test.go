@@ -68,7 +68,7 @@ var rules = map[string]rule{
 	"internal/model":           {}, // tests alone
 	"internal/testenv":         {imports: []string{"curatortest"}},
 	"internal/testenv/observe": {},
-	"internal/testenv/storm":   {imports: []string{"curatortest", "internal/testenv"}},
+	"internal/testenv/chaos":   {imports: []string{"curatortest", "internal/testenv"}},
 	"internal/simulation":      {}, // tests alone
 	"internal/apicheck":        {}, // tests alone
 	"internal/arrows":          {},

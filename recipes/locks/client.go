@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// Client is what the locks need of a [framework.Client].
+// Client is the part of a [framework.Client] that the locks use.
 type Client interface {
 	Create() builders.Create
 	Delete() builders.Delete
