@@ -38,8 +38,8 @@ func answer[T any](ctx context.Context, f builders.Future[T]) (T, error) {
 	return f.Wait(ctx)
 }
 
-// isOpen reports whether err leaves open if something sent with once has taken effect.
-func isOpen(ctx context.Context, err error) bool {
+// isUncertain reports whether err leaves open if something sent with once has taken effect.
+func isUncertain(ctx context.Context, err error) bool {
 	if errors.Is(err, framework.ErrNotSent) {
 		return false
 	}

@@ -22,18 +22,18 @@ const (
 // batchLimit is how many bytes a batch may have. A batch that was too large, or was lost, halves it. It grows again,
 // the more slowly the more often it was halved.
 type batchLimit struct {
-	bytes    int
-	streak   int // batches in a row that succeeded
-	patience int // how many have to
+	bytes     int
+	streak    int // batches in a row that succeeded
+	growAfter int // how many have to
 }
 
-func newBatchLimit() batchLimit { return batchLimit{bytes: maxBatchBytes, patience: 16} }
+func newBatchLimit() batchLimit { return batchLimit{bytes: maxBatchBytes, growAfter: 16} }
 
 // shrink notes that a batch of so many bytes has failed.
 func (l *batchLimit) shrink(bytes int) {
 	l.bytes = max(min(l.bytes, bytes/2), minBatchBytes)
 	l.streak = 0
-	l.patience = min(2*l.patience, 1<<16)
+	l.growAfter = min(2*l.growAfter, 1<<16)
 }
 
 // grow notes that a batch has succeeded.
@@ -41,7 +41,7 @@ func (l *batchLimit) grow() {
 	if l.bytes == maxBatchBytes {
 		return
 	}
-	if l.streak++; l.streak >= l.patience {
+	if l.streak++; l.streak >= l.growAfter {
 		l.bytes, l.streak = min(2*l.bytes, maxBatchBytes), 0
 	}
 }

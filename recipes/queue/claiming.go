@@ -9,7 +9,7 @@ import (
 
 // claim claims the first that are left, and reads the next.
 func (f *fetcher) claim(ctx context.Context) {
-	if f.due() != nil && f.isGivingWay(time.Now()) {
+	if f.due() != nil && f.isYielding(time.Now()) {
 		return
 	}
 	if f.place.hasLocks() {
@@ -19,12 +19,12 @@ func (f *fetcher) claim(ctx context.Context) {
 	if f.alone > 0 || len(f.claims) < (f.limit()+1)/2 { // else more of them would go together a little later
 		f.delete(ctx)
 	}
-	f.look()
+	f.readAhead()
 }
 
 // limit returns how many items may be claimed and not begun.
 func (f *fetcher) limit() int {
-	most := f.prefetch.most() + 1
+	most := f.prefetch.maxClaimed() + 1
 	if f.kind.claimed > 0 {
 		most = min(most, f.kind.claimed)
 	}
@@ -70,12 +70,12 @@ func (f *fetcher) lock() {
 // delete claims those that were read, in one transaction as long as nobody else takes some of them.
 func (f *fetcher) delete(ctx context.Context) {
 	var together []*deleteClaim
-	for f.look(); len(f.looked) > 0 && f.mayClaim(f.looked[0].name); f.look() {
-		c := f.looked[0]
+	for f.readAhead(); len(f.prefetched) > 0 && f.mayClaim(f.prefetched[0].name); f.readAhead() {
+		c := f.prefetched[0]
 		if len(together)+len(f.claims) == 0 && !awaitDone(ctx, c.read.Done()) {
 			return
 		}
-		f.looked = slices.Delete(f.looked, 0, 1)
+		f.prefetched = slices.Delete(f.prefetched, 0, 1)
 		f.claims = append(f.claims, c)
 		f.busy++
 		if c.isReadable(f.life) {
@@ -92,21 +92,21 @@ func (f *fetcher) delete(ctx context.Context) {
 	}
 }
 
-// look reads ahead, twice as far as is claimed ahead.
-func (f *fetcher) look() {
+// readAhead reads ahead, twice as far as is claimed ahead.
+func (f *fetcher) readAhead() {
 	for x := f.due(); x != nil; x = f.due() {
 		goesBefore := f.goesBefore(x.name)
-		isFar := len(f.looked) > 2*f.prefetch.most() ||
-			len(f.looked)+len(f.claims)+len(f.ready) > f.prefetch.mostRead()
+		isFar := len(f.prefetched) > 2*f.prefetch.maxClaimed() ||
+			len(f.prefetched)+len(f.claims)+len(f.ready) > f.prefetch.maxRead()
 		if isFar && !goesBefore {
 			return
 		}
 		f.backlog.pop()
 		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.handler.check, epoch: f.watch.current()}
 		c.begin(f.flight)
-		f.looked = append(f.looked, c)
+		f.prefetched = append(f.prefetched, c)
 		if goesBefore {
-			slices.SortStableFunc(f.looked, func(a, b *deleteClaim) int { return f.kind.order(a.name, b.name) })
+			slices.SortStableFunc(f.prefetched, func(a, b *deleteClaim) int { return f.kind.order(a.name, b.name) })
 		}
 	}
 }
@@ -117,10 +117,10 @@ func (f *fetcher) goesBefore(n nodeName) bool {
 	if !f.kind.isSorted() {
 		return false
 	}
-	if len(f.looked) == 0 {
+	if len(f.prefetched) == 0 {
 		return f.mayClaim(n)
 	}
-	return f.kind.order(n, f.looked[0].name) < 0
+	return f.kind.order(n, f.prefetched[0].name) < 0
 }
 
 // newID returns the id of the next claim.

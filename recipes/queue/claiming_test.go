@@ -53,8 +53,8 @@ func TestItemThatGoesBeforeTheReadyOnesIsRead(t *testing.T) {
 		if len(f.ready) == 0 || f.pick() != nil {
 			continue
 		}
-		f.look()
-		if len(f.looked) == 0 {
+		f.readAhead()
+		if len(f.prefetched) == 0 {
 			t.Fatalf("neither is an item delivered nor one read:\n%s", state)
 		}
 	}

@@ -80,7 +80,7 @@ func (w *worker[T]) run() {
 		}
 		w.take(m)
 	}
-	for m := w.q.fetcher.leftover(); m != nil; m = w.q.fetcher.leftover() {
+	for m := w.q.fetcher.drain(); m != nil; m = w.q.fetcher.drain() {
 		switch {
 		case m.lock != nil:
 			w.q.release(m)
@@ -145,7 +145,7 @@ func (q *queue[T]) consumed(d *delivery[T], err error) bool {
 // How long an item is kept that the consumer has failed to consume.
 const (
 	firstFailurePause = 10 * time.Millisecond
-	mostFailurePause  = 10 * time.Second
+	maxFailurePause   = 10 * time.Second
 )
 
 // putBack returns the settlement that puts the parts of d back, or into the dead letters, after cause.
@@ -162,7 +162,7 @@ func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settle
 			errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", failures)
 	}
 	data, _ := encodeItems(withFailures(d.trailer, failures), parts...)
-	return &settlement{back: data, after: doubled(firstFailurePause, mostFailurePause, failures-1)}, cause
+	return &settlement{back: data, after: doubled(firstFailurePause, maxFailurePause, failures-1)}, cause
 }
 
 // settleInBackground ends the claim of d with x. An error is reported.

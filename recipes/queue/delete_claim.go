@@ -119,21 +119,21 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 		return nil, nil //nolint:nilnil // it is there
 	}
 	err := c.answer(ctx)
-	isOpen := !errors.Is(err, framework.ErrNotSent) // it may be deleted
+	isUncertain := !errors.Is(err, framework.ErrNotSent) // it may be deleted
 	switch {
 	case err == nil:
 		return c.message()
-	case !isUnanswered(err), !isOpen && !c.isSplit:
+	case !isUnanswered(err), !isUncertain && !c.isSplit:
 		return nil, nil //nolint:nilnil // it is there, or another's
 	}
 	for {
-		again := c.deleteAgain(ctx)
-		if again == nil {
+		deleteErr := c.retryDelete(ctx)
+		if deleteErr == nil {
 			return c.item(), nil
 		}
-		isOpen = isOpen || isUnanswered(again)
-		if !lineup.IsOutage(again) {
-			err = again
+		isUncertain = isUncertain || isUnanswered(deleteErr)
+		if !lineup.IsOutage(deleteErr) {
+			err = deleteErr
 			break
 		}
 		if awaitConnection(ctx, c.place.client) != nil {
@@ -141,7 +141,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, zk.ErrBadVersion), !isOpen: // it is there, with other data, or another's
+	case errors.Is(err, zk.ErrBadVersion), !isUncertain: // it is there, with other data, or another's
 		return nil, nil //nolint:nilnil // so it is listed again
 	case errors.Is(err, ErrUncertain):
 		return c.item(), err
@@ -149,9 +149,9 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	return c.item(), errtext.Join(ErrUncertain, err)
 }
 
-// deleteAgain deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by
+// retryDelete deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by
 // another.
-func (c *deleteClaim) deleteAgain(ctx context.Context) error {
+func (c *deleteClaim) retryDelete(ctx context.Context) error {
 	flight := builders.InOneFlight(ctx)
 	if err := c.place.client.Sync().ForPath(flight, c.place.node(c.name)); err != nil {
 		return err

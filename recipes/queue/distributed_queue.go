@@ -12,7 +12,7 @@ type DistributedQueue[T any] struct{ *queue[T] }
 
 // Put puts an item. It returns when the item is accepted, and waits before that for a place in the window of puts that
 // are under way and, in a bounded queue, for room; ctx bounds that waiting, and an error says that the item is not put.
-// FlushPuts and the PutListeners tell the outcome. In Java: put.
+// FlushPuts and the PutListeners report the outcome. In Java: put.
 func (q *DistributedQueue[T]) Put(ctx context.Context, item T) error {
 	_, err := q.PutAsync(ctx, item)
 	return err

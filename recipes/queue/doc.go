@@ -20,12 +20,12 @@
 // afterwards. Without, at most once: it is deleted, then consumed. docs/queues.md says what that means under each
 // fault.
 //
-// For people who come from Java:
+// The names in Java:
 //
 //	QueueBuilder.builder(…).buildQueue()   NewBuilder(…).BuildQueue()
 //	queue.put(item)                        q.Put(ctx, item)
 //	queue.putMulti(items)                  q.PutMulti(ctx, items...), q.PutMultiSeq(ctx, seq)
-//	queue.flushPuts(n, unit)               q.FlushPuts(ctx), which tells of failures too; q.PutAsync for each by itself
+//	queue.flushPuts(n, unit)               q.FlushPuts(ctx), which returns failures too; q.PutAsync for each by itself
 //	QueueConsumer.consumeMessage           a func(ctx, item) error
 //	BlockingQueueConsumer.take             q.Items(ctx)
 package queue

@@ -15,9 +15,9 @@ import (
 
 // element is an element of a simple queue on its way out.
 type element struct {
-	claim *deleteClaim
-	begun time.Time // when the reading began
-	gap   int64     // of the watch, then
+	claim  *deleteClaim
+	readAt time.Time // when the reading began
+	gap    int64     // of the watch, then
 }
 
 // awaitRead waits until the element is read.
@@ -65,7 +65,7 @@ func (e *element) end(ctx context.Context) error {
 	switch {
 	case err == nil, errors.Is(err, errTaken), errors.Is(err, errChanged):
 		return err
-	case isOpen(ctx, err) && !errors.Is(err, ErrUncertain):
+	case isUncertain(ctx, err) && !errors.Is(err, ErrUncertain):
 		err = errtext.Join(ErrUncertain, err)
 	}
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {

@@ -22,35 +22,35 @@ type elementFetcher struct {
 	place *place
 	watch *queueWatch
 
-	takers atomic.Int64  // the calls that want an element
-	line   chan struct{} // of the one of them that waits until there is one
-	turn   chan struct{} // of the one that looks for the first; what is below mu and comes after it is theirs
+	demand atomic.Int64  // the calls that want an element
+	waiter chan struct{} // of the one of them that waits until there is one
+	turn   chan struct{} // held while the first is sought; it guards what follows those below mu
 
-	mu        sync.Mutex
-	calls     int               // under way
-	claimed   map[*element]bool // whose outcome is not known yet; true if a list had it
-	isWatched bool              // there are watches to be removed
-	unwatch   *time.Timer       // removes them, nil before the first
-	lost      int               // claims
-	isStale   bool              // what is known is not to be relied on
+	mu         sync.Mutex
+	calls      int               // under way
+	claimed    map[*element]bool // whose outcome is not known yet; true if a list had it
+	isWatched  bool              // there are watches to be removed
+	unwatch    *time.Timer       // removes them, nil before the first
+	lostClaims int               // that others were faster with
+	isStale    bool              // what is known is not to be relied on
 
-	watching  bool  // all elements are watched, since before the list
-	pathOnly  bool  // the path is watched, since before the reading
-	unable    bool  // the server has no such watches
-	lastEmpty bool  // there was nothing in the last list
-	listed    bool  // what is known is complete, but for what was created since
-	newest    int64 // zxid of the list: neither the path nor an element in it is younger
-	backlog   backlog
-	reading   []*element // in order
-	misses    int        // elements in a row that were gone
-	yielding  yielding
-	ensureAt  time.Time // when the path is created that was deleted; zero if it is there
+	watching    bool  // all elements are watched, since before the list
+	pathOnly    bool  // the path is watched, since before the reading
+	unsupported bool  // the server has no such watches
+	lastEmpty   bool  // there was nothing in the last list
+	listed      bool  // what is known is complete, but for what was created since
+	newest      int64 // zxid of the list: neither the path nor an element in it is younger
+	backlog     backlog
+	reading     []*element // in order
+	misses      int        // elements in a row that were gone
+	yielding    yielding
+	ensureAt    time.Time // when the path is created that was deleted; zero if it is there
 }
 
 func newElementFetcher(client Client, path string) *elementFetcher {
 	p := &place{client: client, path: path}
 	f := &elementFetcher{
-		place: p, watch: newQueueWatch(p), line: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		place: p, watch: newQueueWatch(p), waiter: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		claimed: make(map[*element]bool), backlog: backlog{kind: elements},
 	}
 	f.watch.isOfAll = true
@@ -60,10 +60,10 @@ func newElementFetcher(client Client, path string) *elementFetcher {
 
 // call is one call of a method.
 type call struct {
-	ctx      context.Context
-	patience context.Context // bounds the waiting for an element, and for a connection before there is one
-	waits    bool            // for an element
-	began    time.Time       // what was read before is not good enough
+	ctx     context.Context
+	waitCtx context.Context // bounds the waiting for an element, and for a connection before there is one
+	waits   bool            // for an element
+	began   time.Time       // what was read before is not good enough
 
 	yieldUntil time.Time // the end of a pause, zero if there is none
 }
@@ -134,7 +134,7 @@ func (f *elementFetcher) ended(e *element, err error) {
 	case err == nil && !wasListed:
 		return
 	case errors.Is(err, errTaken) && !wasListed:
-		f.lost++
+		f.lostClaims++
 	default:
 		f.isStale = true
 	}
@@ -144,23 +144,23 @@ func (f *elementFetcher) ended(e *element, err error) {
 // next claims the first element, as soon as there is one if the call waits. Of those who share the value one waits for
 // it, the others for that one.
 func (f *elementFetcher) next(c *call) (*element, error) {
-	f.takers.Add(1)
-	defer f.takers.Add(-1)
+	f.demand.Add(1)
+	defer f.demand.Add(-1)
 	if !c.waits {
 		return f.claim(c)
 	}
 	select {
-	case f.line <- struct{}{}:
-		defer func() { <-f.line }()
-	case <-c.patience.Done():
-		return nil, c.patience.Err()
+	case f.waiter <- struct{}{}:
+		defer func() { <-f.waiter }()
+	case <-c.waitCtx.Done():
+		return nil, c.waitCtx.Err()
 	}
 	for {
 		e, err := f.claim(c)
 		if e != nil || err != nil {
 			return e, err
 		}
-		if err := c.patience.Err(); err != nil {
+		if err := c.waitCtx.Err(); err != nil {
 			return nil, err
 		}
 		f.await(c)
@@ -175,7 +175,7 @@ func (f *elementFetcher) await(c *call) {
 		defer t.Stop()
 		until = t.C
 	}
-	f.watch.await(c.patience, until)
+	f.watch.await(c.waitCtx, until)
 }
 
 // peek returns the first element, nil if there is none.
@@ -184,7 +184,7 @@ func (f *elementFetcher) peek(c *call) (first *element, err error) {
 	defer f.leave()
 	err = f.inTurn(c, func() (err error) {
 		if first, err = f.first(c); first != nil {
-			first.begun = time.Time{} // the bytes are the caller's: the next call reads them again
+			first.readAt = time.Time{} // the bytes are the caller's: the next call reads them again
 		}
 		return err
 	})
@@ -214,7 +214,7 @@ func (f *elementFetcher) claim(c *call) (claimed *element, err error) {
 
 // inTurn calls fn when nobody else looks at the queue, and again after a lost connection.
 func (f *elementFetcher) inTurn(c *call, fn func() error) error {
-	return retryOutage(c.patience, f.place.client, func() error { return f.onceInTurn(c, fn) })
+	return retryOutage(c.waitCtx, f.place.client, func() error { return f.onceInTurn(c, fn) })
 }
 
 func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
@@ -234,15 +234,15 @@ func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
 	return err
 }
 
-// hear takes the news. Without a call that waits they are passed on to the one that does.
-func (f *elementFetcher) hear(c *call) {
+// takeNews takes the news. Without a call that waits they are passed on to the one that does.
+func (f *elementFetcher) takeNews(c *call) {
 	all, missed := f.watch.take()
 	if !c.waits && (missed || len(all) > 0) {
 		f.watch.nudge()
 	}
 	f.mu.Lock()
-	lost, isStale := f.lost, f.isStale
-	f.lost, f.isStale = 0, false
+	lost, isStale := f.lostClaims, f.isStale
+	f.lostClaims, f.isStale = 0, false
 	f.mu.Unlock()
 	for range lost {
 		f.yielding.lost()
@@ -285,11 +285,11 @@ func (f *elementFetcher) forget() {
 func (f *elementFetcher) first(c *call) (*element, error) {
 	c.yieldUntil = time.Time{}
 	for {
-		f.hear(c)
+		f.takeNews(c)
 		if f.backlog.free+len(f.reading) == 0 {
 			f.yielding.until = time.Time{}
 			if c.waits && f.watching && f.listed {
-				return nil, f.awaitPath(c) // an event tells of the next
+				return nil, f.awaitPath(c) // an event announces the next
 			}
 			if isEmpty, err := f.list(c); err != nil || isEmpty {
 				return nil, err
@@ -306,7 +306,7 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		watched := f.watchPath(c)
 		f.read(c)
 		e := f.reading[0]
-		if e.begun.Before(c.began) { // it may have gone since, and another come by its name in a queue made anew
+		if e.readAt.Before(c.began) { // it may have gone since, and another come by its name in a queue made anew
 			e = f.readElement(c, e.claim.name)
 			f.reading[0] = e
 		}
@@ -346,14 +346,14 @@ func (f *elementFetcher) awaitPath(c *call) error {
 
 // read reads as many as are wanted, and further the more of them are gone.
 func (f *elementFetcher) read(c *call) {
-	for most := max(int(f.takers.Load()), 1) + f.misses; len(f.reading) < most && f.backlog.first() != nil; {
+	for most := max(int(f.demand.Load()), 1) + f.misses; len(f.reading) < most && f.backlog.first() != nil; {
 		f.reading = append(f.reading, f.readElement(c, f.backlog.pop().name))
 	}
 }
 
 // readElement begins to read an element.
 func (f *elementFetcher) readElement(c *call, n nodeName) *element {
-	e := &element{begun: time.Now(), gap: f.watch.gap(), claim: &deleteClaim{
+	e := &element{readAt: time.Now(), gap: f.watch.gap(), claim: &deleteClaim{
 		place: f.place, name: n, watch: f.watch, epoch: f.watch.current(), check: func([]byte) error { return nil },
 	}}
 	e.claim.begin(once(c.ctx))
@@ -374,7 +374,7 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	}
 	var stat zk.Stat
 	list := f.place.client.GetChildren().StoringStatIn(&stat)
-	if c.waits && f.lastEmpty && f.unable {
+	if c.waits && f.lastEmpty && f.unsupported {
 		list = list.UsingWatcher(f.watch.watcher)
 	}
 	children, err := list.ForPath(flight, f.place.path)
@@ -387,7 +387,7 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	isWatched := f.watching || f.unable && f.lastEmpty
+	isWatched := f.watching || f.unsupported && f.lastEmpty
 	f.backlog.fill(children, nil)
 	f.mu.Lock()
 	for e := range f.claimed { // after a lost connection it may still be there
@@ -403,12 +403,12 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 // addWatches watches all elements.
 func (f *elementFetcher) addWatches(flight context.Context) error {
 	f.willWatch()
-	if f.watching || f.unable {
+	if f.watching || f.unsupported {
 		return nil
 	}
 	err := f.watch.all(flight)
 	if isRefusal(err) {
-		f.unable = true
+		f.unsupported = true
 		return nil
 	}
 	f.watching = err == nil

@@ -8,7 +8,7 @@ import (
 
 var (
 	// ErrClosed is returned by what a queue cannot do once it is closed, and is the cause of the end of a consumer's
-	// context that Close has waited for in vain.
+	// context when Close has waited long enough.
 	ErrClosed = errors.New("queue: closed")
 	// ErrStarted is returned by a second Start.
 	ErrStarted = errors.New("queue: already started")

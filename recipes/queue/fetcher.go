@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// fetcher claims the items of a queue, one after the other, for as long as it is asked for the next.
+// fetcher claims the items of a queue, one after the other, while next is called.
 //
 // A queue in which there is much is listed once for all items in it, and again when all of them are claimed. When
 // nothing is left, and always where newcomers may go before others, the items and locks are watched instead: what
@@ -29,14 +29,14 @@ type fetcher struct {
 	life    context.Context // bounds the waiting for answers
 	id      string          // of the claims, with a number
 
-	turn  chan struct{} // of the one who asks for the next item; what follows is theirs
-	slow  *time.Timer   // for an item that takes long
-	looks int           // whether others are idle, while that item takes long
+	turn        chan struct{} // held during next; it guards what follows
+	slow        *time.Timer   // for an item that takes long
+	shareChecks int           // whether others are idle, while that item takes long
 
-	isOpen   bool
-	watching bool // all items and locks are watched
-	unable   bool // the server has no such watches
-	stale    bool // what was listed and read is not to be relied on
+	isOpen      bool
+	watching    bool // all items and locks are watched
+	unsupported bool // the server has no such watches
+	stale       bool // what was listed and read is not to be relied on
 
 	flight     context.Context
 	listing    *listing // on its way, nil if there is none
@@ -46,7 +46,7 @@ type fetcher struct {
 	backlog    backlog
 	quarantine quarantine
 	prefetch   prefetch
-	looked     []*deleteClaim // being read, in order
+	prefetched []*deleteClaim // being read, in order
 	claims     []claim        // in the order in which they were submitted
 	ready      []*message
 	claimed    int64 // how many were, for the ids
@@ -82,10 +82,10 @@ const (
 	checkPause        = time.Minute
 )
 
-func newFetcher(p *place, k kind, w *queueWatch, prefetched int, h handler) *fetcher {
+func newFetcher(p *place, k kind, w *queueWatch, prefetchLimit int, h handler) *fetcher {
 	f := &fetcher{
 		place: p, kind: k, watch: w, handler: h, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
-		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched},
+		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetchLimit},
 	}
 	f.backlog.clear()
 	f.slow = time.AfterFunc(slowItem, f.shareOut)
@@ -105,13 +105,13 @@ func (f *fetcher) next(ctx context.Context) (*message, error) {
 		return nil, context.Cause(ctx)
 	}
 	f.open()
-	f.prefetch.asked(time.Now())
+	f.prefetch.consumed(time.Now())
 	for {
-		f.hear()
+		f.takeNews()
 		if m := f.pick(); m != nil {
 			f.prefetch.taken(time.Now())
 			if len(f.ready)+len(f.claims) > 0 {
-				f.looks = 0
+				f.shareChecks = 0
 				f.slow.Reset(slowItem)
 			}
 			return m, nil
@@ -137,8 +137,8 @@ func (f *fetcher) open() {
 	f.flight = builders.InOneFlight(f.root)
 }
 
-// hear takes the news.
-func (f *fetcher) hear() {
+// takeNews takes the news.
+func (f *fetcher) takeNews() {
 	all, missed := f.watch.take()
 	f.stale = f.stale || missed
 	switch {
@@ -207,7 +207,7 @@ func (f *fetcher) isLost(m *message) bool {
 
 // isOvertaken reports whether an item that is not claimed yet goes before n.
 func (f *fetcher) isOvertaken(n nodeName) bool {
-	if f.isClaimedBefore(n) || len(f.looked) > 0 && f.kind.order(f.looked[0].name, n) < 0 {
+	if f.isClaimedBefore(n) || len(f.prefetched) > 0 && f.kind.order(f.prefetched[0].name, n) < 0 {
 		return true
 	}
 	x := f.due()
@@ -228,7 +228,7 @@ func (f *fetcher) step(ctx context.Context) error {
 	switch {
 	case len(f.claims) > 0:
 		return f.takeAnswer(ctx)
-	case len(f.looked) == 0 && (f.watching || f.unable && f.lastEmpty):
+	case len(f.prefetched) == 0 && (f.watching || f.unsupported && f.lastEmpty):
 		f.await(ctx)
 	}
 	return nil
@@ -249,7 +249,7 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 	f.claims[0] = nil
 	f.claims = f.claims[1:]
 	isOurs, err := f.outcome(c, m, err)
-	f.adapt(isOurs, waits)
+	f.adjustPrefetch(isOurs, waits)
 	if f.misses++; isOurs {
 		f.misses = 0
 	}
@@ -307,7 +307,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 		f.backlog.add(x)
 		return true, err
 	default:
-		f.leaveOut(c.node(), nil, err)
+		f.quarantineItem(c.node(), nil, err)
 	}
 	return false, nil
 }
@@ -316,23 +316,24 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 func (f *fetcher) keepCorrupt(m *message, cause error) {
 	isNew := f.quarantine.add(m.name.whole, time.Now(), cause)
 	if err := f.handler.corrupt(m, cause, isNew); err != nil {
-		f.leaveOut(m.name, m.data, err)
+		f.quarantineItem(m.name, m.data, err)
 	}
 }
 
-// leaveOut leaves an item alone for a while, and reports the cause once.
-func (f *fetcher) leaveOut(n nodeName, data []byte, cause error) {
+// quarantineItem leaves an item alone for a while, and reports the cause once.
+func (f *fetcher) quarantineItem(n nodeName, data []byte, cause error) {
 	if f.quarantine.add(n.whole, time.Now(), cause) {
 		f.handler.reportItem(f.root, n, data, cause)
 	}
 }
 
-// adapt goes further ahead or less far, after an item was ours or not and the answer had to be waited for or not.
-func (f *fetcher) adapt(ours, waited bool) {
+// adjustPrefetch goes further ahead or less far, after an item was ours or not and the answer had to be waited for or
+// not.
+func (f *fetcher) adjustPrefetch(ours, waited bool) {
 	switch {
 	case !ours: // what was read ahead may be gone, too
 		f.prefetch.missed()
-		f.forgetLooked()
+		f.forgetPrefetched()
 	case waited:
 		f.prefetch.waited()
 	case len(f.claims) > 0 && isClosed(f.claims[len(f.claims)-1].done()):
@@ -340,12 +341,12 @@ func (f *fetcher) adapt(ours, waited bool) {
 	}
 }
 
-// forgetLooked has what was read ahead read again.
-func (f *fetcher) forgetLooked() {
-	for _, c := range f.looked {
+// forgetPrefetched has what was read ahead read again.
+func (f *fetcher) forgetPrefetched() {
+	for _, c := range f.prefetched {
 		f.backlog.add(f.backlog.items[c.name.whole])
 	}
-	f.looked = nil
+	f.prefetched = nil
 }
 
 // recoverFrom goes on after an error: it finds out what has become of the claims, and begins with a new list.
@@ -355,7 +356,7 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 		if err = errtext.Wrap(err, "queue", "%s", f.place.path); f.reported.isNew(err) {
 			f.handler.report(f.root, err)
 		}
-		_ = pause(ctx, doubled(failurePause, mostQuarantine, f.failures))
+		_ = pause(ctx, doubled(failurePause, maxQuarantine, f.failures))
 		f.failures++
 	} else if awaitConnection(ctx, f.place.client) != nil {
 		return // next returns the cause
@@ -384,14 +385,14 @@ func (f *fetcher) resolve() {
 	f.claims, f.stale, f.lastEmpty = nil, true, false
 }
 
-// leftover ends the fetching, and returns an item that is ours and was not returned by next, nil if there is none.
-func (f *fetcher) leftover() *message {
+// drain ends the fetching, and returns an item that is ours and was not returned by next, nil if there is none.
+func (f *fetcher) drain() *message {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	if f.isOpen {
 		f.slow.Stop()
 		f.resolve()
-		f.looked, f.listing, f.isOpen = nil, nil, false
+		f.prefetched, f.listing, f.isOpen = nil, nil, false
 		f.backlog.clear()
 		f.unwatch()
 	}

@@ -95,7 +95,7 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 			return false, q.uncertain(n, lost, lost) // it was removed, by us or by another
 		}
 		newest = stat.Czxid
-		_, err = answer(ctx, q.client.Transaction().Submit(once(ctx), q.removal(n, stat.Version)...))
+		_, err = answer(ctx, q.client.Transaction().Submit(once(ctx), q.removeOperations(n, stat.Version)...))
 		switch {
 		case err == nil:
 			return true, nil
@@ -103,7 +103,7 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 			return false, q.uncertain(n, lost, lost)
 		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion): // it is being consumed, or was changed
 			return false, nil
-		case isOpen(ctx, err):
+		case isUncertain(ctx, err):
 			lost = err
 		}
 		if lineup.IsOutage(err) {
@@ -115,9 +115,9 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 	}
 }
 
-// removal returns the operations that delete a node. The consumer of an item has its lock; here there is one for a
-// moment.
-func (q *queue[T]) removal(n nodeName, version int32) []builders.TransactionOperation {
+// removeOperations returns the operations that delete a node. The consumer of an item has its lock; here there is one
+// for a moment.
+func (q *queue[T]) removeOperations(n nodeName, version int32) []builders.TransactionOperation {
 	op := q.client.TransactionOp()
 	remove := op.Delete().WithVersion(version).ForPath(q.node(n))
 	if q.lockPath == "" {

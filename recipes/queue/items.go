@@ -39,21 +39,21 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 			return
 		}
 		defer q.endPulling()
-		asker := ctx
+		caller := ctx
 		ctx, cancel := context.WithCancelCause(telemetry.Untraced(ctx))
 		defer cancel(nil)
 		stop := context.AfterFunc(q.taking, func() { cancel(context.Cause(q.taking)) })
 		defer stop()
 		for {
-			asked := q.obs.Clock()
+			started := q.obs.Clock()
 			p, err := q.pull(ctx)
 			if err != nil {
 				yield(Item[T]{}, err)
 				return
 			}
 			d := p.delivery
-			q.obs.Received(asker, asked, len(d.items), d.origin)
-			q.obs.HandedOver(asker, d.info.Put, len(d.items))
+			q.obs.Received(caller, started, len(d.items), d.origin)
+			q.obs.HandedOver(caller, d.info.Put, len(d.items))
 			if !q.yield(p, yield) {
 				return
 			}
@@ -69,7 +69,7 @@ func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 		err error
 	}
 	answers := make(chan answer)
-	begun := q.beginBackground(func() {
+	started := q.beginBackground(func() {
 		a := answer{err: errExited}
 		defer func() {
 			select {
@@ -82,7 +82,7 @@ func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 		}()
 		a.p, a.err = q.next(ctx)
 	})
-	if !begun {
+	if !started {
 		return nil, ErrClosed
 	}
 	select {
@@ -110,7 +110,7 @@ func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 }
 
 // beginBackground runs fn in the background, unless the queue is closed.
-func (q *queue[T]) beginBackground(fn func()) (begun bool) {
+func (q *queue[T]) beginBackground(fn func()) (started bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.state != Started {
@@ -160,7 +160,7 @@ func (q *queue[T]) isPulled() bool {
 
 // giveBack gives to others what was claimed and not yielded.
 func (q *queue[T]) giveBack() {
-	for m := q.fetcher.leftover(); m != nil; m = q.fetcher.leftover() {
+	for m := q.fetcher.drain(); m != nil; m = q.fetcher.drain() {
 		q.returnUnused(m)
 	}
 }

@@ -24,7 +24,7 @@ func (l *listing) isDone() bool { return isDone(l.children) && (l.locks == nil |
 // claimed.
 func (f *fetcher) refresh(ctx context.Context) error {
 	switch {
-	case f.stale && f.watching, f.stale && f.kind.isSorted() && !f.unable:
+	case f.stale && f.watching, f.stale && f.kind.isSorted() && !f.unsupported:
 		return f.watchAll(ctx)
 	case f.stale:
 		return f.watchPath(ctx)
@@ -33,14 +33,14 @@ func (f *fetcher) refresh(ctx context.Context) error {
 	case f.watching:
 		f.endWatching()
 		return f.watchPath(ctx)
-	case f.backlog.free+len(f.looked) > 0:
+	case f.backlog.free+len(f.prefetched) > 0:
 		return nil
 	}
 	if f.listing == nil {
 		switch {
 		case f.lastEmpty && len(f.claims) > 0:
 			return nil
-		case f.lastEmpty && f.unable: // the watch of the list tells of what comes
+		case f.lastEmpty && f.unsupported: // the watch of the list reports what comes
 			return nil
 		case f.lastEmpty:
 			return f.watchAll(ctx)
@@ -58,7 +58,7 @@ func (f *fetcher) refresh(ctx context.Context) error {
 
 // watchAll watches items and locks, and lists them.
 func (f *fetcher) watchAll(ctx context.Context) error {
-	if f.unable {
+	if f.unsupported {
 		return nil
 	}
 	f.begin()
@@ -66,7 +66,7 @@ func (f *fetcher) watchAll(ctx context.Context) error {
 	defer cancel()
 	err := f.watch.all(waiting)
 	if isRefusal(err) {
-		f.unable, f.watching, f.stale = true, false, true
+		f.unsupported, f.watching, f.stale = true, false, true
 		return nil
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *fetcher) watchPath(ctx context.Context) error {
 
 // begin forgets what is known of the queue.
 func (f *fetcher) begin() {
-	f.stale, f.lastEmpty, f.listing, f.looked = false, false, nil, nil
+	f.stale, f.lastEmpty, f.listing, f.prefetched = false, false, nil, nil
 	f.backlog.clear()
 }
 
@@ -123,7 +123,7 @@ func (f *fetcher) endWatching() {
 func (f *fetcher) list() {
 	l := &listing{}
 	list := f.place.client.GetChildren()
-	if f.unable {
+	if f.unsupported {
 		list = list.UsingWatcher(f.watch.watcher)
 	}
 	if f.place.hasLocks() {
@@ -149,7 +149,7 @@ func (f *fetcher) listed(ctx context.Context) (err error) {
 		err = childrenErr
 	}
 	if err == nil {
-		f.hear()
+		f.takeNews()
 	}
 	f.listing = nil
 	switch {

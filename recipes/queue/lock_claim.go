@@ -43,8 +43,8 @@ func (c *lockClaim) begin(flight context.Context) {
 
 func (c *lockClaim) done() <-chan struct{} { return c.read.Done() }
 
-// lost returns err as a loss that leaves open what was done before.
-func lost(err error) error {
+// asConnectionLoss returns err as a loss that leaves open what was done before.
+func asConnectionLoss(err error) error {
 	if errors.Is(err, framework.ErrNotSent) {
 		return framework.ErrConnectionLoss
 	}
@@ -68,7 +68,7 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 	case err != nil:
 		return nil, err
 	case isUnanswered(readErr):
-		return nil, lost(readErr)
+		return nil, asConnectionLoss(readErr)
 	}
 	session := c.place.client.Session()
 	if session == nil || session.ID() != c.lockStat.EphemeralOwner {

@@ -6,8 +6,8 @@ import (
 )
 
 // Consumer is given the items of a queue. ctx ends when the lock of the item is lost, with the cause [ErrLockLost], and
-// when Close has waited long enough, with [ErrClosed]; [InfoOf] tells more of the item. What an error or a panic does
-// to the item is said by [ErrorMode]. In Java: QueueConsumer.
+// when Close has waited long enough, with [ErrClosed]; [InfoOf] returns more about the item. [ErrorMode] says what an
+// error or a panic does to the item. In Java: QueueConsumer.
 type Consumer[T any] func(ctx context.Context, item T) error
 
 // ErrorMode says what becomes of an item whose consumer fails. In Java: ErrorMode.

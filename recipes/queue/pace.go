@@ -53,12 +53,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// doubled returns first, doubled n times but not beyond most.
-func doubled(first, most time.Duration, n int) time.Duration {
-	for ; n > 0 && first < most; n-- {
+// doubled returns first, doubled n times but not beyond limit.
+func doubled(first, limit time.Duration, n int) time.Duration {
+	for ; n > 0 && first < limit; n-- {
 		first *= 2
 	}
-	return min(first, most)
+	return min(first, limit)
 }
 
 // isRefusal reports whether err is an answer about one node, which an operator may change.

@@ -59,7 +59,7 @@ func (s *settler) endPauses() {
 
 func (s *settler) resume(x *settlement) {
 	if x.hasSlot {
-		go s.insist(x, nil)
+		go s.retry(x, nil)
 		return
 	}
 	s.pauses.slots.Do(func() { s.submit(x) })
@@ -80,6 +80,6 @@ func (s *settler) pauseAfter(x *settlement, refusal error) bool {
 		<-s.slots
 		x.hasSlot = false
 	}
-	s.pause(x, doubled(firstRefusalPause, mostRefusalPause, x.refusals-1))
+	s.pause(x, doubled(firstRefusalPause, maxRefusalPause, x.refusals-1))
 	return true
 }

@@ -21,28 +21,28 @@ type prefetch struct {
 	takenAt time.Time // when the last item was taken, zero before the first
 }
 
-// most returns how many items may be claimed and not begun.
-func (p *prefetch) most() int {
-	most := p.ahead
+// maxClaimed returns how many items may be claimed and not begun.
+func (p *prefetch) maxClaimed() int {
+	n := p.ahead
 	switch {
 	case p.pace >= slowItem: // others may be idle
-		most = 0
+		n = 0
 	case p.pace > 0:
-		most = min(most, int(prefetchTime/p.pace)+1)
+		n = min(n, int(prefetchTime/p.pace)+1)
 	}
-	return min(most, p.mostRead())
+	return min(n, p.maxRead())
 }
 
-// mostRead returns how many items may be read and not begun, beside the one that is wanted.
-func (p *prefetch) mostRead() int {
+// maxRead returns how many items may be read and not begun, beside the one that is wanted.
+func (p *prefetch) maxRead() int {
 	if p.size == 0 {
 		return 2*p.limit + 1
 	}
 	return min(2*p.limit+1, int(prefetchBytes/p.size))
 }
 
-// asked notes that the consumer is done with an item.
-func (p *prefetch) asked(now time.Time) {
+// consumed notes that the consumer is done with an item.
+func (p *prefetch) consumed(now time.Time) {
 	if p.takenAt.IsZero() {
 		return
 	}

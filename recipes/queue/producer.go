@@ -243,7 +243,7 @@ func (p *producer) settleFirst() {
 			err = cause
 		}
 	}
-	left = p.draw(sent, left, err)
+	left = p.adjustLimits(sent, left, err)
 	p.mu.Lock()
 	p.unsent += len(left)
 	p.mu.Unlock()
@@ -306,9 +306,9 @@ const (
 	suspectSize = 4 << 10
 )
 
-// draw draws conclusions from a failure of batches about how much is sent at a time. It returns what is left to be
-// submitted again.
-func (p *producer) draw(sent []*batch, left []*PendingPut, err error) []*PendingPut {
+// adjustLimits draws conclusions from a failure of batches about how much is sent at a time. It returns what is left to
+// be submitted again.
+func (p *producer) adjustLimits(sent []*batch, left []*PendingPut, err error) []*PendingPut {
 	if errors.Is(err, framework.ErrNotSent) || errors.Is(err, zk.ErrNoNode) {
 		return left
 	}

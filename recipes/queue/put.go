@@ -21,7 +21,7 @@ type PutEvent[T any] struct {
 
 // PutListeners returns the listeners that are called with the outcome of every put, one at a time, in the order of the
 // outcomes. They run on a goroutine of their own, and no put waits for them: they may put, too, and events that they
-// are too slow for stay in memory. In Java: QueuePutListener, which is told of successes alone.
+// are too slow for stay in memory. In Java: QueuePutListener, which is called for successes alone.
 func (q *queue[T]) PutListeners() callbacks.Listenable[PutEvent[T]] { return &q.listeners }
 
 // FlushPuts waits until the outcome of all puts that were accepted before it is known, and the listeners were called.
@@ -47,7 +47,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingP
 		return func() {
 			ctx := q.producer.inListener(context.WithoutCancel(ctx))
 			event := PutEvent[T]{Items: items, Path: path, Err: err}
-			q.listeners.Notify(ctx, event, lineup.Guard(ctx, q.client, q.what()))
+			q.listeners.Notify(ctx, event, lineup.Guard(ctx, q.client, q.label()))
 		}
 	}
 	if err == nil {

@@ -5,7 +5,7 @@ import "time"
 // How long an item is left alone that cannot be taken.
 const (
 	firstQuarantine = time.Second
-	mostQuarantine  = time.Minute
+	maxQuarantine   = time.Minute
 )
 
 // quarantine keeps the items that cannot be read or taken, each for a growing pause.
@@ -31,7 +31,7 @@ func (q *quarantine) add(name string, now time.Time, cause error) (isNew bool) {
 		x = &quarantined{}
 		q.items[name] = x
 	}
-	x.until = now.Add(doubled(firstQuarantine, mostQuarantine, x.times))
+	x.until = now.Add(doubled(firstQuarantine, maxQuarantine, x.times))
 	x.waits = true
 	q.first = earlier(q.first, x.until)
 	x.times++

@@ -66,7 +66,7 @@ func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serialize
 		held:   make(map[*pulled[T]]struct{}),
 	}
 	if q.onError == nil {
-		q.onError = q.tellClient
+		q.onError = q.reportToClient
 	}
 	q.obs = telemetry.Of(q.client).NewQueue(k.recipe, q.name, q.path)
 	forever := context.Background() //nolint:forbidigo // those below end with Close
@@ -80,11 +80,11 @@ func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serialize
 	}
 	q.watch = newQueueWatch(q.place)
 	q.settler = newSettler(q.place, q.watch, q.window)
-	prefetched := 0 // a loop of Items takes each item when it is asked for
+	prefetchLimit := 0 // a loop of Items takes one item at a time
 	if q.consumer != nil {
-		prefetched = q.prefetch
+		prefetchLimit = q.prefetch
 	}
-	q.fetcher = newFetcher(q.place, k, q.watch, prefetched, q)
+	q.fetcher = newFetcher(q.place, k, q.watch, prefetchLimit, q)
 	return q
 }
 
@@ -179,19 +179,19 @@ func (q *queue[T]) shutDown(report int) error {
 // report has OnError called; ctx is that of what has failed.
 func (q *queue[T]) report(ctx context.Context, err error) {
 	ctx = context.WithoutCancel(ctx)
-	q.reports.Do(func() { lineup.Tell(ctx, q.client, q.what(), q.onError, err) })
+	q.reports.Do(func() { lineup.Tell(ctx, q.client, q.label(), q.onError, err) })
 }
 
 func (q *queue[T]) reportItem(ctx context.Context, n nodeName, data []byte, err error) {
 	q.report(ctx, &ItemError{Path: q.node(n), Data: data, Err: err})
 }
 
-func (q *queue[T]) tellClient(ctx context.Context, err error) {
-	q.client.ReportUnhandled(ctx, q.what(), err)
+func (q *queue[T]) reportToClient(ctx context.Context, err error) {
+	q.client.ReportUnhandled(ctx, q.label(), err)
 }
 
-// what is what the client calls the queue.
-func (q *queue[T]) what() string { return "queue " + q.path }
+// label is what the client calls the queue.
+func (q *queue[T]) label() string { return "queue " + q.path }
 
 // serialize returns what a node holds with these items, put with ctx.
 func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {

@@ -18,14 +18,14 @@ import (
 // there: then processes that put at the same moment exceed the bound by one put each.
 type room struct {
 	producer *producer
-	most     int
+	maxItems int
 	turn     chan struct{} // of the one whose put is next; what follows is theirs
 
-	share   int           // how many puts the last count allows
-	horizon int           // the number of the last of these
-	until   time.Time     // when the count is too old
-	trip    time.Duration // how long the last one took that was waited for
-	count   *count        // under way, nil if there is none
+	share       int           // how many puts the last count allows
+	allowedUpTo int           // the number of the last of these
+	until       time.Time     // when the count is too old
+	roundTrip   time.Duration // how long the last one took that was waited for
+	count       *count        // under way, nil if there is none
 
 	changed chan zk.Event
 	watcher *callbacks.Watcher // nil if the queue is not watched
@@ -44,14 +44,14 @@ const (
 
 // count is a request for the number of nodes.
 type count struct {
-	flight context.Context
-	behind int // how many puts come before it
-	begun  time.Time
-	stat   builders.Future[*zk.Stat]
+	flight    context.Context
+	behind    int // how many puts come before it
+	startedAt time.Time
+	stat      builders.Future[*zk.Stat]
 }
 
-func newRoom(p *producer, most int) *room {
-	r := &room{producer: p, most: most, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 16)}
+func newRoom(p *producer, maxItems int) *room {
+	r := &room{producer: p, maxItems: maxItems, turn: make(chan struct{}, 1), changed: make(chan zk.Event, 16)}
 	r.unused = time.AfterFunc(lingering, r.endWatch)
 	r.unused.Stop()
 	return r
@@ -79,7 +79,7 @@ func (r *room) put(ctx context.Context, x *PendingPut) error {
 
 // await waits until there is room for a put.
 func (r *room) await(ctx context.Context) error {
-	r.adopt()
+	r.takeEarlyCount()
 	if time.Now().Before(r.until) && r.left() > 0 {
 		return nil
 	}
@@ -104,24 +104,24 @@ func (r *room) await(ctx context.Context) error {
 func (r *room) left() int {
 	r.producer.mu.Lock()
 	defer r.producer.mu.Unlock()
-	return r.horizon - r.producer.accepted
+	return r.allowedUpTo - r.producer.accepted
 }
 
-// adopt takes the count that was begun ahead, if there is an answer.
-func (r *room) adopt() {
+// takeEarlyCount takes the count that was begun ahead, if there is an answer.
+func (r *room) takeEarlyCount() {
 	c := r.count
 	if c == nil || !isDone(c.stat) {
 		return
 	}
 	r.count = nil
 	if stat, err := c.stat.Wait(r.producer.life); err == nil {
-		r.see(stat, c)
+		r.apply(stat, c)
 	}
 }
 
-// see takes the answer to a count.
-func (r *room) see(stat *zk.Stat, c *count) {
-	free := r.most // without a path
+// apply takes the answer to a count.
+func (r *room) apply(stat *zk.Stat, c *count) {
+	free := r.maxItems // without a path
 	if stat != nil {
 		free -= int(stat.NumChildren)
 	}
@@ -129,8 +129,8 @@ func (r *room) see(stat *zk.Stat, c *count) {
 	if free > 0 {
 		r.share = max(1, free/roomShares)
 	}
-	r.horizon = c.behind + r.share
-	r.until = c.begun.Add(2*r.trip + roomAge)
+	r.allowedUpTo = c.behind + r.share
+	r.until = c.startedAt.Add(2*r.roundTrip + roomAge)
 }
 
 // countAhead begins the next count while half of the share is left, so that nobody has to wait for it.
@@ -143,7 +143,7 @@ func (r *room) countAhead() {
 func (r *room) newCount() *count {
 	p := r.producer
 	p.mu.Lock()
-	c := &count{flight: p.flight, behind: p.accepted - p.unsent, begun: time.Now()}
+	c := &count{flight: p.flight, behind: p.accepted - p.unsent, startedAt: time.Now()}
 	p.mu.Unlock()
 	c.stat = p.client.CheckExists().Submit(c.flight, p.path)
 	return c
@@ -164,8 +164,8 @@ func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 	}
 	stat, err := c.stat.Wait(ctx)
 	if err == nil {
-		r.trip = time.Since(c.begun)
-		r.see(stat, c)
+		r.roundTrip = time.Since(c.startedAt)
+		r.apply(stat, c)
 		switch {
 		case r.share == 0:
 			err = r.awaitChange(ctx)

@@ -19,7 +19,7 @@ import (
 // How long a settlement waits that was refused, before it is tried again.
 const (
 	firstRefusalPause = 10 * time.Millisecond
-	mostRefusalPause  = 10 * time.Second
+	maxRefusalPause   = 10 * time.Second
 )
 
 // settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is
@@ -57,12 +57,12 @@ type settlement struct {
 	done    func(error)     // called once
 	refused func(error)     // called for each new cause of a refusal; may be nil
 
-	told     sync.Once
-	sent     builders.Future[[]callbacks.OperationResult]
-	hasSlot  bool
-	maybe    bool // it may have been applied
-	refusals int
-	causes   causes
+	notified  sync.Once
+	sent      builders.Future[[]callbacks.OperationResult]
+	hasSlot   bool
+	uncertain bool // it may have been applied
+	refusals  int
+	causes    causes
 }
 
 func newSettler(p *place, w *queueWatch, window int) *settler {
@@ -87,8 +87,8 @@ func (s *settler) run() {
 			s.finish(x, s.applied(x))
 			continue
 		}
-		x.maybe = mayBeApplied(err)
-		go s.insist(x, err)
+		x.uncertain = mayBeApplied(err)
+		go s.retry(x, err)
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *settler) settle(x *settlement) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		x.tell(ErrClosed)
+		x.notify(ErrClosed)
 		return
 	}
 	s.open.Add(1)
@@ -109,7 +109,7 @@ func (s *settler) settle(x *settlement) {
 	s.pause(x, x.after)
 }
 
-func (x *settlement) tell(err error) { x.told.Do(func() { x.done(err) }) }
+func (x *settlement) notify(err error) { x.notified.Do(func() { x.done(err) }) }
 
 // submit sends x on the connection of its claim.
 func (s *settler) submit(x *settlement) {
@@ -117,15 +117,15 @@ func (s *settler) submit(x *settlement) {
 	case s.slots <- struct{}{}:
 		x.hasSlot = true
 	case <-s.life.Done():
-		go s.insist(x, framework.ErrNotSent)
+		go s.retry(x, framework.ErrNotSent)
 		return
 	}
 	switch {
 	case x.m.lock.session.Context().Err() != nil:
-		go s.insist(x, zk.ErrSessionExpired)
+		go s.retry(x, zk.ErrSessionExpired)
 		return
 	case x.m.lock.gap != s.watch.gap(), x.m.lock.deleted.Load():
-		go s.insist(x, framework.ErrNotSent)
+		go s.retry(x, framework.ErrNotSent)
 		return
 	case x.m.epoch != s.watch.current(): // another item may have the name by now
 		x.keep = true
@@ -134,7 +134,7 @@ func (s *settler) submit(x *settlement) {
 	s.submitted <- x
 }
 
-// close waits until all is settled, or ctx ends: then it returns, and tells those that are not. They go on as long as
+// close waits until all is settled, or ctx ends: then those that are not fail with ErrClosed. They go on as long as
 // their session. Nothing is submitted after it.
 func (s *settler) close(ctx context.Context) {
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func (s *settler) close(ctx context.Context) {
 // finish is the end of x.
 func (s *settler) finish(x *settlement, err error) {
 	s.watch.forget(x.m.lock)
-	x.tell(err)
+	x.notify(err)
 	if x.hasSlot {
 		<-s.slots
 	}
@@ -198,14 +198,14 @@ func (s *settler) applied(x *settlement) error {
 	return nil
 }
 
-// insist goes on with x after err, or after a pause, until it is settled, pauses, or its session has ended.
-func (s *settler) insist(x *settlement, err error) {
+// retry goes on with x after err, or after a pause, until it is settled, pauses, or its session has ended.
+func (s *settler) retry(x *settlement, err error) {
 	session := telemetry.Untraced(x.m.lock.session.Context())
-	stop := context.AfterFunc(s.life, func() { x.tell(ErrClosed) })
+	stop := context.AfterFunc(s.life, func() { x.notify(ErrClosed) })
 	defer stop()
 	for {
 		if session.Err() != nil {
-			s.finish(x, s.lost(x))
+			s.finish(x, s.sessionLost(x))
 			return
 		}
 		switch {
@@ -222,7 +222,7 @@ func (s *settler) insist(x *settlement, err error) {
 			return
 		}
 		var isSettled bool
-		if isSettled, err = s.again(session, x); isSettled {
+		if isSettled, err = s.resend(session, x); isSettled {
 			s.finish(x, err)
 			return
 		}
@@ -239,31 +239,31 @@ func (x *settlement) reportRefusal(refusal error) {
 // giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as
 // long as the session, which would keep the item locked.
 func (s *settler) giveUp(x *settlement) {
-	x.tell(ErrClosed)
+	x.notify(ErrClosed)
 	x.keep = true
 	session := telemetry.Untraced(x.m.lock.session.Context())
-	isSettled, err := s.again(session, x)
+	isSettled, err := s.resend(session, x)
 	s.finish(x, ErrClosed)
 	for tries := 1; !isSettled && session.Err() == nil && !errors.Is(err, framework.ErrClosed); tries++ {
 		if isUnanswered(err) {
 			_ = awaitConnection(session, s.place.client)
 		} else {
-			_ = pause(session, doubled(firstRefusalPause, mostRefusalPause, tries))
+			_ = pause(session, doubled(firstRefusalPause, maxRefusalPause, tries))
 		}
-		isSettled, err = s.again(session, x)
+		isSettled, err = s.resend(session, x)
 	}
 }
 
-// again settles x on a connection on which it finds the lock of the claim. Without that the error says what to try
+// resend settles x on a connection on which it finds the lock of the claim. Without that the error says what to try
 // next.
-func (s *settler) again(session context.Context, x *settlement) (isSettled bool, err error) {
+func (s *settler) resend(session context.Context, x *settlement) (isSettled bool, err error) {
 	flight := builders.InOneFlight(session)
 	held, err := s.place.readLock(flight, x.m.name)
 	if err != nil {
 		return false, err
 	}
 	if held != x.m.lock.id {
-		if !x.maybe {
+		if !x.uncertain {
 			return true, ErrLockLost // somebody has deleted it
 		}
 		return true, nil
@@ -284,7 +284,7 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 	path := s.place.client.CheckExists().Submit(flight, s.place.path)
 	_, err = x.sent.Wait(session)
 	if err != nil {
-		x.maybe = x.maybe || mayBeApplied(err)
+		x.uncertain = x.uncertain || mayBeApplied(err)
 		return false, err
 	}
 	if stat, err := path.Wait(session); !x.keep && err == nil && stat != nil && stat.Czxid > x.m.stat.Czxid {
@@ -293,9 +293,9 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 	return true, nil
 }
 
-// lost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is deleted
-// all the same if nobody has it locked, so that not one more gets it.
-func (s *settler) lost(x *settlement) error {
+// sessionLost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is
+// deleted all the same if nobody has it locked, so that not one more gets it.
+func (s *settler) sessionLost(x *settlement) error {
 	switch {
 	case x.keep:
 		return nil

@@ -21,8 +21,7 @@ import (
 // shardName is in front of the ids of shards.
 const shardName = "queue-"
 
-// ErrMaxQueues is told to who hears of errors in the background when the queues are full and there are as many as there
-// may be.
+// ErrMaxQueues is the error in the background when the queues are full and there are as many as there may be.
 var ErrMaxQueues = errors.New("queue: no more queues may be added")
 
 // QueueAllocator builds the queue of a path; it does not start it. In Java: QueueAllocator.
@@ -59,10 +58,10 @@ type QueueSharder[Q Shard] struct { //nolint:revive // the name is Java's
 
 type sharderOptions struct {
 	threshold int
-	every     time.Duration
-	most      int
+	interval  time.Duration
+	maxQueues int
 	onError   func(ctx context.Context, err error)
-	bad       error
+	err       error // of an argument
 }
 
 // SharderOption changes a default of a [QueueSharder]. In Java: QueueSharderPolicies.
@@ -81,7 +80,7 @@ func WithNewQueueThreshold(n int) SharderOption {
 // default is 30 s. In Java: thresholdCheckMs.
 func WithThresholdCheck(every time.Duration) SharderOption {
 	return func(o *sharderOptions) {
-		o.every = every
+		o.interval = every
 		o.check(every > 0, "a check every %v", every)
 		wrong := errtext.TooShort(every)
 		o.check(wrong == "", "a check every %s", wrong)
@@ -91,21 +90,21 @@ func WithThresholdCheck(every time.Duration) SharderOption {
 // WithMaxQueues sets how many queues there may be; the default is 10. In Java: maxQueues.
 func WithMaxQueues(n int) SharderOption {
 	return func(o *sharderOptions) {
-		o.most = n
+		o.maxQueues = n
 		o.check(n >= 1, "at most %d queues", n)
 	}
 }
 
-// WithOnError has fn told of what goes wrong in the background: queues that cannot be listed, added, built or started,
-// and [ErrMaxQueues]; it is tried again. The default tells the client's unhandled-error listeners and its log. fn must
-// not call Close.
+// WithOnError has fn called with the errors in the background: queues that cannot be listed, added, built or started,
+// and [ErrMaxQueues]; the sharder tries again. The default reports to the client's unhandled-error listeners and its
+// log. fn must not call Close.
 func WithOnError(fn func(ctx context.Context, err error)) SharderOption {
 	return func(o *sharderOptions) { o.onError = fn }
 }
 
 func (o *sharderOptions) check(ok bool, format string, args ...any) {
-	if !ok && o.bad == nil {
-		o.bad = fmt.Errorf("queue: "+format, args...)
+	if !ok && o.err == nil {
+		o.err = fmt.Errorf("queue: "+format, args...)
 	}
 }
 
@@ -116,14 +115,14 @@ func NewQueueSharder[Q Shard](
 ) *QueueSharder[Q] {
 	s := &QueueSharder[Q]{
 		client: client, allocate: allocate, path: path, leader: leader,
-		sharderOptions: sharderOptions{threshold: 10_000, every: 30 * time.Second, most: 10},
+		sharderOptions: sharderOptions{threshold: 10_000, interval: 30 * time.Second, maxQueues: 10},
 		ready:          make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 	}
 	for _, o := range opts {
 		o(&s.sharderOptions)
 	}
 	if s.onError == nil {
-		s.onError = s.tellClient
+		s.onError = s.reportToClient
 	}
 	s.check(allocate != nil, "no allocator")
 	s.check(leader != nil, "no leader")
@@ -140,8 +139,8 @@ func (s *QueueSharder[Q]) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.bad != nil:
-		return s.bad
+	case s.sharderOptions.err != nil:
+		return s.sharderOptions.err
 	case s.state == Started:
 		return ErrStarted
 	case s.state == Closed:
@@ -239,7 +238,7 @@ func (s *QueueSharder[Q]) QueuePaths() []string {
 func (s *QueueSharder[Q]) run() {
 	defer close(s.done)
 	for {
-		wait := s.every
+		wait := s.interval
 		err := s.checkQueues()
 		switch {
 		case s.life.Err() != nil:
@@ -272,7 +271,7 @@ func (s *QueueSharder[Q]) checkQueues() error {
 	switch {
 	case err != nil:
 		errs = append(errs, err)
-	case there == 0, full && there < s.most && s.leader.HasLeadership():
+	case there == 0, full && there < s.maxQueues && s.leader.HasLeadership():
 		errs = append(errs, s.add(there))
 	case full && s.leader.HasLeadership():
 		errs = append(errs, fmt.Errorf("%w: %d at %s", ErrMaxQueues, there, s.path))
@@ -351,14 +350,14 @@ func (s *QueueSharder[Q]) add(there int) error {
 	return s.addShard(path)
 }
 
-// report tells of an error of the background.
+// report calls the handler of errors with one of the background.
 func (s *QueueSharder[Q]) report(err error) {
-	lineup.Tell(context.WithoutCancel(s.life), s.client, s.what(), s.onError, err)
+	lineup.Tell(context.WithoutCancel(s.life), s.client, s.label(), s.onError, err)
 }
 
-func (s *QueueSharder[Q]) tellClient(ctx context.Context, err error) {
-	s.client.ReportUnhandled(ctx, s.what(), err)
+func (s *QueueSharder[Q]) reportToClient(ctx context.Context, err error) {
+	s.client.ReportUnhandled(ctx, s.label(), err)
 }
 
-// what is what the client calls the sharder.
-func (s *QueueSharder[Q]) what() string { return "queues " + s.path }
+// label is what the client calls the sharder.
+func (s *QueueSharder[Q]) label() string { return "queues " + s.path }

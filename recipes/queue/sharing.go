@@ -6,15 +6,15 @@ import (
 	"github.com/gocurator/curator/builders"
 )
 
-// mostSharingPause is the longest pause between two looks whether others are idle.
-const mostSharingPause = 10 * time.Second
+// maxSharingPause is the longest pause between two checks whether others are idle.
+const maxSharingPause = 10 * time.Second
 
 // shareOut gives back what is claimed while an item takes long: others may be idle.
 func (f *fetcher) shareOut() {
 	select {
 	case f.turn <- struct{}{}:
 		defer func() { <-f.turn }()
-	default: // the next item is asked for
+	default: // next is running
 		return
 	}
 	if rest := slowItem - time.Since(f.prefetch.takenAt); rest > 0 || !f.isOpen {
@@ -22,15 +22,15 @@ func (f *fetcher) shareOut() {
 	}
 	for len(f.claims) > 0 {
 		if f.takeAnswer(f.life) != nil || f.life.Err() != nil {
-			break // which the next one who asks finds out about
+			break // the following next finds that out
 		}
 	}
 	if len(f.ready) == 0 || f.life.Err() != nil {
 		return
 	}
 	if !f.place.hasLocks() && !f.isEmpty() { // others have enough to do
-		f.looks++
-		f.slow.Reset(doubled(slowItem, mostSharingPause, f.looks))
+		f.shareChecks++
+		f.slow.Reset(doubled(slowItem, maxSharingPause, f.shareChecks))
 		return
 	}
 	shared := f.ready

@@ -93,7 +93,7 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 			if err = q.fetcher.ensure(ctx); err == nil {
 				continue
 			}
-		case isOpen(ctx, err):
+		case isUncertain(ctx, err):
 			return "", &ItemError{Path: q.path, Err: errtext.Join(ErrUncertain, err)}
 		}
 		if lineup.IsOutage(err) {
@@ -107,7 +107,7 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 
 // Poll removes the first element and returns it; nil if there is none. In Java: poll().
 func (q *SimpleDistributedQueue) Poll(ctx context.Context) ([]byte, error) {
-	return q.take(&call{ctx: ctx, patience: ctx})
+	return q.take(&call{ctx: ctx, waitCtx: ctx})
 }
 
 // PollFor is Poll that waits for an element, but no longer than wait; nil then. In Java: poll(timeout, unit).
@@ -115,9 +115,9 @@ func (q *SimpleDistributedQueue) PollFor(ctx context.Context, wait time.Duration
 	if wait <= 0 {
 		return q.Poll(ctx)
 	}
-	patience, cancel := context.WithTimeout(ctx, wait)
+	waitCtx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	data, err := q.take(&call{ctx: ctx, patience: patience, waits: true})
+	data, err := q.take(&call{ctx: ctx, waitCtx: waitCtx, waits: true})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the end of wait
 		return nil, nil
 	}
@@ -126,7 +126,7 @@ func (q *SimpleDistributedQueue) PollFor(ctx context.Context, wait time.Duration
 
 // Take is Poll that waits for an element. In Java: take.
 func (q *SimpleDistributedQueue) Take(ctx context.Context) ([]byte, error) {
-	return q.take(&call{ctx: ctx, patience: ctx, waits: true})
+	return q.take(&call{ctx: ctx, waitCtx: ctx, waits: true})
 }
 
 // Remove is Poll that fails with [ErrEmpty] if there is no element. In Java: remove.
@@ -139,7 +139,7 @@ func (q *SimpleDistributedQueue) Peek(ctx context.Context) ([]byte, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	e, err := q.fetcher.peek(&call{ctx: ctx, patience: ctx, began: time.Now()})
+	e, err := q.fetcher.peek(&call{ctx: ctx, waitCtx: ctx, began: time.Now()})
 	if e == nil {
 		return nil, err
 	}
@@ -163,13 +163,13 @@ func (q *SimpleDistributedQueue) take(c *call) ([]byte, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	caller, begun := c.ctx, q.obs.Clock()
+	caller, started := c.ctx, q.obs.Clock()
 	c.ctx = telemetry.Of(q.client).Aside(c.ctx)
 	e, err := q.fetcher.take(c)
 	if e == nil {
 		return nil, err
 	}
-	q.obs.Received(caller, begun, 1, nil)
+	q.obs.Received(caller, started, 1, nil)
 	q.obs.HandedOver(caller, time.UnixMilli(e.claim.stat.Ctime), 1)
 	return e.data(), nil
 }

@@ -32,7 +32,7 @@ func (f *fetcher) await(ctx context.Context) {
 func (f *fetcher) checkCount(ctx context.Context) {
 	stat, err := f.place.client.CheckExists().Submit(f.flight, f.place.path).Wait(ctx)
 	if err == nil && stat != nil {
-		f.hear()
+		f.takeNews()
 		f.stale = f.stale || int(stat.NumChildren) != len(f.backlog.items)+f.others
 	}
 }
@@ -52,7 +52,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// isGivingWay reports whether to leave the first item to a consumer that was faster lately.
-func (f *fetcher) isGivingWay(now time.Time) bool {
-	return f.watching && len(f.claims)+len(f.looked) == 0 && f.yielding.isYielding(now)
+// isYielding reports whether to leave the first item to a consumer that was faster lately.
+func (f *fetcher) isYielding(now time.Time) bool {
+	return f.watching && len(f.claims)+len(f.prefetched) == 0 && f.yielding.isYielding(now)
 }

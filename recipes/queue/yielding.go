@@ -7,7 +7,7 @@ import (
 
 // yielding leaves a new item to a consumer that was faster lately.
 type yielding struct {
-	losses int           // how often another was faster, since a pause ended in vain
+	losses int           // how often another was faster, since a pause ended and the item was still there
 	until  time.Time     // the end of the pause, zero if there is none
 	others time.Duration // how long others need to take an item, on the average
 }
@@ -16,14 +16,14 @@ const (
 	yieldPause       = 10 * time.Millisecond
 	yieldRandomPause = 40 * time.Millisecond
 	maxLossesCounted = 24
-	mostTaking       = 250 * time.Millisecond
+	maxTaking        = 250 * time.Millisecond
 )
 
 // lost notes that another was faster.
 func (y *yielding) lost() { y.losses = min(y.losses+1, maxLossesCounted) }
 
 // taken notes how long another needed to take an item.
-func (y *yielding) taken(after time.Duration) { y.others += (min(after, mostTaking) - y.others) / 4 }
+func (y *yielding) taken(after time.Duration) { y.others += (min(after, maxTaking) - y.others) / 4 }
 
 // isYielding reports whether to wait with the first item. When a pause ends and the item is still there, nobody was
 // faster.
