@@ -6,7 +6,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -40,6 +39,5 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 
 // unwatch removes a watch that has not fired, in the background, and retries until that succeeds.
 func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
-	ctx = telemetry.Of(s.client).Aside(ctx)
-	_ = s.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+	lineup.Unwatch(ctx, s.client, watcher, path)
 }

@@ -184,25 +184,25 @@ func TestElectionWithoutParticipants(t *testing.T) {
 func TestLatchCloseModeDecidesNotification(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	for _, mode := range []leader.CloseMode{leader.Silent, leader.NotifyLeader} {
-		latch, told := startLatch(t, client, "me", leader.WithCloseMode(mode))
-		if ev := told.want(true); ev.Leadership != latch.Leadership() {
+		latch, events := startLatch(t, client, "me", leader.WithCloseMode(mode))
+		if ev := events.want(true); ev.Leadership != latch.Leadership() {
 			t.Error("another leadership")
 		}
 		must(t, latch.Close())
 		if mode == leader.NotifyLeader {
-			told.want(false)
+			events.want(false)
 		}
-		if n := len(told.heard); n != 0 {
+		if n := len(events.heard); n != 0 {
 			t.Errorf("told %d more", n)
 		}
 	}
-	latch, told := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
-	told.want(true)
+	latch, events := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
+	events.want(true)
 	behind, toldToo := startLatch(t, client, "behind", leader.WithCloseMode(leader.NotifyLeader))
 	awaitParticipants(t, latch, 2)
 	must(t, behind.Close()) // which has never led
 	must(t, latch.CloseWithMode(leader.NotifyLeader))
-	told.want(false)
+	events.want(false)
 	if n := len(toldToo.heard); n != 0 {
 		t.Errorf("the one behind is told %d times", n)
 	}
@@ -273,11 +273,11 @@ func TestLatchListenerBlockedDelaysNoElection(t *testing.T) {
 	t.Cleanup(func() { must(t, latch.Close()) })
 	<-called
 	l := await(t, latch)
-	_, told := startLatch(t, newClient(t, connect), "next")
+	_, events := startLatch(t, newClient(t, connect), "next")
 	awaitParticipants(t, latch, 2)
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
 	<-l.Context().Done()
-	told.want(true)
+	events.want(true)
 	awaitParticipants(t, latch, 2) // it takes part again
 	if latch.HasLeadership() {
 		t.Error("two lead")
@@ -305,8 +305,8 @@ func TestLatchListenerMayClose(t *testing.T) {
 func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
-	first, told := startLatch(t, client, "first")
-	l := told.want(true).Leadership
+	first, events := startLatch(t, client, "first")
+	l := events.want(true).Leadership
 	second, toldToo := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
@@ -314,7 +314,7 @@ func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 	if cause := context.Cause(l.Context()); !errors.Is(cause, leader.ErrLeadershipLost) {
 		t.Errorf("cause %v", cause)
 	}
-	told.want(false)
+	events.want(false)
 	next := toldToo.want(true).Leadership
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d after %d", next.Token(), l.Token())
@@ -324,7 +324,7 @@ func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 		t.Error("two lead")
 	}
 	must(t, second.Close())
-	if again := told.want(true).Leadership; again.Path() == l.Path() {
+	if again := events.want(true).Leadership; again.Path() == l.Path() {
 		t.Error("it leads with the node of an earlier session")
 	}
 }
@@ -340,8 +340,8 @@ func TestLatchErrorPolicies(t *testing.T) {
 			proxy, connect, _ := newProxy(t)
 			client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
 				framework.WithConnectionStateErrorPolicy(policy))
-			latch, told := startLatch(t, client, "me")
-			l := told.want(true).Leadership
+			latch, events := startLatch(t, client, "me")
+			l := events.want(true).Leadership
 			restore := proxy.Faults().RefuseConnects()
 			proxy.Faults().CutAll()
 			if name == "standard" {
@@ -349,9 +349,9 @@ func TestLatchErrorPolicies(t *testing.T) {
 				if latch.HasLeadership() {
 					t.Error("it leads without a connection")
 				}
-				told.want(false)
+				events.want(false)
 				restore()
-				if again := told.want(true).Leadership; again == l || again.Path() != l.Path() || again.Token() != l.Token() {
+				if again := events.want(true).Leadership; again == l || again.Path() != l.Path() || again.Token() != l.Token() {
 					t.Errorf("leads with %s, led with %s", again.Path(), l.Path())
 				}
 				return
@@ -359,7 +359,7 @@ func TestLatchErrorPolicies(t *testing.T) {
 			testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
 			restore()
 			must(t, client.BlockUntilConnected(testenv.Context(t)))
-			if latch.Leadership() != l || len(told.heard) != 0 {
+			if latch.Leadership() != l || len(events.heard) != 0 {
 				t.Error("leadership has changed")
 			}
 		})
@@ -370,12 +370,12 @@ func TestLatchErrorPolicies(t *testing.T) {
 func TestLatchNodeDeletedLosesLeadership(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
-	first, told := startLatch(t, client, "first")
-	l := told.want(true).Leadership
+	first, events := startLatch(t, client, "first")
+	l := events.want(true).Leadership
 	_, toldToo := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
 	must(t, client.Delete().ForPath(testenv.Context(t), l.Path()))
-	told.want(false)
+	events.want(false)
 	toldToo.want(true)
 	awaitParticipants(t, first, 2) // it has lined up anew
 }
@@ -385,7 +385,7 @@ func TestWaitingLatchOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, _ := startLatch(t, newClient(t, direct), "first")
 	await(t, first)
-	waiting, told := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(10*time.Second)), "waiting")
+	waiting, events := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(10*time.Second)), "waiting")
 	awaitParticipants(t, first, 2)
 	third, _ := startLatch(t, newClient(t, direct), "third")
 	awaitParticipants(t, first, 3)
@@ -393,7 +393,7 @@ func TestWaitingLatchOutageKeepsPlace(t *testing.T) {
 	proxy.Faults().CutAll()
 	must(t, first.Close())
 	restore()
-	told.want(true)
+	events.want(true)
 	who, err := third.Leader(testenv.Context(t))
 	if err != nil || who.ID != "waiting" || !waiting.HasLeadership() {
 		t.Errorf("%+v leads, error %v", who, err)
@@ -406,10 +406,10 @@ func TestLatchStartedWithoutConnectionLeadsLater(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
 	never, _ := startLatch(t, newClient(t, connect), "never")
-	latch, told := startLatch(t, newClient(t, connect), "late")
+	latch, events := startLatch(t, newClient(t, connect), "late")
 	must(t, never.Close())
 	restore()
-	told.want(true)
+	events.want(true)
 	must(t, latch.Close())
 	awaitNoNode(t, direct)
 }
@@ -516,19 +516,19 @@ func TestLatchClosedNotifiesNoLeadership(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t), steady)
 	for range 300 {
 		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(leader.NotifyLeader))
-		told := make(chan bool, 10)
+		events := make(chan bool, 10)
 		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-			told <- ev.IsLeader
+			events <- ev.IsLeader
 			if ev.IsLeader {
 				must(t, latch.Close())
 			}
 		})
 		must(t, latch.Start())
-		if !receive(t, told, "it leads") || receive(t, told, "it leads no longer") {
+		if !receive(t, events, "it leads") || receive(t, events, "it leads no longer") {
 			t.Fatal("told of a beginning and an end, but not in turn")
 		}
 		select {
-		case is := <-told:
+		case is := <-events:
 			t.Fatalf("a closed latch leads: %t", is)
 		default:
 		}
@@ -539,8 +539,8 @@ func TestAwaitClientClosedFails(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	client := newClient(t, connect)
-	latch, told := startLatch(t, client, "me")
-	told.want(true)
+	latch, events := startLatch(t, client, "me")
+	events.want(true)
 	must(t, client.Close())
 	if _, err := latch.Await(testenv.Context(t)); !errors.Is(err, framework.ErrClosed) {
 		t.Errorf("got %v", err)

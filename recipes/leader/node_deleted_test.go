@@ -112,15 +112,15 @@ func TestSelectorNodeStaysLeavesNoWatch(t *testing.T) {
 
 // gatedLatch starts a latch that is first in line, and stops it there.
 func gatedLatch(t *testing.T) (
-	client *gated, proxy *curatortest.Proxy, direct *framework.Client, latch *leader.LeaderLatch, told *history,
+	client *gated, proxy *curatortest.Proxy, direct *framework.Client, latch *leader.LeaderLatch, events *history,
 ) {
 	t.Helper()
 	proxy, connect, address := newProxy(t)
 	client = &gated{Client: newClient(t, connect, steady), reached: make(chan struct{}), open: make(chan struct{})}
 	must(t, client.BlockUntilConnected(testenv.Context(t)))
-	latch, told = startLatch(t, client, "first")
+	latch, events = startLatch(t, client, "first")
 	receive(t, client.reached, "it is its turn")
-	return client, proxy, newClient(t, address), latch, told
+	return client, proxy, newClient(t, address), latch, events
 }
 
 // The latch is first in line, its connection is lost, and somebody deletes its node.
@@ -128,7 +128,7 @@ func TestLatchNodeDeletedInOutageDoesNotLead(t *testing.T) {
 	for _, when := range []string{"noticed in the outage", "noticed after the outage"} {
 		t.Run(when, func(t *testing.T) {
 			ctx := testenv.Context(t)
-			client, proxy, direct, latch, told := gatedLatch(t)
+			client, proxy, direct, latch, events := gatedLatch(t)
 			states := make(chan framework.ConnectionState, 10)
 			client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 			restore := proxy.Faults().RefuseConnects()
@@ -154,11 +154,11 @@ func TestLatchNodeDeletedInOutageDoesNotLead(t *testing.T) {
 			}
 			look.Release()
 			awaitParticipants(t, next, 2)
-			if len(told.heard) != 0 {
-				t.Errorf("told %+v", <-told.heard)
+			if len(events.heard) != 0 {
+				t.Errorf("told %+v", <-events.heard)
 			}
 			must(t, next.Close())
-			told.want(true)
+			events.want(true)
 		})
 	}
 }
@@ -169,8 +169,8 @@ func TestLatchWithoutReadPermissionLeads(t *testing.T) {
 	proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
 	})
-	latch, told := startLatch(t, newClient(t, connect, steady), "me")
-	l := told.want(true).Leadership
+	latch, events := startLatch(t, newClient(t, connect, steady), "me")
+	l := events.want(true).Leadership
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 3 },
 		"it has lined up, and looked once more")
 	if l.Context().Err() != nil || latch.Leadership() != l {

@@ -92,6 +92,5 @@ func (o *observer) watchLeader(ctx context.Context) (participantNode, error) {
 
 // stop removes the watch in the background.
 func (o *observer) stop(ctx context.Context) {
-	_ = o.client.Watches().Remove(o.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
-		ForPath(context.WithoutCancel(ctx), o.path)
+	lineup.Unwatch(context.WithoutCancel(ctx), o.client, o.watcher, o.path)
 }

@@ -44,8 +44,8 @@ func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
 			framework.WithSessionTimeout(time.Second),
 			framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
-		latch, told := startLatch(t, client, "latch")
-		told.want(true)
+		latch, events := startLatch(t, client, "latch")
+		events.want(true)
 		f := newTurns()
 		s := startSelector(t, client, f)
 		receive(t, f.began, "it leads")
@@ -66,12 +66,12 @@ func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 		if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
 			t.Errorf("cause %v", cause)
 		}
-		told.want(false)
+		events.want(false)
 		if session.Context().Err() == nil || latch.HasLeadership() {
 			t.Error("leadership has not ended with the session")
 		}
 		restore()
-		told.want(true)
+		events.want(true)
 	})
 }
 
@@ -174,12 +174,12 @@ func TestLatchesPathDeletedElectAgain(t *testing.T) {
 			t.Parallel()
 			connect, lose := loss(t)
 			client := newClient(t, connect)
-			first, told := startLatch(t, client, "first")
-			told.want(true)
+			first, events := startLatch(t, client, "first")
+			events.want(true)
 			behind, _ := startLatch(t, newClient(t, connect), "behind")
 			awaitParticipants(t, first, 2)
 			lose(client)
-			told.want(false)
+			events.want(false)
 			latches := []*leader.LeaderLatch{first, behind}
 			testenv.Eventually(t, func() bool { return leads(latches) > 0 }, "one leads again")
 			awaitParticipants(t, first, 2)
@@ -198,8 +198,8 @@ func TestLatchWithCircuitBreaker(t *testing.T) {
 		framework.WithCircuitBreaker(retry.Forever(500*time.Millisecond)))
 	states := make(chan framework.ConnectionState, 1000)
 	ctx := testenv.Context(t)
-	latch, told := startLatch(t, client, "me")
-	l := told.want(true).Leadership
+	latch, events := startLatch(t, client, "me")
+	l := events.want(true).Leadership
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 	const flaps = 4
 	for range flaps {
@@ -208,8 +208,8 @@ func TestLatchWithCircuitBreaker(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	told.want(false)
-	again := told.want(true).Leadership
+	events.want(false)
+	again := events.want(true).Leadership
 	if again.Path() != l.Path() {
 		t.Errorf("leads with %s, led with %s", again.Path(), l.Path())
 	}
@@ -220,7 +220,7 @@ func TestLatchWithCircuitBreaker(t *testing.T) {
 			suspensions++
 		}
 	}
-	if more := len(told.heard); suspensions == 0 || more > 2*(suspensions-1) {
+	if more := len(events.heard); suspensions == 0 || more > 2*(suspensions-1) {
 		t.Errorf("told of %d changes more, the connection was suspended %d times", more, suspensions)
 	}
 }
@@ -315,10 +315,10 @@ func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, steady)
-	told := make(chan struct{})
+	events := make(chan struct{})
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
 		if s == framework.Suspended {
-			<-told
+			<-events
 		}
 	})
 	latch, heard := startLatch(t, client, "me")
@@ -328,7 +328,7 @@ func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 	proxy.Faults().ResetTrace()
 	proxy.Faults().CutAll()
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 1 }, "it looks again")
-	close(told)
+	close(events)
 	heard.want(false)
 	heard.want(true)
 	testenv.Eventually(t, latch.HasLeadership, "it leads")

@@ -51,7 +51,7 @@ func TestLatchPredecessorGoneBeforeWatchKeepsPlace(t *testing.T) {
 	first, _ := startLatch(t, observer, "first")
 	await(t, first)
 	watching := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest})
-	_, told := startLatch(t, newClient(t, connect, steady), "candidate")
+	_, events := startLatch(t, newClient(t, connect, steady), "candidate")
 	must(t, watching.Wait(testenv.Context(t)))
 	third, _ := startLatch(t, newClient(t, direct, steady), "third")
 	awaitParticipants(t, first, 3)
@@ -59,7 +59,7 @@ func TestLatchPredecessorGoneBeforeWatchKeepsPlace(t *testing.T) {
 	must(t, first.Close())
 	awaitParticipants(t, first, 2)
 	watching.Release()
-	if l := told.want(true).Leadership; l.Path() != node {
+	if l := events.want(true).Leadership; l.Path() != node {
 		t.Errorf("leads with %s, it stood in line with %s", l.Path(), node)
 	}
 	if third.HasLeadership() {

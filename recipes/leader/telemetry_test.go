@@ -156,12 +156,12 @@ func TestTelemetryLatchReconnectedHasTwoTerms(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	s := newScene(t, connect)
-	latch, told := startLatch(t, s.client, "latch")
-	told.want(true)
+	latch, events := startLatch(t, s.client, "latch")
+	events.want(true)
 	s.awaitSpans("getChildren", 2) // it has looked once more
 	proxy.Faults().CutAll()
-	told.want(false)
-	told.want(true)
+	events.want(false)
+	events.want(true)
 	must(t, latch.Close())
 	elect := s.wantOutcomes("leader elect", "elected")[0]
 	for _, term := range s.wantOutcomes("leader term", "lost", "closed") {
@@ -178,11 +178,11 @@ curator.outcome=lost,curator.recipe=leader_latch 1
 func TestTelemetryLatchSessionExpiredStartsTrace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
-	latch, told := startLatch(t, s.client, "latch")
-	told.want(true)
+	latch, events := startLatch(t, s.client, "latch")
+	events.want(true)
 	must(t, testenv.Server(t).ExpireSession(s.client.SessionID()))
-	told.want(false)
-	told.want(true)
+	events.want(false)
+	events.want(true)
 	must(t, latch.Close())
 	terms := s.wantOutcomes("leader term", "lost", "closed")
 	elects := s.Named("leader elect")
@@ -331,11 +331,11 @@ curator.outcome=elected,curator.recipe=leader_latch %[1]d
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		told := off.NewElection("leader_latch", "reports", electionPath)
+		election := off.NewElection("leader_latch", "reports", electionPath)
 		allocations := testing.AllocsPerRun(100, func() {
-			electing, asked := told.Elect(ctx)
-			asked.End(telemetry.Elected, nil)
-			told.Term(electing).End(telemetry.EndedClosed)
+			electing, span := election.Elect(ctx)
+			span.End(telemetry.Elected, nil)
+			election.Term(electing).End(telemetry.EndedClosed)
 		})
 		if allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
@@ -353,7 +353,7 @@ func (processor) ForceFlush(context.Context) error                { return nil }
 // A slow or curious span processor must not hold the latch's mutex.
 func TestTelemetryTermEndsOutsideMutex(t *testing.T) {
 	var latch *leader.LeaderLatch
-	asked := make(chan bool, 10)
+	locked := make(chan bool, 10)
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(processor(func(s sdktrace.ReadOnlySpan) {
 		if s.Name() != "leader term" {
 			return
@@ -362,9 +362,9 @@ func TestTelemetryTermEndsOutsideMutex(t *testing.T) {
 		go func() { latch.HasLeadership(); close(done) }()
 		select {
 		case <-done:
-			asked <- true
+			locked <- true
 		case <-time.After(5 * time.Second):
-			asked <- false
+			locked <- false
 		}
 	})))
 	client := newClient(t, testenv.ConnectString(t), steady, framework.WithTracerProvider(tp))
@@ -372,7 +372,7 @@ func TestTelemetryTermEndsOutsideMutex(t *testing.T) {
 	must(t, latch.Start())
 	await(t, latch)
 	must(t, latch.Close())
-	if !<-asked {
+	if !<-locked {
 		t.Error("the latch was locked while its term was told of")
 	}
 }

@@ -148,8 +148,8 @@ func (d *duel) round(
 	if err := <-failed; err != nil {
 		return err
 	}
-	told, next := <-ended, <-granted
-	if early := told.Sub(next); early > d.missed(frozen, told) {
+	lost, next := <-ended, <-granted
+	if early := lost.Sub(next); early > d.missed(frozen, lost) {
 		d.Errorf("the next had the lock %v before the holder was told", early)
 	}
 	if !errors.Is(context.Cause(hold.Context()), locks.ErrLockLost) {

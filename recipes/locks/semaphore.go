@@ -217,5 +217,5 @@ func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]strin
 	if s.err != nil {
 		return nil, errtext.Wrap(s.err, "locks", "participants")
 	}
-	return s.leaseQueue.Participants(ctx)
+	return participantNodes(ctx, &s.leaseQueue)
 }

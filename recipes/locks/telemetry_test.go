@@ -665,13 +665,13 @@ curator.outcome=acquired,curator.recipe=mutex %d
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		told := off.NewLock("mutex", "orders", lockPath)
+		lock := off.NewLock("mutex", "orders", lockPath)
 		allocations := testing.AllocsPerRun(100, func() {
-			_, asked := told.Acquire(ctx)
-			asked.Position(1)
-			asked.Reentrant()
-			asked.End(telemetry.Acquired, nil)
-			told.Hold(asked).End(telemetry.Released)
+			_, span := lock.Acquire(ctx)
+			span.Position(1)
+			span.Reentrant()
+			span.End(telemetry.Acquired, nil)
+			lock.Hold(span).End(telemetry.Released)
 		})
 		if allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
@@ -712,11 +712,11 @@ func TestTelemetryHoldBegunUnmeasuredEndsUnmeasured(t *testing.T) {
 		return
 	}
 	o := observe.New(t)
-	told := telemetry.New(telemetry.Config{TracerProvider: o.Tracers})
-	lock, election := told.NewLock("mutex", "", lockPath), told.NewElection("leader_latch", "", lockPath)
-	_, asked := lock.Acquire(t.Context())
-	asked.End(telemetry.Acquired, nil)
-	hold := lock.Hold(asked)
+	tel := telemetry.New(telemetry.Config{TracerProvider: o.Tracers})
+	lock, election := tel.NewLock("mutex", "", lockPath), tel.NewElection("leader_latch", "", lockPath)
+	_, span := lock.Acquire(t.Context())
+	span.End(telemetry.Acquired, nil)
+	hold := lock.Hold(span)
 	electing, elected := election.Elect(t.Context())
 	elected.End(telemetry.Elected, nil)
 	term := election.Term(electing)

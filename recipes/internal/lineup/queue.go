@@ -12,7 +12,6 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
@@ -204,10 +203,7 @@ func (c *Contender) isOf(s *framework.Session) bool {
 
 // Release deletes a node and waits for the answer. ctx bounds the wait, not the delete.
 func (q *Queue) Release(ctx context.Context, path string) error {
-	if err := q.Client.Delete().Guaranteed().Quietly().ForPath(hook.OutOfFence(ctx), path); err != nil {
-		return errtext.Wrap(err, "locks", "release")
-	}
-	return nil
+	return q.Client.Delete().Guaranteed().Quietly().ForPath(hook.OutOfFence(ctx), path)
 }
 
 // ReleaseInBackground deletes a node in the background, and retries until the delete succeeds.
@@ -222,7 +218,7 @@ func (q *Queue) Participants(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, errtext.Wrap(err, "locks", "participants")
+		return nil, err
 	}
 	order := q.Order
 	if order == nil {
