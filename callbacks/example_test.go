@@ -37,7 +37,7 @@ func ExampleListenable() {
 	client, disconnect := connect()
 	defer disconnect()
 
-	var listeners callbacks.Listenable[framework.UnhandledError] = client.UnhandledErrorListeners()
+	listeners := client.UnhandledErrorListeners()
 	listeners.AddListener(func(_ context.Context, e framework.UnhandledError) { fmt.Println("always:", e.Message) })
 	var remove func()
 	remove = listeners.AddListener(func(_ context.Context, e framework.UnhandledError) {
