@@ -22,8 +22,8 @@ func asked(t *testing.T, held chan *request) (all []*request, lines []string) {
 	return all, lines
 }
 
-// TestOneShotWatchIsSetWhenAddWatchBeforeItIsRefused sets a one-shot watch behind an addWatch that the server refuses, as
-// one before 3.6 does.
+// TestOneShotWatchIsSetWhenAddWatchBeforeItIsRefused sets a one-shot watch behind an addWatch that the server refuses,
+// as one before 3.6 does.
 func TestOneShotWatchIsSetWhenAddWatchBeforeItIsRefused(t *testing.T) {
 	for _, op := range []jute.Op{jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2} {
 		t.Run(op.String(), func(t *testing.T) {
