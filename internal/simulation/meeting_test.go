@@ -206,13 +206,18 @@ func (m *meeting) newest() *opening {
 	return m.openings[len(m.openings)-1]
 }
 
+// violate notes a violation with the story of the barrier.
+func (m *meeting) violate(format string, args ...any) {
+	m.world.violate(format+"\n%s", append(args, m.story.last())...)
+}
+
 // opened judges an opening: since the one before there must have been enough at one moment.
 func (m *meeting) opened(o *opening, present int) {
 	last := m.newest()
 	m.story.note("it opens with %d members", present)
 	m.world.report.count("rounds of a barrier")
 	if present < m.members && (m.enough.IsZero() || last != nil && m.enough.Before(last.ready.ended)) {
-		m.world.violate("%s opens for %d with %d members", m.resource.path, m.members, present)
+		m.violate("%s opens for %d with %d members", m.resource.path, m.members, present)
 	}
 	m.openings = append(m.openings, o)
 }
@@ -232,7 +237,7 @@ func (m *meeting) entered(v, before *visit) {
 		}
 	}
 	if len(v.openings) == 0 {
-		m.world.violate("%s is in %s, which was not open since it came", v.actor.name, m.resource.path)
+		m.violate("%s is in %s, which was not open since it came", v.actor.name, m.resource.path)
 		return
 	}
 	v.node = newestNode(m.sorted(), func(n *node) bool { return v.actor.process.had(n.owner) })
@@ -242,10 +247,10 @@ func (m *meeting) entered(v, before *visit) {
 	o := v.openings[0]
 	if before != nil && before.left && before.node != nil && slices.Contains(before.openings, o) &&
 		len(before.openings) == 1 && !m.isTaken(before.node) {
-		m.world.violate("%s is in for the second time in the same round of %s", v.actor.name, m.resource.path)
+		m.violate("%s is in for the second time in the same round of %s", v.actor.name, m.resource.path)
 	}
 	if !o.deserted.IsZero() && v.called.After(o.deserted) {
-		m.world.violate("%s is in by what others have left in %s", v.actor.name, m.resource.path)
+		m.violate("%s is in by what others have left in %s", v.actor.name, m.resource.path)
 	}
 }
 
@@ -277,6 +282,6 @@ func (m *meeting) left(v *visit) {
 		}
 	}
 	if len(in) > 0 {
-		m.world.violate("%s is out of %s, and others are still in: %v", v.actor.name, m.resource.path, in)
+		m.violate("%s is out of %s, and others are still in: %v", v.actor.name, m.resource.path, in)
 	}
 }

@@ -50,7 +50,7 @@ type link struct {
 	windows       windows
 	flight        ring          // encoded, in order
 	unanswered    int           // bytes of those in flight
-	waiting       list          // beyond the bounds, in order
+	waiting       list          // beyond the bounds, or for the answer to an addWatch, in order
 	goodbye       int32         // xid of the one request that the library has
 	pings         []int64       // when those not yet answered were sent
 	batch         int64         // when the first of what is in out was encoded

@@ -101,9 +101,29 @@ func (m model) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherT
 	return jute.OpCheckWatches, t
 }
 
+// spoiled returns a one-shot watch on the wire behind an addWatch that covers it.
+func (m model) spoiled() *Request {
+	all := m.flight()
+	for i, r := range all {
+		children := r.Op == jute.OpGetChildren2
+		if r.Op != jute.OpExists && r.Op != jute.OpGetData && !children {
+			continue
+		}
+		if slices.ContainsFunc(all[:i], func(o *Request) bool {
+			return o.Op == jute.OpAddWatch && m.at(o) == m.at(r) && (o.Flags == Persistent || !children)
+		}) {
+			return r
+		}
+	}
+	return nil
+}
+
 // check compares the counts with the model.
 func (m model) check(paths []string, watchers []Watcher) error {
 	ws := &m.l.c.watches
+	if r := m.spoiled(); r != nil {
+		return fmt.Errorf("%s %s is sent behind an addWatch", r.Op, m.at(r))
+	}
 	for _, path := range paths {
 		exists := &Request{Request: jute.Request{Op: jute.OpExists, Path: path}, Absolute: true, Watcher: modelWatcher(0)}
 		if got, want := ws.isCovered(exists, path), m.isCovered(path); got != want {

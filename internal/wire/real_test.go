@@ -288,3 +288,29 @@ func TestRealServerKeepsPersistentWatchWhenAnotherBecomesOneShot(t *testing.T) {
 		})
 	}
 }
+
+// TestRealServerKeepsPersistentWatchThatIsBeingSet sets a one-shot watch right behind the request for a persistent one.
+func TestRealServerKeepsPersistentWatchThatIsBeingSet(t *testing.T) {
+	for _, mode := range []int32{wire.Persistent, wire.PersistentRecursive} {
+		for _, op := range []jute.Op{jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2} {
+			t.Run(fmt.Sprint("mode ", mode, " ", op), func(t *testing.T) {
+				c := connectReal(t)
+				c.create(t, "/n")
+				v, w := newWatcher(), newWatcher()
+				c.submit(t, addWatch(mode, "/n", w, discard))
+				c.ask(t, watch(op, "/n", v, nil))
+				before := told(t, c, w)
+				if len(before) != 3 {
+					t.Errorf("a persistent watch tells of %v", before)
+				}
+				if diff := cmp.Diff(before, told(t, c, w)); diff != "" {
+					t.Errorf("told of other events (-want +got):\n%s", diff)
+				}
+				if ev := v.nodeEvent(t); ev.Path != "/n" {
+					t.Errorf("a one-shot watch tells of %+v", ev)
+				}
+				empty(t, v)
+			})
+		}
+	}
+}

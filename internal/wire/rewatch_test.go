@@ -478,10 +478,10 @@ func TestRemovalOnTheWire(t *testing.T) {
 		{
 			"one's own that is being registered stays if it is not meant",
 			[]*wire.Request{
-				addWatch(wire.Persistent, "/a", w, nil), watch(jute.OpGetData, "/a", w, nil),
-				removal(wire.WatchData, "/a", w),
+				watch(jute.OpGetData, "/a", w, nil), nil,
+				addWatch(wire.Persistent, "/a", w, nil), removal(wire.WatchData, "/a", w),
 			},
-			[]string{"addWatch /a 0", "getData /a watch", "checkWatches /a 2"},
+			[]string{"getData /a watch", "addWatch /a 0", "checkWatches /a 2"},
 			"w",
 			"",
 		},
@@ -638,7 +638,10 @@ func TestPersistentWatchCoversOthersOnTheSameNode(t *testing.T) {
 		{"recursive, for data", []*wire.Request{recursive}, nil, jute.OpGetData, "/a", false},
 		{"recursive, for children", []*wire.Request{recursive}, nil, jute.OpGetChildren, "/a", true},
 		{"recursive, for a node below it", []*wire.Request{recursive}, nil, jute.OpGetData, "/a/b", true},
-		{"one that may still fail", nil, []*wire.Request{persistent}, jute.OpGetData, "/a", true},
+		{"one that is being set", nil, []*wire.Request{persistent}, jute.OpGetData, "/a", false},
+		{"one that is being set, for children", nil, []*wire.Request{persistent}, jute.OpGetChildren, "/a", false},
+		{"recursive, being set", nil, []*wire.Request{recursive}, jute.OpExists, "/a", false},
+		{"one that is being set and removed", nil, []*wire.Request{persistent, gone}, jute.OpGetData, "/a", true},
 		{"one on its way out", []*wire.Request{persistent}, []*wire.Request{gone}, jute.OpGetData, "/a", true},
 		{"one that is gone", []*wire.Request{persistent, gone}, nil, jute.OpGetData, "/a", true},
 	}

@@ -49,7 +49,7 @@ func (l *link) withdraw(r *Request) bool {
 
 // hasRoom reports whether r may be on its way now.
 func (l *link) hasRoom(r *Request, now int64) bool {
-	if l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent {
+	if l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
 		return false
 	}
 	oldest := now

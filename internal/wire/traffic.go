@@ -17,6 +17,8 @@ type traffic struct {
 type pathTraffic struct {
 	requests int // that name a watcher
 	setting  int // that set a watch which nothing behind them removes
+	// Of addWatch, by the table that the watch comes in.
+	addingPersistent, addingRecursive int
 	// orphaned says that a watch of the server was not removed because a request that sets it for somebody else is on the
 	// wire. If the server refuses that request, nobody has the watch.
 	orphaned bool
@@ -40,6 +42,17 @@ func setsWatch(r *Request) bool { return r.Watcher != nil && r.Op != jute.OpRemo
 
 // concernsWatches reports whether r is one that traffic counts.
 func concernsWatches(r *Request) bool { return r.Watcher != nil || r.Op == jute.OpRemoveWatches }
+
+// countAdding counts r, if it is an addWatch, among those on the wire.
+func (p *pathTraffic) countAdding(r *Request, n int) {
+	switch {
+	case r.Op != jute.OpAddWatch:
+	case r.Flags == Persistent:
+		p.addingPersistent += n
+	default:
+		p.addingRecursive += n
+	}
+}
 
 func (t *traffic) updatePath(path string, change func(p *pathTraffic)) {
 	p := t.paths[path]
@@ -110,7 +123,7 @@ func (ws *watches) sent(r *Request, path string) {
 			}
 		})
 		r.generation = w.generation
-		t.updatePath(path, func(p *pathTraffic) { p.requests++; p.setting++ })
+		t.updatePath(path, func(p *pathTraffic) { p.requests++; p.setting++; p.countAdding(r, 1) })
 		return
 	}
 	removed := 0 // watches that are being set, and that r takes away again
@@ -147,7 +160,7 @@ func (ws *watches) landed(r *Request, path string) {
 				w.adding--
 			}
 		})
-		t.updatePath(path, func(p *pathTraffic) { p.requests--; p.setting -= stays })
+		t.updatePath(path, func(p *pathTraffic) { p.requests--; p.setting -= stays; p.countAdding(r, -1) })
 		return
 	}
 	if r.Flags == WatchAny {

@@ -253,6 +253,23 @@ func (ws *watches) isCovered(r *Request, path string) bool {
 	return by && !ws.traffic.isLeaving(path, nil)
 }
 
+// awaitsCover reports whether the answer to an addWatch on the wire decides if r is covered. Until then r may not be
+// sent: with its watch it would spoil the persistent one, and without it r would watch nothing if the addWatch is
+// refused.
+func (ws *watches) awaitsCover(r *Request, c *Conn) bool {
+	if len(ws.traffic.paths) == 0 || !setsWatch(r) {
+		return false
+	}
+	p := ws.traffic.paths[r.serverPath(c)]
+	switch r.Op {
+	case jute.OpExists, jute.OpGetData:
+		return p.addingPersistent+p.addingRecursive > 0
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		return p.addingPersistent > 0
+	}
+	return false
+}
+
 // maxSetWatches bounds a frame of setWatches; a server may be set to refuse large ones.
 const maxSetWatches = 128 << 10
 
