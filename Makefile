@@ -49,7 +49,7 @@ test-busy: ## run the tests that need no Java beside SPINNERS=20 processes that 
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
-LONG = $(TEST) -v -parallel=4 -timeout=90m -run='Storm|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./recipes/...
+LONG = $(TEST) -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./recipes/...
 
 .PHONY: chaos
 chaos: P = 1

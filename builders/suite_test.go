@@ -36,7 +36,8 @@ func startClient(tb testing.TB, connect string, opts ...framework.Option) *frame
 	tb.Helper()
 	opts = append([]framework.Option{
 		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
+		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
 		framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)

@@ -40,9 +40,9 @@ func newClient(tb testing.TB, connect string, opts ...framework.Option) *framewo
 	tb.Helper()
 	opts = append([]framework.Option{
 		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
+		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
 		framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
-		framework.WithMaxCloseWait(5 * time.Second),
 		framework.WithEnsembleTracker(false),
 	}, opts...)
 	client, err := framework.New(connect, opts...)

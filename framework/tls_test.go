@@ -166,6 +166,7 @@ func TestTLS(t *testing.T) {
 				framework.WithTLS(tt.conf),
 				framework.WithConnectionTimeout(300 * time.Millisecond),
 				framework.WithRetryPolicy(retry.NTimes(0, 0)),
+				framework.WithMaxCloseWait(time.Minute), // a handshake may have to read the authorities of the system
 			}, tt.opts...)
 			if tt.ok {
 				opts = append(opts, framework.WithConnectionTimeout(5*time.Second))

@@ -4,7 +4,7 @@ package model
 // which lead on until the session ends. In the code: LeaderLatch.
 type latch struct{ mutex }
 
-// granted is the end of Line.Acquire in LeaderLatch.run. What follows is another step.
+// granted is the end of Queue.Acquire in LeaderLatch.run. What follows is another step.
 func (latch) granted(m *recipe, w *world, i int8) { m.hold(w, i, elected) }
 
 // act begins to lead, or closes. In the code: LeaderLatch.lead.

@@ -31,7 +31,7 @@ var phaseNames = []string{
 	"adds its lease", "waits with a lease's node", "is elected", "is suspended", "looks at the line",
 }
 
-// begin lines up. In the code: Line.Once.
+// begin lines up. In the code: Queue.AcquireOnce.
 func (m *recipe) begin(w *world, i int8) {
 	c := &w.clients[i]
 	c.attempt++
@@ -47,7 +47,7 @@ func (m *recipe) create(w *world, i int8) {
 	m.sendList(c)
 }
 
-// list lists the line once more. In the code: Line.List.
+// list lists the line once more. In the code: Queue.list.
 func (m *recipe) list(w *world, i int8) {
 	c := &w.clients[i]
 	c.at, c.before = listing, none
@@ -108,7 +108,7 @@ func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
 	}
 }
 
-// judged goes on with what a list of the line has shown. In the code: Line.await.
+// judged goes on with what a list of the line has shown. In the code: Queue.await.
 func (m *recipe) judged(w *world, i int8, t *tree) {
 	c := &w.clients[i]
 	found, before := m.judge(m, t, w, i)
@@ -123,7 +123,7 @@ func (m *recipe) judged(w *world, i int8, t *tree) {
 	}
 }
 
-// moved is called when the place before is gone. In the code: the event in Line.await.
+// moved is called when the place before is gone. In the code: the event in Queue.await.
 func (m *recipe) moved(w *world, i int8) {
 	c := &w.clients[i]
 	if c.alone && (m.flaw == grantsWithoutList || m.flaw == watchesTwo) {
@@ -145,10 +145,10 @@ func (m *recipe) leave(w *world, i int8) {
 	c.at, c.own, c.before = idle, none, none
 }
 
-// restart lines up anew: the node is gone, or the session. In the code: Line.Acquire behind ErrGone.
+// restart lines up anew: the node is gone, or the session. In the code: Queue.Acquire after ErrNodeLost.
 func (m *recipe) restart(w *world, i int8) { m.leave(w, i) }
 
-// abandon gives up. In the code: the end of the context of Line.Once.
+// abandon gives up. In the code: the end of the context of Queue.AcquireOnce.
 func (m *recipe) abandon(w *world, i int8) {
 	m.leave(w, i)
 	w.clients[i].wants--
@@ -215,7 +215,7 @@ func (mutex) changed(m *recipe, w *world, i int8, _ bool) { // the flaw that wat
 func (mutex) suspended(*recipe, *world, int8) {}
 
 // resume goes on with a connection of the same session. A create is looked for: a transaction that changes nothing has
-// the server catch up. Whoever waited lists. In the code: builders.createOp.find, Line.List.
+// the server catch up. Whoever waited lists. In the code: builders.createOp.find, Queue.list.
 func (mutex) resume(m *recipe, w *world, i int8) {
 	c := &w.clients[i]
 	switch c.at {

@@ -18,7 +18,7 @@ import (
 
 var (
 	seconds = flag.Int("seconds", 0, "how long to simulate new seeds, in real time; 0 is some seeds, always the same")
-	length  = flag.Duration("storm", stormLength, "how long each seed has faults, in virtual time")
+	length  = flag.Duration("chaos", chaosLength, "how long each seed has faults, in virtual time")
 	queues  = flag.Bool("queues", false, "whether queues and double barriers take part")
 )
 

@@ -24,7 +24,7 @@ const (
 	connectionTimeout = 4 * time.Second
 	sweepInterval     = 7 * time.Second
 
-	stormLength = 3 * time.Minute // how long faults happen
+	chaosLength = 3 * time.Minute // how long faults happen
 	calmLimit   = 5 * time.Minute // until everybody has had a last turn without faults
 	endLimit    = time.Minute     // until nothing is left
 )
@@ -82,7 +82,7 @@ func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 	for _, s := range w.slots {
 		w.start(s)
 	}
-	w.storm(length)
+	w.chaos(length)
 	w.history.note("calm: no more faults")
 	w.setCalm()
 	w.awaitLastTurns()

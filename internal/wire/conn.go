@@ -49,7 +49,7 @@ type Config struct {
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Refresh, if it is set, is called before each dial, and may call UpdateServers. It ends with its context.
 	Refresh func(ctx context.Context)
-	// OnFailure, if it is set, is told of the first failure to connect after a connection. It must not block.
+	// OnFailure, if it is set, gets the first failure to connect after a connection. It must not block.
 	OnFailure func(err error)
 	// Wall is the wall clock, nil for that of the system.
 	Wall   func() time.Time
@@ -60,9 +60,8 @@ type Config struct {
 	// OnUnsent gets back the requests that were accepted and not sent when their connection ended, in order, before a
 	// request can be sent on the next connection. It must not block.
 	OnUnsent func([]*Request)
-	// OnState is told of changes before the watchers are, and of Disconnected also when every server was tried in
-	// vain. It runs on the goroutine
-	// that reads the connection: it must not block, and it may submit.
+	// OnState gets each change before the watchers do. It gets Disconnected also when no server could be reached. It
+	// runs on the goroutine that reads the connection: it must not block, and it may submit.
 	OnState func(State)
 }
 
@@ -227,7 +226,7 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 		return c.end
 	}
 	l := c.link
-	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead one it would be lost with those that are told of it
+	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead one nobody would complete it
 		return ErrNotConnected
 	}
 	l.submit(r)
@@ -298,7 +297,7 @@ func (c *Conn) Load() (l Load) {
 }
 
 // Close says goodbye to the server, behind everything submitted before, and returns when no goroutine of c is
-// left. Without a connection it only ends. Watchers are told that the session is over.
+// left. Without a connection it only ends. Watchers get an event that says that the session has ended.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
 // Expire refuses further requests, gives back what was not sent, so that it is ahead of what the next session takes,
@@ -314,7 +313,7 @@ func (c *Conn) Expire() {
 	if len(unsent) > 0 {
 		c.cfg.OnUnsent(unsent)
 	}
-	c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
+	c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
 }
 
 // Abandon ends c without a word to the server, which keeps the session until its own timeout.
@@ -345,7 +344,7 @@ func (c *Conn) finish(why error, goodbye bool) {
 			l.drain()
 		}
 		close(c.quit)
-		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: why})
+		c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: why})
 	})
 	c.wg.Wait()
 }
@@ -389,8 +388,8 @@ func (c *Conn) stop(why error) bool {
 	return first
 }
 
-// tell hands a session event to all watchers; a final one also ends all watches.
-func (c *Conn) tell(ev zk.Event) {
+// broadcast hands a session event to all watchers. A final one also ends all watches.
+func (c *Conn) broadcast(ev zk.Event) {
 	c.mu.Lock()
 	all := c.watches.all()
 	if ev.State == zk.StateExpired || ev.State == zk.StateAuthFailed {
@@ -446,7 +445,7 @@ func (c *Conn) refresh() bool {
 	c.mu.Lock()
 	ended := c.end != nil
 	c.mu.Unlock()
-	if ended { // whoever has ended the session is about to end ctx
+	if ended { // the one that has ended the session is about to end ctx
 		<-c.ctx.Done()
 	}
 	return c.ctx.Err() == nil
@@ -482,7 +481,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 		c.stop(zk.ErrSessionExpired)
 		c.cancel()
 		c.report(Expired)
-		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
+		c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
 		return zk.ErrSessionExpired
 	}
 	c.session.Store(resp.SessionID)
@@ -513,12 +512,12 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	if resp.ReadOnly {
 		ev.State = zk.StateConnectedReadOnly
 		c.report(ConnectedReadOnly)
-		c.tell(ev)
+		c.broadcast(ev)
 		c.wg.Go(func() { c.seekQuorum(l) })
 		return nil
 	}
 	c.report(Connected)
-	c.tell(ev)
+	c.broadcast(ev)
 	c.follow(l)
 	return nil
 }
@@ -534,7 +533,7 @@ func (c *Conn) down(wasLinked bool) {
 		}
 		c.noteFailure("connection lost")
 		c.report(Disconnected)
-		c.tell(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
+		c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
 	} else {
 		c.failedToConnect()
 	}
@@ -559,7 +558,7 @@ func (c *Conn) noteFailure(what string) {
 	}
 }
 
-// reportExhausted reports Disconnected when every server was tried in vain.
+// reportExhausted reports Disconnected when no server could be reached.
 func (c *Conn) reportExhausted() {
 	if c.hosts.exhausted() {
 		c.report(Disconnected)
@@ -572,7 +571,7 @@ func (c *Conn) authFailed() {
 	}
 	c.cancel() // the server hangs up on these credentials each time
 	c.report(AuthFailed)
-	c.tell(zk.Event{Type: zk.EventSession, State: zk.StateAuthFailed, Err: zk.ErrAuthFailed})
+	c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateAuthFailed, Err: zk.ErrAuthFailed})
 }
 
 // wakeFlusher is called with mu held.

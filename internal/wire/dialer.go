@@ -88,7 +88,7 @@ func (c *Conn) dialAndSecure(ctx context.Context, t target) (net.Conn, error) {
 }
 
 // withoutContext returns err as one that matches no error of a context: what has ended is the time for one try, not the
-// context of the caller that is told.
+// context of the caller.
 func withoutContext(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("no answer: %w", os.ErrDeadlineExceeded)

@@ -141,7 +141,7 @@ func (l *link) pass(frame []byte) error {
 			return err
 		}
 		if _, err = l.Conn.Write(greeting); err != nil {
-			l.c.failedToConnect() // there is no Read to tell of it
+			l.c.failedToConnect() // there is no Read that could report it
 		}
 		return err
 	}
@@ -165,8 +165,8 @@ func (l *link) pass(frame []byte) error {
 	return nil
 }
 
-// greeting rewrites the library's connect request. The library does not see our answers, so it knows neither the
-// newest zxid, without which a lagging server could show us an older view, nor of read-only servers.
+// greeting rewrites the library's connect request. The library does not see our answers, so it has neither the
+// newest zxid, without which a lagging server could show us an older view, nor a way to accept read-only servers.
 func (l *link) greeting(body []byte) ([]byte, error) {
 	req, err := jute.DecodeConnectRequest(body)
 	if err != nil {

@@ -250,7 +250,7 @@ func runModel(seed uint64) error {
 			}
 			m = model{connect()}
 		case rnd.IntN(20) == 0:
-			c.tell(zk.Event{Type: zk.EventSession, State: zk.StateExpired})
+			c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired})
 		}
 		m.l.out = m.l.out[:0] // written
 		if err := m.check(paths, watchers); err != nil {

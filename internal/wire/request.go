@@ -46,7 +46,7 @@ func (r *Request) Sizes() (request, response int) { return int(r.size), int(r.re
 // Server returns the address of the server that r was sent to, "" if it never was.
 func (r *Request) Server() string { return r.server }
 
-// Handler is told once that r has its answer. It runs on the goroutine that reads the connection: it must not
+// Handler is called once, when r has its answer. It runs on the goroutine that reads the connection: it must not
 // block, and it may submit.
 type Handler interface {
 	Answered(r *Request)

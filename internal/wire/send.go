@@ -68,7 +68,7 @@ func (l *link) refill(now int64) {
 	}
 }
 
-// settle wakes whoever waits until nothing is left.
+// settle wakes the goroutine that waits until nothing is left.
 func (l *link) settle() {
 	if l.settled != nil && l.flight.len()+l.waiting.len() == 0 {
 		close(l.settled)
@@ -142,7 +142,7 @@ func (l *link) append(xid int32, op jute.Op, body []byte) {
 // is left to the flusher. mu is released while it writes.
 func (l *link) write(inline bool) {
 	l.writing = true
-	if l.flight.len() > 1 { // whoever else has its answer now submits its next request: write them together
+	if l.flight.len() > 1 { // others have their answers now and submit their next requests: write them together
 		l.c.mu.Unlock()
 		runtime.Gosched()
 		l.c.mu.Lock()

@@ -7,7 +7,7 @@ import (
 )
 
 // traffic counts the requests under way that set or remove watches. A watch that is being set is not registered yet,
-// and one that is being removed still is: whoever removes another watch of the same node has to know of both.
+// and one that is being removed still is: the removal of another watch of the same node has to take both into account.
 type traffic struct {
 	paths    map[string]pathTraffic
 	watchers map[watcherAt]watcherTraffic

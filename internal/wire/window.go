@@ -101,7 +101,7 @@ func (ws *windows) answered(op jute.Op, age, now int64) {
 func (w *window) endRound(busy, young bool, now int64) {
 	rate := int64(w.answers) * int64(time.Second) / max(now-w.round, 1)
 	switch {
-	case rate > w.rate+w.rate/4: // the window was too small, maybe it still is
+	case rate > w.rate+w.rate/4: // the window was too small, and perhaps still is
 		w.rate, w.before = rate, w.limit
 		if busy {
 			w.opening = openingRounds

@@ -52,7 +52,8 @@ func (s *scene) newClient(addr string, opts ...framework.Option) *framework.Clie
 	s.Helper()
 	client, err := framework.New(addr+s.chroot, append([]framework.Option{
 		framework.WithSessionTimeout(30 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
+		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)...)

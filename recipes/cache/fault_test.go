@@ -309,6 +309,7 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 		if node, ok := w.Get(root + "/large/below"); !ok || string(node.Data) != "1" || w.Size() != 22 {
 			s.Errorf("got %+v, size %d", node, w.Size())
 		}
+		w.await("NODE_CREATED /config/large/below=1") // while its parent cannot be read
 		s.set(root + "/large=small")
 		// With one-shot watches after a pause: none is set by an answer that is too large.
 		w.await("NODE_CREATED /config/large=small")

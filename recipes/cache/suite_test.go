@@ -73,6 +73,7 @@ func (s *scene) newClient(place testenv.Place, opts ...framework.Option) *framew
 		framework.WithDialer(place.DialContext),
 		framework.WithSessionTimeout(10 * time.Second),
 		framework.WithConnectionTimeout(time.Minute),
+		framework.WithMaxCloseWait(20 * time.Second),
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)...)

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/retry"
 )
@@ -44,9 +44,9 @@ var candidates = map[string]func(tb testing.TB, client *framework.Client) candid
 	},
 }
 
-// TestNobodyLeadsOnANodeOfAnEarlierSession has candidates lose their session at any request, alone or behind another,
+// TestLeaderNodeOfEarlierSessionDoesNotLead has candidates lose their session at any request, alone or behind another,
 // while the server keeps it (CURATOR-696).
-func TestNobodyLeadsOnANodeOfAnEarlierSession(t *testing.T) {
+func TestLeaderNodeOfEarlierSessionDoesNotLead(t *testing.T) {
 	for name, start := range candidates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestNobodyLeadsOnANodeOfAnEarlierSession(t *testing.T) {
 					return newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 						framework.WithSessionTimeout(time.Hour), framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
 				}
-				s, rival := storm.New(t), connect()
+				s, rival := chaos.New(t), connect()
 				seeds, kept := testenv.Size(30, 30, 1000), 0
 				for n := range seeds {
 					random, namespace := s.Random(n), fmt.Sprint(n)
@@ -76,9 +76,9 @@ func TestNobodyLeadsOnANodeOfAnEarlierSession(t *testing.T) {
 					}
 					client := connect()
 					var c candidate
-					e := &storm.EarlierSession{
+					e := &chaos.EarlierSession{
 						Server: server, Client: client, Root: "/" + namespace, Alone: true,
-						Acquire: func(ctx context.Context) (*storm.Tenure, error) {
+						Acquire: func(ctx context.Context) (*chaos.Tenure, error) {
 							if c.next == nil {
 								c = start(t, client.UsingNamespace(namespace))
 							}
@@ -86,7 +86,7 @@ func TestNobodyLeadsOnANodeOfAnEarlierSession(t *testing.T) {
 							if err != nil {
 								return nil, err
 							}
-							return &storm.Tenure{
+							return &chaos.Tenure{
 								Node: "/" + namespace + l.Path(), Context: l.Context(), Release: func() error { return nil },
 							}, nil
 						},

@@ -12,16 +12,16 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/retry"
 )
 
-// TestWhoIsClosedLeavesNothing has latches and selectors closed while they wait, whatever has happened to them. Then
-// the server has the nodes and the watch of those who lead, and as many connections as there are clients; and nothing
-// runs but what leads.
-func TestWhoIsClosedLeavesNothing(t *testing.T) {
+// TestClosedParticipantLeavesNothing has latches and selectors closed while they wait, whatever has happened to them.
+// Then the server has the nodes and the watch of those who lead, and as many connections as there are clients; and
+// nothing runs but what leads.
+func TestClosedParticipantLeavesNothing(t *testing.T) {
 	ctx := t.Context()
-	s, server := storm.New(t), testenv.NewServer(t)
+	s, server := chaos.New(t), testenv.NewServer(t)
 	proxy := curatortest.NewProxyT(t, server.Addr())
 	first := newClient(t, server.ConnectString())
 	clients := []*framework.Client{ // whose operations are tried again, and not
@@ -33,7 +33,7 @@ func TestWhoIsClosedLeavesNothing(t *testing.T) {
 		must(t, err)
 	}
 	packages := []string{"recipes/leader", "recipes/internal/..."}
-	remains := storm.Remains{
+	remains := chaos.Remains{
 		Nodes:       len(candidates),
 		Watches:     2, // of the latch and of the selector, on their own nodes
 		Connections: 1 + len(clients),
@@ -48,7 +48,7 @@ func TestWhoIsClosedLeavesNothing(t *testing.T) {
 	}
 	await()
 	before := runtime.NumGoroutine()
-	for i, what := range slices.Sorted(maps.Keys(storm.Troubles)) {
+	for i, what := range slices.Sorted(maps.Keys(chaos.Troubles)) {
 		for j, client := range clients {
 			s.Note("%s, of client %d", what, j+1)
 			random := s.Random(2*i + j)
@@ -68,7 +68,7 @@ func TestWhoIsClosedLeavesNothing(t *testing.T) {
 					})
 				}
 			}
-			end := storm.Troubles[what](&storm.Victim{Proxy: proxy, Session: client.SessionID}, server.Addr(), random)
+			end := chaos.Troubles[what](&chaos.Victim{Proxy: proxy, Session: client.SessionID}, server.Addr(), random)
 			all.Wait()
 			end()
 			await()

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/leader"
 )
 
@@ -132,9 +132,9 @@ func (c *cutOff) awaitLine(want int) {
 	awaitParticipants(c.t, c.next, want)
 }
 
-// TestLatchWhoseServerIsCutOff cuts off a follower, and the leader of the ensemble, at every moment of an election. The
-// leadership of the latch ends before the next one leads.
-func TestLatchWhoseServerIsCutOff(t *testing.T) {
+// TestLatchServerPartitionedLosesLeadershipInTime cuts off a follower, and the leader of the ensemble, at every moment
+// of an election. The leadership of the latch ends before the next one leads.
+func TestLatchServerPartitionedLosesLeadershipInTime(t *testing.T) {
 	t.Parallel()
 	standard, session := framework.StandardErrorPolicy{}, framework.SessionErrorPolicy{}
 	for i, tt := range []struct {
@@ -173,7 +173,7 @@ func testCutOff(
 	}
 	missed := func(_, _ time.Time) time.Duration { return 0 } // time is that of a bubble
 	if testenv.Real() {
-		pulse := storm.NewPulse()
+		pulse := chaos.NewPulse()
 		defer pulse.Stop()
 		missed = pulse.Missed
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
 
 const readLock = "read lock"
 
-// TestNoLockIsGrantedOnANodeOfAnEarlierSession has clients lose their session at any request of an acquire, alone or
+// TestEveryLockNodeOfEarlierSessionIsNotGranted has clients lose their session at any request of an acquire, alone or
 // behind another, while the server keeps it (CURATOR-498, CURATOR-604).
-func TestNoLockIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
+func TestEveryLockNodeOfEarlierSessionIsNotGranted(t *testing.T) {
 	t.Parallel()
 	kinds := maps.Clone(everyLock)
 	kinds[readLock] = func(c *framework.Client) locks.InterProcessLock {
@@ -36,7 +36,7 @@ func TestNoLockIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
 			return newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 				framework.WithSessionTimeout(time.Hour), framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
 		}
-		s, rival := storm.New(t), connect()
+		s, rival := chaos.New(t), connect()
 		seeds, kept := testenv.Size(40, 40, 1000), 0
 		for n := range seeds {
 			random := s.Random(n)
@@ -52,14 +52,14 @@ func TestNoLockIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
 			}
 			client := connect()
 			lock := kinds[name](client.UsingNamespace(namespace))
-			e := &storm.EarlierSession{
+			e := &chaos.EarlierSession{
 				Server: server, Client: client, Root: "/" + namespace, Alone: name != readLock,
-				Acquire: func(ctx context.Context) (*storm.Tenure, error) {
+				Acquire: func(ctx context.Context) (*chaos.Tenure, error) {
 					hold, err := lock.Acquire(ctx)
 					if err != nil {
 						return nil, err
 					}
-					return &storm.Tenure{
+					return &chaos.Tenure{
 						Node: "/" + namespace + hold.Path(), Context: hold.Context(),
 						Release: func() error { return hold.Release(ctx) },
 					}, nil

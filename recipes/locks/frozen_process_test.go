@@ -18,13 +18,13 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// TestFrozenProcessWritesTooLateAndIsRefused stops the process of a holder until the next one has the lock. It cannot
+// TestFrozenProcessLateTokenIsRefused stops the process of a holder until the next one has the lock. It cannot
 // know, and what it writes when it goes on is refused, by its token.
-func TestFrozenProcessWritesTooLateAndIsRefused(t *testing.T) {
+func TestFrozenProcessLateTokenIsRefused(t *testing.T) {
 	if connect := os.Getenv(frozenVariable); connect != "" {
 		holdAgainAndAgain(t, connect)
 		return
@@ -130,7 +130,7 @@ func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	ctx := testenv.Context(t)
 	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it tells nothing: nobody waits for ever
 	defer stop()
-	var guarded storm.Guarded
+	var guarded chaos.Guarded
 	if _, err := fmt.Fprintln(p.in); err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	return nil
 }
 
-// TestFrozenProcessCannotWriteWithItsHold is the same without tokens: the server refuses what the process writes with
+// TestFrozenProcessFencedWriteIsRefused is the same without tokens: the server refuses what the process writes with
 // the client of its hold.
-func TestFrozenProcessCannotWriteWithItsHold(t *testing.T) {
+func TestFrozenProcessFencedWriteIsRefused(t *testing.T) {
 	if connect := os.Getenv(frozenVariable); connect != "" {
 		writeUntilRefused(t, connect)
 		return

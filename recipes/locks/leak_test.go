@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
@@ -101,12 +101,12 @@ var patience = []func(ctx context.Context, t taker, pause time.Duration) error{
 	},
 }
 
-// TestAcquiresThatFailLeaveNothing has acquires of every lock come to nothing in every way there is. Then the server
+// TestAcquireFailedLeavesNothing has acquires of every lock come to nothing in every way there is. Then the server
 // has no nodes but those of the holder, no watches, and as many connections as there are clients; and nothing runs any
 // more.
-func TestAcquiresThatFailLeaveNothing(t *testing.T) {
+func TestAcquireFailedLeavesNothing(t *testing.T) {
 	ctx := t.Context()
-	s, server := storm.New(t), testenv.NewServer(t)
+	s, server := chaos.New(t), testenv.NewServer(t)
 	proxy := curatortest.NewProxyT(t, server.Addr())
 	holder := newClient(t, server.ConnectString())
 	clients := []*framework.Client{ // whose operations are tried again, and not
@@ -133,7 +133,7 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 			}
 		}
 		held := len(kinds) + 1 + 2*(leases-1) // the multi lock has two nodes, each semaphore all its leases
-		s.AwaitRemains(ctx, server, storm.Remains{
+		s.AwaitRemains(ctx, server, chaos.Remains{
 			Nodes:       held,
 			Watches:     held, // of the holders, on their own nodes
 			Connections: 1 + len(clients),
@@ -141,7 +141,7 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 	}
 	await()
 	before := runtime.NumGoroutine()
-	for i, what := range slices.Sorted(maps.Keys(storm.Troubles)) {
+	for i, what := range slices.Sorted(maps.Keys(chaos.Troubles)) {
 		for j, client := range clients {
 			s.Note("%s, of client %d", what, j+1)
 			random := s.Random(2*i + j)
@@ -159,7 +159,7 @@ func TestAcquiresThatFailLeaveNothing(t *testing.T) {
 					}
 				}
 			}
-			end := storm.Troubles[what](&storm.Victim{Proxy: proxy, Session: client.SessionID}, server.Addr(), random)
+			end := chaos.Troubles[what](&chaos.Victim{Proxy: proxy, Session: client.SessionID}, server.Addr(), random)
 			takers.Wait()
 			end()
 			await()

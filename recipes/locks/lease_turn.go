@@ -14,8 +14,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// leaseTurn takes the leases of one Acquire while it has the turn. It has no node among the leases before it takes
-// them, so nobody waits for who only waits.
+// leaseTurn takes the leases of one Acquire while it has the turn. It creates no lease node while it waits, so a waiter
+// never blocks others.
 type leaseTurn struct {
 	semaphore *InterProcessSemaphoreV2
 	turn      *lineup.Contender
@@ -24,15 +24,15 @@ type leaseTurn struct {
 }
 
 // take waits until the wanted leases are free and takes them, which ends the turn. An outage does not end the wait,
-// unless wait is 0. What it has taken when it fails is returned, too.
+// unless wait is 0. If it fails, it still returns the leases that it has taken.
 func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err error) {
-	// Nobody else adds a lease: the turn was ours when they were counted.
-	room := t.turn.Counted >= 0 && t.fits(t.turn.Counted)
+	// Nobody else has added a lease since the count: the turn was ours.
+	free := t.turn.ChildCount >= 0 && t.fits(t.turn.ChildCount)
 	for {
-		if room {
+		if free {
 			taken, err = t.create(ctx)
 		} else {
-			taken, err = t.takeWatching(ctx)
+			taken, err = t.takeWhenFree(ctx)
 		}
 		if t.wait == 0 || !lineup.IsOutage(err) {
 			return taken, err
@@ -40,34 +40,35 @@ func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err er
 		if err := t.semaphore.client.BlockUntilConnected(ctx); err != nil {
 			return nil, err
 		}
-		room = false // the next transaction fails without the turn, so only one takes leases
+		free = false // a lost transaction may have taken the leases; then the turn is gone and the next one fails
 	}
 }
 
-// fits reports whether there is room beside the leases that are taken.
+// fits reports whether the wanted leases are free while others are taken.
 func (t *leaseTurn) fits(taken int) bool { return taken+t.wanted <= t.semaphore.limit.Count() }
 
-// takeWatching takes the leases when there is room. What it takes fires its watch.
-func (t *leaseTurn) takeWatching(ctx context.Context) ([]*lineup.Contender, error) {
-	watcher, err := t.awaitRoom(ctx)
+// takeWhenFree takes the leases when they are free. The create of the leases fires the watch.
+func (t *leaseTurn) takeWhenFree(ctx context.Context) ([]*lineup.Contender, error) {
+	watcher, err := t.awaitFree(ctx)
 	if err != nil {
 		return nil, err
 	}
 	taken, err := t.create(ctx)
 	if err != nil {
-		lineup.Unwatch(ctx, t.semaphore.client, watcher, t.semaphore.leases.Path)
+		lineup.Unwatch(ctx, t.semaphore.client, watcher, t.semaphore.leaseQueue.Path)
 	}
 	return taken, err
 }
 
-// awaitRoom waits until the wanted leases are free. The watcher that it returns is still set, unless nobody ever had a
-// lease. When the limit falls below what is wanted, it fails with [lineup.ErrGone]: the turn is for others.
-func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
-	client, path := t.semaphore.client, t.semaphore.leases.Path
+// awaitFree waits until the wanted leases are free. The watch of the returned watcher is still set, unless the leases
+// have no parent node yet. When the limit falls below the wanted number, it fails with [lineup.ErrNodeLost], which
+// gives the turn to others.
+func (t *leaseTurn) awaitFree(ctx context.Context) (*callbacks.Watcher, error) {
+	client, path := t.semaphore.client, t.semaphore.leaseQueue.Path
 	for {
 		changed := t.semaphore.limit.Changed()
-		woken := make(chan zk.Event, 1)
-		watcher := callbacks.NewChanWatcher(woken) // a new one: the late removal of the last must not take it
+		events := make(chan zk.Event, 1)
+		watcher := callbacks.NewChanWatcher(events) // a new one: a late removal of the last watch must not remove it
 		children, err := client.GetChildren().UsingWatcher(watcher).ForPath(ctx, path)
 		switch {
 		case errors.Is(err, zk.ErrNoNode), err == nil && t.fits(len(children)):
@@ -75,15 +76,15 @@ func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 		case err == nil && t.wait == 0:
 			err = lineup.ErrNotAcquired
 		case err == nil && !t.fits(0):
-			err = lineup.ErrGone
+			err = lineup.ErrNodeLost
 		}
 		if err != nil {
 			lineup.Unwatch(ctx, client, watcher, path)
 			return nil, err
 		}
 		select {
-		case ev := <-woken:
-			if ev.Type == zk.EventSession { // else the watch has ended with its event
+		case ev := <-events:
+			if ev.Type == zk.EventSession { // any other event has ended the watch
 				lineup.Unwatch(ctx, client, watcher, path)
 			}
 		case <-changed:
@@ -95,14 +96,14 @@ func (t *leaseTurn) awaitRoom(ctx context.Context) (*callbacks.Watcher, error) {
 	}
 }
 
-// create creates the nodes of the leases and ends the turn, all in one: a turn that is lost takes no lease.
+// create creates the nodes of the leases and ends the turn in one transaction: a lost turn takes no lease.
 func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
 	s := t.semaphore
 	op := s.client.TransactionOp()
 	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
 	ops := make([]builders.TransactionOperation, t.wanted, t.wanted+1)
 	for i := range ops {
-		ops[i] = lease.ForPath(zkpath.Join(s.leases.Path, s.leases.Name), s.leases.Data)
+		ops[i] = lease.ForPath(zkpath.Join(s.leaseQueue.Path, s.leaseQueue.Prefix), s.leaseQueue.Data)
 	}
 	ops = append(ops, op.Delete().ForPath(t.turn.Path))
 	stat := zk.Stat{EphemeralOwner: t.turn.Stat.EphemeralOwner}
@@ -111,26 +112,26 @@ func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
 		results, err := transaction.ForOperations(ctx, ops...)
 		switch {
 		case err == nil:
-			return created(results[:t.wanted], stat, t.turn.Session)
-		case errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Err != nil: // an empty container may vanish
-			if err := s.makeLeases(ctx); err != nil {
+			return leaseContenders(results[:t.wanted], stat, t.turn.Session)
+		case errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Err != nil: // the server deletes empty containers
+			if err := s.createLeaseContainer(ctx); err != nil {
 				return nil, err
 			}
-		case errors.Is(err, zk.ErrNoNode): // the turn
-			return nil, lineup.ErrGone
+		case errors.Is(err, zk.ErrNoNode): // the turn is gone
+			return nil, lineup.ErrNodeLost
 		default:
 			return nil, err
 		}
 	}
 }
 
-// created returns the leases that were created.
-func created(
+// leaseContenders returns the contenders of new leases.
+func leaseContenders(
 	results []callbacks.OperationResult, stat zk.Stat, session *framework.Session,
 ) (leases []*lineup.Contender, err error) {
 	for _, r := range results {
-		if r.ResultPath == "" { // somebody has deleted it before we knew of it
-			err = lineup.ErrGone
+		if r.ResultPath == "" { // another client has deleted the node before the lost reply was replaced
+			err = lineup.ErrNodeLost
 			continue
 		}
 		leases = append(leases, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: session})

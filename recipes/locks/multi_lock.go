@@ -12,54 +12,54 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// InterProcessMultiLock is several locks as one: all of them or none. It takes them in the order in which they are
-// given, so two of them that have the same locks must have them in the same order, or they may wait for each other. In
-// Java: InterProcessMultiLock.
+// InterProcessMultiLock is several locks as one: it holds all of them or none. It acquires them in the given order.
+// Give the same locks to all multi locks in the same order, or two of them may wait for each other. In Java:
+// InterProcessMultiLock.
 type InterProcessMultiLock struct {
 	locks []InterProcessLock
-	told  telemetry.Lock
+	obs   telemetry.Lock
 }
 
 var _ InterProcessLock = (*InterProcessMultiLock)(nil)
 
-// NewInterProcessMultiLock returns the lock that is all of the locks.
+// NewInterProcessMultiLock returns the multi lock of locks.
 func NewInterProcessMultiLock(locks ...InterProcessLock) *InterProcessMultiLock {
 	m := &InterProcessMultiLock{locks: slices.Clone(locks)}
 	for _, l := range locks {
-		if l, ok := l.(observed); ok { // a lock of somebody else's tells nothing
-			m.told = l.telemetry().NewLock("multi_lock", "", "")
+		if l, ok := l.(observed); ok { // a user's own lock type has no telemetry
+			m.obs = l.telemetry().NewLock("multi_lock", "", "")
 			break
 		}
 	}
 	return m
 }
 
-// observed is a lock that tells telemetry what it does.
+// observed is a lock with telemetry.
 type observed interface{ telemetry() *telemetry.Telemetry }
 
-// Acquire waits for all locks. When one cannot be had those before it are released; when one is lost while another is
-// waited for, all are acquired anew. ctx bounds the waiting, that for the releases too, which go on in the background
-// when it has ended. The [Hold] ends when any of the locks is lost; its path and token are those of the first, and
-// [Hold.Tokens] has those of all.
+// Acquire waits for all locks. If one fails, it releases those before it. If one is lost while it waits for another, it
+// releases all and starts again. ctx bounds the wait, also the wait for these releases, which go on in the background.
+// The [Hold] ends when any of the locks is lost. Its path and token are those of the first lock; [Hold.Tokens] returns
+// those of all.
 func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, func(ctx context.Context, l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
 }
 
-// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, one wait for all of them. 0 takes the locks if
-// all of them are free.
+// TryAcquire is Acquire that fails with [ErrNotAcquired] after wait, one wait for all locks. A wait of 0 takes the
+// locks if all are free. A negative wait is an error.
 func (m *InterProcessMultiLock) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
 	if wait < 0 {
 		return nil, fmt.Errorf("locks: negative wait %v", wait)
 	}
-	end, patience := time.Now().Add(wait), ctx
+	end, releaseCtx := time.Now().Add(wait), ctx
 	if wait > 0 {
 		var cancel context.CancelFunc
-		patience, cancel = context.WithDeadline(ctx, end)
+		releaseCtx, cancel = context.WithDeadline(ctx, end)
 		defer cancel()
 	}
-	return m.acquire(ctx, patience, func(ctx context.Context, l InterProcessLock) (*Hold, error) {
+	return m.acquire(ctx, releaseCtx, func(ctx context.Context, l InterProcessLock) (*Hold, error) {
 		left := time.Until(end)
-		if wait > 0 && left <= 0 { // a wait of 0 would last as long as the retry policy tries for a connection
+		if wait > 0 && left <= 0 { // without a connection, a wait of 0 would last for all retries of the client
 			return nil, ErrNotAcquired
 		}
 		return l.TryAcquire(ctx, max(left, 0))
@@ -68,41 +68,41 @@ func (m *InterProcessMultiLock) TryAcquire(ctx context.Context, wait time.Durati
 
 var errNoLocks = errors.New("locks: a multi lock of no locks")
 
-// acquire acquires all locks; patience bounds the waiting for a release.
+// acquire acquires all locks. releaseCtx bounds the wait for a release.
 func (m *InterProcessMultiLock) acquire(
-	ctx, patience context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
+	ctx, releaseCtx context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
 ) (*Hold, error) {
 	if len(m.locks) == 0 {
 		return nil, errNoLocks
 	}
-	within, asked := m.told.Acquire(ctx)
-	holds, err := m.acquireAll(within, patience, acquire)
-	asked.End(outcome(err), err)
+	waitCtx, span := m.obs.Acquire(ctx)
+	holds, err := m.acquireAll(waitCtx, releaseCtx, acquire)
+	span.End(waitOutcome(err), err)
 	if err != nil {
 		return nil, err
 	}
 	g := joinGrants(ctx, holds)
-	g.observe(m.told.Hold(asked))
+	g.setSpan(m.obs.Hold(span))
 	return &Hold{grant: g}, nil
 }
 
 // acquireAll acquires all locks, or none.
 func (m *InterProcessMultiLock) acquireAll(
-	ctx, patience context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
+	ctx, releaseCtx context.Context, acquire func(context.Context, InterProcessLock) (*Hold, error),
 ) ([]*Hold, error) {
 	for {
 		var holds []*Hold
 		for _, l := range m.locks {
 			hold, err := acquire(ctx, l)
 			if err != nil {
-				return nil, errors.Join(err, giveBack(patience, holds))
+				return nil, errors.Join(err, rollBack(releaseCtx, holds))
 			}
 			holds = append(holds, hold)
 		}
 		if !slices.ContainsFunc(holds, isLost) {
 			return holds, nil
 		}
-		if err := giveBack(patience, holds); err != nil {
+		if err := rollBack(releaseCtx, holds); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +110,7 @@ func (m *InterProcessMultiLock) acquireAll(
 
 func isLost(h *Hold) bool { return !h.isHeld() }
 
-// releaseAll releases holds, the newest first, all of them whatever the error of one is.
+// releaseAll releases all holds, the newest first, even if some releases fail, and joins the errors.
 func releaseAll(ctx context.Context, holds []*Hold) error {
 	var errs []error
 	for _, h := range slices.Backward(holds) {
@@ -119,38 +119,38 @@ func releaseAll(ctx context.Context, holds []*Hold) error {
 	return errors.Join(errs...)
 }
 
-// giveBack releases holds. It does not wait beyond ctx, whose end is no error: there may be no connection for long, and
-// the releases go on in the background.
-func giveBack(ctx context.Context, holds []*Hold) error {
+// rollBack releases the holds of an acquire that failed. It waits no longer than ctx, whose end is no error: the
+// releases go on in the background.
+func rollBack(ctx context.Context, holds []*Hold) error {
 	if err := releaseAll(ctx, holds); ctx.Err() == nil {
 		return err
 	}
 	return nil
 }
 
-// joinGrants returns a grant that lasts as long as all of the holds.
+// joinGrants returns a grant that ends with the first of the holds.
 func joinGrants(ctx context.Context, holds []*Hold) *grant {
 	others := make([]*lineup.Fence, len(holds)-1)
 	for i, h := range holds[1:] {
 		others[i] = &h.fence
 	}
 	g := &grant{
-		fence:   holds[0].fence.With(others...),
-		path:    holds[0].Path(),
-		holds:   1,
-		rest:    func() {}, // each of the holds has its own
-		release: func(ctx context.Context) error { return releaseAll(ctx, holds) },
+		fence:          holds[0].fence.With(others...),
+		path:           holds[0].Path(),
+		holds:          1,
+		stopHeartbeats: func() {}, // each of the holds has its own
+		release:        func(ctx context.Context) error { return releaseAll(ctx, holds) },
 	}
 	for _, h := range holds {
 		g.tokens = append(g.tokens, h.tokens...)
 		g.sessions = append(g.sessions, h.sessions...)
 	}
-	g.begin(context.WithoutCancel(builders.OutOfFlight(ctx)))
+	g.initContext(context.WithoutCancel(builders.OutOfFlight(ctx)))
 	stops := make([]func() bool, len(holds))
 	for i, h := range holds {
 		stops[i] = context.AfterFunc(h.Context(), func() { g.lose(context.Cause(h.Context())) })
 	}
-	g.stop = func() bool {
+	g.stopListening = func() bool {
 		for _, stop := range stops {
 			stop()
 		}
@@ -159,7 +159,7 @@ func joinGrants(ctx context.Context, holds []*Hold) *grant {
 	return g
 }
 
-// IsAcquiredInThisProcess reports whether all locks are held in this process, and not lost.
+// IsAcquiredInThisProcess reports whether all locks are held in this process and not lost.
 func (m *InterProcessMultiLock) IsAcquiredInThisProcess() bool {
 	for _, l := range m.locks {
 		if !l.IsAcquiredInThisProcess() {

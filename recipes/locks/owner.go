@@ -2,19 +2,19 @@ package locks
 
 import "context"
 
-// owner is an identity: its address.
+// owner is the identity of an owner. Its address tells owners apart.
 type owner struct{ _ byte }
 
 type ownerKey struct{}
 
-// WithOwner returns a context with an identity of its own, for a line of execution that enters a lock again while it
-// holds it: what a thread is in Java. Call it once where such a line begins, a request or a worker. It must not be
-// shared by goroutines that are to exclude each other; a goroutine that contends on its own gets its own owner.
+// WithOwner returns a context with a new owner. An owner can acquire a lock again while it holds it, as a thread can in
+// Java. Call WithOwner once where a request or a worker begins. Goroutines that have to exclude each other must not
+// share an owner.
 func WithOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownerKey{}, new(owner))
 }
 
-// ownerOf returns the owner of ctx, nil if there is none.
+// ownerOf returns the owner of ctx, or nil.
 func ownerOf(ctx context.Context) *owner {
 	o, _ := ctx.Value(ownerKey{}).(*owner)
 	return o

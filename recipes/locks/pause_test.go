@@ -13,14 +13,14 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/internal/testenv/storm"
+	"github.com/gocurator/curator/internal/testenv/chaos"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
 
 // duel is a holder whose connection freezes, and one who waits behind it.
 type duel struct {
-	*storm.Storm
+	*chaos.Test
 	holder, waiter *framework.Client
 	freeze         func() (thaw func())
 	missed         func(from, to time.Time) time.Duration // for how long nothing happened in time
@@ -30,12 +30,12 @@ type duel struct {
 
 const duelSession = time.Second
 
-// TestHolderThatIsFrozenIsToldBeforeTheNextIsGranted freezes the connection of a holder for half to three times its
+// TestFrozenHolderLosesHoldBeforeNextGrant freezes the connection of a holder for half to three times its
 // session timeout. If its hold is lost, it ends before the next one has the lock, by the clock of both. A holder that
 // does not care, and writes, is refused: by its token.
 //
 // In memory, time is that of a bubble, and what happens at all happens in time.
-func TestHolderThatIsFrozenIsToldBeforeTheNextIsGranted(t *testing.T) {
+func TestFrozenHolderLosesHoldBeforeNextGrant(t *testing.T) {
 	t.Parallel()
 	if testenv.Real() {
 		fightOnSockets(t)
@@ -48,7 +48,7 @@ func TestHolderThatIsFrozenIsToldBeforeTheNextIsGranted(t *testing.T) {
 				framework.WithSessionTimeout(duelSession), framework.WithDialer(servers[i].DialContext))
 		}
 		d := &duel{
-			Storm:  storm.New(t),
+			Test:   chaos.New(t),
 			holder: client(0), waiter: client(1),
 			freeze: servers[0].Faults().Freeze,
 			missed: func(from, to time.Time) time.Duration { return 0 },
@@ -63,7 +63,7 @@ func TestHolderThatIsFrozenIsToldBeforeTheNextIsGranted(t *testing.T) {
 func fightOnSockets(t *testing.T) {
 	t.Helper()
 	const duels = 10
-	all, pulse := storm.New(t), storm.NewPulse()
+	all, pulse := chaos.New(t), chaos.NewPulse()
 	defer pulse.Stop()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -75,7 +75,7 @@ func fightOnSockets(t *testing.T) {
 			framework.WithSessionTimeout(duelSession), framework.WithRetryPolicy(retry.Forever(50 * time.Millisecond)),
 		}
 		d := &duel{
-			Storm:  all,
+			Test:   all,
 			holder: newClient(t, connect, opts...), waiter: newClient(t, testenv.Addr(t)+chroot, opts...),
 			freeze: proxy.Faults().Freeze,
 			missed: pulse.Missed,
@@ -115,7 +115,7 @@ func (d *duel) fight(stream, least, losses int) (n int) {
 func (d *duel) round(
 	ctx context.Context, lock func(*framework.Client) locks.InterProcessLock, early, pause time.Duration,
 ) error {
-	var guarded storm.Guarded
+	var guarded chaos.Guarded
 	hold, err := lock(d.holder).Acquire(ctx)
 	if err != nil {
 		return err
@@ -148,8 +148,8 @@ func (d *duel) round(
 	if err := <-failed; err != nil {
 		return err
 	}
-	told, next := <-ended, <-granted
-	if early := told.Sub(next); early > d.missed(frozen, told) {
+	lost, next := <-ended, <-granted
+	if early := lost.Sub(next); early > d.missed(frozen, lost) {
 		d.Errorf("the next had the lock %v before the holder was told", early)
 	}
 	if !errors.Is(context.Cause(hold.Context()), locks.ErrLockLost) {

@@ -10,18 +10,18 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// InterProcessReadWriteLock is a lock that one writer or any number of readers hold. All stand in one line: a reader
-// waits for the writers before it, a writer for everybody before it, so that nobody is overtaken. Both sides are
-// re-entrant for owners, see [WithOwner].
+// InterProcessReadWriteLock is a lock that one writer or any number of readers hold. Readers and writers wait in one
+// line: a reader waits for all writers before it, a writer for everybody before it. Both sides are re-entrant for
+// owners: see [WithOwner].
 //
-// An owner that writes may read as well, and keeps the lock as a reader when it has released the write lock, without
-// letting a writer in between. The other way round is an error, [ErrUpgrade]: it would wait for itself. Without an
-// owner nobody can tell, and it does wait.
+// An owner that holds the write lock may acquire the read lock too. When it then releases the write lock, it stays a
+// reader, and no writer gets in between. The other way round is an error, [ErrUpgrade], as the owner would wait for
+// itself. Without an owner the lock cannot detect this, and Acquire waits for itself.
 //
 // In Java: InterProcessReadWriteLock.
 type InterProcessReadWriteLock struct{ read, write *InterProcessMutex }
 
-// What stands in front of the numbers of a read-write lock's nodes. They are of the same length.
+// The prefixes of the nodes of a read-write lock. They have the same length.
 const (
 	readName  = "__READ__"
 	writeName = "__WRIT__"
@@ -29,42 +29,42 @@ const (
 
 var bothNames = []string{readName, writeName}
 
-var errDriven = errors.New("a read-write lock takes no driver")
+var errDriver = errors.New("a read-write lock takes no driver")
 
-// NewInterProcessReadWriteLock returns the read-write lock of a path. It does no I/O; a path that cannot be is the
-// error of every Acquire. The options are for both sides.
+// NewInterProcessReadWriteLock returns the read-write lock of a path. It does no I/O. Every Acquire returns an error if
+// the path is invalid. The options apply to both sides.
 func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *InterProcessReadWriteLock {
 	rw := &InterProcessReadWriteLock{
 		read:  NewInterProcessMutex(client, path, opts...),
 		write: NewInterProcessMutex(client, path, opts...),
 	}
 	if rw.read.driver != nil {
-		rw.read.bad, rw.write.bad = errDriven, errDriven
+		rw.read.err, rw.write.err = errDriver, errDriver
 	}
-	rw.read.line.Name = readName
-	rw.read.line.Judge = func(children []string, own string) lineup.Verdict {
-		return lineup.Behind(children, own, bothNames, []string{writeName})
+	rw.read.queue.Prefix = readName
+	rw.read.queue.Judge = func(children []string, own string) lineup.Verdict {
+		return lineup.FirstAmong(children, own, bothNames, []string{writeName})
 	}
-	rw.read.adapt = rw.downgrade
-	rw.read.tellAs("rw_read")
-	rw.write.line.Name = writeName
-	rw.write.line.Judge = func(children []string, own string) lineup.Verdict {
+	rw.read.prepare = rw.downgrade
+	rw.read.initTelemetry("rw_read")
+	rw.write.queue.Prefix = writeName
+	rw.write.queue.Judge = func(children []string, own string) lineup.Verdict {
 		return lineup.First(children, own, bothNames...)
 	}
-	rw.write.adapt = rw.refuseUpgrade
-	rw.write.tellAs("rw_write")
+	rw.write.prepare = rw.refuseUpgrade
+	rw.write.initTelemetry("rw_write")
 	return rw
 }
 
-// ReadLock returns the side of the readers. Its ParticipantNodes are readers only.
+// ReadLock returns the lock of the readers. Its ParticipantNodes are readers only.
 func (rw *InterProcessReadWriteLock) ReadLock() *InterProcessMutex { return rw.read }
 
-// WriteLock returns the side of the writers. Its ParticipantNodes are writers only.
+// WriteLock returns the lock of the writers. Its ParticipantNodes are writers only.
 func (rw *InterProcessReadWriteLock) WriteLock() *InterProcessMutex { return rw.write }
 
-// downgrade gives a writer that asks to read the place that it has: a node with the number of its own, so that who
-// waits behind the writer waits behind the reader too. It returns the hold of the writer.
-func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Hold, error) {
+// downgrade lets an owner that holds the write lock share its place as a reader: the new node has the number of the
+// writer's node, so those who wait for the writer wait for the reader too. It returns the hold of the writer, or nil.
+func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *lineup.Queue) (*Hold, error) {
 	hold := rw.write.holdOf(o)
 	if hold == nil {
 		return nil, nil
@@ -74,20 +74,21 @@ func (rw *InterProcessReadWriteLock) downgrade(o *owner, line *lineup.Line) (*Ho
 	if !ok {
 		return nil, ErrLockLost
 	}
-	line.Name = fmt.Sprintf("%s%010d", readName, number)
-	line.Make = func(create builders.Create) builders.Create {
+	queue.Prefix = fmt.Sprintf("%s%010d", readName, number)
+	queue.PrepareCreate = func(create builders.Create) builders.Create {
 		return create.WithProtection().WithMode(builders.Ephemeral)
 	}
-	line.Judge = func(children []string, own string) lineup.Verdict {
+	queue.Judge = func(children []string, own string) lineup.Verdict {
 		return lineup.Verdict{
-			Found:   slices.Contains(children, own) && slices.Contains(children, writer), // the place is still the writer's
+			Found:   slices.Contains(children, own) && slices.Contains(children, writer), // the writer still has its place
 			Granted: true,
 		}
 	}
 	return hold, nil
 }
 
-func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Line) (*Hold, error) {
+// refuseUpgrade refuses an owner that holds the read lock.
+func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Queue) (*Hold, error) {
 	if rw.read.holdOf(o) != nil {
 		return nil, ErrUpgrade
 	}

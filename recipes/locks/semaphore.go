@@ -14,121 +14,88 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// InterProcessSemaphoreV2 is a semaphore: a number of leases that are held at a time. All processes have to agree on
-// the number. Leases are given in the order in which they were asked for. One value serves all goroutines of a process.
+// InterProcessSemaphoreV2 is a semaphore: it has a number of leases, and each lease has one holder at a time. All
+// processes have to use the same number. Waiters get leases in the order of their requests. One value serves all
+// goroutines of a process.
 //
 // Its nodes are not those of Java's deprecated InterProcessSemaphore, which is not ported. In Java:
 // InterProcessSemaphoreV2.
 type InterProcessSemaphoreV2 struct {
-	client Client
-	path   string
-	turn   lineup.Line // who may take leases: one at a time
-	leases lineup.Line
-	limit  LeaseCount
-	bad    error // why the path or the number cannot be
-	name   string
-	told   telemetry.Lock
+	client     Client
+	path       string
+	turnQueue  lineup.Queue // its first contender may take leases
+	leaseQueue lineup.Queue
+	limit      LeaseCount
+	err        error // returned by every Acquire if not nil: the path or the number is invalid
+	name       string
+	obs        telemetry.Lock
 }
 
-// LeaseCount is a number of leases that may change and that all processes share. In Java: SharedCountReader.
-type LeaseCount interface {
-	// Count returns the number of leases.
-	Count() int
-	// Changed returns a channel that is closed when the number changes after the call.
-	Changed() <-chan struct{}
-}
-
-// Where a semaphore has its nodes, and what stands in front of their numbers.
+// The nodes of a semaphore below its path, and the prefix of the leases.
 const (
 	turnNode  = "locks"
 	leaseNode = "leases"
 	leaseName = "lease-"
 )
 
-// SemaphoreOption changes a default of a semaphore.
-type SemaphoreOption interface {
-	applySemaphore(*InterProcessSemaphoreV2)
-}
-
-type semaphoreOption func(*InterProcessSemaphoreV2)
-
-func (o semaphoreOption) applySemaphore(s *InterProcessSemaphoreV2) { o(s) }
-
-// WithLeaseData sets the data of the leases of this process, by default the default data of the client. In Java:
-// setNodeData.
-func WithLeaseData(data []byte) SemaphoreOption {
-	return semaphoreOption(func(s *InterProcessSemaphoreV2) { s.leases.Data = append([]byte{}, data...) })
-}
-
-// WithLeaseCount has the number of leases follow a count that all processes share, in place of the number that the
-// semaphore was made with. Who waits is woken by a change; leases that are held when the number falls are kept.
-func WithLeaseCount(c LeaseCount) SemaphoreOption {
-	return semaphoreOption(func(s *InterProcessSemaphoreV2) { s.limit = c })
-}
-
-// fixedCount is a number of leases that does not change.
-type fixedCount int
-
-func (c fixedCount) Count() int             { return int(c) }
-func (fixedCount) Changed() <-chan struct{} { return nil }
-
-// NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O; a path or a
-// number that cannot be is the error of every Acquire.
+// NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O. Every Acquire
+// returns an error if the path or the number is invalid.
 func NewInterProcessSemaphoreV2(
 	client Client, path string, leases int, opts ...SemaphoreOption,
 ) *InterProcessSemaphoreV2 {
 	s := &InterProcessSemaphoreV2{
-		client: client, path: path, limit: fixedCount(leases), bad: zkpath.Validate(path, false),
+		client: client, path: path, limit: fixedCount(leases), err: zkpath.Validate(path, false),
 	}
-	if s.bad == nil {
-		s.leases = lineup.Line{Client: client, Path: zkpath.Join(path, leaseNode), Name: leaseName}
-		s.turn = lineup.Line{
-			Client: client, Path: zkpath.Join(path, turnNode), Name: lockName, Count: s.leases.Path, Contended: new(atomic.Bool),
+	if s.err == nil {
+		s.leaseQueue = lineup.Queue{Client: client, Path: zkpath.Join(path, leaseNode), Prefix: leaseName}
+		s.turnQueue = lineup.Queue{
+			Client: client, Path: zkpath.Join(path, turnNode), Prefix: lockName,
+			CountPath: s.leaseQueue.Path, Contended: new(atomic.Bool),
 		}
 	}
 	for _, o := range opts {
 		o.applySemaphore(s)
 	}
-	if _, fixed := s.limit.(fixedCount); fixed && leases < 1 && s.bad == nil {
-		s.bad = fmt.Errorf("locks: a semaphore of %d leases", leases)
+	if _, fixed := s.limit.(fixedCount); fixed && leases < 1 && s.err == nil {
+		s.err = fmt.Errorf("locks: a semaphore of %d leases", leases)
 	}
-	s.tellAs("semaphore")
+	s.initTelemetry("semaphore")
 	return s
 }
 
-// tellAs says which recipe the semaphore is.
-func (s *InterProcessSemaphoreV2) tellAs(recipe string) {
-	s.told = telemetry.Of(s.client).NewLock(recipe, s.name, s.path)
+// initTelemetry names the recipe in spans and metrics.
+func (s *InterProcessSemaphoreV2) initTelemetry(recipe string) {
+	s.obs = telemetry.Of(s.client).NewLock(recipe, s.name, s.path)
 }
 
-// Acquire waits for a lease, which must be returned. ctx bounds the waiting: when it ends, neither lease nor node is
-// left. While the connection is lost the place is kept; when the session is lost, Acquire lines up anew. Other errors:
-// those of the first create, when the retry policy of the client has given up.
+// Acquire waits for a lease. The caller must return it. ctx bounds the wait: when it ends, no lease and no node is
+// left. The place in line survives a lost connection. After the end of the session Acquire queues again. Acquire also
+// fails when the first create fails after all retries of the client.
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
-	return one(s.acquire(ctx, 1, lineup.Forever))
+	return single(s.acquire(ctx, 1, lineup.Forever))
 }
 
-// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes a lease if one is
-// free and nobody else is taking one; without a connection it fails as an operation does, when the retry policy of the
-// client has given up. A negative wait is an error.
+// TryAcquire is Acquire that fails with [ErrNotAcquired] after wait. The time to connect counts. A wait of 0 takes a
+// lease if one is free and nobody else is taking one; without a connection it fails after all retries of the client. A
+// negative wait is an error.
 func (s *InterProcessSemaphoreV2) TryAcquire(ctx context.Context, wait time.Duration) (*Lease, error) {
-	return one(s.TryAcquireN(ctx, 1, wait))
+	return single(s.TryAcquireN(ctx, 1, wait))
 }
 
-func one(leases []*Lease, err error) (*Lease, error) {
+func single(leases []*Lease, err error) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
 	return leases[0], nil
 }
 
-// AcquireN waits for n leases, all or none: nobody else gets a lease between two of them. If the number of leases falls
-// below n, it leaves the line until the number rises.
+// AcquireN waits for n leases, all or none. Nobody else gets a lease between two of them. If the number of leases falls
+// below n, AcquireN leaves the line until the number rises.
 func (s *InterProcessSemaphoreV2) AcquireN(ctx context.Context, n int) ([]*Lease, error) {
 	return s.acquire(ctx, n, lineup.Forever)
 }
 
-// TryAcquireN is AcquireN that gives up with [ErrNotAcquired] after wait, one wait for all of them.
+// TryAcquireN is AcquireN that fails with [ErrNotAcquired] after wait, one wait for all leases.
 func (s *InterProcessSemaphoreV2) TryAcquireN(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
 	if wait < 0 {
 		return nil, fmt.Errorf("locks: negative wait %v", wait)
@@ -137,69 +104,69 @@ func (s *InterProcessSemaphoreV2) TryAcquireN(ctx context.Context, n int, wait t
 }
 
 func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
-	if s.bad != nil {
-		return nil, errtext.Wrap(s.bad, "locks", "acquire")
+	if s.err != nil {
+		return nil, errtext.Wrap(s.err, "locks", "acquire")
 	}
 	if limit, fixed := s.limit.(fixedCount); n < 1 || fixed && n > int(limit) {
 		return nil, fmt.Errorf("locks: acquire %s: %d leases of a semaphore of %d", s.path, n, s.limit.Count())
 	}
 	defer s.client.QuorumHeartbeats()()
-	within, asked := s.told.Acquire(ctx)
-	leases, err := lineup.Retry(within, s.client, wait, func(bounded context.Context) ([]*Lease, error) {
-		return s.take(bounded, ctx, n, wait, asked)
+	waitCtx, span := s.obs.Acquire(ctx)
+	leases, err := lineup.Retry(waitCtx, s.client, wait, func(waitCtx context.Context) ([]*Lease, error) {
+		return s.take(ctx, waitCtx, n, wait, span)
 	})
-	asked.End(outcome(err), err)
+	span.End(waitOutcome(err), err)
 	if err != nil {
 		return nil, errtext.Wrap(err, "locks", "acquire %s", s.path)
 	}
 	for _, l := range leases {
-		l.hold.observe(s.told.Hold(asked))
+		l.hold.setSpan(s.obs.Hold(span))
 	}
 	return leases, nil
 }
 
-// take waits for the turn, then for the leases. ctx bounds the wait, values are for the leases. It fails with
-// [lineup.ErrGone] if the turn goes while it waits: it has to line up anew.
+// take waits for the turn, then for the leases. waitCtx bounds the wait. The leases have the values of ctx. It fails
+// with [lineup.ErrNodeLost] if the turn is lost while it waits; the caller has to queue again.
 func (s *InterProcessSemaphoreV2) take(
-	ctx, values context.Context, n int, wait time.Duration, asked *telemetry.Wait,
+	ctx, waitCtx context.Context, n int, wait time.Duration, span *telemetry.Wait,
 ) (leases []*Lease, err error) {
-	if err := s.awaitLimit(ctx, n, wait); err != nil {
+	if err := s.awaitLimit(waitCtx, n, wait); err != nil {
 		return nil, err
 	}
-	ctx = s.client.Telemetry().Handling(ctx)
-	line := s.turn
-	if asked.IsSeen() {
-		line.Lined = asked.Position
+	waitCtx = telemetry.Of(s.client).Handling(waitCtx)
+	queue := s.turnQueue
+	if span.IsSeen() {
+		queue.OnQueued = span.Position
 	}
-	turn, err := line.Once(ctx, wait)
+	turn, err := queue.AcquireOnce(waitCtx, wait)
 	if err != nil {
 		return nil, err
 	}
 	session := turn.Session.Context()
-	inTurn, cancel := context.WithCancel(ctx)
+	turnCtx, cancel := context.WithCancel(waitCtx)
 	defer cancel()
 	defer context.AfterFunc(session, cancel)()
 	t := &leaseTurn{semaphore: s, turn: turn, wanted: n, wait: wait}
-	taken, err := t.take(inTurn)
-	// Asking for the session ends one that has not survived a suspension of the machine, with all that it had.
+	taken, err := t.take(turnCtx)
+	// After a suspension of the machine, Session ends a session that has expired meanwhile.
 	if s.client.Session() != turn.Session || session.Err() != nil {
-		err = lineup.ErrGone
+		err = lineup.ErrNodeLost
 	}
 	if err != nil {
 		for _, c := range append(taken, turn) {
-			s.leases.Leave(ctx, c.Path)
+			s.leaseQueue.ReleaseInBackground(waitCtx, c.Path)
 		}
 		return nil, err
 	}
 	for _, c := range taken {
-		g := newGrant(values, &s.leases, c)
+		g := newGrant(ctx, &s.leaseQueue, c)
 		g.watch.Start(lineup.ShortHold)
 		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil
 }
 
-// awaitLimit waits until the limit is not below n, out of line: others may take what there is.
+// awaitLimit waits outside the line until the limit is at least n, so that others can take the leases there are.
 func (s *InterProcessSemaphoreV2) awaitLimit(ctx context.Context, n int, wait time.Duration) error {
 	for {
 		changed := s.limit.Changed()
@@ -225,14 +192,14 @@ func (s *InterProcessSemaphoreV2) awaitLimit(ctx context.Context, n int, wait ti
 	}
 }
 
-// makeLeases makes the container of the leases.
-func (s *InterProcessSemaphoreV2) makeLeases(ctx context.Context) error {
-	below := zkpath.Join(s.leases.Path, s.leases.Name)
+// createLeaseContainer creates the parent node of the leases.
+func (s *InterProcessSemaphoreV2) createLeaseContainer(ctx context.Context) error {
+	below := zkpath.Join(s.leaseQueue.Path, s.leaseQueue.Prefix)
 	_, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, below)
 	return err
 }
 
-// ReturnAll returns leases, all of them whatever the error of one is. In Java: returnAll.
+// ReturnAll returns all leases, even if some returns fail, and joins the errors. In Java: returnAll.
 func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Lease) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(leases))
@@ -245,10 +212,10 @@ func (s *InterProcessSemaphoreV2) ReturnAll(ctx context.Context, leases ...*Leas
 	return errors.Join(errs...)
 }
 
-// ParticipantNodes returns the paths of the leases that are held, and of those that a Java semaphore waits with.
+// ParticipantNodes returns the paths of the leases in use. They include the leases that waiters in Java have created.
 func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]string, error) {
-	if s.bad != nil {
-		return nil, errtext.Wrap(s.bad, "locks", "participants")
+	if s.err != nil {
+		return nil, errtext.Wrap(s.err, "locks", "participants")
 	}
-	return s.leases.Participants(ctx)
+	return participantNodes(ctx, &s.leaseQueue)
 }

@@ -11,37 +11,38 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// InterProcessSemaphoreMutex is a lock that one holder at a time has and that nobody re-enters: an owner who asks again
-// waits for itself. It is a semaphore of one lease. In Java: InterProcessSemaphoreMutex.
+// InterProcessSemaphoreMutex is a lock with one holder at a time that is not re-entrant: a holder that acquires it
+// again waits for itself. It is a semaphore of one lease. In Java: InterProcessSemaphoreMutex.
 type InterProcessSemaphoreMutex struct {
 	semaphore *InterProcessSemaphoreV2
 
 	mu   sync.Mutex
-	held []*Hold // newest last; those that are released or lost may still be there
+	held []*Hold // newest last; may include released and lost holds
 }
 
 var _ InterProcessLock = (*InterProcessSemaphoreMutex)(nil)
 
-// NewInterProcessSemaphoreMutex returns the lock of a path. It does no I/O; a path that cannot be is the error of every
-// Acquire.
+// NewInterProcessSemaphoreMutex returns the lock of a path. It does no I/O. Every Acquire returns an error if the path
+// is invalid.
 func NewInterProcessSemaphoreMutex(client Client, path string, opts ...SemaphoreOption) *InterProcessSemaphoreMutex {
 	m := &InterProcessSemaphoreMutex{semaphore: NewInterProcessSemaphoreV2(client, path, 1, opts...)}
-	m.semaphore.tellAs("semaphore_mutex")
+	m.semaphore.initTelemetry("semaphore_mutex")
 	return m
 }
 
 func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
-	return m.semaphore.client.Telemetry()
+	return telemetry.Of(m.semaphore.client)
 }
 
-// Acquire waits until the lock is granted and returns a [Hold], which must be released. ctx bounds the waiting. While
-// the connection is lost the place in line is kept; when the session is lost, Acquire lines up anew.
+// Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait. The place in line
+// survives a lost connection. After the end of the session Acquire queues again. Acquire also fails when the first
+// create fails after all retries of the client.
 func (m *InterProcessSemaphoreMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return m.keep(m.semaphore.acquire(ctx, 1, lineup.Forever))
 }
 
-// TryAcquire is Acquire that gives up with [ErrNotAcquired] after wait, connecting included. 0 takes the lock if it is
-// free. A negative wait is an error.
+// TryAcquire is Acquire that fails with [ErrNotAcquired] after wait. The time to connect counts. A wait of 0 takes the
+// lock if it is free. A negative wait is an error.
 func (m *InterProcessSemaphoreMutex) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
 	return m.keep(m.semaphore.TryAcquireN(ctx, 1, wait))
 }
@@ -53,21 +54,21 @@ func (m *InterProcessSemaphoreMutex) keep(leases []*Lease, err error) (*Hold, er
 	hold := leases[0].hold
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forgetReleased()
+	m.dropReleased()
 	m.held = append(m.held, hold)
 	return hold, nil
 }
 
-// forgetReleased drops the holds that were released by themselves. mu is held.
-func (m *InterProcessSemaphoreMutex) forgetReleased() {
+// dropReleased drops the released holds. mu is held.
+func (m *InterProcessSemaphoreMutex) dropReleased() {
 	m.held = slices.DeleteFunc(m.held, (*Hold).isReleased)
 }
 
-// Release ends the newest hold, whoever has it, as [Hold.Release] does, or fails with [ErrNotOwner]. It is for code
-// that comes from Java; new code releases its Hold.
+// Release ends the newest hold of this value, as [Hold.Release] does, whichever goroutine acquired it. It fails with
+// [ErrNotOwner] if there is no hold. It is for code ported from Java; new code releases its [Hold].
 func (m *InterProcessSemaphoreMutex) Release(ctx context.Context) error {
 	m.mu.Lock()
-	m.forgetReleased()
+	m.dropReleased()
 	n := len(m.held)
 	if n == 0 {
 		m.mu.Unlock()
@@ -79,7 +80,7 @@ func (m *InterProcessSemaphoreMutex) Release(ctx context.Context) error {
 	return hold.Release(ctx)
 }
 
-// IsAcquiredInThisProcess reports whether somebody holds the lock through this value, and has not lost it.
+// IsAcquiredInThisProcess reports whether the lock is held through this value and not lost.
 func (m *InterProcessSemaphoreMutex) IsAcquiredInThisProcess() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

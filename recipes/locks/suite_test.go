@@ -21,7 +21,8 @@ func newClient(tb testing.TB, connect string, opts ...framework.Option) *framewo
 	tb.Helper()
 	opts = append([]framework.Option{
 		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
+		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
 		framework.WithRetryPolicy(retry.NTimes(5, 100*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)

@@ -126,7 +126,7 @@ func TestListThatOtherConsumersHaveUsedUpIsNotFollowed(t *testing.T) {
 		if items := got.await(2); items[1] != "last" {
 			t.Errorf("got %q", items)
 		}
-		if asked := requests(proxy); asked["getData"] > n/3 || asked["create2"] > n/3 {
+		if asked := requests(proxy.Faults()); asked["getData"] > n/3 || asked["create2"] > n/3 {
 			t.Errorf("requests %v", asked)
 		}
 	})

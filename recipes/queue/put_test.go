@@ -368,7 +368,7 @@ func TestPutsGoTogether(t *testing.T) {
 			for i, item := range tt.items {
 				must(t, q.Put(ctx, item))
 				if i < 2 {
-					testenv.Eventually(t, func() bool { return requests(proxy)["create2"] == i+1 }, "it is sent at once")
+					testenv.Eventually(t, func() bool { return requests(proxy.Faults())["create2"] == i+1 }, "it is sent at once")
 				}
 			}
 			must(t, held.Wait(ctx))
@@ -377,7 +377,7 @@ func TestPutsGoTogether(t *testing.T) {
 			if diff := cmp.Diff(tt.items, put); diff != "" {
 				t.Errorf("put (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.want, requests(proxy)); diff != "" {
+			if diff := cmp.Diff(tt.want, requests(proxy.Faults())); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			for i, name := range children(t, connect, queuePath)[1:] {

@@ -247,7 +247,7 @@ func TestShardWhoseNodeIsDeletedIsKept(t *testing.T) {
 	paths := awaitShards(t, s, 1)
 	must(t, client.Delete().ForPath(ctx, paths[0]))
 	proxy.Faults().ResetTrace()
-	testenv.Eventually(t, func() bool { return requests(proxy)["getChildren2"] >= 3 }, "a few checks")
+	testenv.Eventually(t, func() bool { return requests(proxy.Faults())["getChildren2"] >= 3 }, "a few checks")
 	if diff := cmp.Diff(paths, s.QueuePaths()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -80,10 +80,10 @@ func drain(tb testing.TB, q *queue.SimpleDistributedQueue) (elements []string) {
 	}
 }
 
-// requests counts what clients of a proxy have asked for.
-func requests(proxy *curatortest.Proxy) map[string]int {
+// requests counts the requests in a trace by their operations.
+func requests(faults *curatortest.Faults) map[string]int {
 	n := make(map[string]int)
-	for _, e := range proxy.Faults().Trace() {
+	for _, e := range faults.Trace() {
 		if !e.Reply {
 			n[e.Op]++
 		}
@@ -348,20 +348,20 @@ func TestEachElementIsGivenToOne(t *testing.T) {
 
 func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
 	t.Parallel()
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	q := simple(newClient(t, connect))
-	elements := numbered(100)
-	offer(t, q, elements...)
-	proxy.Faults().ResetTrace()
-	if diff := cmp.Diff(elements, drain(t, q)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	n := requests(proxy)
-	delete(n, "ping")
-	if diff := cmp.Diff(map[string]int{"getChildren2": 2, "exists": 1, "getData": 100, "delete": 100}, n); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		q := simple(through(t, place, chroot))
+		elements := numbered(100)
+		offer(t, q, elements...)
+		place.Faults().ResetTrace()
+		if diff := cmp.Diff(elements, drain(t, q)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		n := requests(place.Faults())
+		delete(n, "ping")
+		if diff := cmp.Diff(map[string]int{"getChildren2": 2, "exists": 1, "getData": 100, "delete": 100}, n); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestThoseWhoWaitForAnElementShareTheLooking(t *testing.T) {
@@ -399,7 +399,7 @@ func TestThoseWhoWaitForAnElementShareTheLooking(t *testing.T) {
 		}
 		settle()
 	}
-	n := requests(proxy)
+	n := requests(proxy.Faults())
 	cancel()
 	workers.Wait()
 	if n["delete"] != len(elements) || n["getData"] != len(elements) || n["getChildren2"] > len(elements)*(8+polls) {
@@ -423,7 +423,7 @@ func TestListThatOthersHaveUsedUpIsNotFollowed(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, drain(t, slow)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := requests(proxy); n["getData"] > 100 || n["getChildren2"] != 2 {
+	if n := requests(proxy.Faults()); n["getData"] > 100 || n["getChildren2"] != 2 {
 		t.Errorf("requests %v", n)
 	}
 }

@@ -25,7 +25,8 @@ func newClient(tb testing.TB, connect string, opts ...framework.Option) *framewo
 	tb.Helper()
 	client, err := framework.New(connect, append([]framework.Option{
 		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect
+		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
+		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
 		framework.WithEnsembleTracker(false),
 	}, opts...)...)

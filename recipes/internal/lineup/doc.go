@@ -1,6 +1,6 @@
-// Package lineup is how the recipes wait for each other: every contender creates a node below one path, the server
-// numbers the nodes, and each watches the one that it waits for. There is one loop for all of them.
+// Package lineup is the wait queue of the recipes. Each contender creates a sequential node below one path and watches
+// the node that it waits for. All recipes share this one loop.
 //
-// A contender keeps its place for as long as its session lives, whatever happens to the connection; it is granted
-// nothing on a node of an earlier session; and whoever gives up leaves neither node nor watch behind.
+// A contender keeps its place as long as its session lives, whatever happens to the connection. It gets no turn with a
+// node of an earlier session. A contender that gives up leaves neither node nor watch.
 package lineup

@@ -11,12 +11,12 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-func TestOutageIsEveryErrorWithoutAnAnswer(t *testing.T) {
+func TestIsOutageOfErrorsWithoutAnswer(t *testing.T) {
 	for err, want := range map[error]bool{
 		framework.ErrConnectionLoss: true, framework.ErrOperationTimeout: true, framework.ErrNotSent: true,
 		framework.ErrUncertain: true, zk.ErrSessionExpired: true, zk.ErrSessionMoved: true,
 		nil: false, zk.ErrNoNode: false, zk.ErrNoAuth: false, zk.ErrNodeExists: false, framework.ErrClosed: false,
-		context.Canceled: false, context.DeadlineExceeded: false, lineup.ErrNotAcquired: false, lineup.ErrGone: false,
+		context.Canceled: false, context.DeadlineExceeded: false, lineup.ErrNotAcquired: false, lineup.ErrNodeLost: false,
 	} {
 		if got := lineup.IsOutage(err); got != want {
 			t.Errorf("%v is one: %t", err, got)

@@ -7,8 +7,8 @@ import (
 	"github.com/gocurator/curator/internal/hook"
 )
 
-// RefusingClient returns a function that returns a client of which every operation fails with err. It connects to
-// nothing, and it can be neither started nor closed. It is for the methods of a nil hold.
+// RefusingClient returns a function that returns a client whose operations all fail with err. The client has no
+// connection, and can be neither started nor closed. The methods of a nil hold use it.
 func RefusingClient(err error) func() *framework.Client {
 	return sync.OnceValue(func() *framework.Client {
 		refuse := hook.Refuse(err).(framework.Option)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Retry calls attempt until it returns something other than [ErrGone]. After that error an outage does not end the
-// wait either, unless wait is 0: the next attempt begins when there is a connection. The context of attempt ends after
-// wait, if that is positive; then the error is [ErrNotAcquired].
+// Retry calls attempt again while it fails with [ErrNodeLost]. From the second call on it also retries outages, unless
+// wait is 0: the next attempt starts when there is a connection. A positive wait bounds the context of attempt; Retry
+// fails with [ErrNotAcquired] when it is over.
 func Retry[T any](
 	ctx context.Context, client Client, wait time.Duration, attempt func(ctx context.Context) (T, error),
 ) (T, error) {
@@ -18,17 +18,17 @@ func Retry[T any](
 		bounded, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	for again := false; ; again = true {
+	for retried := false; ; retried = true {
 		result, err := attempt(bounded)
-		if errors.Is(err, ErrGone) {
+		if errors.Is(err, ErrNodeLost) {
 			continue
 		}
-		if again && wait != 0 && IsOutage(err) {
+		if retried && wait != 0 && IsOutage(err) {
 			if err = client.BlockUntilConnected(bounded); err == nil {
 				continue
 			}
 		}
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the end of wait
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // wait is over
 			err = ErrNotAcquired
 		}
 		return result, err

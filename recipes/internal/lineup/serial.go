@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// Serial runs funcs one after the other, on a goroutine that there is only while there are any. The zero value is
-// ready.
+// Serial runs funcs one after the other on a goroutine of its own. The goroutine ends when no func is left. The zero
+// value is ready for use.
 type Serial struct {
 	mu      sync.Mutex
 	waiting []func()
 	current int           // number of the func that runs, or of the last one
-	running bool          // a goroutine is there for them
-	changed chan struct{} // closed when a func has ended; nil if nobody waits for that
+	running bool          // the goroutine runs
+	changed chan struct{} // closed when a func has returned; nil if nobody waits
 }
 
-// Do runs fn behind the others, and does not wait for it.
+// Do runs fn after the others. It does not wait.
 func (s *Serial) Do(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Serial) Do(fn func()) {
 	}
 }
 
-// Running returns a number of the func that runs, 0 if none does.
+// Running returns the number of the func that runs, or 0.
 func (s *Serial) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +36,8 @@ func (s *Serial) Running() int {
 	return s.current
 }
 
-// Wait waits until all funcs have returned, or ctx has ended. It does not wait while the func with the number except
-// runs, which may be the caller: see Running.
+// Wait waits until all funcs have returned or ctx ends. It returns at once while the func with the number except runs:
+// a func that waits passes its own number, see Running.
 func (s *Serial) Wait(ctx context.Context, except int) {
 	for {
 		s.mu.Lock()
@@ -61,7 +61,7 @@ func (s *Serial) Wait(ctx context.Context, except int) {
 func (s *Serial) run() {
 	ended := false
 	defer func() {
-		if !ended { // the func has ended the goroutine with runtime.Goexit, as a test that fails does
+		if !ended { // a func has called runtime.Goexit, as a failed test does
 			go s.run()
 		}
 	}()
@@ -75,7 +75,7 @@ func (s *Serial) run() {
 	}
 }
 
-// next returns the next func, nil if there is none.
+// next returns the next func, or nil.
 func (s *Serial) next() func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

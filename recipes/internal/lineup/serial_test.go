@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-func TestSerialRunsInOrderAlsoAfterGoexit(t *testing.T) {
+func TestSerialRunsInOrderAfterGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Serial
 		var got []int
@@ -30,7 +30,7 @@ func TestSerialRunsInOrderAlsoAfterGoexit(t *testing.T) {
 	})
 }
 
-func TestSerialWaitsForAllButTheCaller(t *testing.T) {
+func TestSerialWaitExceptsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Serial
 		var got []string

@@ -1,0 +1,70 @@
+// Package listeners has the set of listeners that a client and a recipe keep and notify. A program sees it as a
+// callbacks.Listenable.
+package listeners
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/gocurator/curator/callbacks"
+)
+
+// Set is a set of listeners. The zero value is empty and ready; all methods are safe for concurrent use.
+type Set[E any] struct {
+	mu   sync.Mutex
+	list []*callbacks.Listener[E]
+}
+
+// AddListener registers fn, as callbacks.Listenable says.
+func (l *Set[E]) AddListener(fn callbacks.Listener[E]) (remove func()) {
+	e := &fn // functions do not compare: the address is the identity
+	l.mu.Lock()
+	l.list = append(slices.Clip(l.list), e)
+	l.mu.Unlock()
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if i := slices.Index(l.list, e); i >= 0 {
+			l.list = slices.Delete(slices.Clone(l.list), i, i+1) // a Notify under way keeps its list
+		}
+	}
+}
+
+// Len returns how many listeners there are.
+func (l *Set[E]) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.list)
+}
+
+// Clear removes all listeners.
+func (l *Set[E]) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = nil
+}
+
+// Notify calls all listeners, each through call, which may recover from panics; a nil call calls them plainly. A
+// listener that another one has removed meanwhile is left out.
+func (l *Set[E]) Notify(ctx context.Context, ev E, call func(fn func())) {
+	l.mu.Lock()
+	list := l.list
+	l.mu.Unlock()
+	for _, e := range list {
+		if !l.has(e) {
+			continue
+		}
+		if call == nil {
+			(*e)(ctx, ev)
+		} else {
+			call(func() { (*e)(ctx, ev) })
+		}
+	}
+}
+
+func (l *Set[E]) has(e *callbacks.Listener[E]) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.list, e)
+}

@@ -1,0 +1,67 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/retry"
+)
+
+// TestEarlierSession is of a client that takes for granted whatever it has created. If it does not give it up with the
+// session that it has created it in, it is found out.
+func TestEarlierSession(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		context func(*framework.Session) context.Context
+		alone   bool // in which case the client would have to look at the line, too
+		want    string
+	}{
+		{"careful", (*framework.Session).Context, false, ""},
+		{"careless", func(*framework.Session) context.Context { return context.Background() }, false, "a node of session"},
+		{"blind", (*framework.Session).Context, true, "of the earlier session"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.InMemory())
+				s := chaos.New(t)
+				kept, failed := 0, ""
+				for n := 0; n < 20 && failed == ""; n++ {
+					client := connect(t, server.ConnectString(), framework.WithDialer(server.DialContext),
+						framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+					root := fmt.Sprint("/", n)
+					e := &chaos.EarlierSession{Server: server, Client: client, Root: root, Alone: tt.alone}
+					e.Acquire = func(ctx context.Context) (*chaos.Tenure, error) {
+						session := client.Session()
+						node, err := client.Create().CreatingParentContainersIfNeeded().WithMode(builders.EphemeralSequential).
+							ForPath(ctx, root+"/n-", nil)
+						if err != nil {
+							return nil, err
+						}
+						return &chaos.Tenure{
+							Node: node, Context: tt.context(session),
+							Release: func() error { return client.Delete().Quietly().ForPath(ctx, node) },
+						}, nil
+					}
+					had, err := e.Run(t.Context(), s, s.Random(n))
+					if had {
+						kept++
+					}
+					if err != nil {
+						failed = err.Error()
+					}
+				}
+				if kept == 0 || tt.want == "" && failed != "" || !strings.Contains(failed, tt.want) {
+					t.Errorf("nodes were kept %d times, failed with %q", kept, failed)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package chaos_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/chaos"
+)
+
+func connect(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
+	tb.Helper()
+	client, err := framework.New(connect, append(opts, framework.WithEnsembleTracker(false))...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	if err := client.BlockUntilConnected(testenv.Context(tb)); err != nil {
+		tb.Fatal(err)
+	}
+	return client
+}
+
+func TestFaultsOfAVictim(t *testing.T) {
+	ctx := testenv.Context(t)
+	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
+	client := connect(t, proxy.ConnectString())
+	states := make(chan framework.ConnectionState, 100)
+	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+		if s != framework.Connected { // of which it may have heard before
+			states <- s
+		}
+	})
+	want := func(all ...framework.ConnectionState) {
+		t.Helper()
+		for _, state := range all {
+			if got := <-states; got != state {
+				t.Fatalf("%v, want %v", got, state)
+			}
+		}
+	}
+	victims := []*chaos.Victim{{Name: "the client", Proxy: proxy, Session: client.SessionID}}
+	s := chaos.New(t)
+	disturb := func(fault chaos.Fault) {
+		t.Helper()
+		if n := s.Disturb(ctx, chaos.Pace{}, func(n int) bool { return n == 1 }, fault); n != 1 {
+			t.Errorf("%d faults", n)
+		}
+	}
+	session := client.SessionID()
+	disturb(chaos.Cut(victims))
+	want(framework.Suspended, framework.Reconnected)
+	if client.SessionID() != session {
+		t.Error("another session")
+	}
+	disturb(chaos.Expire(victims, testenv.Addr(t)))
+	want(framework.Suspended, framework.Lost, framework.Reconnected)
+	if client.SessionID() == session {
+		t.Error("the session has not expired")
+	}
+	disturb(chaos.Freeze(victims, time.Hour)) // and thaw, as the disturbance ends
+	if _, err := client.CheckExists().ForPath(ctx, "/"); err != nil {
+		t.Error(err)
+	}
+	if proxy.Faults().Connections() != 1 {
+		t.Errorf("%d connections", proxy.Faults().Connections())
+	}
+}

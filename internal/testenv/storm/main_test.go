@@ -1,9 +1,0 @@
-package storm_test
-
-import (
-	"testing"
-
-	"github.com/gocurator/curator/internal/testenv"
-)
-
-func TestMain(m *testing.M) { testenv.Main(m) }

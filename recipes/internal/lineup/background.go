@@ -1,0 +1,18 @@
+package lineup
+
+import (
+	"context"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/telemetry"
+)
+
+// Unwatch removes a watch that may not have fired, in the background, and retries until that succeeds.
+func Unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
+	ctx = telemetry.Of(client).Aside(ctx)
+	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
+}
+
+// Ignore discards a background result. A closed client refuses the operation; its session then ends, and with it all
+// nodes and watches.
+func Ignore(context.Context, callbacks.Event) {}

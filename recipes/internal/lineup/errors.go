@@ -1,0 +1,33 @@
+package lineup
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/framework"
+)
+
+// Package locks exports the first two, whose texts name it.
+var (
+	// ErrNotAcquired is returned when the turn did not come within the wait.
+	ErrNotAcquired = errors.New("locks: not acquired")
+	// ErrLost is matched by the errors of a lock or a leadership that is lost.
+	ErrLost = errors.New("locks: lock lost")
+	// ErrNodeLost is returned when our node is gone or belongs to an ended session. The caller has to queue again.
+	ErrNodeLost = errors.New("contender is gone")
+)
+
+// asNodeLost returns [ErrNodeLost] for the error of a list of a queue that was deleted, and other errors unchanged.
+func asNodeLost(err error) error {
+	if errors.Is(err, zk.ErrNoNode) {
+		return ErrNodeLost
+	}
+	return err
+}
+
+// IsOutage reports whether err only means that there was no connection or no session.
+func IsOutage(err error) bool {
+	return errors.Is(err, framework.ErrConnectionLoss) || errors.Is(err, framework.ErrOperationTimeout) ||
+		errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved)
+}

@@ -1,0 +1,239 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/chaos"
+)
+
+const chaosSession = time.Second
+
+// contest is a chaos test of candidates that kills one leader after the other.
+type contest struct {
+	*chaos.Test
+	t        *testing.T
+	pulse    *chaos.Pulse
+	witness  *chaos.Witness
+	contexts *chaos.Contexts
+	victims  []*chaos.Victim
+
+	mu     sync.Mutex
+	reigns []*reign
+	news   chan struct{} // closed when a reign begins or ends
+}
+
+// reign is a leadership as its candidate sees it.
+type reign struct {
+	who        int
+	token      int64
+	begin, end time.Time // no end: it lasts
+}
+
+// TestLeadersKilled has ten contend, and ends the session, the connection or the network of whoever leads. At
+// most one leads at a time, for the server and by the clocks of all, and soon another one does.
+func TestLeadersKilled(t *testing.T) {
+	for name, start := range candidates {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newContest(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			var watching sync.WaitGroup
+			var all []candidate
+			chroot := testenv.Chroot(t)
+			e.witness = chaos.NewWitness(0, e.nodes(chroot))
+			for i := range 10 {
+				proxy := curatortest.NewProxyT(t, testenv.Addr(t))
+				client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(chaosSession),
+					framework.WithTickTime(testenv.Tick))
+				e.victims = append(e.victims,
+					&chaos.Victim{Name: fmt.Sprint("candidate ", i), Proxy: proxy, Session: client.SessionID})
+				c := start(t, client)
+				all = append(all, c)
+				watching.Go(func() { e.watch(ctx, i, c, client.SessionID) })
+			}
+			kills := testenv.Size(6, 9, 200)
+			slowest := e.killLeaders(kills)
+			for _, c := range all {
+				must(t, c.close())
+			}
+			cancel()
+			watching.Wait()
+			e.judge()
+			looks, blind, overlaps := e.witness.Counts()
+			t.Logf("%d kills, %d reigns, %d overlaps in %d looks, %d blind, the next after %v at most",
+				kills, len(e.reigns), overlaps, looks, blind, slowest)
+			awaitNoNode(t, testenv.Addr(t)+chroot)
+		})
+	}
+}
+
+func newContest(t *testing.T) *contest {
+	t.Helper()
+	e := &contest{Test: chaos.New(t), t: t, pulse: chaos.NewPulse(), news: make(chan struct{})}
+	t.Cleanup(e.pulse.Stop)
+	e.contexts = chaos.NewContexts(0, chaosSession, e.pulse)
+	return e
+}
+
+// nodes lists the line as the server has it.
+func (e *contest) nodes(chroot string) func() ([]string, error) {
+	raw := testenv.Raw(e.t)
+	return func() ([]string, error) {
+		nodes, _, err := raw.Children(chroot + electionPath)
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil, nil
+		}
+		return nodes, err
+	}
+}
+
+// watch notes the leaderships of a candidate.
+func (e *contest) watch(ctx context.Context, who int, c candidate, session func() int64) {
+	for {
+		l, err := c.next(ctx)
+		if err != nil {
+			return
+		}
+		r := &reign{who: who, token: l.Token(), begin: time.Now()}
+		grant := chaos.Grant{Node: path.Base(l.Path()), Owner: fmt.Sprint(who), Alone: true}
+		e.contexts.Granted(l.Context(), session(), grant)
+		e.mu.Lock()
+		e.reigns = append(e.reigns, r)
+		e.announce()
+		e.mu.Unlock()
+		e.witness.Granted(e.Test, grant)
+		<-l.Context().Done()
+		e.mu.Lock()
+		if r.end.IsZero() { // else it was over for the server before
+			r.end = time.Now()
+		}
+		e.announce()
+		e.mu.Unlock()
+	}
+}
+
+// announce wakes await. mu is held.
+func (e *contest) announce() {
+	close(e.news)
+	e.news = make(chan struct{})
+}
+
+// leader waits for a reign that lasts, another one than before.
+func (e *contest) leader(before *reign) *reign {
+	e.t.Helper()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	for {
+		e.mu.Lock()
+		news := e.news
+		i := slices.IndexFunc(e.reigns, func(r *reign) bool { return r != before && r.end.IsZero() })
+		var found *reign
+		if i >= 0 {
+			found = e.reigns[i]
+		}
+		e.mu.Unlock()
+		if found != nil {
+			return found
+		}
+		select {
+		case <-news:
+		case <-limit.C:
+			e.Errorf("nobody leads")
+			e.t.FailNow()
+		}
+	}
+}
+
+// killLeaders kills so many leaders, and returns how long it took at most until there was the next.
+func (e *contest) killLeaders(kills int) (slowest time.Duration) {
+	e.t.Helper()
+	random := e.Random(-1)
+	ways := []func(*reign, *chaos.Victim) (restore func()){e.expire, e.cut, e.darken}
+	for n := range kills {
+		for _, v := range e.victims {
+			v.Proxy.Faults().ResetTrace()
+		}
+		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
+		r, killed := e.leader(nil), time.Now()
+		restore := ways[n%len(ways)](r, e.victims[r.who])
+		next := e.leader(r)
+		took := next.begin.Sub(killed) - e.pulse.Missed(killed, next.begin)
+		slowest = max(slowest, took)
+		e.Note("%s leads", e.victims[next.who].Name)
+		if limit := chaosSession + time.Second; testenv.Long() && took > limit {
+			e.Errorf("the next leads after %v", took)
+		}
+		restore()
+		for _, v := range e.victims {
+			if n := creates(v.Proxy.Faults().Trace()); n >= 4 {
+				e.Errorf("%s has made %d nodes", v.Name, n)
+			}
+		}
+	}
+	return slowest
+}
+
+// expire ends the session of a leader. For the server its reign is over before it can know.
+func (e *contest) expire(r *reign, v *chaos.Victim) (restore func()) {
+	e.mu.Lock()
+	if r.end.IsZero() {
+		r.end = time.Now()
+	}
+	e.mu.Unlock()
+	session := v.Session()
+	e.NoteExpiry(session)
+	err := testenv.Server(e.t).ExpireSession(session)
+	if err != nil && !errors.Is(err, zk.ErrSessionExpired) {
+		e.Errorf("%v", err)
+	}
+	e.Note("expired the session of %s", v.Name)
+	return func() {}
+}
+
+func (e *contest) cut(_ *reign, v *chaos.Victim) (restore func()) {
+	e.Note("cut %s", v.Name)
+	v.Proxy.Faults().CutAll()
+	return func() {}
+}
+
+func (e *contest) darken(_ *reign, v *chaos.Victim) (restore func()) {
+	e.Note("nothing comes through from or to %s", v.Name)
+	return v.Proxy.Faults().BlackHole(curatortest.Both)
+}
+
+// creates counts the nodes that were asked for in an election.
+func creates(trace []curatortest.TraceEntry) (n int) {
+	for _, entry := range trace {
+		if entry.Op == "create2" && !entry.Reply && path.Base(path.Dir(entry.Path)) == path.Base(electionPath) {
+			n++
+		}
+	}
+	return n
+}
+
+// judge looks at all reigns.
+func (e *contest) judge() {
+	e.t.Helper()
+	e.contexts.Check(e.Test, "the election")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	slices.SortStableFunc(e.reigns, func(a, b *reign) int { return a.begin.Compare(b.begin) })
+	for i, r := range e.reigns[:max(len(e.reigns)-1, 0)] {
+		next := e.reigns[i+1]
+		if next.token < r.token || next.token == r.token && next.who != r.who {
+			e.Errorf("candidate %d leads with token %d after candidate %d with %d", next.who, next.token, r.who, r.token)
+		}
+	}
+}

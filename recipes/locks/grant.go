@@ -1,0 +1,152 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// grant is a node that has its turn. All holds of one owner share it.
+type grant struct {
+	ctx            context.Context
+	cancel         context.CancelCauseFunc
+	stopListening  func() bool // to the end of the session
+	stopHeartbeats func()
+	path           string
+	tokens         []int64              // one for each lock
+	sessions       []*framework.Session // of the ephemeral nodes
+	watch          *lineup.NodeWatch    // nil for a multi lock; its parts have their own
+	fence          lineup.Fence
+	release        func(ctx context.Context) error
+
+	mu    sync.Mutex
+	holds int
+	span  *telemetry.Tenure // nil before setSpan
+}
+
+// grantKey is the key of the grant in its context.
+type grantKey struct{}
+
+// newGrant returns a grant for a contender. It does not watch the node yet. The context of the grant has the values of
+// ctx.
+func newGrant(ctx context.Context, queue *lineup.Queue, c *lineup.Contender) *grant {
+	values := context.WithoutCancel(builders.OutOfFlight(ctx))
+	g := &grant{
+		path: c.Path, tokens: []int64{c.Stat.Czxid}, holds: 1, stopHeartbeats: queue.Client.QuorumHeartbeats(),
+		fence: lineup.NewFence(queue.Client, c.Path, ErrLockLost),
+	}
+	g.initContext(values)
+	g.watch = lineup.NewNodeWatch(values, queue.Client, c, func() { g.lose(ErrLockLost) })
+	g.release = func(ctx context.Context) error {
+		if err := queue.Release(ctx, c.Path); err != nil {
+			g.watch.Remove() // the node may stay
+			return errtext.Wrap(err, "locks", "release")
+		}
+		return nil
+	}
+	g.stopListening = func() bool { return true }
+	if c.Stat.EphemeralOwner != 0 { // a persistent node outlives the session
+		g.sessions = []*framework.Session{c.Session}
+		g.stopListening = context.AfterFunc(c.Session.Context(), func() { g.lose(ErrLockLost) })
+	}
+	return g
+}
+
+// initContext creates the context of the grant with the values of another context.
+func (g *grant) initContext(values context.Context) {
+	g.ctx, g.cancel = context.WithCancelCause(context.WithValue(values, grantKey{}, g))
+}
+
+// lose ends a grant that was not released.
+func (g *grant) lose(cause error) {
+	g.stopWatch()
+	g.cancel(cause)
+	g.stopHeartbeats()
+	g.endSpan()
+}
+
+func (g *grant) stopWatch() {
+	if g.watch != nil {
+		g.watch.Stop()
+	}
+}
+
+// setSpan sets the span that ends with the grant. It may be nil.
+func (g *grant) setSpan(span *telemetry.Tenure) {
+	if span == nil {
+		return
+	}
+	g.mu.Lock()
+	g.span = span
+	g.mu.Unlock()
+	if !g.isHeld() { // the grant has ended meanwhile
+		g.endSpan()
+	}
+}
+
+func (g *grant) endSpan() { g.currentSpan().End(g.outcome()) }
+
+func (g *grant) currentSpan() *telemetry.Tenure {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.span
+}
+
+// outcome returns telemetry's word for the end of the grant.
+func (g *grant) outcome() string {
+	if errors.Is(context.Cause(g.ctx), ErrReleased) {
+		return telemetry.Released
+	}
+	return telemetry.Lost
+}
+
+// newHold returns one more hold. It fails if the lock is lost or released.
+func (g *grant) newHold() (*Hold, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := context.Cause(g.ctx); err != nil {
+		return nil, err
+	}
+	g.holds++
+	return &Hold{grant: g}, nil
+}
+
+func (g *grant) isHeld() bool { return g.ctx.Err() == nil }
+
+// isOwnContext reports whether ctx is the context of the grant or derived from it, and has not ended before it.
+func (g *grant) isOwnContext(ctx context.Context) bool {
+	if ctx.Value(grantKey{}) != g {
+		return false
+	}
+	return ctx.Err() == nil || g.ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Cause(g.ctx))
+}
+
+// untilSessionEnds returns a context with the values and the deadline of ctx. It ends with the first of the sessions,
+// with the cause [ErrLockLost].
+func (g *grant) untilSessionEnds(ctx context.Context) (context.Context, context.CancelFunc) {
+	bounded, end := context.WithoutCancel(ctx), func() {}
+	if deadline, ok := ctx.Deadline(); ok {
+		bounded, end = context.WithDeadline(bounded, deadline)
+	}
+	bounded, cancel := context.WithCancelCause(bounded)
+	stops := make([]func() bool, len(g.sessions))
+	for i, s := range g.sessions {
+		if s.Context().Err() != nil { // AfterFunc would cancel later
+			cancel(ErrLockLost)
+		}
+		stops[i] = context.AfterFunc(s.Context(), func() { cancel(ErrLockLost) })
+	}
+	return bounded, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+		end()
+	}
+}
