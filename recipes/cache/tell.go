@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // note is what a cache is told by its engine.
@@ -28,11 +27,7 @@ const (
 func (e *engine) tell(n note) {
 	n.ready = e.isReady()
 	n.event.ready = n.ready
-	e.told.Do(func() {
-		if e.ctx.Err() == nil {
-			e.listener(context.WithoutCancel(e.ctx), n)
-		}
-	})
+	e.do(func(ctx context.Context) { e.listener(ctx, n) })
 }
 
 func (e *engine) tellEvent(ev Event) {
@@ -49,18 +44,5 @@ func (e *engine) isReady() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// guard returns what calls the listeners of the cache.
-func (e *engine) guard() func(fn func()) { return guard(e.ctx, e.client, e.what) }
-
-// guard returns what calls listeners until ctx ends: a panic in one is reported and ends nothing.
-func guard(ctx context.Context, client Client, what string) func(fn func()) {
-	call := lineup.Guard(context.WithoutCancel(ctx), client, what)
-	return func(fn func()) {
-		if ctx.Err() == nil {
-			call(fn)
-		}
 	}
 }
