@@ -98,6 +98,7 @@ type loop struct {
 	fences      []*fence
 	retry       *time.Timer
 	retryAt     time.Time
+	reconnectAt time.Time // when the reading begins on a new connection; zero if it need not wait
 	removeState func()
 }
 
