@@ -20,7 +20,7 @@ type CuratorCache struct {
 // NewCuratorCache returns a cache of the tree at path. It does no I/O; a path that cannot be is the error of Start.
 func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
 	c := new(CuratorCache)
-	c.engine = newEngine(client, "CuratorCache", path, settingsOf(opts), c.notify)
+	c.engine = newEngine(client, "CuratorCache", "curator_cache", path, settingsOf(opts), c.notify)
 	return c
 }
 

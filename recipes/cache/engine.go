@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -56,6 +57,7 @@ type engine struct {
 	watcher  *callbacks.Watcher
 	inbox    *mailbox[func()] // what the loop has to do
 	listener func(ctx context.Context, n note)
+	obs      *telemetry.Cache
 	*notifier
 	ready chan struct{} // closed when everything was read once
 	done  chan struct{} // closed when the loop has ended
@@ -103,9 +105,10 @@ type loop struct {
 }
 
 // newEngine returns the engine of a path that is valid.
-func newEngine(client Client, recipe, path string, s settings, listener func(ctx context.Context, n note)) *engine {
+func newEngine(client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note)) *engine {
 	e := &engine{
-		settings: s, listener: listener, notifier: newNotifier(client, recipe+" "+path),
+		settings: s, listener: listener, notifier: newNotifier(client, title+" "+path),
+		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
 		inbox: newMailbox[func()](),
 		ready: make(chan struct{}), done: make(chan struct{}),
 		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
@@ -194,6 +197,7 @@ func (e *engine) run() {
 	for f := range e.followers {
 		f.close()
 	}
+	e.obs.Entries(context.WithoutCancel(e.ctx), -e.liveNodes())
 	e.mu.Unlock()
 	e.unwatch()
 }

@@ -21,7 +21,7 @@ func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 	c := new(NodeCache)
 	s := settingsOf(opts)
 	s.maxDepth = 0
-	c.engine = newEngine(client, "NodeCache", path, s, c.notify)
+	c.engine = newEngine(client, "NodeCache", "node_cache", path, s, c.notify)
 	return c
 }
 

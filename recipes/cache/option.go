@@ -15,6 +15,7 @@ type settings struct {
 	storage     Storage
 	selector    Selector
 	jitter      time.Duration
+	name        string
 }
 
 type option func(*settings)
@@ -51,6 +52,9 @@ func WithDataNotCached() Option { return WithStorage(DataNotCachedStorage()) }
 func WithSelector(selector Selector) Option {
 	return option(func(s *settings) { s.selector = selector })
 }
+
+// WithName names the cache in metrics. Give few different names. Not in Java.
+func WithName(name string) Option { return option(func(s *settings) { s.name = name }) }
 
 // WithReconnectJitter has the cache wait for a random part of limit before it reads again on a new connection, so that
 // many processes do not read at once. [CuratorCache.Sync] waits with it. The first load does not wait. Not in Java.

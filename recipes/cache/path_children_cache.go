@@ -74,7 +74,7 @@ func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChild
 	c := new(PathChildrenCache)
 	s := settingsOf(opts)
 	s.maxDepth = 1
-	c.engine = newEngine(client, "PathChildrenCache", path, s, c.notify)
+	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, s, c.notify)
 	return c
 }
 

@@ -27,11 +27,24 @@ const (
 func (e *engine) tell(n note) {
 	n.ready = e.isReady()
 	n.event.ready = n.ready
-	e.do(func(ctx context.Context) { e.listener(ctx, n) })
+	e.do(func(ctx context.Context) {
+		if n.ready && n.event.New != nil { // else its age is no lag
+			e.obs.Notified(ctx, n.event.New.Stat.Mtime)
+		}
+		e.listener(ctx, n)
+	})
 }
 
 func (e *engine) tellEvent(ev Event) {
 	e.ahead = false
+	switch ev.Type {
+	case NodeCreated:
+		e.obs.Created(e.ctx)
+	case NodeChanged:
+		e.obs.Changed(e.ctx)
+	case NodeDeleted:
+		e.obs.Deleted(e.ctx)
+	}
 	e.tell(note{kind: change, event: ev})
 	for f := range e.followers {
 		f.put(ev)

@@ -99,6 +99,7 @@ func (e *engine) connect() {
 	e.flight = builders.InOneFlight(e.ctx)
 	e.greeting = true
 	if !e.oneShot || !e.watching {
+		e.obs.Reloaded(e.ctx)
 		e.wantAll()
 	}
 	for _, f := range e.fences {
