@@ -1,9 +1,8 @@
-// Command config has a service that follows its configuration: each setting is a node with JSON, a cache keeps them in
-// memory, and the service goes on with the newest one that is valid. An operator changes the settings meanwhile, once
-// by mistake.
+// Command config has a service follow its settings while an operator changes them: they are one JSON value in a node.
+// Settings that do not decode are reported, and the service goes on with the last ones that did.
 //
 //	go run ./examples/config
-//	go run ./examples/config -connect host:2181
+//	go run ./examples/config -connect host:2181 -follow   # then change /examples/config/settings with a tool of yours
 package main
 
 import (
@@ -14,33 +13,57 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"time"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/cache"
 )
 
+const settingsPath = "/examples/config/settings"
+
+// Settings are those of the service.
+type Settings struct {
+	Greeting string
+	Rate     int
+}
+
+// parse decodes and checks settings.
+func parse(path string, data []byte) (Settings, error) {
+	s, err := cache.JSON[Settings](path, data)
+	if err == nil && s.Rate < 1 {
+		err = fmt.Errorf("rate %d", s.Rate)
+	}
+	return s, err
+}
+
+type options struct {
+	connect string
+	follow  bool
+}
+
 func main() {
-	connect := flag.String("connect", "", "connect string; without one a server in memory")
+	var o options
+	flag.StringVar(&o.connect, "connect", "", "connect string; without one a server in memory")
+	flag.BoolVar(&o.follow, "follow", false, "change nothing, and follow the settings until interrupted")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *connect, os.Stdout); err != nil {
+	if err := run(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "config:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, connect string, out io.Writer) (err error) {
-	if connect == "" {
+func run(ctx context.Context, o options, out io.Writer) (err error) {
+	if o.connect == "" {
 		server, err := curatortest.NewServer()
 		if err != nil {
 			return err
 		}
 		defer server.Close() //nolint:errcheck // it was in memory
-		connect = server.ConnectString()
+		o.connect = server.ConnectString()
 	}
-	client, err := framework.New(connect, framework.WithSessionTimeout(4*time.Second))
+	client, err := framework.New(o.connect)
 	if err != nil {
 		return err
 	}
@@ -48,27 +71,39 @@ func run(ctx context.Context, connect string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-
-	o := operator{client}
-	if err := o.write(ctx, "search", `{"rate": 100, "timeout": "200ms"}`); err != nil {
-		return err
-	}
-	limits, err := followLimits(ctx, client)
+	live, err := follow(client, settingsPath, parse)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, limits.close()) }()
-	s := service{limits, out}
-	s.show("search")
+	defer func() { err = errors.Join(err, live.Close()) }()
+	if o.follow {
+		return serve(ctx, live, out)
+	}
+	changing, stop := context.WithCancel(ctx)
+	defer stop()
+	shown := make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		defer stop()
+		failed <- operate(changing, client, shown)
+	}()
+	if err := serve(changing, live, announced{out, changing, shown}); err != nil {
+		return err
+	}
+	return <-failed
+}
 
-	for _, change := range []string{`{"rate": 250, "timeout": "200ms"}`, `{"rate": "fast"}`, `{"rate": 300, "timeout": "1s"}`} {
-		if err := o.write(ctx, "search", change); err != nil {
-			return err
+// serve shows the settings each time that they change, until ctx ends.
+func serve(ctx context.Context, live *Live[Settings], out io.Writer) error {
+	for change := range live.Changes(ctx) {
+		if change.Err != nil {
+			fmt.Fprintf(out, "invalid settings: %v\n", change.Err)
 		}
-		if err := limits.sync(ctx); err != nil { // only so that the output is the same each time
-			return err
+		if s, ok := live.Value(); ok {
+			fmt.Fprintf(out, "%q at most %d times a second\n", s.Greeting, s.Rate)
+		} else {
+			fmt.Fprintln(out, "no settings")
 		}
-		s.show("search")
 	}
 	return nil
 }

@@ -1,44 +1,59 @@
 package main
 
 import (
+	"context"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func TestServiceFollowsItsConfiguration(t *testing.T) {
+func TestServiceFollowsItsSettings(t *testing.T) {
+	connect := testenv.ConnectString(t)
 	var out strings.Builder
-	if err := run(testenv.Context(t), testenv.ConnectString(t), &out); err != nil {
+	if err := run(testenv.Context(t), options{connect: connect}, &out); err != nil {
 		t.Fatal(err)
 	}
-	at := 0
-	for _, want := range []string{
-		"search: 100 per second, at most 200ms each\n",
-		"search: 250 per second, at most 200ms each\n",
-		"search: 250 per second, at most 200ms each\n  the newest setting is not valid",
-		"search: 300 per second, at most 1s each\n",
-	} {
-		i := strings.Index(out.String()[at:], want)
-		if i < 0 {
-			t.Fatalf("no %q behind byte %d in:\n%s", want, at, out.String())
-		}
-		at += i + len(want)
+	want := `no settings
+"hello" at most 10 times a second
+"hello" at most 20 times a second
+invalid settings: cache: decode /examples/config/settings: ` +
+		`json: cannot unmarshal string into Go struct field Settings.Rate of type int
+"hello" at most 20 times a second
+"good day" at most 20 times a second
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Another service starts with what there is.
+	ctx, stop := context.WithCancel(testenv.Context(t))
+	lines, w := io.Pipe()
+	ended := make(chan error)
+	go func() { ended <- run(ctx, options{connect: connect, follow: true}, w) }()
+	line := make([]byte, 100)
+	n, err := lines.Read(line)
+	if got := string(line[:n]); err != nil || got != "\"good day\" at most 20 times a second\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
-func TestBadConnectStringIsRefused(t *testing.T) {
-	if err := run(t.Context(), "//", &strings.Builder{}); err == nil {
+func TestSettingsThatAreRefused(t *testing.T) {
+	for _, data := range []string{"", "{", `{"Rate": 0}`, `{"Rate": -1}`} {
+		if _, err := parse("/s", []byte(data)); err == nil {
+			t.Errorf("%q is accepted", data)
+		}
+	}
+	if err := run(t.Context(), options{connect: "//"}, io.Discard); err == nil {
 		t.Error("no error")
-	}
-}
-
-func TestDecodeLimitChecksValues(t *testing.T) {
-	for _, data := range []string{``, `{}`, `{"rate": 0, "timeout": "1s"}`, `{"rate": 1, "timeout": "-1s"}`, `{"rate": 1}`} {
-		if limit, err := decodeLimit("/a", []byte(data)); err == nil {
-			t.Errorf("%s: %+v", data, limit)
-		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// Client is what the recipes of this package need of a [framework.Client].
+// Client is the part of a [framework.Client] that the recipes of this package use.
 type Client interface {
 	lineup.Client
 	CheckExists() builders.CheckExists

@@ -84,13 +84,7 @@ func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serialize
 	if q.consumer != nil {
 		prefetched = q.prefetch
 	}
-	q.fetcher = newFetcher(q.place, k, q.watch, prefetched, edge{
-		check:   q.check,
-		corrupt: q.corrupt,
-		release: q.release,
-		putBack: q.putAgainInBackground,
-		report:  func(err error) { q.report(q.root, err) },
-	})
+	q.fetcher = newFetcher(q.place, k, q.watch, prefetched, q)
 	return q
 }
 
