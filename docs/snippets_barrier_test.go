@@ -75,7 +75,7 @@ func waitOnGateFor(ctx context.Context, gate *barrier.DistributedBarrier) error 
 func round(ctx context.Context, client *framework.Client) error {
 	member := barrier.NewDistributedDoubleBarrier(
 		client, "/round", 3)
-	if err := member.Enter(ctx); err != nil { // until 3 have come
+	if err := member.Enter(ctx); err != nil { // until 3 have entered
 		return err
 	}
 	compute()

@@ -63,7 +63,7 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "wait")
 	}
-	ctx, span := b.obs.Wait(b.client.Telemetry().Handling(ctx), "wait", 0)
+	ctx, span := b.obs.Wait(telemetry.Of(b.client).Handling(ctx), "wait", 0)
 	err := b.wait(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
@@ -22,7 +23,7 @@ const maxCloseWait = time.Second
 func newNotifier(client Client, recipe string) *notifier {
 	n := &notifier{client: client, recipe: recipe}
 	root := context.Background() //nolint:forbidigo // it ends with close
-	n.ctx, n.cancel = context.WithCancel(client.Telemetry().Aside(root))
+	n.ctx, n.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
 	return n
 }
 

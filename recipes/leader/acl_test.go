@@ -31,7 +31,7 @@ func TestParticipantWithoutPermissionReportsError(t *testing.T) {
 	})
 	latch, events := startLatch(t, client, "latch")
 	f, failed := newTurns(), make(chan error, 1)
-	startSelector(t, client, f, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	startSelector(t, client, f, leader.WithOnError(func(_ context.Context, err error) { failed <- err }))
 	if err := receive(t, failed, "the error"); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("got %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 type Client interface {
 	lineup.Client
 	CheckExists() builders.CheckExists
-	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
+	ConnectionStateListeners() callbacks.Listenable[framework.ConnectionState]
 	ConnectionStateErrorPolicy() framework.ErrorPolicy
 	ReportUnhandled(ctx context.Context, message string, err error)
 }

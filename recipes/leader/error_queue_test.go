@@ -34,7 +34,7 @@ func TestErrorHandlerBlockedKeepsBoundedErrors(t *testing.T) {
 						return nil
 					}
 					return numbered(turns)
-				}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+				}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 					<-free
 					errs <- err
 				}))
@@ -86,7 +86,7 @@ func TestErrorHandlerCaughtUpGetsEachError(t *testing.T) {
 				}
 			}
 			return numbered(turns)
-		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+		}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 			<-free
 			errs <- err
 		}))
@@ -125,7 +125,7 @@ func TestErrorHandlerSlowGetsErrorsInOrder(t *testing.T) {
 				}
 			}
 			return numbered(turns)
-		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+		}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 			<-free
 			errs <- err
 		}))

@@ -7,10 +7,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -27,7 +28,7 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 	name     string
 	election telemetry.Election
 
-	listeners     callbacks.Listeners[LatchEvent]
+	listeners     listeners.Set[LatchEvent]
 	notifications lineup.Serial   // calls of the listeners
 	ctx           context.Context // ends with Close
 	cancel        context.CancelCauseFunc
@@ -208,7 +209,7 @@ func (l *LeaderLatch) endTerm(cause error) { l.setLeadership(nil, 0, cause) }
 // stays, leave removes the watch after the delete, so that the next leader does not wait for the removal.
 func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) {
 	unwatch := func(context.Context, callbacks.Event) { lineup.Unwatch(ctx, l.client, watcher, c.Path) }
-	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(builders.OutOfFence(ctx), c.Path)
+	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // whileConnected returns a context that ends when the connection comes to an error state. A check that waits for its

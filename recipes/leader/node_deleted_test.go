@@ -198,7 +198,7 @@ func TestErrorHandlerMayCloseSelector(t *testing.T) {
 	closed := make(chan error, 1)
 	s = leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t)), electionPath,
 		func(context.Context) error { return errors.New("on purpose") },
-		leader.WithErrorHandler(func(context.Context, error) { closed <- s.Close() }))
+		leader.WithOnError(func(context.Context, error) { closed <- s.Close() }))
 	must(t, s.Start())
 	must(t, receive(t, closed, "it is closed"))
 }
@@ -215,7 +215,7 @@ func TestErrorHandlerGetsErrorsInOrder(t *testing.T) {
 		close(went)
 		<-ctx.Done()
 		return nil
-	}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+	}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 		<-went // which holds up no turn
 		heard <- err.Error()
 	}))

@@ -47,12 +47,12 @@ func WithAutoRequeue() SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.autoRequeue = true })
 }
 
-// WithErrorHandler sets the handler of a selector's errors: those of its function, a panic included, and those that
+// WithOnError sets the handler of a selector's errors: those of its function, a panic included, and those that
 // made it lose its place in line. The context of the handler belongs to the trace of the election. By default the
 // client's unhandled-error listeners and its log get the errors, except for those that errors.Is finds to be
 // context.Canceled, [ErrLeadershipLost] or [ErrInterrupted]. fn is called with one error after the other, on a
 // goroutine of its own. It may call Close, which does not wait for it. A fn that blocks delays no turn. When 100 errors
 // wait for fn, all but the last of the following ones are left out; the text of the last one has their number.
-func WithErrorHandler(fn func(ctx context.Context, err error)) SelectorOption {
+func WithOnError(fn func(ctx context.Context, err error)) SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.onError = fn })
 }

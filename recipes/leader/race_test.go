@@ -280,7 +280,7 @@ func TestSelectorNodeOfEarlierSessionDoesNotLead(t *testing.T) {
 				began <- leader.LeadershipOf(ctx)
 				<-ctx.Done()
 				return ctx.Err()
-			}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(context.Context, error) {}))
+			}, leader.WithAutoRequeue(), leader.WithOnError(func(context.Context, error) {}))
 			must(t, s.Start())
 			other := newClient(t, direct, steady)
 			for {

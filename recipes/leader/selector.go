@@ -7,10 +7,10 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
@@ -223,7 +223,7 @@ func (s *LeaderSelector) leave(ctx context.Context, c *lineup.Contender, watch *
 			watch.Remove()
 		}
 	}
-	_ = s.client.Delete().Guaranteed().Quietly().InBackground(onDeleted).ForPath(builders.OutOfFence(ctx), c.Path)
+	_ = s.client.Delete().Guaranteed().Quietly().InBackground(onDeleted).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
 // beginTerm waits until the connection is in no error state, then records the leadership. It returns false if the

@@ -337,7 +337,7 @@ func TestSelectorFunctionFailsOrPanicsNextLeads(t *testing.T) {
 			panic("on purpose")
 		}
 		return nil
-	}, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	}, leader.WithOnError(func(_ context.Context, err error) { failed <- err }))
 	must(t, s.Start())
 	if err := receive(t, failed, "the error"); err.Error() != "failed on purpose" {
 		t.Errorf("got %v", err)
@@ -403,7 +403,7 @@ func TestSelectorCreateCancelledLeavesNoNode(t *testing.T) {
 		Ops: []string{"create2"}, Path: "/**" + electionPath + "/*", Count: 1, Action: curatortest.CutAfter,
 	})
 	f, failed := newTurns(), make(chan error, 1)
-	startSelector(t, client, f, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	startSelector(t, client, f, leader.WithOnError(func(_ context.Context, err error) { failed <- err }))
 	must(t, injection.Wait(testenv.Context(t)))
 	if err := receive(t, failed, "the error"); !errors.Is(err, framework.ErrConnectionLoss) {
 		t.Errorf("got %v", err)
@@ -440,7 +440,7 @@ func TestSelectorClientClosedEnds(t *testing.T) {
 	var failures atomic.Int64
 	f := newTurns()
 	s := startSelector(t, client, f, leader.WithAutoRequeue(),
-		leader.WithErrorHandler(func(context.Context, error) { failures.Add(1) }))
+		leader.WithOnError(func(context.Context, error) { failures.Add(1) }))
 	receive(t, f.began, "it leads")
 	must(t, client.Close())
 	testenv.Eventually(t, s.Requeue, "it is no longer queued")
@@ -460,7 +460,7 @@ func TestSelectorFunctionGoexitGivesLeadershipUp(t *testing.T) {
 		calls <- ctx.Err()
 		runtime.Goexit()
 		return nil
-	}, leader.WithErrorHandler(func(_ context.Context, err error) { failures <- err }))
+	}, leader.WithOnError(func(_ context.Context, err error) { failures <- err }))
 	must(t, s.Start())
 	for range 2 {
 		must(t, receive(t, calls, "it leads"))

@@ -91,11 +91,11 @@ func TestUnhandledErrorOfSelectorWithoutHandlerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	fails := errors.New("on purpose")
 	take := func(context.Context) error { return fails }
-	s := leader.NewLeaderSelector(u.client, electionPath, take, leader.WithErrorHandler(nil))
+	s := leader.NewLeaderSelector(u.client, electionPath, take, leader.WithOnError(nil))
 	must(t, s.Start())
 	_ = u.want("on purpose", "_OTHER", s)
 
-	panics := leader.WithErrorHandler(func(context.Context, error) { panic("not again") })
+	panics := leader.WithOnError(func(context.Context, error) { panic("not again") })
 	s = leader.NewLeaderSelector(u.client, electionPath, take, panics)
 	must(t, s.Start())
 	if err := receive(t, u.errs, "the panic"); !errors.Is(err, fails) || !strings.Contains(err.Error(), "not again") {

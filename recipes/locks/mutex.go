@@ -62,7 +62,7 @@ func (m *InterProcessMutex) initTelemetry(recipe string) {
 	m.obs = telemetry.Of(m.queue.Client).NewLock(recipe, m.name, m.queue.Path)
 }
 
-func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.queue.Client.Telemetry() }
+func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return telemetry.Of(m.queue.Client) }
 
 // Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait: when it ends, the
 // caller loses its place in line. The place survives a lost connection. After the end of the session Acquire queues

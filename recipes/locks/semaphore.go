@@ -133,7 +133,7 @@ func (s *InterProcessSemaphoreV2) take(
 	if err := s.awaitLimit(waitCtx, n, wait); err != nil {
 		return nil, err
 	}
-	waitCtx = s.client.Telemetry().Handling(waitCtx)
+	waitCtx = telemetry.Of(s.client).Handling(waitCtx)
 	queue := s.turnQueue
 	if span.IsSeen() {
 		queue.OnQueued = span.Position

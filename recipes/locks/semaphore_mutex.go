@@ -31,7 +31,7 @@ func NewInterProcessSemaphoreMutex(client Client, path string, opts ...Semaphore
 }
 
 func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
-	return m.semaphore.client.Telemetry()
+	return telemetry.Of(m.semaphore.client)
 }
 
 // Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait. The place in line

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
@@ -26,7 +26,7 @@ type queue[T any] struct {
 	watch      *queueWatch
 	fetcher    *fetcher
 	settler    *settler
-	listeners  callbacks.Listeners[PutEvent[T]]
+	listeners  listeners.Set[PutEvent[T]]
 	room       *room         // nil if the queue is not bounded
 	reports    lineup.Serial // the calls of OnError
 	background background    // what goes on for loops of Items that have ended, and what is put again

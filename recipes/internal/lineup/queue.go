@@ -12,6 +12,8 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -56,7 +58,7 @@ func (q *Queue) Acquire(ctx context.Context, wait time.Duration) (*Contender, er
 // AcquireOnce is Acquire without a second try: it fails with [ErrNodeLost] if our node vanishes while it waits. It
 // sends the create and the first list together, so an uncontended acquire takes one round trip.
 func (q *Queue) AcquireOnce(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
-	ctx = q.Client.Telemetry().Handling(ctx)
+	ctx = telemetry.Of(q.Client).Handling(ctx)
 	c := &Contender{}
 	creation := q.newCreate().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(q.Path, q.Prefix), q.Data)
 	children, listErr := q.listOnce(ctx, c, q.Contended == nil || !q.Contended.Load())
@@ -201,12 +203,12 @@ func (c *Contender) isOf(s *framework.Session) bool {
 
 // Release deletes a node and waits for the answer. ctx bounds the wait, not the delete.
 func (q *Queue) Release(ctx context.Context, path string) error {
-	return q.Client.Delete().Guaranteed().Quietly().ForPath(builders.OutOfFence(ctx), path)
+	return q.Client.Delete().Guaranteed().Quietly().ForPath(hook.OutOfFence(ctx), path)
 }
 
 // ReleaseInBackground deletes a node in the background, and retries until the delete succeeds.
 func (q *Queue) ReleaseInBackground(ctx context.Context, path string) {
-	_ = q.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(builders.OutOfFence(ctx), path)
+	_ = q.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(hook.OutOfFence(ctx), path)
 }
 
 // Participants returns the paths of the contenders in order. It returns nil if the queue does not exist.
