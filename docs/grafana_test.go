@@ -398,6 +398,13 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	_, wait = tm.NewBarrier("barrier", "orders", "/barrier").Wait(ctx, "wait", 0)
 	wait.End(telemetry.Passed, nil)
 
+	cache := tm.NewCache("curator_cache", "orders", "/config")
+	cache.Created(ctx)
+	cache.Changed(ctx)
+	cache.Deleted(ctx)
+	cache.Reloaded(ctx)
+	cache.Notified(ctx, time.Now().UnixMilli())
+
 	queue := tm.NewQueue("queue", "orders", "/queue")
 	for _, err := range []error{nil, zk.ErrNoNode} {
 		_, m := queue.Send(ctx, 1)

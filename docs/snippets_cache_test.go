@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/recipes/cache"
 )
 
-var _ = []any{aCache}
+var _ = []any{aCache, aCacheFromJava, aCacheWithOptions, aNodeCache, aPathChildrenCache, aTreeCache}
 
 func aCache(ctx context.Context, client *framework.Client) error {
 	c := cache.NewCuratorCache(client, "/config")
@@ -25,4 +25,80 @@ func aCache(ctx context.Context, client *framework.Client) error {
 	node, ok := c.Get("/config/rate")
 	use(node, ok)
 	return nil
+}
+
+func aCacheFromJava(ctx context.Context, client *framework.Client) error {
+	c := cache.NewCuratorCache(client, "/config")
+	c.Listenable().AddListener(cache.AfterInitialized(
+		cache.ForChanges(func(ctx context.Context,
+			old, node *cache.ChildData,
+		) {
+			fmt.Println(node.Path)
+		})))
+	if err := c.Start(); err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Ready(ctx); err != nil {
+		return err // Java has no way to wait
+	}
+	node, ok := c.Get("/config/rate")
+	use(node, ok)
+	return nil
+}
+
+func aCacheWithOptions(_ context.Context, client *framework.Client) error {
+	c := cache.NewCuratorCache(client, "/config",
+		cache.WithCompressedData(),
+		cache.WithDataNotCached())
+	use(c)
+	return nil
+}
+
+func aNodeCache(ctx context.Context, client *framework.Client) error {
+	c := cache.NewNodeCache(client, "/config/rate")
+	c.Listenable().AddListener(
+		func(ctx context.Context, node *cache.ChildData) {
+			use(node) // nil: it was deleted
+		})
+	if err := c.StartAndBuild(ctx); err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+func aPathChildrenCache(ctx context.Context, client *framework.Client) error {
+	c := cache.NewPathChildrenCache(client, "/workers")
+	c.Listenable().AddListener(
+		func(ctx context.Context,
+			event cache.PathChildrenCacheEvent,
+		) {
+			if event.Type == cache.ChildAdded {
+				use(event.Data)
+			}
+		})
+	err := c.Start(ctx, cache.PostInitializedEvent)
+	if err != nil {
+		return err
+	}
+	all := c.CurrentData()
+	use(all)
+	return c.Close()
+}
+
+func aTreeCache(_ context.Context, client *framework.Client) error {
+	c := cache.NewTreeCache(client, "/config",
+		cache.WithMaxDepth(2))
+	c.Listenable().AddListener(
+		func(ctx context.Context, event cache.TreeCacheEvent) {
+			if event.Type == cache.TreeNodeUpdated {
+				use(event.Data)
+			}
+		})
+	if err := c.Start(); err != nil {
+		return err
+	}
+	children := c.CurrentChildren("/config")
+	use(children)
+	return c.Close()
 }

@@ -47,6 +47,8 @@ type instruments struct {
 
 	barrierDuration metric.Float64Histogram
 
+	cache cacheInstruments
+
 	gauges metric.Registration // nil if there are none
 }
 
@@ -88,6 +90,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			"Time from the creation of an item's node, by the server's clock, to its handing over, by ours.", ageBuckets),
 
 		barrierDuration: d.histogram("curator.barrier.wait.duration", "Time that was waited at a barrier.", waitBuckets),
+
+		cache: newCacheInstruments(&d),
 	}
 	return in, errors.Join(d.errs...)
 }

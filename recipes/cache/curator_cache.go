@@ -21,16 +21,16 @@ type CuratorCache struct {
 // NewCuratorCache returns a cache of the tree at path. It does no I/O; a path that cannot be is the error of Start.
 func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
 	c := new(CuratorCache)
-	c.engine = newEngine(client, "CuratorCache "+path, path, settingsOf(opts), c.notify)
+	c.engine = newEngine(client, "CuratorCache", "curator_cache", path, settingsOf(opts), c.notify)
 	return c
 }
 
 func (c *CuratorCache) notify(ctx context.Context, n note) {
 	switch {
 	case n.kind == change:
-		c.listeners.Notify(ctx, n.event, c.engine.guard())
+		c.listeners.Notify(ctx, n.event, c.engine.call)
 	case n.kind == loaded && n.first:
-		c.listeners.Notify(ctx, Event{Type: Initialized, ready: true}, c.engine.guard())
+		c.listeners.Notify(ctx, Event{Type: Initialized, ready: true}, c.engine.call)
 	}
 }
 
@@ -39,7 +39,8 @@ func (c *CuratorCache) notify(ctx context.Context, n note) {
 func (c *CuratorCache) Start() error { return c.engine.start(nil) }
 
 // Close ends the cache and removes its watches, in the background until that is done. No call of a listener begins
-// after it; it does not wait for one that is under way, which may call it. A second Close does nothing.
+// after it. It waits for the call that is under way, for a second at most; within a listener it does not wait. A second
+// Close only waits. In Java: close, which waits for no listener.
 func (c *CuratorCache) Close() error {
 	c.engine.close()
 	return nil

@@ -52,18 +52,15 @@ import (
 // events since, have all children. A read that fails keeps its node wanted: after a lost connection at once when there
 // is another, after a refusal in growing pauses.
 type engine struct {
-	client   Client
 	root     *node
 	settings settings
 	watcher  *callbacks.Watcher
-	ctx      context.Context // ends with close
-	cancel   context.CancelFunc
 	inbox    *mailbox[func()] // what the loop has to do
-	told     lineup.Serial    // the calls of the listeners
-	what     string           // the recipe, for reports
 	listener func(ctx context.Context, n note)
-	ready    chan struct{} // closed when everything was read once
-	done     chan struct{} // closed when the loop has ended
+	obs      *telemetry.Cache
+	*notifier
+	ready chan struct{} // closed when everything was read once
+	done  chan struct{} // closed when the loop has ended
 
 	life  sync.Mutex
 	state lifeState
@@ -103,13 +100,15 @@ type loop struct {
 	fences      []*fence
 	retry       *time.Timer
 	retryAt     time.Time
+	reconnectAt time.Time // when the reading begins on a new connection; zero if it need not wait
 	removeState func()
 }
 
 // newEngine returns the engine of a path that is valid.
-func newEngine(client Client, what, path string, s settings, listener func(ctx context.Context, n note)) *engine {
+func newEngine(client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note)) *engine {
 	e := &engine{
-		client: client, settings: s, what: what, listener: listener,
+		settings: s, listener: listener, notifier: newNotifier(client, title+" "+path),
+		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
 		inbox: newMailbox[func()](),
 		ready: make(chan struct{}), done: make(chan struct{}),
 		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
@@ -118,8 +117,6 @@ func newEngine(client Client, what, path string, s settings, listener func(ctx c
 	e.root = &node{path: path}
 	e.nodes = map[string]*node{path: e.root}
 	e.watcher = callbacks.NewWatcher(e.watched)
-	root := context.Background() //nolint:forbidigo // it ends with close
-	e.ctx, e.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
 	return e
 }
 
@@ -149,23 +146,27 @@ func (e *engine) start(first func()) error {
 	return nil
 }
 
-// close ends the cache. It does not wait for a listener, which may call it; after it no call of a listener begins.
+// close ends the cache. No call of a listener begins after it.
 func (e *engine) close() {
 	e.life.Lock()
 	was := e.state
 	e.state = closed
 	e.life.Unlock()
-	if was == closed {
-		return
-	}
 	e.cancel()
-	e.inbox.close()
-	if was == latent {
+	switch was {
+	case latent:
 		close(e.done)
-		return
+	case started:
+		e.removeState()
+		e.inbox.close()
+		<-e.done
+		e.clear()
 	}
-	e.removeState()
-	<-e.done
+	e.notifier.close()
+}
+
+// clear empties the storage of a cache that is closed.
+func (e *engine) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.settings.keepOnClose {
@@ -196,6 +197,7 @@ func (e *engine) run() {
 	for f := range e.followers {
 		f.close()
 	}
+	e.obs.Entries(context.WithoutCancel(e.ctx), -e.liveNodes())
 	e.mu.Unlock()
 	e.unwatch()
 }

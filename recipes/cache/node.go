@@ -51,6 +51,16 @@ type failure struct {
 
 func (n *node) isPending() bool { return n.wanted|n.flying|n.again != 0 }
 
+// liveNodes returns the number of nodes in the cache. e.mu is held.
+func (e *engine) liveNodes() (count int) {
+	for _, n := range e.nodes {
+		if n.live {
+			count++
+		}
+	}
+	return count
+}
+
 // isPresent reports whether n is known to exist, be it that it cannot be read. e.mu is held.
 func (e *engine) isPresent(n *node) bool { return n.live || e.failed[n] != nil }
 

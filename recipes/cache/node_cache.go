@@ -22,13 +22,13 @@ func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 	c := new(NodeCache)
 	s := settingsOf(opts)
 	s.maxDepth = 0
-	c.engine = newEngine(client, "NodeCache "+path, path, s, c.notify)
+	c.engine = newEngine(client, "NodeCache", "node_cache", path, s, c.notify)
 	return c
 }
 
 func (c *NodeCache) notify(ctx context.Context, n note) {
 	if n.kind == change && (n.ready || !c.quiet) {
-		c.listeners.Notify(ctx, n.event.New, c.engine.guard())
+		c.listeners.Notify(ctx, n.event.New, c.engine.call)
 	}
 }
 

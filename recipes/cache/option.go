@@ -1,6 +1,9 @@
 package cache
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Option changes a default of a [CuratorCache] or [TreeCache].
 type Option interface{ apply(*settings) }
@@ -11,6 +14,8 @@ type settings struct {
 	keepOnClose bool
 	storage     Storage
 	selector    Selector
+	jitter      time.Duration
+	name        string
 }
 
 type option func(*settings)
@@ -46,6 +51,15 @@ func WithDataNotCached() Option { return WithStorage(DataNotCachedStorage()) }
 // WithSelector sets which nodes the cache has. In Java: TreeCacheSelector.
 func WithSelector(selector Selector) Option {
 	return option(func(s *settings) { s.selector = selector })
+}
+
+// WithName names the cache in metrics. Give few different names. Not in Java.
+func WithName(name string) Option { return option(func(s *settings) { s.name = name }) }
+
+// WithReconnectJitter has the cache wait for a random part of limit before it reads again on a new connection, so that
+// many processes do not read at once. [CuratorCache.Sync] waits with it. The first load does not wait. Not in Java.
+func WithReconnectJitter(limit time.Duration) Option {
+	return option(func(s *settings) { s.jitter = limit })
 }
 
 // Selector decides which nodes a cache has below its own. The methods must be quick and always answer the same; they

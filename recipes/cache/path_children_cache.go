@@ -75,7 +75,7 @@ func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChild
 	c := new(PathChildrenCache)
 	s := settingsOf(opts)
 	s.maxDepth = 1
-	c.engine = newEngine(client, "PathChildrenCache "+path, path, s, c.notify)
+	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, s, c.notify)
 	return c
 }
 
@@ -105,7 +105,7 @@ func (c *PathChildrenCache) notify(ctx context.Context, n note) {
 			return
 		}
 	}
-	c.listeners.Notify(ctx, out, c.engine.guard())
+	c.listeners.Notify(ctx, out, c.engine.call)
 }
 
 // childEvent returns the event of a child of path that ev is, if it is one.

@@ -12,7 +12,6 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
-	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -21,15 +20,12 @@ import (
 // told: the reset listeners say when to look at the nodes again. The server must be 3.6 or newer. All methods are safe
 // for concurrent use. In Java: PersistentWatcher.
 type PersistentWatcher struct {
-	client    Client
 	path      string
 	mode      builders.AddWatchMode
 	watcher   *callbacks.Watcher
 	listeners listeners.Set[zk.Event]
 	resets    listeners.Set[struct{}]
-	told      lineup.Serial   // the calls of the listeners
-	ctx       context.Context // ends with Close
-	cancel    context.CancelFunc
+	*notifier
 
 	mu          sync.Mutex
 	state       lifeState
@@ -41,13 +37,13 @@ type PersistentWatcher struct {
 // NewPersistentWatcher returns a watcher of a node, or of a node and all below it if recursive is set. It does no I/O;
 // a path that cannot be is the error of Start.
 func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
-	w := &PersistentWatcher{client: client, path: path, mode: builders.PersistentWatch}
+	w := &PersistentWatcher{
+		path: path, mode: builders.PersistentWatch, notifier: newNotifier(client, "PersistentWatcher "+path),
+	}
 	if recursive {
 		w.mode = builders.PersistentRecursiveWatch
 	}
 	w.watcher = callbacks.NewWatcher(w.watched)
-	root := context.Background() //nolint:forbidigo // it ends with Close
-	w.ctx, w.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
 	return w
 }
 
@@ -86,16 +82,23 @@ func (w *PersistentWatcher) Start() error {
 	return nil
 }
 
-// Close ends the watching and removes the watch, in the background until that is done. No call of a listener begins
-// after it; it does not wait for one that is under way, which may call it. A second Close does nothing.
+// Close ends the watching and removes the watch, in the background until that is done. It waits for listeners as
+// [CuratorCache.Close] does.
 func (w *PersistentWatcher) Close() error {
+	w.stop()
+	w.notifier.close()
+	return nil
+}
+
+// stop removes the watch.
+func (w *PersistentWatcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	was := w.state
 	w.state = closed
 	w.cancel()
 	if was != started {
-		return nil
+		return
 	}
 	w.removeState()
 	if w.retry != nil {
@@ -103,12 +106,11 @@ func (w *PersistentWatcher) Close() error {
 	}
 	_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
 		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(w.ctx), w.path)
-	return nil
 }
 
 func (w *PersistentWatcher) watched(_ context.Context, ev zk.Event) {
 	if ev.Type != zk.EventSession {
-		w.tell(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.guard()) })
+		w.do(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.call) })
 	}
 }
 
@@ -139,7 +141,7 @@ func (w *PersistentWatcher) answered(err error) {
 		return
 	}
 	w.failures = 0
-	w.tell(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.guard()) })
+	w.do(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.call) })
 }
 
 // failed tries again after a pause. mu is held.
@@ -148,7 +150,7 @@ func (w *PersistentWatcher) failed(err error) {
 		return
 	}
 	if !isPassing(err) {
-		w.tell(func(ctx context.Context) { w.client.ReportUnhandled(ctx, "PersistentWatcher "+w.path, err) })
+		w.do(func(ctx context.Context) { w.client.ReportUnhandled(ctx, w.recipe, err) })
 	}
 	pause := pauseAfter(w.failures)
 	w.failures++
@@ -160,17 +162,4 @@ func (w *PersistentWatcher) failed(err error) {
 			w.set()
 		}
 	})
-}
-
-// tell has fn called behind the calls before, unless the watcher is closed by then.
-func (w *PersistentWatcher) tell(fn func(ctx context.Context)) {
-	w.told.Do(func() {
-		if w.ctx.Err() == nil {
-			fn(context.WithoutCancel(w.ctx))
-		}
-	})
-}
-
-func (w *PersistentWatcher) guard() func(fn func()) {
-	return guard(w.ctx, w.client, "PersistentWatcher "+w.path)
 }

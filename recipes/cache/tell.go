@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // note is what a cache is told by its engine.
@@ -28,15 +27,24 @@ const (
 func (e *engine) tell(n note) {
 	n.ready = e.isReady()
 	n.event.ready = n.ready
-	e.told.Do(func() {
-		if e.ctx.Err() == nil {
-			e.listener(context.WithoutCancel(e.ctx), n)
+	e.do(func(ctx context.Context) {
+		if n.ready && n.event.New != nil { // else its age is no lag
+			e.obs.Notified(ctx, n.event.New.Stat.Mtime)
 		}
+		e.listener(ctx, n)
 	})
 }
 
 func (e *engine) tellEvent(ev Event) {
 	e.ahead = false
+	switch ev.Type {
+	case NodeCreated:
+		e.obs.Created(e.ctx)
+	case NodeChanged:
+		e.obs.Changed(e.ctx)
+	case NodeDeleted:
+		e.obs.Deleted(e.ctx)
+	}
 	e.tell(note{kind: change, event: ev})
 	for f := range e.followers {
 		f.put(ev)
@@ -49,18 +57,5 @@ func (e *engine) isReady() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// guard returns what calls the listeners of the cache.
-func (e *engine) guard() func(fn func()) { return guard(e.ctx, e.client, e.what) }
-
-// guard returns what calls listeners until ctx ends: a panic in one is reported and ends nothing.
-func guard(ctx context.Context, client Client, what string) func(fn func()) {
-	call := lineup.Guard(context.WithoutCancel(ctx), client, what)
-	return func(fn func()) {
-		if ctx.Err() == nil {
-			call(fn)
-		}
 	}
 }

@@ -58,7 +58,7 @@ type TreeCacheEvent struct {
 // NewTreeCache returns a cache of the tree at path. It does no I/O; a path that cannot be is the error of Start.
 func NewTreeCache(client Client, path string, opts ...Option) *TreeCache {
 	c := new(TreeCache)
-	c.engine = newEngine(client, "TreeCache "+path, path, settingsOf(opts), c.notify)
+	c.engine = newEngine(client, "TreeCache", "tree_cache", path, settingsOf(opts), c.notify)
 	return c
 }
 
@@ -84,7 +84,7 @@ func (c *TreeCache) notify(ctx context.Context, n note) {
 			return
 		}
 	}
-	c.listeners.Notify(ctx, out, c.engine.guard())
+	c.listeners.Notify(ctx, out, c.engine.call)
 }
 
 func treeEvent(ev Event) TreeCacheEvent {

@@ -140,6 +140,7 @@ func (e *engine) clearAndRefresh() error {
 	}
 	e.inbox.put(func() {
 		e.settings.storage.Clear()
+		e.obs.Entries(e.ctx, -e.liveNodes())
 		for _, n := range e.nodes {
 			n.live, n.mzxid, n.listed = false, 0, 0
 		}

@@ -50,7 +50,7 @@ func (e *engine) sessionChanged(state zk.State) {
 		e.flight = nil
 	case zk.StateHasSession, zk.StateConnectedReadOnly:
 		if e.flight == nil {
-			e.connect()
+			e.connectAfterJitter()
 		}
 	case zk.StateExpired, zk.StateAuthFailed:
 		e.flight, e.watching = nil, false
@@ -67,22 +67,39 @@ func (e *engine) connectionChanged(_ context.Context, state framework.Connection
 		case state == framework.Lost:
 			e.flight, e.watching = nil, false
 		case state.IsConnected() && (!e.watching || e.flight == nil):
-			e.connect()
+			e.connectAfterJitter()
 		}
 	})
 }
 
 func (e *engine) connectIfPossible() {
 	if e.flight == nil && e.client.IsConnected() {
-		e.connect()
+		e.connectAfterJitter()
 	}
+}
+
+// connectAfterJitter connects, after a part of WithReconnectJitter if everything was read before.
+func (e *engine) connectAfterJitter() {
+	if e.settings.jitter > 0 && e.isReady() {
+		now := time.Now()
+		if e.reconnectAt.IsZero() {
+			e.reconnectAt = now.Add(rand.N(e.settings.jitter))
+		}
+		if e.flight = nil; now.Before(e.reconnectAt) {
+			e.wake(e.reconnectAt.Sub(now))
+			return
+		}
+	}
+	e.connect()
 }
 
 // connect begins to watch and load on a new connection.
 func (e *engine) connect() {
+	e.reconnectAt = time.Time{}
 	e.flight = builders.InOneFlight(e.ctx)
 	e.greeting = true
 	if !e.oneShot || !e.watching {
+		e.obs.Reloaded(e.ctx)
 		e.wantAll()
 	}
 	for _, f := range e.fences {

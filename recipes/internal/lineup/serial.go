@@ -12,6 +12,7 @@ type Serial struct {
 	waiting []func()
 	current int           // number of the func that runs, or of the last one
 	running bool          // the goroutine runs
+	runner  uint64        // number of that goroutine
 	changed chan struct{} // closed when a func has returned; nil if nobody waits
 }
 
@@ -34,6 +35,13 @@ func (s *Serial) Running() int {
 		return 0
 	}
 	return s.current
+}
+
+// IsCaller reports whether the caller is one of the funcs: it runs on their goroutine.
+func (s *Serial) IsCaller() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running && s.runner == goroutineID()
 }
 
 // Wait waits until all funcs have returned or ctx ends. It returns at once while the func with the number except runs:
@@ -59,6 +67,7 @@ func (s *Serial) Wait(ctx context.Context, except int) {
 }
 
 func (s *Serial) run() {
+	s.setRunner(goroutineID())
 	ended := false
 	defer func() {
 		if !ended { // a func has called runtime.Goexit, as a failed test does
@@ -73,6 +82,12 @@ func (s *Serial) run() {
 		}
 		fn()
 	}
+}
+
+func (s *Serial) setRunner(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runner = id
 }
 
 // next returns the next func, or nil.

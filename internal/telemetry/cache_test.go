@@ -1,0 +1,24 @@
+package telemetry_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/internal/telemetry"
+)
+
+func TestCacheWithoutProvidersAllocatesNothing(t *testing.T) {
+	c := telemetry.New(telemetry.Config{}).NewCache("curator_cache", "orders", "/config")
+	ctx, mtime := t.Context(), time.Now().UnixMilli()
+	allocations := testing.AllocsPerRun(100, func() {
+		c.Created(ctx)
+		c.Changed(ctx)
+		c.Deleted(ctx)
+		c.Entries(ctx, 5)
+		c.Reloaded(ctx)
+		c.Notified(ctx, mtime)
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations", allocations)
+	}
+}

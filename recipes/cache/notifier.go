@@ -1,0 +1,56 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/internal/lineup"
+)
+
+// notifier calls listeners, one at a time and in order, until it is closed.
+type notifier struct {
+	client Client
+	recipe string // for reports
+	calls  lineup.Serial
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+}
+
+// maxCloseWait bounds how long Close waits for the call of a listener that is under way.
+const maxCloseWait = time.Second
+
+func newNotifier(client Client, recipe string) *notifier {
+	n := &notifier{client: client, recipe: recipe}
+	root := context.Background() //nolint:forbidigo // it ends with close
+	n.ctx, n.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
+	return n
+}
+
+// do runs fn behind the funcs before, unless the notifier is closed by then.
+func (n *notifier) do(fn func(ctx context.Context)) {
+	n.calls.Do(func() {
+		if n.ctx.Err() == nil {
+			fn(context.WithoutCancel(n.ctx))
+		}
+	})
+}
+
+// call calls one listener, unless the notifier is closed. A panic is reported and ends nothing.
+func (n *notifier) call(listener func()) {
+	if n.ctx.Err() == nil {
+		lineup.Guard(context.WithoutCancel(n.ctx), n.client, n.recipe)(listener)
+	}
+}
+
+// close ends the calls. It waits for the one that is under way, for maxCloseWait at most, unless it is called within a
+// listener.
+func (n *notifier) close() {
+	n.cancel()
+	if n.calls.IsCaller() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), maxCloseWait)
+	defer cancel()
+	n.calls.Wait(ctx, 0)
+}
