@@ -259,7 +259,7 @@ request
 request
   create CLIENT error=CONNECTIONLOSS
     delete CLIENT
-      delete CLIENT
+    delete CLIENT
 `)
 	})
 }

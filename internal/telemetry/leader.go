@@ -45,6 +45,6 @@ func (e Election) Term(ctx context.Context) *Tenure {
 
 // countLeader counts a beginning or an end of leadership.
 func (h *Tenure) countLeader(n int, outcome string) {
-	addUpDown(h.parent, h.metrics.leaderActive, n, h.of.all)
-	add(h.parent, h.metrics.leaderChanges, 1, h.of.outcomes.get(outcome))
+	h.of.t.addUpDown(h.parent, h.metrics.leaderActive, n, h.of.all)
+	h.of.t.add(h.parent, h.metrics.leaderChanges, 1, h.of.outcomes.get(outcome))
 }

@@ -49,7 +49,7 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 		h.parent = acquired.ctx
 	}
 	if h.metrics != nil {
-		addUpDown(h.parent, h.metrics.held, 1, l.r.all)
+		l.r.t.addUpDown(h.parent, h.metrics.held, 1, l.r.all)
 	}
 	return h
 }
@@ -57,4 +57,4 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 func acquireDuration(m *instruments) metric.Float64Histogram { return m.acquireDuration }
 func holdDuration(m *instruments) metric.Float64Histogram    { return m.holdDuration }
 
-func letGo(h *Tenure, _ string) { addUpDown(h.parent, h.metrics.held, -1, h.of.all) }
+func letGo(h *Tenure, _ string) { h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.all) }

@@ -119,7 +119,7 @@ func isDropped(ctx context.Context) bool {
 
 // start starts the span of an operation that began at a time. It returns the context of what the operation causes.
 func (m *manner) start(
-	ctx context.Context, tracer trace.Tracer, k *kind, background bool, at time.Time,
+	ctx context.Context, t *Telemetry, k *kind, background bool, at time.Time,
 ) (context.Context, trace.Span) {
 	options := slices.Clip(k.start)
 	if !background { // that begins now
@@ -139,8 +139,8 @@ func (m *manner) start(
 	if inChain {
 		under = chain.under
 	}
-	ctx, span := tracer.Start(ctx, k.name, options...)
-	if inChain {
+	ctx, span := t.startSpan(ctx, k.name, options...)
+	if inChain && span != nil {
 		ctx = trace.ContextWithSpan(under, span)
 	}
 	if background {

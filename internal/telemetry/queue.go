@@ -87,17 +87,13 @@ func (m *messaging) begin(
 	ctx context.Context, count int, options ...trace.SpanStartOption,
 ) (context.Context, *Message) {
 	x := &Message{of: m, begun: time.Now(), count: count}
-	if tracer := m.q.t.tracer(); tracer != nil && !(m.inner && isDropped(ctx)) {
-		var span trace.Span
-		ctx, span = tracer.Start(ctx, m.span, append(slices.Clip(m.start), options...)...)
-		if span.IsRecording() {
-			x.span = span
-			span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
-			if count > 1 {
-				span.SetAttributes(messageCount.Int(count))
-			}
-		} else {
-			span.End()
+	if !(m.inner && isDropped(ctx)) {
+		ctx, x.span = m.q.t.startSpan(ctx, m.span, append(slices.Clip(m.start), options...)...)
+	}
+	if x.span != nil {
+		x.span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
+		if count > 1 {
+			x.span.SetAttributes(messageCount.Int(count))
 		}
 	}
 	x.ctx = ctx
@@ -169,8 +165,8 @@ func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
 	if m == nil {
 		return
 	}
-	add(ctx, m.consumedMessages, count, q.receive.measured.get(""))
-	record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.age)
+	q.t.add(ctx, m.consumedMessages, count, q.receive.measured.get(""))
+	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.age)
 }
 
 // End tells what has come of it; id is the name of the node.
@@ -196,26 +192,24 @@ func (x *Message) tell(id string, err error, outcome string) {
 		seconds, attributes := time.Since(x.begun).Seconds(), x.of.measured.get(name)
 		switch x.of {
 		case q.process:
-			record(x.ctx, m.processDuration, seconds, attributes)
+			q.t.record(x.ctx, m.processDuration, seconds, attributes)
 		case q.put:
-			add(x.ctx, m.sentMessages, x.count, attributes)
+			q.t.add(x.ctx, m.sentMessages, x.count, attributes)
 			fallthrough
 		default:
-			record(x.ctx, m.messagingDuration, seconds, attributes)
+			q.t.record(x.ctx, m.messagingDuration, seconds, attributes)
 		}
 	}
-	if x.span == nil {
-		return
-	}
-	if id != "" {
-		x.span.SetAttributes(messageID.String(id))
-	}
-	if outcome != "" {
-		x.span.SetAttributes(outcomeKey.String(outcome))
-	}
-	if err != nil {
-		x.span.SetAttributes(errorType.String(name))
-		x.span.SetStatus(codes.Error, name)
-	}
-	x.span.End()
+	q.t.endSpan(x.span, func() {
+		if id != "" {
+			x.span.SetAttributes(messageID.String(id))
+		}
+		if outcome != "" {
+			x.span.SetAttributes(outcomeKey.String(outcome))
+		}
+		if err != nil {
+			x.span.SetAttributes(errorType.String(name))
+			x.span.SetStatus(codes.Error, name)
+		}
+	})
 }

@@ -90,15 +90,7 @@ func (r *resource) wait(
 		return ctx, nil
 	}
 	w := &Wait{of: r, caller: ctx, start: time.Now(), durations: durations}
-	if tracer := r.t.tracer(); tracer != nil {
-		var span trace.Span
-		ctx, span = tracer.Start(ctx, name, r.with(options)...)
-		if span.IsRecording() {
-			w.span = span
-		} else {
-			span.End()
-		}
-	}
+	ctx, w.span = r.t.startSpan(ctx, name, r.with(options)...)
 	w.ctx = ctx
 	return ctx, w
 }
@@ -127,17 +119,15 @@ func (w *Wait) End(outcome string, err error) {
 		return
 	}
 	if m := w.of.t.meter(); m != nil && w.durations != nil {
-		record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.outcomes.get(outcome))
+		w.of.t.record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.outcomes.get(outcome))
 	}
-	if w.span == nil {
-		return
-	}
-	w.span.SetAttributes(outcomeKey.String(outcome))
-	if outcome == Failed && err != nil {
-		w.span.SetAttributes(errorType.String(ErrorType(err)))
-		w.span.SetStatus(codes.Error, ErrorType(err)) // the text of the error may hold the path
-	}
-	w.span.End()
+	w.of.t.endSpan(w.span, func() {
+		w.span.SetAttributes(outcomeKey.String(outcome))
+		if outcome == Failed && err != nil {
+			w.span.SetAttributes(errorType.String(ErrorType(err)))
+			w.span.SetStatus(codes.Error, ErrorType(err)) // the text of the error may hold the path
+		}
+	})
 }
 
 // Tenure is the time in which somebody has what a wait led to. It is told of at its end, as a whole, so that no span is
@@ -187,14 +177,22 @@ func (h *Tenure) end(outcome string, at time.Time) {
 	}
 	if m := h.metrics; m != nil {
 		h.ended(h, outcome)
-		record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.outcomes.get(outcome))
+		h.of.t.record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.outcomes.get(outcome))
 	}
-	if tracer := h.of.t.tracer(); tracer != nil && !h.dropped {
-		_, span := tracer.Start(h.parent, h.name, h.of.start[0], trace.WithTimestamp(h.start),
-			trace.WithLinks(appendLink(nil, h.link)...))
-		if span.IsRecording() {
-			span.SetAttributes(outcomeKey.String(outcome))
-		}
-		span.End(trace.WithTimestamp(at))
+	if h.dropped || h.of.t.tracer() == nil {
+		return
 	}
+	if outcome == Lost { // which may be told where others wait for it
+		h.of.t.Later(func() { h.write(outcome, at) })
+		return
+	}
+	h.write(outcome, at)
+}
+
+// write writes the span of a tenure that ended at a time.
+func (h *Tenure) write(outcome string, at time.Time) {
+	t := h.of.t
+	_, span := t.startSpan(h.parent, h.name, h.of.start[0], trace.WithTimestamp(h.start),
+		trace.WithLinks(appendLink(nil, h.link)...))
+	t.endSpan(span, func() { span.SetAttributes(outcomeKey.String(outcome)) }, trace.WithTimestamp(at))
 }
