@@ -95,7 +95,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 		metrics: t.meter(), start: at, attempt: at, facts: Facts{Children: -1},
 	}
 	if t.tracer() != nil && how.traces(ctx) {
-		ctx, r.span = how.start(ctx, t, r.kind, background, at)
+		ctx, r.span = how.start(ctx, r)
 	}
 	r.ctx = ctx
 	if background && r.metrics != nil {
@@ -233,7 +233,8 @@ func (r *Record) measure(err error) {
 	if m == nil {
 		return
 	}
-	r.t.record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), r.kind.durations.get(endOf(err, r.isHandled(err))))
+	ended := r.kind.durations.get(endOf(err, r.isHandled(err)))
+	r.t.record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), ended)
 	if !r.background {
 		return
 	}
@@ -253,8 +254,8 @@ func (r *Record) endSpan(err error) {
 	defer r.t.caught(inTracing)
 	r.span.SetAttributes(r.attributes(err)...)
 	for i, try := range r.tries {
-		event(r.span, "curator.retry", try.at, attribute.Int("attempt", i+1),
-			errorType.String(ErrorType(try.err)), attribute.Float64("delay_s", try.pause.Seconds()))
+		event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
+			errorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
 	}
 	for _, change := range r.t.history.Load().since(r.start, r.end) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
@@ -312,13 +313,17 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 func (r *Record) endRequests() {
 	for _, q := range r.requests {
 		k := r.t.kindOf(q.name, r.what.Namespace)
-		_, span := r.t.startSpan(r.ctx, k.name, append(slices.Clip(k.start), trace.WithTimestamp(q.start))...)
+		name, start := r.t.spans(k, q.name, r.what.Namespace)
+		_, span := r.t.startSpan(r.ctx, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
 		if span == nil {
 			continue
 		}
 		if q.err != nil {
-			span.SetAttributes(endAttributes(endOf(q.err, false))...)
-			span.SetStatus(codes.Error, q.err.Error())
+			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.handling)
+			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
+			if !handled {
+				span.SetStatus(codes.Error, q.err.Error())
+			}
 		}
 		span.End(trace.WithTimestamp(q.end))
 	}

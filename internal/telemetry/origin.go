@@ -20,7 +20,7 @@ const maxOrigin = 4 << 10
 
 // Inject returns what tells of ctx in a message: nothing if that is not wanted, or there is nothing to tell.
 func (q *Queue) Inject(ctx context.Context) []byte {
-	if q == nil || q.t.cfg.Propagator == nil {
+	if q.t == nil || q.t.cfg.Propagator == nil {
 		return nil
 	}
 	defer q.t.caught(inPropagator)
@@ -38,7 +38,7 @@ func (q *Queue) Inject(ctx context.Context) []byte {
 
 // Extract is the inverse of Inject. What cannot be read tells nothing: it must not do the message any harm.
 func (q *Queue) Extract(data []byte) *Origin {
-	if q == nil || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
+	if q.t == nil || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
 		return nil
 	}
 	defer q.t.caught(inPropagator)

@@ -57,7 +57,9 @@ type Telemetry struct {
 
 	mu         sync.RWMutex
 	kinds      map[kindKey]*kind
+	series     map[seriesKey]*series
 	namespaces []string // that have series of their own
+	names      []string // of what recipes work on, that have series of their own
 
 	history  atomic.Pointer[history]
 	outage   outage
@@ -68,7 +70,7 @@ type Telemetry struct {
 
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
-	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind)}
+	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind), series: make(map[seriesKey]*series)}
 	t.driver.set(t, cfg.Driver)
 	t.server = serverAttributes(cfg.Server)
 	t.tracers = newSource(cfg.TracerProvider, globalTracers, func(p trace.TracerProvider) *trace.Tracer {
