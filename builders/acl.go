@@ -11,12 +11,9 @@ import (
 
 // GetACL builds a getACL; it is a value like [Create]. In Java: GetACLBuilder.
 type GetACL struct {
-	env  *Env
+	env  *environment
 	stat *zk.Stat
 }
-
-// NewGetACL is called by the framework.
-func NewGetACL(env *Env) GetACL { return GetACL{env: env} }
 
 // StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
 // is called.
@@ -59,13 +56,10 @@ func (g GetACL) prepare(o *aclOp, path string) error {
 
 // SetACL builds a setACL; it is a value like [Create]. In Java: SetACLBuilder.
 type SetACL struct {
-	env     *Env
+	env     *environment
 	acl     []zk.ACL
 	version int32
 }
-
-// NewSetACL is called by the framework.
-func NewSetACL(env *Env) SetACL { return SetACL{env: env, version: -1} }
 
 // WithACL sets the ACL that the node is to have.
 func (s SetACL) WithACL(acl ...zk.ACL) SetACL { s.acl = clone(acl); return s }

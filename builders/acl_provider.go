@@ -37,7 +37,7 @@ func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
 type acls map[string][]zk.ACL
 
 // resolve adds to answers, which may be nil, those of the provider for the paths.
-func (e *Env) resolve(answers acls, paths ...string) (acls, error) {
+func (e *environment) resolve(answers acls, paths ...string) (acls, error) {
 	if _, fixed := e.ACL.(FixedACL); fixed {
 		return nil, nil
 	}
@@ -55,15 +55,15 @@ func (e *Env) resolve(answers acls, paths ...string) (acls, error) {
 }
 
 // resolveTree resolves path and what is above it, but for the namespace, whose nodes come with its first operation.
-func (e *Env) resolveTree(answers acls, path string) (_ acls, err error) {
-	for ; len(path) > len(e.Namespace.prefix) && path != "/" && err == nil; path = zkpath.Parent(path) {
+func (e *environment) resolveTree(answers acls, path string) (_ acls, err error) {
+	for ; len(path) > len(e.namespace.prefix) && path != "/" && err == nil; path = zkpath.Parent(path) {
 		answers, err = e.resolve(answers, path)
 	}
 	return answers, err
 }
 
 // provided returns what the provider says for path, which includes the namespace as in Java.
-func (e *Env) provided(path string) (acl []zk.ACL, err error) {
+func (e *environment) provided(path string) (acl []zk.ACL, err error) {
 	err = guarded("ACL", e.ACL, func() {
 		if acl = e.ACL.ACLForPath(path); len(acl) == 0 {
 			acl = e.ACL.DefaultACL()
@@ -73,7 +73,7 @@ func (e *Env) provided(path string) (acl []zk.ACL, err error) {
 }
 
 // aclOf returns given, or the answer of the provider for path.
-func (e *Env) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL {
+func (e *environment) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL {
 	acl := given
 	if fixed, ok := e.ACL.(FixedACL); ok && len(acl) == 0 {
 		acl = []zk.ACL(fixed)
@@ -81,7 +81,7 @@ func (e *Env) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL {
 	if len(acl) == 0 {
 		acl = answers[path]
 	}
-	if ns := e.Namespace.acls.Load(); len(acl) == 0 && ns != nil {
+	if ns := e.namespace.acls.Load(); len(acl) == 0 && ns != nil {
 		acl = (*ns)[path]
 	}
 	if len(acl) == 0 {

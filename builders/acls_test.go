@@ -4,11 +4,15 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/opconfig"
 )
 
 // A fixed ACL needs no asking, and takes no memory of an operation.
 func TestFixedACLIsNotAsked(t *testing.T) {
-	env := &Env{ACL: FixedACL(zk.WorldACL(zk.PermRead)), Namespace: NewNamespace("ns")}
+	env := &environment{
+		Config: &opconfig.Config{ACL: FixedACL(zk.WorldACL(zk.PermRead))}, namespace: newNamespace("ns"),
+	}
 	allocations := testing.AllocsPerRun(100, func() {
 		answers, err := env.resolve(nil, "/ns/b/c/d")
 		if err == nil {

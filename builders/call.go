@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
@@ -16,7 +17,7 @@ import (
 // call is what the operations of all verbs share.
 type call struct {
 	exec.Operation
-	env     *Env
+	env     *environment
 	typ     callbacks.EventType
 	verb    string // for errors and telemetry
 	given   string // the path as given
@@ -26,13 +27,13 @@ type call struct {
 }
 
 // on prepares an operation on path.
-func (c *call) on(env *Env, typ callbacks.EventType, verb, path string, sequential bool) error {
+func (c *call) on(env *environment, typ callbacks.EventType, verb, path string, sequential bool) error {
 	c.env, c.typ, c.verb, c.given = env, typ, verb, path
 	if err := zkpath.Validate(path, sequential); err != nil {
 		return c.wrap(err)
 	}
-	c.full = env.Namespace.full(path)
-	if sequential && path == "/" && env.Namespace.prefix != "" { // an empty name below the namespace
+	c.full = env.namespace.full(path)
+	if sequential && path == "/" && env.namespace.prefix != "" { // an empty name below the namespace
 		c.full += path
 	}
 	return nil
@@ -54,13 +55,13 @@ func (c *call) badArguments(format string, args ...any) error {
 
 // Describe says what telemetry is told of it.
 func (c *call) Describe() telemetry.Operation {
-	return telemetry.Operation{Name: c.verb, Namespace: c.env.Place, Path: c.given}
+	return telemetry.Operation{Name: c.verb, Namespace: c.env.place, Path: c.given}
 }
 
 // foreground runs p, whose call c is, and waits.
 func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
-	if c.env.Err != nil {
-		return c.wrap(c.env.Err)
+	if c.env.err != nil {
+		return c.wrap(c.env.err)
 	}
 	c.Protocol = p
 	if err := c.env.ensureNamespace(); err != nil {
@@ -102,8 +103,8 @@ func (f Future[T]) Wait(ctx context.Context) (T, error) {
 
 // submit begins p, whose call c is; result is what it comes to.
 func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() (T, error)) Future[T] {
-	if c.env.Err != nil {
-		return Future[T]{err: c.wrap(c.env.Err)}
+	if c.env.err != nil {
+		return Future[T]{err: c.wrap(c.env.err)}
 	}
 	c.Protocol = p
 	if err := c.env.ensureNamespace(); err != nil {
@@ -122,8 +123,8 @@ func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() 
 
 // background runs p, whose call c is, and does not wait.
 func (c *call) background(ctx context.Context, p exec.Protocol, b background) error {
-	if c.env.Err != nil {
-		return c.wrap(c.env.Err)
+	if c.env.err != nil {
+		return c.wrap(c.env.err)
 	}
 	c.Protocol, c.cb, c.onError = p, b.cb, b.onError
 	if err := c.env.ensureNamespace(); err != nil {
@@ -191,7 +192,7 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	if w != nil {
 		c.Request.Watcher = c.env.bind(w, c.Absolute)
 		if c.env.Telemetry.WatchSpans() {
-			w.SetIn(c.env.Telemetry.SetIn(c.Context()))
+			hook.NoteWatchSpan(w, c.env.Telemetry.SetIn(c.Context()))
 		}
 	}
 	c.Send(next)
@@ -199,8 +200,8 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 
 // prepare makes r the request to be sent. It reports false if r is too large, which ends the operation.
 func (c *call) prepare(r jute.Request) bool {
-	if n := size(&r); n > c.env.MaxBuffer {
-		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.MaxBuffer))
+	if n := size(&r); n > c.env.maxRequest {
+		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.maxRequest))
 		return false
 	}
 	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
@@ -221,7 +222,7 @@ func size(r *jute.Request) int {
 
 // watched records w, which the server has set, for a watcher-removing client.
 func (c *call) watched(w *callbacks.Watcher, persistent bool) {
-	if w != nil && c.env.Watchers != nil {
-		c.env.Watchers.add(c.env, w, c.given, c.Absolute, persistent)
+	if w != nil && c.env.watchers != nil {
+		c.env.watchers.add(c.env, w, c.given, c.Absolute, persistent)
 	}
 }

@@ -13,15 +13,12 @@ import (
 
 // CheckExists builds an exists; it is a value like [Create]. In Java: ExistsBuilder.
 type CheckExists struct {
-	env        *Env
+	env        *environment
 	acl        []zk.ACL
 	parents    bool
 	containers bool
 	watcher    *callbacks.Watcher
 }
-
-// NewCheckExists is called by the framework.
-func NewCheckExists(env *Env) CheckExists { return CheckExists{env: env} }
 
 // CreatingParentsIfNeeded creates missing parents of the node as persistent nodes without data.
 func (e CheckExists) CreatingParentsIfNeeded() CheckExists {
@@ -100,7 +97,7 @@ func (o *existsOp) prepare(path string) error {
 	if err := o.on(o.b.env, callbacks.Exists, "exists", path, false); err != nil {
 		return err
 	}
-	if !o.b.parents || len(o.b.acl) > 0 || o.env.Err != nil {
+	if !o.b.parents || len(o.b.acl) > 0 || o.env.err != nil {
 		return nil
 	}
 	var err error

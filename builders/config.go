@@ -15,13 +15,10 @@ const ConfigNode = "/zookeeper/config"
 
 // GetConfig builds a read of the ensemble's configuration; it is a value like [Create]. In Java: GetConfigBuilder.
 type GetConfig struct {
-	env     *Env
+	env     *environment
 	stat    *zk.Stat
 	watcher *callbacks.Watcher
 }
-
-// NewGetConfig is called by the framework.
-func NewGetConfig(env *Env) GetConfig { return GetConfig{env: env} }
 
 // StoringStatIn has the Stat of the node stored in stat before ForEnsemble returns, in the background before the
 // callback is called.
@@ -65,15 +62,12 @@ func (g GetConfig) operation() *configOp {
 // Reconfig builds a change of the ensemble's members; it is a value like [Create]. Either Joining and Leaving, or
 // WithNewMembers, which replaces all. In Java: ReconfigBuilder.
 type Reconfig struct {
-	env              *Env
+	env              *environment
 	joining, leaving []string
 	members          []string
 	from             int64
 	stat             *zk.Stat
 }
-
-// NewReconfig is called by the framework.
-func NewReconfig(env *Env) Reconfig { return Reconfig{env: env, from: -1} }
 
 // Joining adds servers, given as "server.<id>=<host>:<quorum port>:<election port>;<client port>".
 func (r Reconfig) Joining(servers ...string) Reconfig { r.joining = clone(servers); return r }

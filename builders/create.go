@@ -90,7 +90,7 @@ func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
 // Create builds a create. Every step returns a changed copy: a Create may be kept, branched and shared between
 // goroutines, and nothing happens before ForPath. In Java: CreateBuilder.
 type Create struct {
-	env        *Env
+	env        *environment
 	mode       CreateMode
 	acl        []zk.ACL
 	aclParents bool
@@ -105,9 +105,6 @@ type Create struct {
 	ttl        time.Duration
 	stat       *zk.Stat
 }
-
-// NewCreate is called by the framework.
-func NewCreate(env *Env) Create { return Create{env: env} }
 
 // WithMode sets the kind of node; the default is [Persistent].
 func (c Create) WithMode(m CreateMode) Create { c.mode = m; return c }
@@ -248,7 +245,7 @@ func (o *createOp) prepare(c Create, path string, data []byte) error {
 
 // resolveACLs calls the provider for all nodes that may have to be created, but for those whose ACL is given.
 func (o *createOp) resolveACLs() (answers acls, err error) {
-	if o.env.Err != nil {
+	if o.env.err != nil {
 		return nil, nil
 	}
 	if len(o.b.acl) == 0 {
@@ -346,7 +343,7 @@ func (o *createOp) Replied() {
 // makesParents reports whether a missing parent is made: if asked for, and if it is the namespace itself, which the
 // server may have removed as an empty container.
 func (o *createOp) makesParents() bool {
-	ns := o.env.Namespace.prefix
+	ns := o.env.namespace.prefix
 	return o.b.parents || ns != "" && zkpath.Parent(o.full) == ns
 }
 
@@ -436,7 +433,7 @@ func (o *createOp) adopt(path string) {
 // created goes on when the node is there. Servers before 3.8.2 do not give its Stat in a transaction, which is what a
 // fenced client sends (ZOOKEEPER-4026).
 func (o *createOp) created(full string) {
-	if o.env.Fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
+	if o.env.fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
 		o.done(full)
 		return
 	}
@@ -461,7 +458,7 @@ func (o *createOp) findStat(full string) {
 }
 
 func (o *createOp) done(full string) {
-	o.name = o.env.Namespace.strip(full)
+	o.name = o.env.namespace.strip(full)
 	o.Finish(nil)
 }
 
@@ -471,7 +468,7 @@ func (o *createOp) CleanUp(err error) {
 	case !o.b.protected || !o.Sent():
 	case err == nil && !o.ours: // it was there before
 	case err == nil: // the caller had given up
-		deleteGuaranteed(o.Context(), o.env, o.env.Namespace.full(o.name))
+		deleteGuaranteed(o.Context(), o.env, o.env.namespace.full(o.name))
 	case exec.IsIndefinite(err) || o.Attempts() > 1:
 		findAndDelete(o.Context(), o.env, zkpath.Parent(o.full), zkpath.ProtectedPrefix(o.b.protection))
 	}

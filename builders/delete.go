@@ -15,15 +15,12 @@ import (
 
 // Delete builds a delete; it is a value like [Create]. In Java: DeleteBuilder.
 type Delete struct {
-	env        *Env
+	env        *environment
 	version    int32
 	guaranteed bool
 	children   bool
 	quiet      bool
 }
-
-// NewDelete is called by the framework.
-func NewDelete(env *Env) Delete { return Delete{env: env, version: -1} }
 
 // WithVersion deletes only that version of the node, else fails with zk.ErrBadVersion; -1, the default, is any.
 func (d Delete) WithVersion(version int32) Delete { d.version = version; return d }
@@ -57,7 +54,7 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 		return err
 	}
 	err := o.foreground(ctx, o)
-	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.Err == nil { // it was not even begun
+	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.err == nil { // it was not even begun
 		o.goOn(ctx)
 	}
 	return err
@@ -83,9 +80,9 @@ func (d Delete) start(ctx context.Context, path string, b background) error {
 }
 
 // deleteGuaranteed deletes a node, given with its namespace, in the background, until it is done.
-func deleteGuaranteed(ctx context.Context, env *Env, full string) {
+func deleteGuaranteed(ctx context.Context, env *environment, full string) {
 	o := &deleteOp{
-		call: call{env: env, verb: "delete", given: env.Namespace.strip(full), full: full},
+		call: call{env: env, verb: "delete", given: env.namespace.strip(full), full: full},
 		b:    Delete{env: env, version: -1, quiet: true},
 	}
 	o.detached(exec.Unfenced(ctx), o) // what it undoes was fenced
@@ -182,9 +179,9 @@ func (o *deleteOp) Run() { o.deliver(callbacks.Event{}) }
 
 // findAndDelete deletes, in the background, the children of parent whose names begin with prefix: what an operation
 // left whose outcome is not known.
-func findAndDelete(ctx context.Context, env *Env, parent, prefix string) {
+func findAndDelete(ctx context.Context, env *environment, parent, prefix string) {
 	o := &findAndDeleteOp{
-		call:   call{env: env, verb: "delete", given: env.Namespace.strip(parent), full: parent},
+		call:   call{env: env, verb: "delete", given: env.namespace.strip(parent), full: parent},
 		prefix: prefix,
 	}
 	o.detached(ctx, o)

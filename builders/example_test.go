@@ -120,6 +120,84 @@ func ExampleCreate_InBackground() {
 	// CREATE /x/y curator: create /x/y: node does not exist
 }
 
+// Submitted operations are under way at the same time: the three reads take one round trip.
+func ExampleGetData_Submit() {
+	client, disconnect := connect()
+	defer disconnect()
+	ctx := context.Background()
+	paths := []string{"/a", "/b", "/c"}
+	for _, path := range paths {
+		if _, err := client.Create().ForPath(ctx, path, []byte("data of "+path)); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	var reads []builders.Future[[]byte]
+	for _, path := range paths {
+		reads = append(reads, client.GetData().Submit(ctx, path))
+	}
+	for _, read := range reads {
+		data, err := read.Wait(ctx)
+		fmt.Println(string(data), err)
+	}
+	// Output:
+	// data of /a <nil>
+	// data of /b <nil>
+	// data of /c <nil>
+}
+
+// A log keeps its order although its writer does not wait for one entry before it sends the next. When the connection
+// is lost, what has taken effect is a beginning of what was submitted, and the rest is submitted again.
+func ExampleInOneFlight() {
+	client, disconnect := connect()
+	defer disconnect()
+	ctx := context.Background()
+	if _, err := client.Create().ForPath(ctx, "/log", nil); err != nil {
+		log.Fatal(err)
+	}
+
+	entries := [][]byte{[]byte("debit"), []byte("credit"), []byte("close")}
+	for len(entries) > 0 {
+		flight := builders.InOneFlight(ctx)
+		var writes []builders.Future[string]
+		for _, entry := range entries {
+			create := client.Create().WithMode(builders.PersistentSequential)
+			writes = append(writes, create.Submit(flight, "/log/entry-", entry))
+		}
+		for _, write := range writes {
+			path, err := write.Wait(ctx)
+			if errors.Is(err, builders.ErrNotSent) {
+				break // this entry and all behind it have not taken effect
+			}
+			if err != nil {
+				log.Fatal(err) // of an entry whose answer was lost, nobody knows
+			}
+			fmt.Printf("%s: %s\n", path, entries[0])
+			entries = entries[1:]
+		}
+	}
+	// Output:
+	// /log/entry-0000000000: debit
+	// /log/entry-0000000001: credit
+	// /log/entry-0000000002: close
+}
+
+// A clean-up is tried again as the retry policy says, also where the work itself is tried once.
+func ExampleOutOfFlight() {
+	client, disconnect := connect()
+	defer disconnect()
+
+	err := client.CallWithRetry(context.Background(), func(ctx context.Context) error {
+		path, err := client.Create().WithProtection().ForPath(ctx, "/work", nil)
+		if err != nil {
+			return err
+		}
+		return client.Delete().ForPath(builders.OutOfFlight(ctx), path)
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
 // Only who has seen the newest version may change it.
 func ExampleSetData_WithVersion() {
 	client, disconnect := connect()

@@ -15,8 +15,8 @@ import (
 // matches connection loss, which it is.
 var ErrUncertain = exec.ErrUncertain
 
-// Fence holds the nodes on which the writes of a client depend. Package framework makes it; nobody else needs it.
-type Fence struct {
+// fence holds the nodes on which the writes of a client depend.
+type fence struct {
 	err    error // of every write; nil if the fence is valid
 	guards []guard
 	checks []jute.Request // of all guards
@@ -29,19 +29,19 @@ type guard struct {
 	checks []jute.Request
 }
 
-// NewFence returns the fence of env with further nodes, which are paths of env. Writes fail with lost if one of these
+// newFence returns the fence of env with further nodes, which are paths of env. Writes fail with lost if one of these
 // is gone, and without a request, with the cause of tenure, if tenure has ended. If an argument is invalid, every write
 // fails.
-func NewFence(env *Env, tenure context.Context, lost error, nodes ...string) *Fence { //nolint:revive // of env
+func newFence(env *environment, tenure context.Context, lost error, nodes ...string) *fence { //nolint:revive // of env
 	g, err := newGuard(env, lost, nodes)
 	if err != nil {
-		return &Fence{err: err}
+		return &fence{err: err}
 	}
 	g.tenure = tenure
-	f := &Fence{}
-	if env.Fence != nil {
-		f.err = env.Fence.err
-		f.guards = append(f.guards, env.Fence.guards...)
+	f := &fence{}
+	if env.fence != nil {
+		f.err = env.fence.err
+		f.guards = append(f.guards, env.fence.guards...)
 	}
 	f.guards = append(f.guards, *g)
 	for _, g := range f.guards {
@@ -50,7 +50,7 @@ func NewFence(env *Env, tenure context.Context, lost error, nodes ...string) *Fe
 	return f
 }
 
-func newGuard(env *Env, lost error, nodes []string) (*guard, error) {
+func newGuard(env *environment, lost error, nodes []string) (*guard, error) {
 	if lost == nil || len(nodes) == 0 {
 		return nil, fmt.Errorf("%w: a fence without nodes or without an error", ErrBadArguments)
 	}
@@ -59,13 +59,13 @@ func newGuard(env *Env, lost error, nodes []string) (*guard, error) {
 		if err := zkpath.Validate(node, false); err != nil {
 			return nil, fmt.Errorf("fence: %w", err)
 		}
-		g.checks[i] = jute.Request{Op: jute.OpCheck, Path: env.Namespace.full(node), Version: -1}
+		g.checks[i] = jute.Request{Op: jute.OpCheck, Path: env.namespace.full(node), Version: -1}
 	}
 	return g, nil
 }
 
 // ended returns the error of a write that is not to be sent, nil if it is.
-func (f *Fence) ended() error {
+func (f *fence) ended() error {
 	if f.err != nil {
 		return f.err
 	}
@@ -78,7 +78,7 @@ func (f *Fence) ended() error {
 }
 
 // around returns r behind the checks.
-func (f *Fence) around(r jute.Request) jute.Request {
+func (f *fence) around(r jute.Request) jute.Request {
 	ops := make([]jute.Request, 0, len(f.checks)+max(1, len(r.Ops)))
 	ops = append(ops, f.checks...)
 	if r.Op == jute.OpMulti {
@@ -90,7 +90,7 @@ func (f *Fence) around(r jute.Request) jute.Request {
 }
 
 // refusal returns the error of check i, which the server has refused with err.
-func (f *Fence) refusal(i int, err error) error {
+func (f *fence) refusal(i int, err error) error {
 	for _, g := range f.guards {
 		if i < len(g.checks) {
 			return &fenceError{op: ofClient, node: g.checks[i].Path, err: g.meaning(err)}
@@ -139,21 +139,17 @@ func (f *fenceError) named() error {
 	return fmt.Errorf("fence %s: %w", f.node, f.err)
 }
 
-// OutOfFence returns a context whose operations a fenced client sends without its fence. It is for a recipe that clears
-// away nodes of its own: nobody else would, as long as the session lasts.
-func OutOfFence(ctx context.Context) context.Context { return exec.Unfenced(ctx) }
-
 // write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of
 // its fence, and sends it again after a lost answer only if it is repeatable.
 func (c *call) write(r jute.Request, repeatable bool, next func()) {
-	if f := c.env.Fence; f != nil && !exec.IsUnfenced(c.Context()) {
+	if f := c.env.fence; f != nil && !exec.IsUnfenced(c.Context()) {
 		c.writeFenced(f, r, repeatable, next)
 		return
 	}
 	c.ask(r, next)
 }
 
-func (c *call) writeFenced(f *Fence, r jute.Request, repeatable bool, next func()) {
+func (c *call) writeFenced(f *fence, r jute.Request, repeatable bool, next func()) {
 	if err := f.ended(); err != nil {
 		c.Finish(err)
 		return
@@ -172,7 +168,7 @@ func (c *call) writeFenced(f *Fence, r jute.Request, repeatable bool, next func(
 }
 
 // takeOut replaces the answer to the transaction by the answer to r.
-func (c *call) takeOut(f *Fence, r jute.Request) {
+func (c *call) takeOut(f *fence, r jute.Request) {
 	results, n := c.Reply.Results, len(f.checks)
 	if c.Request.Err != nil {
 		if i := failedAt(results); i >= 0 && i < n {
@@ -249,7 +245,7 @@ func (o *transactionOp) fold(err error) error {
 
 // unfenceable returns the error of a write that a fenced client cannot do.
 func (c *call) unfenceable() error {
-	if c.env.Fence == nil {
+	if c.env.fence == nil {
 		return nil
 	}
 	return c.wrap(fmt.Errorf("%w: the protocol has no %s in a transaction, and so none of a fenced client",

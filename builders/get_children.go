@@ -12,13 +12,10 @@ import (
 
 // GetChildren builds a getChildren; it is a value like [Create]. In Java: GetChildrenBuilder.
 type GetChildren struct {
-	env     *Env
+	env     *environment
 	stat    *zk.Stat
 	watcher *callbacks.Watcher
 }
-
-// NewGetChildren is called by the framework.
-func NewGetChildren(env *Env) GetChildren { return GetChildren{env: env} }
 
 // StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
 // is called.

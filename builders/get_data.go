@@ -13,14 +13,11 @@ import (
 
 // GetData builds a getData; it is a value like [Create]. In Java: GetDataBuilder.
 type GetData struct {
-	env        *Env
+	env        *environment
 	decompress option
 	stat       *zk.Stat
 	watcher    *callbacks.Watcher
 }
-
-// NewGetData is called by the framework.
-func NewGetData(env *Env) GetData { return GetData{env: env} }
 
 // Decompressed decompresses the data with the client's [CompressionProvider].
 func (g GetData) Decompressed() GetData { g.decompress = on; return g }

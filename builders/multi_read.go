@@ -12,12 +12,9 @@ import (
 // MultiRead builds the reading of many nodes with one request; it is a value like [Create]. The server must be 3.6 or
 // newer. Java Curator has none.
 type MultiRead struct {
-	env        *Env
+	env        *environment
 	decompress option
 }
-
-// NewMultiRead is called by the framework.
-func NewMultiRead(env *Env) MultiRead { return MultiRead{env: env} }
 
 // Read is one of the reads of a [MultiRead].
 type Read struct {
@@ -71,7 +68,7 @@ func (m MultiRead) operation(reads []Read) (*multiReadOp, error) {
 		if err := zkpath.Validate(r.Path, false); err != nil {
 			return nil, &OpError{Op: r.verb(), Path: r.Path, Err: err}
 		}
-		o.requests[i] = jute.Request{Op: jute.OpGetData, Path: m.env.Namespace.full(r.Path)}
+		o.requests[i] = jute.Request{Op: jute.OpGetData, Path: m.env.namespace.full(r.Path)}
 		if r.Children {
 			o.requests[i].Op = jute.OpGetChildren
 		}

@@ -84,13 +84,13 @@ func (o *transactionOp) found() []callbacks.OperationResult {
 	for i, op := range o.ops {
 		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path}
 		if op.typ == callbacks.OperationCreate && !op.mode.IsSequential() {
-			out[i].ResultPath = op.env.Namespace.strip(o.requests[i].Path)
+			out[i].ResultPath = op.env.namespace.strip(o.requests[i].Path)
 		}
 	}
 	for _, p := range o.protected {
 		out[p.index].ResultPath = ""
 		if p.path != "" {
-			out[p.index].ResultPath = o.ops[p.index].env.Namespace.strip(p.path)
+			out[p.index].ResultPath = o.ops[p.index].env.namespace.strip(p.path)
 		}
 	}
 	return out

@@ -13,14 +13,11 @@ import (
 
 // SetData builds a setData; it is a value like [Create]. In Java: SetDataBuilder.
 type SetData struct {
-	env        *Env
+	env        *environment
 	version    int32
 	compress   option
 	idempotent bool
 }
-
-// NewSetData is called by the framework.
-func NewSetData(env *Env) SetData { return SetData{env: env, version: -1} }
 
 // WithVersion changes only that version of the node, else fails with zk.ErrBadVersion; -1, the default, is any.
 func (s SetData) WithVersion(version int32) SetData { s.version = version; return s }

@@ -8,10 +8,7 @@ import (
 )
 
 // Sync builds a sync; it is a value like [Create]. In Java: SyncBuilder, which knows only the background.
-type Sync struct{ env *Env }
-
-// NewSync is called by the framework.
-func NewSync(env *Env) Sync { return Sync{env: env} }
+type Sync struct{ env *environment }
 
 // InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
 func (s Sync) InBackground(cb callbacks.BackgroundCallback) Background {

@@ -15,12 +15,9 @@ import (
 // Transaction builds a transaction: operations that take effect together or not at all. In Java:
 // CuratorMultiTransaction.
 type Transaction struct {
-	env  *Env
+	env  *environment
 	zxid *int64
 }
-
-// NewTransaction is called by the framework.
-func NewTransaction(env *Env) Transaction { return Transaction{env: env} }
 
 // StoringZxidIn has the id of the transaction stored in zxid before ForOperations returns, in the background before the
 // callback is called: that of all changes that it has made, and the Czxid of all nodes that it has created.
@@ -155,7 +152,7 @@ func (o *transactionOp) execute() {
 	o.executing = true
 	r := jute.Request{Op: jute.OpMulti, Ops: o.expanded()}
 	switch {
-	case o.env.Fence != nil || !o.fenced:
+	case o.env.fence != nil || !o.fenced:
 		o.write(r, o.isRepeatable(), nil)
 	case o.prepare(r):
 		o.SendWrite(o.isRepeatable(), nil)
@@ -195,7 +192,7 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 		}
 		switch op.typ {
 		case callbacks.OperationCreate:
-			out[i].ResultPath = op.env.Namespace.strip(r.Path)
+			out[i].ResultPath = op.env.namespace.strip(r.Path)
 			if r.Op != jute.OpCreate { // what servers answer that take a create2 in a transaction for a create
 				out[i].Stat = &o.Reply.Results[i].Stat
 			}
@@ -216,7 +213,7 @@ func (o *transactionOp) Run() {
 
 // TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
 type TransactionOperation struct {
-	env     *Env
+	env     *environment
 	typ     callbacks.OperationType
 	path    string
 	request jute.Request
@@ -248,10 +245,7 @@ func (o TransactionOperation) Path() string { return o.path }
 
 // TransactionOp builds the operations of a transaction. An operation belongs to the client that it is built with: its
 // namespace counts. In Java: TransactionOp.
-type TransactionOp struct{ env *Env }
-
-// NewTransactionOp is called by the framework.
-func NewTransactionOp(env *Env) TransactionOp { return TransactionOp{env: env} }
+type TransactionOp struct{ env *environment }
 
 // Create builds a create.
 func (t TransactionOp) Create() TransactionCreate { return TransactionCreate{env: t.env} }
@@ -273,7 +267,7 @@ func (t TransactionOp) Check() TransactionCheck { return TransactionCheck{env: t
 func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
 	c := &call{env: t.env, verb: "check"}
 	op := TransactionOperation{env: t.env, typ: callbacks.OperationCheck}
-	if op.err = c.wrap(t.env.Err); op.err != nil {
+	if op.err = c.wrap(t.env.err); op.err != nil {
 		return op
 	}
 	var err error
@@ -286,21 +280,21 @@ func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
 }
 
 // transactionCall checks what an operation is given.
-func transactionCall(env *Env, typ callbacks.OperationType, verb, path string, sequential bool) (
+func transactionCall(env *environment, typ callbacks.OperationType, verb, path string, sequential bool) (
 	*call, TransactionOperation,
 ) {
 	c := &call{}
 	op := TransactionOperation{env: env, typ: typ, path: path}
 	op.err = c.on(env, callbacks.Transaction, verb, path, sequential)
 	if op.err == nil {
-		op.err = c.wrap(env.Err)
+		op.err = c.wrap(env.err)
 	}
 	return c, op
 }
 
 // TransactionCreate builds a create in a transaction; it is a value like [Create]. In Java: TransactionCreateBuilder.
 type TransactionCreate struct {
-	env       *Env
+	env       *environment
 	mode      CreateMode
 	ttl       time.Duration
 	acl       []zk.ACL
@@ -350,7 +344,7 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 
 // TransactionDelete builds a delete in a transaction; it is a value like [Create]. In Java: TransactionDeleteBuilder.
 type TransactionDelete struct {
-	env     *Env
+	env     *environment
 	version int32
 }
 
@@ -370,7 +364,7 @@ func (d TransactionDelete) ForPath(path string) TransactionOperation {
 // TransactionSetData builds a setData in a transaction; it is a value like [Create]. In Java:
 // TransactionSetDataBuilder.
 type TransactionSetData struct {
-	env      *Env
+	env      *environment
 	version  int32
 	compress option
 }
@@ -400,7 +394,7 @@ func (s TransactionSetData) ForPath(path string, data []byte) TransactionOperati
 
 // TransactionCheck builds a check in a transaction; it is a value like [Create]. In Java: TransactionCheckBuilder.
 type TransactionCheck struct {
-	env     *Env
+	env     *environment
 	version int32
 }
 

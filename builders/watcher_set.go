@@ -9,9 +9,9 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// WatcherSet remembers the watchers that were set through a watcher-removing view of a client and have not ended. In
+// watcherSet remembers the watchers that were set through a watcher-removing view of a client and have not ended. In
 // Java: WatcherRemovalManager.
-type WatcherSet struct {
+type watcherSet struct {
 	mu        sync.Mutex
 	n         int
 	byWatcher map[setWatcher]map[string]rememberedWatch // by path
@@ -28,50 +28,44 @@ type setWatcher struct {
 type setPath struct{ namespace, path string }
 
 type rememberedWatch struct {
-	env        *Env
+	env        *environment
 	persistent bool
 }
 
-// NewWatcherSet returns an empty set.
-func NewWatcherSet() *WatcherSet {
-	s := new(WatcherSet)
+// newWatcherSet returns an empty set.
+func newWatcherSet() *watcherSet {
+	s := new(watcherSet)
 	s.clear()
 	return s
 }
 
 // clear empties the set. mu is held, or nobody else has s yet.
-func (s *WatcherSet) clear() {
+func (s *watcherSet) clear() {
 	s.n = 0
 	s.byWatcher = make(map[setWatcher]map[string]rememberedWatch)
 	s.byPath = make(map[setPath]map[setWatcher]struct{})
 }
 
-// Len returns how many watchers are remembered, each for each of its paths.
-func (s *WatcherSet) Len() int {
+// len returns how many watchers are remembered, each for each of its paths.
+func (s *watcherSet) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.n
 }
 
-// RemoveAll forgets all of them and has start remove each.
-func (s *WatcherSet) RemoveAll(start func(r RemoveWatches, path string)) {
-	s.mu.Lock()
-	all := s.byWatcher
-	s.clear()
-	s.mu.Unlock()
-	for set, paths := range all {
-		for path, watch := range paths {
-			r := NewWatches(watch.env).Remove(set.w).Guaranteed().Quietly()
-			r.absolute = set.absolute
-			start(r, path)
-		}
-	}
-}
-
-func (s *WatcherSet) add(env *Env, w *callbacks.Watcher, path string, absolute, persistent bool) {
+// takeAll forgets all of them and returns what was remembered.
+func (s *watcherSet) takeAll() map[setWatcher]map[string]rememberedWatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set := setWatcher{env.Namespace.name, w, absolute}
+	all := s.byWatcher
+	s.clear()
+	return all
+}
+
+func (s *watcherSet) add(env *environment, w *callbacks.Watcher, path string, absolute, persistent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set := setWatcher{env.namespace.name, w, absolute}
 	paths := s.byWatcher[set]
 	if paths == nil {
 		paths = make(map[string]rememberedWatch)
@@ -91,7 +85,7 @@ func (s *WatcherSet) add(env *Env, w *callbacks.Watcher, path string, absolute, 
 }
 
 // forget is called with mu held.
-func (s *WatcherSet) forget(set setWatcher, path string) {
+func (s *watcherSet) forget(set setWatcher, path string) {
 	paths := s.byWatcher[set]
 	if _, known := paths[path]; !known {
 		return
@@ -107,32 +101,32 @@ func (s *WatcherSet) forget(set setWatcher, path string) {
 }
 
 // isSet reports whether the watcher has a watch of any kind on path.
-func (s setWatcher) isSet(env *Env, path string) bool {
+func (s setWatcher) isSet(env *environment, path string) bool {
 	conn := env.Executor.Conn()
-	return conn != nil && conn.Watches(wire.WatchAny, env.Namespace.full(path), env.bind(s.w, s.absolute))
+	return conn != nil && conn.Watches(wire.WatchAny, env.namespace.full(path), env.bind(s.w, s.absolute))
 }
 
 // removed forgets w, or every watcher of path if w is nil, where it has no watch any more.
-func (s *WatcherSet) removed(env *Env, w *callbacks.Watcher, path string, absolute bool) {
+func (s *watcherSet) removed(env *environment, w *callbacks.Watcher, path string, absolute bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w != nil {
-		s.forgetEnded(env, setWatcher{env.Namespace.name, w, absolute}, path)
+		s.forgetEnded(env, setWatcher{env.namespace.name, w, absolute}, path)
 		return
 	}
-	for set := range s.byPath[setPath{env.Namespace.name, path}] {
+	for set := range s.byPath[setPath{env.namespace.name, path}] {
 		s.forgetEnded(env, set, path)
 	}
 }
 
-func (s *WatcherSet) forgetEnded(env *Env, set setWatcher, path string) {
+func (s *watcherSet) forgetEnded(env *environment, set setWatcher, path string) {
 	if !set.isSet(env, path) {
 		s.forget(set, path)
 	}
 }
 
 // notified forgets what ends with ev: not the watcher of which another watch is left.
-func (s *WatcherSet) notified(set setWatcher, ev zk.Event) {
+func (s *watcherSet) notified(set setWatcher, ev zk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ev.Type == zk.EventSession {

@@ -31,10 +31,7 @@ const (
 )
 
 // Watches builds the adding and removing of watches. In Java: WatchesBuilder.
-type Watches struct{ env *Env }
-
-// NewWatches is called by the framework.
-func NewWatches(env *Env) Watches { return Watches{env: env} }
+type Watches struct{ env *environment }
 
 // Add builds the adding of a persistent watch, which does not end with its first event. The server must be 3.6 or
 // newer. It survives reconnects; what happened meanwhile is not told: look at the state again then.
@@ -50,7 +47,7 @@ func (w Watches) RemoveAll() RemoveWatches { return RemoveWatches{env: w.env, ty
 
 // AddWatch builds an addWatch; it is a value like [Create]. In Java: AddWatchBuilder.
 type AddWatch struct {
-	env     *Env
+	env     *environment
 	mode    AddWatchMode
 	watcher *callbacks.Watcher
 }
@@ -122,7 +119,7 @@ func (o *addWatchOp) Run() { o.deliver(callbacks.Event{}) }
 
 // RemoveWatches builds the removal of watches; it is a value like [Create]. In Java: RemoveWatchesBuilder.
 type RemoveWatches struct {
-	env        *Env
+	env        *environment
 	watcher    *callbacks.Watcher
 	one        bool
 	typ        WatcherType
@@ -227,8 +224,8 @@ func (o *removeWatchesOp) send() {
 }
 
 func (o *removeWatchesOp) removed(err error) {
-	if err == nil && o.env.Watchers != nil {
-		o.env.Watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
+	if err == nil && o.env.watchers != nil {
+		o.env.watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
 	}
 	if err == jute.ErrNoWatcher && o.b.quiet {
 		err = nil
@@ -253,8 +250,8 @@ func (o *removeWatchesOp) CleanUp(err error) { o.giveUp(err) }
 func (o *removeWatchesOp) giveUp(err error) {
 	if o.b.guaranteed && exec.IsIndefinite(err) {
 		o.forget()
-		if o.env.Watchers != nil {
-			o.env.Watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
+		if o.env.watchers != nil {
+			o.env.watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/hook"
 )
 
 // The send is on the goroutine that reads the connection: a panic there would end the process.
@@ -19,7 +20,7 @@ func TestWatcherWithAClosedChannelIsReportedOnceOnTheDispatcher(t *testing.T) {
 			close(ch)
 			var dispatched []func(ctx context.Context)
 			for range 3 {
-				w.Deliver(zk.Event{Type: zk.EventNodeDeleted, Path: "/a"}, func(run func(ctx context.Context)) {
+				hook.Deliver(w, zk.Event{Type: zk.EventNodeDeleted, Path: "/a"}, func(run func(ctx context.Context)) {
 					dispatched = append(dispatched, run)
 				})
 			}

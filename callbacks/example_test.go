@@ -2,28 +2,55 @@ package callbacks_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 )
 
+// connect returns a client of a server of its own; disconnect closes both.
+func connect() (client *framework.Client, disconnect func()) {
+	server, err := curatortest.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if client, err = framework.New(server.ConnectString()); err != nil {
+		log.Fatal(err)
+	}
+	if err := client.Start(); err != nil {
+		log.Fatal(err)
+	}
+	return client, func() {
+		if err := errors.Join(client.Close(), server.Close()); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
 // A listener is removed by the function that adding it has returned, also from inside.
-func ExampleListeners() {
-	var listeners callbacks.Listeners[string]
-	listeners.AddListener(func(_ context.Context, state string) { fmt.Println("always:", state) })
+func ExampleListenable() {
+	client, disconnect := connect()
+	defer disconnect()
+
+	var listeners callbacks.Listenable[framework.UnhandledError] = client.UnhandledErrorListeners()
+	listeners.AddListener(func(_ context.Context, e framework.UnhandledError) { fmt.Println("always:", e.Message) })
 	var remove func()
-	remove = listeners.AddListener(func(_ context.Context, state string) {
-		fmt.Println("once:", state)
+	remove = listeners.AddListener(func(_ context.Context, e framework.UnhandledError) {
+		fmt.Println("once:", e.Message)
 		remove()
 	})
-	listeners.Notify(context.Background(), "CONNECTED", nil)
-	listeners.Notify(context.Background(), "SUSPENDED", nil)
+	ctx := context.Background()
+	client.ReportUnhandled(ctx, "cannot clean up", errors.New("disk full"))
+	client.ReportUnhandled(ctx, "cannot clean up again", errors.New("disk full"))
 	// Output:
-	// always: CONNECTED
-	// once: CONNECTED
-	// always: SUSPENDED
+	// always: cannot clean up
+	// once: cannot clean up
+	// always: cannot clean up again
 }
 
 // The callback of a background operation is told what came of it.
@@ -46,37 +73,60 @@ func ExampleBackgroundCallback() {
 	// DELETE /jobs/old failed: zk: node does not exist
 }
 
+// The function of a watcher runs on the dispatcher of the client, like every callback.
 func ExampleNewWatcher() {
+	client, disconnect := connect()
+	defer disconnect()
+
+	called := make(chan struct{})
 	watcher := callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {
 		switch {
 		case ev.Type != zk.EventSession:
 			fmt.Println(ev.Type, ev.Path)
+			close(called)
 		case ev.State == zk.StateExpired:
 			fmt.Println("the session is over, and the watch with it")
 		}
 	})
-	// client.GetData().UsingWatcher(watcher).ForPath(ctx, "/config") has the client deliver to it:
-	dispatch := func(run func(ctx context.Context)) { run(context.Background()) }
-	watcher.Deliver(zk.Event{Type: zk.EventNodeDataChanged, Path: "/config"}, dispatch)
-	watcher.Deliver(zk.Event{Type: zk.EventSession, State: zk.StateExpired}, dispatch)
+	ctx := context.Background()
+	if _, err := client.CheckExists().UsingWatcher(watcher).ForPath(ctx, "/config"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.Create().ForPath(ctx, "/config", nil); err != nil {
+		log.Fatal(err)
+	}
+	<-called
 	// Output:
-	// EventNodeDataChanged /config
-	// the session is over, and the watch with it
+	// EventNodeCreated /config
 }
 
 // With room for one event, a loop that looks at the state again each time misses nothing.
 func ExampleNewChanWatcher() {
+	client, disconnect := connect()
+	defer disconnect()
+
+	ctx := context.Background()
+	if _, err := client.Create().ForPath(ctx, "/jobs", nil); err != nil {
+		log.Fatal(err)
+	}
 	changed := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(changed)
-	// client.GetChildren().UsingWatcher(watcher).ForPath(ctx, "/jobs") has the client deliver to it, which
-	// never waits:
-	for range 3 {
-		watcher.Deliver(zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/jobs"}, nil)
+	for range 2 {
+		jobs, err := client.GetChildren().UsingWatcher(watcher).ForPath(ctx, "/jobs")
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("jobs:", len(jobs))
+		if len(jobs) == 0 { // another process adds one
+			if _, err := client.Create().ForPath(ctx, "/jobs/first", nil); err != nil {
+				log.Fatal(err)
+			}
+			ev := <-changed
+			fmt.Println(ev.Type, ev.Path)
+		}
 	}
-	ev := <-changed
-	fmt.Println(ev.Type, ev.Path)
-	fmt.Println("events at hand:", len(changed))
 	// Output:
+	// jobs: 0
 	// EventNodeChildrenChanged /jobs
-	// events at hand: 0
+	// jobs: 1
 }

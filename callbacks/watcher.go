@@ -33,8 +33,8 @@ func NewWatcher(fn func(ctx context.Context, ev zk.Event)) *Watcher { return &Wa
 // closed: else that is reported once to the unhandled-error listeners of the client, and further events are dropped.
 func NewChanWatcher(ch chan<- zk.Event) *Watcher { return &Watcher{ch: ch} }
 
-// Deliver hands ev to w: to its channel at once, to its function through dispatch. The framework calls it.
-func (w *Watcher) Deliver(ev zk.Event, dispatch func(run func(ctx context.Context))) {
+// deliver hands ev to w: to its channel at once, to its function through dispatch.
+func (w *Watcher) deliver(ev zk.Event, dispatch func(run func(ctx context.Context))) {
 	switch {
 	case w.inPlace != nil:
 		w.inPlace(ev)
@@ -65,11 +65,11 @@ func (w *Watcher) send(ev zk.Event) (open bool) {
 	return true
 }
 
-// SetIn notes the span in which w was set last. The framework calls it.
-func (w *Watcher) SetIn(span trace.SpanContext) { w.setIn.Store(&span) }
+// noteSpan notes the span in which w was set last.
+func (w *Watcher) noteSpan(span trace.SpanContext) { w.setIn.Store(&span) }
 
-// WasSetIn returns the span in which w was set last, if that was noted. The framework calls it.
-func (w *Watcher) WasSetIn() (span trace.SpanContext) {
+// lastSpan returns the span in which w was set last, if that was noted.
+func (w *Watcher) lastSpan() (span trace.SpanContext) {
 	if at := w.setIn.Load(); at != nil {
 		span = *at
 	}

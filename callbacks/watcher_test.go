@@ -7,7 +7,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/hook"
 )
+
+type key struct{}
 
 func TestWatcherWithAFunctionIsCalledOnTheDispatcher(t *testing.T) {
 	var got zk.Event
@@ -15,7 +18,7 @@ func TestWatcherWithAFunctionIsCalledOnTheDispatcher(t *testing.T) {
 	w := callbacks.NewWatcher(func(ctx context.Context, ev zk.Event) { got, value = ev, ctx.Value(key{}) })
 	var dispatched []func(ctx context.Context)
 	ev := zk.Event{Type: zk.EventNodeDeleted, Path: "/a"}
-	w.Deliver(ev, func(run func(ctx context.Context)) { dispatched = append(dispatched, run) })
+	hook.Deliver(w, ev, func(run func(ctx context.Context)) { dispatched = append(dispatched, run) })
 	if got.Path != "" || len(dispatched) != 1 {
 		t.Fatalf("told %+v ahead of the dispatcher, which has %d tasks", got, len(dispatched))
 	}
@@ -29,7 +32,7 @@ func TestWatcherWithAChannelNeverBlocks(t *testing.T) {
 	ch := make(chan zk.Event, 1)
 	w := callbacks.NewChanWatcher(ch)
 	deliver := func(path string) {
-		w.Deliver(zk.Event{Path: path}, func(func(context.Context)) { t.Error("uses the dispatcher") })
+		hook.Deliver(w, zk.Event{Path: path}, func(func(context.Context)) { t.Error("uses the dispatcher") })
 	}
 	deliver("/first")
 	deliver("/second") // is dropped: that something has happened is known
@@ -40,5 +43,5 @@ func TestWatcherWithAChannelNeverBlocks(t *testing.T) {
 	if ev := <-ch; ev.Path != "/third" {
 		t.Errorf("told %+v", ev)
 	}
-	callbacks.NewChanWatcher(make(chan zk.Event)).Deliver(zk.Event{}, nil) // nobody receives
+	hook.Deliver(callbacks.NewChanWatcher(make(chan zk.Event)), zk.Event{}, nil) // nobody receives
 }

@@ -7,7 +7,7 @@
 //
 // A [Rule] for [Server.Faults] picks single requests, replies and watch events, to cut, hold, delay, swallow or refuse
 // them; other methods of [Faults] fail whole connections. A rule that never acts fails its test. [Server.EventuallyT]
-// waits for what the server can tell, and does not poll.
+// waits for events of the server, and does not poll.
 //
 // A [RealServer] or [RealCluster] is Apache ZooKeeper as it is installed on the machine, started and stopped, killed
 // and frozen at will. With a [Proxy] in front the same faults, and the same tests, work on it.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Faults makes the connections to a server fail on demand. It knows the protocol: a [Rule] picks single requests,
+// Faults makes the connections to a server fail on demand. It reads the protocol: a [Rule] picks single requests,
 // replies and watch events, to cut, hold, delay, refuse or swallow them. Other methods fail whole connections. Without
 // any of that everything passes unchanged, what is no ZooKeeper protocol too. Servers and proxies have Faults, so that
 // a test of them runs with either.
@@ -63,7 +63,7 @@ func (f *Faults) CutAll() int {
 	return f.cutIf(func(*link) bool { return true })
 }
 
-// Cut ends the connections of a session and tells whether there was one.
+// Cut ends the connections of a session and reports whether there was one.
 func (f *Faults) Cut(sessionID int64) bool {
 	return f.cutIf(func(l *link) bool { return l.session.Load() == sessionID }) > 0
 }
@@ -86,7 +86,8 @@ func (f *Faults) cutIf(which func(*link) bool) int {
 	return n
 }
 
-// accept takes over the server's end of a client's connection. It tells whether it does; else the connection is closed.
+// accept takes over the server's end of a client's connection. It reports whether it does; else the connection is
+// closed.
 func (f *Faults) accept(conn net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +102,7 @@ func (f *Faults) accept(conn net.Conn) bool {
 	return true
 }
 
-// open tells whether connections are accepted. The caller holds mu.
+// open reports whether connections are accepted. The caller holds mu.
 func (f *Faults) open() bool { return f.refusals == 0 && !f.stopped && !f.closed }
 
 func (f *Faults) forget(l *link) {

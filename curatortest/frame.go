@@ -16,7 +16,7 @@ const (
 	defaultMaxRequest = 1<<20 - 1
 )
 
-// message is what rules and the trace want to know of a frame.
+// message is the part of a frame that rules and the trace use.
 type message struct {
 	connection int64
 	session    int64
@@ -84,7 +84,7 @@ func (m *message) addWatches(w *jute.SetWatches) {
 // frameLength reads the length in front of a frame.
 func frameLength(b []byte) int { return int(int32(binary.BigEndian.Uint32(b))) }
 
-// isFourLetterWord tells whether the first bytes of a client are a command for people. As a length they would
+// isFourLetterWord reports whether the first bytes of a client are a command for people. As a length they would
 // be out of bounds.
 func isFourLetterWord(b []byte) bool {
 	for _, c := range b {

@@ -31,7 +31,7 @@ type Injection struct {
 
 // Add puts a rule to work, for the frames that come from now on. When several rules match a frame, all of
 // them act, in the order they were added, until one ends the connection. A rule that is not valid matches
-// nothing and Err tells why.
+// nothing and Err says why.
 //
 // Close of the server, cluster or proxy returns an error for each rule that is not valid, and one that wraps
 // [ErrNeverHit] for each that has not acted, removed or not, unless it has MayMiss. One that is removed while what it
@@ -125,7 +125,7 @@ func (in *Injection) Wait(ctx context.Context) error {
 	return errRemoved
 }
 
-// take tells whether the rule is to act on the frame, and counts it.
+// take reports whether the rule is to act on the frame, and counts it.
 func (in *Injection) take(m *message) bool {
 	if !in.rule.wants(in.glob, m) {
 		return false
@@ -149,7 +149,7 @@ func (in *Injection) hit() {
 	in.announce()
 }
 
-// count counts a hit. A cut is counted before: whoever sees what comes of it finds it counted.
+// count counts a hit. A cut is counted before it happens, so that a test that sees its effect finds it counted.
 func (in *Injection) count() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

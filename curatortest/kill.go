@@ -6,9 +6,9 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// KillSession makes the client of a session find it expired: its connections end, and when it comes back it is told
-// that the session is gone. The server hears nothing of that: the ephemeral nodes stay until the session times out. In
-// Java: KillSession.
+// KillSession makes the client of a session find it expired: its connections end, and when it comes back it gets
+// the answer that the session is gone. The server does not learn of that: the ephemeral nodes stay until the session
+// times out. In Java: KillSession.
 func (f *Faults) KillSession(sessionID int64) {
 	f.mu.Lock()
 	if f.killed == nil {
@@ -32,7 +32,7 @@ const (
 	sessionEnd   = sessionStart + 8
 )
 
-// nobodysSession is one that no server has begun.
+// nobodysSession is a session that no server has started.
 const nobodysSession = ^uint64(0)
 
 // askForNobody makes a handshake ask for a session that is not there, which a server answers as it does one that has

@@ -80,7 +80,7 @@ func (l *link) setServer(conn net.Conn) bool {
 	return true
 }
 
-// cut closes both sides; it tells whether nobody did before.
+// cut closes both sides; it reports whether nobody did before.
 func (l *link) cut() bool {
 	l.mu.Lock()
 	first := !l.wasCut
@@ -112,7 +112,7 @@ func (l *link) awaitThaw() (*trouble, bool) {
 	}
 }
 
-// lose marks that something was swallowed, and tells whether the link goes on: if the black hole has been
+// lose marks that something was swallowed, and reports whether the link goes on: if the black hole has been
 // restored since, restore may have looked at the mark too early, and the link is cut here.
 func (l *link) lose() bool {
 	l.lost.Store(true)

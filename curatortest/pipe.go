@@ -19,8 +19,8 @@ func (pipeAddr) Network() string { return pipeNetwork }
 
 func (pipeAddr) String() string { return pipeNetwork }
 
-// pipe is an end of a connection in memory. Unlike one of net.Pipe it has buffers, as a socket has: who writes does not
-// wait for who reads until one is full. Whatever waits here does so durably in the sense of testing/synctest.
+// pipe is an end of a connection in memory. Unlike one of net.Pipe it has buffers, as a socket has: a writer does not
+// wait for the reader until the buffer is full. A wait here is durable in the sense of testing/synctest.
 type pipe struct {
 	in, out *stream
 }
@@ -43,7 +43,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, opError("write", err)
 }
 
-// CloseWrite tells the other end that nothing more will be written.
+// CloseWrite ends what the other end reads.
 func (p *pipe) CloseWrite() error {
 	p.out.endWriting()
 	return nil

@@ -31,7 +31,7 @@ func startProcess(name string, args []string, log io.Writer) (*process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how a killed server ended tells nothing
+			_ = cmd.Wait() // the exit status of a killed server says nothing
 			close(p.done)
 		}
 	}()

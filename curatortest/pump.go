@@ -92,7 +92,7 @@ func (u *pump) read() error {
 	switch {
 	case !u.opened && u.dir == ToServer && isFourLetterWord(head):
 		u.link.command.Store(true)
-	case n < 0 || n > maxFrame: // whoever gets it knows what to do about it
+	case n < 0 || n > maxFrame: // the receiver refuses it
 		u.raw = true
 	}
 	if u.unframed() { // the server's side learns here of a command: it answers to what was forwarded
@@ -142,7 +142,7 @@ func (u *pump) fill(size int) error {
 	return nil
 }
 
-// ready tells whether the next frame can be read without blocking.
+// ready reports whether the next frame can be read without blocking.
 func (u *pump) ready() bool {
 	if u.unframed() || u.r.Buffered() < lengthSize {
 		return false
@@ -151,7 +151,7 @@ func (u *pump) ready() bool {
 	return err == nil && frameLength(head) <= u.r.Buffered()-lengthSize
 }
 
-// unframed tells whether bytes pass as they come.
+// unframed reports whether bytes pass as they come.
 func (u *pump) unframed() bool { return u.raw || u.link.command.Load() }
 
 func (u *pump) readRaw() error {
@@ -161,7 +161,7 @@ func (u *pump) readRaw() error {
 	return u.fill(u.r.Buffered())
 }
 
-// admit waits while everything is frozen and tells whether what was read may pass, or else is lost; ok is
+// admit waits while everything is frozen and reports whether what was read may pass, or else is lost; ok is
 // false when the link is cut.
 func (u *pump) admit() (pass, ok bool) {
 	if u.link.faults.trouble.Load().frozen > 0 && u.w.Flush() != nil {
@@ -321,7 +321,7 @@ func (u *pump) readReply() (message, jute.ReplyHeader, []*Injection) {
 func (u *pump) act(in *Injection) bool {
 	switch in.rule.Action {
 	case TruncateReply:
-		u.w.Write(u.frame[:len(u.frame)/2]) //nolint:errcheck // Flush tells, and the end is the same
+		u.w.Write(u.frame[:len(u.frame)/2]) //nolint:errcheck // Flush returns the error, and the end is the same
 		fallthrough
 	case CutBefore, CutAfter:
 		u.w.Flush() //nolint:errcheck // the link ends anyway
@@ -360,6 +360,6 @@ func (u *pump) write() bool {
 
 func (u *pump) halfClose() {
 	if c, ok := u.dst.(interface{ CloseWrite() error }); ok {
-		c.CloseWrite() //nolint:errcheck // the other direction tells
+		c.CloseWrite() //nolint:errcheck // the other direction reports it
 	}
 }

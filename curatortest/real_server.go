@@ -95,7 +95,7 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil { // the name tells our server from others
+	if dir, err = filepath.Abs(dir); err != nil { // the name identifies our server
 		return nil, err
 	}
 	s := &RealServer{
@@ -213,7 +213,7 @@ const logback = `<configuration>
 `
 
 const (
-	// servePoll is the pause between two questions to a server that is starting. Nothing tells when it serves: it
+	// servePoll is the pause between two questions to a server that is starting. No event says when it serves: it
 	// accepts connections, and says "imok", before.
 	servePoll = 20 * time.Millisecond
 	// serveAsk bounds one of them: what is asked between the two is never answered.
@@ -245,7 +245,7 @@ func (s *RealServer) AwaitServing(ctx context.Context) error {
 }
 
 // serves asks the server for its configuration, which it gives only while it serves and which has the name of our
-// directory: whoever has taken the port while the server was down does not pass for it.
+// directory: another process that has taken the port while the server was down is not mistaken for it.
 func (s *RealServer) serves(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, serveAsk)
 	defer cancel()

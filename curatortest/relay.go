@@ -95,7 +95,7 @@ func (r *relay) close() error {
 
 // forward forwards a connection in both directions until both have ended.
 func (r *relay) forward(from net.Conn) {
-	defer from.Close() //nolint:errcheck // whoever is there learns it from the other direction
+	defer from.Close() //nolint:errcheck // the peer learns it from the other direction
 	if r.isParted() {
 		return
 	}

@@ -59,7 +59,7 @@ var actionNames = [...]string{
 
 func (a Action) valid() bool { return a >= CutBefore && int(a) < len(actionNames) }
 
-// onRequest tells whether the action is over before the request is forwarded.
+// onRequest reports whether the action is over before the request is forwarded.
 func (a Action) onRequest() bool {
 	switch a {
 	case CutBefore, HoldRequest, DelayRequest, ReplyError:
@@ -151,46 +151,46 @@ type Rule struct {
 	MayMiss bool
 }
 
-// Validate returns what is wrong with the rule, nil if nothing is.
+// Validate returns an error for each fault of the rule, joined, or nil.
 func (r Rule) Validate() error {
 	var errs []error
-	bad := func(format string, args ...any) {
+	add := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("curatortest: rule: "+format, args...))
 	}
 	if !r.Action.valid() {
-		bad("no such action: %d", int(r.Action))
+		add("no such action: %d", int(r.Action))
 	}
 	for _, op := range r.Ops {
 		switch {
 		case !knownNames[op]:
-			bad("no such operation: %q", op)
+			add("no such operation: %q", op)
 		case op == opNotification && r.Action.onRequest():
-			bad("%v needs a request, a watch event has none", r.Action)
+			add("%v needs a request, a watch event has none", r.Action)
 		case op == opConnect && r.Action == ReplyError:
-			bad("the answer to a handshake has no code")
+			add("the answer to a handshake has no code")
 		case op != opNotification && r.Action == DuplicateReply:
-			bad("%v is for watch events only", r.Action)
+			add("%v is for watch events only", r.Action)
 		}
 	}
 	if r.Action == DuplicateReply && len(r.Ops) == 0 {
-		bad("%v is for watch events only", r.Action)
+		add("%v is for watch events only", r.Action)
 	}
 	if code, ok := jute.CodeOf(r.Err); r.Action == ReplyError && (!ok || code == jute.CodeOK) {
-		bad("%v needs an error that a server has a code for, not %v", r.Action, r.Err)
+		add("%v needs an error that a server has a code for, not %v", r.Action, r.Err)
 	}
 	if _, err := compileGlob(r.Path); err != nil {
-		bad("path %q: %w", r.Path, err)
+		add("path %q: %w", r.Path, err)
 	}
 	if r.Skip < 0 || r.Count < 0 || r.Delay < 0 || r.Connection < 0 {
-		bad("negative number")
+		add("negative number")
 	}
 	if !(r.Chance >= 0 && r.Chance <= 1) { // what is not a number is neither
-		bad("chance of %v", r.Chance)
+		add("chance of %v", r.Chance)
 	}
 	return errors.Join(errs...)
 }
 
-// wants tells whether the rule is about the frame; Chance, Skip and Count aside.
+// wants reports whether the rule is about the frame; Chance, Skip and Count aside.
 func (r *Rule) wants(g glob, m *message) bool {
 	if len(r.Ops) > 0 {
 		if !slices.Contains(r.Ops, m.op) {
@@ -211,7 +211,7 @@ func (r *Rule) wants(g glob, m *message) bool {
 	return slices.ContainsFunc(m.paths, g.match)
 }
 
-// counts tells whether Chance has the match of that number count.
+// counts reports whether Chance has the match of that number count.
 func (r *Rule) counts(number uint64) bool {
 	if r.Chance == 0 || r.Chance == 1 {
 		return true

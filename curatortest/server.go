@@ -263,8 +263,8 @@ func (s *Server) shut() error {
 // [zk.ErrSessionExpired]: https://pkg.go.dev/github.com/go-zookeeper/zk#ErrSessionExpired
 func (s *Server) ExpireSession(sessionID int64) error { return expireIn(s.service, sessionID) }
 
-// KillSession makes the client of a session find it expired, and tells the server nothing: the ephemeral nodes stay
-// until the session times out. In Java: KillSession.
+// KillSession makes the client of a session find it expired, and the server does not learn of it: the ephemeral nodes
+// stay until the session times out. In Java: KillSession.
 func (s *Server) KillSession(sessionID int64) error {
 	s.faults.KillSession(sessionID)
 	return nil
@@ -303,7 +303,7 @@ func (s *Server) SetSequence(path string, n int32) error {
 }
 
 // Advance moves the server's clock forward, and returns when all that this made due is done: sessions are over, nodes
-// removed. Clients know nothing of it.
+// removed. Clients do not notice.
 func (s *Server) Advance(d time.Duration) { s.service.Advance(d) }
 
 // Sweep removes the containers that are empty again and the nodes whose time to live is over. The server does so by

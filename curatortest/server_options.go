@@ -21,7 +21,7 @@ type serverOption func(*serverOptions)
 
 func (o serverOption) applyServer(s *serverOptions) { o(s) }
 
-// The limits of a server that is not told otherwise.
+// The default limits of a server.
 const (
 	defaultTick       = 100 * time.Millisecond
 	defaultMaxTimeout = time.Hour
@@ -91,7 +91,7 @@ func (t TickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(
 type SyncLimit int
 
 // WithSyncLimit sets for how many ticks a server of a cluster goes on without its leader. A follower that is cut off
-// from its leader answers pings and reads of what it knows until then, and so does a leader that is cut off from its
+// from its leader answers pings and reads of what it has until then, and so does a leader that is cut off from its
 // majority: their clients find nothing wrong, while the others end their sessions. What needs the leader is not
 // answered: writes, syncs and new sessions, and what the same session asks behind them. Then they end all connections.
 //
@@ -117,7 +117,7 @@ const (
 	// Version38 is 3.8.0 as Debian 12 has it, the default.
 	Version38 Version = iota
 	// Version39 is 3.9.3 as Debian 13 has it. A client can watch one path in several modes at once, a watch event has the
-	// zxid of what it tells, exists needs the permission to read, and a transaction gives the stat of what it creates.
+	// zxid of its change, exists needs the permission to read, and a transaction gives the stat of what it creates.
 	Version39
 )
 
@@ -174,7 +174,8 @@ func WithMaxBuffer(bytes int) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.MaxRequest = bytes })
 }
 
-// WithSuperUser lets who authenticates with the scheme "digest" and these credentials, "user:password", do everything.
+// WithSuperUser gives all permissions to a client that authenticates with the scheme "digest" and these credentials,
+// "user:password".
 func WithSuperUser(credentials string) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.SuperDigest = zkserver.Digest(credentials) })
 }

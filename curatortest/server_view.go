@@ -22,7 +22,7 @@ func (s *Server) Node(path string) (Node, bool) {
 	return Node(v), ok
 }
 
-// Exists tells whether there is a znode.
+// Exists reports whether there is a znode.
 func (s *Server) Exists(path string) bool {
 	_, ok := s.member.View(path)
 	return ok

@@ -27,8 +27,8 @@ func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
 	return nil
 }
 
-// KillSession is [ExpireSession]. In Java: KillSession, which for the client is the same, but tells the server
-// nothing: there the ephemeral nodes stay until the session times out, as with [Faults.KillSession].
+// KillSession is [ExpireSession]. In Java: KillSession, which for the client is the same, but leaves the session
+// to the server: there the ephemeral nodes stay until the session times out, as with [Faults.KillSession].
 func KillSession(ctx context.Context, addr string, sessionID int64) error {
 	return ExpireSession(ctx, addr, sessionID)
 }

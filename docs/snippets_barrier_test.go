@@ -32,9 +32,9 @@ func endMaintenance(ctx context.Context, gate *barrier.DistributedBarrier) (err 
 }
 
 func rounds(ctx context.Context, client *framework.Client) error {
-	member := barrier.NewDistributedDoubleBarrier(client, "/rounds", 3) // all say 3
+	member := barrier.NewDistributedDoubleBarrier(client, "/rounds", 3) // 3 in all processes
 	for {
-		if err := member.Enter(ctx); err != nil { // until 3 have come
+		if err := member.Enter(ctx); err != nil { // until 3 have entered
 			return err
 		}
 		compute()
@@ -75,7 +75,7 @@ func waitOnGateFor(ctx context.Context, gate *barrier.DistributedBarrier) error 
 func round(ctx context.Context, client *framework.Client) error {
 	member := barrier.NewDistributedDoubleBarrier(
 		client, "/round", 3)
-	if err := member.Enter(ctx); err != nil { // until 3 have come
+	if err := member.Enter(ctx); err != nil { // until 3 have entered
 		return err
 	}
 	compute()

@@ -17,6 +17,7 @@ import (
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -24,10 +25,9 @@ import (
 // Client talks to a ZooKeeper ensemble: it keeps a session, retries, and runs operations in the foreground and in the
 // background. One Client serves a whole process; all methods are safe for concurrent use. In Java: CuratorFramework.
 type Client struct {
-	core *core
-	env  *builders.Env
-	envs *envs
-	view bool
+	core       *core
+	operations operations
+	view       bool
 }
 
 // core is what a client and its views share.
@@ -39,8 +39,8 @@ type core struct {
 	telemetry  *telemetry.Telemetry
 
 	states    *statePublisher
-	listeners callbacks.Listeners[callbacks.Event]
-	unhandled callbacks.Listeners[UnhandledError]
+	listeners listeners.Set[callbacks.Event]
+	unhandled listeners.Set[UnhandledError]
 	watcher   *callbacks.Watcher // hands its events to listeners
 
 	mu         sync.Mutex
@@ -49,9 +49,6 @@ type core struct {
 	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
 	unobserve  func()          // ends the gauges
 	telling    telling         // of what is told where nothing may block
-
-	root *builders.Env // of the client without a namespace
-	envs *envs         // of all views but the watcher-removing ones
 
 	closeOnce sync.Once
 	closeErr  error
@@ -71,7 +68,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, errtext.Wrap(err, "curator", "new client")
 	}
-	c := &core{cfg: cfg, envs: newEnvs(nil, nil)}
+	c := &core{cfg: cfg}
 	observed := cfg.observed()
 	observed.Post, observed.Panicked = c.tellLater, c.telemetryPanicked
 	c.telemetry = telemetry.New(observed)
@@ -88,10 +85,10 @@ func New(connectString string, opts ...Option) (*Client, error) {
 		c.states.push(func() { cfg.logger.Warn("cannot connect", "error", err) })
 	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
-	c.root = c.newEnv("")
-	client := &Client{core: c, env: c.envFor(cfg.namespace, c.envs), envs: c.envs}
-	c.tracker = newEnsembleTracker(client.UsingNamespace("")) // not to create the namespace before it is used
-	return client, nil
+	whole := newOperations(c)
+	// The tracker has no namespace, so as not to create that of the client before it is used.
+	c.tracker = newEnsembleTracker(&Client{core: c, operations: whole, view: true})
+	return &Client{core: c, operations: whole.UsingNamespace(cfg.namespace).(operations)}, nil
 }
 
 // Start begins to connect, and returns without waiting for it: operations wait for the connection, see also
@@ -109,7 +106,7 @@ func (c *Client) Start() error {
 	case state == Stopped:
 		return ErrClosed
 	case state == Started || starting:
-		return ErrAlreadyStarted
+		return ErrStarted
 	}
 	err := k.start()
 	k.mu.Lock()
@@ -317,18 +314,18 @@ func (c *Client) Reset() error {
 
 // ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of
 // their own, and miss nothing that happens after they were added. In Java: getConnectionStateListenable.
-func (c *Client) ConnectionStateListeners() *callbacks.Listeners[ConnectionState] {
+func (c *Client) ConnectionStateListeners() callbacks.Listenable[ConnectionState] {
 	return &c.core.states.listeners
 }
 
 // CuratorListeners has the listeners that are told the results of background operations without a callback, the events
 // of watches set with Watched, and that the client is closing, ahead of what is then still in flight. In Java:
 // getCuratorListenable.
-func (c *Client) CuratorListeners() *callbacks.Listeners[callbacks.Event] { return &c.core.listeners }
+func (c *Client) CuratorListeners() callbacks.Listenable[callbacks.Event] { return &c.core.listeners }
 
 // UnhandledErrorListeners has the listeners that are told of failures that nobody else is told of. They may be called
 // concurrently. In Java: getUnhandledErrorListenable.
-func (c *Client) UnhandledErrorListeners() *callbacks.Listeners[UnhandledError] {
+func (c *Client) UnhandledErrorListeners() callbacks.Listenable[UnhandledError] {
 	return &c.core.unhandled
 }
 
@@ -343,7 +340,7 @@ func (c *Client) ReportUnhandled(ctx context.Context, message string, err error)
 func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.errorPolicy }
 
 // Namespace returns the namespace that the client works in, "" for the whole tree.
-func (c *Client) Namespace() string { return c.env.Namespace.Name() }
+func (c *Client) Namespace() string { return c.operations.Namespace() }
 
 // Fenced returns a view of the client whose writes take effect only while all of the nodes exist. The view sends each
 // write as a transaction that checks the nodes first; that includes the parents of a create, and operations in the
@@ -361,8 +358,7 @@ func (c *Client) Namespace() string { return c.env.Namespace.Name() }
 // A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its
 // namespace. Java has no fenced writes.
 func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Client {
-	of := newEnvs(c.envs.watchers, builders.NewFence(c.env, tenure, lost, nodes...))
-	return &Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}
+	return c.with(c.operations.Fenced(tenure, lost, nodes))
 }
 
 // UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
@@ -370,55 +366,60 @@ func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Cl
 // the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
 // an error that wraps zk.ErrInvalidPath; it is written without the slash in front. In Java: usingNamespace.
 func (c *Client) UsingNamespace(ns string) *Client {
-	return &Client{core: c.core, env: c.core.envFor(ns, c.envs), envs: c.envs, view: true}
+	return c.with(c.operations.UsingNamespace(ns))
+}
+
+// with returns a view of the client that has other operations.
+func (c *Client) with(of any) *Client {
+	return &Client{core: c.core, operations: of.(operations), view: true}
 }
 
 // The verbs. Each returns a builder; see package builders.
 
 // Create builds the creation of a node.
-func (c *Client) Create() builders.Create { return builders.NewCreate(c.env) }
+func (c *Client) Create() builders.Create { return c.operations.Create() }
 
 // Delete builds the deletion of a node.
-func (c *Client) Delete() builders.Delete { return builders.NewDelete(c.env) }
+func (c *Client) Delete() builders.Delete { return c.operations.Delete() }
 
 // CheckExists builds the question whether a node exists.
-func (c *Client) CheckExists() builders.CheckExists { return builders.NewCheckExists(c.env) }
+func (c *Client) CheckExists() builders.CheckExists { return c.operations.CheckExists() }
 
 // GetData builds the reading of a node's data.
-func (c *Client) GetData() builders.GetData { return builders.NewGetData(c.env) }
+func (c *Client) GetData() builders.GetData { return c.operations.GetData() }
 
 // SetData builds the writing of a node's data.
-func (c *Client) SetData() builders.SetData { return builders.NewSetData(c.env) }
+func (c *Client) SetData() builders.SetData { return c.operations.SetData() }
 
 // GetChildren builds the listing of a node's children.
-func (c *Client) GetChildren() builders.GetChildren { return builders.NewGetChildren(c.env) }
+func (c *Client) GetChildren() builders.GetChildren { return c.operations.GetChildren() }
 
 // MultiRead builds the reading of many nodes with one request.
-func (c *Client) MultiRead() builders.MultiRead { return builders.NewMultiRead(c.env) }
+func (c *Client) MultiRead() builders.MultiRead { return c.operations.MultiRead() }
 
 // GetACL builds the reading of a node's ACL.
-func (c *Client) GetACL() builders.GetACL { return builders.NewGetACL(c.env) }
+func (c *Client) GetACL() builders.GetACL { return c.operations.GetACL() }
 
 // SetACL builds the writing of a node's ACL.
-func (c *Client) SetACL() builders.SetACL { return builders.NewSetACL(c.env) }
+func (c *Client) SetACL() builders.SetACL { return c.operations.SetACL() }
 
 // Sync builds the catching up of the server with the leader.
-func (c *Client) Sync() builders.Sync { return builders.NewSync(c.env) }
+func (c *Client) Sync() builders.Sync { return c.operations.Sync() }
 
 // Transaction builds a transaction of operations that TransactionOp builds.
-func (c *Client) Transaction() builders.Transaction { return builders.NewTransaction(c.env) }
+func (c *Client) Transaction() builders.Transaction { return c.operations.Transaction() }
 
 // TransactionOp builds the operations of a transaction.
-func (c *Client) TransactionOp() builders.TransactionOp { return builders.NewTransactionOp(c.env) }
+func (c *Client) TransactionOp() builders.TransactionOp { return c.operations.TransactionOp() }
 
 // Watches builds the adding and removing of watches.
-func (c *Client) Watches() builders.Watches { return builders.NewWatches(c.env) }
+func (c *Client) Watches() builders.Watches { return c.operations.Watches() }
 
 // GetConfig builds the reading of the ensemble's configuration.
-func (c *Client) GetConfig() builders.GetConfig { return builders.NewGetConfig(c.env) }
+func (c *Client) GetConfig() builders.GetConfig { return c.operations.GetConfig() }
 
 // Reconfig builds a change of the ensemble's members.
-func (c *Client) Reconfig() builders.Reconfig { return builders.NewReconfig(c.env) }
+func (c *Client) Reconfig() builders.Reconfig { return c.operations.Reconfig() }
 
 // CreateContainers creates path and what is missing above it as containers. In Java: createContainers.
 func (c *Client) CreateContainers(ctx context.Context, path string) error {
@@ -429,76 +430,6 @@ func (c *Client) CreateContainers(ctx context.Context, path string) error {
 // CurrentConfig returns the configuration of the ensemble as last seen by the tracker, nil without one. In Java:
 // getCurrentConfig.
 func (c *Client) CurrentConfig() []byte { return c.core.tracker.current() }
-
-// maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
-const maxNamespaces = 1000
-
-// envs has what the builders of each namespace need: one env for each, so that a watcher that is set through two views
-// of a namespace is one.
-type envs struct {
-	watchers *builders.WatcherSet // of a watcher-removing view
-	fence    *builders.Fence      // of a fenced view
-
-	mu     sync.Mutex
-	byName map[string]*builders.Env
-}
-
-func newEnvs(watchers *builders.WatcherSet, fence *builders.Fence) *envs {
-	return &envs{watchers: watchers, fence: fence, byName: make(map[string]*builders.Env)}
-}
-
-func (k *core) envFor(ns string, of *envs) *builders.Env {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	if known, ok := of.byName[ns]; ok {
-		return known
-	}
-	var env *builders.Env
-	if of == k.envs {
-		env = k.newEnv(ns)
-	} else { // the namespace is the same: it is created once
-		shared := *k.envFor(ns, k.envs)
-		env, shared.Watchers, shared.Fence = &shared, of.watchers, of.fence
-	}
-	if env.Err == nil {
-		if len(of.byName) >= maxNamespaces { // those who make up names are not to fill the memory
-			clear(of.byName)
-		}
-		of.byName[ns] = env
-	}
-	return env
-}
-
-func (k *core) newEnv(ns string) *builders.Env {
-	err := k.cfg.refusal
-	if err == nil && ns != "" {
-		err = zkpath.ValidateNamespace(ns)
-	}
-	env := &builders.Env{
-		Err:          err,
-		Executor:     k.executor,
-		Namespace:    builders.NewNamespace(ns),
-		DefaultData:  k.cfg.defaultData,
-		ACL:          k.cfg.acl,
-		Compression:  k.cfg.compression,
-		CompressAll:  k.cfg.compressAll,
-		MaxBuffer:    k.cfg.maxBuffer - len(k.connection.chroot()),
-		NoContainers: k.cfg.noContainers,
-		Dispatch:     k.dispatchWatcher,
-		Deliver:      k.deliver,
-		Unhandled: func(ctx context.Context, message string, err error) {
-			k.reportUnhandled(ctx, inBackground, message, err)
-		},
-		DefaultWatcher: k.watcher,
-		Telemetry:      k.telemetry,
-		Place:          k.place(ns),
-		Root:           k.root,
-	}
-	if k.root == nil { // the first
-		env.Root = env
-	}
-	return env
-}
 
 func (k *core) dispatch(t dispatch.Task) { k.dispatcher.Push(t) }
 
@@ -584,18 +515,12 @@ type WatcherRemoveClient struct {
 // WatcherRemoving returns a view of the client that remembers its watchers, so that all can be removed at once. In
 // Java: newWatcherRemoveCuratorFramework.
 func (c *Client) WatcherRemoving() *WatcherRemoveClient {
-	of := newEnvs(builders.NewWatcherSet(), c.envs.fence)
-	return &WatcherRemoveClient{&Client{core: c.core, env: c.core.envFor(c.Namespace(), of), envs: of, view: true}}
+	return &WatcherRemoveClient{c.with(c.operations.WatcherRemoving())}
 }
 
 // RemoveWatchers removes all watchers that were set through this view and have not ended. They are told of nothing any
 // more, even without a connection; the server's watches are removed in the background.
-func (w *WatcherRemoveClient) RemoveWatchers(ctx context.Context) {
-	w.env.Watchers.RemoveAll(func(r builders.RemoveWatches, path string) {
-		ignore := func(context.Context, callbacks.Event) {}
-		_ = r.Locally().InBackground(ignore).ForPath(ctx, path) // refused only when closed: then there are none
-	})
-}
+func (w *WatcherRemoveClient) RemoveWatchers(ctx context.Context) { w.operations.RemoveWatchers(ctx) }
 
 // WatcherCount returns how many watchers were set through this view and have not ended.
-func (w *WatcherRemoveClient) WatcherCount() int { return w.env.Watchers.Len() }
+func (w *WatcherRemoveClient) WatcherCount() int { return w.operations.WatcherCount() }

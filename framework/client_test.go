@@ -146,7 +146,7 @@ func TestLifeOfAClient(t *testing.T) {
 	wantState(framework.Latent)
 	start(t, client)
 	wantState(framework.Started)
-	wantErr(t, "second Start", client.Start(), framework.ErrAlreadyStarted)
+	wantErr(t, "second Start", client.Start(), framework.ErrStarted)
 	wantState(framework.Started)
 	closeClient(t, client)
 	wantState(framework.Stopped)

@@ -197,7 +197,7 @@ func TestCloseWhileTheEnsembleProviderStarts(t *testing.T) {
 	started := make(chan error, 1)
 	go func() { started <- client.Start() }()
 	receiveEnd(t, p.entered)
-	wantErr(t, "another Start", client.Start(), framework.ErrAlreadyStarted)
+	wantErr(t, "another Start", client.Start(), framework.ErrStarted)
 	must(t, client.Close())
 	close(p.open)
 	wantErr(t, "Start", receive(t, started), framework.ErrClosed)

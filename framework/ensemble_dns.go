@@ -163,7 +163,7 @@ func (e *dnsEnsemble) Start() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cancel != nil {
-		return ErrAlreadyStarted
+		return ErrStarted
 	}
 	ctx, cancel := context.WithCancel(exec.Root)
 	ended := make(chan struct{})

@@ -63,7 +63,7 @@ func TestDNSEnsembleFollowsItsName(t *testing.T) {
 		e := framework.DNSEnsemble("zk-headless.ns.svc:2181/app",
 			framework.WithDNSResolver(d), framework.WithDNSTimeout(time.Second))
 		must(t, e.Start())
-		wantErr(t, "another Start", e.Start(), framework.ErrAlreadyStarted)
+		wantErr(t, "another Start", e.Start(), framework.ErrStarted)
 		changed := e.(framework.ServerNotifier).ServersChanged()
 		check := func(want string) {
 			t.Helper()

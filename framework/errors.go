@@ -15,8 +15,8 @@ var (
 	ErrClosed = exec.ErrClosed
 	// ErrNotStarted is returned by operations of a client that is not started.
 	ErrNotStarted = exec.ErrNotStarted
-	// ErrAlreadyStarted is returned by a second Start.
-	ErrAlreadyStarted = errors.New("curator: client is started already")
+	// ErrStarted is returned by a second Start.
+	ErrStarted = errors.New("curator: client is started already")
 	// ErrView is returned by Start and Close of a view: its client is started and closed instead.
 	ErrView = errors.New("curator: a view has no life of its own")
 	// ErrCloseTimeout is returned by Close when a callback is still running after the time for closing.

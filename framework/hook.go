@@ -4,11 +4,13 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 func init() {
 	hook.WallClock = func(now func() time.Time) any { return withWallClock(now) }
 	hook.Jitter = func(of func(most time.Duration) time.Duration) any { return withJitter(of) }
+	telemetry.Of = telemetryOf
 	hook.Refuse = func(err error) any { return withRefusal(err) }
 }
 

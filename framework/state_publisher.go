@@ -3,16 +3,16 @@ package framework
 import (
 	"time"
 
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/retry"
 )
 
 // statePublisher hands states to listeners, one at a time and in order, on a goroutine of its own: a slow background
 // callback must not keep the news of a lost session from anybody.
 type statePublisher struct {
-	listeners callbacks.Listeners[ConnectionState]
+	listeners listeners.Set[ConnectionState]
 	before    func(ConnectionState, time.Time) // told first, and of every state, with its time
 	guard     func(message string, fn func())  // calls the user's code
 	policy    retry.Policy                     // of the breaker, nil: none

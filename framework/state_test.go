@@ -391,7 +391,7 @@ func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
 	once.want(t, connected)
 	once.none(t)
 	removed.none(t)
-	if n := listeners.Len(); n != 2 {
+	if n := listeners.(interface{ Len() int }).Len(); n != 2 {
 		t.Errorf("%d listeners left, want 2", n)
 	}
 }

@@ -1,8 +1,6 @@
 package framework
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -76,13 +74,20 @@ func (c *config) observed() telemetry.Config {
 	return t
 }
 
-// place is what telemetry calls a namespace.
-func (k *core) place(ns string) string {
-	if ns == "" {
-		return ""
+// recorder is a client, or a struct that embeds one.
+type recorder interface{ recorder() *telemetry.Telemetry }
+
+func (c *Client) recorder() *telemetry.Telemetry {
+	if c == nil {
+		return nil
 	}
-	return strings.TrimPrefix(k.connection.chroot()+"/"+ns, "/")
+	return c.core.telemetry
 }
 
-// Telemetry is for the recipes, which tell what they do where their client does.
-func (c *Client) Telemetry() *telemetry.Telemetry { return c.core.telemetry }
+// telemetryOf returns the telemetry of a client, for the recipes: nil if it is none of this package.
+func telemetryOf(client any) *telemetry.Telemetry {
+	if r, ok := client.(recorder); ok {
+		return r.recorder()
+	}
+	return nil
+}

@@ -55,7 +55,7 @@ export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cac
 
 say "the examples build in a module outside of the repository"
 mkdir "$work/programs"
-cp -r examples/quickstart examples/workqueue "$work/programs"
+cp -r examples/quickstart examples/workqueue examples/config "$work/programs"
 cp go.sum "$work/programs"
 cp -r examples/pipeline "$work"
 rm "$work"/programs/*/*_test.go "$work"/pipeline/*_test.go # they use internal packages

@@ -47,19 +47,23 @@ var rules = map[string]rule{
 	"callbacks": {imports: []string{"internal/hook", "internal/jute"}},
 	"zkpath":    {},
 
+	// What the client and its recipes share, and no program sees.
+	"internal/listeners": {imports: []string{"callbacks"}},
+	"internal/opconfig":  {imports: []string{"callbacks", "internal/exec", "internal/telemetry"}},
+
 	// The client.
-	"builders":  {imports: slices.Concat(engine, vocabulary)},
-	"framework": {imports: slices.Concat(engine, vocabulary, []string{"builders", "internal/hook", "tracing"})},
+	"builders": {imports: slices.Concat(engine, vocabulary, []string{"internal/hook", "internal/opconfig"})},
+	"framework": {imports: slices.Concat(engine, vocabulary, []string{
+		"builders", "internal/hook", "internal/listeners", "internal/opconfig", "tracing",
+	})},
 
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.
-	"recipes/internal/lineup": {imports: slices.Concat(belowRecipes, []string{"internal/hook"})},
+	"recipes/internal/lineup": {imports: belowRecipes},
 	"recipes/locks":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/leader":          {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/barrier":         {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 	"recipes/cache":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
-	"recipes/queue": {imports: slices.Concat(
-		belowRecipes, []string{"internal/hook", "recipes/internal/lineup"},
-	)},
+	"recipes/queue":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
 	"internal/zkserver":        {imports: []string{"internal/jute"}},
@@ -86,7 +90,9 @@ var (
 	}
 	vocabulary = []string{"retry", "callbacks", "zkpath"}
 	// Recipes know the client, and tell what they do where it does.
-	belowRecipes = slices.Concat(vocabulary, []string{"builders", "framework", "internal/errtext", "internal/telemetry"})
+	belowRecipes = slices.Concat(vocabulary, []string{
+		"builders", "framework", "internal/errtext", "internal/hook", "internal/listeners", "internal/telemetry",
+	})
 )
 
 // dependencies are the modules that the library stands on; tests may use testDependencies too. Of OpenTelemetry

@@ -122,7 +122,7 @@ func TestErrorsOfAClientHaveOnePrefix(t *testing.T) {
 			newClient(t, "", framework.WithEnsembleProvider(failing{})).Start(),
 			framework.ErrClosed,
 		},
-		{"started twice", "curator", client.Start(), framework.ErrAlreadyStarted},
+		{"started twice", "curator", client.Start(), framework.ErrStarted},
 		{"view", "curator", view.Start(), framework.ErrView},
 		{"not started", "curator", failure(newClient(t, "h1").GetData().ForPath(ctx, "/a")), framework.ErrNotStarted},
 		{"closed", "curator", failure(over.GetData().ForPath(ctx, "/a")), framework.ErrClosed},
@@ -270,7 +270,7 @@ func leaderErrors(ctx context.Context, t *testing.T, over *framework.Client) []p
 	latch := leader.NewLeaderLatch(over, "/latch")
 	failed := make(chan error, 1)
 	selector := leader.NewLeaderSelector(over, "/selector", func(context.Context) error { return nil },
-		leader.WithErrorHandler(func(_ context.Context, err error) {
+		leader.WithOnError(func(_ context.Context, err error) {
 			select {
 			case failed <- err:
 			default:

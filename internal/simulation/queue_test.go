@@ -85,7 +85,7 @@ type anyQueue interface {
 	Close() error
 	FlushPuts(ctx context.Context) error
 	Items(ctx context.Context) iter.Seq2[queue.Item[string], error]
-	PutListeners() *callbacks.Listeners[queue.PutEvent[string]]
+	PutListeners() callbacks.Listenable[queue.PutEvent[string]]
 }
 
 // openQueue is a queue in the hands of an actor, from Start to Close.

@@ -95,14 +95,6 @@ func New(cfg Config) *Telemetry {
 	return t
 }
 
-// Of returns the telemetry of a client, nil without one.
-func Of(client interface{ Telemetry() *Telemetry }) *Telemetry {
-	if client == nil {
-		return nil
-	}
-	return client.Telemetry()
-}
-
 // On reports whether anybody is told anything.
 func (t *Telemetry) On() bool {
 	return t != nil && (t.driver.on() || t.tracers.get() != nil || t.meters.get() != nil)

@@ -60,7 +60,7 @@ func Digest(credentials string) string {
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// allowed tells whether one of the identities has one of the permissions.
+// allowed reports whether one of the identities has one of the permissions.
 func allowed(acl []zk.ACL, perms int32, ids identities) bool {
 	if len(acl) == 0 {
 		return true

@@ -37,7 +37,7 @@ var alwaysAnswered = map[string]bool{"ruok": true, "envi": true, "gtmk": true, s
 // notServing is the answer of a member without a quorum to most words.
 const notServing = "This ZooKeeper instance is not currently serving requests\n"
 
-// command answers a four-letter word and tells whether it was one. r has what follows it.
+// command answers a four-letter word and reports whether it was one. r has what follows it.
 func (c *conn) command(word string, r *bufio.Reader) bool {
 	write := commands[word]
 	if word == setTraceMask {

@@ -54,7 +54,7 @@ func (c *conn) serve() {
 	go func() {
 		defer close(sent)
 		c.out.send(c.nc)
-		c.nc.Close() //nolint:errcheck // nobody is left to tell
+		c.nc.Close() //nolint:errcheck // nobody is left to hear of the error
 	}()
 	c.readFrames(bufio.NewReader(c.nc))
 	s := c.member.service
@@ -93,7 +93,7 @@ func (c *conn) readFrames(r *bufio.Reader) {
 	}
 }
 
-// handle takes a frame and tells whether another may follow.
+// handle takes a frame and reports whether another may follow.
 func (c *conn) handle(frame []byte) bool {
 	s := c.member.service
 	s.mu.Lock()
@@ -115,7 +115,7 @@ func (c *conn) handle(frame []byte) bool {
 	return c.handshake(frame)
 }
 
-// answerFrame answers a frame that had to wait and tells whether another may be answered.
+// answerFrame answers a frame that had to wait and reports whether another may be answered.
 func (c *conn) answerFrame(frame []byte) bool {
 	if c.session == nil {
 		return c.handshake(frame)
@@ -124,7 +124,7 @@ func (c *conn) answerFrame(frame []byte) bool {
 	return err == nil && c.answerRequest(h, body)
 }
 
-// connected tells whether the connection has not been hung up.
+// connected reports whether the connection has not been hung up.
 func (c *conn) connected() bool {
 	_, ok := c.member.conns[c]
 	return ok
@@ -162,7 +162,7 @@ func (c *conn) reply(h jute.ReplyHeader, op jute.Op, body *jute.Reply) {
 	})
 }
 
-// undated is the zxid of a notification in the versions that do not tell it, and of what a client has missed.
+// undated is the zxid of a notification in the versions that do not send it, and of what a client has missed.
 const undated = -1
 
 // notify sends an event of the last transaction.

@@ -1,5 +1,5 @@
 // Package zkserver is a ZooKeeper service in memory: the tree, its transactions, sessions, watches and connections, as
-// the clients of Apache ZooKeeper see them. It knows no files and no listeners: who uses it accepts the connections.
+// the clients of Apache ZooKeeper see them. It has no files and no listeners: its user accepts the connections.
 // Package curatortest makes a test server of it.
 //
 // A [Service] is the history that all members share: one sequence of transactions, and the sessions. A [Member] is what

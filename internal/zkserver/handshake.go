@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// handshake answers the first frame and tells whether requests may follow.
+// handshake answers the first frame and reports whether requests may follow.
 func (c *conn) handshake(frame []byte) bool {
 	r, err := jute.DecodeConnectRequest(frame)
 	if err != nil {

@@ -33,12 +33,12 @@ type Member struct {
 	dataWatches  *watchTable
 	childWatches *watchTable
 	conns        map[*conn]struct{}
-	local        map[int64]*session // those begun while it was read-only
+	local        map[int64]*session // started while it was read-only
 	leader       *Member            // it follows, itself if it leads; nil if it looks for one
 	epoch        int64              // of the leader when it began to follow
 	leaderHeard  time.Time          // the last time, but for the pings of this moment's side; a leader's quorum
 	outstanding  bool               // it leads without a quorum, and a transaction waits for one
-	heardFrom    map[int64]*session // those the leader is to be told of
+	heardFrom    map[int64]*session // to report to the leader
 	reportDue    time.Time
 	received     int64
 	sent         int64
@@ -62,10 +62,10 @@ func newMember(s *Service, number int) *Member {
 
 func (m *Member) serving() bool { return m.state == stateServing }
 
-// cutOff tells whether the member serves its clients without a leader, for a while.
+// cutOff reports whether the member serves its clients without a leader, for a while.
 func (m *Member) cutOff() bool { return m.state == stateCutOff }
 
-// open tells whether the member has anything to say to a client.
+// open reports whether the member has anything to say to a client.
 func (m *Member) open() bool { return m.state >= stateReadOnly && !m.service.closed }
 
 // Serve speaks the protocol on a connection until either side ends it or the member goes down, and closes it.
@@ -139,21 +139,21 @@ func (m *Member) Start() {
 	m.service.elect()
 }
 
-// Leads tells whether the member is the leader.
+// Leads reports whether the member is the leader.
 func (m *Member) Leads() bool {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()
 	return m.service.leader == m
 }
 
-// Serving tells whether the member is part of a quorum.
+// Serving reports whether the member is part of a quorum.
 func (m *Member) Serving() bool {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()
 	return m.serving()
 }
 
-// Connected tells whether a session is connected to the member.
+// Connected reports whether a session is connected to the member.
 func (m *Member) Connected(sessionID int64) bool {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// outbox holds what is to be sent on a connection, so that nobody who has something to say waits for who reads.
+// outbox holds the frames to send on a connection, so that no sender waits for the reader.
 type outbox struct {
 	mu     sync.Mutex
 	filled sync.Cond

@@ -17,7 +17,7 @@ func isTTL(owner int64) bool { return owner&ownerTTL == ownerTTL }
 
 func ttlOf(owner int64) int64 { return owner & maxTTL }
 
-// isEphemeral tells whether the owner is a session.
+// isEphemeral reports whether the owner is a session.
 func isEphemeral(owner int64) bool {
 	return owner != ownerNone && owner != ownerContainer && !isTTL(owner)
 }

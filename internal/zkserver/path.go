@@ -12,7 +12,7 @@ const (
 	configPath = "/zookeeper/config"
 )
 
-// undeletable tells whether the path is one of the nodes that no client may delete.
+// undeletable reports whether the path is one of the nodes that no client may delete.
 func undeletable(path string) bool {
 	return path == "" || path == rootPath || path == systemPath || path == quotaPath || path == configPath
 }
@@ -38,8 +38,8 @@ func split(path string) (parent, name string) {
 	return path[:i], path[i+1:]
 }
 
-// validPath tells whether a server takes the path for one of a node. Java looks at UTF-16 units, which makes characters
-// beyond the first plane invalid.
+// validPath reports whether a server takes the path for one of a node. Java looks at UTF-16 units, which makes
+// characters beyond the first plane invalid.
 func validPath(path string) bool {
 	if path == rootPath {
 		return true

@@ -18,7 +18,7 @@ type proposal struct {
 	pending map[string]*outlook
 }
 
-// outlook is what a proposal needs to know of a node, as it will be; nil is a node that will not be there.
+// outlook is a node as a proposal leaves it. It is nil for a node that will not exist.
 type outlook struct {
 	acl               []zk.ACL
 	owner             int64

@@ -2,8 +2,8 @@ package zkserver
 
 import "time"
 
-// The sessions are the leader's. A follower tells it with its answer to the leader's next ping whose clients it has
-// heard of, and the leader gives those sessions their whole timeout again. Pings come every half tick.
+// The sessions are the leader's. A follower answers the leader's next ping with the sessions that it has
+// heard from, and the leader gives those sessions their whole timeout again. Pings come every half tick.
 
 // hearFrom notes that the client of a session is there.
 func (m *Member) hearFrom(session *session) {
@@ -20,7 +20,7 @@ func (m *Member) hearFrom(session *session) {
 	}
 }
 
-// report tells the leader whose clients the member has heard of, if that is due, and gives the time when it will be.
+// report hands the leader the sessions that the member has heard from, if that is due, and returns when it is due next.
 func (m *Member) report(now time.Time) (next time.Time, more bool) {
 	s := m.service
 	if len(m.heardFrom) == 0 || !m.reaches() || m.leader != s.leader && m.leader != s.cutLeader {

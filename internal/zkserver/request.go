@@ -4,7 +4,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// request takes a frame behind the handshake and tells whether another may follow.
+// request takes a frame behind the handshake and reports whether another may follow.
 func (c *conn) request(frame []byte) bool {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *conn) request(frame []byte) bool {
 	return c.answerRequest(h, body)
 }
 
-// answerRequest answers a request and tells whether another may follow.
+// answerRequest answers a request and reports whether another may follow.
 func (c *conn) answerRequest(h jute.RequestHeader, body []byte) bool {
 	version := c.member.service.config.Version
 	switch {
@@ -73,7 +73,7 @@ func (c *conn) answer(h jute.RequestHeader, code jute.Code, body *jute.Reply) {
 	c.reply(reply, h.Op, body)
 }
 
-// alive tells whether the session has not ended as far as the member can tell: the end closes its connections, but a
+// alive reports whether the session has not ended as far as the member has heard: the end closes its connections, but a
 // leader without a quorum has sessions that are over and whose end nobody decides.
 func (c *conn) alive() bool {
 	if c.session.local {
@@ -82,19 +82,19 @@ func (c *conn) alive() bool {
 	return !c.session.closing || c.member != c.member.service.cutLeader
 }
 
-// moved tells whether the session has been taken to another connection, which the client of this one may not know yet.
-// A server that finds out ends the connection rather than answer.
+// moved reports whether the session has been taken to another connection, which the client of this one may not have
+// noticed. A server that finds out ends the connection rather than answer.
 func (c *conn) moved() bool { return c.session.conn != c }
 
-// write has a transaction decided and done, and answers with what came of it.
-func (c *conn) write(h jute.RequestHeader, r *jute.Request, bad error) bool {
+// write has a transaction decided and done, and answers with its outcome.
+func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool {
 	s := c.member.service
 	if s.sessions[c.session.id] != c.session {
 		c.member.catchUp() // it lags, and hears only now that the session has ended
 		return false
 	}
 	// Apache ZooKeeper looks after the session for each operation: not at all for a transaction without any.
-	empty := h.Op == jute.OpMulti && bad == nil && len(r.Ops) == 0
+	empty := h.Op == jute.OpMulti && invalid == nil && len(r.Ops) == 0
 	if c.moved() && !empty {
 		return false
 	}
@@ -102,7 +102,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, bad error) bool {
 	var refused []jute.Result
 	code := jute.CodeMarshallingError
 	switch {
-	case bad != nil:
+	case invalid != nil:
 	case h.Op == jute.OpMulti:
 		refused, code = p.addAll(r.Ops, s.config.Version)
 	case h.Op == jute.OpCreateTTL && s.config.NoTTL:
@@ -128,7 +128,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, bad error) bool {
 	return true
 }
 
-// nullPath tells whether the path is Java's null and not just empty, which Java trips over.
+// nullPath reports whether the path is Java's null and not just empty, which Java trips over.
 func nullPath(op jute.Op, body []byte) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpExists,
@@ -189,7 +189,7 @@ func (c *conn) sasl(h jute.RequestHeader, body []byte) bool {
 	return true
 }
 
-// supported tells whether a server knows the operation.
+// supported reports whether a server knows the operation.
 func supported(op jute.Op) bool {
 	switch op {
 	case jute.OpPing, jute.OpSetWatches, jute.OpSetWatches2, jute.OpExists, jute.OpGetData, jute.OpGetACL,
@@ -200,7 +200,7 @@ func supported(op jute.Op) bool {
 	return isWrite(op)
 }
 
-// isWrite tells whether the operation is for the leader; a sync is not a transaction, but needs it too.
+// isWrite reports whether the operation is for the leader; a sync is not a transaction, but needs it too.
 func isWrite(op jute.Op) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData,

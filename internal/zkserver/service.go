@@ -100,7 +100,7 @@ func (s *Service) Close() {
 	s.wg.Wait()
 }
 
-// standalone tells whether there is one server and no quorum to lose.
+// standalone reports whether there is one server and no quorum to lose.
 func (s *Service) standalone() bool { return s.config.standalone() }
 
 func (c *Config) standalone() bool { return c.Members == 1 && !c.Ensemble }

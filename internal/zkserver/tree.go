@@ -18,7 +18,7 @@ type tree struct {
 	applied    int64                         // the zxid of the last transaction
 }
 
-// watching is told what happens to the nodes of a tree. The ACL is the node's; of a deleted one, its last.
+// watching receives the changes of the nodes of a tree. The ACL is the node's; of a deleted one, its last.
 type watching interface {
 	created(path string, acl []zk.ACL)
 	deleted(path string, acl []zk.ACL)

@@ -5,7 +5,7 @@ type Version int
 
 // The versions.
 const (
-	// V38 is 3.8.0 as Debian has it, which tells of changes only to those who may read the node (ZOOKEEPER-4799).
+	// V38 is 3.8.0 as Debian has it, which sends watch events only to clients that may read the node (ZOOKEEPER-4799).
 	V38 Version = iota
 	// V39 is 3.9.3 as Debian has it: watch modes of one path add up, a notification says its zxid, exists asks for the
 	// right to read, a multi is read as a whole and gives the stats of what it creates, and a check is in multis alone.
@@ -28,21 +28,21 @@ func (v Version) build() string {
 	return v.String() + "-curatortest, built on 2022-02-25 08:49 UTC"
 }
 
-// manyModes tells whether a connection can watch one path in several modes at once.
+// manyModes reports whether a connection can watch one path in several modes at once.
 func (v Version) manyModes() bool { return v >= V39 }
 
-// dated tells whether a notification has the zxid of what it tells.
+// dated reports whether a notification has the zxid of its change.
 func (v Version) dated() bool { return v >= V39 }
 
-// guarded tells whether exists needs the right to read.
+// guarded reports whether exists needs the right to read.
 func (v Version) guarded() bool { return v >= V39 }
 
-// loneCheck tells whether a check may be sent by itself.
+// loneCheck reports whether a check may be sent by itself.
 func (v Version) loneCheck() bool { return v < V39 }
 
-// numbersUnread tells whether a write that cannot be read takes a zxid all the same. Those of a multi and of a reconfig
-// are alike in all versions.
+// numbersUnread reports whether a write that cannot be read takes a zxid all the same. Those of a multi and of a
+// reconfig are alike in all versions.
 func (v Version) numbersUnread() bool { return v < V39 }
 
-// create2InMulti tells whether a create2 in a multi is one, and not a create.
+// create2InMulti reports whether a create2 in a multi is one, and not a create.
 func (v Version) create2InMulti() bool { return v >= V39 }

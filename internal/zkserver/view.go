@@ -16,7 +16,7 @@ func (s *Service) Changes() <-chan struct{} {
 	return s.seen
 }
 
-// announce tells those who asked that something has happened.
+// announce wakes the waiters: something has happened.
 func (s *Service) announce() {
 	if s.seen != nil {
 		close(s.seen)
@@ -24,7 +24,7 @@ func (s *Service) announce() {
 	}
 }
 
-// View is what a member knows of a node.
+// View is a node as a member has it.
 type View struct {
 	Data     []byte
 	Stat     zk.Stat
@@ -32,7 +32,7 @@ type View struct {
 	ACL      []zk.ACL
 }
 
-// View gives what the member knows of a node, if there is one.
+// View returns a node as the member has it, if there is one.
 func (m *Member) View(path string) (View, bool) {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()

@@ -66,7 +66,7 @@ func (t *watchTable) set(c *conn, path string, mode watchMode) {
 	t.byConn[c][path] = struct{}{}
 }
 
-// remove ends the modes for the connection and the path and tells whether there was one.
+// remove ends the modes for the connection and the path and reports whether there was one.
 func (t *watchTable) remove(c *conn, path string, modes watchMode) bool {
 	before := t.byPath[path][c]
 	t.set(c, path, before&^modes)
@@ -83,10 +83,10 @@ func (t *watchTable) forget(c *conn) {
 // fire gives the connections that are to hear of what happened to the path, in the order in which they were accepted,
 // and ends the watches that fire once.
 func (t *watchTable) fire(path string, event zk.EventType) []*conn {
-	var told []*conn
+	var notified []*conn
 	for c, mode := range t.byPath[path] {
 		if mode&^watchRecursive != 0 || event != zk.EventNodeChildrenChanged {
-			told = append(told, c)
+			notified = append(notified, c)
 		}
 		if mode&watchOnce != 0 {
 			t.set(c, path, mode&^watchOnce)
@@ -97,13 +97,13 @@ func (t *watchTable) fire(path string, event zk.EventType) []*conn {
 			ancestor, _ = split(ancestor)
 			for c, mode := range t.byPath[ancestor] {
 				if mode&watchRecursive != 0 {
-					told = append(told, c)
+					notified = append(notified, c)
 				}
 			}
 		}
 	}
-	slices.SortFunc(told, func(a, b *conn) int { return int(a.number - b.number) })
-	return slices.Compact(told)
+	slices.SortFunc(notified, func(a, b *conn) int { return int(a.number - b.number) })
+	return slices.Compact(notified)
 }
 
 // count is how many watches there are.
@@ -206,8 +206,8 @@ func (c *conn) removeWatches(r *jute.Request) jute.Code {
 	return jute.CodeOK
 }
 
-// setWatches arms the watches of a session that comes back, and tells it what it missed: of one-shot watches only,
-// those that stay are just armed. It goes list by list, up to one that is null.
+// setWatches arms the watches of a session that comes back, and sends it the events that it missed: those of one-shot
+// watches only. It goes list by list, up to one that is null.
 func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
 	lists := []struct {
 		paths []string
@@ -266,28 +266,28 @@ func (c *conn) rewatchChild(path string, seen int64) {
 // What happens to the tree of a member is what its connections watch.
 
 func (m *Member) created(path string, acl []zk.ACL) {
-	m.tell(m.dataWatches.fire(path, zk.EventNodeCreated), path, zk.EventNodeCreated, acl)
+	m.notify(m.dataWatches.fire(path, zk.EventNodeCreated), path, zk.EventNodeCreated, acl)
 }
 
 func (m *Member) dataChanged(path string, acl []zk.ACL) {
-	m.tell(m.dataWatches.fire(path, zk.EventNodeDataChanged), path, zk.EventNodeDataChanged, acl)
+	m.notify(m.dataWatches.fire(path, zk.EventNodeDataChanged), path, zk.EventNodeDataChanged, acl)
 }
 
 func (m *Member) childrenChanged(path string, acl []zk.ACL) {
-	m.tell(m.childWatches.fire(path, zk.EventNodeChildrenChanged), path, zk.EventNodeChildrenChanged, acl)
+	m.notify(m.childWatches.fire(path, zk.EventNodeChildrenChanged), path, zk.EventNodeChildrenChanged, acl)
 }
 
-// deleted tells a connection once, whichever watches it had.
+// deleted notifies a connection once, whatever watches it had.
 func (m *Member) deleted(path string, acl []zk.ACL) {
-	told := m.dataWatches.fire(path, zk.EventNodeDeleted)
-	m.tell(told, path, zk.EventNodeDeleted, acl)
+	notified := m.dataWatches.fire(path, zk.EventNodeDeleted)
+	m.notify(notified, path, zk.EventNodeDeleted, acl)
 	others := slices.DeleteFunc(m.childWatches.fire(path, zk.EventNodeDeleted), func(c *conn) bool {
-		return slices.Contains(told, c)
+		return slices.Contains(notified, c)
 	})
-	m.tell(others, path, zk.EventNodeDeleted, acl)
+	m.notify(others, path, zk.EventNodeDeleted, acl)
 }
 
-func (m *Member) tell(conns []*conn, path string, event zk.EventType, acl []zk.ACL) {
+func (m *Member) notify(conns []*conn, path string, event zk.EventType, acl []zk.ACL) {
 	for _, c := range conns {
 		if allowed(acl, zk.PermRead, c.ids) {
 			c.notify(path, event)

@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// DistributedBarrier is a gate: while it is set, all who come to it wait until it is removed. It is a node, which does
-// not end with the session of who has set it. All methods are safe for concurrent use. In Java: DistributedBarrier.
+// DistributedBarrier is a gate: while it is set, all waiters wait until it is removed. It is a persistent node, so it
+// outlives the session of the client that set it. All methods are safe for concurrent use. In Java: DistributedBarrier.
 type DistributedBarrier struct {
 	client Client
 	path   string
@@ -21,8 +21,8 @@ type DistributedBarrier struct {
 	obs    telemetry.Barrier
 }
 
-// NewDistributedBarrier returns the barrier of a path. It does no I/O; a path that cannot be is the error of every
-// method.
+// NewDistributedBarrier returns the barrier of a path. It does no I/O. Every method returns an error if the path is
+// invalid.
 func NewDistributedBarrier(client Client, path string, opts ...Option) *DistributedBarrier {
 	return &DistributedBarrier{
 		client: client,
@@ -32,7 +32,7 @@ func NewDistributedBarrier(client Client, path string, opts ...Option) *Distribu
 	}
 }
 
-// SetBarrier sets the barrier, if it is not set already. In Java: setBarrier.
+// SetBarrier sets the barrier. It returns nil if the barrier is already set. In Java: setBarrier.
 func (b *DistributedBarrier) SetBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "set")
@@ -44,7 +44,8 @@ func (b *DistributedBarrier) SetBarrier(ctx context.Context) error {
 	return nil
 }
 
-// RemoveBarrier removes the barrier, if it is set, and lets all through who wait. In Java: removeBarrier.
+// RemoveBarrier removes the barrier and wakes all waiters. It returns nil if the barrier is not set. In Java:
+// removeBarrier.
 func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "remove")
@@ -55,14 +56,14 @@ func (b *DistributedBarrier) RemoveBarrier(ctx context.Context) error {
 	return nil
 }
 
-// WaitOnBarrier returns when the barrier is not set: at once, or as soon as it is removed; the error is that of ctx if
-// that ends first. Who waits goes on waiting while the connection is lost, and when the session is. Other errors: those
-// of the first look, when the retry policy of the client has given up. In Java: waitOnBarrier.
+// WaitOnBarrier returns when the barrier is not set: at once, or as soon as it is removed. ctx bounds the wait. The
+// wait survives a lost connection and the end of the session. WaitOnBarrier also fails when its first read fails after
+// all retries of the client. In Java: waitOnBarrier.
 func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "wait")
 	}
-	ctx, span := b.obs.Wait(b.client.Telemetry().Handling(ctx), "wait", 0)
+	ctx, span := b.obs.Wait(telemetry.Of(b.client).Handling(ctx), "wait", 0)
 	err := b.wait(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
@@ -78,7 +79,7 @@ func (b *DistributedBarrier) wait(ctx context.Context) error {
 		set, err := w.exists(ctx)
 		if set {
 			waited = true
-			_, err = w.await(ctx) // whatever it is: look again
+			_, err = w.await(ctx) // read again after any event
 		} else if err == nil {
 			return nil
 		}

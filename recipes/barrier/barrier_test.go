@@ -15,7 +15,7 @@ import (
 )
 
 // In Java: TestDistributedBarrier.testBasic, TestDistributedBarrier.testMultiClient.
-func TestAllWaitUntilTheBarrierIsRemoved(t *testing.T) {
+func TestBarrierWaitersWaitForRemoval(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	owner := barrier.NewDistributedBarrier(s.client(), barrierPath)
@@ -38,7 +38,7 @@ func TestAllWaitUntilTheBarrierIsRemoved(t *testing.T) {
 }
 
 // In Java: TestDistributedBarrier.testNoBarrier.
-func TestNobodyWaitsWithoutABarrier(t *testing.T) {
+func TestBarrierNotSetDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	b := barrier.NewDistributedBarrier(s.client(), barrierPath)
@@ -47,7 +47,7 @@ func TestNobodyWaitsWithoutABarrier(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestBarrierIsANodeThatOutlivesItsSession(t *testing.T) {
+func TestBarrierOutlivesSession(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client := s.client(framework.WithDefaultData([]byte("me")))
@@ -64,7 +64,7 @@ func TestBarrierIsANodeThatOutlivesItsSession(t *testing.T) {
 	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 }
 
-func TestBarrierThatIsSetAgainAtOnceStillHoldsWhoWaits(t *testing.T) {
+func TestBarrierSetAgainAtOnceStillBlocks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	b := barrier.NewDistributedBarrier(s.client(), barrierPath)
@@ -80,7 +80,7 @@ func TestBarrierThatIsSetAgainAtOnceStillHoldsWhoWaits(t *testing.T) {
 	c.returns()
 }
 
-func TestWaiterOutlastsOutagesAndItsSession(t *testing.T) {
+func TestBarrierWaitSurvivesOutageAndSession(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	owner := barrier.NewDistributedBarrier(s.client(), barrierPath)
@@ -105,7 +105,7 @@ func TestWaiterOutlastsOutagesAndItsSession(t *testing.T) {
 }
 
 // In Java: TestDistributedBarrier.testServerCrash.
-func TestWaitThatCannotBeginFails(t *testing.T) {
+func TestBarrierWaitFirstReadFailedFails(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client, faults := s.proxied(impatient...)
@@ -121,7 +121,7 @@ func TestWaitThatCannotBeginFails(t *testing.T) {
 	}
 }
 
-func TestWaitOfAClosedClientEnds(t *testing.T) {
+func TestBarrierWaitClientClosedFails(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client := s.client()
@@ -136,7 +136,7 @@ func TestWaitOfAClosedClientEnds(t *testing.T) {
 }
 
 // The connection is cut at each request in turn.
-func TestLostRepliesDoNotMatterToABarrier(t *testing.T) {
+func TestBarrierLostReplies(t *testing.T) {
 	t.Parallel()
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		for k, hit := 0, true; hit; k++ {
@@ -155,7 +155,7 @@ func TestLostRepliesDoNotMatterToABarrier(t *testing.T) {
 	}
 }
 
-func TestBarrierOfAPathThatCannotBe(t *testing.T) {
+func TestBarrierInvalidPathFails(t *testing.T) {
 	b := barrier.NewDistributedBarrier(nil, "barrier")
 	for name, method := range map[string]func(context.Context) error{
 		"set": b.SetBarrier, "remove": b.RemoveBarrier, "wait": b.WaitOnBarrier,

@@ -6,12 +6,12 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// remove deletes our node, if it is there.
+// remove deletes our node if it exists.
 func (d *DistributedDoubleBarrier) remove(ctx context.Context) error {
 	return d.retryOutage(ctx, func() error { return d.client.Delete().Quietly().ForPath(ctx, d.own()) })
 }
 
-// retryOutage calls fn until it does not fail for want of a connection.
+// retryOutage calls fn again while it fails with an outage.
 func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() error) error {
 	for {
 		err := fn()
@@ -24,8 +24,8 @@ func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() er
 	}
 }
 
-// cleanUp calls fn, which deletes our node, in the background. The next Enter waits for its end: nobody may count us
-// twice.
+// cleanUp calls fn, which deletes our node, in the background. The next Enter waits for it, so that the others do not
+// count us twice.
 func (d *DistributedDoubleBarrier) cleanUp(ctx context.Context, fn func(context.Context) error) {
 	done := make(chan struct{})
 	d.cleanup = done
@@ -36,7 +36,7 @@ func (d *DistributedDoubleBarrier) cleanUp(ctx context.Context, fn func(context.
 	}()
 }
 
-// awaitCleanup waits until nothing of ours is left from before.
+// awaitCleanup waits for the last cleanUp.
 func (d *DistributedDoubleBarrier) awaitCleanup(ctx context.Context) error {
 	if d.cleanup == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// Client is what the barriers need of a [framework.Client].
+// Client is the part of a [framework.Client] that the barriers use.
 type Client interface {
 	lineup.Client
 	CheckExists() builders.CheckExists

@@ -1,7 +1,7 @@
-// Package barrier has barriers: gates that clients of many processes wait at.
+// Package barrier provides barriers: clients of many processes wait at them.
 //
-//   - [DistributedBarrier] is one that somebody sets, and that lets all through when it is removed.
-//   - [DistributedDoubleBarrier] has a number of members begin together and end together.
+//   - [DistributedBarrier] is set by one client, and blocks all waiters until it is removed.
+//   - [DistributedDoubleBarrier] makes a number of members begin together and end together.
 //
-// Go and Java meet at the same barriers. docs/barriers.md says what each promises.
+// Go and Java processes meet at the same barriers. docs/barriers.md has what each promises.
 package barrier

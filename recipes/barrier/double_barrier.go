@@ -10,9 +10,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// DistributedDoubleBarrier has a number of members begin together and end together: Enter returns when all have come,
-// Leave when all have gone. The members may do that again and again. One value is one member: each of them, in this
-// process or another, has its own. In Java: DistributedDoubleBarrier.
+// DistributedDoubleBarrier makes a number of members begin together and end together: Enter returns when all members
+// have entered, Leave when all have left. The members may repeat that. One value is one member: each member, in this
+// process or another, has its own value. In Java: DistributedDoubleBarrier.
 type DistributedDoubleBarrier struct {
 	client  Client
 	path    string
@@ -23,13 +23,13 @@ type DistributedDoubleBarrier struct {
 
 	mu    sync.Mutex
 	place place
-	// Of the goroutine that enters or leaves.
-	name    string        // of our node: another one in each round, so that what is late in one cannot change the next
-	round   round         // that we are in
-	cleanup chan struct{} // closed when our node is deleted in the background; nil if it need not be
+	// Only the goroutine in Enter or Leave uses these.
+	name    string        // of our node: a new one in each round, so that a late request of one cannot change the next
+	round   round         // the current one
+	cleanup chan struct{} // closed when the background delete of our node has ended; nil if there is none
 }
 
-// place is where a member is.
+// place is the state of a member.
 type place int
 
 const (
@@ -39,11 +39,11 @@ const (
 	leaving
 )
 
-// readyNode is the node beside those of the members that lets them in.
+// readyNode is the node that opens the barrier. It is a sibling of the members' nodes.
 const readyNode = "ready"
 
-// NewDistributedDoubleBarrier returns a member of the barrier of a path with that number of members, on which all of
-// them have to agree. It does no I/O; a path or a number that cannot be is the error of every method.
+// NewDistributedDoubleBarrier returns a member of the barrier of a path. All members have to use the same number of
+// members. It does no I/O. Every method returns an error if the path or the number is invalid.
 func NewDistributedDoubleBarrier(client Client, path string, members int, opts ...Option) *DistributedDoubleBarrier {
 	d := &DistributedDoubleBarrier{
 		client:  client,
@@ -62,18 +62,18 @@ func NewDistributedDoubleBarrier(client Client, path string, members int, opts .
 func (d *DistributedDoubleBarrier) own() string   { return zkpath.Join(d.path, d.name) }
 func (d *DistributedDoubleBarrier) ready() string { return zkpath.Join(d.path, readyNode) }
 
-// inSession reports whether the client has that session.
+// inSession reports whether id is the client's session and that is alive.
 func (d *DistributedDoubleBarrier) inSession(id int64) bool {
 	s := d.client.Session()
 	return s != nil && s.ID() == id && s.Context().Err() == nil
 }
 
-// Enter waits until as many members as there are to be have come. With an error we have not entered, and our node is
-// gone or being deleted in the background; the others may have counted it already, and have entered.
+// Enter waits until all members have entered. After an error this member has not entered: its node is deleted, or is
+// being deleted in the background. The others may have counted the node and entered.
 //
-// ctx bounds the waiting. While the connection is lost our place is kept; when the session is lost we come anew with
-// the next one. Other errors: [ErrEntered], and those of the first look and of the create, when the retry policy of the
-// client has given up. In Java: enter.
+// ctx bounds the wait. The wait survives a lost connection. After the end of the session Enter creates the node again
+// in the next session. It fails with [ErrEntered] if the member has already entered. It also fails when its first read
+// or create fails after all retries of the client. In Java: enter.
 func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if d.err != nil {
 		return errtext.Wrap(d.err, "barrier", "enter")
@@ -81,7 +81,7 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if !d.move(outside, entering) {
 		return errtext.Wrap(ErrEntered, "barrier", "enter %s", d.path)
 	}
-	ctx, span := d.obs.Wait(d.client.Telemetry().Handling(ctx), "enter", d.members)
+	ctx, span := d.obs.Wait(telemetry.Of(d.client).Handling(ctx), "enter", d.members)
 	var err error
 	d.round, err = d.enter(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
@@ -93,12 +93,12 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	return nil
 }
 
-// Leave waits until all members who are in have called it, or their sessions have ended. With an error not all have, as
-// far as we know; we have left all the same: our node is gone or being deleted in the background.
+// Leave waits until all members that have entered call Leave or lose their sessions. After an error this member has
+// left anyway: its node is deleted, or is being deleted in the background. Other members may not have left.
 //
-// ctx bounds the waiting, never the deleting. An outage does not end the wait. If our session was lost since Enter, the
-// others have not waited for us; Leave waits for those who are still in. [ErrNotEntered] says that there is nothing to
-// leave. In Java: leave.
+// ctx bounds the wait, not the delete. The wait survives a lost connection. If the session was lost since Enter, the
+// others have not waited for this member; Leave waits for those that are still in. It fails with [ErrNotEntered] if the
+// member has not entered. In Java: leave.
 func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 	if d.err != nil {
 		return errtext.Wrap(d.err, "barrier", "leave")
@@ -107,7 +107,7 @@ func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 		return errtext.Wrap(ErrNotEntered, "barrier", "leave %s", d.path)
 	}
 	defer d.move(leaving, outside)
-	ctx, span := d.obs.Wait(d.client.Telemetry().Handling(ctx), "leave", d.members)
+	ctx, span := d.obs.Wait(telemetry.Of(d.client).Handling(ctx), "leave", d.members)
 	err := d.leave(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 	return nil
 }
 
-// move goes from one place to another, if that is where we are.
+// move changes the place of the member. It returns false if the place is not from.
 func (d *DistributedDoubleBarrier) move(from, to place) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

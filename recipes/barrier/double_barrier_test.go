@@ -19,7 +19,7 @@ import (
 )
 
 // In Java: TestDistributedDoubleBarrier.testMultiClient, TestDistributedDoubleBarrier.testBasic.
-func TestMembersEnterAndLeaveTogether(t *testing.T) {
+func TestDoubleBarrierMembersEnterAndLeaveTogether(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	for _, members := range []int{1, 2, 5} {
@@ -44,7 +44,7 @@ func TestMembersEnterAndLeaveTogether(t *testing.T) {
 }
 
 // In Java: TestDistributedDoubleBarrier.testOverSubscribed.
-func TestMoreMembersThanThereHaveToBe(t *testing.T) {
+func TestDoubleBarrierMoreMembersThanNeeded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	const few, many = 3, 5
@@ -80,7 +80,7 @@ func TestMoreMembersThanThereHaveToBe(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestNodesOfADoubleBarrierAreThoseOfJava(t *testing.T) {
+func TestDoubleBarrierNodesAreJavas(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client := s.client(framework.WithDefaultData([]byte("me")))
@@ -109,7 +109,7 @@ func TestNodesOfADoubleBarrierAreThoseOfJava(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestDoubleBarrierInANamespace(t *testing.T) {
+func TestDoubleBarrierInNamespace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	a := barrier.NewDistributedDoubleBarrier(s.client(framework.WithNamespace("barriers")), "/b", 2)
@@ -122,7 +122,7 @@ func TestDoubleBarrierInANamespace(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestWhoIsInDoesNotEnterAndWhoIsOutDoesNotLeave(t *testing.T) {
+func TestDoubleBarrierEnterTwiceOrLeaveTwiceFails(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	d := s.member(s.client(), "a", 2)
@@ -151,7 +151,7 @@ func TestWhoIsInDoesNotEnterAndWhoIsOutDoesNotLeave(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestDoubleBarrierThatCannotBe(t *testing.T) {
+func TestDoubleBarrierInvalidArgumentsFail(t *testing.T) {
 	for _, tt := range []struct {
 		path    string
 		members int
@@ -171,7 +171,7 @@ func TestDoubleBarrierThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestWaitsOfAClosedClientEnd(t *testing.T) {
+func TestDoubleBarrierClientClosedFails(t *testing.T) {
 	t.Parallel()
 	for _, waiting := range []string{"to enter", "to leave"} {
 		s := newBarrier(t)

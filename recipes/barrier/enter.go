@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// enter waits until the barrier opens, and returns the round that begins.
+// enter waits until the barrier opens, and returns the new round.
 func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 	if err := d.awaitCleanup(ctx); err != nil {
 		return round{}, err
@@ -34,12 +34,12 @@ type entry struct {
 	signal  *signal
 	created bool    // a create was sent
 	node    zk.Stat // our node
-	seen    bool    // in a list
-	opening int64   // the transaction in which we have created ready; 0 if another member has
-	fired   bool    // the watch of ready has told of its creation, or will
+	seen    bool    // a list had our node
+	opening int64   // the transaction in which we created ready; 0 if another member did
+	fired   bool    // the watch of ready has reported its creation, or will
 }
 
-// run reads the barrier until it is open: as often as something happens.
+// run reads the barrier after each event until it is open.
 func (e *entry) run(ctx context.Context) (round, error) {
 	for {
 		s, err := e.look(ctx)
@@ -50,7 +50,7 @@ func (e *entry) run(ctx context.Context) (round, error) {
 		switch s.verdict() {
 		case unknown:
 			err = e.client.BlockUntilConnected(ctx)
-		case absent: // look again, and create the node if it has to be
+		case absent: // look creates the node again if it is gone
 		case waiting:
 			in, err = e.awaitOthers(ctx, s)
 		case complete:
@@ -69,11 +69,11 @@ func (e *entry) run(ctx context.Context) (round, error) {
 	}
 }
 
-// look creates our node, unless there is one of the current session, lists the barrier, and watches ready: in one
+// look creates our node, unless it exists in the current session, lists the barrier and watches ready, all in one
 // flight.
 func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	if !e.seen {
-		e.signal.received(zk.EventNodeCreated) // it may be older than our node
+		e.signal.received(zk.EventNodeCreated) // the event may be older than our node
 	}
 	s := &snapshot{quorum: e.members, flight: builders.InOneFlight(ctx)}
 	var creation builders.Future[string]
@@ -96,7 +96,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 			return nil, err
 		}
 	}
-	if errors.Is(listErr, zk.ErrNoNode) { // it is created with our node
+	if errors.Is(listErr, zk.ErrNoNode) { // the barrier is created with our node
 		listErr = nil
 	}
 	if lineup.IsOutage(listErr) || lineup.IsOutage(existsErr) {
@@ -111,16 +111,16 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	case listed && e.isCurrent():
 		s.born, e.seen = e.node.Czxid, true
 	case !listed && !create:
-		e.node, e.seen = zk.Stat{}, false // somebody has deleted it
+		e.node, e.seen = zk.Stat{}, false // another client has deleted it
 	}
 	return s, nil
 }
 
-// isCurrent reports whether our node is of the session that the client has.
+// isCurrent reports whether our node belongs to the client's session.
 func (e *entry) isCurrent() bool { return e.inSession(e.node.EphemeralOwner) }
 
-// rename deletes the node of an earlier session, and gives the next one another name: what that session has sent cannot
-// change it.
+// rename deletes the node of an earlier session and chooses a name for the next node. A late request of that session
+// then cannot change the next node.
 func (e *entry) rename(ctx context.Context) error {
 	if e.created {
 		if err := e.remove(ctx); err != nil {
@@ -132,7 +132,7 @@ func (e *entry) rename(ctx context.Context) error {
 	return nil
 }
 
-// adopt takes the node that is there already for ours, if it is of the current session: then only the answer to the
+// adopt reads the node that already exists. It is ours if it belongs to the current session: then the reply of the
 // create was lost.
 func (e *entry) adopt(ctx context.Context) error {
 	stat, err := e.client.CheckExists().ForPath(ctx, e.own())
@@ -142,14 +142,15 @@ func (e *entry) adopt(ctx context.Context) error {
 	return err
 }
 
-// moment is far more than the last member needs to create ready.
+// moment is far more time than the last member needs to create ready.
 const moment = 20 * time.Millisecond
 
-// open creates ready, on the connection on which all were seen, and only while our node is there. Who did not come last
-// leaves that to the last for a moment: else all but one of those who see all members would write in vain.
+// open creates ready while our node exists, on the connection of the snapshot. Members other than the last one wait a
+// moment for the last one to do so: otherwise all members that see the complete barrier would write, and all but one of
+// the writes would fail.
 func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	if !s.last() {
-		if happened, in, err := e.awaitMoment(ctx); happened {
+		if woken, in, err := e.awaitMoment(ctx); woken {
 			return in, err
 		}
 	}
@@ -166,11 +167,11 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	return false, err
 }
 
-// awaitOthers waits until ready was created, or our node has gone: without it nobody would count us. A member that waits
-// for more than a moment watches its node, on the connection on which it was seen; the watch ends with the node. A node
-// that may not be read is not watched.
+// awaitOthers waits until ready is created, or our node is gone: without a node the others would not count us. After a
+// moment it watches our node, on the connection of the snapshot. The watch ends with the node. A node without read
+// permission is not watched.
 func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err error) {
-	if happened, in, err := e.awaitMoment(ctx); happened {
+	if woken, in, err := e.awaitMoment(ctx); woken {
 		return in, err
 	}
 	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
@@ -183,37 +184,38 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	return e.awaitReady(ctx)
 }
 
-// awaitReady waits until something happens, and reports whether ready was created: then the round has begun, even if it
-// is over.
+// awaitReady waits for an event, and reports whether ready was created. Then the round has begun, even if it has already
+// ended.
 func (e *entry) awaitReady(ctx context.Context) (created bool, err error) {
 	_, created, err = e.awaitReadyUntil(ctx, nil)
 	return created, err
 }
 
-// awaitMoment is awaitReady for a moment. It reports whether something has happened.
-func (e *entry) awaitMoment(ctx context.Context) (happened, created bool, err error) {
+// awaitMoment is awaitReady for a moment. It also reports whether there was an event.
+func (e *entry) awaitMoment(ctx context.Context) (woken, created bool, err error) {
 	t := time.NewTimer(moment)
 	defer t.Stop()
 	return e.awaitReadyUntil(ctx, t.C)
 }
 
-func (e *entry) awaitReadyUntil(ctx context.Context, up <-chan time.Time) (happened, created bool, err error) {
+// awaitReadyUntil is awaitReady with a timeout. woken is false after the timeout.
+func (e *entry) awaitReadyUntil(ctx context.Context, timeout <-chan time.Time) (woken, created bool, err error) {
 	select {
 	case ev := <-e.signal.events:
-		happened, created = true, ev.Type == zk.EventNodeCreated
-	case <-up:
+		woken, created = true, ev.Type == zk.EventNodeCreated
+	case <-timeout:
 	case <-ctx.Done():
-		happened, err = true, ctx.Err()
+		woken, err = true, ctx.Err()
 	}
 	if e.signal.received(zk.EventNodeCreated) || created {
 		e.fired = true
 		return true, true, nil
 	}
-	return happened, false, err
+	return woken, false, err
 }
 
-// begin returns the round that has begun. Who did not create ready has not seen those who came last: it lists them, and
-// does not wait for the answer.
+// begin returns the round that has begun. A member that did not create ready may have missed the last members. It sends
+// another list, and does not wait for the reply.
 func (e *entry) begin(ctx context.Context, s *snapshot) round {
 	r := round{opened: s.parent.Pzxid, members: membersAmong(s.children), session: e.node.EphemeralOwner}
 	if e.opening != 0 {

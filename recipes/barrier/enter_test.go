@@ -28,7 +28,7 @@ func entering(
 }
 
 // GH-1290, and what its repair in Java has broken: all the others are gone already when the slow one looks.
-func TestOpeningThatIsOverAtOnceIsNotMissed(t *testing.T) {
+func TestEnterOpeningEndedAtOnceIsNotMissed(t *testing.T) {
 	t.Parallel()
 	s, _, _, c := entering(t)
 	_, err := s.raw.Multi(&zk.CreateRequest{Path: s.path("ready"), Acl: zk.WorldACL(zk.PermAll)},
@@ -39,7 +39,7 @@ func TestOpeningThatIsOverAtOnceIsNotMissed(t *testing.T) {
 }
 
 // Who has come last is to open the barrier, and may have died.
-func TestOneWhoIsNotTheLastOpensIfTheLastDoesNot(t *testing.T) {
+func TestEnterLastMemberSilentAnotherOpens(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
@@ -54,7 +54,7 @@ func TestOneWhoIsNotTheLastOpensIfTheLastDoesNot(t *testing.T) {
 }
 
 // In Java: TestDistributedDoubleBarrier.testSpuriousWakeup (GH-1290).
-func TestSpuriousWakeUpOpensNoBarrier(t *testing.T) {
+func TestEnterSpuriousWakeUpKeepsWaiting(t *testing.T) {
 	t.Parallel()
 	s, client, faults, c := entering(t)
 	for range 5 {
@@ -68,7 +68,7 @@ func TestSpuriousWakeUpOpensNoBarrier(t *testing.T) {
 	s.await("b", "c", "ready")
 }
 
-func TestMemberThatWasAwayWhenTheBarrierOpenedGoesIn(t *testing.T) {
+func TestEnterOpenedDuringOutageEnters(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*scene){
 		"it is open":                           func(s *scene) { s.put("c"); s.put("ready") },
@@ -88,7 +88,7 @@ func TestMemberThatWasAwayWhenTheBarrierOpenedGoesIn(t *testing.T) {
 	}
 }
 
-func TestOutageEndsNoWait(t *testing.T) {
+func TestEnterOutageKeepsWaiting(t *testing.T) {
 	t.Parallel()
 	s, client, faults, c := entering(t, impatient...)
 	restore := faults.RefuseConnects()
@@ -100,7 +100,7 @@ func TestOutageEndsNoWait(t *testing.T) {
 	c.returns()
 }
 
-func TestMemberOfALostSessionComesAnew(t *testing.T) {
+func TestEnterSessionExpiredCreatesNodeAgain(t *testing.T) {
 	t.Parallel()
 	s, client, _, c := entering(t)
 	old := client.SessionID()
@@ -113,7 +113,7 @@ func TestMemberOfALostSessionComesAnew(t *testing.T) {
 }
 
 // CURATOR-498: the node of the old session is at the server until its timeout, and then gone.
-func TestNodeOfAnEarlierSessionIsReplaced(t *testing.T) {
+func TestEnterNodeOfEarlierSessionIsReplaced(t *testing.T) {
 	t.Parallel()
 	s, client, _, c := entering(t)
 	old := client.SessionID()
@@ -125,7 +125,7 @@ func TestNodeOfAnEarlierSessionIsReplaced(t *testing.T) {
 	c.returns()
 }
 
-func TestCreateOfAnEarlierSessionIsNotTakenForOurs(t *testing.T) {
+func TestEnterCreateOfEarlierSessionIsNotAdopted(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
@@ -141,7 +141,7 @@ func TestCreateOfAnEarlierSessionIsNotTakenForOurs(t *testing.T) {
 	c.returns()
 }
 
-func TestNodeThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+func TestEnterNodeDeletedIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	s, _, faults, c := entering(t)
 	for range 2 {
@@ -154,7 +154,7 @@ func TestNodeThatSomebodyDeletesIsMadeAgain(t *testing.T) {
 	c.returns()
 }
 
-func TestBarrierThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+func TestEnterBarrierDeletedIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	s, _, faults, c := entering(t)
 	s.take("b", "")
@@ -167,7 +167,7 @@ func TestBarrierThatSomebodyDeletesIsMadeAgain(t *testing.T) {
 
 // All have been seen; before that is said, the other one gives up and our session is lost. What was seen is not true
 // any more, and a ready that comes late would let the next round through.
-func TestBarrierIsOpenedOnlyByOneWhoIsThere(t *testing.T) {
+func TestEnterNodeGoneDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
@@ -188,7 +188,7 @@ func TestBarrierIsOpenedOnlyByOneWhoIsThere(t *testing.T) {
 	c.returns()
 }
 
-func TestEnterThatIsNotShownTheBarrierLeavesNothing(t *testing.T) {
+func TestEnterListRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"getChildren2", "create2", "multi"} {
 		t.Run(op, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestEnterThatIsNotShownTheBarrierLeavesNothing(t *testing.T) {
 }
 
 // The last to come has seen that all are there, and before its watch is set another opens the barrier.
-func TestWatchOfABarrierThatAnotherHasOpenedIsTakenBack(t *testing.T) {
+func TestEnterOpenedByAnotherRemovesWatch(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	s.put("a")
@@ -230,7 +230,7 @@ func TestWatchOfABarrierThatAnotherHasOpenedIsTakenBack(t *testing.T) {
 	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 }
 
-func TestEnterThatIsGivenUpLeavesNothing(t *testing.T) {
+func TestEnterCancelledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, client, _, c := entering(t)
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -257,7 +257,7 @@ func TestEnterThatIsGivenUpLeavesNothing(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestEnterThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothing(t *testing.T) {
+func TestEnterCancelledBeforeReplyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"getChildren2", "create2", "exists", "multi"} {
 		t.Run(op, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestEnterThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestNextEnterWaitsUntilTheNodeOfTheLastIsGone(t *testing.T) {
+func TestEnterWaitsForCleanupOfLast(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
@@ -306,7 +306,7 @@ func TestNextEnterWaitsUntilTheNodeOfTheLastIsGone(t *testing.T) {
 }
 
 // After a crash of all members, what is left of it opens no barrier.
-func TestReadyThatIsLeftFromACrashIsRemoved(t *testing.T) {
+func TestEnterReadyOfCrashIsCleared(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	s.put("ready")
@@ -323,7 +323,7 @@ func TestReadyThatIsLeftFromACrashIsRemoved(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestMembersWhoComeAtOnceAfterACrashWaitForEachOther(t *testing.T) {
+func TestEnterTogetherAfterCrashWaitsForAll(t *testing.T) {
 	t.Parallel()
 	const members, rounds = 4, 5
 	for range rounds {
@@ -348,7 +348,7 @@ func TestMembersWhoComeAtOnceAfterACrashWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestWhoComesLateIsLetIn(t *testing.T) {
+func TestEnterLateJoinsRound(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	s.put("c")
@@ -358,7 +358,7 @@ func TestWhoComesLateIsLetIn(t *testing.T) {
 }
 
 // In Java: TestDistributedDoubleBarrier.testServerCrash.
-func TestEnterThatCannotBeginFails(t *testing.T) {
+func TestEnterFirstReadFailedFails(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client, faults := s.proxied(impatient...)
@@ -370,7 +370,7 @@ func TestEnterThatCannotBeginFails(t *testing.T) {
 }
 
 // The parents are made behind the watch of ready. A round of others that is over before our node is there is not ours.
-func TestEnterBeforeOwnNodeIsThereTakesNoOtherRoundForOurs(t *testing.T) {
+func TestEnterReadyOlderThanNodeIsNotOurRound(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client, faults := s.proxied()

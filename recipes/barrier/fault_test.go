@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-func TestLostRepliesDoNotMatterToADoubleBarrier(t *testing.T) {
+func TestDoubleBarrierLostReplies(t *testing.T) {
 	t.Parallel()
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		forEveryLostReply(t, action, (*barrier.DistributedDoubleBarrier).Enter)
@@ -22,7 +22,7 @@ func TestLostRepliesDoNotMatterToADoubleBarrier(t *testing.T) {
 }
 
 // Without retries Enter may fail, and is called again. Leave does not fail for want of a connection.
-func TestLostRepliesWithoutRetryLeaveNothing(t *testing.T) {
+func TestDoubleBarrierLostRepliesWithoutRetryLeaveNothing(t *testing.T) {
 	t.Parallel()
 	enter := func(d *barrier.DistributedDoubleBarrier, ctx context.Context) error {
 		for {

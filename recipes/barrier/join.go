@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// join enters a round that began before our node was created, while a member is in. If nobody is, a crash has left
-// ready behind: the oldest of those who wait deletes it, and the others wait for that.
+// join enters a round that began before our node was created, if any member is in. If none is, ready was left by a
+// crash: the oldest waiting member deletes it, and the others wait for that.
 func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 	nodes, err := e.read(ctx, s)
 	switch {
@@ -23,11 +23,11 @@ func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 	}
 	oldest := nodes[0]
 	for _, n := range nodes {
-		if n.stat.Czxid > s.parent.Pzxid { // it is not the one that was listed: look again
+		if n.stat.Czxid > s.parent.Pzxid { // the node was created after the list: look again
 			return false, nil
 		}
 		if isIn(&n.stat, s.ready.Czxid) {
-			if n.name == e.name { // we have signed up, and only the answer was lost
+			if n.name == e.name { // we have signed up, and the reply was lost
 				return true, nil
 			}
 			return e.signUp(s)
@@ -48,14 +48,14 @@ type memberNode struct {
 	stat zk.Stat
 }
 
-// signedUp is the version of the node of a member that has joined a round late.
+// signedUp is the version of the node of a member that has joined late.
 const signedUp = 1
 
-// isIn reports whether the member of a node is in the round that began in a transaction: it was there, or has signed
-// up.
+// isIn reports whether the member of a node is in the round that the transaction opened began: the node is older, or
+// the member has signed up.
 func isIn(node *zk.Stat, opened int64) bool { return node.Czxid < opened || node.Version >= signedUp }
 
-// read reads the nodes of all members that were listed, behind the list.
+// read reads the nodes of all listed members, in the flight of the list.
 func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
 	names := membersAmong(s.children)
 	nodes, reads := make([]memberNode, len(names)), make([]builders.Future[[]byte], len(names))
@@ -71,8 +71,8 @@ func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
 	return nodes, errors.Join(errs...)
 }
 
-// signUp enters: in one transaction ready has another version, so that nobody ends the round who has not seen us, and
-// our node is created anew with the version of one that has signed up.
+// signUp enters in one transaction. It changes the version of ready, so that no member ends the round without having
+// seen us. And it creates our node again, with the version signedUp.
 func (e *entry) signUp(s *snapshot) (in bool, err error) {
 	op := e.client.TransactionOp()
 	_, err = e.client.Transaction().ForOperations(s.flight,
@@ -86,8 +86,8 @@ func (e *entry) signUp(s *snapshot) (in bool, err error) {
 	return err == nil, err
 }
 
-// clear deletes the ready that was seen, if nobody has signed up since. Nobody else does while our node is there, for
-// it is the oldest.
+// clear deletes the ready of the snapshot, if no member has signed up since. Only the oldest member clears it, and our
+// node is the oldest.
 func (e *entry) clear(s *snapshot) error {
 	op := e.client.TransactionOp()
 	_, err := e.client.Transaction().ForOperations(s.flight,
@@ -98,7 +98,7 @@ func (e *entry) clear(s *snapshot) error {
 	return err
 }
 
-// awaitOldest waits until the oldest has deleted ready, or has gone.
+// awaitOldest waits until the oldest member has deleted ready, or is gone.
 func (e *entry) awaitOldest(ctx context.Context, s *snapshot, name string) (in bool, err error) {
 	w := e.signal.watch(s.flight, zkpath.Join(e.path, name))
 	defer w.remove(ctx)

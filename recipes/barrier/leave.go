@@ -12,9 +12,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// leave waits until all have left. With an error, our node is deleted in the background.
+// leave waits until all have left. After an error it deletes our node in the background.
 //
-// As in Java the member with the lowest name goes last, and the others wait for it: so each of them is woken once.
+// As in Java, the member with the lowest name leaves last and the others wait for it, so each of them wakes once.
 func (d *DistributedDoubleBarrier) leave(ctx context.Context) error {
 	x := &exit{DistributedDoubleBarrier: d, signal: newSignal(d.client), round: d.round}
 	err := x.run(ctx)
@@ -29,11 +29,11 @@ type exit struct {
 	*DistributedDoubleBarrier
 	signal  *signal
 	round   round
-	version int32 // of ready: it counts those who joined late
-	alone   bool  // all others have gone
+	version int32 // of ready: the number of members that joined late
+	alone   bool  // all others have left
 }
 
-// What the two ways to leave come to when they cannot be gone to the end.
+// The errors of leaveFirst and leaveLast that make run go on in another way.
 var (
 	errNotLowest = errors.New("barrier: another member goes last")
 	errClosed    = errors.New("barrier: our node or ready is gone")
@@ -59,8 +59,8 @@ func (x *exit) run(ctx context.Context) (err error) {
 	return err
 }
 
-// learn waits for the list behind the opening. If that was lost it lists again: without our node, the ready of our
-// round would be like any other.
+// learn waits for the list that begin sent. If the reply was lost it lists again, while our node still shows that ready
+// belongs to our round.
 func (x *exit) learn(ctx context.Context) error {
 	if x.round.list == nil {
 		return nil
@@ -76,9 +76,8 @@ func (x *exit) learn(ctx context.Context) error {
 	return err
 }
 
-// leaveFirst deletes our node while another one is lower, and waits for that. The transaction shows that ready is
-// there: it is that of our round, for our node was there, too. And it shows that the lower one is: else nobody would
-// end the round.
+// leaveFirst deletes our node while a lower one exists, and waits for the lower one. The transaction checks ready,
+// which is that of our round because our node exists too. It also checks the lower node, whose member ends the round.
 func (x *exit) leaveFirst(ctx context.Context) error {
 	flight, op := builders.InOneFlight(ctx), x.client.TransactionOp()
 	lowest := zkpath.Join(x.path, x.round.lowest())
@@ -88,14 +87,14 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	defer w.remove(ctx)
 	there, watchErr := w.exists(ctx)
 	if _, err := deletion.Wait(ctx); errors.Is(err, zk.ErrNoNode) || lineup.IsOutage(err) {
-		return x.leaveLast(ctx, nil) // it sees who is there
+		return x.leaveLast(ctx, nil) // it lists the members
 	} else if err != nil {
 		return err
 	}
 	switch {
 	case watchErr != nil && !lineup.IsOutage(watchErr):
 		return watchErr
-	case there && isIn(&w.stat, x.round.opened): // one who is not may wait for us to come again
+	case there && isIn(&w.stat, x.round.opened): // a member that is not in may wait for our next Enter
 		if event, err := w.await(ctx); err != nil || event == zk.EventNodeDataChanged && w.over { // see end
 			return err
 		}
@@ -103,7 +102,7 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	return x.waitForOthers(ctx)
 }
 
-// leaveLast waits until all others have gone, of whom these are known, and ends the round.
+// leaveLast waits until all others have left, and ends the round. others are those known so far.
 func (x *exit) leaveLast(ctx context.Context, others []string) error {
 	for {
 		err := x.awaitAlone(ctx, others)
@@ -116,7 +115,7 @@ func (x *exit) leaveLast(ctx context.Context, others []string) error {
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return errClosed
-		case errors.Is(err, zk.ErrBadVersion): // somebody has joined
+		case errors.Is(err, zk.ErrBadVersion): // a late member has joined
 			x.alone = false
 			err = x.readVersion(ctx)
 		case lineup.IsOutage(err):
@@ -129,7 +128,7 @@ func (x *exit) leaveLast(ctx context.Context, others []string) error {
 	}
 }
 
-// awaitAlone waits until only our node is there.
+// awaitAlone waits until only our node is left.
 func (x *exit) awaitAlone(ctx context.Context, others []string) error {
 	for {
 		if err := x.awaitHighest(ctx, &others); err != nil || len(x.round.members) == 1 {
@@ -138,8 +137,8 @@ func (x *exit) awaitAlone(ctx context.Context, others []string) error {
 	}
 }
 
-// awaitHighest watches the highest of the others that are known, as Java does, and lists the barrier, in one flight.
-// Then it waits until something happens to the one that it watches.
+// awaitHighest watches the highest of the known others, as Java does, and lists the barrier, in one flight. Then it
+// waits for an event of that node.
 func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 	flight := builders.InOneFlight(ctx)
 	var w *nodeWatch
@@ -171,22 +170,22 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 	return err
 }
 
-// end deletes ready and our node, as the one that goes last. Nobody else can be in: all have been seen to go, and who
-// joined later has changed the version of ready. Our node is there, so ready is that of our round.
+// end deletes ready and our node, as the last member of the round. No other member can be in: all others have left, and
+// a late member would have changed the version of ready. Our node exists, so ready is that of our round.
 //
-// The data of our node is set before it is deleted: those who watch it are told that it has changed, and know that all
-// have left. Had we died, they would be told that it is deleted.
+// The transaction changes the data of our node before it deletes the node. The members that watch it get an event of a
+// change, which means that all have left. If we died, they would get an event of a deletion.
 func (x *exit) end(ctx context.Context) error {
 	op, tx := x.client.TransactionOp(), x.client.Transaction()
 	ready, own := op.Delete().WithVersion(x.version).ForPath(x.ready()), op.Delete().ForPath(x.own())
 	_, err := tx.ForOperations(ctx, ready, op.SetData().ForPath(x.own(), nil), own)
-	if errors.Is(err, zk.ErrNoAuth) { // we may create and delete only
+	if errors.Is(err, zk.ErrNoAuth) { // without write permission
 		_, err = tx.ForOperations(ctx, ready, own)
 	}
 	return err
 }
 
-// readVersion reads the version of ready, before the next look at who is there.
+// readVersion reads the version of ready, before the next list of the members.
 func (x *exit) readVersion(ctx context.Context) error {
 	return x.retryOutage(ctx, func() error {
 		stat, err := x.client.CheckExists().ForPath(ctx, x.ready())
@@ -197,7 +196,7 @@ func (x *exit) readVersion(ctx context.Context) error {
 	})
 }
 
-// giveUp deletes our node; and ready with it, if only that was left to do.
+// giveUp deletes our node, and ready too if all others have left.
 func (x *exit) giveUp(ctx context.Context) error {
 	if x.alone {
 		if err := x.retryOutage(ctx, func() error { return x.end(ctx) }); err == nil {

@@ -67,7 +67,7 @@ func (s *scene) leave(name string) {
 }
 
 // Java 5.4.0 waits so, too: whoever waits for the lowest is woken once.
-func TestLowestLeavesLast(t *testing.T) {
+func TestLeaveLowestLeavesLast(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c", "d")
 	c := s.later(s.member.Leave)
@@ -81,7 +81,7 @@ func TestLowestLeavesLast(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestOthersLeaveAndWaitForTheLowest(t *testing.T) {
+func TestLeaveOthersWaitForLowest(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "a", "c")
 	c := s.later(s.member.Leave)
@@ -94,7 +94,7 @@ func TestOthersLeaveAndWaitForTheLowest(t *testing.T) {
 }
 
 // In Java that is the end.
-func TestOneNodeThatIsLeftIsNotTheEnd(t *testing.T) {
+func TestLeaveOneNodeLeftKeepsWaiting(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"a", "c"} {
 		s := newInside(t, other)
@@ -111,7 +111,7 @@ func TestOneNodeThatIsLeftIsNotTheEnd(t *testing.T) {
 	}
 }
 
-func TestLowestThatDiesIsNotTheEnd(t *testing.T) {
+func TestLeaveLowestDiedKeepsWaiting(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "a", "c", "d")
 	c := s.later(s.member.Leave)
@@ -126,7 +126,7 @@ func TestLowestThatDiesIsNotTheEnd(t *testing.T) {
 }
 
 // What nobody with a node has deleted is deleted by the next who comes.
-func TestDoubleBarrierReadyThatADyingLowestLeavesIsCleared(t *testing.T) {
+func TestLeaveLowestDiedReadyIsCleared(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "a")
 	c := s.later(s.member.Leave)
@@ -143,7 +143,7 @@ func TestDoubleBarrierReadyThatADyingLowestLeavesIsCleared(t *testing.T) {
 	c.returns()
 }
 
-func TestWhoHasComeAgainIsNotWaitedFor(t *testing.T) {
+func TestLeaveMemberOfNextRoundIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string][]string{"the lowest": {"a", "c"}, "all others": {"c", "a"}, "a late one": {"c"}} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestWhoHasComeAgainIsNotWaitedFor(t *testing.T) {
 
 // A member of Java has seen one node left and taken that for the end (java: internalLeave). It has come again and waits
 // for us to come.
-func TestWhoHasNotWaitedForUsIsNotWaitedFor(t *testing.T) {
+func TestLeaveMemberThatDidNotWaitIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"a", "c"} {
 		s := newInside(t, other)
@@ -183,7 +183,7 @@ func TestWhoHasNotWaitedForUsIsNotWaitedFor(t *testing.T) {
 }
 
 // So has one whose time was up, while another is still in.
-func TestWhoIsStillInIsWaitedForThoughReadyIsGone(t *testing.T) {
+func TestLeaveReadyGoneWaitsForMembersIn(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	s.put("c")
@@ -198,7 +198,7 @@ func TestWhoIsStillInIsWaitedForThoughReadyIsGone(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestLeaveThatIsGivenUpLeavesNothingOfOurs(t *testing.T) {
+func TestLeaveCancelledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"a", "c"} {
 		s := newInside(t, other)
@@ -213,7 +213,7 @@ func TestLeaveThatIsGivenUpLeavesNothingOfOurs(t *testing.T) {
 	}
 }
 
-func TestLeaveThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothingOfOurs(t *testing.T) {
+func TestLeaveCancelledBeforeReplyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for op, other := range map[string]string{"getChildren2": "c", "multi": "a", "getData": "a"} {
 		t.Run(op, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestLeaveThatIsGivenUpWhileAnAnswerIsOnItsWayLeavesNothingOfOurs(t *testing
 	}
 }
 
-func TestLeaveThatIsNotAllowedToLookLeavesNothingOfOurs(t *testing.T) {
+func TestLeaveListRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ op, other string }{{"getChildren2", "c"}, {"getData", "c"}, {"getData", "a"}} {
 		s := newInside(t, tt.other)
@@ -248,7 +248,7 @@ func TestLeaveThatIsNotAllowedToLookLeavesNothingOfOurs(t *testing.T) {
 	}
 }
 
-func TestLeaveThatIsGivenUpBehindTheLowestLeavesNothingOfOurs(t *testing.T) {
+func TestLeaveCancelledBehindLowestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "a", "c")
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -265,7 +265,7 @@ func TestLeaveThatIsGivenUpBehindTheLowestLeavesNothingOfOurs(t *testing.T) {
 }
 
 // The lowest tells with its end that nobody else was left.
-func TestWhoWaitsForTheLowestNeedsNoListBehindIt(t *testing.T) {
+func TestLeaveBehindLowestSendsNoList(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 4} {
 		t.Run(fmt.Sprint(n, " members"), func(t *testing.T) {
@@ -311,7 +311,7 @@ func watched(f *curatortest.Faults, name string) bool {
 	})
 }
 
-func TestOneThatComesLateIsWaitedForByTheLowest(t *testing.T) {
+func TestLeaveLowestWaitsForLateMember(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
 	c := s.later(s.member.Leave)
@@ -326,7 +326,7 @@ func TestOneThatComesLateIsWaitedForByTheLowest(t *testing.T) {
 }
 
 // Then it goes ahead, and the newcomer goes last.
-func TestOneThatComesLateAndIsLowerGoesLast(t *testing.T) {
+func TestLeaveLowerLateMemberLeavesLast(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
 	c := s.later(s.member.Leave)
@@ -342,7 +342,7 @@ func TestOneThatComesLateAndIsLowerGoesLast(t *testing.T) {
 }
 
 // One may be allowed to create and delete below a node, and not to change what is there.
-func TestLowestThatMayNotSetItsDataLeavesAllTheSame(t *testing.T) {
+func TestLeaveLowestWithoutWritePermission(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
 	refusal := s.faults.Add(curatortest.Rule{
@@ -359,7 +359,7 @@ func TestLowestThatMayNotSetItsDataLeavesAllTheSame(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestReadyThatCouldNotBeDeletedIsGoneBeforeTheNextEnter(t *testing.T) {
+func TestLeaveReadyNotDeletedIsGoneBeforeNextEnter(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
@@ -384,7 +384,7 @@ func TestReadyThatCouldNotBeDeletedIsGoneBeforeTheNextEnter(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestMemberThatHasLostItsSessionWaitsForThoseWhoAreIn(t *testing.T) {
+func TestLeaveSessionExpiredWaitsForMembersIn(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
 	s.settle(s.client) // it has listed the members behind the opening
@@ -398,7 +398,7 @@ func TestMemberThatHasLostItsSessionWaitsForThoseWhoAreIn(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestMemberThatHasLostItsSessionDoesNotWaitForTheNextRound(t *testing.T) {
+func TestLeaveSessionExpiredIgnoresNextRound(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")
 	s.must(testenv.Server(t).ExpireSession(s.client.SessionID()))
@@ -410,7 +410,7 @@ func TestMemberThatHasLostItsSessionDoesNotWaitForTheNextRound(t *testing.T) {
 	s.await("b", "c", "ready")
 }
 
-func TestOutageDoesNotEndLeave(t *testing.T) {
+func TestLeaveOutageKeepsWaiting(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"a", "c"} {
 		s := newInsideWith(t, impatient, other)
@@ -432,7 +432,7 @@ func TestOutageDoesNotEndLeave(t *testing.T) {
 }
 
 // In Java it is the lowest, and the one with the time up, who delete ready while others are in.
-func TestLeaveWaitsForOneThatCameLastAfterReadyIsGone(t *testing.T) {
+func TestLeaveReadyGoneWaitsForLastMember(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -468,7 +468,7 @@ func TestLeaveWaitsForOneThatCameLastAfterReadyIsGone(t *testing.T) {
 }
 
 // The lowest dies while it is in. Those who leave behind it end the round.
-func TestLeaveAfterLowestDiedInsideLeavesNothing(t *testing.T) {
+func TestLeaveLowestDiedInsideLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, others := range [][]string{{"a"}, {"a", "c"}, {"0", "a"}} {
 		s := newInside(t, others...)
@@ -490,7 +490,7 @@ func TestLeaveAfterLowestDiedInsideLeavesNothing(t *testing.T) {
 }
 
 // The lowest gives up to leave; those who leave behind it end the round.
-func TestLeaveAfterLowestGaveUpLeavesNothing(t *testing.T) {
+func TestLeaveLowestCancelledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	a, b := s.member(s.client(), "a", 2), s.member(s.client(), "b", 2)

@@ -11,17 +11,17 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// nodeWatch watches a node of the barrier that is there.
+// nodeWatch watches an existing node of the barrier.
 type nodeWatch struct {
 	signal  *signal
-	watcher *callbacks.Watcher // its own: a late removal of an earlier watch must not take it
+	watcher *callbacks.Watcher // its own: a late removal of an earlier watch must not remove it
 	path    string
 	stat    zk.Stat
 	read    builders.Future[[]byte]
-	over    bool // there is no watch: the node was not there, or the watch has fired
+	over    bool // there is no watch: the node did not exist, or the watch has fired
 }
 
-// watch begins to watch a node. It reads the data: exists would leave a watch on a node that is gone.
+// watch starts to watch a node. It reads the data, as an exists would leave a watch on a node that is gone.
 func (s *signal) watch(flight context.Context, path string) *nodeWatch {
 	w := &nodeWatch{signal: s, watcher: callbacks.NewChanWatcher(s.events), path: path}
 	get := s.client.GetData().Undecompressed().StoringStatIn(&w.stat).UsingWatcher(w.watcher)
@@ -29,7 +29,7 @@ func (s *signal) watch(flight context.Context, path string) *nodeWatch {
 	return w
 }
 
-// exists waits for the answer, and reports whether the node is there.
+// exists waits for the reply, and reports whether the node exists.
 func (w *nodeWatch) exists(ctx context.Context) (bool, error) {
 	_, err := w.read.Wait(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -39,7 +39,7 @@ func (w *nodeWatch) exists(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// await waits for the next event, of this node or another.
+// await waits for the next event of this node or of another one.
 func (w *nodeWatch) await(ctx context.Context) (zk.EventType, error) {
 	select {
 	case ev := <-w.signal.events:
@@ -52,7 +52,7 @@ func (w *nodeWatch) await(ctx context.Context) (zk.EventType, error) {
 	}
 }
 
-// remove removes the watch, if it has not fired.
+// remove removes the watch if it has not fired.
 func (w *nodeWatch) remove(ctx context.Context) {
 	if !w.over {
 		w.signal.unwatch(ctx, w.watcher, w.path)

@@ -1,6 +1,6 @@
 package barrier
 
-// Option changes a default of a barrier.
+// Option configures a barrier.
 type Option interface{ apply(*settings) }
 
 type settings struct{ name string }
@@ -9,8 +9,8 @@ type option func(*settings)
 
 func (o option) apply(s *settings) { o(s) }
 
-// WithName sets what spans and metrics call the barrier; the default is nothing. Metrics have a series for each name,
-// so there should be few.
+// WithName sets the name of the barrier in spans and metrics. The default is no name. Each name is a metric series of
+// its own, so use few names.
 func WithName(name string) Option { return option(func(s *settings) { s.name = name }) }
 
 func settingsOf(opts []Option) (s settings) {

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// waitForOthers waits, without a node of our own, until nobody is in whom we have entered with.
+// waitForOthers waits until all other members of our round have left. We have no node of our own meanwhile.
 func (x *exit) waitForOthers(ctx context.Context) error {
 	for {
 		waited, err := x.awaitOther(ctx)
@@ -25,12 +25,13 @@ func (x *exit) waitForOthers(ctx context.Context) error {
 	}
 }
 
-// awaitOther waits until something happens to the lowest of the others, or to ready, and reports whether there was
-// somebody to wait for.
+// awaitOther waits for an event of the lowest of the others or of ready. It returns false if there is no other member
+// to wait for.
 //
-// As long as the ready of our round is there, it is over for nobody who has a node. Without it, somebody did not wait
-// for us: our node has gone with our session, or Java's Leave has returned when it saw one node, or when its time was
-// up. Those who have come again since are younger than the round; to wait for them would be to wait for ever.
+// While the ready of our round exists, every member with a node is in our round. If it is gone, a member did not wait
+// for us: our node has gone with our session, or Java's Leave has returned because it saw a single node, or because its
+// time was up. Nodes of the next round are younger than our round. awaitOther does not wait for them, as that could
+// last for ever.
 func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
 	flight := builders.InOneFlight(ctx)
 	ready := x.signal.watch(flight, x.ready())
@@ -55,8 +56,8 @@ func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
 	return false, nil
 }
 
-// awaitChange waits until something happens to a member or to ready. It does not wait for one that is younger than the
-// round if that is over.
+// awaitChange waits for an event of a member or of ready. After the end of the round it does not wait for a node that
+// is younger than the round.
 func (x *exit) awaitChange(ctx, flight context.Context, name string, open bool) (waited bool, err error) {
 	w := x.signal.watch(flight, zkpath.Join(x.path, name))
 	defer w.remove(ctx)

@@ -10,23 +10,22 @@ import (
 	"github.com/gocurator/curator/builders"
 )
 
-// round is what a member knows of the round that it has entered.
+// round is a member's knowledge of the round that it has entered.
 type round struct {
-	// opened is the transaction that created ready; if that is not known, an earlier one. Those who were counted came
-	// before it.
+	// opened is the transaction that created ready, or an earlier one if that is not known. The counted members are older.
 	opened  int64
-	members []string // that were seen, in order
+	members []string // the known ones, in order
 	session int64    // of our node
-	list    *listing // behind the opening, on its way; nil if ready is known
+	list    *listing // sent after the opening; nil if ready is known
 }
 
-// listing is a read of ready and a list of the barrier behind it, on their way.
+// listing is a read of ready and a list of the barrier, in one flight.
 type listing struct {
 	ready    builders.Future[*zk.Stat]
 	children builders.Future[[]string]
 }
 
-// list lists the barrier, and does not wait.
+// list sends a listing. It does not wait.
 func (d *DistributedDoubleBarrier) list(ctx context.Context) *listing {
 	flight := builders.InOneFlight(ctx)
 	return &listing{
@@ -46,8 +45,8 @@ func (l *listing) wait(ctx context.Context) (ready *zk.Stat, children []string, 
 
 func (r round) lowest() string { return r.members[0] }
 
-// learn returns the round with what a listing shows. While our node is there, ready is that of our round. Without one
-// of them the members may have begun to come again.
+// learn returns the round with the results of a listing. While our node exists, ready is that of our round. If either
+// is missing, the listing may show the next round, and learn ignores it.
 func (r round) learn(own string, ready *zk.Stat, children []string) round {
 	if ready != nil && slices.Contains(children, own) {
 		r.opened, r.members = ready.Czxid, membersAmong(children)

@@ -128,7 +128,7 @@ func TestDoubleBarrierLeaveOfLostSessionIgnoresNextRound(t *testing.T) {
 }
 
 // The lowest has seen nobody, and before it ends the round two more come: they are in, and all wait for each other.
-func TestDoubleBarrierLateMembersHoldTheRound(t *testing.T) {
+func TestDoubleBarrierLateMembersKeepRoundOpen(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()
@@ -176,7 +176,7 @@ func TestDoubleBarrierLateMemberAfterEndWaitsForNextRound(t *testing.T) {
 	entering.returns()
 }
 
-func TestBarriersReadPlainDataWithCompression(t *testing.T) {
+func TestBarriersWithCompressionReadPlainData(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client := s.client(framework.WithCompression(true))
@@ -231,7 +231,7 @@ func TestDoubleBarrierReadyOfCrashSinceLastRoundIsCleared(t *testing.T) {
 }
 
 // The lowest has ended the round and comes again before we watch it.
-func TestDoubleBarrierLowestThatComesAgainBeforeWatchIsNotWaitedFor(t *testing.T) {
+func TestDoubleBarrierLowestOfNextRoundIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "a")
 	held := s.faults.Add(curatortest.Rule{
@@ -247,7 +247,7 @@ func TestDoubleBarrierLowestThatComesAgainBeforeWatchIsNotWaitedFor(t *testing.T
 }
 
 // The members are listed behind the opening. A list that comes when ready is gone may show those who have come again.
-func TestDoubleBarrierListWithoutReadyIsNotThatOfTheRound(t *testing.T) {
+func TestDoubleBarrierListWithoutReadyIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	client, faults := s.proxied()

@@ -9,15 +9,15 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// signal wakes one waiter: when a watch fires, and when the connection is lost or comes back.
+// signal wakes one waiter when a watch fires, and when the connection is lost or restored.
 type signal struct {
 	client  Client
 	watcher *callbacks.Watcher
 	events  chan zk.Event
 }
 
-// eventRoom is more than comes between two reads. An event that finds no room is lost, and the next read makes up for
-// it.
+// eventRoom is more than the number of events between two reads. An event without room is dropped; the next read makes
+// up for it.
 const eventRoom = 16
 
 func newSignal(client Client) *signal {
@@ -25,7 +25,7 @@ func newSignal(client Client) *signal {
 	return &signal{client: client, events: events, watcher: callbacks.NewChanWatcher(events)}
 }
 
-// received takes all events that have come, and reports whether one of them has that type.
+// received drains the events, and reports whether one of them has the type typ.
 func (s *signal) received(typ zk.EventType) (found bool) {
 	for {
 		select {
@@ -37,8 +37,7 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 	}
 }
 
-// unwatch removes the watch of a node that has not fired, in the background until that is done.
+// unwatch removes a watch that has not fired, in the background, and retries until that succeeds.
 func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
-	ctx = s.client.Telemetry().Aside(ctx)
-	_ = s.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+	lineup.Unwatch(ctx, s.client, watcher, path)
 }

@@ -69,7 +69,7 @@ func (s *scene) wantOutcome(o *observe.Observer, name, want, errorType string) {
 	}
 }
 
-func TestWaitOnABarrierIsOneSpan(t *testing.T) {
+func TestTelemetryBarrierWaitIsOneSpan(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	o, client, ctx := s.observed()
@@ -87,7 +87,7 @@ request
 	s.wantOutcome(o, "barrier wait", "passed", "")
 }
 
-func TestEnterAndLeaveAreASpanEach(t *testing.T) {
+func TestTelemetryEnterAndLeaveAreOneSpanEach(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	o, client, ctx := s.observed()
@@ -109,8 +109,8 @@ request
 `)
 }
 
-// TestWaitForTheOthersIsPartOfEnterAndLeave has another member come last and go first.
-func TestWaitForTheOthersIsPartOfEnterAndLeave(t *testing.T) {
+// TestTelemetryWaitForOthersIsPartOfSpan has another member come last and go first.
+func TestTelemetryWaitForOthersIsPartOfSpan(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	o, client, ctx := s.observed()
@@ -148,7 +148,7 @@ request
 `)
 }
 
-func TestOutcomeSaysHowAWaitAtABarrierHasEnded(t *testing.T) {
+func TestTelemetryBarrierOutcomes(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(ctx context.Context) (context.Context, context.CancelFunc){
 		"canceled": func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -197,7 +197,7 @@ func TestOutcomeSaysHowAWaitAtABarrierHasEnded(t *testing.T) {
 	}
 }
 
-func TestErrorAtABarrierIsTheStatusOfItsSpan(t *testing.T) {
+func TestTelemetryBarrierErrorIsSpanStatus(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	o := observe.New(t)
@@ -213,7 +213,7 @@ func TestErrorAtABarrierIsTheStatusOfItsSpan(t *testing.T) {
 	s.wantOutcome(o, "barrier wait", "error", "CONNECTIONLOSS")
 }
 
-func TestWaitsAtBarriersAreMeasuredByTheNameThatTheUserGave(t *testing.T) {
+func TestTelemetryDurationsHaveBarrierName(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	o, client, ctx := s.observed()
@@ -239,7 +239,7 @@ curator.outcome=timeout,curator.recipe=barrier 1
 	}
 }
 
-func TestPathsOfBarriersAddNoSeries(t *testing.T) {
+func TestTelemetryPathsAddNoSeries(t *testing.T) {
 	t.Parallel()
 	const paths, hands = 400, 8
 	s := newScene(t)
@@ -268,8 +268,8 @@ func TestPathsOfBarriersAddNoSeries(t *testing.T) {
 	o.WantBounded(t)
 }
 
-// TestBarrierThatNobodyObservesAllocatesNothingForIt is for all that a wait tells.
-func TestBarrierThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
+// TestTelemetryOffAllocatesNothing is for all that a wait tells.
+func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
 		obs := off.NewBarrier("double_barrier", "migration", barrierPath)

@@ -6,7 +6,6 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is what the caches need of a [framework.Client].
@@ -19,11 +18,10 @@ type Client interface {
 	Transaction() builders.Transaction
 	TransactionOp() builders.TransactionOp
 	Watches() builders.Watches
-	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
+	ConnectionStateListeners() callbacks.Listenable[framework.ConnectionState]
 	IsConnected() bool
 	BlockUntilConnected(ctx context.Context) error
 	ReportUnhandled(ctx context.Context, message string, err error)
-	Telemetry() *telemetry.Telemetry
 }
 
 var _ Client = (*framework.Client)(nil)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/listeners"
 )
 
 // CuratorCache keeps a copy of a node and of all below it, and tells its listeners what changes. While the client is
@@ -14,7 +15,7 @@ import (
 // CuratorCache.
 type CuratorCache struct {
 	engine    *engine
-	listeners callbacks.Listeners[Event]
+	listeners listeners.Set[Event]
 }
 
 // NewCuratorCache returns a cache of the tree at path. It does no I/O; a path that cannot be is the error of Start.
@@ -47,7 +48,7 @@ func (c *CuratorCache) Close() error {
 // Listenable returns the listeners. They are called one at a time, on a goroutine of the cache, with the events in
 // their order; events that they are too slow for stay in memory. The events of a path are in order. A node is created
 // after the one above it, and deleted before it. In Java: listenable.
-func (c *CuratorCache) Listenable() *callbacks.Listeners[Event] { return &c.listeners }
+func (c *CuratorCache) Listenable() callbacks.Listenable[Event] { return &c.listeners }
 
 // Ready returns when every node that there was at the start is in the cache, or could not be read: see
 // [CuratorCache.Err]. The error is that of ctx, [ErrNotStarted] or [ErrClosed].

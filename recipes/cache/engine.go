@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -118,7 +119,7 @@ func newEngine(client Client, what, path string, s settings, listener func(ctx c
 	e.nodes = map[string]*node{path: e.root}
 	e.watcher = callbacks.NewWatcher(e.watched)
 	root := context.Background() //nolint:forbidigo // it ends with close
-	e.ctx, e.cancel = context.WithCancel(client.Telemetry().Aside(root))
+	e.ctx, e.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
 	return e
 }
 

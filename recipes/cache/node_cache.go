@@ -5,13 +5,14 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/listeners"
 )
 
 // NodeCache keeps a copy of one node. It is a [CuratorCache] of a single node with the events of Java's older cache.
 // All methods are safe for concurrent use. In Java: NodeCache.
 type NodeCache struct {
 	engine    *engine
-	listeners callbacks.Listeners[*ChildData]
+	listeners listeners.Set[*ChildData]
 	quiet     bool // the node that there is at the start is no event
 }
 
@@ -58,7 +59,7 @@ func (c *NodeCache) Close() error {
 
 // Listenable returns the listeners. They are called with the node when it is created or its data is changed, and with
 // nil when it is deleted. In Java: NodeCacheListener, which has no argument.
-func (c *NodeCache) Listenable() *callbacks.Listeners[*ChildData] { return &c.listeners }
+func (c *NodeCache) Listenable() callbacks.Listenable[*ChildData] { return &c.listeners }
 
 // CurrentData returns the node, nil if it does not exist or is not read yet. In Java: getCurrentData.
 func (c *NodeCache) CurrentData() *ChildData { return c.engine.get(c.engine.root.path) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -13,7 +14,7 @@ import (
 // older cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
 type PathChildrenCache struct {
 	engine    *engine
-	listeners callbacks.Listeners[PathChildrenCacheEvent]
+	listeners listeners.Set[PathChildrenCacheEvent]
 	mode      StartMode
 }
 
@@ -141,7 +142,7 @@ func (c *PathChildrenCache) Close() error {
 }
 
 // Listenable returns the listeners, which are called as those of a [CuratorCache] are. In Java: getListenable.
-func (c *PathChildrenCache) Listenable() *callbacks.Listeners[PathChildrenCacheEvent] {
+func (c *PathChildrenCache) Listenable() callbacks.Listenable[PathChildrenCacheEvent] {
 	return &c.listeners
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/listeners"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -23,8 +25,8 @@ type PersistentWatcher struct {
 	path      string
 	mode      builders.AddWatchMode
 	watcher   *callbacks.Watcher
-	listeners callbacks.Listeners[zk.Event]
-	resets    callbacks.Listeners[struct{}]
+	listeners listeners.Set[zk.Event]
+	resets    listeners.Set[struct{}]
 	told      lineup.Serial   // the calls of the listeners
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
@@ -45,18 +47,18 @@ func NewPersistentWatcher(client Client, path string, recursive bool) *Persisten
 	}
 	w.watcher = callbacks.NewWatcher(w.watched)
 	root := context.Background() //nolint:forbidigo // it ends with Close
-	w.ctx, w.cancel = context.WithCancel(client.Telemetry().Aside(root))
+	w.ctx, w.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
 	return w
 }
 
 // Listenable returns the listeners of the events of nodes. They are called one at a time, on a goroutine of the
 // watcher. In Java: getListenable.
-func (w *PersistentWatcher) Listenable() *callbacks.Listeners[zk.Event] { return &w.listeners }
+func (w *PersistentWatcher) Listenable() callbacks.Listenable[zk.Event] { return &w.listeners }
 
 // ResetListenable returns the listeners that are called when the watch is set, for the first time or on a new
 // connection: what happened before is not told. They run as the others do, in turn with them. In Java:
 // getResetListenable.
-func (w *PersistentWatcher) ResetListenable() *callbacks.Listeners[struct{}] { return &w.resets }
+func (w *PersistentWatcher) ResetListenable() callbacks.Listenable[struct{}] { return &w.resets }
 
 // Start begins to watch, and does not wait. A failure is told to the client's UnhandledErrorListeners, and it is tried
 // again after a pause. It fails with [ErrStarted] the second time and with [ErrClosed] after Close.

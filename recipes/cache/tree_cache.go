@@ -6,13 +6,14 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/listeners"
 )
 
 // TreeCache is a [CuratorCache] with the events of Java's older cache. All methods are safe for concurrent use. In
 // Java: TreeCache.
 type TreeCache struct {
 	engine    *engine
-	listeners callbacks.Listeners[TreeCacheEvent]
+	listeners listeners.Set[TreeCacheEvent]
 	lost      bool // the session was, since all was read; of the goroutine of the listeners
 }
 
@@ -108,7 +109,7 @@ func (c *TreeCache) Close() error {
 }
 
 // Listenable returns the listeners, which are called as those of a [CuratorCache] are. In Java: getListenable.
-func (c *TreeCache) Listenable() *callbacks.Listeners[TreeCacheEvent] { return &c.listeners }
+func (c *TreeCache) Listenable() callbacks.Listenable[TreeCacheEvent] { return &c.listeners }
 
 // CurrentData returns a node, nil if it is not in the cache. In Java: getCurrentData.
 func (c *TreeCache) CurrentData(path string) *ChildData { return c.engine.get(path) }

@@ -15,7 +15,7 @@ import (
 )
 
 // queueOf returns what takes the texts of events from listeners.
-func queueOf[E any](s *scene, listeners *callbacks.Listeners[E], text func(E) string) (want func(events ...string)) {
+func queueOf[E any](s *scene, listeners callbacks.Listenable[E], text func(E) string) (want func(events ...string)) {
 	s.Helper()
 	events := make(chan string, 1000)
 	listeners.AddListener(func(_ context.Context, ev E) { events <- text(ev) })

@@ -14,7 +14,7 @@ import (
 )
 
 // In Java: TestLeaderAcls.testAclErrorWithLeader (CURATOR-365).
-func TestWhoMayNotTakePartIsToldWhy(t *testing.T) {
+func TestParticipantWithoutPermissionReportsError(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	admin := newClient(t, connect, framework.WithAuth("digest", []byte("admin:secret")))
@@ -29,16 +29,16 @@ func TestWhoMayNotTakePartIsToldWhy(t *testing.T) {
 		default: // it is told again and again
 		}
 	})
-	latch, told := startLatch(t, client, "latch")
+	latch, events := startLatch(t, client, "latch")
 	f, failed := newTurns(), make(chan error, 1)
-	startSelector(t, client, f, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	startSelector(t, client, f, leader.WithOnError(func(_ context.Context, err error) { failed <- err }))
 	if err := receive(t, failed, "the error"); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("got %v", err)
 	}
 	if err := receive(t, unhandled, "the error of the latch"); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("got %v", err)
 	}
-	if latch.HasLeadership() || len(told.heard) != 0 || len(f.began) != 0 {
+	if latch.HasLeadership() || len(events.heard) != 0 || len(f.began) != 0 {
 		t.Error("it leads")
 	}
 	_, err = admin.SetACL().WithACL(builders.OpenACL...).ForPath(ctx, electionPath)

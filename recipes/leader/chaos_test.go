@@ -41,9 +41,9 @@ type reign struct {
 	begin, end time.Time // no end: it lasts
 }
 
-// TestLeadersThatAreKilled has ten contend, and ends the session, the connection or the network of whoever leads. At
+// TestLeadersKilled has ten contend, and ends the session, the connection or the network of whoever leads. At
 // most one leads at a time, for the server and by the clocks of all, and soon another one does.
-func TestLeadersThatAreKilled(t *testing.T) {
+func TestLeadersKilled(t *testing.T) {
 	for name, start := range candidates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

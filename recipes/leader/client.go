@@ -9,11 +9,11 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// Client is what the recipes of this package need of a [framework.Client].
+// Client is the part of a [framework.Client] that the recipes of this package use.
 type Client interface {
 	lineup.Client
 	CheckExists() builders.CheckExists
-	ConnectionStateListeners() *callbacks.Listeners[framework.ConnectionState]
+	ConnectionStateListeners() callbacks.Listenable[framework.ConnectionState]
 	ConnectionStateErrorPolicy() framework.ErrorPolicy
 	ReportUnhandled(ctx context.Context, message string, err error)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // In Java: TestLeaderLatchCluster.testInCluster: each latch knows one server, and that of the leader dies.
-func TestLatchWhoseServerDiesGivesWay(t *testing.T) {
+func TestLatchServerDiesLosesLeadership(t *testing.T) {
 	cluster := curatortest.NewClusterT(t, 3)
 	var clients []*framework.Client
 	var latches []*leader.LeaderLatch
@@ -38,7 +38,7 @@ func TestLatchWhoseServerDiesGivesWay(t *testing.T) {
 }
 
 // In Java: TestLeaderSelectorCluster.testRestart.
-func TestSelectorWhoseServerDiesLeadsAgainOnAnother(t *testing.T) {
+func TestSelectorServerDiesLeadsAgain(t *testing.T) {
 	cluster := curatortest.NewClusterT(t, 3)
 	client := newClient(t, cluster.ConnectString())
 	f := newTurns()
@@ -56,7 +56,7 @@ func TestSelectorWhoseServerDiesLeadsAgainOnAnother(t *testing.T) {
 }
 
 // In Java: TestLeaderSelectorCluster.testLostRestart.
-func TestSelectorLeadsAgainWhenAllServersWereDown(t *testing.T) {
+func TestSelectorAllServersDownLeadsAgain(t *testing.T) {
 	cluster := curatortest.NewClusterT(t, 3)
 	client := newClient(t, cluster.ConnectString())
 	f := newTurns()

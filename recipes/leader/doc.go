@@ -1,5 +1,5 @@
-// Package leader has leader election between processes, as Java Curator has it: the same nodes with the same names, so
-// that Go and Java elect one leader among them.
+// Package leader provides leader election between processes. The recipes use the nodes of Java Curator, so Go and Java
+// processes elect one leader.
 //
 // A [LeaderLatch] takes part from Start to Close, and leads when it is first in line:
 //
@@ -14,13 +14,13 @@
 //	}
 //	return work(leadership.Context(), leadership.Token())
 //
-// A [LeaderSelector] leads for as long as a function runs, and then gives others their turn.
+// A [LeaderSelector] leads while a function runs, and then others get their turn.
 //
 // # What leadership promises
 //
-// One leader at a time, as the server sees it. A leader is told when it can no longer rely on that: the context of its
-// [Leadership] ends when the connection is in a state that the client's error policy takes for an error, by default as
-// soon as it is lost, and in any case with the session. A process that is paused cannot be told in time. Write the
-// nodes that must be safe from it with [Leadership.Client]: the server refuses the writes of a process that leads no
-// more. Another resource compares [Leadership.Token], which grows from leader to leader, and refuses lower ones.
+// An election has at most one leader at a time, as the server sees it. The leader learns that it can no longer rely on
+// that: the context of its [Leadership] ends when the connection is in an error state of the client's error policy, by
+// default as soon as it is lost, and in any case with the session. A paused process cannot learn it in time. Write
+// nodes that must be safe from that with [Leadership.Client]: the server refuses the writes of a former leader. Any
+// other resource compares [Leadership.Token], which grows from leader to leader, and refuses lower tokens.
 package leader

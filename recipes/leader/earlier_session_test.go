@@ -44,9 +44,9 @@ var candidates = map[string]func(tb testing.TB, client *framework.Client) candid
 	},
 }
 
-// TestNobodyLeadsOnANodeOfAnEarlierSession has candidates lose their session at any request, alone or behind another,
+// TestLeaderNodeOfEarlierSessionDoesNotLead has candidates lose their session at any request, alone or behind another,
 // while the server keeps it (CURATOR-696).
-func TestNobodyLeadsOnANodeOfAnEarlierSession(t *testing.T) {
+func TestLeaderNodeOfEarlierSessionDoesNotLead(t *testing.T) {
 	for name, start := range candidates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,13 +8,13 @@ import (
 )
 
 var (
-	// ErrClosed is returned by what a latch or selector cannot do once it is closed. In Java: EOFException,
-	// IllegalStateException.
+	// ErrClosed is returned by the methods of a closed latch or selector. It is the cause of the end of a leadership's
+	// context after Close. In Java: EOFException, IllegalStateException.
 	ErrClosed error = telemetry.Closed("leader: closed")
 	// ErrStarted is returned by a second Start.
 	ErrStarted = errors.New("leader: already started")
-	// ErrLeadershipLost is the cause of the end of a leadership's context when the connection or the node was lost, and is
-	// returned by writes that leadership fences. It matches locks.ErrLockLost.
+	// ErrLeadershipLost is the cause of the end of a leadership's context when the connection or the node was lost. Fenced
+	// writes return it. It matches locks.ErrLockLost.
 	ErrLeadershipLost error = lostLeadership{}
 	// ErrInterrupted is the cause of the end of a leadership's context after InterruptLeadership. In Java:
 	// CancelLeadershipException, InterruptedException.

@@ -90,7 +90,7 @@ func wantData(ctx context.Context, t *testing.T, client *framework.Client, want 
 	}
 }
 
-func TestFencedWriteOfALeader(t *testing.T) {
+func TestFencedWriteOfLeaderSucceeds(t *testing.T) {
 	eachLeader(t, func(
 		ctx context.Context, t *testing.T, client *framework.Client, _ *leader.Leadership, _ func(), write func() error,
 	) {
@@ -99,8 +99,8 @@ func TestFencedWriteOfALeader(t *testing.T) {
 	})
 }
 
-// TestFencedWriteOfALateLeader deletes the node of a leader, of which a latch hears late and a selector never.
-func TestFencedWriteOfALateLeader(t *testing.T) {
+// TestFencedWriteOfFormerLeaderFails deletes the node of a leader, of which a latch hears late and a selector never.
+func TestFencedWriteOfFormerLeaderFails(t *testing.T) {
 	eachLeader(t, func(
 		ctx context.Context, t *testing.T, client *framework.Client, l *leader.Leadership, _ func(), write func() error,
 	) {
@@ -113,7 +113,7 @@ func TestFencedWriteOfALateLeader(t *testing.T) {
 	})
 }
 
-func TestFencedWriteAfterTheEndOfLeadership(t *testing.T) {
+func TestFencedWriteAfterLeadershipFails(t *testing.T) {
 	eachLeader(t, func(
 		ctx context.Context, t *testing.T, client *framework.Client, l *leader.Leadership, end func(), write func() error,
 	) {
@@ -130,8 +130,8 @@ func TestFencedWriteAfterTheEndOfLeadership(t *testing.T) {
 	})
 }
 
-// TestFencedWriteOfAnInterruptedSelector is what its function does before it returns.
-func TestFencedWriteOfAnInterruptedSelector(t *testing.T) {
+// TestFencedWriteOfInterruptedSelectorSucceeds is what its function does before it returns.
+func TestFencedWriteOfInterruptedSelectorSucceeds(t *testing.T) {
 	for _, interrupt := range []func(s *leader.LeaderSelector){
 		func(s *leader.LeaderSelector) { s.InterruptLeadership() },
 		func(s *leader.LeaderSelector) { go func() { _ = s.Close() }() },
@@ -159,8 +159,8 @@ func TestFencedWriteOfAnInterruptedSelector(t *testing.T) {
 	}
 }
 
-// TestLateWriteOfOneLeaderAndWriteOfTheNext is what tokens are compared for otherwise.
-func TestLateWriteOfOneLeaderAndWriteOfTheNext(t *testing.T) {
+// TestFencedWriteOfFormerLeaderRacesNextLeader is what tokens are compared for otherwise.
+func TestFencedWriteOfFormerLeaderRacesNextLeader(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	one, two := newClient(t, connect), newClient(t, connect)

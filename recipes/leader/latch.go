@@ -7,114 +7,69 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
-// LeaderLatch takes part in an election from Start to Close. The latches of a path stand in line, and the first leads
-// until it is closed or lost. All methods are safe for concurrent use. In Java: LeaderLatch.
+// LeaderLatch takes part in an election from Start to Close. The latches of a path wait in line. The first one leads
+// until it is closed or loses its leadership. All methods are safe for concurrent use. In Java: LeaderLatch.
 type LeaderLatch struct { //nolint:revive // the name is Java's
 	client   Client
 	queue    lineup.Queue
 	id       string
 	mode     CloseMode
-	bad      error // why the path cannot be
+	err      error // returned by Start if not nil: the path is invalid
 	name     string
 	election telemetry.Election
 
-	listeners callbacks.Listeners[LatchEvent]
-	told      lineup.Serial   // what the listeners are told
-	ctx       context.Context // ends with Close
-	cancel    context.CancelCauseFunc
-	done      chan struct{} // closed when nothing runs any more
+	listeners     listeners.Set[LatchEvent]
+	notifications lineup.Serial   // calls of the listeners
+	ctx           context.Context // ends with Close
+	cancel        context.CancelCauseFunc
+	done          chan struct{} // closed when run has returned
 
-	mu         sync.Mutex
-	state      State
-	broken     bool               // the connection is in an error state
-	outages    int                // how often it came to one
-	leadership *Leadership        // nil if it does not lead
-	stopLook   context.CancelFunc // of a look at the line; nil before the first
-	changed    chan struct{}      // closed when leadership, broken or state is another
+	mu           sync.Mutex
+	state        State
+	inErrorState bool               // the connection
+	outages      int                // number of times that the connection came to an error state
+	leadership   *Leadership        // nil if the latch does not lead
+	stopCheck    context.CancelFunc // of a check of the line; nil before the first
+	changed      chan struct{}      // closed when leadership, inErrorState or state changes
 }
 
-// LatchEvent tells a listener whether the latch leads.
+// LatchEvent is a beginning or an end of leadership.
 type LatchEvent struct {
-	// IsLeader is false when leadership has ended.
+	// IsLeader is true when leadership begins and false when it ends.
 	IsLeader bool
-	// Leadership is the one that begins, nil when one has ended.
+	// Leadership is the one that begins. It is nil at an end.
 	Leadership *Leadership
 }
 
-// State is how far the life of a latch is. In Java: LeaderLatch.State.
-type State int
-
-// The states of a latch.
-const (
-	Latent State = iota
-	Started
-	Closed
-)
-
-// CloseMode says what Close tells the listeners of a latch that leads. In Java: LeaderLatch.CloseMode.
+// CloseMode decides whether Close notifies the listeners of a leader. In Java: LeaderLatch.CloseMode.
 type CloseMode int
 
 // The modes of closing.
 const (
-	// Silent tells them nothing.
+	// Silent does not notify the listeners.
 	Silent CloseMode = iota
-	// NotifyLeader tells them that leadership has ended.
+	// NotifyLeader notifies the listeners of the end of leadership.
 	NotifyLeader
 )
 
 const latchName = "latch-"
 
-// LatchOption changes a default of a latch.
-type LatchOption interface{ applyLatch(*LeaderLatch) }
-
-// SelectorOption changes a default of a selector.
-type SelectorOption interface{ applySelector(*LeaderSelector) }
-
-// Option is for latches and selectors alike.
-type Option interface {
-	LatchOption
-	SelectorOption
-}
-
-type idOption string
-
-func (o idOption) applyLatch(l *LeaderLatch)       { l.id = string(o) }
-func (o idOption) applySelector(s *LeaderSelector) { s.id = string(o) }
-
-// WithID sets the id by which others know the participant; the default is none.
-func WithID(id string) Option { return idOption(id) }
-
-type nameOption string
-
-func (o nameOption) applyLatch(l *LeaderLatch)       { l.name = string(o) }
-func (o nameOption) applySelector(s *LeaderSelector) { s.name = string(o) }
-
-// WithName sets what spans and metrics call the election; the default is nothing. Metrics have a series for each name,
-// so there should be few.
-func WithName(name string) Option { return nameOption(name) }
-
-type latchOption func(*LeaderLatch)
-
-func (o latchOption) applyLatch(l *LeaderLatch) { o(l) }
-
-// WithCloseMode sets what Close tells the listeners; the default is [Silent].
-func WithCloseMode(m CloseMode) LatchOption { return latchOption(func(l *LeaderLatch) { l.mode = m }) }
-
-// NewLeaderLatch returns a latch for the election of a path. It does no I/O; a path that cannot be is the error of
-// Start.
+// NewLeaderLatch returns a latch for the election of a path. It does no I/O. Start returns an error if the path is
+// invalid.
 func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatch {
 	l := &LeaderLatch{
 		client:  client,
-		bad:     zkpath.Validate(path, false),
+		err:     zkpath.Validate(path, false),
 		done:    make(chan struct{}),
 		changed: make(chan struct{}),
 	}
@@ -127,15 +82,15 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 	return l
 }
 
-// Start begins to take part, and does not wait for a connection. What keeps it from taking part, as a permission that
-// is missing, is told to the client's UnhandledErrorListeners, and it is tried again every second. It fails with
-// [ErrStarted] the second time and with [ErrClosed] after Close.
+// Start starts to take part. It does not wait for a connection. If the latch cannot take part, for example without
+// permission, the client's UnhandledErrorListeners get the error and the latch tries again every second. Start fails
+// with [ErrStarted] the second time and with [ErrClosed] after Close.
 func (l *LeaderLatch) Start() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.bad != nil:
-		return errtext.Wrap(l.bad, "leader", "start")
+	case l.err != nil:
+		return errtext.Wrap(l.err, "leader", "start")
 	case l.state == Closed:
 		return ErrClosed
 	case l.state == Started:
@@ -143,7 +98,7 @@ func (l *LeaderLatch) Start() error {
 	}
 	l.state = Started
 	remove := l.client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
-		l.setBroken(l.client.ConnectionStateErrorPolicy().IsErrorState(s))
+		l.setErrorState(l.client.ConnectionStateErrorPolicy().IsErrorState(s))
 	})
 	go func() {
 		defer close(l.done)
@@ -154,21 +109,22 @@ func (l *LeaderLatch) Start() error {
 	return nil
 }
 
-// Close ends taking part: the node is deleted, in the background until it is done, and the next one leads. It does not
-// wait for listeners, which may call it. A second Close does nothing. In Java: close.
+// Close stops taking part. It deletes the node in the background and retries until that succeeds; then the next
+// participant leads. It does not wait for listeners, so a listener may call it. A second Close does nothing. In Java:
+// close.
 func (l *LeaderLatch) Close() error { return l.CloseWithMode(l.mode) }
 
-// CloseWithMode is Close with another mode than the latch was made with. In Java: close(CloseMode).
+// CloseWithMode is Close with another mode than that of the latch. In Java: close(CloseMode).
 func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
 	l.mu.Lock()
 	before := l.state
 	l.state = Closed
 	if before != Closed {
 		l.mode = mode
-		l.announce()
+		l.broadcast()
 	}
 	if before == Latent {
-		close(l.done) // nothing has run
+		close(l.done) // run was never started
 	}
 	l.mu.Unlock()
 	l.cancel(ErrClosed)
@@ -176,61 +132,61 @@ func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
 	return nil
 }
 
-// run takes part again and again: a place in line is lost with its session.
+// run takes part again and again, as the latch loses its place in line with its session.
 func (l *LeaderLatch) run() {
 	for l.ctx.Err() == nil {
-		ctx, asked := l.election.Elect(l.ctx)
+		ctx, span := l.election.Elect(l.ctx)
 		_, outages, _ := l.connection()
 		c, err := l.queue.Acquire(ctx, lineup.Forever)
-		asked.End(telemetry.Outcome(err, telemetry.Elected), err)
+		span.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err == nil {
 			l.lead(ctx, c, outages)
 			continue
 		}
 		if errors.Is(err, framework.ErrClosed) {
-			return // there will be no connection any more
+			return // the client never connects again
 		}
 		if l.ctx.Err() == nil {
-			l.client.ReportUnhandled(context.WithoutCancel(ctx), l.what(), err)
+			l.client.ReportUnhandled(context.WithoutCancel(ctx), l.description(), err)
 		}
-		pause(l.ctx, l.client)
+		pauseAfterFailure(l.ctx, l.client)
 	}
 }
 
-// lead leads for as long as our node is the first of a session that lives. While the connection is in an error state it
-// does not lead, and leads again if it finds its node as it was. ctx is that of the election, outages how many there
-// had been before it: after another one, the line that Acquire has seen is too old to lead by.
+// lead leads while our node is first and its session is alive. While the connection is in an error state the latch does
+// not lead; it leads again if its node is still first. ctx is that of the election. outages is their number before the
+// election: after another outage the list of Acquire is too old to lead by.
 func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int) {
-	gone := make(chan zk.Event, 1)
-	watcher := callbacks.NewChanWatcher(gone)
+	events := make(chan zk.Event, 1)
+	watcher := callbacks.NewChanWatcher(events)
 	defer func() {
-		l.end(ErrLeadershipLost)
+		l.endTerm(ErrLeadershipLost)
 		l.leave(context.WithoutCancel(ctx), c, watcher)
 	}()
-	l.begin(ctx, c, outages) // the next leader does not wait for us to look again
-	sure := false            // it is the first, and its node is watched
+	l.beginTerm(ctx, c, outages) // without another list: leadership begins at once
+	verified := false            // our node is first and watched
 	for {
-		broken, outages, changed := l.connection()
-		if broken {
-			l.end(ErrLeadershipLost)
-			sure = false
-		} else if !sure || l.isIdle() { // the connection may have been lost and found before we were told of either
-			looking, stop := l.whileConnected(ctx)
-			first, err := l.isFirst(looking, c, watcher)
-			connected := looking.Err() == nil
+		inErrorState, outages, changed := l.connection()
+		if inErrorState {
+			l.endTerm(ErrLeadershipLost)
+			verified = false
+		} else if !verified || l.isIdle() { // an outage may have come and gone before this loop saw it
+			checkCtx, stop := l.whileConnected(ctx)
+			first, err := l.isFirst(checkCtx, c, watcher)
+			connected := checkCtx.Err() == nil
 			stop()
 			switch {
 			case err != nil && !lineup.IsOutage(err) && connected, err == nil && !first:
 				return
 			case err == nil:
-				sure = true
-				l.begin(ctx, c, outages)
+				verified = true
+				l.beginTerm(ctx, c, outages)
 			}
 		}
 		select {
-		case <-changed: // a connection that is lost or found again, too
-		case <-gone:
-			sure = false
+		case <-changed: // of the connection, for example
+		case <-events:
+			verified = false
 		case <-c.Session.Context().Done():
 			return
 		case <-l.ctx.Done():
@@ -239,43 +195,40 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int
 	}
 }
 
-// begin begins a leadership if there is none; outages is how many there had been when it was found that it may.
-func (l *LeaderLatch) begin(ctx context.Context, c *lineup.Contender, outages int) {
+// beginTerm begins a leadership if there is none. outages is their number at the time of the list that allows it.
+func (l *LeaderLatch) beginTerm(ctx context.Context, c *lineup.Contender, outages int) {
 	if l.Leadership() == nil {
 		l.setLeadership(newLeadership(ctx, l.client, c), outages, nil)
 	}
 }
 
-// end ends the leadership if there is one.
-func (l *LeaderLatch) end(cause error) { l.setLeadership(nil, 0, cause) }
+// endTerm ends the leadership if there is one.
+func (l *LeaderLatch) endTerm(cause error) { l.setLeadership(nil, 0, cause) }
 
-// leave deletes our node, in the background until it is done. The watch ends with the node; if that stays, it is
-// removed. That comes behind the deletion, for which the next leader waits.
+// leave deletes our node in the background and retries until that succeeds. The deletion ends the watch. If the node
+// stays, leave removes the watch after the delete, so that the next leader does not wait for the removal.
 func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) {
-	unwatch := func(context.Context, callbacks.Event) {
-		_ = l.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
-			ForPath(l.client.Telemetry().Aside(ctx), c.Path)
-	}
-	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(builders.OutOfFence(ctx), c.Path)
+	unwatch := func(context.Context, callbacks.Event) { lineup.Unwatch(ctx, l.client, watcher, c.Path) }
+	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
-// whileConnected returns a context that ends when the connection comes to an error state: what waits for an answer then
-// is not to hold up what the listeners are told.
+// whileConnected returns a context that ends when the connection comes to an error state. A check that waits for its
+// reply then must not delay the listeners.
 func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stopLook = stop
-	if l.broken {
+	l.stopCheck = stop
+	if l.inErrorState {
 		stop()
 	}
 	return ctx, stop
 }
 
-// isFirst watches our node and looks at the line once more.
+// isFirst watches our node, then lists the line again.
 func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) (bool, error) {
 	_, err := l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
-	if err != nil && !errors.Is(err, zk.ErrNoAuth) { // what may not be read is not watched
+	if err != nil && !errors.Is(err, zk.ErrNoAuth) { // a node without read permission is not watched
 		return false, err
 	}
 	children, err := l.client.GetChildren().ForPath(ctx, l.queue.Path)
@@ -286,109 +239,111 @@ func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher 
 	return v.Found && v.Granted && c.Session.Context().Err() == nil, nil
 }
 
-// connection returns whether the connection is in an error state, and how often it came to one; the channel is closed
-// when that may have changed.
-func (l *LeaderLatch) connection() (broken bool, outages int, changed <-chan struct{}) {
+// connection returns whether the connection is in an error state, and the number of outages. changed is closed when
+// either may have changed.
+func (l *LeaderLatch) connection() (inErrorState bool, outages int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.broken, l.outages, l.changed
+	return l.inErrorState, l.outages, l.changed
 }
 
 // isIdle reports whether the latch takes part and does not lead.
 func (l *LeaderLatch) isIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state == Started && (l.leadership == nil || !l.leadership.holds())
+	return l.state == Started && (l.leadership == nil || !l.leadership.isHeld())
 }
 
-// setBroken ends leadership at once; who leads on is decided by lead.
-func (l *LeaderLatch) setBroken(broken bool) {
+// setErrorState records whether the connection is in an error state. An error state ends the leadership at once; lead
+// decides what follows.
+func (l *LeaderLatch) setErrorState(inErrorState bool) {
 	l.mu.Lock()
-	l.broken = broken
-	if broken {
+	l.inErrorState = inErrorState
+	if inErrorState {
 		l.outages++
 	}
 	leadership := l.leadership
-	if broken && leadership != nil {
+	if inErrorState && leadership != nil {
 		leadership.end(ErrLeadershipLost)
 	}
-	if broken && l.stopLook != nil {
-		l.stopLook()
+	if inErrorState && l.stopCheck != nil {
+		l.stopCheck()
 	}
-	l.announce()
+	l.broadcast()
 	l.mu.Unlock()
-	leadership.tell()
+	leadership.endSpan()
 }
 
-// setLeadership tells the listeners if it changes anything. It is called by lead alone, so they hear of a beginning and
-// an end in turn. Nothing begins while the connection is in an error state, nor if there were more outages.
-func (l *LeaderLatch) setLeadership(now *Leadership, outages int, cause error) {
-	ended, begun := l.changeLeadership(now, outages, cause)
-	ended.tell()
+// setLeadership sets the leadership and notifies the listeners of a change. Only lead calls it, so beginnings and ends
+// alternate. No leadership begins while the connection is in an error state, or if the number of outages has changed.
+func (l *LeaderLatch) setLeadership(next *Leadership, outages int, cause error) {
+	ended, begun := l.changeLeadership(next, outages, cause)
+	ended.endSpan()
 	if begun != nil {
-		begun.observe(l.election.Term(begun.ctx))
+		begun.setSpan(l.election.Term(begun.ctx))
 	}
 }
 
-// changeLeadership is setLeadership that leaves telemetry out. It returns what has ended and what has begun.
-func (l *LeaderLatch) changeLeadership(now *Leadership, outages int, cause error) (before, begun *Leadership) {
+// changeLeadership is setLeadership without telemetry. It returns the leadership that has ended and the one that has
+// begun; either may be nil.
+func (l *LeaderLatch) changeLeadership(next *Leadership, outages int, cause error) (ended, begun *Leadership) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now != nil && (l.broken || l.outages != outages || l.state == Closed) {
-		now.end(ErrLeadershipLost)
-		now = nil
+	if next != nil && (l.inErrorState || l.outages != outages || l.state == Closed) {
+		next.end(ErrLeadershipLost)
+		next = nil
 	}
-	before = l.leadership
-	if before == nil && now == nil {
+	ended = l.leadership
+	if ended == nil && next == nil {
 		return nil, nil
 	}
-	if before != nil {
+	if ended != nil {
 		if l.state == Closed {
 			cause = ErrClosed
 		} else if cause == nil {
-			cause = ErrLeadershipLost // it had ended before anybody looked
+			cause = ErrLeadershipLost // it has ended before lead noticed
 		}
-		before.end(cause)
-		l.tell(nil)
+		ended.end(cause)
+		l.notify(nil)
 	}
-	l.leadership = now
-	l.announce()
-	if now != nil {
-		l.tell(now)
+	l.leadership = next
+	l.broadcast()
+	if next != nil {
+		l.notify(next)
 	}
-	return before, now
+	return ended, next
 }
 
-// tell tells the listeners. mu is held.
-func (l *LeaderLatch) tell(now *Leadership) {
+// notify calls the listeners, with nil for an end. mu is held.
+func (l *LeaderLatch) notify(begun *Leadership) {
 	if l.state == Closed && l.mode == Silent {
 		return
 	}
-	l.told.Do(func() {
+	l.notifications.Do(func() {
 		ctx := context.WithoutCancel(l.ctx)
-		l.listeners.Notify(ctx, LatchEvent{IsLeader: now != nil, Leadership: now},
-			lineup.Guard(ctx, l.client, l.what()))
+		l.listeners.Notify(ctx, LatchEvent{IsLeader: begun != nil, Leadership: begun},
+			lineup.Guard(ctx, l.client, l.description()))
 	})
 }
 
-// what is what the client calls the latch.
-func (l *LeaderLatch) what() string { return "leader latch " + l.queue.Path }
+// description names the latch in reports to the client.
+func (l *LeaderLatch) description() string { return "leader latch " + l.queue.Path }
 
-// announce wakes who waits for a change. mu is held.
-func (l *LeaderLatch) announce() {
+// broadcast wakes those who wait for a change. mu is held.
+func (l *LeaderLatch) broadcast() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// AddListener has fn told when leadership begins and when it ends, in turn, from now on; remove ends that. Listeners
-// run one after the other: until one returns the others are not told, and leadership may have ended meanwhile. A panic
-// is told to the client's unhandled-error listeners. In Java: addListener.
+// AddListener adds a listener to later beginnings and ends of leadership, which alternate. remove removes it. The calls
+// of all listeners run one after the other: a listener that blocks delays the others, and leadership may end meanwhile.
+// The client's unhandled-error listeners get a panic. In Java: addListener.
 func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (remove func()) {
 	return l.listeners.AddListener(fn)
 }
 
-// Await waits until the latch leads, and returns its leadership. It fails with [ErrClosed] when the latch is closed,
-// with [framework.ErrClosed] when the client is, and with the error of ctx when that ends. In Java: await.
+// Await waits until the latch leads and returns its leadership. It fails with [ErrClosed] when the latch is closed,
+// with [framework.ErrClosed] when the client is closed, and with the error of ctx when ctx ends. In Java: await.
 func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	for {
 		l.mu.Lock()
@@ -397,7 +352,7 @@ func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 		switch {
 		case state == Closed:
 			return nil, ErrClosed
-		case leadership != nil && leadership.holds():
+		case leadership != nil && leadership.isHeld():
 			return leadership, nil
 		}
 		select {
@@ -413,11 +368,11 @@ func (l *LeaderLatch) Await(ctx context.Context) (*Leadership, error) {
 	}
 }
 
-// Leadership returns the leadership of now, nil if the latch does not lead.
+// Leadership returns the current leadership, or nil if the latch does not lead.
 func (l *LeaderLatch) Leadership() *Leadership {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.leadership == nil || !l.leadership.holds() || l.state != Started {
+	if l.leadership == nil || !l.leadership.isHeld() || l.state != Started {
 		return nil
 	}
 	return l.leadership
@@ -426,7 +381,7 @@ func (l *LeaderLatch) Leadership() *Leadership {
 // HasLeadership reports whether the latch leads.
 func (l *LeaderLatch) HasLeadership() bool { return l.Leadership() != nil }
 
-// State returns how far the life of the latch is. In Java: getState.
+// State returns the state of the latch. In Java: getState.
 func (l *LeaderLatch) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -436,12 +391,12 @@ func (l *LeaderLatch) State() State {
 // ID returns the id of the latch. In Java: getId.
 func (l *LeaderLatch) ID() string { return l.id }
 
-// Participants returns who takes part, the leader first. In Java: getParticipants.
+// Participants returns all participants, the leader first. In Java: getParticipants.
 func (l *LeaderLatch) Participants(ctx context.Context) ([]Participant, error) {
 	return participants(ctx, l.client, l.queue.Path, latchName)
 }
 
-// Leader returns who leads, the zero Participant if nobody does. In Java: getLeader.
+// Leader returns the leader, or the zero Participant if there is none. In Java: getLeader.
 func (l *LeaderLatch) Leader(ctx context.Context) (Participant, error) {
 	return leaderOf(ctx, l.client, l.queue.Path, latchName)
 }

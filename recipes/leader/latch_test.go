@@ -22,7 +22,7 @@ import (
 )
 
 // In Java: TestLeaderLatch.testBasic.
-func TestTheFirstLeadsAndTheOthersFollowInTheirOrder(t *testing.T) {
+func TestLatchesLeadInOrder(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	var latches []*leader.LeaderLatch
 	var token int64
@@ -56,7 +56,7 @@ func TestTheFirstLeadsAndTheOthersFollowInTheirOrder(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testWaiting, TestLeaderLatch.testBasicAlt.
-func TestLatchesThatStartAtOnceLeadOneAtATime(t *testing.T) {
+func TestLatchesStartedTogetherHaveOneLeader(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
 	ctx := testenv.Context(t)
@@ -90,7 +90,7 @@ func TestLatchesThatStartAtOnceLeadOneAtATime(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCorrectWatching.
-func TestLatchThatLeavesTheMiddleOfTheLineChangesNoLeader(t *testing.T) {
+func TestLatchClosedInMiddleKeepsLeader(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
 	var latches []*leader.LeaderLatch
@@ -119,7 +119,7 @@ func TestLatchThatLeavesTheMiddleOfTheLineChangesNoLeader(t *testing.T) {
 	await(t, latches[3])
 }
 
-func TestNodesOfALatchAreThoseOfJava(t *testing.T) {
+func TestLatchNodesAreJavas(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t), framework.WithDefaultData([]byte("10.0.0.1")))
 	ctx := testenv.Context(t)
 	for id, want := range map[string]string{"me": "me", "": ""} {
@@ -136,7 +136,7 @@ func TestNodesOfALatchAreThoseOfJava(t *testing.T) {
 	}
 }
 
-func TestLifeOfALatch(t *testing.T) {
+func TestLatchStates(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(client, electionPath)
@@ -169,7 +169,7 @@ func TestLifeOfALatch(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testUncreatedPathGetLeader (CURATOR-436).
-func TestElectionOfNobody(t *testing.T) {
+func TestElectionWithoutParticipants(t *testing.T) {
 	ctx := testenv.Context(t)
 	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
 	if who, err := latch.Leader(ctx); err != nil || who != (leader.Participant{}) {
@@ -181,28 +181,28 @@ func TestElectionOfNobody(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCallbackDontNotify.
-func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
+func TestLatchCloseModeDecidesNotification(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	for _, mode := range []leader.CloseMode{leader.Silent, leader.NotifyLeader} {
-		latch, told := startLatch(t, client, "me", leader.WithCloseMode(mode))
-		if ev := told.want(true); ev.Leadership != latch.Leadership() {
+		latch, events := startLatch(t, client, "me", leader.WithCloseMode(mode))
+		if ev := events.want(true); ev.Leadership != latch.Leadership() {
 			t.Error("another leadership")
 		}
 		must(t, latch.Close())
 		if mode == leader.NotifyLeader {
-			told.want(false)
+			events.want(false)
 		}
-		if n := len(told.heard); n != 0 {
+		if n := len(events.heard); n != 0 {
 			t.Errorf("told %d more", n)
 		}
 	}
-	latch, told := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
-	told.want(true)
+	latch, events := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
+	events.want(true)
 	behind, toldToo := startLatch(t, client, "behind", leader.WithCloseMode(leader.NotifyLeader))
 	awaitParticipants(t, latch, 2)
 	must(t, behind.Close()) // which has never led
 	must(t, latch.CloseWithMode(leader.NotifyLeader))
-	told.want(false)
+	events.want(false)
 	if n := len(toldToo.heard); n != 0 {
 		t.Errorf("the one behind is told %d times", n)
 	}
@@ -210,7 +210,7 @@ func TestCloseTellsTheListenersOnlyIfAsked(t *testing.T) {
 
 // In Java: TestLeaderLatch.testCallbackSanity, TestLeaderLatch.testCallbackNotifyLeader: each gives up its first
 // leadership and is closed in its second.
-func TestListenersHearOfEachLeadershipAndItsEndOnce(t *testing.T) {
+func TestLatchListenersGetEachBeginningAndEndOnce(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, steady)
 	ctx := testenv.Context(t)
@@ -258,7 +258,7 @@ func TestListenersHearOfEachLeadershipAndItsEndOnce(t *testing.T) {
 }
 
 // CURATOR-495: a listener that does not return.
-func TestListenerThatBlocksHoldsUpNoElection(t *testing.T) {
+func TestLatchListenerBlockedDelaysNoElection(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	latch := leader.NewLeaderLatch(client, electionPath, leader.WithID("blocked"))
@@ -273,11 +273,11 @@ func TestListenerThatBlocksHoldsUpNoElection(t *testing.T) {
 	t.Cleanup(func() { must(t, latch.Close()) })
 	<-called
 	l := await(t, latch)
-	_, told := startLatch(t, newClient(t, connect), "next")
+	_, events := startLatch(t, newClient(t, connect), "next")
 	awaitParticipants(t, latch, 2)
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
 	<-l.Context().Done()
-	told.want(true)
+	events.want(true)
 	awaitParticipants(t, latch, 2) // it takes part again
 	if latch.HasLeadership() {
 		t.Error("two lead")
@@ -285,7 +285,7 @@ func TestListenerThatBlocksHoldsUpNoElection(t *testing.T) {
 	close(release)
 }
 
-func TestListenerMayCloseTheLatch(t *testing.T) {
+func TestLatchListenerMayClose(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath)
 	closed := make(chan struct{})
@@ -302,11 +302,11 @@ func TestListenerMayCloseTheLatch(t *testing.T) {
 
 // In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696). CURATOR-537: a leadership that is
 // over keeps its path and token while the latch lines up anew.
-func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
+func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
-	first, told := startLatch(t, client, "first")
-	l := told.want(true).Leadership
+	first, events := startLatch(t, client, "first")
+	l := events.want(true).Leadership
 	second, toldToo := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
@@ -314,7 +314,7 @@ func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 	if cause := context.Cause(l.Context()); !errors.Is(cause, leader.ErrLeadershipLost) {
 		t.Errorf("cause %v", cause)
 	}
-	told.want(false)
+	events.want(false)
 	next := toldToo.want(true).Leadership
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d after %d", next.Token(), l.Token())
@@ -324,14 +324,14 @@ func TestLatchOfALostSessionGivesWayAndLinesUpAnew(t *testing.T) {
 		t.Error("two lead")
 	}
 	must(t, second.Close())
-	if again := told.want(true).Leadership; again.Path() == l.Path() {
+	if again := events.want(true).Leadership; again.Path() == l.Path() {
 		t.Error("it leads with the node of an earlier session")
 	}
 }
 
 // In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost
 // connection ends leadership at once; the same node leads again. With the policy of the session nobody notices.
-func TestErrorPoliciesOfALatch(t *testing.T) {
+func TestLatchErrorPolicies(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -340,8 +340,8 @@ func TestErrorPoliciesOfALatch(t *testing.T) {
 			proxy, connect, _ := newProxy(t)
 			client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
 				framework.WithConnectionStateErrorPolicy(policy))
-			latch, told := startLatch(t, client, "me")
-			l := told.want(true).Leadership
+			latch, events := startLatch(t, client, "me")
+			l := events.want(true).Leadership
 			restore := proxy.Faults().RefuseConnects()
 			proxy.Faults().CutAll()
 			if name == "standard" {
@@ -349,9 +349,9 @@ func TestErrorPoliciesOfALatch(t *testing.T) {
 				if latch.HasLeadership() {
 					t.Error("it leads without a connection")
 				}
-				told.want(false)
+				events.want(false)
 				restore()
-				if again := told.want(true).Leadership; again == l || again.Path() != l.Path() || again.Token() != l.Token() {
+				if again := events.want(true).Leadership; again == l || again.Path() != l.Path() || again.Token() != l.Token() {
 					t.Errorf("leads with %s, led with %s", again.Path(), l.Path())
 				}
 				return
@@ -359,7 +359,7 @@ func TestErrorPoliciesOfALatch(t *testing.T) {
 			testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
 			restore()
 			must(t, client.BlockUntilConnected(testenv.Context(t)))
-			if latch.Leadership() != l || len(told.heard) != 0 {
+			if latch.Leadership() != l || len(events.heard) != 0 {
 				t.Error("leadership has changed")
 			}
 		})
@@ -367,25 +367,25 @@ func TestErrorPoliciesOfALatch(t *testing.T) {
 }
 
 // Java notices with the next change of the connection.
-func TestLeaderWhoseNodeIsDeletedGivesWay(t *testing.T) {
+func TestLatchNodeDeletedLosesLeadership(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
-	first, told := startLatch(t, client, "first")
-	l := told.want(true).Leadership
+	first, events := startLatch(t, client, "first")
+	l := events.want(true).Leadership
 	_, toldToo := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
 	must(t, client.Delete().ForPath(testenv.Context(t), l.Path()))
-	told.want(false)
+	events.want(false)
 	toldToo.want(true)
 	awaitParticipants(t, first, 2) // it has lined up anew
 }
 
 // In Java: TestLeaderLatch.testWatchedNodeDeletedOnReconnect (CURATOR-644): who waits looks again, and keeps its place.
-func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
+func TestWaitingLatchOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, _ := startLatch(t, newClient(t, direct), "first")
 	await(t, first)
-	waiting, told := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(10*time.Second)), "waiting")
+	waiting, events := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(10*time.Second)), "waiting")
 	awaitParticipants(t, first, 2)
 	third, _ := startLatch(t, newClient(t, direct), "third")
 	awaitParticipants(t, first, 3)
@@ -393,7 +393,7 @@ func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	proxy.Faults().CutAll()
 	must(t, first.Close())
 	restore()
-	told.want(true)
+	events.want(true)
 	who, err := third.Leader(testenv.Context(t))
 	if err != nil || who.ID != "waiting" || !waiting.HasLeadership() {
 		t.Errorf("%+v leads, error %v", who, err)
@@ -402,20 +402,20 @@ func TestWaitingLatchKeepsItsPlaceThroughAnOutage(t *testing.T) {
 
 // In Java: TestLeaderLatch.testNoServerAtStart (CURATOR-110),
 // TestLeaderLatch.testProperCloseWithoutConnectionEstablished.
-func TestLatchThatIsStartedWithoutAConnection(t *testing.T) {
+func TestLatchStartedWithoutConnectionLeadsLater(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
 	never, _ := startLatch(t, newClient(t, connect), "never")
-	latch, told := startLatch(t, newClient(t, connect), "late")
+	latch, events := startLatch(t, newClient(t, connect), "late")
 	must(t, never.Close())
 	restore()
-	told.want(true)
+	events.want(true)
 	must(t, latch.Close())
 	awaitNoNode(t, direct)
 }
 
 // In Java: TestLeaderLatch.testResetRace: there is one node, though the connection is cut before or after a request.
-func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
+func TestLatchLostRepliesLeaveNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
@@ -436,7 +436,7 @@ func TestLatchWithLostRepliesLeavesNoNode(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCorrectWatching: each watches only the one before it, and the leader its own node.
-func TestEachLatchWatchesOneNode(t *testing.T) {
+func TestLatchWatchesOneNode(t *testing.T) {
 	server := curatortest.NewServerT(t)
 	var latches []*leader.LeaderLatch
 	for i := range 5 {
@@ -462,7 +462,7 @@ func TestEachLatchWatchesOneNode(t *testing.T) {
 }
 
 // The next leader waits for the deletion: nothing travels beside it.
-func TestClosingLatchAsksForNothingButTheDeletionOfItsNode(t *testing.T) {
+func TestLatchCloseSendsOnlyDelete(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
 	await(t, latch)
@@ -481,7 +481,7 @@ func TestClosingLatchAsksForNothingButTheDeletionOfItsNode(t *testing.T) {
 	}
 }
 
-func TestClosingLatchWhoseNodeStaysRemovesItsWatch(t *testing.T) {
+func TestLatchCloseNodeStaysRemovesWatch(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
 	await(t, latch)
@@ -512,35 +512,35 @@ func awaitWatched(tb testing.TB, proxy *curatortest.Proxy) {
 }
 
 // No leadership begins once the latch is closed.
-func TestClosedLatchTellsOfNoLeadership(t *testing.T) {
+func TestLatchClosedNotifiesNoLeadership(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t), steady)
 	for range 300 {
 		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(leader.NotifyLeader))
-		told := make(chan bool, 10)
+		events := make(chan bool, 10)
 		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-			told <- ev.IsLeader
+			events <- ev.IsLeader
 			if ev.IsLeader {
 				must(t, latch.Close())
 			}
 		})
 		must(t, latch.Start())
-		if !receive(t, told, "it leads") || receive(t, told, "it leads no longer") {
+		if !receive(t, events, "it leads") || receive(t, events, "it leads no longer") {
 			t.Fatal("told of a beginning and an end, but not in turn")
 		}
 		select {
-		case is := <-told:
+		case is := <-events:
 			t.Fatalf("a closed latch leads: %t", is)
 		default:
 		}
 	}
 }
 
-func TestAwaitEndsWithTheClient(t *testing.T) {
+func TestAwaitClientClosedFails(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	client := newClient(t, connect)
-	latch, told := startLatch(t, client, "me")
-	told.want(true)
+	latch, events := startLatch(t, client, "me")
+	events.want(true)
 	must(t, client.Close())
 	if _, err := latch.Await(testenv.Context(t)); !errors.Is(err, framework.ErrClosed) {
 		t.Errorf("got %v", err)
@@ -548,7 +548,7 @@ func TestAwaitEndsWithTheClient(t *testing.T) {
 }
 
 // A test that fails in a listener ends its goroutine.
-func TestListenerThatEndsItsGoroutineIsToldOn(t *testing.T) {
+func TestLatchListenerGoexitIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath, leader.WithCloseMode(leader.NotifyLeader))

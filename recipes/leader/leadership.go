@@ -14,21 +14,21 @@ import (
 // errReturned ends the leadership of a selector whose function has returned.
 var errReturned = fmt.Errorf("%w: the function has returned", ErrLeadershipLost)
 
-// Leadership is the time from which a latch leads until it does not. It is safe for concurrent use. A nil Leadership is
+// Leadership is one term of a leader, from its beginning to its end. It is safe for concurrent use. A nil Leadership is
 // a lost one.
 type Leadership struct {
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	stop    func() bool // of listening to the session
-	session *framework.Session
-	path    string
-	token   int64
-	fence   lineup.Fence
-	writing context.Context // ends when Client writes nothing more
-	noMore  context.CancelCauseFunc
+	ctx           context.Context
+	cancel        context.CancelCauseFunc
+	stopListening func() bool // to the end of the session
+	session       *framework.Session
+	path          string
+	token         int64
+	fence         lineup.Fence
+	writeCtx      context.Context // ends when Client stops to write
+	stopWrites    context.CancelCauseFunc
 
-	mu     sync.Mutex
-	tenure *telemetry.Tenure
+	mu   sync.Mutex
+	span *telemetry.Tenure // nil before setSpan
 }
 
 func newLeadership(ctx context.Context, client Client, c *lineup.Contender) *Leadership {
@@ -37,46 +37,46 @@ func newLeadership(ctx context.Context, client Client, c *lineup.Contender) *Lea
 		fence: lineup.NewFence(client, c.Path, ErrLeadershipLost),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.writing, l.noMore = context.WithCancelCause(context.WithoutCancel(ctx))
-	l.stop = context.AfterFunc(c.Session.Context(), func() {
+	l.writeCtx, l.stopWrites = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.stopListening = context.AfterFunc(c.Session.Context(), func() {
 		l.cancel(ErrLeadershipLost)
-		l.noMore(ErrLeadershipLost)
-		l.tell()
+		l.stopWrites(ErrLeadershipLost)
+		l.endSpan()
 	})
 	return l
 }
 
-// end ends it; tell is to follow, when nobody's mutex is held: what it tells may take its time.
+// end ends the leadership. The caller calls endSpan after it, without a mutex: exporting a span may take time.
 func (l *Leadership) end(cause error) {
-	l.stop()
+	l.stopListening()
 	l.cancel(cause)
-	if errors.Is(cause, ErrLeadershipLost) { // else the node of a selector stays until its function has returned
-		l.noMore(cause)
+	if errors.Is(cause, ErrLeadershipLost) { // otherwise a selector keeps its node until its function has returned
+		l.stopWrites(cause)
 	}
 }
 
-// observe has the end told of a leadership that has begun.
-func (l *Leadership) observe(t *telemetry.Tenure) {
+// setSpan sets the span that ends with the leadership.
+func (l *Leadership) setSpan(span *telemetry.Tenure) {
 	l.mu.Lock()
-	l.tenure = t
+	l.span = span
 	l.mu.Unlock()
-	if l.ctx.Err() != nil { // it has ended meanwhile
-		l.tell()
+	if l.ctx.Err() != nil { // the leadership has ended meanwhile
+		l.endSpan()
 	}
 }
 
-// tell tells why it has ended. It may be called again, and on nil.
-func (l *Leadership) tell() {
+// endSpan ends the span of a leadership that has ended. It may be called again, and on nil.
+func (l *Leadership) endSpan() {
 	if l == nil || l.ctx.Err() == nil {
 		return
 	}
 	l.mu.Lock()
-	t := l.tenure
+	span := l.span
 	l.mu.Unlock()
-	t.End(outcomes[context.Cause(l.ctx)])
+	span.End(outcomes[context.Cause(l.ctx)])
 }
 
-// outcomes are telemetry's words for what ends a leadership.
+// outcomes are telemetry's words for the causes of an end.
 var outcomes = map[error]string{
 	ErrLeadershipLost: telemetry.Lost,
 	ErrClosed:         telemetry.EndedClosed,
@@ -84,20 +84,20 @@ var outcomes = map[error]string{
 	errReturned:       telemetry.Returned,
 }
 
-// holds reports whether it has not ended.
-func (l *Leadership) holds() bool { return l.ctx.Err() == nil && l.session.Context().Err() == nil }
+// isHeld reports whether the leadership has not ended.
+func (l *Leadership) isHeld() bool { return l.ctx.Err() == nil && l.session.Context().Err() == nil }
 
-// Context returns a context for the work of the leader. It ends when leadership is lost, with the cause
+// Context returns the context for the work of the leader. It ends when leadership is lost, with the cause
 // [ErrLeadershipLost], or given up, with [ErrClosed].
 func (l *Leadership) Context() context.Context {
-	if l.isNone() {
+	if l.isNil() {
 		return lostContext
 	}
 	return l.ctx
 }
 
-// isNone reports whether l is nil, or the zero value.
-func (l *Leadership) isNone() bool { return l == nil || l.ctx == nil }
+// isNil reports whether l is nil or the zero value.
+func (l *Leadership) isNil() bool { return l == nil || l.ctx == nil }
 
 // lostContext is the context of a nil Leadership.
 var lostContext = func() context.Context {
@@ -108,16 +108,16 @@ var lostContext = func() context.Context {
 
 // Path returns the path of the leader's node. In Java: getOurPath, getLastPathIsLeader.
 func (l *Leadership) Path() string {
-	if l.isNone() {
+	if l.isNil() {
 		return ""
 	}
 	return l.path
 }
 
-// Token returns a number that grows from leader to leader of a path, across all processes: the transaction that created
-// the node.
+// Token returns the fencing token: a number that grows from leader to leader of a path, across all processes. It is the
+// transaction id that created the node.
 func (l *Leadership) Token() int64 {
-	if l.isNone() {
+	if l.isNil() {
 		return 0
 	}
 	return l.token

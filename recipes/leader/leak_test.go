@@ -16,10 +16,10 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// TestWhoIsClosedLeavesNothing has latches and selectors closed while they wait, whatever has happened to them. Then
-// the server has the nodes and the watch of those who lead, and as many connections as there are clients; and nothing
-// runs but what leads.
-func TestWhoIsClosedLeavesNothing(t *testing.T) {
+// TestClosedParticipantLeavesNothing has latches and selectors closed while they wait, whatever has happened to them.
+// Then the server has the nodes and the watch of those who lead, and as many connections as there are clients; and
+// nothing runs but what leads.
+func TestClosedParticipantLeavesNothing(t *testing.T) {
 	ctx := t.Context()
 	s, server := chaos.New(t), testenv.NewServer(t)
 	proxy := curatortest.NewProxyT(t, server.Addr())

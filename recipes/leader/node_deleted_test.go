@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-func TestSelectorWhoseNodeIsDeletedIsToldAndAnotherLeads(t *testing.T) {
+func TestSelectorNodeDeletedLosesLeadership(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -49,7 +49,7 @@ func TestSelectorWhoseNodeIsDeletedIsToldAndAnotherLeads(t *testing.T) {
 	}
 }
 
-func TestSelectorWhoseNodeIsDeletedInAnOutageIsTold(t *testing.T) {
+func TestSelectorNodeDeletedInOutageLosesLeadership(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, connect, steady, framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
 	read := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
@@ -63,7 +63,7 @@ func TestSelectorWhoseNodeIsDeletedInAnOutageIsTold(t *testing.T) {
 	}
 }
 
-func TestSelectorIsWatchedOnlyIfItsTurnLasts(t *testing.T) {
+func TestSelectorShortTurnIsNotWatched(t *testing.T) {
 	for long, want := range map[time.Duration][]string{
 		9 * time.Millisecond:  {"delete"},
 		11 * time.Millisecond: {"getData", "delete"}, // the watch ends with the node
@@ -91,7 +91,7 @@ func TestSelectorIsWatchedOnlyIfItsTurnLasts(t *testing.T) {
 	}
 }
 
-func TestSelectorWhoseNodeStaysLeavesNoWatch(t *testing.T) {
+func TestSelectorNodeStaysLeavesNoWatch(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	f := newTurns()
 	startSelector(t, newClient(t, connect, steady), f)
@@ -112,23 +112,23 @@ func TestSelectorWhoseNodeStaysLeavesNoWatch(t *testing.T) {
 
 // gatedLatch starts a latch that is first in line, and stops it there.
 func gatedLatch(t *testing.T) (
-	client *gated, proxy *curatortest.Proxy, direct *framework.Client, latch *leader.LeaderLatch, told *history,
+	client *gated, proxy *curatortest.Proxy, direct *framework.Client, latch *leader.LeaderLatch, events *history,
 ) {
 	t.Helper()
 	proxy, connect, address := newProxy(t)
 	client = &gated{Client: newClient(t, connect, steady), reached: make(chan struct{}), open: make(chan struct{})}
 	must(t, client.BlockUntilConnected(testenv.Context(t)))
-	latch, told = startLatch(t, client, "first")
+	latch, events = startLatch(t, client, "first")
 	receive(t, client.reached, "it is its turn")
-	return client, proxy, newClient(t, address), latch, told
+	return client, proxy, newClient(t, address), latch, events
 }
 
 // The latch is first in line, its connection is lost, and somebody deletes its node.
-func TestLatchWhoseNodeIsDeletedInAnOutageDoesNotLeadAfterIt(t *testing.T) {
+func TestLatchNodeDeletedInOutageDoesNotLead(t *testing.T) {
 	for _, when := range []string{"noticed in the outage", "noticed after the outage"} {
 		t.Run(when, func(t *testing.T) {
 			ctx := testenv.Context(t)
-			client, proxy, direct, latch, told := gatedLatch(t)
+			client, proxy, direct, latch, events := gatedLatch(t)
 			states := make(chan framework.ConnectionState, 10)
 			client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 			restore := proxy.Faults().RefuseConnects()
@@ -154,23 +154,23 @@ func TestLatchWhoseNodeIsDeletedInAnOutageDoesNotLeadAfterIt(t *testing.T) {
 			}
 			look.Release()
 			awaitParticipants(t, next, 2)
-			if len(told.heard) != 0 {
-				t.Errorf("told %+v", <-told.heard)
+			if len(events.heard) != 0 {
+				t.Errorf("told %+v", <-events.heard)
 			}
 			must(t, next.Close())
-			told.want(true)
+			events.want(true)
 		})
 	}
 }
 
 // A latch that may not read its node leads without a watch.
-func TestLatchThatMayNotReadItsNodeLeads(t *testing.T) {
+func TestLatchWithoutReadPermissionLeads(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
 	})
-	latch, told := startLatch(t, newClient(t, connect, steady), "me")
-	l := told.want(true).Leadership
+	latch, events := startLatch(t, newClient(t, connect, steady), "me")
+	l := events.want(true).Leadership
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 3 },
 		"it has lined up, and looked once more")
 	if l.Context().Err() != nil || latch.Leadership() != l {
@@ -178,7 +178,7 @@ func TestLatchThatMayNotReadItsNodeLeads(t *testing.T) {
 	}
 }
 
-func TestLatchThatWasNeverStartedIsClosedTwice(t *testing.T) {
+func TestLatchNotStartedClosedTwice(t *testing.T) {
 	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
 	closed := make(chan error, 2)
 	go func() {
@@ -193,17 +193,17 @@ func TestLatchThatWasNeverStartedIsClosedTwice(t *testing.T) {
 	}
 }
 
-func TestErrorHandlerOfASelectorMayCloseIt(t *testing.T) {
+func TestErrorHandlerMayCloseSelector(t *testing.T) {
 	var s *leader.LeaderSelector
 	closed := make(chan error, 1)
 	s = leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t)), electionPath,
 		func(context.Context) error { return errors.New("on purpose") },
-		leader.WithErrorHandler(func(context.Context, error) { closed <- s.Close() }))
+		leader.WithOnError(func(context.Context, error) { closed <- s.Close() }))
 	must(t, s.Start())
 	must(t, receive(t, closed, "it is closed"))
 }
 
-func TestErrorsOfASelectorAreToldInTheirOrder(t *testing.T) {
+func TestErrorHandlerGetsErrorsInOrder(t *testing.T) {
 	turn, went, heard := 0, make(chan struct{}), make(chan string, 10)
 	s := leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t)), electionPath, func(ctx context.Context) error {
 		switch turn++; turn {
@@ -215,7 +215,7 @@ func TestErrorsOfASelectorAreToldInTheirOrder(t *testing.T) {
 		close(went)
 		<-ctx.Done()
 		return nil
-	}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+	}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 		<-went // which holds up no turn
 		heard <- err.Error()
 	}))

@@ -38,14 +38,14 @@ func awaitLost(tb testing.TB, session *framework.Session) {
 
 // In Java: TestLeaderLatch.testErrorPolicies, TestLeaderSelector.testErrorPolicies: with the policy of the session,
 // leadership ends with the session.
-func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
+func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
 		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
 			framework.WithSessionTimeout(time.Second),
 			framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
-		latch, told := startLatch(t, client, "latch")
-		told.want(true)
+		latch, events := startLatch(t, client, "latch")
+		events.want(true)
 		f := newTurns()
 		s := startSelector(t, client, f)
 		receive(t, f.began, "it leads")
@@ -66,17 +66,17 @@ func TestWithTheSessionPolicyLeadershipEndsWithTheSession(t *testing.T) {
 		if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
 			t.Errorf("cause %v", cause)
 		}
-		told.want(false)
+		events.want(false)
 		if session.Context().Err() == nil || latch.HasLeadership() {
 			t.Error("leadership has not ended with the session")
 		}
 		restore()
-		told.want(true)
+		events.want(true)
 	})
 }
 
 // In Java: TestLeaderLatch.testLostConnection, TestResetConnectionWithBackgroundFailure.testConnectionStateListener.
-func TestWhoOfAClientTakesPartWheneverThereIsASession(t *testing.T) {
+func TestParticipantsOfOneClientTakePartInEachSession(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
 		restore := proxy.Faults().RefuseConnects()
@@ -168,18 +168,18 @@ func lossOfNodes(t *testing.T) (connect string, lose func(client *framework.Clie
 }
 
 // In Java: TestLeaderLatch.testGetChildrenHitsNoNode (CURATOR-724).
-func TestLatchesElectAnewWhereNothingIsLeft(t *testing.T) {
+func TestLatchesPathDeletedElectAgain(t *testing.T) {
 	for what, loss := range map[string]loss{"server": lossOfServer, "nodes": lossOfNodes} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			connect, lose := loss(t)
 			client := newClient(t, connect)
-			first, told := startLatch(t, client, "first")
-			told.want(true)
+			first, events := startLatch(t, client, "first")
+			events.want(true)
 			behind, _ := startLatch(t, newClient(t, connect), "behind")
 			awaitParticipants(t, first, 2)
 			lose(client)
-			told.want(false)
+			events.want(false)
 			latches := []*leader.LeaderLatch{first, behind}
 			testenv.Eventually(t, func() bool { return leads(latches) > 0 }, "one leads again")
 			awaitParticipants(t, first, 2)
@@ -191,15 +191,15 @@ func TestLatchesElectAnewWhereNothingIsLeft(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testWithCircuitBreaker. A flapping connection ends leadership as often as the breaker says.
-func TestLatchBehindACircuitBreaker(t *testing.T) {
+func TestLatchWithCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
 		framework.WithCircuitBreaker(retry.Forever(500*time.Millisecond)))
 	states := make(chan framework.ConnectionState, 1000)
 	ctx := testenv.Context(t)
-	latch, told := startLatch(t, client, "me")
-	l := told.want(true).Leadership
+	latch, events := startLatch(t, client, "me")
+	l := events.want(true).Leadership
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 	const flaps = 4
 	for range flaps {
@@ -208,8 +208,8 @@ func TestLatchBehindACircuitBreaker(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	told.want(false)
-	again := told.want(true).Leadership
+	events.want(false)
+	again := events.want(true).Leadership
 	if again.Path() != l.Path() {
 		t.Errorf("leads with %s, led with %s", again.Path(), l.Path())
 	}
@@ -220,14 +220,14 @@ func TestLatchBehindACircuitBreaker(t *testing.T) {
 			suspensions++
 		}
 	}
-	if more := len(told.heard); suspensions == 0 || more > 2*(suspensions-1) {
+	if more := len(events.heard); suspensions == 0 || more > 2*(suspensions-1) {
 		t.Errorf("told of %d changes more, the connection was suspended %d times", more, suspensions)
 	}
 }
 
 // In Java: TestLeaderSelector.testKillSessionThenCloseShouldElectNewLeader,
 // TestLeaderSelector.testKillServerThenCloseShouldElectNewLeader.
-func TestSelectorsOfAClientTakeTurnsAfterALoss(t *testing.T) {
+func TestSelectorsOfOneClientTakeTurnsAfterLoss(t *testing.T) {
 	for what, loss := range map[string]loss{"session": lossOfSession, "server": lossOfServer} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +259,7 @@ func TestSelectorsOfAClientTakeTurnsAfterALoss(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testLeaderNodeDeleteOnInterrupt.
-func TestSelectorThatIsInterruptedWithoutAConnectionLeavesNoNode(t *testing.T) {
+func TestSelectorInterruptedWithoutConnectionLeavesNoNode(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, connect, steady,
 		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
@@ -280,7 +280,7 @@ func TestSelectorThatIsInterruptedWithoutAConnectionLeavesNoNode(t *testing.T) {
 }
 
 // Java cancels the election.
-func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
+func TestWaitingSelectorOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, second, third := newTurns(), newTurns(), newTurns()
 	s := startSelector(t, newClient(t, direct, steady), first)
@@ -311,14 +311,14 @@ func TestWaitingSelectorKeepsItsPlaceThroughAnOutage(t *testing.T) {
 
 // Listeners before it have been slow: by the time it is told of the outage, and at once of its end, it has found that
 // it is the first, and looks no more by itself.
-func TestLatchThatIsToldLateOfAnOutageLeadsAgain(t *testing.T) {
+func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, steady)
-	told := make(chan struct{})
+	events := make(chan struct{})
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
 		if s == framework.Suspended {
-			<-told
+			<-events
 		}
 	})
 	latch, heard := startLatch(t, client, "me")
@@ -328,7 +328,7 @@ func TestLatchThatIsToldLateOfAnOutageLeadsAgain(t *testing.T) {
 	proxy.Faults().ResetTrace()
 	proxy.Faults().CutAll()
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 1 }, "it looks again")
-	close(told)
+	close(events)
 	heard.want(false)
 	heard.want(true)
 	testenv.Eventually(t, latch.HasLeadership, "it leads")
@@ -362,7 +362,7 @@ func refused(t *testing.T) (client *framework.Client, errs <-chan time.Time) {
 	return client, at
 }
 
-func TestWhoIsRefusedTriesAgainOnlyAfterAPause(t *testing.T) {
+func TestParticipantRefusedRetriesAfterPause(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, client *framework.Client){
 		"latch": func(t *testing.T, client *framework.Client) {
 			t.Helper()

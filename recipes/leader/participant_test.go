@@ -20,7 +20,7 @@ type election interface {
 }
 
 // In Java: TestLeaderSelectorParticipants.testBasic, TestLeaderSelectorParticipants.testId.
-func TestAllSeeTheSameParticipants(t *testing.T) {
+func TestParticipantsAreSameForAll(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, client *framework.Client, id string) election{
 		"latches": func(t *testing.T, client *framework.Client, id string) election {
 			t.Helper()
@@ -63,7 +63,7 @@ func TestAllSeeTheSameParticipants(t *testing.T) {
 
 // As in Java, where the default data is the address: a selector without an id does not set the data of its node, and a
 // latch without one sets it to nothing.
-func TestSelectorWithoutAnIDTakesPartUnderTheDefaultData(t *testing.T) {
+func TestSelectorWithoutIDHasDefaultData(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	newOf := func(address string) *framework.Client {
@@ -97,7 +97,7 @@ func TestSelectorWithoutAnIDTakesPartUnderTheDefaultData(t *testing.T) {
 }
 
 // A client that compresses sees the participants of one that does not, and their leader.
-func TestParticipantsOfAClientWithoutCompressionAreSeen(t *testing.T) {
+func TestParticipantsWithoutCompressionAreSeen(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	plain, packed := newClient(t, connect), newClient(t, connect, framework.WithCompression(true))

@@ -8,13 +8,12 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// failurePause is how long the next try to take part waits after one that failed for another reason than the
-// connection.
+// failurePause is the pause before the next election after a failure that is not an outage.
 const failurePause = time.Second
 
-// pause waits after the retry policy has given up, or what was asked for is not allowed: another connection, or time,
-// may change that.
-func pause(ctx context.Context, client Client) {
+// pauseAfterFailure waits for a connection and then for failurePause, as the failure may pass: the retries of the
+// client may be exhausted, or a permission may be missing. It returns early when ctx ends or the client is closed.
+func pauseAfterFailure(ctx context.Context, client Client) {
 	if errors.Is(client.BlockUntilConnected(ctx), framework.ErrClosed) {
 		return
 	}

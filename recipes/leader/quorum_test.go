@@ -132,9 +132,9 @@ func (c *cutOff) awaitLine(want int) {
 	awaitParticipants(c.t, c.next, want)
 }
 
-// TestLatchWhoseServerIsCutOff cuts off a follower, and the leader of the ensemble, at every moment of an election. The
-// leadership of the latch ends before the next one leads.
-func TestLatchWhoseServerIsCutOff(t *testing.T) {
+// TestLatchServerPartitionedLosesLeadershipInTime cuts off a follower, and the leader of the ensemble, at every moment
+// of an election. The leadership of the latch ends before the next one leads.
+func TestLatchServerPartitionedLosesLeadershipInTime(t *testing.T) {
 	t.Parallel()
 	standard, session := framework.StandardErrorPolicy{}, framework.SessionErrorPolicy{}
 	for i, tt := range []struct {

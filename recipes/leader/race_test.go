@@ -45,13 +45,13 @@ func nodeOf(tb testing.TB, client *framework.Client, id string) string {
 
 // In Java: TestLeaderLatch.testLeadershipElectionWhenNodeDisappearsAfterChildrenAreRetrieved (CURATOR-644,
 // CURATOR-645).
-func TestLatchWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T) {
+func TestLatchPredecessorGoneBeforeWatchKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	observer := newClient(t, direct, steady)
 	first, _ := startLatch(t, observer, "first")
 	await(t, first)
 	watching := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest})
-	_, told := startLatch(t, newClient(t, connect, steady), "candidate")
+	_, events := startLatch(t, newClient(t, connect, steady), "candidate")
 	must(t, watching.Wait(testenv.Context(t)))
 	third, _ := startLatch(t, newClient(t, direct, steady), "third")
 	awaitParticipants(t, first, 3)
@@ -59,7 +59,7 @@ func TestLatchWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T)
 	must(t, first.Close())
 	awaitParticipants(t, first, 2)
 	watching.Release()
-	if l := told.want(true).Leadership; l.Path() != node {
+	if l := events.want(true).Leadership; l.Path() != node {
 		t.Errorf("leads with %s, it stood in line with %s", l.Path(), node)
 	}
 	if third.HasLeadership() {
@@ -68,7 +68,7 @@ func TestLatchWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T)
 }
 
 // In Java: TestLeaderLatch.testCreateDeleteRace (CURATOR-18).
-func TestWhoIsClosedWhileLiningUpLeavesNoNode(t *testing.T) {
+func TestClosedWhileQueuingLeavesNoNode(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, client *framework.Client) (stop func() error){
 		"latch": func(t *testing.T, client *framework.Client) func() error {
 			t.Helper()
@@ -98,7 +98,7 @@ func TestWhoIsClosedWhileLiningUpLeavesNoNode(t *testing.T) {
 
 // In Java: TestLeaderLatch.testResettingOfLeadershipAfterConcurrentLeadershipChange (CURATOR-653): each of two latches
 // loses its node while the other has not heard yet that it stands in line again.
-func TestLeadershipThatChangesWhileTheOtherLinesUp(t *testing.T) {
+func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxyA, connectA, direct := newProxy(t)
 	proxyB, connectB := proxyBeside(t, direct)
@@ -137,7 +137,7 @@ func TestLeadershipThatChangesWhileTheOtherLinesUp(t *testing.T) {
 }
 
 // CURATOR-358: the leader leaves when it has been found, and before its id is read.
-func TestWhoLeavesWhileParticipantsAreReadIsLeftOut(t *testing.T) {
+func TestParticipantsLeavingDuringReadIsLeftOut(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, direct, steady)
@@ -187,7 +187,7 @@ func (g *gated) Session() *framework.Session {
 
 // In Java: TestLeaderSelector.testRaceAtStateChanged: the connection is lost when the line has shown that it is our
 // turn, and before it begins. Java gives it up.
-func TestTurnBeginsWhenTheConnectionIsBack(t *testing.T) {
+func TestSelectorTurnBeginsAfterOutage(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxy, connect, _ := newProxy(t)
 	client := &gated{
@@ -223,7 +223,7 @@ func TestTurnBeginsWhenTheConnectionIsBack(t *testing.T) {
 }
 
 // The session ends when it is our turn, and before that begins.
-func TestTurnWhoseSessionEndsBeforeItBeginsComesAgain(t *testing.T) {
+func TestSelectorSessionExpiredBeforeTurnQueuesAgain(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxy, connect, _ := newProxy(t)
 	client := &gated{
@@ -267,7 +267,7 @@ func (c *next) Session() *framework.Session {
 	return c.Client.Session()
 }
 
-func TestNobodyLeadsWithTheNodeOfAnEarlierSession(t *testing.T) {
+func TestSelectorNodeOfEarlierSessionDoesNotLead(t *testing.T) {
 	for n := range int64(6) {
 		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +280,7 @@ func TestNobodyLeadsWithTheNodeOfAnEarlierSession(t *testing.T) {
 				began <- leader.LeadershipOf(ctx)
 				<-ctx.Done()
 				return ctx.Err()
-			}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(context.Context, error) {}))
+			}, leader.WithAutoRequeue(), leader.WithOnError(func(context.Context, error) {}))
 			must(t, s.Start())
 			other := newClient(t, direct, steady)
 			for {

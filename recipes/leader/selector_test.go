@@ -63,7 +63,7 @@ func receive[T any](tb testing.TB, ch <-chan T, what string) (v T) {
 }
 
 // In Java: TestLeaderSelectorParticipants.testId.
-func TestSelectorLeadsOnceForEachTimeItIsQueued(t *testing.T) {
+func TestSelectorLeadsOncePerRequeue(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	f := newTurns()
@@ -167,7 +167,7 @@ func TestSelectorsLeadOnceInEachRound(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testClosing (CURATOR-337).
-func TestEndOfAWaitingSelectorIsNotThatOfTheLeader(t *testing.T) {
+func TestWaitingSelectorClosedKeepsLeader(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	first, second := newTurns(), newTurns()
 	s := startSelector(t, newClient(t, connect, steady), first)
@@ -197,7 +197,7 @@ func TestEndOfAWaitingSelectorIsNotThatOfTheLeader(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testInterruption, TestLeaderSelector.testInterruptLeadership (CURATOR-468).
-func TestInterruptedSelectorLeavesNoNode(t *testing.T) {
+func TestSelectorInterruptedLeavesNoNode(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	f := newTurns()
 	s := startSelector(t, newClient(t, connect, steady), f)
@@ -216,7 +216,7 @@ func TestInterruptedSelectorLeavesNoNode(t *testing.T) {
 
 // In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518). Its next turn is not that which was
 // interrupted.
-func TestInterruptedSelectorThatQueuesItselfLeadsAgain(t *testing.T) {
+func TestSelectorInterruptedWithAutoRequeueLeadsAgain(t *testing.T) {
 	f, goOn := newTurns(), make(chan struct{})
 	take := func(ctx context.Context) error {
 		defer func() { <-goOn }()
@@ -249,7 +249,7 @@ func TestInterruptedSelectorThatQueuesItselfLeadsAgain(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518, CURATOR-671).
-func TestInterruptedSelectorMayQueueAgain(t *testing.T) {
+func TestSelectorInterruptedMayRequeue(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	f := newTurns()
 	s := startSelector(t, newClient(t, connect), f)
@@ -269,7 +269,7 @@ func TestInterruptedSelectorMayQueueAgain(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testKillSessionThenCloseShouldElectNewLeader.
-func TestSelectorOfALostSessionIsToldAndAnotherLeads(t *testing.T) {
+func TestSelectorSessionExpiredLosesLeadership(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	first, second := newTurns(), newTurns()
@@ -293,7 +293,7 @@ func TestSelectorOfALostSessionIsToldAndAnotherLeads(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testErrorPolicies, TestLeaderSelector.testServerDying.
-func TestErrorPoliciesOfASelector(t *testing.T) {
+func TestSelectorErrorPolicies(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -324,7 +324,7 @@ func TestErrorPoliciesOfASelector(t *testing.T) {
 	}
 }
 
-func TestFunctionThatFailsOrPanicsGivesTheLeadOn(t *testing.T) {
+func TestSelectorFunctionFailsOrPanicsNextLeads(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	failed := make(chan error, 10)
 	turn := 0
@@ -337,7 +337,7 @@ func TestFunctionThatFailsOrPanicsGivesTheLeadOn(t *testing.T) {
 			panic("on purpose")
 		}
 		return nil
-	}, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	}, leader.WithOnError(func(_ context.Context, err error) { failed <- err }))
 	must(t, s.Start())
 	if err := receive(t, failed, "the error"); err.Error() != "failed on purpose" {
 		t.Errorf("got %v", err)
@@ -350,7 +350,7 @@ func TestFunctionThatFailsOrPanicsGivesTheLeadOn(t *testing.T) {
 	must(t, s.Close())
 }
 
-func TestLifeOfASelector(t *testing.T) {
+func TestSelectorStates(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	s := leader.NewLeaderSelector(client, electionPath, func(context.Context) error { return nil }, leader.WithID("me"))
@@ -378,7 +378,7 @@ func TestLifeOfASelector(t *testing.T) {
 }
 
 // In Java: TestLeaderSelectorEdges.flappingTest: the connection is cut at each request in turn.
-func TestSelectorWithLostRepliesLeavesNoNode(t *testing.T) {
+func TestSelectorLostRepliesLeaveNoNode(t *testing.T) {
 	for k, hit := 0, true; hit; k++ {
 		proxy, connect, direct := newProxy(t)
 		client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
@@ -394,7 +394,7 @@ func TestSelectorWithLostRepliesLeavesNoNode(t *testing.T) {
 }
 
 // In Java: TestLeaderSelectorEdges.flappingTest, where the retries are used up.
-func TestSelectorWhoseCreateIsGivenUpLeavesNoNode(t *testing.T) {
+func TestSelectorCreateCancelledLeavesNoNode(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, connect, steady,
 		framework.WithRetryPolicy(retry.NTimes(0, 0)))
@@ -403,7 +403,7 @@ func TestSelectorWhoseCreateIsGivenUpLeavesNoNode(t *testing.T) {
 		Ops: []string{"create2"}, Path: "/**" + electionPath + "/*", Count: 1, Action: curatortest.CutAfter,
 	})
 	f, failed := newTurns(), make(chan error, 1)
-	startSelector(t, client, f, leader.WithErrorHandler(func(_ context.Context, err error) { failed <- err }))
+	startSelector(t, client, f, leader.WithOnError(func(_ context.Context, err error) { failed <- err }))
 	must(t, injection.Wait(testenv.Context(t)))
 	if err := receive(t, failed, "the error"); !errors.Is(err, framework.ErrConnectionLoss) {
 		t.Errorf("got %v", err)
@@ -417,7 +417,7 @@ func TestSelectorWhoseCreateIsGivenUpLeavesNoNode(t *testing.T) {
 }
 
 // CURATOR-671: who has seen leadership end may queue it again.
-func TestSelectorThatHasBeenSeenToEndMayBeQueued(t *testing.T) {
+func TestSelectorEndedMayBeRequeued(t *testing.T) {
 	f := newTurns()
 	s := startSelector(t, newClient(t, testenv.ConnectString(t), steady), f)
 	for range 100 {
@@ -433,14 +433,14 @@ func TestSelectorThatHasBeenSeenToEndMayBeQueued(t *testing.T) {
 	receive(t, f.began, "it leads again")
 }
 
-func TestSelectorEndsWithItsClient(t *testing.T) {
+func TestSelectorClientClosedEnds(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	client := newClient(t, connect)
 	var failures atomic.Int64
 	f := newTurns()
 	s := startSelector(t, client, f, leader.WithAutoRequeue(),
-		leader.WithErrorHandler(func(context.Context, error) { failures.Add(1) }))
+		leader.WithOnError(func(context.Context, error) { failures.Add(1) }))
 	receive(t, f.began, "it leads")
 	must(t, client.Close())
 	testenv.Eventually(t, s.Requeue, "it is no longer queued")
@@ -451,7 +451,7 @@ func TestSelectorEndsWithItsClient(t *testing.T) {
 }
 
 // A test that fails in the function ends its goroutine.
-func TestFunctionThatEndsItsGoroutineGivesTheLeadUp(t *testing.T) {
+func TestSelectorFunctionGoexitGivesLeadershipUp(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	calls := make(chan error, 100)
@@ -460,7 +460,7 @@ func TestFunctionThatEndsItsGoroutineGivesTheLeadUp(t *testing.T) {
 		calls <- ctx.Err()
 		runtime.Goexit()
 		return nil
-	}, leader.WithErrorHandler(func(_ context.Context, err error) { failures <- err }))
+	}, leader.WithOnError(func(_ context.Context, err error) { failures <- err }))
 	must(t, s.Start())
 	for range 2 {
 		must(t, receive(t, calls, "it leads"))

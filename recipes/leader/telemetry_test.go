@@ -97,7 +97,7 @@ func (s *scene) wantLinked(span, to sdktrace.ReadOnlySpan) {
 	}
 }
 
-func TestWorkOfALatchsTermIsInTheTraceOfItsElection(t *testing.T) {
+func TestTelemetryLatchWorkIsInTraceOfElection(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	latch, _ := startLatch(t, s.client, "latch", leader.WithName("reports"))
@@ -132,8 +132,8 @@ curator.outcome=closed,curator.recipe=leader_latch,curator.resource.name=reports
 	s.WantBounded(t)
 }
 
-// TestLatchThatIsInLineBehindAnotherIsElectedWhenThatGoes has one span for all of the waiting.
-func TestLatchThatIsBehindAnotherIsElectedWhenThatGoes(t *testing.T) {
+// TestTelemetryLatchBehindAnotherIsElected has one span for all of the waiting.
+func TestTelemetryLatchBehindAnotherIsElected(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	s := newScene(t, connect)
@@ -151,17 +151,17 @@ func TestLatchThatIsBehindAnotherIsElectedWhenThatGoes(t *testing.T) {
 	s.wantOutcomes("leader term", "closed")
 }
 
-// TestLatchThatFindsItsConnectionAgainHasTwoTermsOfOneElection has a session that outlasts the loss.
-func TestLatchThatFindsItsConnectionAgainHasTwoTermsOfOneElection(t *testing.T) {
+// TestTelemetryLatchReconnectedHasTwoTerms has a session that outlasts the loss.
+func TestTelemetryLatchReconnectedHasTwoTerms(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	s := newScene(t, connect)
-	latch, told := startLatch(t, s.client, "latch")
-	told.want(true)
+	latch, events := startLatch(t, s.client, "latch")
+	events.want(true)
 	s.awaitSpans("getChildren", 2) // it has looked once more
 	proxy.Faults().CutAll()
-	told.want(false)
-	told.want(true)
+	events.want(false)
+	events.want(true)
 	must(t, latch.Close())
 	elect := s.wantOutcomes("leader elect", "elected")[0]
 	for _, term := range s.wantOutcomes("leader term", "lost", "closed") {
@@ -175,14 +175,14 @@ curator.outcome=lost,curator.recipe=leader_latch 1
 `)
 }
 
-func TestLatchThatLosesItsSessionBeginsATraceWithItsNextElection(t *testing.T) {
+func TestTelemetryLatchSessionExpiredStartsTrace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
-	latch, told := startLatch(t, s.client, "latch")
-	told.want(true)
+	latch, events := startLatch(t, s.client, "latch")
+	events.want(true)
 	must(t, testenv.Server(t).ExpireSession(s.client.SessionID()))
-	told.want(false)
-	told.want(true)
+	events.want(false)
+	events.want(true)
 	must(t, latch.Close())
 	terms := s.wantOutcomes("leader term", "lost", "closed")
 	elects := s.Named("leader elect")
@@ -203,8 +203,8 @@ func TestLatchThatLosesItsSessionBeginsATraceWithItsNextElection(t *testing.T) {
 	s.wantValues("curator.leader.active", "curator.recipe=leader_latch 0\n")
 }
 
-// TestElectionThatIsGivenUpIsCanceled has who takes part close before its turn has come.
-func TestElectionThatIsGivenUpIsCanceled(t *testing.T) {
+// TestTelemetryElectionCancelledIsCanceled has who takes part close before its turn has come.
+func TestTelemetryElectionCancelledIsCanceled(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	s := newScene(t, connect)
@@ -232,7 +232,7 @@ func TestElectionThatIsGivenUpIsCanceled(t *testing.T) {
 	}
 }
 
-func TestEachTurnOfASelectorIsATraceWithItsOutcome(t *testing.T) {
+func TestTelemetrySelectorTurnIsTraceWithOutcome(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	f := newTurns()
@@ -283,7 +283,7 @@ curator.outcome=returned,curator.recipe=leader_selector,curator.resource.name=re
 `)
 }
 
-func TestRequeueBeginsATrace(t *testing.T) {
+func TestTelemetryRequeueStartsTrace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	f := newTurns()
@@ -306,7 +306,7 @@ func TestRequeueBeginsATrace(t *testing.T) {
 	}
 }
 
-func TestPathsOfElectionsAddNoSeries(t *testing.T) {
+func TestTelemetryPathsAddNoSeries(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	const paths = 50
@@ -327,15 +327,15 @@ curator.outcome=elected,curator.recipe=leader_latch %[1]d
 	}
 }
 
-// TestElectionThatNobodyObservesAllocatesNothingForIt is for all that a participant tells.
-func TestElectionThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
+// TestTelemetryOffAllocatesNothing is for all that a participant tells.
+func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		told := off.NewElection("leader_latch", "reports", electionPath)
+		election := off.NewElection("leader_latch", "reports", electionPath)
 		allocations := testing.AllocsPerRun(100, func() {
-			electing, asked := told.Elect(ctx)
-			asked.End(telemetry.Elected, nil)
-			told.Term(electing).End(telemetry.EndedClosed)
+			electing, span := election.Elect(ctx)
+			span.End(telemetry.Elected, nil)
+			election.Term(electing).End(telemetry.EndedClosed)
 		})
 		if allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
@@ -351,9 +351,9 @@ func (processor) Shutdown(context.Context) error                  { return nil }
 func (processor) ForceFlush(context.Context) error                { return nil }
 
 // A slow or curious span processor must not hold the latch's mutex.
-func TestTermIsToldOutsideTheLatchsLock(t *testing.T) {
+func TestTelemetryTermEndsOutsideMutex(t *testing.T) {
 	var latch *leader.LeaderLatch
-	asked := make(chan bool, 10)
+	locked := make(chan bool, 10)
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(processor(func(s sdktrace.ReadOnlySpan) {
 		if s.Name() != "leader term" {
 			return
@@ -362,9 +362,9 @@ func TestTermIsToldOutsideTheLatchsLock(t *testing.T) {
 		go func() { latch.HasLeadership(); close(done) }()
 		select {
 		case <-done:
-			asked <- true
+			locked <- true
 		case <-time.After(5 * time.Second):
-			asked <- false
+			locked <- false
 		}
 	})))
 	client := newClient(t, testenv.ConnectString(t), steady, framework.WithTracerProvider(tp))
@@ -372,7 +372,7 @@ func TestTermIsToldOutsideTheLatchsLock(t *testing.T) {
 	must(t, latch.Start())
 	await(t, latch)
 	must(t, latch.Close())
-	if !<-asked {
+	if !<-locked {
 		t.Error("the latch was locked while its term was told of")
 	}
 }

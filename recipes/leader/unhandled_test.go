@@ -22,24 +22,24 @@ type unhandled struct {
 	observe.Log
 	t      *testing.T
 	client *framework.Client
-	told   chan error
+	errs   chan error
 }
 
 func newUnhandled(t *testing.T, connect string) *unhandled {
 	t.Helper()
-	u := &unhandled{Observer: observe.New(t), t: t, told: make(chan error, 100)}
+	u := &unhandled{Observer: observe.New(t), t: t, errs: make(chan error, 100)}
 	u.client = newClient(t, connect, framework.WithLogger(u.Logger()),
 		framework.WithTracerProvider(u.Tracers), framework.WithMeterProvider(u.Meters))
-	u.client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { u.told <- e.Err })
+	u.client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { u.errs <- e.Err })
 	return u
 }
 
 // want waits for an error, and has what is then closed told, counted, and logged in a trace of the election, as often.
 func (u *unhandled) want(text, errorType string, c interface{ Close() error }) error {
 	u.t.Helper()
-	err := receive(u.t, u.told, text)
+	err := receive(u.t, u.errs, text)
 	must(u.t, c.Close())
-	n := 1 + len(u.told)
+	n := 1 + len(u.errs)
 	if !strings.Contains(err.Error(), text) {
 		u.t.Errorf("told of %v", err)
 	}
@@ -57,7 +57,7 @@ func (u *unhandled) want(text, errorType string, c interface{ Close() error }) e
 	return err
 }
 
-func TestLatchThatCannotTakePartIsLoggedAndCounted(t *testing.T) {
+func TestUnhandledErrorOfLatchIsLoggedAndCounted(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	admin := newClient(t, connect)
 	_, err := admin.Create().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(testenv.Context(t), electionPath,
@@ -71,7 +71,7 @@ func TestLatchThatCannotTakePartIsLoggedAndCounted(t *testing.T) {
 	}
 }
 
-func TestPanicOfAListenerOfALatchIsReportedAndEndsNothing(t *testing.T) {
+func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	latch.AddListener(func(context.Context, leader.LatchEvent) { panic("on purpose") })
@@ -81,30 +81,30 @@ func TestPanicOfAListenerOfALatchIsReportedAndEndsNothing(t *testing.T) {
 	if ev := receive(t, heard, "the other listener"); !ev.IsLeader {
 		t.Errorf("told %+v", ev)
 	}
-	if err := receive(t, u.told, "the panic"); !strings.Contains(err.Error(), "panic in a listener: on purpose") {
+	if err := receive(t, u.errs, "the panic"); !strings.Contains(err.Error(), "panic in a listener: on purpose") {
 		t.Errorf("told of %v", err)
 	}
 	must(t, latch.Close())
 }
 
-func TestErrorOfASelectorsFunctionIsReportedUnlessSomebodyIsTold(t *testing.T) {
+func TestUnhandledErrorOfSelectorWithoutHandlerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	fails := errors.New("on purpose")
 	take := func(context.Context) error { return fails }
-	s := leader.NewLeaderSelector(u.client, electionPath, take, leader.WithErrorHandler(nil))
+	s := leader.NewLeaderSelector(u.client, electionPath, take, leader.WithOnError(nil))
 	must(t, s.Start())
 	_ = u.want("on purpose", "_OTHER", s)
 
-	panics := leader.WithErrorHandler(func(context.Context, error) { panic("not again") })
+	panics := leader.WithOnError(func(context.Context, error) { panic("not again") })
 	s = leader.NewLeaderSelector(u.client, electionPath, take, panics)
 	must(t, s.Start())
-	if err := receive(t, u.told, "the panic"); !errors.Is(err, fails) || !strings.Contains(err.Error(), "not again") {
+	if err := receive(t, u.errs, "the panic"); !errors.Is(err, fails) || !strings.Contains(err.Error(), "not again") {
 		t.Errorf("told of %v", err)
 	}
 	must(t, s.Close())
 }
 
-func TestEndOfLeadershipIsNoErrorOfASelectorsFunction(t *testing.T) {
+func TestUnhandledEndOfLeadershipIsNotReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	f := newTurns()
 	s := startSelector(t, u.client, f, leader.WithAutoRequeue())
@@ -116,7 +116,7 @@ func TestEndOfLeadershipIsNoErrorOfASelectorsFunction(t *testing.T) {
 	}
 	receive(t, f.began, "it leads")
 	must(t, s.Close())
-	if len(u.told) != 0 {
-		t.Errorf("told of %v", <-u.told)
+	if len(u.errs) != 0 {
+		t.Errorf("told of %v", <-u.errs)
 	}
 }

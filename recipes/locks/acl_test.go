@@ -28,7 +28,7 @@ func (p ofPath) ACLForPath(path string) []zk.ACL {
 }
 
 // In Java: TestLockACLs.testLockACLs, TestLockACLs.testACLsCreatingParents.
-func TestNodesOfALockHaveTheACLOfTheClient(t *testing.T) {
+func TestMutexNodesHaveClientACL(t *testing.T) {
 	ctx := testenv.Context(t)
 	provider := ofPath{
 		path: "/ns/locks",

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is the part of a [framework.Client] that the locks use.
@@ -19,7 +18,6 @@ type Client interface {
 	SetData() builders.SetData
 	GetChildren() builders.GetChildren
 	Watches() builders.Watches
-	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	QuorumHeartbeats() (stop func())
 	BlockUntilConnected(ctx context.Context) error

@@ -22,8 +22,8 @@ type ensemble interface {
 	others() []chaos.Fault
 }
 
-// TestMutexChaosOnAnEnsemble has clients contend for locks while servers die, stand still, and are too few to serve.
-func TestMutexChaosOnAnEnsemble(t *testing.T) {
+// TestMutexChaosOnEnsemble has clients contend for locks while servers die, stand still, and are too few to serve.
+func TestMutexChaosOnEnsemble(t *testing.T) {
 	t.Parallel()
 	var e ensemble
 	if testenv.Real() {

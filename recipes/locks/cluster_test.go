@@ -49,7 +49,7 @@ func crowd(t *testing.T, clients []*framework.Client) *atomic.Int32 {
 }
 
 // In Java: TestInterProcessSemaphoreCluster.testKilledServerWithEnsembleProvider.
-func TestSemaphoreMovesToOtherServers(t *testing.T) {
+func TestSemaphoreServerDiesMovesToOthers(t *testing.T) {
 	t.Parallel()
 	first, second := testenv.NewServer(t), testenv.NewServer(t)
 	servers := framework.FixedEnsemble(first.ConnectString())
@@ -69,7 +69,7 @@ func TestSemaphoreMovesToOtherServers(t *testing.T) {
 }
 
 // In Java: TestInterProcessSemaphoreCluster.testCluster.
-func TestSemaphoreStandsStillWithoutAQuorum(t *testing.T) {
+func TestSemaphoreWithoutQuorumGrantsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory())

@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-func TestDoWhoseLockIsLostSaysSo(t *testing.T) {
+func TestDoLockLostReturnsErrLockLost(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -66,7 +66,7 @@ func inDarkness(t *testing.T, test func(t *testing.T, client *framework.Client, 
 	})
 }
 
-func TestDoEndsWithItsContextWithoutAConnection(t *testing.T) {
+func TestDoWithoutConnectionEndsWithContext(t *testing.T) {
 	inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -82,7 +82,7 @@ func TestDoEndsWithItsContextWithoutAConnection(t *testing.T) {
 	})
 }
 
-func TestDoWhoseContextHasEndedDoesNotWaitForTheRelease(t *testing.T) {
+func TestDoContextEndedDoesNotWaitForRelease(t *testing.T) {
 	inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func TestDoWhoseContextHasEndedDoesNotWaitForTheRelease(t *testing.T) {
 	})
 }
 
-func TestReleaseWithTheContextOfTheHoldWaitsForTheDeletion(t *testing.T) {
+func TestReleaseWithHoldContextWaitsForDelete(t *testing.T) {
 	ctx := testenv.Context(t)
 	type key struct{}
 	for name, own := range map[string]func(hold *locks.Hold) (context.Context, context.CancelFunc){
@@ -137,7 +137,7 @@ func TestReleaseWithTheContextOfTheHoldWaitsForTheDeletion(t *testing.T) {
 	}
 }
 
-func TestReleaseWithTheContextOfALostHold(t *testing.T) {
+func TestReleaseWithContextOfLostHold(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
@@ -157,7 +157,7 @@ func TestReleaseWithTheContextOfALostHold(t *testing.T) {
 	awaitContenders(t, client, 0)
 }
 
-func TestReleaseWithTheContextOfTheHoldWithoutAConnection(t *testing.T) {
+func TestReleaseWithHoldContextWithoutConnection(t *testing.T) {
 	for name, lock := range everyLock {
 		t.Run(name, func(t *testing.T) {
 			inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
@@ -181,7 +181,7 @@ func TestReleaseWithTheContextOfTheHoldWithoutAConnection(t *testing.T) {
 }
 
 // What ends by itself bounds the waiting, whatever it is derived from.
-func TestReleaseWithADerivedContextThatHasEndedDoesNotWait(t *testing.T) {
+func TestReleaseWithEndedDerivedContextDoesNotWait(t *testing.T) {
 	inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
 		t.Helper()
 		hold := acquire(t, t.Context(), locks.NewInterProcessMutex(client, lockPath))
@@ -221,7 +221,7 @@ func TestNilHoldIsReleased(t *testing.T) {
 	}
 }
 
-func TestReleaseWithoutAnOwnerSaysWhatToDo(t *testing.T) {
+func TestReleaseWithoutOwnerNamesTheRemedy(t *testing.T) {
 	ctx := testenv.Context(t)
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
 	hold := acquire(t, ctx, mu)

@@ -11,7 +11,7 @@ import (
 )
 
 // A reader's node that somebody deletes before the line is listed grants nothing, though the writer's node is there.
-func TestDowngradeWhoseNodeIsDeletedIsLost(t *testing.T) {
+func TestDowngradeNodeDeletedIsLost(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -46,7 +46,7 @@ func TestDowngradeWhoseNodeIsDeletedIsLost(t *testing.T) {
 	release(t, writing)
 }
 
-func TestDowngradeWithALostReplyReads(t *testing.T) {
+func TestDowngradeLostReplyGrantsReadLock(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			ctx := locks.WithOwner(testenv.Context(t))

@@ -12,10 +12,10 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// Driver changes a mutex: the names and modes of its nodes, their order, and the choice of the holder. The drivers of all
-// processes have to understand each other's nodes. The driver is responsible for mutual exclusion: it must not grant the
-// lock to a later contender while another one holds it, so it must not sort a new node before the holder's. In Java:
-// LockInternalsDriver.
+// Driver changes a mutex: the names and modes of its nodes, their order, and the choice of the holder. The drivers of
+// all processes have to understand each other's nodes. The driver is responsible for mutual exclusion: it must not
+// grant the lock to a later contender while another one holds it, so it must not sort a new node before the holder's.
+// In Java: LockInternalsDriver.
 type Driver interface {
 	// LockName returns the prefix of this contender's nodes, after the protection prefix. It has no slash. In Java: the
 	// path that createsTheLock derives from its argument.

@@ -24,7 +24,7 @@ func (persistent) CreatesTheLock(create builders.Create) builders.Create {
 }
 
 // In Java: TestInterProcessMutex.testPersistentLock.
-func TestLockOfADriverWithPersistentNodesOutlivesItsSession(t *testing.T) {
+func TestDriverPersistentNodeOutlivesSession(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(persistent{}))
@@ -51,7 +51,7 @@ func (newestFirst) GetsTheLock(children []string, own string) locks.PredicateRes
 	return locks.PredicateResults{GetsTheLock: children[len(children)-1] == own}
 }
 
-func TestDriverDecidesWhoseTurnItIs(t *testing.T) {
+func TestDriverDecidesHolder(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -76,7 +76,7 @@ func (d ranked) LockName() string { return fmt.Sprintf("rank-%d-", d.rank) }
 
 func (ranked) FixForSorting(node, _ string) string { return node[strings.LastIndex(node, "rank-"):] }
 
-func TestDriverNamesTheNodesAndSortsThem(t *testing.T) {
+func TestDriverNamesAndSortsNodes(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -129,7 +129,7 @@ type named struct {
 
 func (d named) LockName() string { return d.name }
 
-func TestDriverWithANameThatCannotBeIsRefused(t *testing.T) {
+func TestDriverInvalidNameIsRefused(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	for _, name := range []string{"", "a/b", "/", "\x00"} {
 		mu := locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(named{name: name}))
@@ -139,7 +139,7 @@ func TestDriverWithANameThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-func TestReadWriteLockRefusesADriver(t *testing.T) {
+func TestReadWriteLockRefusesDriver(t *testing.T) {
 	rw := locks.NewInterProcessReadWriteLock(newClient(t, testenv.ConnectString(t)), lockPath,
 		locks.WithDriver(named{name: "n-"}))
 	for _, side := range []*locks.InterProcessMutex{rw.ReadLock(), rw.WriteLock()} {

@@ -20,9 +20,9 @@ import (
 
 const readLock = "read lock"
 
-// TestNoLockIsGrantedOnANodeOfAnEarlierSession has clients lose their session at any request of an acquire, alone or
+// TestEveryLockNodeOfEarlierSessionIsNotGranted has clients lose their session at any request of an acquire, alone or
 // behind another, while the server keeps it (CURATOR-498, CURATOR-604).
-func TestNoLockIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
+func TestEveryLockNodeOfEarlierSessionIsNotGranted(t *testing.T) {
 	t.Parallel()
 	kinds := maps.Clone(everyLock)
 	kinds[readLock] = func(c *framework.Client) locks.InterProcessLock {

@@ -10,9 +10,9 @@ import (
 var (
 	// ErrNotAcquired is returned by TryAcquire when others held the lock for the whole wait.
 	ErrNotAcquired = lineup.ErrNotAcquired
-	// ErrLockLost is the cause of the end of a [Hold]'s context when the session ended or the node was deleted. [Do] returns
-	// it if that happened while the function ran. Acquire returns it to an owner that has lost the lock, and fenced writes
-	// return it. leader.ErrLeadershipLost matches it.
+	// ErrLockLost is the cause of the end of a [Hold]'s context when the session ended or the node was deleted. [Do]
+	// returns it if that happened while the function ran. Acquire returns it to an owner that has lost the lock, and
+	// fenced writes return it. leader.ErrLeadershipLost matches it.
 	ErrLockLost = lineup.ErrLost
 	// ErrReleased is the cause of the end of a [Hold]'s context after its release.
 	ErrReleased = errors.New("locks: released")

@@ -126,7 +126,7 @@ func acquireBehind(
 }
 
 // In Java: TestInterProcessMutexBase.test2Clients, TestInterProcessMutexBase.testReentrantSingleLock.
-func TestEveryLockHasOneHolderAtATime(t *testing.T) {
+func TestEveryLockHasOneHolder(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -176,7 +176,7 @@ func TestEveryLockHasOneHolderAtATime(t *testing.T) {
 	})
 }
 
-func TestEveryLockThatIsNotAcquiredLeavesNothing(t *testing.T) {
+func TestEveryLockNotAcquiredLeavesNothing(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -211,7 +211,7 @@ func TestEveryLockThatIsNotAcquiredLeavesNothing(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testLocker.
-func TestEveryLockIsHeldWhileDoRuns(t *testing.T) {
+func TestEveryLockIsHeldDuringDo(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		connect := testenv.ConnectString(t)
@@ -229,7 +229,7 @@ func TestEveryLockIsHeldWhileDoRuns(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testWithNamespace.
-func TestEveryLockMayBeInANamespace(t *testing.T) {
+func TestEveryLockInNamespace(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -251,7 +251,7 @@ func TestEveryLockMayBeInANamespace(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testContainerCleanup.
-func TestEveryLockLeavesNoContainer(t *testing.T) {
+func TestEveryLockReleasedLeavesNoContainer(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -275,7 +275,7 @@ func TestEveryLockLeavesNoContainer(t *testing.T) {
 
 // In Java: TestInterProcessMutexBase.testKilledSession, where holder and waiter have the same client too: the nodes of
 // both go with the session.
-func TestEveryLockOfALostSessionGoesToAWaiterOfTheSameClient(t *testing.T) {
+func TestEveryLockSessionExpiredIsGrantedToWaiterOfSameClient(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -301,7 +301,7 @@ func TestEveryLockOfALostSessionGoesToAWaiterOfTheSameClient(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testKilledSession.
-func TestEveryLockIsLostWithItsSessionAndGoesToTheNext(t *testing.T) {
+func TestEveryLockSessionExpiredIsLostAndGrantedToNext(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -337,7 +337,7 @@ func TestEveryLockIsLostWithItsSessionAndGoesToTheNext(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testWaitingProcessKilledServer.
-func TestEveryLockIsKeptAndWaitedForThroughARestartOfTheServer(t *testing.T) {
+func TestEveryLockServerRestartKeepsHoldersAndWaiters(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -381,8 +381,8 @@ func TestEveryLockIsKeptAndWaitedForThroughARestartOfTheServer(t *testing.T) {
 	})
 }
 
-// TestEveryLockWithLostRepliesLeavesNothing cuts the connection before and after each of the requests in turn.
-func TestEveryLockWithLostRepliesLeavesNothing(t *testing.T) {
+// TestEveryLockLostRepliesLeaveNothing cuts the connection before and after each of the requests in turn.
+func TestEveryLockLostRepliesLeaveNothing(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
@@ -415,7 +415,7 @@ func lostReplyOf(
 	return injection.Hits() > 0
 }
 
-func TestEveryLockFailsWhenItsClientIsClosed(t *testing.T) {
+func TestEveryLockClientClosedFails(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -442,7 +442,7 @@ func TestEveryLockFailsWhenItsClientIsClosed(t *testing.T) {
 }
 
 // In Java: TestInterProcessSemaphore.testClientClose.
-func TestEveryLockGoesToTheNextWhenTheClientOfItsHolderIsClosed(t *testing.T) {
+func TestEveryLockClientOfHolderClosedIsGrantedToNext(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -462,7 +462,7 @@ func TestEveryLockGoesToTheNextWhenTheClientOfItsHolderIsClosed(t *testing.T) {
 }
 
 // Java counts the time only while others are ahead.
-func TestEveryLockGivesUpInTimeWithoutAConnection(t *testing.T) {
+func TestEveryLockTryAcquireWithoutConnectionEndsInTime(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -480,7 +480,7 @@ func TestEveryLockGivesUpInTimeWithoutAConnection(t *testing.T) {
 }
 
 // The connection goes between the create of its node and the list.
-func TestEveryLockThatIsNotWaitedForDoesNotWaitForAConnection(t *testing.T) {
+func TestEveryLockTryAcquireZeroDoesNotWaitForConnection(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -515,7 +515,7 @@ func TestEveryLockThatIsNotWaitedForDoesNotWaitForAConnection(t *testing.T) {
 	})
 }
 
-func TestEveryLockOfABadPathSaysSo(t *testing.T) {
+func TestEveryLockInvalidPathFails(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	ctx := testenv.Context(t)
 	for name, l := range map[string]locks.InterProcessLock{

@@ -24,9 +24,9 @@ func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
 	return proxy, proxy.Addr() + chroot
 }
 
-// TestLostRepliesOfAcquireAndReleaseLeaveNoNode cuts the connection before and after the server has applied each of the
+// TestMutexLostRepliesLeaveNoNode cuts the connection before and after the server has applied each of the
 // requests in turn.
-func TestLostRepliesOfAcquireAndReleaseLeaveNoNode(t *testing.T) {
+func TestMutexLostRepliesLeaveNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
@@ -37,8 +37,8 @@ func TestLostRepliesOfAcquireAndReleaseLeaveNoNode(t *testing.T) {
 	}
 }
 
-// TestLostRepliesWithoutRetryLeaveNoNode is the same with a policy that gives up at once: then acquire may fail.
-func TestLostRepliesWithoutRetryLeaveNoNode(t *testing.T) {
+// TestMutexLostRepliesWithoutRetryLeaveNoNode is the same with a policy that gives up at once: then acquire may fail.
+func TestMutexLostRepliesWithoutRetryLeaveNoNode(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ func forEveryLine(t *testing.T, test func(t *testing.T, lock func(*framework.Cli
 
 // In Java: TestLockInternals.testNodeDeletedCleanlyWithFaults, and CURATOR-335 for semaphores: the line is not shown,
 // from its k-th list on.
-func TestLockWhoseLineIsNotShownLeavesNothing(t *testing.T) {
+func TestMutexListRefusedLeavesNothing(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		for k, hit := 0, true; hit; k++ {
@@ -103,7 +103,7 @@ func TestLockWhoseLineIsNotShownLeavesNothing(t *testing.T) {
 }
 
 // As if the node of the lock had gone meanwhile: who stands in line does so anew.
-func TestLockWhoseLineWasGoneForAMomentIsAcquired(t *testing.T) {
+func TestMutexListWithoutNodeIsAcquired(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		for k, hit := 0, true; hit; k++ {
@@ -142,7 +142,7 @@ func lostList(
 }
 
 // Somebody deletes the node of who waits, and the connection is cut under the create of the next one.
-func TestLiningUpAnewOutlivesAnOutage(t *testing.T) {
+func TestMutexQueuedAgainSurvivesOutage(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -176,7 +176,7 @@ func TestLiningUpAnewOutlivesAnOutage(t *testing.T) {
 }
 
 // In Java: TestLockInternals.testAttemptLockFailedException (CURATOR-41).
-func TestErrorOfAcquireIsNotThatOfCleaningUp(t *testing.T) {
+func TestAcquireErrorIsNotThatOfCleanup(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -198,7 +198,7 @@ func TestErrorOfAcquireIsNotThatOfCleaningUp(t *testing.T) {
 }
 
 // CURATOR-45: the node that the server has made all the same is looked for where it is, namespace and all.
-func TestLostRepliesInANamespaceLeaveNoNode(t *testing.T) {
+func TestMutexLostRepliesInNamespaceLeaveNoNode(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		for k, hit := 0, true; hit; k++ {
@@ -226,7 +226,7 @@ func TestLostRepliesInANamespaceLeaveNoNode(t *testing.T) {
 	})
 }
 
-func TestAcquireCancelledWhileTheAnswerIsOnItsWayLeavesNoNode(t *testing.T) {
+func TestAcquireCancelledBeforeReplyLeavesNoNode(t *testing.T) {
 	for _, op := range []string{"create2", "getChildren2", "getData"} {
 		t.Run(op, func(t *testing.T) {
 			ctx := testenv.Context(t)
@@ -259,7 +259,7 @@ func TestAcquireCancelledWhileTheAnswerIsOnItsWayLeavesNoNode(t *testing.T) {
 	}
 }
 
-func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
+func TestHoldSilentConnectionIsLostInTime(t *testing.T) {
 	for _, direction := range []curatortest.Direction{curatortest.ToServer, curatortest.ToClient, curatortest.Both} {
 		t.Run(fmt.Sprint(direction), func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +306,7 @@ func TestHolderInTheDarkLearnsOfItsLossInTime(t *testing.T) {
 	}
 }
 
-func TestWaiterSurvivesARestartOfTheServer(t *testing.T) {
+func TestWaiterServerRestartKeepsPlace(t *testing.T) {
 	ctx := testenv.Context(t)
 	server := testenv.NewServer(t)
 	long := framework.WithSessionTimeout(30 * time.Second)
@@ -341,9 +341,9 @@ func TestWaiterSurvivesARestartOfTheServer(t *testing.T) {
 	}
 }
 
-// TestNothingIsGrantedOnANodeOfAnEarlierSession holds the node of a lost session at the server, first in line, while
+// TestMutexNodeOfEarlierSessionIsNotGranted holds the node of a lost session at the server, first in line, while
 // its client comes back with a new one (CURATOR-498, CURATOR-604).
-func TestNothingIsGrantedOnANodeOfAnEarlierSession(t *testing.T) {
+func TestMutexNodeOfEarlierSessionIsNotGranted(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)

@@ -10,10 +10,10 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// Fence returns a transaction operation that checks the lock. A transaction of any view of the lock's client takes effect
-// only while the node of the lock exists; for a multi lock, all nodes. Otherwise it fails with [ErrLockLost]. The server
-// decides, so it also refuses a process that was stopped and has not noticed the loss. A transaction with the operation
-// of a nil Hold fails with [ErrReleased].
+// Fence returns a transaction operation that checks the lock. A transaction of any view of the lock's client takes
+// effect only while the node of the lock exists; for a multi lock, all nodes. Otherwise it fails with [ErrLockLost].
+// The server decides, so it also refuses a process that was stopped and has not noticed the loss. A transaction with
+// the operation of a nil Hold fails with [ErrReleased].
 func (h *Hold) Fence() builders.TransactionOperation {
 	if h.isNil() {
 		return releasedClient().TransactionOp().Fence(ErrReleased, "/")
@@ -22,11 +22,11 @@ func (h *Hold) Fence() builders.TransactionOperation {
 }
 
 // Client returns a view of the lock's client whose writes take effect only while the lock is held: see
-// [framework.Client.Fenced]. A write fails with [ErrLockLost] if the node of the lock is gone. After the end of the hold
-// it fails without a request, with [ErrLockLost] or [ErrReleased]. It fails with [framework.ErrUncertain] if its reply is
-// lost and a retry could write twice. It fails with both [framework.ErrUncertain] and [ErrLockLost] if it was retried and
-// the lock was lost by then. So only an [ErrLockLost] without [framework.ErrUncertain] means that nothing was written.
-// The client of a nil Hold has no connection: reads and writes fail with [ErrReleased].
+// [framework.Client.Fenced]. A write fails with [ErrLockLost] if the node of the lock is gone. After the end of the
+// hold it fails without a request, with [ErrLockLost] or [ErrReleased]. It fails with [framework.ErrUncertain] if its
+// reply is lost and a retry could write twice. It fails with both [framework.ErrUncertain] and [ErrLockLost] if it was
+// retried and the lock was lost by then. So only an [ErrLockLost] without [framework.ErrUncertain] means that nothing
+// was written. The client of a nil Hold has no connection: reads and writes fail with [ErrReleased].
 func (h *Hold) Client() *framework.Client {
 	if h.isNil() {
 		return releasedClient()

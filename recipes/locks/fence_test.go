@@ -153,7 +153,7 @@ func wantData(ctx context.Context, t *testing.T, client *framework.Client, want 
 	}
 }
 
-func TestFencedWriteOfAHolder(t *testing.T) {
+func TestFencedWriteOfHolderSucceeds(t *testing.T) {
 	eachFencedHold(t, func(ctx context.Context, t *testing.T, client *framework.Client, _ held, write func() error) {
 		if err := write(); err != nil {
 			t.Error(err)
@@ -162,8 +162,8 @@ func TestFencedWriteOfAHolder(t *testing.T) {
 	})
 }
 
-// TestFencedWriteOfALateHolder has the node of a hold deleted, of which the holder does not hear.
-func TestFencedWriteOfALateHolder(t *testing.T) {
+// TestFencedWriteOfFormerHolderFails has the node of a hold deleted, of which the holder does not hear.
+func TestFencedWriteOfFormerHolderFails(t *testing.T) {
 	eachFencedHold(t, func(ctx context.Context, t *testing.T, client *framework.Client, h held, write func() error) {
 		for _, node := range h.nodes {
 			if err := client.UsingNamespace("").Delete().ForPath(ctx, node); err != nil {
@@ -181,7 +181,7 @@ func TestFencedWriteOfALateHolder(t *testing.T) {
 	})
 }
 
-func TestFencedWriteAfterRelease(t *testing.T) {
+func TestFencedWriteAfterReleaseFails(t *testing.T) {
 	for lock, take := range holdEach {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
@@ -208,8 +208,8 @@ func TestFencedWriteAfterRelease(t *testing.T) {
 	}
 }
 
-// TestLateWriteOfOneHolderAndWriteOfTheNext is what tokens are compared for otherwise.
-func TestLateWriteOfOneHolderAndWriteOfTheNext(t *testing.T) {
+// TestFencedWriteOfFormerHolderRacesNextHolder is what tokens are compared for otherwise.
+func TestFencedWriteOfFormerHolderRacesNextHolder(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	one, two := newClient(t, connect), newClient(t, connect)
@@ -243,7 +243,7 @@ func TestLateWriteOfOneHolderAndWriteOfTheNext(t *testing.T) {
 	release(t, next)
 }
 
-func TestHoldOfDo(t *testing.T) {
+func TestHoldOfReturnsHoldOfDo(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	if locks.HoldOf(ctx) != nil {
@@ -262,8 +262,8 @@ func TestHoldOfDo(t *testing.T) {
 	}
 }
 
-// TestLockOfAFencedClient is a lock below another one.
-func TestLockOfAFencedClient(t *testing.T) {
+// TestLockOfFencedClient is a lock below another one.
+func TestLockOfFencedClient(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	outer := acquire(t, ctx, locks.NewInterProcessMutex(client, "/outer"))
@@ -290,7 +290,7 @@ func TestLockOfAFencedClient(t *testing.T) {
 }
 
 // A lock of a fenced client is given back like any other: what the fence protects is not the lock's own node.
-func TestLockOfAFencedClientIsReleasedAfterTheFence(t *testing.T) {
+func TestLockOfFencedClientIsReleasedAfterFenceEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, other *framework.Client, outer *locks.Hold){
 		"released": func(t *testing.T, _ *framework.Client, outer *locks.Hold) { t.Helper(); release(t, outer) },

@@ -13,7 +13,7 @@ import (
 type luggageKey struct{}
 
 // The session and the lock outlive a hold, and keep nothing of it.
-func TestEveryLockForgetsWhatIsReleased(t *testing.T) {
+func TestEveryLockDropsReleasedHolds(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)

@@ -22,9 +22,9 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// TestFrozenProcessWritesTooLateAndIsRefused stops the process of a holder until the next one has the lock. It cannot
+// TestFrozenProcessLateTokenIsRefused stops the process of a holder until the next one has the lock. It cannot
 // know, and what it writes when it goes on is refused, by its token.
-func TestFrozenProcessWritesTooLateAndIsRefused(t *testing.T) {
+func TestFrozenProcessLateTokenIsRefused(t *testing.T) {
 	if connect := os.Getenv(frozenVariable); connect != "" {
 		holdAgainAndAgain(t, connect)
 		return
@@ -166,9 +166,9 @@ func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	return nil
 }
 
-// TestFrozenProcessCannotWriteWithItsHold is the same without tokens: the server refuses what the process writes with
+// TestFrozenProcessFencedWriteIsRefused is the same without tokens: the server refuses what the process writes with
 // the client of its hold.
-func TestFrozenProcessCannotWriteWithItsHold(t *testing.T) {
+func TestFrozenProcessFencedWriteIsRefused(t *testing.T) {
 	if connect := os.Getenv(frozenVariable); connect != "" {
 		writeUntilRefused(t, connect)
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
@@ -43,11 +44,11 @@ func newGrant(ctx context.Context, queue *lineup.Queue, c *lineup.Contender) *gr
 	g.initContext(values)
 	g.watch = lineup.NewNodeWatch(values, queue.Client, c, func() { g.lose(ErrLockLost) })
 	g.release = func(ctx context.Context) error {
-		err := queue.Release(ctx, c.Path)
-		if err != nil { // the node may stay
-			g.watch.Remove()
+		if err := queue.Release(ctx, c.Path); err != nil {
+			g.watch.Remove() // the node may stay
+			return errtext.Wrap(err, "locks", "release")
 		}
-		return err
+		return nil
 	}
 	g.stopListening = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // a persistent node outlives the session

@@ -75,7 +75,7 @@ func awaitBehind(tb testing.TB, holder *locks.Hold, next <-chan *locks.Hold) {
 	}, "somebody waits for the holder")
 }
 
-func TestRequestsOfAGrant(t *testing.T) {
+func TestGrantRequests(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
@@ -135,7 +135,7 @@ func TestRequestsOfAGrant(t *testing.T) {
 	want("return", "delete")
 }
 
-func TestCreateAndListOfAContenderTravelTogether(t *testing.T) {
+func TestAcquireSendsCreateAndListTogether(t *testing.T) {
 	t.Parallel()
 	client, proxy := proxied(t, testenv.Chroot(t))
 	keepLine(t, client)
@@ -153,7 +153,7 @@ func TestCreateAndListOfAContenderTravelTogether(t *testing.T) {
 	release(t, receive(t, next))
 }
 
-func TestGrantTakesTheSameRequestsInALineOfAnyLength(t *testing.T) {
+func TestGrantRequestsDoNotGrowWithQueue(t *testing.T) {
 	t.Parallel()
 	for _, waiters := range []int{1, 10, 100} {
 		t.Run(fmt.Sprint(waiters), func(t *testing.T) {
@@ -199,7 +199,7 @@ func count(ops []string) map[string]int {
 }
 
 // The writer becomes a reader with a node of the same number, and lets its own go.
-func TestWriterBehindAWriterThatReadsOnIsNotGranted(t *testing.T) {
+func TestWriterBehindDowngradedWriterIsNotGranted(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -215,7 +215,7 @@ func TestWriterBehindAWriterThatReadsOnIsNotGranted(t *testing.T) {
 	release(t, receive(t, next))
 }
 
-func TestWaiterWhoseNodeSomebodyDeletesIsNotGranted(t *testing.T) {
+func TestWaiterNodeDeletedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
@@ -242,7 +242,7 @@ func TestWaiterWhoseNodeSomebodyDeletesIsNotGranted(t *testing.T) {
 }
 
 // All nodes of the line go in one transaction, the line too, and the next one counts from 0 again.
-func TestWaiterWhoseLineSomebodyMakesAnewIsNotGranted(t *testing.T) {
+func TestWaiterQueueRecreatedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
@@ -275,7 +275,7 @@ func TestWaiterWhoseLineSomebodyMakesAnewIsNotGranted(t *testing.T) {
 }
 
 // The event that the one before it is gone comes when the session of the waiter is over, and its place another's.
-func TestWaiterThatIsToldAfterTheEndOfItsSessionIsNotGranted(t *testing.T) {
+func TestWaiterEventAfterSessionEndIsNotGranted(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)

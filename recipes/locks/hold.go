@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 )
 
-// Hold is a lock that the caller holds, from Acquire to Release. It is safe for concurrent use. A nil Hold is a released
-// one.
+// Hold is a lock that the caller holds, from Acquire to Release. It is safe for concurrent use. A nil Hold is a
+// released one.
 type Hold struct {
 	*grant
 	released atomic.Bool
@@ -87,9 +87,9 @@ func (h *Hold) Path() string {
 
 // Token returns the fencing token: a number that grows from holder to holder of a lock, across all processes. It is the
 // transaction id that created the node. A resource that remembers the highest token can refuse a holder that has lost
-// the lock and has not noticed yet. Nodes of the same ensemble need no token: see [Hold.Client]. A reader that holds the
-// write lock has the token of the writer. For a multi lock it is the token of the first lock and says nothing about the
-// others: see Tokens.
+// the lock and has not noticed yet. Nodes of the same ensemble need no token: see [Hold.Client]. A reader that holds
+// the write lock has the token of the writer. For a multi lock it is the token of the first lock and says nothing about
+// the others: see Tokens.
 func (h *Hold) Token() int64 {
 	if h.isNil() {
 		return 0

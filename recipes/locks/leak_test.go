@@ -101,10 +101,10 @@ var patience = []func(ctx context.Context, t taker, pause time.Duration) error{
 	},
 }
 
-// TestAcquiresThatFailLeaveNothing has acquires of every lock come to nothing in every way there is. Then the server
+// TestAcquireFailedLeavesNothing has acquires of every lock come to nothing in every way there is. Then the server
 // has no nodes but those of the holder, no watches, and as many connections as there are clients; and nothing runs any
 // more.
-func TestAcquiresThatFailLeaveNothing(t *testing.T) {
+func TestAcquireFailedLeavesNothing(t *testing.T) {
 	ctx := t.Context()
 	s, server := chaos.New(t), testenv.NewServer(t)
 	proxy := curatortest.NewProxyT(t, server.Addr())

@@ -14,8 +14,8 @@ type Lease struct {
 	client Client
 }
 
-// Return returns the lease and waits for the answer. ctx bounds the wait, not the return, which goes on in the background
-// until it succeeds. A second call does nothing. So does a call on a nil Lease. In Java: close, returnLease.
+// Return returns the lease and waits for the answer. ctx bounds the wait, not the return, which goes on in the
+// background until it succeeds. A second call does nothing. So does a call on a nil Lease. In Java: close, returnLease.
 func (l *Lease) Return(ctx context.Context) error { return l.held().Release(ctx) }
 
 // held returns the hold of the lease, which is nil for a nil Lease.

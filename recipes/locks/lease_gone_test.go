@@ -10,7 +10,7 @@ import (
 )
 
 // The answer to the transaction is lost, and somebody deletes one of the leases before the client looks for them.
-func TestLeaseThatIsGoneBeforeItIsFoundIsNotGranted(t *testing.T) {
+func TestLeaseDeletedBeforeFoundIsNotGranted(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)

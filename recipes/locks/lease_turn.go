@@ -61,8 +61,8 @@ func (t *leaseTurn) takeWhenFree(ctx context.Context) ([]*lineup.Contender, erro
 }
 
 // awaitFree waits until the wanted leases are free. The watch of the returned watcher is still set, unless the leases
-// have no parent node yet. When the limit falls below the wanted number, it fails with [lineup.ErrNodeLost], which gives
-// the turn to others.
+// have no parent node yet. When the limit falls below the wanted number, it fails with [lineup.ErrNodeLost], which
+// gives the turn to others.
 func (t *leaseTurn) awaitFree(ctx context.Context) (*callbacks.Watcher, error) {
 	client, path := t.semaphore.client, t.semaphore.leaseQueue.Path
 	for {

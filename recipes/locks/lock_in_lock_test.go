@@ -13,7 +13,7 @@ import (
 
 // An outer lock is lost whose client an inner lock has, or its hold is released first, while the session goes on. The
 // nodes of the inner one must go all the same: nobody else would ever come to hold it.
-func TestLockOfAFencedClientLeavesNothingWhenTheFenceIsGone(t *testing.T) {
+func TestLockOfFencedClientFenceGoneLeavesNothing(t *testing.T) {
 	ends := map[string]func(t *testing.T, client *framework.Client, outer *locks.Hold){
 		"lost":     func(t *testing.T, client *framework.Client, outer *locks.Hold) { deleteNode(t, client, outer.Path()) },
 		"released": func(t *testing.T, _ *framework.Client, outer *locks.Hold) { release(t, outer) },

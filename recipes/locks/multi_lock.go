@@ -12,8 +12,8 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// InterProcessMultiLock is several locks as one: it holds all of them or none. It acquires them in the given order. Give
-// the same locks to all multi locks in the same order, or two of them may wait for each other. In Java:
+// InterProcessMultiLock is several locks as one: it holds all of them or none. It acquires them in the given order.
+// Give the same locks to all multi locks in the same order, or two of them may wait for each other. In Java:
 // InterProcessMultiLock.
 type InterProcessMultiLock struct {
 	locks []InterProcessLock
@@ -45,8 +45,8 @@ func (m *InterProcessMultiLock) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, func(ctx context.Context, l InterProcessLock) (*Hold, error) { return l.Acquire(ctx) })
 }
 
-// TryAcquire is Acquire that fails with [ErrNotAcquired] after wait, one wait for all locks. A wait of 0 takes the locks
-// if all are free. A negative wait is an error.
+// TryAcquire is Acquire that fails with [ErrNotAcquired] after wait, one wait for all locks. A wait of 0 takes the
+// locks if all are free. A negative wait is an error.
 func (m *InterProcessMultiLock) TryAcquire(ctx context.Context, wait time.Duration) (*Hold, error) {
 	if wait < 0 {
 		return nil, fmt.Errorf("locks: negative wait %v", wait)
@@ -119,8 +119,8 @@ func releaseAll(ctx context.Context, holds []*Hold) error {
 	return errors.Join(errs...)
 }
 
-// rollBack releases the holds of an acquire that failed. It waits no longer than ctx, whose end is no error: the releases
-// go on in the background.
+// rollBack releases the holds of an acquire that failed. It waits no longer than ctx, whose end is no error: the
+// releases go on in the background.
 func rollBack(ctx context.Context, holds []*Hold) error {
 	if err := releaseAll(ctx, holds); ctx.Err() == nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-func TestMultiLockReleasesTheNewestFirst(t *testing.T) {
+func TestMultiLockReleasesNewestFirst(t *testing.T) {
 	ctx := testenv.Context(t)
 	client, proxy := proxied(t, testenv.Chroot(t))
 	hold := acquire(t, ctx, locks.NewInterProcessMultiLock(
@@ -55,7 +55,7 @@ func (d delayed) TryAcquire(ctx context.Context, wait time.Duration) (*locks.Hol
 	return d.InterProcessLock.TryAcquire(ctx, wait)
 }
 
-func TestMultiLockGivesTheNextLockTheRestOfTheWait(t *testing.T) {
+func TestMultiLockNextLockGetsRemainingWait(t *testing.T) {
 	ctx := testenv.Context(t)
 	next := &patient{}
 	first := delayed{locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)}
@@ -68,20 +68,20 @@ func TestMultiLockGivesTheNextLockTheRestOfTheWait(t *testing.T) {
 	}
 }
 
-func TestMultiLockOfNoLocksIsNotAcquired(t *testing.T) {
+func TestMultiLockWithoutLocksFails(t *testing.T) {
 	if locks.NewInterProcessMultiLock().IsAcquiredInThisProcess() {
 		t.Error("acquired")
 	}
 }
 
-func TestMultiLockKeepsTheLocksThatItWasMadeOf(t *testing.T) {
+func TestMultiLockCopiesItsLocks(t *testing.T) {
 	all := []locks.InterProcessLock{locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)}
 	multi := locks.NewInterProcessMultiLock(all...)
 	all[0] = unusable{acquire: errors.New("refused")}
 	release(t, acquire(t, testenv.Context(t), multi))
 }
 
-func TestMultiLockThatLosesOneAndCannotReleaseAnotherFails(t *testing.T) {
+func TestMultiLockOneLostAndReleaseFailedFails(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)

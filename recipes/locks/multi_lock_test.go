@@ -28,7 +28,7 @@ func (u unusable) TryAcquire(context.Context, time.Duration) (*locks.Hold, error
 }
 
 // In Java: TestInterProcessMultiMutex.testSomeLocksFailToLock. Java goes on to acquire the others.
-func TestMultiLockThatCannotHaveOneHasNone(t *testing.T) {
+func TestMultiLockOneNotAcquiredHoldsNone(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -48,7 +48,7 @@ func TestMultiLockThatCannotHaveOneHasNone(t *testing.T) {
 }
 
 // In Java: TestInterProcessMultiMutex.testSomeReleasesFail.
-func TestMultiLockReleasesTheOthersWhenOneCannotBe(t *testing.T) {
+func TestMultiLockOneReleaseFailedReleasesOthers(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -85,7 +85,7 @@ func TestMultiLockReleasesTheOthersWhenOneCannotBe(t *testing.T) {
 }
 
 // Java gives each of the locks the whole time.
-func TestMultiLockHasOneWaitForAll(t *testing.T) {
+func TestMultiLockTryAcquireHasOneWait(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client, other := newClient(t, connect), newClient(t, connect)
@@ -107,7 +107,7 @@ func TestMultiLockHasOneWaitForAll(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-func TestMultiLockIsLostWithAnyOfItsLocks(t *testing.T) {
+func TestMultiLockOneLostIsLost(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client, other := newClient(t, connect), newClient(t, connect)
@@ -128,7 +128,7 @@ func TestMultiLockIsLostWithAnyOfItsLocks(t *testing.T) {
 }
 
 // In Java the lock is held without its first part.
-func TestMultiLockThatLosesOneWhileItWaitsForAnotherHasItAgain(t *testing.T) {
+func TestMultiLockOneLostDuringWaitIsAcquiredAgain(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client, other := newClient(t, connect), newClient(t, connect)
@@ -163,7 +163,7 @@ func TestMultiLockThatLosesOneWhileItWaitsForAnotherHasItAgain(t *testing.T) {
 }
 
 // It has the first lock when it gives up, and there is no connection over which to release it.
-func TestMultiLockGivesUpInTimeWhenItHasALockAndNoConnection(t *testing.T) {
+func TestMultiLockWithoutConnectionEndsInTime(t *testing.T) {
 	t.Parallel()
 	const wait = 2 * time.Second
 	for name, take := range map[string]struct {
@@ -241,7 +241,7 @@ func (u untouchable) TryAcquire(context.Context, time.Duration) (*locks.Hold, er
 }
 
 // A wait of 0 for it would last as long as the retry policy tries for a connection.
-func TestMultiLockWhoseTimeIsUpDoesNotAskForTheNext(t *testing.T) {
+func TestMultiLockWaitOverDoesNotTryNext(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	mu := locks.NewInterProcessMutex(newClient(t, connect), lockPath)

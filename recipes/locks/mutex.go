@@ -15,8 +15,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// InterProcessMutex is a lock with one holder at a time. Waiters get it in the order of their requests. One value serves
-// all goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
+// InterProcessMutex is a lock with one holder at a time. Waiters get it in the order of their requests. One value
+// serves all goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
 type InterProcessMutex struct {
 	queue  lineup.Queue
 	err    error // returned by every Acquire if not nil: the path is invalid
@@ -62,7 +62,7 @@ func (m *InterProcessMutex) initTelemetry(recipe string) {
 	m.obs = telemetry.Of(m.queue.Client).NewLock(recipe, m.name, m.queue.Path)
 }
 
-func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return m.queue.Client.Telemetry() }
+func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return telemetry.Of(m.queue.Client) }
 
 // Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait: when it ends, the
 // caller loses its place in line. The place survives a lost connection. After the end of the session Acquire queues
@@ -250,11 +250,20 @@ func (m *InterProcessMutex) IsOwned(ctx context.Context) bool { return m.holdOf(
 
 // ParticipantNodes returns the paths of the nodes in line, that of the holder first.
 func (m *InterProcessMutex) ParticipantNodes(ctx context.Context) ([]string, error) {
-	paths, err := m.queue.Participants(ctx)
+	paths, err := participantNodes(ctx, &m.queue)
 	if m.prepare == nil {
 		return paths, err
 	}
 	return slices.DeleteFunc(paths, func(path string) bool { // the nodes of the other side of a read-write lock
 		return !strings.Contains(zkpath.Node(path), m.queue.Prefix)
 	}), err
+}
+
+// participantNodes returns the paths of the nodes of a queue.
+func participantNodes(ctx context.Context, queue *lineup.Queue) ([]string, error) {
+	paths, err := queue.Participants(ctx)
+	if err != nil {
+		return nil, errtext.Wrap(err, "locks", "participants")
+	}
+	return paths, nil
 }

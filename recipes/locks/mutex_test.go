@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-func TestOneHolderAtATimeAmongClientsAndGoroutines(t *testing.T) {
+func TestMutexClientsAndGoroutinesHaveOneHolder(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	const clients, goroutines, rounds = 4, 3, 15
@@ -59,7 +59,7 @@ func TestOneHolderAtATimeAmongClientsAndGoroutines(t *testing.T) {
 	}
 }
 
-func TestNodesAreThoseOfJava(t *testing.T) {
+func TestMutexNodesAreJavas(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, framework.WithDefaultData([]byte("10.0.0.1")))
@@ -87,7 +87,7 @@ func TestNodesAreThoseOfJava(t *testing.T) {
 	}, "containers are removed")
 }
 
-func TestLockNodeDataIsWritten(t *testing.T) {
+func TestWithLockNodeDataSetsData(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath, locks.WithLockNodeData([]byte("me"))))
@@ -99,7 +99,7 @@ func TestLockNodeDataIsWritten(t *testing.T) {
 
 // In Java: TestInterProcessMutexBase.testReentrant, TestInterProcessMutexBase.testReentrant2Threads, and
 // TestInterProcessSemaphoreMutex, which leaves them out.
-func TestWhichLocksAnOwnerEntersAgain(t *testing.T) {
+func TestReentryOfEachLock(t *testing.T) {
 	mutex := func(c *framework.Client, path string) locks.InterProcessLock {
 		return locks.NewInterProcessMutex(c, path)
 	}
@@ -148,7 +148,7 @@ func TestWhichLocksAnOwnerEntersAgain(t *testing.T) {
 }
 
 // Without an owner nobody enters again, the caller no less than others.
-func TestWithoutAnOwnerNobodyEntersAgain(t *testing.T) {
+func TestMutexWithoutOwnerIsNotReentrant(t *testing.T) {
 	ctx := testenv.Context(t)
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
 	hold := acquire(t, ctx, mu)
@@ -159,7 +159,7 @@ func TestWithoutAnOwnerNobodyEntersAgain(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testReentrant.
-func TestAnOwnerEntersAgain(t *testing.T) {
+func TestMutexOwnerReenters(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	connect := testenv.ConnectString(t)
 	mu := locks.NewInterProcessMutex(newClient(t, connect), lockPath)
@@ -185,7 +185,7 @@ func TestAnOwnerEntersAgain(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testReentrant2Threads.
-func TestAnotherOwnerWaits(t *testing.T) {
+func TestMutexOtherOwnerWaits(t *testing.T) {
 	ctx := testenv.Context(t)
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
 	defer release(t, acquire(t, locks.WithOwner(ctx), mu))
@@ -196,7 +196,7 @@ func TestAnotherOwnerWaits(t *testing.T) {
 	}
 }
 
-func TestReleaseByOwnerIsForTheOwnerOnly(t *testing.T) {
+func TestReleaseByOtherOwnerFails(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
 	acquire(t, ctx, mu)
@@ -221,7 +221,7 @@ func TestReleaseByOwnerIsForTheOwnerOnly(t *testing.T) {
 	}
 }
 
-func TestTryAcquireGivesUpAndLeavesNothing(t *testing.T) {
+func TestTryAcquireWaitOverLeavesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	holder := locks.NewInterProcessMutex(newClient(t, connect), lockPath)
@@ -246,7 +246,7 @@ func TestTryAcquireGivesUpAndLeavesNothing(t *testing.T) {
 	release(t, got)
 }
 
-func TestCancelledAcquireLeavesNothing(t *testing.T) {
+func TestAcquireCancelledLeavesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -272,7 +272,7 @@ func TestCancelledAcquireLeavesNothing(t *testing.T) {
 	release(t, hold)
 }
 
-func TestReleaseWithAnEndedContextStillReleases(t *testing.T) {
+func TestReleaseWithEndedContextStillReleases(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
@@ -284,7 +284,7 @@ func TestReleaseWithAnEndedContextStillReleases(t *testing.T) {
 	awaitContenders(t, client, 0)
 }
 
-func TestHoldContextHasValuesButNotTheEndOfAcquire(t *testing.T) {
+func TestHoldContextHasValuesButNotEndOfAcquire(t *testing.T) {
 	type key struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(testenv.Context(t), key{}, "value"))
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath))
@@ -298,7 +298,7 @@ func TestHoldContextHasValuesButNotTheEndOfAcquire(t *testing.T) {
 	}
 }
 
-func TestHolderLearnsThatItsSessionIsGoneAndTheNextGetsTheLock(t *testing.T) {
+func TestMutexSessionExpiredIsLostAndGrantedToNext(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -325,7 +325,7 @@ func TestHolderLearnsThatItsSessionIsGoneAndTheNextGetsTheLock(t *testing.T) {
 	awaitContenders(t, client, 1)
 }
 
-func TestWaiterWhoseSessionIsGoneLinesUpAnew(t *testing.T) {
+func TestWaiterSessionExpiredQueuesAgain(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	holder := newClient(t, connect)
@@ -361,7 +361,7 @@ func TestWaiterWhoseSessionIsGoneLinesUpAnew(t *testing.T) {
 	}
 }
 
-func TestParticipantsAreInTheOrderOfTheirTurn(t *testing.T) {
+func TestParticipantNodesAreInOrder(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
@@ -398,7 +398,7 @@ func TestParticipantsAreInTheOrderOfTheirTurn(t *testing.T) {
 	}
 }
 
-func TestEachWaiterWatchesOnlyTheOneBeforeIt(t *testing.T) {
+func TestWaiterWatchesOnlyPreviousNode(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
@@ -435,7 +435,7 @@ func TestEachWaiterWatchesOnlyTheOneBeforeIt(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testWithNamespace.
-func TestNamespaceIsPartOfTheNodesButNotOfThePath(t *testing.T) {
+func TestMutexPathHasNoNamespace(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -449,14 +449,14 @@ func TestNamespaceIsPartOfTheNodesButNotOfThePath(t *testing.T) {
 	}
 }
 
-func TestBadPathIsTheErrorOfAcquire(t *testing.T) {
+func TestAcquireInvalidPathFails(t *testing.T) {
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), "no/slash")
 	if _, err := mu.Acquire(testenv.Context(t)); !errors.Is(err, zk.ErrInvalidPath) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestCloseOfTheClientEndsWaitAndHold(t *testing.T) {
+func TestMutexClientClosedEndsWaitAndHold(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	holder := newClient(t, connect)
@@ -482,7 +482,7 @@ func TestCloseOfTheClientEndsWaitAndHold(t *testing.T) {
 	}
 }
 
-func TestNodeThatSomebodyDeletesIsCreatedAgain(t *testing.T) {
+func TestWaiterNodeDeletedIsCreatedAgain(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)

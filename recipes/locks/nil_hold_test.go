@@ -12,7 +12,7 @@ import (
 )
 
 // A program asks for the hold of a context that has none. A nil Hold is a released one.
-func TestNilHoldWritesNothing(t *testing.T) {
+func TestNilHoldWriteFails(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	for name, h := range map[string]fenced{

@@ -107,7 +107,7 @@ func deleteNode(tb testing.TB, client *framework.Client, path string) {
 	}
 }
 
-func TestHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
+func TestHoldNodeDeletedIsLost(t *testing.T) {
 	forEveryHold(t, func(t *testing.T, take func(*framework.Client) taken) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -128,7 +128,7 @@ func TestHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
 }
 
 // The connection is lost before the watch is set, before its answer comes, and when it is set.
-func TestHoldWhoseNodeIsDeletedInAnOutageIsLost(t *testing.T) {
+func TestHoldNodeDeletedInOutageIsLost(t *testing.T) {
 	for name, action := range map[string]curatortest.Action{
 		"before the read": curatortest.CutBefore, "after the read": curatortest.CutAfter, "later": 0,
 	} {
@@ -185,7 +185,7 @@ func requestsOfHold(t *testing.T, long time.Duration) (ops []string) {
 	return ops
 }
 
-func TestHoldIsWatchedOnlyIfItLasts(t *testing.T) {
+func TestHoldShortIsNotWatched(t *testing.T) {
 	for long, want := range map[time.Duration][]string{
 		9 * time.Millisecond:  {"delete"},
 		11 * time.Millisecond: {"getData", "delete"}, // the watch ends with the node
@@ -196,7 +196,7 @@ func TestHoldIsWatchedOnlyIfItLasts(t *testing.T) {
 	}
 }
 
-func TestHoldWhoseNodeStaysLeavesNoWatch(t *testing.T) {
+func TestHoldNodeStaysLeavesNoWatch(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	client, proxy := proxied(t, chroot)
@@ -213,7 +213,7 @@ func TestHoldWhoseNodeStaysLeavesNoWatch(t *testing.T) {
 }
 
 // The read that sets the watch is tried again when the hold has been released, and its node stays.
-func TestHoldWhoseNodeStaysLeavesNoWatchThatIsSetLate(t *testing.T) {
+func TestHoldNodeStaysLeavesNoLateWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		server := curatortest.NewServerT(t, curatortest.InMemory())
@@ -244,7 +244,7 @@ func TestHoldWhoseNodeStaysLeavesNoWatchThatIsSetLate(t *testing.T) {
 }
 
 // The nodes of the lock may be written and deleted, not read.
-func TestHoldWhoseNodeMayNotBeReadIsNotWatched(t *testing.T) {
+func TestHoldWithoutReadPermissionIsNotWatched(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	_, proxy := proxied(t, chroot)
@@ -275,7 +275,7 @@ func (unreadable) ACLForPath(path string) []zk.ACL {
 	return builders.OpenACL
 }
 
-func TestRevokedHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
+func TestRevocableHoldNodeDeletedIsLost(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
@@ -294,7 +294,7 @@ func TestRevokedHoldWhoseNodeIsDeletedIsLost(t *testing.T) {
 	release(t, hold)
 }
 
-func TestOwnerWhoseNodeIsDeletedDoesNotEnterAgain(t *testing.T) {
+func TestOwnerNodeDeletedDoesNotReenter(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
@@ -312,7 +312,7 @@ func TestOwnerWhoseNodeIsDeletedDoesNotEnterAgain(t *testing.T) {
 }
 
 // A node that is not ephemeral outlives the session, and so do the hold and its watch.
-func TestHoldOfAPersistentNodeIsWatchedInTheNextSession(t *testing.T) {
+func TestHoldPersistentNodeIsWatchedInNextSession(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(persistent{})))
@@ -329,7 +329,7 @@ func TestHoldOfAPersistentNodeIsWatchedInTheNextSession(t *testing.T) {
 }
 
 // The client has as many operations pending as it may when the node is to be watched.
-func TestHoldIsWatchedWhenTheClientIsLessBusy(t *testing.T) {
+func TestHoldTooManyPendingIsWatchedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		server := curatortest.NewServerT(t, curatortest.InMemory())

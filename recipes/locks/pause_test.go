@@ -30,12 +30,12 @@ type duel struct {
 
 const duelSession = time.Second
 
-// TestHolderThatIsFrozenIsToldBeforeTheNextIsGranted freezes the connection of a holder for half to three times its
+// TestFrozenHolderLosesHoldBeforeNextGrant freezes the connection of a holder for half to three times its
 // session timeout. If its hold is lost, it ends before the next one has the lock, by the clock of both. A holder that
 // does not care, and writes, is refused: by its token.
 //
 // In memory, time is that of a bubble, and what happens at all happens in time.
-func TestHolderThatIsFrozenIsToldBeforeTheNextIsGranted(t *testing.T) {
+func TestFrozenHolderLosesHoldBeforeNextGrant(t *testing.T) {
 	t.Parallel()
 	if testenv.Real() {
 		fightOnSockets(t)
@@ -148,8 +148,8 @@ func (d *duel) round(
 	if err := <-failed; err != nil {
 		return err
 	}
-	told, next := <-ended, <-granted
-	if early := told.Sub(next); early > d.missed(frozen, told) {
+	lost, next := <-ended, <-granted
+	if early := lost.Sub(next); early > d.missed(frozen, lost) {
 		d.Errorf("the next had the lock %v before the holder was told", early)
 	}
 	if !errors.Is(context.Cause(hold.Context()), locks.ErrLockLost) {

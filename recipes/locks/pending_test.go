@@ -13,7 +13,7 @@ import (
 
 // A client at the bound of WithMaxPending leaves no node in the line: it would hold everybody up as long as the
 // session.
-func TestWaitThatEndsAtTheBoundOfPendingLeavesNoNode(t *testing.T) {
+func TestWaitCancelledWithTooManyPendingLeavesNoNode(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	holder, bounded := startBounded(t, connect, 0), startBounded(t, connect, 1)

@@ -161,9 +161,9 @@ func cutOffPhases() iter.Seq[time.Duration] {
 	}
 }
 
-// TestHolderWhoseServerIsCutOff cuts off a follower, and the leader, at every moment of an acquire, a hold and a
-// release. The context of the client's hold ends before the next client is granted the lock.
-func TestHolderWhoseServerIsCutOff(t *testing.T) {
+// TestHoldServerPartitionedIsLostInTime cuts off a follower, and the leader, at every moment of an acquire, a hold and
+// a release. The context of the client's hold ends before the next client is granted the lock.
+func TestHoldServerPartitionedIsLostInTime(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"follower", "leader"} {
 		t.Run(server, func(t *testing.T) {
@@ -224,7 +224,7 @@ func testCutOff(
 
 // Writes that the servers refuse keep no heartbeat from being sent: a process that tries something again and again
 // keeps its lock.
-func TestHoldOfAProcessWhoseWritesAreRefusedLasts(t *testing.T) {
+func TestHoldWritesRefusedLasts(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 		const timeout = 4 * time.Second
@@ -248,7 +248,7 @@ func TestHoldOfAProcessWhoseWritesAreRefusedLasts(t *testing.T) {
 }
 
 // A client whose holds have ended, however they did, sends no heartbeats.
-func TestHeartbeatsEndWithTheHold(t *testing.T) {
+func TestQuorumHeartbeatsEndWithHold(t *testing.T) {
 	t.Parallel()
 	for kind, take := range kindsOfHold() {
 		for end, given := range map[string]bool{"released": true, "lost": false} {

@@ -25,7 +25,7 @@ func newReadWriteLock(t *testing.T, connect string) *locks.InterProcessReadWrite
 }
 
 // In Java: TestInterProcessReadWriteLock.testBasic.
-func TestOneWriterOrAnyNumberOfReaders(t *testing.T) {
+func TestReadWriteLockHasOneWriterOrReaders(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	const clients, rounds = 8, 25
@@ -60,7 +60,7 @@ func TestOneWriterOrAnyNumberOfReaders(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-func TestReadersShareTheLock(t *testing.T) {
+func TestReadersShareLock(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	first, second := newReadWriteLock(t, connect), newReadWriteLock(t, connect)
@@ -78,7 +78,7 @@ func TestReadersShareTheLock(t *testing.T) {
 }
 
 // A reader that comes behind a waiting writer waits for it.
-func TestWaitingWriterIsNotOvertaken(t *testing.T) {
+func TestWaitingWriterIsNotOvertakenByReader(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	a, b, c := newReadWriteLock(t, connect), newReadWriteLock(t, connect), newReadWriteLock(t, connect)
@@ -105,7 +105,7 @@ func TestWaitingWriterIsNotOvertaken(t *testing.T) {
 }
 
 // In Java: TestInterProcessReadWriteLock.testGetParticipantNodes, and the names of the nodes.
-func TestParticipantsOfEachSide(t *testing.T) {
+func TestReadWriteLockParticipantNodesOfEachSide(t *testing.T) {
 	ctx := testenv.Context(t)
 	rw := newReadWriteLock(t, testenv.ConnectString(t))
 	want := map[string]*regexp.Regexp{
@@ -143,7 +143,7 @@ func TestParticipantsOfEachSide(t *testing.T) {
 }
 
 // In Java: TestInterProcessReadWriteLock.testThatUpgradingIsDisallowed, where it waits for itself.
-func TestReaderCannotBecomeAWriter(t *testing.T) {
+func TestReaderAcquiringWriteLockFails(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	rw := newReadWriteLock(t, testenv.ConnectString(t))
 	hold := acquire(t, ctx, rw.ReadLock())
@@ -156,7 +156,7 @@ func TestReaderCannotBecomeAWriter(t *testing.T) {
 
 // In Java: TestInterProcessReadWriteLock.testDowngrading, TestInterProcessReadWriteLock.testContendingDowngrading
 // (CURATOR-621).
-func TestWriterThatReadsKeepsItsPlace(t *testing.T) {
+func TestDowngradedWriterKeepsPlace(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	rw, other := newReadWriteLock(t, connect), newReadWriteLock(t, connect)
@@ -193,7 +193,7 @@ func TestWriterThatReadsKeepsItsPlace(t *testing.T) {
 }
 
 // In Java: TestInterProcessReadWriteLock.testThatDowngradingRespectsThreads.
-func TestAnotherOwnerDoesNotReadBesideAWriter(t *testing.T) {
+func TestOtherOwnerDoesNotReadBesideWriter(t *testing.T) {
 	ctx := testenv.Context(t)
 	rw := newReadWriteLock(t, testenv.ConnectString(t))
 	writing := acquire(t, locks.WithOwner(ctx), rw.WriteLock())
@@ -205,7 +205,7 @@ func TestAnotherOwnerDoesNotReadBesideAWriter(t *testing.T) {
 	release(t, writing)
 }
 
-func TestWriterThatHasLostTheLockDoesNotRead(t *testing.T) {
+func TestWriterLostDoesNotDowngrade(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	client := newClient(t, testenv.ConnectString(t))
 	rw := locks.NewInterProcessReadWriteLock(client, lockPath)
@@ -220,7 +220,7 @@ func TestWriterThatHasLostTheLockDoesNotRead(t *testing.T) {
 }
 
 // In Java: TestInterProcessReadWriteLock.testSetNodeData.
-func TestDataOfBothSides(t *testing.T) {
+func TestReadWriteLockDataOfBothSides(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	client := newClient(t, testenv.ConnectString(t))
 	data := []byte("me")
@@ -236,7 +236,7 @@ func TestDataOfBothSides(t *testing.T) {
 }
 
 // In Java: TestInterProcessReadWriteLock.testLockPath.
-func TestReaderFollowsAWriterWhoseSessionIsGone(t *testing.T) {
+func TestReaderWriterSessionExpiredIsGranted(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client, other := newClient(t, connect), newClient(t, connect)
@@ -264,7 +264,7 @@ func TestReaderFollowsAWriterWhoseSessionIsGone(t *testing.T) {
 }
 
 // CURATOR-211: a reader that finds its node gone is not granted anything by those that are left.
-func TestWaitingReaderWhoseSessionIsGoneWaitsOn(t *testing.T) {
+func TestWaitingReaderSessionExpiredQueuesAgain(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -328,7 +328,7 @@ func waitersOf(tb testing.TB, node string) (n int) {
 }
 
 // Java's waits for the first writer in line, then for the next.
-func TestWaitingReaderWatchesTheLastWriterBeforeIt(t *testing.T) {
+func TestWaitingReaderWatchesLastWriter(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	rw := newReadWriteLock(t, connect)

@@ -13,7 +13,7 @@ import (
 )
 
 // In Java: TestInterProcessMutex.testRevoking.
-func TestRevokedHolderIsAskedAndMayRelease(t *testing.T) {
+func TestRevokeCallsHolderWhichMayRelease(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -45,7 +45,7 @@ func TestRevokedHolderIsAskedAndMayRelease(t *testing.T) {
 	}
 }
 
-func TestRevokeBeforeTheGrantIsNotMissed(t *testing.T) {
+func TestRevokeBeforeGrantIsNotMissed(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	first := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
@@ -74,7 +74,7 @@ func TestRevokeBeforeTheGrantIsNotMissed(t *testing.T) {
 	release(t, hold)
 }
 
-func TestOtherDataIsNoRequest(t *testing.T) {
+func TestRevokeOtherDataIsIgnored(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
@@ -97,7 +97,7 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 }
 
 // The request is not compressed: Java's would not be read else.
-func TestWhoStandsBehindARevokedHolderWaits(t *testing.T) {
+func TestRevokeNotHonoredWaiterWaits(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	first := newClient(t, connect, framework.WithCompression(true))
@@ -113,7 +113,7 @@ func TestWhoStandsBehindARevokedHolderWaits(t *testing.T) {
 }
 
 // Operations of a retry loop are tried once. Those of a hold that outlives it are not.
-func TestHoldOutlivesTheRetryLoopThatAcquiredIt(t *testing.T) {
+func TestHoldOutlivesRetryLoopOfAcquire(t *testing.T) {
 	ctx := testenv.Context(t)
 	client, proxy := proxied(t, testenv.Chroot(t))
 	unhandled := make(chan framework.UnhandledError, 1000)

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-func TestHolderThatKeepsTheLockIsAskedOnce(t *testing.T) {
+func TestRevokeTwiceCallsHolderOnce(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
@@ -37,7 +37,7 @@ func TestHolderThatKeepsTheLockIsAskedOnce(t *testing.T) {
 }
 
 // The event of the second request is behind the answer that has the first.
-func TestHolderIsAskedOnceByRequestsThatComeTogether(t *testing.T) {
+func TestRevokeConcurrentCallsHolderOnce(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	client, proxy := proxied(t, chroot)
@@ -68,7 +68,7 @@ func TestHolderIsAskedOnceByRequestsThatComeTogether(t *testing.T) {
 	release(t, hold)
 }
 
-func TestHolderIsAskedThoughItsWatchMetAnOutage(t *testing.T) {
+func TestRevokeAfterOutageCallsHolder(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -96,7 +96,7 @@ func TestHolderIsAskedThoughItsWatchMetAnOutage(t *testing.T) {
 }
 
 // Java and clients without compression read the request, and write one.
-func TestRequestIsNotCompressed(t *testing.T) {
+func TestRevokeDataIsNotCompressed(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client, plain := newClient(t, connect, framework.WithCompression(true)), newClient(t, connect)

@@ -68,9 +68,9 @@ func (s *InterProcessSemaphoreV2) initTelemetry(recipe string) {
 	s.obs = telemetry.Of(s.client).NewLock(recipe, s.name, s.path)
 }
 
-// Acquire waits for a lease. The caller must return it. ctx bounds the wait: when it ends, no lease and no node is left.
-// The place in line survives a lost connection. After the end of the session Acquire queues again. Acquire also fails
-// when the first create fails after all retries of the client.
+// Acquire waits for a lease. The caller must return it. ctx bounds the wait: when it ends, no lease and no node is
+// left. The place in line survives a lost connection. After the end of the session Acquire queues again. Acquire also
+// fails when the first create fails after all retries of the client.
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
 	return single(s.acquire(ctx, 1, lineup.Forever))
 }
@@ -133,7 +133,7 @@ func (s *InterProcessSemaphoreV2) take(
 	if err := s.awaitLimit(waitCtx, n, wait); err != nil {
 		return nil, err
 	}
-	waitCtx = s.client.Telemetry().Handling(waitCtx)
+	waitCtx = telemetry.Of(s.client).Handling(waitCtx)
 	queue := s.turnQueue
 	if span.IsSeen() {
 		queue.OnQueued = span.Position
@@ -217,5 +217,5 @@ func (s *InterProcessSemaphoreV2) ParticipantNodes(ctx context.Context) ([]strin
 	if s.err != nil {
 		return nil, errtext.Wrap(s.err, "locks", "participants")
 	}
-	return s.leaseQueue.Participants(ctx)
+	return participantNodes(ctx, &s.leaseQueue)
 }

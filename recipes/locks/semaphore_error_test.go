@@ -9,7 +9,7 @@ import (
 )
 
 // A program knows the path that it has given, not those of the nodes below it.
-func TestErrorOfASemaphoreNamesThePathOfTheProgram(t *testing.T) {
+func TestSemaphoreErrorHasUserPath(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	semaphore := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2)

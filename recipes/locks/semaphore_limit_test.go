@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-func TestAcquireBeyondALimitThatFellLetsOthersPass(t *testing.T) {
+func TestAcquireNLimitFallsLetsOthersPass(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -65,7 +65,7 @@ func TestAcquireBeyondALimitThatFellLetsOthersPass(t *testing.T) {
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
-func TestAcquireBeyondTheLimitEndsWithItsContextAndItsClient(t *testing.T) {
+func TestAcquireNBeyondLimitEndsWithContextOrClient(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)

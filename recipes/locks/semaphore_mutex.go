@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
-// InterProcessSemaphoreMutex is a lock with one holder at a time that is not re-entrant: a holder that acquires it again
-// waits for itself. It is a semaphore of one lease. In Java: InterProcessSemaphoreMutex.
+// InterProcessSemaphoreMutex is a lock with one holder at a time that is not re-entrant: a holder that acquires it
+// again waits for itself. It is a semaphore of one lease. In Java: InterProcessSemaphoreMutex.
 type InterProcessSemaphoreMutex struct {
 	semaphore *InterProcessSemaphoreV2
 
@@ -22,8 +22,8 @@ type InterProcessSemaphoreMutex struct {
 
 var _ InterProcessLock = (*InterProcessSemaphoreMutex)(nil)
 
-// NewInterProcessSemaphoreMutex returns the lock of a path. It does no I/O. Every Acquire returns an error if the path is
-// invalid.
+// NewInterProcessSemaphoreMutex returns the lock of a path. It does no I/O. Every Acquire returns an error if the path
+// is invalid.
 func NewInterProcessSemaphoreMutex(client Client, path string, opts ...SemaphoreOption) *InterProcessSemaphoreMutex {
 	m := &InterProcessSemaphoreMutex{semaphore: NewInterProcessSemaphoreV2(client, path, 1, opts...)}
 	m.semaphore.initTelemetry("semaphore_mutex")
@@ -31,12 +31,12 @@ func NewInterProcessSemaphoreMutex(client Client, path string, opts ...Semaphore
 }
 
 func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
-	return m.semaphore.client.Telemetry()
+	return telemetry.Of(m.semaphore.client)
 }
 
 // Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait. The place in line
-// survives a lost connection. After the end of the session Acquire queues again. Acquire also fails when the first create
-// fails after all retries of the client.
+// survives a lost connection. After the end of the session Acquire queues again. Acquire also fails when the first
+// create fails after all retries of the client.
 func (m *InterProcessSemaphoreMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return m.keep(m.semaphore.acquire(ctx, 1, lineup.Forever))
 }

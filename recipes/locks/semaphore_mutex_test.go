@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-func TestSemaphoreMutexIsReleasedOnceByAnybody(t *testing.T) {
+func TestSemaphoreMutexReleaseByAnyGoroutine(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	mu := locks.NewInterProcessSemaphoreMutex(newClient(t, connect), lockPath)
@@ -50,7 +50,7 @@ type deletesElsewhere struct {
 func (c deletesElsewhere) Delete() builders.Delete { return c.elsewhere.Delete() }
 
 // CURATOR-376: the next one has the lock before the release of the last has returned.
-func TestReleaseOfASemaphoreMutexIsNotThatOfTheNext(t *testing.T) {
+func TestSemaphoreMutexReleaseTwiceKeepsNextHold(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -83,9 +83,9 @@ func TestReleaseOfASemaphoreMutexIsNotThatOfTheNext(t *testing.T) {
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
-// TestSemaphoreWaiterOfALostSessionTakesTheTurnAgain has somebody ask for a lease after one that waits for it has lost
+// TestSemaphoreWaiterSessionExpiredTakesTurnAgain has somebody ask for a lease after one that waits for it has lost
 // its session, and with it the turn.
-func TestSemaphoreWaiterOfALostSessionTakesTheTurnAgain(t *testing.T) {
+func TestSemaphoreWaiterSessionExpiredTakesTurnAgain(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)

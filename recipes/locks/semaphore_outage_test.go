@@ -17,9 +17,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// TestSemaphoreOutlivesAnOutageAtEachRequest has an acquire wait for its turn and for the one lease. At its k-th
+// TestSemaphoreOutageAtEachRequestIsSurvived has an acquire wait for its turn and for the one lease. At its k-th
 // request the connection is cut or the session ends, and the retry policy gives up at once.
-func TestSemaphoreOutlivesAnOutageAtEachRequest(t *testing.T) {
+func TestSemaphoreOutageAtEachRequestIsSurvived(t *testing.T) {
 	for _, expire := range []bool{false, true} {
 		actions := []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter}
 		if expire {
@@ -111,7 +111,7 @@ func outageOfSemaphore(t *testing.T, action curatortest.Action, expire bool, k i
 
 // Several leases are taken, the answer is lost, and somebody deletes one of them before it is looked for: the others
 // are given back, and all are taken anew.
-func TestSemaphoreLeaseDeletedBeforeItsLostAnswer(t *testing.T) {
+func TestLeaseLostReplyAndDeletedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{"first", "second"} {
 		t.Run(which, func(t *testing.T) {

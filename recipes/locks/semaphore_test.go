@@ -56,7 +56,7 @@ func returnLease(t *testing.T, lease *locks.Lease) {
 }
 
 // In Java: TestInterProcessSemaphore.testThreads.
-func TestNoMoreLeasesThanThereAre(t *testing.T) {
+func TestSemaphoreLeasesNeverExceedLimit(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	const clients, goroutines, rounds, most = 4, 2, 10, 3
@@ -93,7 +93,7 @@ func TestNoMoreLeasesThanThereAre(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-func TestLeasesAreThoseOfJava(t *testing.T) {
+func TestLeaseNodesAreJavas(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -119,7 +119,7 @@ func TestLeasesAreThoseOfJava(t *testing.T) {
 }
 
 // In Java: TestInterProcessSemaphore.testSimple, and CURATOR-315: what a failure leaves.
-func TestSeveralLeasesAreTakenTogetherOrNotAtAll(t *testing.T) {
+func TestAcquireNTakesAllOrNone(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	s := locks.NewInterProcessSemaphoreV2(newClient(t, connect), semaphorePath, 4)
@@ -189,7 +189,7 @@ func (c *sharedCount) set(n int) {
 }
 
 // In Java: TestInterProcessSemaphore.testThreadedLeaseIncrease (CURATOR-75).
-func TestNumberOfLeasesMayChange(t *testing.T) {
+func TestLeaseCountChangeIsFollowed(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -221,7 +221,7 @@ func TestNumberOfLeasesMayChange(t *testing.T) {
 }
 
 // CURATOR-335: the connection is cut before and after each of the requests in turn.
-func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
+func TestSemaphoreLostRepliesLeaveNoLease(t *testing.T) {
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +251,7 @@ func TestSemaphoreWithLostRepliesLeavesNoLease(t *testing.T) {
 
 // In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a
 // lease and does not know yet. All come to their turn, whether the session survives or not.
-func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
+func TestSemaphoreOutageBeforeGrantIsSurvived(t *testing.T) {
 	for _, what := range []string{"connection", "session"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -303,7 +303,7 @@ func TestSemaphoreGoesOnAfterAnOutageBetweenALeaseAndItsGrant(t *testing.T) {
 
 // In Java: TestInterProcessSemaphore.testRelease1AtATime, TestInterProcessSemaphore.testReleaseInChunks,
 // TestInterProcessSemaphore.testSimple2, TestInterProcessSemaphore.testGetParticipantNodes.
-func TestAsManyLeasesAsAreReturnedAreGranted(t *testing.T) {
+func TestSemaphoreGrantsAsManyLeasesAsReturned(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	connect := testenv.Addr(t) + chroot
@@ -363,7 +363,7 @@ func TestAsManyLeasesAsAreReturnedAreGranted(t *testing.T) {
 }
 
 // In Java: TestInterProcessSemaphore.testMaxPerSession.
-func TestNoMoreLeasesThanThereAreInPortions(t *testing.T) {
+func TestAcquireNLeasesNeverExceedLimit(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	const clients, rounds, most = 4, 8, 5
@@ -395,7 +395,7 @@ func TestNoMoreLeasesThanThereAreInPortions(t *testing.T) {
 }
 
 // In Java: TestInterProcessSemaphore.testInterruptAcquire (CURATOR-462).
-func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
+func TestSemaphoreAcquireCancelledLeavesNoLease(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -454,7 +454,7 @@ func TestCancelledWaitForALeaseLeavesNone(t *testing.T) {
 }
 
 // CURATOR-315, CURATOR-335: the leases are not shown from the k-th list on.
-func TestSemaphoreWhoseLeasesAreNotShownLeavesNothing(t *testing.T) {
+func TestSemaphoreListRefusedLeavesNothing(t *testing.T) {
 	for k, hit := 0, true; hit; k++ {
 		ctx := testenv.Context(t)
 		chroot := testenv.Chroot(t)
@@ -489,7 +489,7 @@ func TestSemaphoreWhoseLeasesAreNotShownLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestLeaseIsLostWithItsSession(t *testing.T) {
+func TestLeaseSessionExpiredIsLost(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))

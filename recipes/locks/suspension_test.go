@@ -15,7 +15,7 @@ import (
 
 // The machine is suspended for longer than the session lasts, just before the answer that grants the lock is read.
 // Timers stand still meanwhile, so nothing has ended the session when the answer is there.
-func TestNothingIsGrantedAfterASuspension(t *testing.T) {
+func TestSuspendedMachineGrantsNothing(t *testing.T) {
 	for name, op := range map[string]string{"mutex": "getChildren2", "semaphore": "multi"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -130,8 +130,8 @@ var observedLocks = map[string]func(*framework.Client) locks.InterProcessLock{
 	},
 }
 
-// TestAcquireWorkAndReleaseAreOneTrace has locks whose nodes exist, and that nobody else wants.
-func TestAcquireWorkAndReleaseAreOneTrace(t *testing.T) {
+// TestTelemetryAcquireWorkReleaseAreOneTrace has locks whose nodes exist, and that nobody else wants.
+func TestTelemetryAcquireWorkReleaseAreOneTrace(t *testing.T) {
 	t.Parallel()
 	mutexTree := func(recipe string) string {
 		return fmt.Sprintf(`
@@ -198,8 +198,8 @@ request
 	}
 }
 
-// TestLockOfWhoIsInNoTraceIsATraceOfItsOwn has the release called without the context of the hold, as in a defer.
-func TestLockOfWhoIsInNoTraceIsATraceOfItsOwn(t *testing.T) {
+// TestTelemetryAcquireWithoutTraceStartsTrace has the release called without the context of the hold, as in a defer.
+func TestTelemetryAcquireWithoutTraceStartsTrace(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	lay(t, silent, "mutex")
@@ -216,8 +216,8 @@ lock acquire
 `)
 }
 
-// TestWaitForALockIsOneSpan has the lock held by another client until the wait has begun.
-func TestWaitForALockIsOneSpan(t *testing.T) {
+// TestTelemetryWaitIsOneSpan has the lock held by another client until the wait has begun.
+func TestTelemetryWaitIsOneSpan(t *testing.T) {
 	t.Parallel()
 	mutexTree := func(recipe string) string {
 		return fmt.Sprintf(`
@@ -300,7 +300,7 @@ request
 	}
 }
 
-func TestLeasesThatAreTakenTogetherAreOneWaitAndAHoldEach(t *testing.T) {
+func TestTelemetryAcquireNIsOneWaitAndHoldEach(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	lay(t, silent, "semaphore_mutex")
@@ -334,7 +334,7 @@ curator.recipe=semaphore,curator.resource.name=orders 0
 `)
 }
 
-func TestReentryIsAWaitWithoutAHoldOfItsOwn(t *testing.T) {
+func TestTelemetryReentryIsWaitWithoutHold(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	lay(t, silent, "mutex")
@@ -368,7 +368,7 @@ curator.outcome=released,curator.recipe=mutex,curator.resource.name=orders 1
 `)
 }
 
-func TestOutcomeSaysWhyALockWasNotAcquired(t *testing.T) {
+func TestTelemetryOutcomeOfFailedAcquire(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		acquire func(ctx context.Context, mu locks.InterProcessLock) error
@@ -424,7 +424,7 @@ func TestOutcomeSaysWhyALockWasNotAcquired(t *testing.T) {
 	}
 }
 
-func TestErrorOfAnAcquireIsTheStatusOfItsSpan(t *testing.T) {
+func TestTelemetryAcquireErrorIsSpanStatus(t *testing.T) {
 	t.Parallel()
 	o, client, _ := observed(t)
 	ctx := locks.WithOwner(testenv.Context(t))
@@ -454,7 +454,7 @@ func loseSession(tb testing.TB, client *framework.Client, hold *locks.Hold) {
 	}
 }
 
-func TestHoldThatEndsWithItsSessionIsLost(t *testing.T) {
+func TestTelemetryHoldSessionExpiredIsLost(t *testing.T) {
 	t.Parallel()
 	for recipe, lock := range observedLocks {
 		t.Run(recipe, func(t *testing.T) {
@@ -491,7 +491,7 @@ func TestHoldThatEndsWithItsSessionIsLost(t *testing.T) {
 	}
 }
 
-func TestReentryAfterTheLossIsLostToo(t *testing.T) {
+func TestTelemetryReentryAfterLossIsLost(t *testing.T) {
 	t.Parallel()
 	o, client, _ := observed(t)
 	ctx := locks.WithOwner(testenv.Context(t))
@@ -508,7 +508,7 @@ func TestReentryAfterTheLossIsLostToo(t *testing.T) {
 	release(t, hold)
 }
 
-func TestPositionIsHowManyWereAheadWhenTheWaitBegan(t *testing.T) {
+func TestTelemetryPositionIsContendersBefore(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	ctx := testenv.Context(t)
@@ -544,8 +544,8 @@ func (f atEnd) OnEnd(span sdktrace.ReadOnlySpan)              { f(span) }
 func (atEnd) Shutdown(context.Context) error                  { return nil }
 func (atEnd) ForceFlush(context.Context) error                { return nil }
 
-// TestReleaseOfARevokedHoldIsNoLoss has the hold asked for, and released, before Acquire has returned.
-func TestReleaseOfARevokedHoldIsNoLoss(t *testing.T) {
+// TestTelemetryRevokedHoldIsReleased has the hold asked for, and released, before Acquire has returned.
+func TestTelemetryRevokedHoldIsReleased(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	ctx := testenv.Context(t)
@@ -590,7 +590,7 @@ func TestReleaseOfARevokedHoldIsNoLoss(t *testing.T) {
 	wantValues(t, o, "curator.lock.held", "curator.recipe=mutex 0\n")
 }
 
-func TestDurationsOfLocksAreMeasuredByTheNameThatTheUserGave(t *testing.T) {
+func TestTelemetryDurationsHaveLockName(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	ctx := testenv.Context(t)
@@ -628,7 +628,7 @@ curator.outcome=released,curator.recipe=mutex,curator.resource.name=orders 1
 	}
 }
 
-func TestPathsOfLocksAddNoSeries(t *testing.T) {
+func TestTelemetryPathsAddNoSeries(t *testing.T) {
 	t.Parallel()
 	const paths, hands = 200, 8
 	o, client, _ := observed(t)
@@ -661,17 +661,17 @@ curator.outcome=acquired,curator.recipe=mutex %d
 	o.WantBounded(t)
 }
 
-// TestLockThatNobodyObservesAllocatesNothingForIt is for all that acquire and release tell.
-func TestLockThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
+// TestTelemetryOffAllocatesNothing is for all that acquire and release tell.
+func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		told := off.NewLock("mutex", "orders", lockPath)
+		lock := off.NewLock("mutex", "orders", lockPath)
 		allocations := testing.AllocsPerRun(100, func() {
-			_, asked := told.Acquire(ctx)
-			asked.Position(1)
-			asked.Reentrant()
-			asked.End(telemetry.Acquired, nil)
-			told.Hold(asked).End(telemetry.Released)
+			_, span := lock.Acquire(ctx)
+			span.Position(1)
+			span.Reentrant()
+			span.End(telemetry.Acquired, nil)
+			lock.Hold(span).End(telemetry.Released)
 		})
 		if allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
@@ -679,7 +679,7 @@ func TestLockThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
 	}
 }
 
-func TestHoldOutlivesALostConnection(t *testing.T) {
+func TestTelemetryHoldOutlivesLostConnection(t *testing.T) {
 	t.Parallel()
 	o, client, _ := observed(t)
 	hold := acquire(t, testenv.Context(t), observedLocks["mutex"](client))
@@ -696,12 +696,12 @@ func TestHoldOutlivesALostConnection(t *testing.T) {
 	}
 }
 
-// meterVariable tells the process of TestHoldThatBeganUnmeasuredEndsUnmeasured that it is that.
+// meterVariable tells the process of TestTelemetryHoldBegunUnmeasuredEndsUnmeasured that it is that.
 const meterVariable = "LOCKS_TEST_METER"
 
-// TestHoldThatBeganUnmeasuredEndsUnmeasured has the program set its meter provider, which a process does once, while a
-// lock is held: its end is not to be counted without its beginning.
-func TestHoldThatBeganUnmeasuredEndsUnmeasured(t *testing.T) {
+// TestTelemetryHoldBegunUnmeasuredEndsUnmeasured has the program set its meter provider, which a process does once,
+// while a lock is held: its end is not to be counted without its beginning.
+func TestTelemetryHoldBegunUnmeasuredEndsUnmeasured(t *testing.T) {
 	if os.Getenv(meterVariable) == "" {
 		t.Parallel()
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -712,11 +712,11 @@ func TestHoldThatBeganUnmeasuredEndsUnmeasured(t *testing.T) {
 		return
 	}
 	o := observe.New(t)
-	told := telemetry.New(telemetry.Config{TracerProvider: o.Tracers})
-	lock, election := told.NewLock("mutex", "", lockPath), told.NewElection("leader_latch", "", lockPath)
-	_, asked := lock.Acquire(t.Context())
-	asked.End(telemetry.Acquired, nil)
-	hold := lock.Hold(asked)
+	tel := telemetry.New(telemetry.Config{TracerProvider: o.Tracers})
+	lock, election := tel.NewLock("mutex", "", lockPath), tel.NewElection("leader_latch", "", lockPath)
+	_, span := lock.Acquire(t.Context())
+	span.End(telemetry.Acquired, nil)
+	hold := lock.Hold(span)
 	electing, elected := election.Elect(t.Context())
 	elected.End(telemetry.Elected, nil)
 	term := election.Term(electing)

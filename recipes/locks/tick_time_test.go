@@ -12,9 +12,9 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// TestHoldEndsBeforeTheNextWithATickOfASession has servers with a small minSessionTimeout, whose tick is as long as a
+// TestHoldTickOfSessionEndsBeforeNextGrant has servers with a small minSessionTimeout, whose tick is as long as a
 // session, and clients that know the tick. A follower is cut off at each moment of a tick.
-func TestHoldEndsBeforeTheNextWithATickOfASession(t *testing.T) {
+func TestHoldTickOfSessionEndsBeforeNextGrant(t *testing.T) {
 	const session, tick = time.Second, 1020 * time.Millisecond
 	for phase := time.Duration(0); phase < tick; phase += tick / 50 {
 		synctest.Test(t, func(t *testing.T) {

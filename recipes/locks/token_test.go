@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-func TestReaderThatWasTheWriterHasItsToken(t *testing.T) {
+func TestTokenOfDowngradedWriterIsWriters(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	rw, me := newReadWriteLock(t, connect), locks.WithOwner(ctx)
@@ -34,7 +34,7 @@ func TestReaderThatWasTheWriterHasItsToken(t *testing.T) {
 }
 
 // The locks are taken in another order than their nodes were created before: each has its own tokens.
-func TestMultiLockHasATokenForEachOfItsLocks(t *testing.T) {
+func TestTokensOfMultiLock(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	a, b := locks.NewInterProcessMutex(client, "/a"), locks.NewInterProcessMutex(client, "/b")

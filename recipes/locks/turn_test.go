@@ -134,7 +134,7 @@ func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
 }
 
 // Nobody is ahead but the first, whose turn ends.
-func TestRequestsOfALeaseBehindAnother(t *testing.T) {
+func TestLeaseBehindAnotherRequests(t *testing.T) {
 	t.Parallel()
 	look := []string{"notification", "getChildren2 /locks", "exists /leases"}
 	for _, tt := range []struct {
@@ -200,7 +200,7 @@ func TestRequestsOfALeaseBehindAnother(t *testing.T) {
 }
 
 // The lease is returned between the count that comes with the line and the list that sets the watch.
-func TestLeaseThatIsReturnedBeforeTheWatchIsSetIsTaken(t *testing.T) {
+func TestLeaseReturnedBeforeWatchIsTaken(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 1)
 	next, _, proxy := x.heir()
@@ -216,7 +216,7 @@ func TestLeaseThatIsReturnedBeforeTheWatchIsSetIsTaken(t *testing.T) {
 	x.receives(next)
 }
 
-func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
+func TestTurnCancelledIsNotTaken(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 3)
 	ctx, giveUp := context.WithCancel(x.ctx)
@@ -238,7 +238,7 @@ func TestTurnThatIsGivenUpIsNotTaken(t *testing.T) {
 }
 
 // ZooKeeper removes an empty container, at any time.
-func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
+func TestTurnLeaseContainerDeletedTakesLease(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 1)
 	next, path := x.behind(x.ctx, x.semaphore(x.direct))
@@ -256,7 +256,7 @@ func TestTurnOutlivesTheContainerOfTheLeases(t *testing.T) {
 
 // The connection is cut under the list of the line and the count behind it. If both were asked again, each in its own
 // time, the count could come first, and miss the lease of the one before.
-func TestCountOfLeasesIsNeverOlderThanTheListOfTheLine(t *testing.T) {
+func TestLeaseCountIsNotOlderThanList(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 1)
 	proxy, connect := newProxy(t, x.chroot)
@@ -292,7 +292,7 @@ func TestCountOfLeasesIsNeverOlderThanTheListOfTheLine(t *testing.T) {
 	x.receives(next)
 }
 
-func TestTurnWhoseNodeSomebodyDeletesTakesNoLease(t *testing.T) {
+func TestTurnNodeDeletedTakesNoLease(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 3)
 	next, path, proxy := x.heir()
@@ -314,7 +314,7 @@ func TestTurnWhoseNodeSomebodyDeletesTakesNoLease(t *testing.T) {
 }
 
 // Two believe that they have the turn. If each waited with a node among the leases, none would ever have one.
-func TestWaitersForALeaseWhoseTurnSomebodyDeletesDoNotBlockEachOther(t *testing.T) {
+func TestTurnNodesDeletedWaitersDoNotBlockEachOther(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
@@ -354,7 +354,7 @@ func TestWaitersForALeaseWhoseTurnSomebodyDeletesDoNotBlockEachOther(t *testing.
 }
 
 // A contended line is listed twice before a turn. The leases are counted behind the second list alone.
-func TestLeasesOfAContendedSemaphoreAreCountedOnce(t *testing.T) {
+func TestContendedSemaphoreCountsLeasesOnce(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 2)
 	client, proxy := proxied(x, x.chroot)

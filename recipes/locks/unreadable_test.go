@@ -14,7 +14,7 @@ import (
 )
 
 // A waiter cannot watch a node that it may not read: it would never hear of its end.
-func TestWaiterThatMayNotReadTheNodeBeforeItFails(t *testing.T) {
+func TestWaiterWithoutReadPermissionFails(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
@@ -39,7 +39,7 @@ func (single) CreatesTheLock(create builders.Create) builders.Create {
 }
 
 // Somebody deletes the node of a holder, and somebody else makes one of its name, before the holder watches it.
-func TestHoldWhoseNodeIsMadeAnewIsLost(t *testing.T) {
+func TestHoldNodeRecreatedIsLost(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
@@ -61,7 +61,7 @@ func TestHoldWhoseNodeIsMadeAnewIsLost(t *testing.T) {
 }
 
 // A waiter that has lost its session sets a watch in the next one: it is taken back when the waiter lines up anew.
-func TestWatchThatIsSetInTheNextSessionIsTakenBack(t *testing.T) {
+func TestWaiterWatchOfNextSessionIsRemoved(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)

@@ -32,7 +32,7 @@ func (p *unevenPolicy) NewBackOff() backoff.BackOff {
 
 // A waiter that was woken by an outage takes its watch back and sets it again. The taking back is delayed by another
 // outage and comes when the new watch is set already: it must not take that one.
-func TestLateRemovalOfAWatchDoesNotTakeTheNextOne(t *testing.T) {
+func TestWaiterLateRemovalKeepsNextWatch(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -70,7 +70,7 @@ func TestLateRemovalOfAWatchDoesNotTakeTheNextOne(t *testing.T) {
 	}
 }
 
-func TestWaiterOfALostSessionLinesUpAnewAtOnce(t *testing.T) {
+func TestWaiterSessionExpiredQueuesAgainAtOnce(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	direct := newClient(t, connect)
@@ -104,7 +104,7 @@ func TestWaiterOfALostSessionLinesUpAnewAtOnce(t *testing.T) {
 	}
 }
 
-func TestWatchWhoseAnswerComesAfterTheEndOfTheWaitIsTakenBack(t *testing.T) {
+func TestWaiterWatchReplyAfterCancelIsRemoved(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -128,7 +128,7 @@ func TestWatchWhoseAnswerComesAfterTheEndOfTheWaitIsTakenBack(t *testing.T) {
 }
 
 // CURATOR-644: the one before it leaves when it has been found, and before it is watched. The place in line is kept.
-func TestWaiterWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T) {
+func TestWaiterPredecessorGoneBeforeWatchKeepsPlace(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -165,7 +165,7 @@ func TestWaiterWhosePredecessorLeavesBeforeItIsWatchedKeepsItsPlace(t *testing.T
 }
 
 // CURATOR-495: code that blocks in a callback, and waits for a lock in it, is woken all the same.
-func TestLockIsWaitedForInACallback(t *testing.T) {
+func TestAcquireInCallback(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -195,7 +195,7 @@ func TestLockIsWaitedForInACallback(t *testing.T) {
 
 // The session is lost when the waiter stands in line, and does not yet watch the one before it: its watch is that of
 // the next session, and its node is gone.
-func TestWaiterWhoseSessionIsLostBeforeItWatchesLinesUpAnewAtOnce(t *testing.T) {
+func TestWaiterSessionExpiredBeforeWatchQueuesAgainAtOnce(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 )
@@ -11,8 +10,8 @@ import (
 type backlog struct {
 	kind  kind
 	items map[string]*waitingItem
-	next  waitingItems // those that may be claimed, and some that are gone or locked since
-	free  int          // those that may be claimed
+	next  []*waitingItem // in order: those that may be claimed, and some that are gone or locked since
+	free  int            // those that may be claimed
 }
 
 type waitingItem struct {
@@ -31,8 +30,7 @@ func (b *backlog) fill(names, locks []string) {
 		locked[name] = struct{}{}
 	}
 	b.items = make(map[string]*waitingItem, len(names))
-	b.next.items, b.free = make([]*waitingItem, 0, len(names)), 0
-	b.next.order = b.kind.order
+	b.next, b.free = make([]*waitingItem, 0, len(names)), 0
 	all := make([]waitingItem, 0, len(names))
 	for _, name := range names {
 		n, found := b.kind.parse(name)
@@ -44,12 +42,14 @@ func (b *backlog) fill(names, locks []string) {
 		b.items[name] = x
 		if _, isLocked := locked[name]; !isLocked {
 			x.free, x.queued = true, true
-			b.next.items = append(b.next.items, x)
+			b.next = append(b.next, x)
 			b.free++
 		}
 	}
-	slices.SortFunc(b.next.items, func(x, y *waitingItem) int { return b.kind.order(x.name, y.name) })
+	slices.SortFunc(b.next, b.order)
 }
+
+func (b *backlog) order(x, y *waitingItem) int { return b.kind.order(x.name, y.name) }
 
 func (b *backlog) due(n nodeName) (due time.Time) {
 	if b.kind.delayed {
@@ -94,7 +94,8 @@ func (b *backlog) add(x *waitingItem) {
 	b.free++
 	if !x.queued {
 		x.queued = true
-		heap.Push(&b.next, x)
+		at, _ := slices.BinarySearchFunc(b.next, x, b.order)
+		b.next = slices.Insert(b.next, at, x)
 	}
 }
 
@@ -110,11 +111,12 @@ func (b *backlog) take(x *waitingItem) bool {
 
 // first returns the item to be claimed next, nil if there is none; it may not be due yet.
 func (b *backlog) first() *waitingItem {
-	for len(b.next.items) > 0 {
-		if x := b.next.items[0]; x.free {
+	for len(b.next) > 0 {
+		x := b.next[0]
+		if x.free {
 			return x
 		}
-		heap.Pop(&b.next).(*waitingItem).queued = false
+		b.drop(x)
 	}
 	return nil
 }
@@ -122,28 +124,14 @@ func (b *backlog) first() *waitingItem {
 // pop takes what first returns.
 func (b *backlog) pop() *waitingItem {
 	x := b.first()
-	heap.Pop(&b.next)
-	x.queued = false
+	b.drop(x)
 	b.take(x)
 	return x
 }
 
-// waitingItems is a heap.
-type waitingItems struct {
-	order func(a, b nodeName) int
-	items []*waitingItem
-}
-
-func (w *waitingItems) Len() int           { return len(w.items) }
-func (w *waitingItems) Less(i, j int) bool { return w.order(w.items[i].name, w.items[j].name) < 0 }
-func (w *waitingItems) Swap(i, j int)      { w.items[i], w.items[j] = w.items[j], w.items[i] }
-func (w *waitingItems) Push(x any)         { w.items = append(w.items, x.(*waitingItem)) }
-
-// Pop takes the last.
-func (w *waitingItems) Pop() any {
-	last := len(w.items) - 1
-	x := w.items[last]
-	w.items[last] = nil
-	w.items = w.items[:last]
-	return x
+// drop removes x, the first of those in order.
+func (b *backlog) drop(x *waitingItem) {
+	x.queued = false
+	b.next[0] = nil
+	b.next = b.next[1:]
 }

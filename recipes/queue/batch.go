@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
@@ -50,10 +49,11 @@ func (l *batchLimit) grow() {
 // batch is what one request puts: a node, or several in a transaction, which a server is done with much sooner than
 // with one after the other.
 type batch struct {
-	puts  []*PendingPut
-	bytes int // of the request, about
-	one   builders.Future[string]
-	all   builders.Future[[]callbacks.OperationResult]
+	puts     []*PendingPut
+	bytes    int             // of the request, about
+	answered <-chan struct{} // closed when there is an answer
+	// wait waits for the answer: the paths of the nodes, of all or of none.
+	wait func(ctx context.Context) (paths []string, err error)
 }
 
 // nextBatch returns the batch of the first of the puts, of at most so many bytes if it is not one put alone. A put that
@@ -77,7 +77,12 @@ func (b *batch) submit(flight context.Context, client Client, queue string) {
 	if b.isSingle() {
 		x := b.puts[0]
 		create := client.Create().WithMode(builders.PersistentSequential)
-		b.one = create.Submit(flight, zkpath.Join(queue, x.prefix), x.data)
+		one := create.Submit(flight, zkpath.Join(queue, x.prefix), x.data)
+		b.answered = one.Done()
+		b.wait = func(ctx context.Context) ([]string, error) {
+			path, err := one.Wait(ctx)
+			return []string{path}, err
+		}
 		return
 	}
 	create := client.TransactionOp().Create().WithMode(builders.PersistentSequential)
@@ -85,7 +90,15 @@ func (b *batch) submit(flight context.Context, client Client, queue string) {
 	for i, x := range b.puts {
 		ops[i] = create.ForPath(zkpath.Join(queue, x.prefix), x.data)
 	}
-	b.all = client.Transaction().Submit(flight, ops...)
+	all := client.Transaction().Submit(flight, ops...)
+	b.answered = all.Done()
+	b.wait = func(ctx context.Context) (paths []string, err error) {
+		results, err := all.Wait(ctx)
+		for _, r := range results {
+			paths = append(paths, r.ResultPath)
+		}
+		return paths, err
+	}
 }
 
 // causedIn returns flight in the trace of the put, or linked to those of all.
@@ -104,40 +117,11 @@ func (b *batch) causedIn(flight context.Context) context.Context {
 
 func (b *batch) isSingle() bool { return len(b.puts) == 1 }
 
-// answered returns a channel that is closed when there is an answer.
-func (b *batch) answered() <-chan struct{} {
-	if b.isSingle() {
-		return b.one.Done()
-	}
-	return b.all.Done()
-}
-
-// wait waits for the answer: the paths of the nodes, of all or of none.
-func (b *batch) wait(ctx context.Context) (paths []string, err error) {
-	if b.isSingle() {
-		path, err := b.one.Wait(ctx)
-		return []string{path}, err
-	}
-	results, err := b.all.Wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range results {
-		paths = append(paths, r.ResultPath)
-	}
-	return paths, nil
-}
-
 // isRefused reports whether the client has refused a batch of several puts, because of its size: nothing was sent.
 func (b *batch) isRefused(ctx context.Context) bool {
-	if b.isSingle() {
+	if b.isSingle() || !isClosed(b.answered) {
 		return false
 	}
-	select {
-	case <-b.answered():
-		_, err := b.wait(ctx)
-		return errors.Is(err, framework.ErrRequestTooLarge)
-	default:
-		return false
-	}
+	_, err := b.wait(ctx)
+	return errors.Is(err, framework.ErrRequestTooLarge)
 }

@@ -9,7 +9,7 @@ import (
 
 // claim claims the first that are left, and reads the next.
 func (f *fetcher) claim(ctx context.Context) {
-	if x := f.backlog.first(); x != nil && !x.due.After(time.Now()) && f.isGivingWay(time.Now()) {
+	if f.due() != nil && f.isGivingWay(time.Now()) {
 		return
 	}
 	if f.place.hasLocks() {
@@ -36,20 +36,13 @@ func (f *fetcher) mayClaim(n nodeName) bool {
 	if len(f.claims)+len(f.ready) < f.limit() {
 		return true
 	}
-	if !f.kind.isSorted() {
-		return false
-	}
-	for _, m := range f.ready {
-		if f.kind.order(m.name, n) < 0 {
-			return false
-		}
-	}
-	for _, c := range f.claims {
-		if f.kind.order(c.node(), n) < 0 {
-			return false
-		}
-	}
-	return true
+	isBefore := func(m *message) bool { return f.kind.order(m.name, n) < 0 }
+	return f.kind.isSorted() && !slices.ContainsFunc(f.ready, isBefore) && !f.isClaimedBefore(n)
+}
+
+// isClaimedBefore reports whether an item that goes before n is being claimed.
+func (f *fetcher) isClaimedBefore(n nodeName) bool {
+	return slices.ContainsFunc(f.claims, func(c claim) bool { return f.kind.order(c.node(), n) < 0 })
 }
 
 // due returns the first item if it is due, nil if there is none.
@@ -109,7 +102,7 @@ func (f *fetcher) look() {
 			return
 		}
 		f.backlog.pop()
-		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.edge.check, epoch: f.watch.current()}
+		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.handler.check, epoch: f.watch.current()}
 		c.begin(f.flight)
 		f.looked = append(f.looked, c)
 		if goesBefore {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is what the queues need of a [framework.Client].
@@ -19,7 +18,6 @@ type Client interface {
 	TransactionOp() builders.TransactionOp
 	Watches() builders.Watches
 	Sync() builders.Sync
-	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	QuorumHeartbeats() (stop func())
 	Namespace() string

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -45,7 +44,7 @@ func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 		return nil
 	}
 	err := q.move(m)
-	if lineup.IsOutage(err) || isEndOf(err) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
+	if isUnanswered(err) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
 		return nil // it is found again if it is there
 	}
 	return err

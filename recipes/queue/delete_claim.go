@@ -67,7 +67,7 @@ func (c *deleteClaim) done() <-chan struct{} {
 func (c *deleteClaim) answer(ctx context.Context) error {
 	if b := c.batch; b != nil {
 		_, err := b.sent.Wait(ctx)
-		if err == nil || lineup.IsOutage(err) || isEndOf(err) {
+		if err == nil || isUnanswered(err) {
 			return err
 		}
 		b.split()
@@ -92,18 +92,22 @@ func (c *deleteClaim) end(ctx context.Context) (*message, error) {
 	case errors.Is(err, zk.ErrBadVersion):
 		return nil, errChanged
 	case c.err != nil:
-		return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}, err
+		return c.item(), err
 	}
 	return nil, err
 }
 
 // message returns the deleted item. If the path was deleted since it was read, it was perhaps another that was deleted.
 func (c *deleteClaim) message() (*message, error) {
-	m := &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 	if c.watch.current() != c.epoch {
-		return m, errPathDeleted
+		return c.item(), errPathDeleted
 	}
-	return m, nil
+	return c.item(), nil
+}
+
+// item returns what was read.
+func (c *deleteClaim) item() *message {
+	return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 }
 
 // errPathDeleted is the error of an item of a path that was deleted since the item was read.
@@ -119,16 +123,15 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	switch {
 	case err == nil:
 		return c.message()
-	case !lineup.IsOutage(err) && !isEndOf(err), !isOpen && !c.isSplit:
+	case !isUnanswered(err), !isOpen && !c.isSplit:
 		return nil, nil //nolint:nilnil // it is there, or another's
 	}
-	m := &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 	for {
 		again := c.deleteAgain(ctx)
 		if again == nil {
-			return m, nil
+			return c.item(), nil
 		}
-		isOpen = isOpen || lineup.IsOutage(again) || isEndOf(again)
+		isOpen = isOpen || isUnanswered(again)
 		if !lineup.IsOutage(again) {
 			err = again
 			break
@@ -141,9 +144,9 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	case errors.Is(err, zk.ErrBadVersion), !isOpen: // it is there, with other data, or another's
 		return nil, nil //nolint:nilnil // so it is listed again
 	case errors.Is(err, ErrUncertain):
-		return m, err
+		return c.item(), err
 	}
-	return m, errtext.Join(ErrUncertain, err)
+	return c.item(), errtext.Join(ErrUncertain, err)
 }
 
 // deleteAgain deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by

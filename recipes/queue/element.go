@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
@@ -16,14 +18,6 @@ type element struct {
 	claim *deleteClaim
 	begun time.Time // when the reading began
 	gap   int64     // of the watch, then
-}
-
-func newElement(ctx context.Context, p *place, w *queueWatch, n nodeName) *element {
-	e := &element{begun: time.Now(), gap: w.gap(), claim: &deleteClaim{
-		place: p, name: n, watch: w, epoch: w.current(), check: func([]byte) error { return nil },
-	}}
-	e.claim.begin(once(ctx))
-	return e
 }
 
 // awaitRead waits until the element is read.
@@ -95,18 +89,17 @@ func (e *element) resolve(ctx context.Context) error {
 // confirm finds out whether it was this element that was deleted: its name recurs in a path made anew. A path that is
 // gone was removed by the server, as an empty container; so was, at worst, one that somebody had made anew in between.
 func (e *element) confirm(ctx context.Context) error {
-	for {
-		stat, err := e.claim.place.client.CheckExists().ForPath(builders.InOneFlight(ctx), e.claim.place.path)
-		switch {
-		case err == nil && (stat == nil || stat.Czxid < e.claim.stat.Czxid): // the server removes an empty container
-			return nil
-		case err == nil:
-			return errPathDeleted
-		case !lineup.IsOutage(err):
-			return errtext.Join(ErrUncertain, err)
-		}
-		if err := awaitConnection(ctx, e.claim.place.client); err != nil {
-			return errtext.Join(ErrUncertain, err)
-		}
+	p := e.claim.place
+	var stat *zk.Stat
+	err := retryOutage(ctx, p.client, func() (err error) {
+		stat, err = p.client.CheckExists().ForPath(builders.InOneFlight(ctx), p.path)
+		return err
+	})
+	switch {
+	case err != nil:
+		return errtext.Join(ErrUncertain, err)
+	case stat == nil || stat.Czxid < e.claim.stat.Czxid: // the server removes an empty container
+		return nil
 	}
+	return errPathDeleted
 }

@@ -214,15 +214,7 @@ func (f *elementFetcher) claim(c *call) (claimed *element, err error) {
 
 // inTurn calls fn when nobody else looks at the queue, and again after a lost connection.
 func (f *elementFetcher) inTurn(c *call, fn func() error) error {
-	for {
-		err := f.onceInTurn(c, fn)
-		if !lineup.IsOutage(err) {
-			return err
-		}
-		if err := awaitConnection(c.patience, f.place.client); err != nil {
-			return err
-		}
-	}
+	return retryOutage(c.patience, f.place.client, func() error { return f.onceInTurn(c, fn) })
 }
 
 func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
@@ -359,8 +351,13 @@ func (f *elementFetcher) read(c *call) {
 	}
 }
 
+// readElement begins to read an element.
 func (f *elementFetcher) readElement(c *call, n nodeName) *element {
-	return newElement(c.ctx, f.place, f.watch, n)
+	e := &element{begun: time.Now(), gap: f.watch.gap(), claim: &deleteClaim{
+		place: f.place, name: n, watch: f.watch, epoch: f.watch.current(), check: func([]byte) error { return nil },
+	}}
+	e.claim.begin(once(c.ctx))
+	return e
 }
 
 // list lists the queue, and reports whether it is known that there is nothing to wait for. For a call that waits the

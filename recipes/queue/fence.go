@@ -96,24 +96,17 @@ func (f *Fence) begin(ctx context.Context) error {
 	stop := context.AfterFunc(f.tenure, func() { cancel(ErrLockLost) })
 	defer stop()
 	node := zkpath.Join(f.place.lockPath, fenceName+zkpath.NewProtectionID())
-	for {
-		err := f.create(ctx, node)
-		if err == nil {
-			f.node = node
-			f.fence = lineup.NewFence(f.place.client, node, ErrLockLost)
-			return nil
-		}
-		if lineup.IsOutage(err) {
-			if err = awaitConnection(ctx, f.place.client); err == nil {
-				continue
-			}
-		}
-		f.delete(node) // an answer may have been lost
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return errtext.Wrap(err, "queue", "fence of %s", f.place.node(f.m.name))
+	err := retryOutage(ctx, f.place.client, func() error { return f.create(ctx, node) })
+	if err == nil {
+		f.node = node
+		f.fence = lineup.NewFence(f.place.client, node, ErrLockLost)
+		return nil
 	}
+	f.delete(node) // an answer may have been lost
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errtext.Wrap(err, "queue", "fence of %s", f.place.node(f.m.name))
 }
 
 // create creates the node behind a look that finds the lock of the claim, on one connection: it belongs to the session

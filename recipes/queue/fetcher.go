@@ -21,13 +21,13 @@ import (
 // nothing is left, and always where newcomers may go before others, the items and locks are watched instead: what
 // happens comes without a request. What is going to be claimed is read ahead and claimed ahead, in one flight.
 type fetcher struct {
-	place *place
-	kind  kind
-	watch *queueWatch
-	edge  edge
-	root  context.Context // of the requests, which outlive life
-	life  context.Context // bounds the waiting for answers
-	id    string          // of the claims, with a number
+	place   *place
+	kind    kind
+	watch   *queueWatch
+	handler handler
+	root    context.Context // of the requests, which outlive life
+	life    context.Context // bounds the waiting for answers
+	id      string          // of the claims, with a number
 
 	turn  chan struct{} // of the one who asks for the next item; what follows is theirs
 	slow  *time.Timer   // for an item that takes long
@@ -57,16 +57,21 @@ type fetcher struct {
 	alone      int       // so many are not deleted together with others
 	busy       int       // how many were claimed since it had to wait for one
 	failures   int       // in a row
-	reported   map[string]struct{}
+	reported   causes    // since the queue could be listed
 }
 
-// edge is what a fetcher needs of those who use it.
-type edge struct {
-	check   func(data []byte) error                               // whether an item can be read
-	corrupt func(m *message, cause error, isNew bool) (err error) // an item that cannot be
-	release func(m *message)                                      // its lock is to be deleted
-	putBack func(m *message)                                      // it is deleted, and to be put again
-	report  func(err error)
+// handler is the queue of a fetcher. It has what depends on the type of the items.
+type handler interface {
+	// check returns the error of an item that cannot be read.
+	check(data []byte) error
+	// corrupt handles an item that cannot be read.
+	corrupt(m *message, cause error, isNew bool) error
+	// release deletes the lock of an item.
+	release(m *message)
+	// putAgainInBackground puts a deleted item into the queue again.
+	putAgainInBackground(m *message)
+	report(ctx context.Context, err error)
+	reportItem(ctx context.Context, n nodeName, data []byte, err error)
 }
 
 // How a fetcher changes between lists and watches, and how it gives way.
@@ -77,12 +82,14 @@ const (
 	checkPause        = time.Minute
 )
 
-func newFetcher(p *place, k kind, w *queueWatch, prefetched int, e edge) *fetcher {
+func newFetcher(p *place, k kind, w *queueWatch, prefetched int, h handler) *fetcher {
 	f := &fetcher{
-		place: p, kind: k, watch: w, edge: e, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
-		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched}, reported: make(map[string]struct{}),
+		place: p, kind: k, watch: w, handler: h, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
+		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetched},
 	}
 	f.backlog.clear()
+	f.slow = time.AfterFunc(slowItem, f.shareOut)
+	f.slow.Stop()
 	return f
 }
 
@@ -128,10 +135,6 @@ func (f *fetcher) open() {
 	}
 	f.isOpen, f.stale = true, true
 	f.flight = builders.InOneFlight(f.root)
-	if f.slow == nil {
-		f.slow = time.AfterFunc(slowItem, f.shareOut)
-		f.slow.Stop()
-	}
 }
 
 // hear takes the news.
@@ -182,19 +185,14 @@ func (f *fetcher) pick() *message {
 	if len(f.ready) == 0 {
 		return nil
 	}
-	at := 0
 	if f.kind.isSorted() {
-		for i, m := range f.ready {
-			if f.kind.order(m.name, f.ready[at].name) < 0 {
-				at = i
-			}
-		}
-		if f.isOvertaken(f.ready[at].name) {
+		slices.SortStableFunc(f.ready, func(a, b *message) int { return f.kind.order(a.name, b.name) })
+		if f.isOvertaken(f.ready[0].name) {
 			return nil
 		}
 	}
-	m := f.ready[at]
-	f.ready = slices.Delete(f.ready, at, at+1)
+	m := f.ready[0]
+	f.ready = slices.Delete(f.ready, 0, 1)
 	return m
 }
 
@@ -203,22 +201,17 @@ func (f *fetcher) isLost(m *message) bool {
 	if m.lock.session.Context().Err() == nil && m.epoch == f.watch.current() && !m.lock.deleted.Load() {
 		return false
 	}
-	f.edge.release(m)
+	f.handler.release(m)
 	return true
 }
 
 // isOvertaken reports whether an item that is not claimed yet goes before n.
 func (f *fetcher) isOvertaken(n nodeName) bool {
-	for _, c := range f.claims {
-		if f.kind.order(c.node(), n) < 0 {
-			return true
-		}
-	}
-	if len(f.looked) > 0 && f.kind.order(f.looked[0].name, n) < 0 {
+	if f.isClaimedBefore(n) || len(f.looked) > 0 && f.kind.order(f.looked[0].name, n) < 0 {
 		return true
 	}
-	x := f.backlog.first()
-	return x != nil && f.kind.order(x.name, n) < 0 && !x.due.After(time.Now())
+	x := f.due()
+	return x != nil && f.kind.order(x.name, n) < 0
 }
 
 // step claims what is to be claimed and takes the answer to the first claim. Without any it waits for one.
@@ -250,7 +243,7 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 	}
 	f.verify()
 	m, err := c.end(f.life)
-	if lineup.IsOutage(err) || isEndOf(err) || errors.Is(err, framework.ErrClosed) {
+	if isUnanswered(err) || errors.Is(err, framework.ErrClosed) {
 		return err
 	}
 	f.claims[0] = nil
@@ -283,7 +276,7 @@ func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
 	x := f.backlog.items[c.node().whole]
 	if err == nil && m.lock != nil {
-		err = f.edge.check(m.data)
+		err = f.handler.check(m.data)
 	}
 	switch {
 	case err == nil:
@@ -294,7 +287,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 		f.keepCorrupt(m, err)
 		return true, nil
 	case m != nil && m.lock != nil:
-		f.edge.release(m)
+		f.handler.release(m)
 	}
 	switch {
 	case errors.Is(err, errTaken):
@@ -305,7 +298,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	case errors.Is(err, errChanged):
 		f.backlog.add(x)
 	case errors.Is(err, ErrUncertain):
-		f.reportItem(c.node(), m.data, err)
+		f.handler.reportItem(f.root, c.node(), m.data, err)
 		return true, nil
 	case errors.Is(err, zk.ErrNoNode): // the path of the locks
 		f.stale = true
@@ -322,7 +315,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 // keepCorrupt does with an item that cannot be read what the user wants.
 func (f *fetcher) keepCorrupt(m *message, cause error) {
 	isNew := f.quarantine.add(m.name.whole, time.Now(), cause)
-	if err := f.edge.corrupt(m, cause, isNew); err != nil {
+	if err := f.handler.corrupt(m, cause, isNew); err != nil {
 		f.leaveOut(m.name, m.data, err)
 	}
 }
@@ -330,12 +323,8 @@ func (f *fetcher) keepCorrupt(m *message, cause error) {
 // leaveOut leaves an item alone for a while, and reports the cause once.
 func (f *fetcher) leaveOut(n nodeName, data []byte, cause error) {
 	if f.quarantine.add(n.whole, time.Now(), cause) {
-		f.reportItem(n, data, cause)
+		f.handler.reportItem(f.root, n, data, cause)
 	}
-}
-
-func (f *fetcher) reportItem(n nodeName, data []byte, err error) {
-	f.edge.report(&ItemError{Path: f.place.node(n), Data: data, Err: err})
 }
 
 // adapt goes further ahead or less far, after an item was ours or not and the answer had to be waited for or not.
@@ -363,7 +352,9 @@ func (f *fetcher) forgetLooked() {
 func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	f.stale = true
 	if !lineup.IsOutage(err) {
-		f.reportOnce(errtext.Wrap(err, "queue", "%s", f.place.path))
+		if err = errtext.Wrap(err, "queue", "%s", f.place.path); f.reported.isNew(err) {
+			f.handler.report(f.root, err)
+		}
 		_ = pause(ctx, doubled(failurePause, mostQuarantine, f.failures))
 		f.failures++
 	} else if awaitConnection(ctx, f.place.client) != nil {
@@ -371,15 +362,6 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	}
 	f.resolve()
 	f.flight = builders.InOneFlight(f.root)
-}
-
-// reportOnce reports an error that was not reported since the queue could be listed.
-func (f *fetcher) reportOnce(err error) {
-	if _, known := f.reported[err.Error()]; known {
-		return
-	}
-	f.reported[err.Error()] = struct{}{}
-	f.edge.report(err)
 }
 
 // resolve ends all claims.
@@ -394,9 +376,9 @@ func (f *fetcher) resolve() {
 		case err == nil, isCorrupt(err):
 			_, _ = f.outcome(c, m, err)
 		case errors.Is(err, ErrUncertain):
-			f.reportItem(m.name, m.data, err)
+			f.handler.reportItem(f.root, m.name, m.data, err)
 		case m.lock != nil:
-			f.edge.release(m)
+			f.handler.release(m)
 		}
 	}
 	f.claims, f.stale, f.lastEmpty = nil, true, false

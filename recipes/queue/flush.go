@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/gocurator/curator/internal/errtext"
 )
@@ -36,41 +38,21 @@ func (p *producer) fail(puts []*PendingPut, err error) {
 	}
 }
 
-// complete makes the outcome of x known: a failure is there for a flush when Wait returns, and Wait returns at once
-// when a flush has.
+// complete makes the outcome of x known: a failure is there for a flush when Wait returns.
 func (p *producer) complete(x *PendingPut, path string, err error) {
-	if err != nil && !x.back {
-		p.mu.Lock()
-		p.failures.add(err)
-		p.mu.Unlock()
-	}
-	notify := x.end(path, err)
+	notify := x.ended(path, err)
 	p.mu.Lock()
+	if err != nil && !x.back {
+		p.failures.add(err)
+	}
 	if notify != nil {
 		p.notified = true
 		p.listeners.Do(notify)
 	}
-	p.early[x.number] = struct{}{}
-	for p.isEarly(p.completed + 1) {
-		p.completed++
-		delete(p.early, p.completed)
-	}
-	p.broadcast()
+	delete(p.pending, x)
 	p.mu.Unlock()
+	x.end(path, err)
 	<-p.slots
-}
-
-func (p *producer) isEarly(number int) bool {
-	_, found := p.early[number]
-	return found
-}
-
-// broadcast wakes up those who wait. mu is held.
-func (p *producer) broadcast() {
-	if p.waiting > 0 {
-		close(p.changed)
-		p.changed = make(chan struct{})
-	}
 }
 
 // listenerKey is the key of the producer in the context of a listener that it calls.
@@ -80,9 +62,9 @@ type listenerKey struct{}
 // flushes. It reports the failures that no flush had reported when it began.
 func (p *producer) flush(ctx context.Context) error {
 	p.mu.Lock()
-	goal, since := p.accepted, p.failures
+	puts, since := slices.Collect(maps.Keys(p.pending)), p.failures
 	p.mu.Unlock()
-	if err := p.await(ctx, goal); err != nil {
+	if err := awaitPuts(ctx, puts); err != nil {
 		return err
 	}
 	if ctx.Value(listenerKey{}) != p {
@@ -98,31 +80,18 @@ func (p *producer) inListener(ctx context.Context) context.Context {
 	return context.WithValue(ctx, listenerKey{}, p)
 }
 
-// await waits until the first goal of those accepted are completed.
-func (p *producer) await(ctx context.Context, goal int) error {
-	return p.awaitUntil(ctx, func() bool { return p.completed >= goal })
-}
-
 // awaitSubmitted waits until all that were accepted are submitted.
 func (p *producer) awaitSubmitted(ctx context.Context) error {
-	return p.awaitUntil(ctx, func() bool { return p.unsent == 0 })
-}
-
-// awaitUntil waits until done reports true, which is called with mu held.
-func (p *producer) awaitUntil(ctx context.Context, done func() bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting++
 	defer func() { p.waiting-- }()
-	for !done() {
-		changed := p.changed
+	for p.unsent > 0 {
+		submitted := p.submitted
 		p.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
+		isSubmitted := awaitDone(ctx, submitted)
 		p.mu.Lock()
-		if !done() && ctx.Err() != nil {
+		if !isSubmitted && p.unsent > 0 {
 			return ctx.Err()
 		}
 	}
@@ -139,12 +108,10 @@ func (p *producer) awaitListeners(ctx context.Context) error {
 	}
 	called := make(chan struct{})
 	p.listeners.Do(func() { close(called) })
-	select {
-	case <-called:
-		return nil
-	case <-ctx.Done():
+	if !awaitDone(ctx, called) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // takeFailures returns the error about the failures since a flush. The flushes that begin now do not report them again,

@@ -18,7 +18,7 @@ var layers = []struct {
 	files string
 }{
 	{"names and bytes", "doc node_name item_bytes trailer kind errors info client serializer"},
-	{"place", "place pace answer background"},
+	{"place", "place pace answer background causes"},
 	{"producer", "pending_put batch producer flush room"},
 	{"claims", "queue_watch message lock_claim delete_claim element fence pauses settler"},
 	{"fetcher", "backlog quarantine prefetch listing claiming yielding waiting sharing fetcher element_fetcher"},

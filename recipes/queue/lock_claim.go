@@ -8,7 +8,6 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 // lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the
@@ -68,7 +67,7 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 		return nil, errTaken
 	case err != nil:
 		return nil, err
-	case lineup.IsOutage(readErr) || isEndOf(readErr):
+	case isUnanswered(readErr):
 		return nil, lost(readErr)
 	}
 	session := c.place.client.Session()
@@ -87,7 +86,7 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	m, err := c.end(ctx)
 	session := c.place.client.Session()
-	open := lineup.IsOutage(err) && !errors.Is(err, framework.ErrNotSent) || isEndOf(err)
+	open := mayBeApplied(err)
 	if m != nil || session == nil || !open {
 		return m, err
 	}

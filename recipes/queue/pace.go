@@ -28,6 +28,20 @@ func awaitConnection(ctx context.Context, client Client) error {
 	return client.BlockUntilConnected(ctx)
 }
 
+// retryOutage calls fn, and calls it again with a new connection, until its error is not an outage. It returns the
+// error of fn, or the cause of the end of ctx.
+func retryOutage(ctx context.Context, client Client, fn func() error) error {
+	for {
+		err := fn()
+		if !lineup.IsOutage(err) {
+			return err
+		}
+		if err := awaitConnection(ctx, client); err != nil {
+			return err
+		}
+	}
+}
+
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -49,13 +63,19 @@ func doubled(first, most time.Duration, n int) time.Duration {
 
 // isRefusal reports whether err is an answer about one node, which an operator may change.
 func isRefusal(err error) bool {
-	return err != nil && !lineup.IsOutage(err) && !isEndOf(err) &&
+	return err != nil && !isUnanswered(err) &&
 		!errors.Is(err, framework.ErrClosed) && !errors.Is(err, framework.ErrTooManyPending)
 }
 
 func isEndOf(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
+
+// isUnanswered reports whether a request that ended with err had no answer.
+func isUnanswered(err error) bool { return lineup.IsOutage(err) || isEndOf(err) }
+
+// mayBeApplied reports whether a request that ended with err, without an answer, may have taken effect.
+func mayBeApplied(err error) bool { return isUnanswered(err) && !errors.Is(err, framework.ErrNotSent) }
 
 func isClosed(done <-chan struct{}) bool {
 	select {

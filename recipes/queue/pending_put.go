@@ -7,10 +7,9 @@ type PendingPut struct {
 	prefix string
 	data   []byte
 	// ended is called once, with the outcome, and returns what calls the listeners, nil if there are none.
-	ended  func(path string, err error) (notify func())
-	cause  context.Context //nolint:containedctx // of its span, nil if nobody traces
-	back   bool            // it was in the queue before
-	number int             // how many were accepted up to it
+	ended func(path string, err error) (notify func())
+	cause context.Context //nolint:containedctx // of its span, nil if nobody traces
+	back  bool            // it was in the queue before
 
 	// Of the goroutine that submits.
 	uncertain bool // it may be in the queue: the answer to an earlier create was lost
@@ -35,23 +34,24 @@ func (x *PendingPut) Done() <-chan struct{} { return x.done }
 // in the queue: an [*ItemError], with [ErrUncertain] if they may be. FlushPuts reports a failure whether or not Wait
 // has returned it.
 func (x *PendingPut) Wait(ctx context.Context) (path string, err error) {
-	select {
-	case <-x.done:
-		return x.path, x.err
-	default:
-	}
-	select {
-	case <-x.done:
-		return x.path, x.err
-	case <-ctx.Done():
+	if !isClosed(x.done) && !awaitDone(ctx, x.done) {
 		return "", ctx.Err()
 	}
+	return x.path, x.err
 }
 
-// end makes the outcome known and returns what calls the listeners, nil if there are none.
-func (x *PendingPut) end(path string, err error) (notify func()) {
+// end makes the outcome known.
+func (x *PendingPut) end(path string, err error) {
 	x.path, x.err = path, err
-	notify = x.ended(path, err)
 	close(x.done)
-	return notify
+}
+
+// awaitPuts waits until the outcome of all is known.
+func awaitPuts(ctx context.Context, puts []*PendingPut) error {
+	for _, x := range puts {
+		if !isClosed(x.done) && !awaitDone(ctx, x.done) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }

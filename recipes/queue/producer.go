@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,10 +52,9 @@ type producer struct {
 	queue     []*PendingPut   // not submitted
 	unsent    int             // how many of those accepted were not submitted in this flight
 	accepted  int
-	completed int              // this one is, and all before it
-	early     map[int]struct{} // completed before one that was accepted earlier
+	pending   map[*PendingPut]struct{} // accepted and not completed
 	waiting   int
-	changed   chan struct{} // closed, if anybody waits, when a put is submitted or completed
+	submitted chan struct{} // closed, if anybody waits, when puts are submitted
 	notified  bool          // listeners were called
 	failures  *failures     // since the last flush
 }
@@ -62,7 +63,7 @@ func newProducer(client Client, path string, window int, resend bool, ensure fun
 	p := &producer{
 		client: client, path: path, resend: resend, ensure: ensure, limit: newBatchLimit(),
 		slots: make(chan struct{}, window), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		early: make(map[int]struct{}), changed: make(chan struct{}), failures: new(failures),
+		pending: make(map[*PendingPut]struct{}), submitted: make(chan struct{}), failures: new(failures),
 	}
 	p.open, p.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with close
 	return p
@@ -78,10 +79,10 @@ func (p *producer) start(life context.Context) {
 func (p *producer) close(ctx context.Context) error {
 	p.mu.Lock()
 	p.stop(ErrClosed)
-	goal, since := p.accepted, p.failures
+	puts, since := slices.Collect(maps.Keys(p.pending)), p.failures
 	p.mu.Unlock()
 	p.nudge()
-	_ = p.await(ctx, goal)
+	_ = awaitPuts(ctx, puts)
 	p.end()
 	<-p.done
 	_ = p.awaitListeners(ctx)
@@ -111,7 +112,7 @@ func (p *producer) put(ctx context.Context, x *PendingPut) error {
 		return ErrClosed
 	}
 	p.accepted++
-	x.number = p.accepted
+	p.pending[x] = struct{}{}
 	p.queue = append(p.queue, x)
 	p.unsent++
 	p.mu.Unlock()
@@ -147,7 +148,7 @@ func (p *producer) run() {
 		}
 		var first <-chan struct{}
 		if len(p.sent) > 0 {
-			first = p.sent[0].answered()
+			first = p.sent[0].answered
 		}
 		select {
 		case <-p.wake:
@@ -181,7 +182,10 @@ func (p *producer) submit() (over bool) {
 		p.sent = append(p.sent, b)
 		p.mu.Lock()
 		p.unsent -= len(b.puts)
-		p.broadcast()
+		if p.waiting > 0 {
+			close(p.submitted)
+			p.submitted = make(chan struct{})
+		}
 		p.mu.Unlock()
 	}
 	return false
@@ -250,7 +254,7 @@ func (p *producer) settleFirst() {
 	case errors.Is(err, zk.ErrNoNode):
 		p.ensured = false
 		if p.missing++; p.missing > 1 {
-			_ = pause(p.life, growingPause(p.missing))
+			_ = pause(p.life, doubled(outagePause, maxOutagePause, p.missing))
 		}
 	}
 }
@@ -331,7 +335,7 @@ func (p *producer) draw(sent []*batch, left []*PendingPut, err error) []*Pending
 
 // reconnect waits for a connection and begins another flight.
 func (p *producer) reconnect() {
-	if pause(p.life, growingPause(p.outages)) == nil {
+	if pause(p.life, doubled(outagePause, maxOutagePause, p.outages)) == nil {
 		_ = p.client.BlockUntilConnected(p.life)
 	}
 	p.outages++
@@ -378,11 +382,3 @@ func (p *producer) giveUp() {
 
 // maxOutagePause bounds the pauses between tries.
 const maxOutagePause = time.Second
-
-// growingPause returns the pause before a try after so many in a row.
-func growingPause(tries int) time.Duration {
-	if tries > 6 {
-		return maxOutagePause
-	}
-	return min(outagePause<<tries, maxOutagePause)
-}

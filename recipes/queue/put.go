@@ -22,7 +22,7 @@ type PutEvent[T any] struct {
 // PutListeners returns the listeners that are called with the outcome of every put, one at a time, in the order of the
 // outcomes. They run on a goroutine of their own, and no put waits for them: they may put, too, and events that they
 // are too slow for stay in memory. In Java: QueuePutListener, which is told of successes alone.
-func (q *queue[T]) PutListeners() *callbacks.Listeners[PutEvent[T]] { return &q.listeners }
+func (q *queue[T]) PutListeners() callbacks.Listenable[PutEvent[T]] { return &q.listeners }
 
 // FlushPuts waits until the outcome of all puts that were accepted before it is known, and the listeners were called.
 // The error is that of ctx, or is about the puts that have failed, whoever has put them: those that no FlushPuts had

@@ -18,7 +18,7 @@ type quarantined struct {
 	until  time.Time
 	waits  bool
 	times  int
-	causes map[string]struct{} // that were reported
+	causes causes
 }
 
 // add puts an item in quarantine, and reports whether the cause is new.
@@ -28,16 +28,14 @@ func (q *quarantine) add(name string, now time.Time, cause error) (isNew bool) {
 		if q.items == nil {
 			q.items = make(map[string]*quarantined)
 		}
-		x = &quarantined{causes: make(map[string]struct{})}
+		x = &quarantined{}
 		q.items[name] = x
 	}
 	x.until = now.Add(doubled(firstQuarantine, mostQuarantine, x.times))
 	x.waits = true
 	q.first = earlier(q.first, x.until)
 	x.times++
-	_, known := x.causes[cause.Error()]
-	x.causes[cause.Error()] = struct{}{}
-	return !known
+	return x.causes.isNew(cause)
 }
 
 // has reports whether an item is in quarantine.

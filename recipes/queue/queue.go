@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
@@ -26,7 +26,7 @@ type queue[T any] struct {
 	watch      *queueWatch
 	fetcher    *fetcher
 	settler    *settler
-	listeners  callbacks.Listeners[PutEvent[T]]
+	listeners  listeners.Set[PutEvent[T]]
 	room       *room         // nil if the queue is not bounded
 	reports    lineup.Serial // the calls of OnError
 	background background    // what goes on for loops of Items that have ended, and what is put again
@@ -84,13 +84,7 @@ func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serialize
 	if q.consumer != nil {
 		prefetched = q.prefetch
 	}
-	q.fetcher = newFetcher(q.place, k, q.watch, prefetched, edge{
-		check:   q.check,
-		corrupt: q.corrupt,
-		release: q.release,
-		putBack: q.putAgainInBackground,
-		report:  func(err error) { q.report(q.root, err) },
-	})
+	q.fetcher = newFetcher(q.place, k, q.watch, prefetched, q)
 	return q
 }
 

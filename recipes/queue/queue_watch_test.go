@@ -10,6 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 )
 
 // awaitingWatch calls fn while a fetcher awaits events, as often as chance may need to make a difference.
@@ -32,8 +33,8 @@ func awaitingWatch(t *testing.T, fn func(w *queueWatch)) {
 func TestEventsTakenByTwoGoroutinesAreInOrder(t *testing.T) {
 	t.Parallel()
 	awaitingWatch(t, func(w *queueWatch) {
-		w.watcher.Deliver(zk.Event{Type: zk.EventNodeCreated, Path: "/locks/queue-0000000000"}, nil)
-		w.watcher.Deliver(zk.Event{Type: zk.EventNodeDeleted, Path: "/locks/queue-0000000000"}, nil)
+		hook.Deliver(w.watcher, zk.Event{Type: zk.EventNodeCreated, Path: "/locks/queue-0000000000"}, nil)
+		hook.Deliver(w.watcher, zk.Event{Type: zk.EventNodeDeleted, Path: "/locks/queue-0000000000"}, nil)
 		w.current()
 		synctest.Wait()
 		all, missed := w.take()
@@ -48,7 +49,7 @@ func TestDeletionOfThePathIsNotedBeforeLaterAnswers(t *testing.T) {
 	t.Parallel()
 	awaitingWatch(t, func(w *queueWatch) {
 		before := w.current()
-		w.watcher.Deliver(zk.Event{Type: zk.EventNodeDeleted, Path: "/queue"}, nil)
+		hook.Deliver(w.watcher, zk.Event{Type: zk.EventNodeDeleted, Path: "/queue"}, nil)
 		if w.current() == before {
 			t.Error("the path was deleted, and its epoch is the same")
 		}

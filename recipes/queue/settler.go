@@ -13,7 +13,6 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -63,7 +62,7 @@ type settlement struct {
 	hasSlot  bool
 	maybe    bool // it may have been applied
 	refusals int
-	causes   map[string]struct{}
+	causes   causes
 }
 
 func newSettler(p *place, w *queueWatch, window int) *settler {
@@ -88,7 +87,7 @@ func (s *settler) run() {
 			s.finish(x, s.applied(x))
 			continue
 		}
-		x.maybe = !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
+		x.maybe = mayBeApplied(err)
 		go s.insist(x, err)
 	}
 }
@@ -211,7 +210,7 @@ func (s *settler) insist(x *settlement, err error) {
 		}
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
-		case lineup.IsOutage(err) || isEndOf(err):
+		case isUnanswered(err):
 			_ = awaitConnection(session, s.place.client)
 		case x.once && !x.keep && isRefusal(err):
 			x.reportRefusal(err)
@@ -232,14 +231,9 @@ func (s *settler) insist(x *settlement, err error) {
 
 // reportRefusal reports a refusal if its cause is new.
 func (x *settlement) reportRefusal(refusal error) {
-	if _, known := x.causes[refusal.Error()]; known || x.refused == nil {
-		return
+	if x.refused != nil && x.causes.isNew(refusal) {
+		x.refused(errtext.Wrap(refusal, "queue", "settle"))
 	}
-	if x.causes == nil {
-		x.causes = make(map[string]struct{})
-	}
-	x.causes[refusal.Error()] = struct{}{}
-	x.refused(errtext.Wrap(refusal, "queue", "settle"))
 }
 
 // giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as
@@ -251,7 +245,7 @@ func (s *settler) giveUp(x *settlement) {
 	isSettled, err := s.again(session, x)
 	s.finish(x, ErrClosed)
 	for tries := 1; !isSettled && session.Err() == nil && !errors.Is(err, framework.ErrClosed); tries++ {
-		if lineup.IsOutage(err) || isEndOf(err) {
+		if isUnanswered(err) {
 			_ = awaitConnection(session, s.place.client)
 		} else {
 			_ = pause(session, doubled(firstRefusalPause, mostRefusalPause, tries))
@@ -290,7 +284,7 @@ func (s *settler) again(session context.Context, x *settlement) (isSettled bool,
 	path := s.place.client.CheckExists().Submit(flight, s.place.path)
 	_, err = x.sent.Wait(session)
 	if err != nil {
-		x.maybe = x.maybe || !errors.Is(err, framework.ErrNotSent) && (lineup.IsOutage(err) || isEndOf(err))
+		x.maybe = x.maybe || mayBeApplied(err)
 		return false, err
 	}
 	if stat, err := path.Wait(session); !x.keep && err == nil && stat != nil && stat.Czxid > x.m.stat.Czxid {
@@ -308,12 +302,7 @@ func (s *settler) lost(x *settlement) error {
 	case x.back != nil || x.dead != nil:
 		return ErrLockLost
 	}
-	for s.life.Err() == nil {
-		err := s.deleteConsumed(x)
-		if !lineup.IsOutage(err) || awaitConnection(s.life, s.place.client) != nil {
-			break
-		}
-	}
+	_ = retryOutage(s.life, s.place.client, func() error { return s.deleteConsumed(x) })
 	return ErrLockLost
 }
 

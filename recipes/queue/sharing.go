@@ -37,10 +37,10 @@ func (f *fetcher) shareOut() {
 	f.ready = nil
 	for _, m := range shared {
 		if m.lock != nil {
-			f.edge.release(m)
+			f.handler.release(m)
 			f.backlog.add(f.backlog.items[m.name.whole])
 		} else {
-			f.edge.putBack(m)
+			f.handler.putAgainInBackground(m)
 		}
 	}
 }

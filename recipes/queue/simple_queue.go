@@ -71,7 +71,7 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 	if data == nil {
 		data = []byte{} // nil is the default data of the client
 	}
-	ctx, sending := q.obs.Send(q.client.Telemetry().Handling(ctx), 1)
+	ctx, sending := q.obs.Send(telemetry.Of(q.client).Handling(ctx), 1)
 	name, err := q.offer(ctx, data)
 	sending.End(name, err)
 	return err
@@ -164,7 +164,7 @@ func (q *SimpleDistributedQueue) take(c *call) ([]byte, error) {
 		return nil, q.err
 	}
 	caller, begun := c.ctx, q.obs.Clock()
-	c.ctx = q.client.Telemetry().Aside(c.ctx)
+	c.ctx = telemetry.Of(q.client).Aside(c.ctx)
 	e, err := q.fetcher.take(c)
 	if e == nil {
 		return nil, err

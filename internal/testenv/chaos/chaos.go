@@ -14,8 +14,8 @@ import (
 // seedVariable names the environment variable with the seed of a test to repeat.
 const seedVariable = "CURATOR_SEED"
 
-// Test is a test with random faults. When it fails, it prints the seed and a trace of the faults. The same seed makes the
-// same choices; their effect on the clients depends on the machine.
+// Test is a test with random faults. When it fails, it prints the seed and a trace of the faults. The same seed makes
+// the same choices; their effect on the clients depends on the machine.
 type Test struct {
 	tb    testing.TB
 	seed  uint64
@@ -57,8 +57,8 @@ func (s *Test) Note(format string, args ...any) {
 	s.trace = append(s.trace, fmt.Sprintf("%8.3fs ", time.Since(s.start).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// NoteExpiry notes that the server is about to end a session by force: its client may not have learnt of it when
-// somebody else is granted what it has. Call it before the session ends.
+// NoteExpiry records that the server is about to end a session by force. Its client may learn of it after another
+// client gets the lock. Call it before the session ends.
 func (s *Test) NoteExpiry(session int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

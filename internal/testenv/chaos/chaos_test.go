@@ -34,7 +34,7 @@ func (f *failing) end() {
 	}
 }
 
-func TestFailurePrintsTheSeedAndTheTrace(t *testing.T) {
+func TestFailedTestPrintsSeedAndTrace(t *testing.T) {
 	t.Setenv("CURATOR_SEED", "42")
 	for _, fails := range []bool{false, true} {
 		f := &failing{TB: t}
@@ -57,7 +57,7 @@ func TestFailurePrintsTheSeedAndTheTrace(t *testing.T) {
 	}
 }
 
-func TestSeedDecides(t *testing.T) {
+func TestSeedDecidesRandom(t *testing.T) {
 	sequence := func(stream int) string {
 		random := chaos.New(t).Random(stream)
 		return fmt.Sprint(random.Uint64(), random.Uint64())

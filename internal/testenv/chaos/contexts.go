@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Contexts judges what holders believe: each has what it was granted until its context ends. So the contexts of two
-// that exclude each other must not be alive at once, whatever the server knows.
+// Contexts checks the beliefs of holders: each believes that it holds its grant until its context ends. So the contexts
+// of two grants that exclude each other must not be alive at once, whatever the server knows.
 type Contexts struct {
 	most    int
 	session time.Duration
@@ -26,13 +26,13 @@ type life struct {
 	end     time.Time // zero while it lasts
 }
 
-// NewContexts returns the judge of a thing that so many may hold at once, of those who are not to be alone. session is
-// the timeout of their sessions. What the process missed by the pulse excuses a context that ends late.
+// NewContexts returns the contexts of a thing that most non-exclusive holders may have at once. session is the timeout
+// of their sessions. A context may end later by the time that the process missed, as pulse measures it.
 func NewContexts(most int, session time.Duration, pulse *Pulse) *Contexts {
 	return &Contexts{most: most, session: session, pulse: pulse}
 }
 
-// Granted notes grants of a session, which are held until ctx ends. Call it as soon as they are granted.
+// Granted records grants of a session, which are held until ctx ends. Call it at once after the grant.
 func (c *Contexts) Granted(ctx context.Context, session int64, grants ...Grant) {
 	l := &life{grants: grants, session: session, begin: time.Now()}
 	c.mu.Lock()
@@ -64,8 +64,8 @@ func (c *Contexts) Check(s *Test, name string) {
 	}
 }
 
-// overlap reports whether the context of a life was alive at a moment and no excuse ends it: a session that was expired
-// by force tells its client late, and a process that stood still ends contexts late.
+// overlap reports whether the context of a life was alive at a moment without an excuse. The client of a session that
+// was expired by force learns it late, and a process that was stopped ends contexts late.
 func (c *Contexts) overlap(s *Test, l *life, moment time.Time) bool {
 	end := l.end
 	if end.IsZero() {

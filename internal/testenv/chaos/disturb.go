@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Pace is how long it takes from one fault to the next.
+// Pace is the least and the most time between two faults.
 type Pace struct{ Least, Most time.Duration }
 
 func (p Pace) pause(random *rand.Rand) time.Duration {
 	return p.Least + time.Duration(random.Int64N(int64(p.Most-p.Least)+1))
 }
 
-// Fault disturbs somebody, and says whom and how; nothing if there was nobody to disturb.
+// Fault injects a fault and returns its description, or "" if it found nothing to disturb.
 type Fault func(d *Disturbance) string
 
-// Disturbance is what a [Fault] happens in.
+// Disturbance is the environment of a [Fault].
 type Disturbance struct {
 	Context context.Context
 	Random  *rand.Rand
@@ -25,7 +25,7 @@ type Disturbance struct {
 	undoing sync.WaitGroup
 }
 
-// After undoes what a fault has done, later or when the disturbance ends.
+// After undoes a fault after a pause, or when the disturbance ends.
 func (d *Disturbance) After(pause time.Duration, what string, undo func()) {
 	d.undoing.Go(func() {
 		d.Wait(pause)
@@ -34,7 +34,7 @@ func (d *Disturbance) After(pause time.Duration, what string, undo func()) {
 	})
 }
 
-// Wait waits, though not beyond the end of the disturbance.
+// Wait waits for a pause, or until the end of the disturbance.
 func (d *Disturbance) Wait(pause time.Duration) {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -44,8 +44,8 @@ func (d *Disturbance) Wait(pause time.Duration) {
 	}
 }
 
-// Disturb has one of the faults happen every now and then, each as often as the others, until enough, which is told how
-// many there were, says so, or ctx ends. It returns when all are undone, with how many there were.
+// Disturb injects one fault after the other, each kind as often as the others, until enough returns true for the number
+// of faults so far, or ctx ends. It returns that number when all faults are undone.
 func (s *Test) Disturb(ctx context.Context, pace Pace, enough func(n int) bool, faults ...Fault) (n int) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &Disturbance{Context: ctx, Random: s.Random(-1), test: s}

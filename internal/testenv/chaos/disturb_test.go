@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/chaos"
 )
 
-func TestFaultsHappenEquallyOftenUntilThereAreEnough(t *testing.T) {
+func TestDisturbInjectsFaultsEquallyOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := chaos.New(t)
 		times := make([]int, 3)
@@ -35,7 +35,7 @@ func TestFaultsHappenEquallyOftenUntilThereAreEnough(t *testing.T) {
 	})
 }
 
-func TestFaultsEndWithTheContext(t *testing.T) {
+func TestDisturbEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

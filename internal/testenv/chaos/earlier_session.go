@@ -11,22 +11,22 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// Client is what [EarlierSession] needs to know of one.
+// Client is the part of a client that [EarlierSession] uses.
 type Client interface {
 	SessionID() int64
 	BlockUntilConnected(ctx context.Context) error
 }
 
-// Tenure is what a client was granted, until it is lost or released.
+// Tenure is a grant of a client, until it is lost or released.
 type Tenure struct {
 	Node    string // its path at the server
 	Context context.Context
 	Release func() error
 }
 
-// EarlierSession is a client that loses its session while it acquires something, and the server does not know: it keeps
-// the session with its nodes for a while. The client goes on with another one. It is for a bubble of testing/synctest,
-// in which it takes no time to see that somebody waits.
+// EarlierSession is a client that loses its session during an acquire, while the server keeps the session and its nodes
+// for a while. The client continues with the next session. Use it in a bubble of testing/synctest, where waiting takes
+// no time.
 type EarlierSession struct {
 	Server  *curatortest.Server
 	Client  Client
@@ -37,14 +37,14 @@ type EarlierSession struct {
 	earlier int64
 }
 
-// endLimit bounds the wait for the end of what is lost.
+// endLimit bounds the wait for the end of a lost tenure.
 const endLimit = 10 * time.Second
 
-// mostSkipped is how many requests pass before the session is lost.
+// mostSkipped is the largest number of requests before the session is lost.
 const mostSkipped = 8
 
-// Run has the client lose its session at a random request, with or without the server getting that. It tells whether
-// the session had nodes then; the error says what was granted that must not be.
+// Run makes the client lose its session at a random request, which the server may or may not get. kept is true if the
+// session had nodes then. The error describes a grant that must not be.
 func (e *EarlierSession) Run(ctx context.Context, s *Test, random *rand.Rand) (kept bool, err error) {
 	if err := e.Client.BlockUntilConnected(ctx); err != nil {
 		return false, err
@@ -77,12 +77,12 @@ func (e *EarlierSession) Run(ctx context.Context, s *Test, random *rand.Rand) (k
 	_ = e.Server.KillSession(e.earlier)
 	injection.Remove()
 	kept = len(e.nodes(e.Root)[e.earlier]) > 0
-	if !atOnce { // but when the client stands in line again, or is granted what it has asked for
-		_ = e.Server.Eventually(working, func() bool { // unless that has failed
+	if !atOnce { // when the client is in line again, or has its grant
+		_ = e.Server.Eventually(working, func() bool { // or until the acquire has failed
 			current := e.Client.SessionID()
 			return current != e.earlier && len(e.nodes(e.Root)[current]) > 0
 		})
-		time.Sleep(time.Second) // until it waits, or has been granted what it must not
+		time.Sleep(time.Second) // until it waits, or has a grant that must not be
 	}
 	keep()
 	err = e.Server.ExpireSession(e.earlier)
@@ -99,8 +99,8 @@ type result struct {
 	err     error
 }
 
-// acquire acquires until it has what is not lost with the earlier session. The first time it calls acquired. What is
-// lost is not released: its node stays until the server ends the session.
+// acquire acquires until it has a tenure that is not lost with the earlier session. It calls acquired the first time.
+// It does not release a lost tenure: the node stays until the server ends the session.
 func (e *EarlierSession) acquire(ctx context.Context, acquired func()) (r result) {
 	for {
 		t, err := e.Acquire(ctx)
@@ -124,7 +124,7 @@ func (e *EarlierSession) acquire(ctx context.Context, acquired func()) (r result
 	}
 }
 
-// judge tells whether the tenure is one of the later session. One of the earlier session has to end.
+// judge reports whether the tenure belongs to the later session. A tenure of the earlier session has to end.
 func (e *EarlierSession) judge(ctx context.Context, t *Tenure) (ok bool, err error) {
 	node, there := e.Server.Node(t.Node)
 	owner, current := node.Stat.EphemeralOwner, e.Client.SessionID()

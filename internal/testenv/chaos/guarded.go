@@ -2,15 +2,15 @@ package chaos
 
 import "sync"
 
-// Guarded is a counter that refuses who has not the highest token it has seen: what a lock guards, and what can do
-// without trusting it.
+// Guarded is a counter that a lock guards. It refuses tokens lower than the highest one so far, so it need not trust
+// the lock.
 type Guarded struct {
 	mu                       sync.Mutex
 	newest                   int64
 	value, accepted, refused int
 }
 
-// Read returns the value, unless somebody with a higher token was here. From now on lower ones are refused.
+// Read returns the value, unless it has seen a higher token. From now on it refuses lower ones.
 func (g *Guarded) Read(token int64) (value int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -22,7 +22,7 @@ func (g *Guarded) Read(token int64) (value int, ok bool) {
 	return g.value, true
 }
 
-// Write sets the value, unless somebody with a higher token was here.
+// Write sets the value, unless it has seen a higher token.
 func (g *Guarded) Write(token int64, value int) (ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -36,8 +36,8 @@ func (g *Guarded) Write(token int64, value int) (ok bool) {
 	return true
 }
 
-// Counts returns the value, how many writes were accepted, and how many reads and writes were refused. If every writer
-// added one to what it had read, and none came between, the first two are the same.
+// Counts returns the value, the number of accepted writes, and the number of refused reads and writes. The first two
+// are equal if every writer added one to the value that it had read, and no other write came in between.
 func (g *Guarded) Counts() (value, accepted, refused int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/chaos"
 )
 
-func TestLateWriterIsRefused(t *testing.T) {
+func TestGuardedRefusesLateWriter(t *testing.T) {
 	var g chaos.Guarded
 	first, ok := g.Read(1)
 	if !ok || !g.Write(1, first+1) {

@@ -7,8 +7,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// History is what clients did to one thing, and when: each operation took effect at some moment between the two that it
-// is added with.
+// History is the operations of clients on one thing. Each operation took effect at a moment between its start and its
+// end.
 type History struct {
 	mu  sync.Mutex
 	ops []porcupine.Operation

@@ -25,7 +25,7 @@ type lockState struct {
 	token int64
 }
 
-// ReadWriteOp is an operation of [ReadWrite]: the grant to somebody as a reader or as a writer, or its end.
+// ReadWriteOp is an operation of [ReadWrite]: the grant to a reader or a writer, or its end.
 type ReadWriteOp struct {
 	Release bool
 	Write   bool
@@ -61,7 +61,7 @@ type readWriteState struct {
 // LeaseOp is an operation of [Leases]: the grant of a number of leases, or their return if it is negative.
 type LeaseOp int
 
-// Leases is a semaphore of so many leases.
+// Leases is a semaphore with a number of leases.
 func Leases(most int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return 0 },

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Pulse measures for how long this process stood still, because the machine had no time for it: nothing that is to
-// happen in time does then, and nobody is to blame.
+// Pulse measures for how long this process did not run because the machine was busy. Nothing happens in time then, and
+// that is no fault of the code under test.
 type Pulse struct {
 	stop func()
 
@@ -19,7 +19,7 @@ type gap struct{ from, to time.Time }
 
 const beat = 5 * time.Millisecond
 
-// Grain is for how long the process may stand still without a [Pulse] seeing it.
+// Grain is the longest stop of the process that a [Pulse] does not notice.
 const Grain = 2 * beat
 
 // NewPulse starts to measure, until Stop.
@@ -57,7 +57,7 @@ func (p *Pulse) beat(now time.Time) {
 	p.last = now
 }
 
-// Missed returns for how long of the time between two moments the process stood still.
+// Missed returns for how long the process did not run between two moments.
 func (p *Pulse) Missed(from, to time.Time) (missed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// Remains are what clients have left: at a server, what its mntr and wchs count, and in this process.
+// Remains are the leftovers of clients: the counts of a server's mntr and wchs, and goroutines of this process.
 type Remains struct {
 	Nodes, Watches, Connections int
 	Goroutines                  int
 }
 
-// Server is what answers four letter words.
+// Server is a server with four letter words.
 type Server interface {
 	FourLetterWord(ctx context.Context, word string) (string, error)
 }
 
-// AwaitRemains waits until nothing more remains at the server than want, nor as many goroutines of the packages.
+// AwaitRemains waits until the server has no more remains than want, and this process no goroutines of the packages.
 func (s *Test) AwaitRemains(ctx context.Context, server Server, want Remains, packages ...string) {
 	s.tb.Helper()
 	var got Remains
@@ -68,7 +68,7 @@ func remains(ctx context.Context, server Server) (r Remains, err error) {
 		case "zk_ephemerals_count":
 			r.Nodes = n
 		case "zk_num_alive_connections":
-			r.Connections = n - 1 // that of the question
+			r.Connections = n - 1 // minus our own
 		default: // the two are the same, unless something is left by one account
 			r.Watches = max(r.Watches, n)
 		}
@@ -79,8 +79,8 @@ func remains(ctx context.Context, server Server) (r Remains, err error) {
 	return r, nil
 }
 
-// Running returns the stacks of the goroutines that the packages have begun, or are in. "recipes/..." means everything
-// below it.
+// Running returns the stacks of the goroutines that the packages have started, or that run in them. "recipes/..." means
+// all packages below it.
 func Running(packages ...string) (stacks []string) {
 	buf := make([]byte, 1<<20)
 	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {

@@ -10,8 +10,8 @@ const (
 	probes     = 20
 )
 
-// Strain returns how many times slower this machine is than an idle one, from 1 to 10. A chaos test multiplies its times
-// with it, session timeouts included. Strain measures request, a request to a server.
+// Strain returns how many times slower this machine is than an idle one, from 1 to 10. A chaos test multiplies its
+// times with it, session timeouts included. Strain measures request, a request to a server.
 func Strain(request func()) float64 {
 	start := time.Now()
 	for range probes {

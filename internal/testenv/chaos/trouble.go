@@ -9,10 +9,10 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// Trouble is something that goes wrong between a client and the server at addr until end.
+// Trouble disturbs a client and the server at addr until end is called.
 type Trouble func(v *Victim, addr string, random *rand.Rand) (end func())
 
-// Troubles are the ways in which what a client asks for may come to nothing, by name.
+// Troubles are the ways in which an operation of a client may fail, by name.
 var Troubles = map[string]Trouble{
 	"no trouble": func(*Victim, string, *rand.Rand) (end func()) { return func() {} },
 	"refusals": often(curatortest.Rule{
@@ -34,7 +34,7 @@ var Troubles = map[string]Trouble{
 	},
 }
 
-// often is the trouble of a rule.
+// often returns the trouble of a rule.
 func often(rule curatortest.Rule) Trouble {
 	return func(v *Victim, _ string, random *rand.Rand) (end func()) {
 		rule := rule

@@ -12,7 +12,7 @@ import (
 type Victim struct {
 	Name    string
 	Proxy   *curatortest.Proxy
-	Session func() int64 // of now
+	Session func() int64 // the current one
 }
 
 // Cut ends the connection of one of the victims.
@@ -24,7 +24,7 @@ func Cut(victims []*Victim) Fault {
 	}
 }
 
-// expireLimit bounds an [Expire]: a server that is busy is not asked twice.
+// expireLimit bounds an [Expire]. There is no second try at a busy server.
 const expireLimit = 5 * time.Second
 
 // Expire ends the session of one of the victims, at the server at addr.
@@ -42,7 +42,7 @@ func Expire(victims []*Victim, addr string) Fault {
 	}
 }
 
-// Freeze holds everything between one of the victims and its server for a time.
+// Freeze holds all traffic between one of the victims and its server for a time.
 func Freeze(victims []*Victim, pause time.Duration) Fault {
 	return func(d *Disturbance) string {
 		v := victims[d.Random.IntN(len(victims))]

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Grant is what somebody was granted.
+// Grant is a node that has its turn.
 type Grant struct {
 	Node  string // its name
 	Owner string // those of one owner do not exclude each other
 	Alone bool   // excludes those of all other owners
 }
 
-// Witness sees what of the grants the server still knows: what was granted is held until its node is gone, whatever the
-// client believes. So a fault is no excuse for two at once.
+// Witness checks the grants at the server: a grant is held until its node is gone, whatever the client believes. So no
+// fault excuses two exclusive grants at once.
 type Witness struct {
 	most int
 	list func() ([]string, error)
@@ -26,20 +26,20 @@ type Witness struct {
 	broken  int
 }
 
-// NewWitness returns the witness of a thing that so many may hold at once, of those who are not to be alone. list
-// returns the names of the nodes that the server has, all that were there at one moment after the call began.
+// NewWitness returns the witness of a thing that most non-exclusive holders may have at once. list returns the names of
+// all nodes at the server at one moment after the call began.
 func NewWitness(most int, list func() ([]string, error)) *Witness {
 	return &Witness{most: most, list: list, granted: map[string]Grant{}}
 }
 
-// Granted notes grants and looks who holds the thing now. Call it as soon as they are granted.
+// Granted records grants, and checks all grants that are held now. Call it at once after the grant.
 func (w *Witness) Granted(s *Test, grants ...Grant) {
 	s.tb.Helper()
 	w.mu.Lock()
 	for _, g := range grants {
 		w.granted[g.Node] = g
 	}
-	// Before the list: else one would count that was only waiting when the server was asked.
+	// Before the list: otherwise a grant could count whose node was still waiting at the time of the list.
 	known := maps.Clone(w.granted)
 	w.mu.Unlock()
 	nodes, err := w.list()
@@ -58,7 +58,7 @@ func (w *Witness) Granted(s *Test, grants ...Grant) {
 		}
 	}
 	for node := range known {
-		delete(w.granted, node) // what is gone does not come back
+		delete(w.granted, node) // a deleted node does not come back
 	}
 	if err := tooMany(held, w.most); err != nil {
 		w.broken++
@@ -66,7 +66,7 @@ func (w *Witness) Granted(s *Test, grants ...Grant) {
 	}
 }
 
-// tooMany returns an error if what is held at once excludes each other; most is for those who are not to be alone.
+// tooMany returns an error if grants that are held at once exclude each other. most limits the non-exclusive ones.
 func tooMany(held []Grant, most int) error {
 	others := 0
 	for _, g := range held {
@@ -86,8 +86,8 @@ func tooMany(held []Grant, most int) error {
 	return nil
 }
 
-// Counts returns how often the witness has looked, how often it could not because the server did not answer, and how
-// often there were too many.
+// Counts returns the number of checks, of checks without a reply of the server, and of checks that found too many
+// grants.
 func (w *Witness) Counts() (looks, blind, overlaps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -52,7 +52,7 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-func TestWitnessThatCannotSeeSaysNothing(t *testing.T) {
+func TestWitnessWithoutNodesReportsNothing(t *testing.T) {
 	w, s := chaos.NewWitness(0, func() ([]string, error) { return nil, errors.New("no answer") }), chaos.New(t)
 	w.Granted(s, chaos.Grant{Node: "a", Owner: "1", Alone: true})
 	if looks, blind, overlaps := w.Counts(); looks != 0 || blind != 1 || overlaps != 0 {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Unwatch removes a watch that may not have fired, in the background, and retries until that succeeds.
 func Unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = client.Telemetry().Aside(ctx)
+	ctx = telemetry.Of(client).Aside(ctx)
 	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 

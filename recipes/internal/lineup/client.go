@@ -5,7 +5,6 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/telemetry"
 )
 
 // Client is the part of a [framework.Client] that a queue uses.
@@ -16,7 +15,6 @@ type Client interface {
 	GetData() builders.GetData
 	GetChildren() builders.GetChildren
 	Watches() builders.Watches
-	Telemetry() *telemetry.Telemetry
 	Session() *framework.Session
 	QuorumHeartbeats() (stop func())
 	BlockUntilConnected(ctx context.Context) error

@@ -15,7 +15,9 @@ type Reporter interface {
 
 // Tell calls the user's error handler with err. If the handler panics, Tell reports the panic and err to the client.
 // recipe names the recipe in that report.
-func Tell(ctx context.Context, client Reporter, recipe string, handler func(ctx context.Context, err error), err error) {
+func Tell(
+	ctx context.Context, client Reporter, recipe string, handler func(ctx context.Context, err error), err error,
+) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errtext.Wrap(err, "curator", "panic in the error handler: %s, told of", errtext.Panic(p))

@@ -8,13 +8,14 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
+// Package locks exports the first two, whose texts name it.
 var (
 	// ErrNotAcquired is returned when the turn did not come within the wait.
 	ErrNotAcquired = errors.New("locks: not acquired")
 	// ErrLost is matched by the errors of a lock or a leadership that is lost.
 	ErrLost = errors.New("locks: lock lost")
 	// ErrNodeLost is returned when our node is gone or belongs to an ended session. The caller has to queue again.
-	ErrNodeLost = errors.New("locks: contender is gone")
+	ErrNodeLost = errors.New("contender is gone")
 )
 
 // asNodeLost returns [ErrNodeLost] for the error of a list of a queue that was deleted, and other errors unchanged.

@@ -72,7 +72,7 @@ func (w *NodeWatch) Remove() {
 	watcher := w.watcher
 	w.mu.Unlock()
 	if watcher != nil {
-		_ = w.client.Watches().Remove(watcher).Guaranteed().Quietly().InBackground(Ignore).ForPath(w.ctx, w.node.Path)
+		Unwatch(w.ctx, w.client, watcher, w.node.Path)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -48,16 +49,16 @@ type Contender struct {
 // Forever is the wait of a caller that only its context bounds.
 const Forever time.Duration = -1
 
-// Acquire creates a contender and waits for its turn. If it fails, it leaves neither node nor watch. With a wait of 0 it
-// does not wait for others. It fails with [ErrNotAcquired] if the turn does not come within wait.
+// Acquire creates a contender and waits for its turn. If it fails, it leaves neither node nor watch. With a wait of 0
+// it does not wait for others. It fails with [ErrNotAcquired] if the turn does not come within wait.
 func (q *Queue) Acquire(ctx context.Context, wait time.Duration) (*Contender, error) {
 	return Retry(ctx, q.Client, wait, func(ctx context.Context) (*Contender, error) { return q.AcquireOnce(ctx, wait) })
 }
 
-// AcquireOnce is Acquire without a second try: it fails with [ErrNodeLost] if our node vanishes while it waits. It sends
-// the create and the first list together, so an uncontended acquire takes one round trip.
+// AcquireOnce is Acquire without a second try: it fails with [ErrNodeLost] if our node vanishes while it waits. It
+// sends the create and the first list together, so an uncontended acquire takes one round trip.
 func (q *Queue) AcquireOnce(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
-	ctx = q.Client.Telemetry().Handling(ctx)
+	ctx = telemetry.Of(q.Client).Handling(ctx)
 	c := &Contender{}
 	creation := q.newCreate().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(q.Path, q.Prefix), q.Data)
 	children, listErr := q.listOnce(ctx, c, q.Contended == nil || !q.Contended.Load())
@@ -178,8 +179,8 @@ func (q *Queue) watch(
 	return path, false, err
 }
 
-// list lists the queue. An outage does not end it: the contender keeps its place as long as its session. With a wait of 0
-// it does not wait for a connection.
+// list lists the queue. An outage does not end it: the contender keeps its place as long as its session. With a wait of
+// 0 it does not wait for a connection.
 func (q *Queue) list(ctx context.Context, wait time.Duration, c *Contender) ([]string, error) {
 	for {
 		if wait != 0 {
@@ -194,22 +195,20 @@ func (q *Queue) list(ctx context.Context, wait time.Duration, c *Contender) ([]s
 	}
 }
 
-// isOf reports whether the node belongs to the session s, which must be alive. A persistent node belongs to any session.
+// isOf reports whether the node belongs to the session s, which must be alive. A persistent node belongs to any
+// session.
 func (c *Contender) isOf(s *framework.Session) bool {
 	return s != nil && (s.ID() == c.Stat.EphemeralOwner || c.Stat.EphemeralOwner == 0) && s.Context().Err() == nil
 }
 
 // Release deletes a node and waits for the answer. ctx bounds the wait, not the delete.
 func (q *Queue) Release(ctx context.Context, path string) error {
-	if err := q.Client.Delete().Guaranteed().Quietly().ForPath(builders.OutOfFence(ctx), path); err != nil {
-		return errtext.Wrap(err, "locks", "release")
-	}
-	return nil
+	return q.Client.Delete().Guaranteed().Quietly().ForPath(hook.OutOfFence(ctx), path)
 }
 
 // ReleaseInBackground deletes a node in the background, and retries until the delete succeeds.
 func (q *Queue) ReleaseInBackground(ctx context.Context, path string) {
-	_ = q.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(builders.OutOfFence(ctx), path)
+	_ = q.Client.Delete().Guaranteed().Quietly().InBackground(Ignore).ForPath(hook.OutOfFence(ctx), path)
 }
 
 // Participants returns the paths of the contenders in order. It returns nil if the queue does not exist.
@@ -219,7 +218,7 @@ func (q *Queue) Participants(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, errtext.Wrap(err, "locks", "participants")
+		return nil, err
 	}
 	order := q.Order
 	if order == nil {

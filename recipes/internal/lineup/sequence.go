@@ -19,8 +19,8 @@ func Sequence(node, prefix string) (n int32, ok bool) {
 	return int32(number), err == nil
 }
 
-// Before reports whether the server gave number a before number b. The numbers overflow from the largest to the smallest
-// int32, so it compares their difference.
+// Before reports whether the server gave number a before number b. The numbers overflow from the largest to the
+// smallest int32, so it compares their difference.
 func Before(a, b int32) bool { return a-b < 0 }
 
 // numberOf returns the sequence number of a node with one of the prefixes.

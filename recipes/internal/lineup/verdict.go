@@ -7,8 +7,8 @@ type Verdict struct {
 	Watch   string // the node to wait for if it has not; "" is any change of the queue
 }
 
-// First grants the turn to the first contender; each of the others waits for the one before it. It does not sort: a queue
-// may have thousands of nodes.
+// First grants the turn to the first contender; each of the others waits for the one before it. It does not sort: a
+// queue may have thousands of nodes.
 func First(children []string, own string, prefixes ...string) Verdict {
 	return FirstAmong(children, own, prefixes, prefixes)
 }

@@ -1,25 +1,23 @@
-package callbacks
+// Package listeners has the set of listeners that a client and a recipe keep and notify. A program sees it as a
+// callbacks.Listenable.
+package listeners
 
 import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/gocurator/curator/callbacks"
 )
 
-// Listener takes events of type E.
-type Listener[E any] func(ctx context.Context, ev E)
-
-// Listeners is a set of listeners. The zero value is empty and ready; all methods are safe for concurrent use. In
-// Java: Listenable.
-type Listeners[E any] struct {
+// Set is a set of listeners. The zero value is empty and ready; all methods are safe for concurrent use.
+type Set[E any] struct {
 	mu   sync.Mutex
-	list []*Listener[E]
+	list []*callbacks.Listener[E]
 }
 
-// AddListener registers fn and returns a func that removes it. Listeners are called one at a time, in the order in
-// which they were added. remove may be called from inside fn, and more than once; when it returns, no further call
-// of fn begins, except one that is already under way. In Java: addListener and removeListener.
-func (l *Listeners[E]) AddListener(fn Listener[E]) (remove func()) {
+// AddListener registers fn, as callbacks.Listenable says.
+func (l *Set[E]) AddListener(fn callbacks.Listener[E]) (remove func()) {
 	e := &fn // functions do not compare: the address is the identity
 	l.mu.Lock()
 	l.list = append(slices.Clip(l.list), e)
@@ -34,14 +32,14 @@ func (l *Listeners[E]) AddListener(fn Listener[E]) (remove func()) {
 }
 
 // Len returns how many listeners there are.
-func (l *Listeners[E]) Len() int {
+func (l *Set[E]) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.list)
 }
 
 // Clear removes all listeners.
-func (l *Listeners[E]) Clear() {
+func (l *Set[E]) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = nil
@@ -49,7 +47,7 @@ func (l *Listeners[E]) Clear() {
 
 // Notify calls all listeners, each through call, which may recover from panics; a nil call calls them plainly. A
 // listener that another one has removed meanwhile is left out.
-func (l *Listeners[E]) Notify(ctx context.Context, ev E, call func(fn func())) {
+func (l *Set[E]) Notify(ctx context.Context, ev E, call func(fn func())) {
 	l.mu.Lock()
 	list := l.list
 	l.mu.Unlock()
@@ -65,7 +63,7 @@ func (l *Listeners[E]) Notify(ctx context.Context, ev E, call func(fn func())) {
 	}
 }
 
-func (l *Listeners[E]) has(e *Listener[E]) bool {
+func (l *Set[E]) has(e *callbacks.Listener[E]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.list, e)

@@ -1,4 +1,4 @@
-package callbacks_test
+package listeners_test
 
 import (
 	"context"
@@ -10,11 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/listeners"
 )
+
+var _ callbacks.Listenable[string] = (*listeners.Set[string])(nil)
 
 // book is a set of listeners that write down what they are told.
 type book struct {
-	callbacks.Listeners[string]
+	listeners.Set[string]
 	lines []string
 }
 
@@ -63,7 +66,7 @@ func TestListenersAreToldInTheOrderInWhichTheyWereAdded(t *testing.T) {
 }
 
 func TestTheSameListenerAddedTwiceIsToldTwice(t *testing.T) {
-	var l callbacks.Listeners[int]
+	var l listeners.Set[int]
 	var calls int
 	fn := func(context.Context, int) { calls++ }
 	remove := l.AddListener(fn)
@@ -153,7 +156,7 @@ func TestEachListenerIsCalledThroughTheGuard(t *testing.T) {
 type key struct{}
 
 func TestListenersGetTheContext(t *testing.T) {
-	var l callbacks.Listeners[int]
+	var l listeners.Set[int]
 	var got any
 	l.AddListener(func(ctx context.Context, _ int) { got = ctx.Value(key{}) })
 	l.Notify(context.WithValue(t.Context(), key{}, "v"), 1, nil)
@@ -163,7 +166,7 @@ func TestListenersGetTheContext(t *testing.T) {
 }
 
 func TestListenersAreSafeForConcurrentUse(t *testing.T) {
-	var l callbacks.Listeners[int]
+	var l listeners.Set[int]
 	var always, comeAndGo atomic.Int64
 	l.AddListener(func(context.Context, int) { always.Add(1) })
 	var wg sync.WaitGroup
@@ -193,37 +196,12 @@ func TestListenersAreSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestNotifyAllocatesNothing(t *testing.T) {
-	var l callbacks.Listeners[int]
+	var l listeners.Set[int]
 	for range 3 {
 		l.AddListener(func(context.Context, int) {})
 	}
 	ctx := t.Context()
 	if got := testing.AllocsPerRun(100, func() { l.Notify(ctx, 1, nil) }); got > 0 {
 		t.Errorf("%v allocations", got)
-	}
-}
-
-func TestNamesAreThoseOfJava(t *testing.T) {
-	var got []string
-	for typ := callbacks.EventType(0); typ <= callbacks.MultiRead+1; typ++ {
-		got = append(got, typ.String())
-	}
-	want := []string{
-		"UNKNOWN", "CREATE", "DELETE", "EXISTS", "GET_DATA", "SET_DATA", "CHILDREN", "SYNC", "GET_ACL", "SET_ACL",
-		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "MULTI_READ", "UNKNOWN",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("event types (-want +got):\n%s", diff)
-	}
-	got = nil
-	for typ := callbacks.OperationType(0); typ <= callbacks.OperationCheck+1; typ++ {
-		got = append(got, typ.String())
-	}
-	want = []string{"UNKNOWN", "CREATE", "DELETE", "SET_DATA", "CHECK", "UNKNOWN"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("operation types (-want +got):\n%s", diff)
-	}
-	if s := callbacks.EventType(-1).String() + callbacks.OperationType(-1).String(); s != "UNKNOWNUNKNOWN" {
-		t.Errorf("negative ones are %q", s)
 	}
 }

@@ -19,7 +19,7 @@ type numbered int
 func (n numbered) Error() string { return fmt.Sprintf("turn %d", int(n)) }
 
 // An error handler blocks while a function fails again and again.
-func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
+func TestErrorHandlerBlockedKeepsBoundedErrors(t *testing.T) {
 	const waiting = 100
 	for _, leftOut := range []int{0, 1, 2, 900} {
 		t.Run(fmt.Sprintf("%d more", leftOut), func(t *testing.T) {
@@ -27,16 +27,16 @@ func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
 				server := curatortest.NewServerT(t, curatortest.InMemory())
 				client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 				turns, free := 0, make(chan struct{})
-				told := make(chan error, 2*waiting)
+				errs := make(chan error, 2*waiting)
 				s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
 					if turns++; turns > waiting+leftOut {
 						<-ctx.Done()
 						return nil
 					}
 					return numbered(turns)
-				}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+				}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 					<-free
-					told <- err
+					errs <- err
 				}))
 				must(t, s.Start())
 				synctest.Wait()
@@ -46,22 +46,22 @@ func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
 				close(free)
 				synctest.Wait()
 				for i := range waiting {
-					if err := <-told; err != error(numbered(i+1)) {
+					if err := <-errs; err != error(numbered(i+1)) {
 						t.Fatalf("error %d is %v", i+1, err)
 					}
 				}
 				if leftOut == 0 {
-					if len(told) > 0 {
-						t.Errorf("told %v", <-told)
+					if len(errs) > 0 {
+						t.Errorf("told %v", <-errs)
 					}
 				} else {
 					want := fmt.Sprintf("turn %d", turns-1)
 					if leftOut > 1 {
 						want = fmt.Sprintf("leader: %d errors before this one were left out: %s", leftOut-1, want)
 					}
-					err := <-told
-					if !errors.Is(err, numbered(turns-1)) || err.Error() != want || len(told) > 0 {
-						t.Errorf("told %q, want %q, and %d more", err, want, len(told))
+					err := <-errs
+					if !errors.Is(err, numbered(turns-1)) || err.Error() != want || len(errs) > 0 {
+						t.Errorf("told %q, want %q, and %d more", err, want, len(errs))
 					}
 				}
 				must(t, s.Close())
@@ -71,12 +71,12 @@ func TestErrorHandlerThatBlocksKeepsABoundedNumberOfErrors(t *testing.T) {
 }
 
 // What is left out is counted anew when the handler has caught up.
-func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
+func TestErrorHandlerCaughtUpGetsEachError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 		turns, next, free := 0, make(chan struct{}), make(chan struct{})
-		told := make(chan error, 1000)
+		errs := make(chan error, 1000)
 		s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
 			if turns++; turns > 300 {
 				select {
@@ -86,23 +86,23 @@ func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
 				}
 			}
 			return numbered(turns)
-		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+		}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 			<-free
-			told <- err
+			errs <- err
 		}))
 		must(t, s.Start())
 		synctest.Wait()
 		close(free)
 		synctest.Wait()
-		if len(told) != 101 {
-			t.Errorf("told %d errors", len(told))
+		if len(errs) != 101 {
+			t.Errorf("told %d errors", len(errs))
 		}
 		for range 2 {
 			next <- struct{}{}
 			synctest.Wait()
 		}
-		if len(told) != 103 {
-			t.Errorf("told %d errors", len(told))
+		if len(errs) != 103 {
+			t.Errorf("told %d errors", len(errs))
 		}
 		must(t, s.Close())
 	})
@@ -110,12 +110,12 @@ func TestErrorHandlerThatCatchesUpIsToldEachErrorAgain(t *testing.T) {
 
 // What is left out stays behind what waits: a handler that has had one error is not given a newer one before the
 // others.
-func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
+func TestErrorHandlerSlowGetsErrorsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 		turns, next, free := 0, make(chan struct{}), make(chan struct{})
-		told := make(chan error, 1000)
+		errs := make(chan error, 1000)
 		s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
 			if turns++; turns > 101 { // one more than may wait
 				select {
@@ -125,9 +125,9 @@ func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
 				}
 			}
 			return numbered(turns)
-		}, leader.WithAutoRequeue(), leader.WithErrorHandler(func(_ context.Context, err error) {
+		}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 			<-free
-			told <- err
+			errs <- err
 		}))
 		must(t, s.Start())
 		synctest.Wait()
@@ -137,15 +137,15 @@ func TestErrorHandlerThatIsSlowIsToldInOrder(t *testing.T) {
 		synctest.Wait()
 		close(free)
 		synctest.Wait()
-		if len(told) != 101 {
-			t.Errorf("told %d errors", len(told))
+		if len(errs) != 101 {
+			t.Errorf("told %d errors", len(errs))
 		}
 		for i := 1; i <= 100; i++ {
-			if err := <-told; !errors.Is(err, numbered(i)) {
+			if err := <-errs; !errors.Is(err, numbered(i)) {
 				t.Errorf("error %d is %v", i, err)
 			}
 		}
-		if err := <-told; !errors.Is(err, numbered(102)) || !strings.Contains(err.Error(), "1 errors before this one") {
+		if err := <-errs; !errors.Is(err, numbered(102)) || !strings.Contains(err.Error(), "1 errors before this one") {
 			t.Errorf("the last is %v", err)
 		}
 		must(t, s.Close())

@@ -98,7 +98,7 @@ func awaitNodes(tb testing.TB, client *framework.Client, want int) {
 	}, "all stand in line")
 }
 
-func TestObserverIsToldOfAnotherLeaderOfTheSameID(t *testing.T) {
+func TestObserverNewLeaderOfSameID(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		connect := testenv.ConnectString(t)
 		client := newClient(t, connect, steady)
@@ -106,22 +106,22 @@ func TestObserverIsToldOfAnotherLeaderOfTheSameID(t *testing.T) {
 		awaitNodes(t, client, 1)
 		k.start(t, client, "me")
 		awaitNodes(t, client, 2)
-		told := k.watch(t, newClient(t, connect, steady))
-		told.want("me")
+		changes := k.watch(t, newClient(t, connect, steady))
+		changes.want("me")
 		must(t, leave())
-		told.want("me")
-		told.end()
+		changes.want("me")
+		changes.end()
 	})
 }
 
-func TestObserverIsToldOfEachLeader(t *testing.T) {
+func TestObserverGetsEachLeader(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		connect := testenv.ConnectString(t)
 		client := newClient(t, connect, steady)
-		told := k.watch(t, newClient(t, connect, steady))
-		told.want("")
+		changes := k.watch(t, newClient(t, connect, steady))
+		changes.want("")
 		leave := k.start(t, client, "first")
-		told.want("first")
+		changes.want("first")
 		leaveToo := k.start(t, client, "second")
 		awaitNodes(t, client, 2)
 		leaveBehind := k.start(t, client, "third")
@@ -129,14 +129,14 @@ func TestObserverIsToldOfEachLeader(t *testing.T) {
 		must(t, leaveBehind()) // without ever having led
 		awaitNodes(t, client, 2)
 		must(t, leave())
-		told.want("second")
+		changes.want("second")
 		must(t, leaveToo())
-		told.want("")
-		told.end()
+		changes.want("")
+		changes.end()
 	})
 }
 
-func TestObserverWhoHasSeenEnoughLeavesNoWatch(t *testing.T) {
+func TestObserverStoppedLeavesNoWatch(t *testing.T) {
 	type observer = func(context.Context, leader.Client, string) iter.Seq2[leader.Participant, error]
 	for name, observe := range map[string]observer{
 		"latches": leader.ObserveLatch, "selectors": leader.ObserveSelector,
@@ -159,7 +159,7 @@ func TestObserverWhoHasSeenEnoughLeavesNoWatch(t *testing.T) {
 }
 
 // The leader changes while the observer has no connection, and its session ends.
-func TestObserverThatLosesItsSessionGoesOn(t *testing.T) {
+func TestObserverSessionExpiredContinues(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		proxy, connect, direct := newProxy(t)
 		client := newClient(t, direct, steady)
@@ -168,8 +168,8 @@ func TestObserverThatLosesItsSessionGoesOn(t *testing.T) {
 		leaveToo := k.start(t, client, "second")
 		awaitNodes(t, client, 2)
 		observer := newClient(t, connect, steady)
-		told := k.watch(t, observer)
-		told.want("first")
+		changes := k.watch(t, observer)
+		changes.want("first")
 		testenv.Eventually(t, func() bool {
 			reads := 0
 			for _, e := range proxy.Faults().Trace() {
@@ -186,29 +186,29 @@ func TestObserverThatLosesItsSessionGoesOn(t *testing.T) {
 		must(t, leave())
 		awaitNodes(t, client, 1)
 		restore()
-		told.want("second")
+		changes.want("second")
 		awaitLost(t, session)
 		must(t, leaveToo()) // which it is told of in the next session
-		told.want("")
-		told.end()
+		changes.want("")
+		changes.end()
 	})
 }
 
 // The node of the election is gone when nobody takes part, and comes again.
-func TestObserverOfAnElectionThatVanishesIsToldOfTheNextLeader(t *testing.T) {
+func TestObserverPathDeletedGetsNextLeader(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		proxy, connect, direct := newProxy(t)
 		client := newClient(t, direct, steady)
-		told := k.watch(t, newClient(t, connect, steady))
+		changes := k.watch(t, newClient(t, connect, steady))
 		for _, id := range []string{"first", "second"} {
-			told.want("")
+			changes.want("")
 			testenv.Eventually(t, func() bool { // it waits for the node
 				return slices.ContainsFunc(proxy.Faults().Trace(), func(e curatortest.TraceEntry) bool {
 					return e.Op == "exists" && e.Reply
 				})
 			}, "the election is watched for")
 			leave := k.start(t, client, id)
-			told.want(id)
+			changes.want(id)
 			proxy.Faults().ResetTrace()
 			must(t, leave())
 			awaitNodes(t, client, 0)
@@ -216,7 +216,7 @@ func TestObserverOfAnElectionThatVanishesIsToldOfTheNextLeader(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		told.want("")
-		told.end()
+		changes.want("")
+		changes.end()
 	})
 }

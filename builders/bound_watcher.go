@@ -1,0 +1,43 @@
+package builders
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/wire"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// bind returns w as the registry of the connection knows it; absolute says that its path is that of the server.
+func (e *environment) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
+	return boundWatcher{setWatcher{e.namespace.name, w, absolute}, e.root, e.watchers}
+}
+
+// boundWatcher is a watcher as set through one client. It is comparable: the same watcher set through views of the same
+// namespace is one.
+type boundWatcher struct {
+	setWatcher
+	root     *environment
+	watchers *watcherSet
+}
+
+// Notify runs on the goroutine that reads the connection.
+func (b boundWatcher) Notify(ev zk.Event) {
+	if ev.Type != zk.EventSession && !b.absolute {
+		ev.Path = zkpath.StripNamespace(b.namespace, ev.Path)
+	}
+	if b.watchers != nil {
+		b.watchers.notified(b.setWatcher, ev)
+	}
+	b.root.Telemetry.WatchEvent(ev)
+	dispatch := b.root.Dispatch
+	if b.root.Telemetry.WatchSpans() {
+		dispatch = func(run func(context.Context)) {
+			b.root.Dispatch(func(ctx context.Context) { b.root.Telemetry.Watched(ctx, ev, hook.WatchSpan(b.w), run) })
+		}
+	}
+	hook.Deliver(b.w, ev, dispatch)
+}

@@ -1,0 +1,123 @@
+package builders
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/opconfig"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// environment is what the operations in a namespace need of their client.
+type environment struct {
+	*opconfig.Config
+	*view
+	// err is the error of all operations: the namespace is invalid, or the client refuses everything.
+	err       error
+	namespace *namespace
+	// place is what telemetry calls the namespace: behind the chroot, "" without one.
+	place string
+	// maxRequest is the size in bytes of the largest request that the server reads, without the chroot.
+	maxRequest int
+	// root is the environment of the client without a namespace, which lives as long as the client.
+	root *environment
+}
+
+// newEnvironment returns that of a view in which nothing is fenced and no watcher remembered. A nil root stands for
+// the environment itself.
+func newEnvironment(c *opconfig.Config, v *view, ns string, root *environment) *environment {
+	chroot := c.Chroot()
+	e := &environment{
+		Config:     c,
+		view:       v,
+		err:        c.Refusal,
+		namespace:  newNamespace(ns),
+		maxRequest: c.MaxBuffer - len(chroot),
+		root:       root,
+	}
+	if ns != "" {
+		e.place = strings.TrimPrefix(chroot+"/"+ns, "/")
+		if e.err == nil {
+			e.err = zkpath.ValidateNamespace(ns)
+		}
+	}
+	if root == nil {
+		e.root = e
+	}
+	return e
+}
+
+// parentRequest is the create of a node that others are put under.
+func (e *environment) parentRequest(path string, container bool, acl []zk.ACL) jute.Request {
+	r := jute.Request{Op: jute.OpCreate2, Path: path, Data: []byte{}, ACL: acl}
+	if container && !e.NoContainers {
+		r.Op, r.Flags = jute.OpCreateContainer, int32(Container)
+	}
+	return r
+}
+
+// data returns what is to be written for the data given: nil stands for the default.
+func (e *environment) data(path string, data []byte, compress option) ([]byte, error) {
+	if data == nil {
+		data = e.DefaultData()
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	if !compress.or(e.CompressAll) {
+		return data, nil
+	}
+	var packed []byte
+	var err error
+	panicked := guarded("compression", e.Compression, func() { packed, err = e.Compression.Compress(path, data) })
+	if panicked != nil {
+		return nil, panicked
+	}
+	return packed, err
+}
+
+// unpacked is the inverse of data. Data that does not decompress is returned as it is, with the error.
+func (e *environment) unpacked(path string, data []byte, decompress option) ([]byte, error) {
+	if !decompress.or(e.CompressAll) {
+		return data, nil
+	}
+	var plain []byte
+	var err error
+	panicked := guarded("compression", e.Compression, func() { plain, err = e.Compression.Decompress(path, data) })
+	switch {
+	case panicked != nil:
+		return data, panicked
+	case err != nil:
+		return data, err
+	}
+	return plain, nil
+}
+
+// option is a switch that may be left to the client.
+type option int8
+
+const (
+	unset option = iota
+	on
+	off
+)
+
+func (o option) or(def bool) bool {
+	if o == unset {
+		return def
+	}
+	return o == on
+}
+
+// clone keeps builders from sharing a slice with their caller.
+func clone[E any](s []E) []E { return slices.Clone(s) }
+
+func childPath(parent, child string) string {
+	if strings.HasSuffix(parent, "/") {
+		return parent + child
+	}
+	return parent + "/" + child
+}

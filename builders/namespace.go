@@ -1,0 +1,113 @@
+package builders
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// namespace is the part of the tree that a client works in.
+type namespace struct {
+	name    string
+	prefix  string // "" or "/" and the name
+	mu      sync.Mutex
+	ensured atomic.Bool // its nodes are there or on their way; changed under mu
+	acls    atomic.Pointer[acls]
+}
+
+// newNamespace returns the namespace of that name; the empty one is the whole tree.
+func newNamespace(name string) *namespace {
+	n := &namespace{name: name}
+	if name != "" {
+		n.prefix = "/" + name
+	}
+	return n
+}
+
+// full returns the path with its namespace.
+func (n *namespace) full(path string) string {
+	switch {
+	case n.prefix == "":
+		return path
+	case path == "/":
+		return n.prefix
+	}
+	return n.prefix + path
+}
+
+// paths returns the paths of its nodes, from the top down.
+func (n *namespace) paths() []string {
+	var paths []string
+	for i := 1; i <= len(n.prefix); i++ {
+		if i == len(n.prefix) || n.prefix[i] == '/' {
+			paths = append(paths, n.prefix[:i])
+		}
+	}
+	return paths
+}
+
+// strip is the inverse of full.
+func (n *namespace) strip(path string) string { return zkpath.StripNamespace(n.name, path) }
+
+// ensureNamespace sends, ahead of the first operation in it, creates of the nodes of the namespace, without waiting:
+// the server executes them in order. What fails is left for the operations themselves to notice. Operations that begin
+// at the same time wait until the creates are on their way, else they would be ahead of them. The error is that of the
+// ACL provider.
+func (e *environment) ensureNamespace() error {
+	n := e.namespace
+	if n.prefix == "" || n.ensured.Load() || e.fence != nil && e.fence.ended() != nil {
+		return nil
+	}
+	paths := n.paths()
+	answers, err := e.resolve(nil, paths...) // before the lock: it is the program's code
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ensured.Load() {
+		return nil
+	}
+	n.acls.Store(&answers)
+	for _, path := range paths {
+		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, answers))}
+		op.Protocol, op.Internal = op, true
+		if e.Executor.Go(exec.Root, &op.Operation) != nil {
+			return nil
+		}
+	}
+	n.ensured.Store(true)
+	return nil
+}
+
+// ensureOp creates a node of a namespace.
+type ensureOp struct {
+	exec.Operation
+	env     *environment
+	request jute.Request
+}
+
+func (o *ensureOp) Begin() {
+	if f := o.env.fence; f != nil {
+		o.Request.Request = f.around(o.request)
+	} else {
+		o.Request.Request = o.request
+	}
+	o.Send(func() { o.Finish(o.Request.Err) })
+}
+
+func (o *ensureOp) Run() {
+	err := o.Result()
+	refused := o.env.fence != nil && err != zk.ErrNodeExists
+	if err != nil && (refused || exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
+		n := o.env.namespace
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ensured.Store(false)
+	}
+}

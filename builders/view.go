@@ -1,0 +1,79 @@
+package builders
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gocurator/curator/callbacks"
+)
+
+// maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
+const maxNamespaces = 1000
+
+// view is what the operations of a view of a client share: one environment for each namespace, so that a watcher that
+// is set in a namespace by two of them is one.
+type view struct {
+	fence    *fence      // of a fenced view: what the writes depend on
+	watchers *watcherSet // of a watcher-removing view: the watchers that are set
+
+	mu     sync.Mutex
+	byName map[string]*environment
+}
+
+func newView(f *fence, watchers *watcherSet) *view {
+	return &view{fence: f, watchers: watchers, byName: make(map[string]*environment)}
+}
+
+// in returns the environment of a namespace in a view of the same client.
+func (e *environment) in(ns string, v *view) *environment {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known, ok := v.byName[ns]; ok {
+		return known
+	}
+	var env *environment
+	if all := e.root.view; v == all {
+		env = newEnvironment(e.Config, v, ns, e.root)
+	} else { // the namespace is the same: it is created once
+		shared := *e.in(ns, all)
+		env, shared.view = &shared, v
+	}
+	if env.err == nil {
+		if len(v.byName) >= maxNamespaces { // those who make up names are not to fill the memory
+			clear(v.byName)
+		}
+		v.byName[ns] = env
+	}
+	return env
+}
+
+// Namespace returns the name of the namespace.
+func (e *environment) Namespace() string { return e.namespace.name }
+
+// UsingNamespace returns the operations in another namespace.
+func (e *environment) UsingNamespace(ns string) any { return e.in(ns, e.view) }
+
+// Fenced returns the operations whose writes depend on nodes, as framework.Client.Fenced says.
+func (e *environment) Fenced(tenure context.Context, lost error, nodes []string) any {
+	return e.in(e.Namespace(), newView(newFence(e, tenure, lost, nodes...), e.watchers))
+}
+
+// WatcherRemoving returns the operations of a view that remembers its watchers.
+func (e *environment) WatcherRemoving() any {
+	return e.in(e.Namespace(), newView(e.fence, newWatcherSet()))
+}
+
+// RemoveWatchers removes all watchers that a watcher-removing view remembers.
+func (e *environment) RemoveWatchers(ctx context.Context) {
+	ignore := func(context.Context, callbacks.Event) {}
+	for set, paths := range e.watchers.takeAll() {
+		for path, watch := range paths {
+			r := watch.env.Watches().Remove(set.w).Guaranteed().Quietly()
+			r.absolute = set.absolute
+			_ = r.Locally().InBackground(ignore).ForPath(ctx, path) // refused only when closed: then there are none
+		}
+	}
+}
+
+// WatcherCount returns how many watchers a watcher-removing view remembers.
+func (e *environment) WatcherCount() int { return e.watchers.len() }

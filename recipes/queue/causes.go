@@ -1,0 +1,14 @@
+package queue
+
+// causes are the texts of the errors that were reported. The zero value is ready.
+type causes map[string]struct{}
+
+// isNew notes err, and reports whether it was not noted before.
+func (c *causes) isNew(err error) bool {
+	if *c == nil {
+		*c = make(causes)
+	}
+	_, known := (*c)[err.Error()]
+	(*c)[err.Error()] = struct{}{}
+	return !known
+}
