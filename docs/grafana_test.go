@@ -394,8 +394,10 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	_, wait := lock.Acquire(ctx)
 	wait.End(telemetry.Acquired, nil)
 	lock.Hold(wait).End(telemetry.Released)
-	tm.NewElection("leader_latch", "orders", "/leader").Term(ctx).End(telemetry.EndedClosed)
-	_, wait = tm.NewBarrier("barrier", "orders", "/barrier").Wait(ctx, "wait", 0)
+	election := tm.NewElection("leader_latch", "orders", "/leader")
+	election.Term(ctx).End(telemetry.EndedClosed)
+	barrier := tm.NewBarrier("barrier", "orders", "/barrier")
+	_, wait = barrier.Wait(ctx, "wait", 0)
 	wait.End(telemetry.Passed, nil)
 
 	cache := tm.NewCache("curator_cache", "orders", "/config")

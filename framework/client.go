@@ -48,7 +48,7 @@ type core struct {
 	starting   bool
 	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
 	unobserve  func()          // ends the gauges
-	driver     *dispatch.Queue // of what the tracer driver is told, nil without one
+	telling    telling         // of what is told where nothing may block
 
 	closeOnce sync.Once
 	closeErr  error
@@ -70,7 +70,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	}
 	c := &core{cfg: cfg}
 	observed := cfg.observed()
-	observed.Post = c.tellDriver
+	observed.Post, observed.Panicked = c.tellLater, c.telemetryPanicked
 	c.telemetry = telemetry.New(observed)
 	c.states = newStatePublisher(cfg.breaker, c.stateChanged,
 		func(what string, fn func()) { c.guard(exec.Root, what, fn) })
@@ -150,9 +150,7 @@ func (k *core) run(target connectString) error {
 	}
 	k.dispatcher = dispatch.Start()
 	k.states.start()
-	if k.telemetry.HasDriver() {
-		k.driver = dispatch.Start()
-	}
+	k.telling.start()
 	k.telemetry.Started()
 	if err := k.connection.start(target); err != nil {
 		k.closeQueues(time.Now().Add(k.cfg.maxCloseWait))
@@ -211,9 +209,7 @@ func (k *core) close() error {
 func (k *core) closeQueues(end time.Time) bool {
 	done := k.dispatcher.Close(time.Until(end))
 	done = k.states.close(time.Until(end)) && done
-	if k.driver != nil {
-		done = k.driver.Close(time.Until(end)) && done
-	}
+	done = k.telling.close(time.Until(end)) && done
 	return done
 }
 
@@ -235,12 +231,13 @@ func (k *core) closeProvider() (bool, error) {
 	return true, err
 }
 
-// tellDriver runs a call of the tracer driver behind all others. Before the start and after the end there is nobody
-// whom it could hold up.
-func (k *core) tellDriver(call func()) {
-	if k.driver == nil || !k.driver.Push(dispatch.Func(call)) {
-		call()
-	}
+// tellLater runs a call that tells telemetry of something behind all others.
+func (k *core) tellLater(call func()) { k.telling.push(call) }
+
+// telemetryPanicked is told of a panic of a provider, a propagator or a driver, where that happens.
+func (k *core) telemetryPanicked(where string, value any) {
+	err := fmt.Errorf("curator: panic in %s: %s\n%s", where, errtext.Panic(value), debug.Stack())
+	k.tellLater(func() { k.reportUnhandled(exec.Root, inTelemetry, "panic in "+where, err) })
 }
 
 // State returns where the client is in its life. In Java: getState.
@@ -492,6 +489,7 @@ const (
 	inBackground = "background"
 	inListener   = "listener"
 	inCallback   = "callback"
+	inTelemetry  = "telemetry"
 )
 
 func (k *core) reportUnhandled(ctx context.Context, source, message string, err error) {

@@ -450,3 +450,28 @@ func TestSpanOfAForegroundOperationIsMadeWhileItsRequestIsOnItsWay(t *testing.T)
 		t.Errorf("the span is from %v to %v, the call from %v", span.StartTime(), span.EndTime(), before)
 	}
 }
+
+// Nobody has to wait for what was submitted: it is told of when it ends.
+func TestSubmitThatNobodyWaitsForIsToldOf(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string][]framework.Option{"operation": nil, "requests": {framework.WithRequestSpans()}} {
+		t.Run(name, func(t *testing.T) {
+			o := observe.New(t)
+			client := connectClient(t, testenv.ConnectString(t), observed(o, more...)...)
+			ctx, end := root(t, o)
+			future := client.Create().Submit(ctx, "/n", nil)
+			end()
+			<-future.Done()
+			awaitSpans(t, o, "create", 1)
+			closeClient(t, client)
+			if points := observe.Points(o.Metrics(t)["db.client.operation.duration"]); len(points) != 1 || points[0].Value != 1 {
+				t.Errorf("measured %v", points)
+			}
+			for _, s := range o.Named("create") {
+				if s.EndTime().IsZero() || s.Parent().TraceID() != o.Named("request")[0].SpanContext().TraceID() {
+					t.Errorf("span %v", s)
+				}
+			}
+		})
+	}
+}

@@ -27,7 +27,11 @@ type observation struct {
 const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 func newObservation(ctx context.Context, out io.Writer, traces int) (*observation, error) {
-	who := resource.NewSchemaless(semconv.ServiceName("curator-pipeline"))
+	// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes last, and holds.
+	who, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("curator-pipeline")), resource.WithFromEnv())
+	if err != nil {
+		return nil, err
+	}
 	if os.Getenv(endpoint) == "" {
 		return inMemory(out, traces, who), nil
 	}

@@ -114,6 +114,7 @@ func (e *Executor) at(ns int64) time.Time { return e.epoch.Add(time.Duration(ns)
 // Do runs op and waits for its end.
 func (e *Executor) Do(ctx context.Context, op *Operation) error {
 	op.inline = true
+	op.waited.Store(true)
 	if err := e.Begin(ctx, op); err != nil {
 		return err
 	}
@@ -136,6 +137,7 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 // Wait waits for the end of op. When ctx ends first, op is left to itself: its answer is still read and what has to
 // be cleaned up is.
 func (e *Executor) Wait(ctx context.Context, op *Operation) error {
+	op.waited.Store(true)
 	record := op.recorded()
 	select {
 	case <-op.done:
@@ -194,7 +196,9 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 		op.recorded()
 	}
 	if err := e.admit(ctx, op); err != nil {
-		op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
+		if !op.Detached { // which may begin where nothing may block
+			op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
+		}
 		op.ex = nil // it was not begun
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-zookeeper/zk"
@@ -58,11 +59,12 @@ type Operation struct {
 	Internal bool
 
 	background bool
-	inline     bool // the caller waits and may write the first request by itself
-	single     bool // an outer loop retries
-	observed   bool // by telemetry
-	gaveUp     bool // it failed with what the policy would have tried again
-	asked      bool // the policy was, about its last answer
+	inline     bool        // the caller waits and may write the first request by itself
+	single     bool        // an outer loop retries
+	observed   bool        // by telemetry
+	waited     atomic.Bool // somebody waits, and tells telemetry of the end
+	gaveUp     bool        // it failed with what the policy would have tried again
+	asked      bool        // the policy was, about its last answer
 	write      write
 	uncertain  bool // the answer to a write was lost
 	place      place
@@ -131,15 +133,30 @@ func (op *Operation) note(in func(r *telemetry.Record)) {
 }
 
 // isRecordedAtOnce reports whether the record of op is made before its first request: it has the times of that, or is
-// wanted for the context.
+// wanted for the context. A detached operation may begin on the goroutine that reads the connection.
 func (op *Operation) isRecordedAtOnce() bool {
-	return op.observed && (op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans())
+	if !op.observed || op.Detached {
+		return false
+	}
+	return op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans()
 }
 
-// tell tells of op, which has ended.
+// tell tells of op, which has ended. Who comes second waits for the first.
 func (op *Operation) tell() {
-	if r := op.recorded(); r != nil {
-		r.End(op.ex.at(op.ended), op.facts())
+	if !op.observed {
+		return
+	}
+	op.recording.told.Do(func() {
+		if r := op.recorded(); r != nil {
+			r.End(op.ex.at(op.ended), op.facts())
+		}
+	})
+}
+
+// tellUnlessWaited has op told of if nobody waits for it: whoever submitted it may never do.
+func (op *Operation) tellUnlessWaited() {
+	if op.observed && !op.waited.Load() {
+		op.ex.telemetry.Later(op.tell)
 	}
 }
 
@@ -196,13 +213,34 @@ func (op *Operation) SetUncertain(uncertain bool) { op.uncertain = uncertain }
 // AnsweredIn returns the id of the session in which the last answer came.
 func (op *Operation) AnsweredIn() int64 { return op.on.SessionID() }
 
+// noteRequest notes the request that has its answer.
+func (op *Operation) noteRequest() {
+	if !op.observed || op.on == nil {
+		return
+	}
+	made := op.recording.made()
+	if made == nil && !op.Detached {
+		return
+	}
+	name, sent, err := op.Request.Op.String(), op.on.SentAt(&op.Request), op.Request.Err
+	var now time.Time
+	if op.ex.telemetry.RequestSpans() {
+		now = time.Now()
+	}
+	if made == nil {
+		op.note(func(r *telemetry.Record) {
+			r.Sent(sent)
+			r.Request(name, sent, now, err)
+		})
+		return
+	}
+	made.Sent(sent)
+	made.Request(name, sent, now, err)
+}
+
 // Answered continues op. It runs on the goroutine that reads the connection.
 func (op *Operation) Answered(*wire.Request) {
-	if r := op.recording.made(); r != nil && op.on != nil {
-		at := op.on.SentAt(&op.Request)
-		r.Sent(at)
-		r.Request(op.Request.Op.String(), at, op.Request.Err)
-	}
+	op.noteRequest()
 	err := op.Request.Err
 	if op.write != unmarked && isLost(err) {
 		op.uncertain = true
@@ -251,6 +289,7 @@ func (op *Operation) Finish(err error) {
 	case late:
 		e.pending.left()
 	default:
+		op.tellUnlessWaited()
 		close(op.done)
 		e.pending.left()
 	}

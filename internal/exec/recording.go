@@ -10,6 +10,7 @@ import (
 // makes it.
 type recording struct {
 	making sync.Once
+	told   sync.Once
 
 	mu     sync.Mutex
 	done   bool

@@ -41,6 +41,8 @@ const (
 	background      = attribute.Key("curator.background")
 	queueTime       = attribute.Key("curator.background.queue_time")
 	retryCount      = attribute.Key("curator.retry.count")
+	retryAttempt    = attribute.Key("curator.retry.attempt")
+	retryDelay      = attribute.Key("curator.retry.delay")
 	retryDecision   = attribute.Key("curator.retry.decision")
 	connectionState = attribute.Key("curator.connection.state")
 	errorSource     = attribute.Key("curator.source")

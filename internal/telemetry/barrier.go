@@ -7,16 +7,16 @@ import (
 )
 
 // Barrier is what a barrier tells.
-type Barrier struct{ r *resource }
+type Barrier struct{ r resource }
 
 // NewBarrier returns what a barrier of a recipe tells; name is what the user calls it, "" for nothing.
 func (t *Telemetry) NewBarrier(recipe, name, path string) Barrier {
-	return Barrier{t.newResource(recipe, name, path)}
+	return Barrier{resource{t: t, recipe: recipe, name: name, path: path}}
 }
 
 // Wait begins what is waited for at the barrier: "wait", "enter" or "leave". members is how many have to come, 0 if
 // that is not known.
-func (b Barrier) Wait(ctx context.Context, what string, members int) (context.Context, *Wait) {
+func (b *Barrier) Wait(ctx context.Context, what string, members int) (context.Context, *Wait) {
 	if !b.r.on() {
 		return ctx, nil
 	}

@@ -51,3 +51,40 @@ func TestChainOfCallbacksDoesNotGrow(t *testing.T) {
 		}
 	}
 }
+
+// counted counts the looks that come down to it.
+type counted struct {
+	context.Context
+	looks *int
+}
+
+func (c counted) Value(key any) any {
+	*c.looks++
+	return c.Context.Value(key)
+}
+
+// A chain of callbacks that begin spans of their own looks as far at its end as at its beginning.
+func TestChainThroughSpansOfTheProgramCostsTheSameAtEachStep(t *testing.T) {
+	o := observe.New(t)
+	tel := newTelemetry(o)
+	type missingKey struct{}
+	looks := 0
+	next := func(ctx context.Context) context.Context {
+		ctx, span := o.Start(ctx, "step")
+		defer span.End()
+		_ = ctx.Value(missingKey{}) // as whoever accepts an operation does
+		r := tel.Begin(counted{ctx, &looks}, telemetry.Operation{Name: "create"}, true, time.Now())
+		r.End(time.Now(), telemetry.Facts{Children: -1})
+		return r.Context()
+	}
+	ctx := t.Context()
+	var each []int
+	for range 40 {
+		looks = 0
+		ctx = next(ctx)
+		each = append(each, looks)
+	}
+	if first, last := each[5], each[39]; last > 2*first {
+		t.Errorf("%d looks at step 5, %d at step 39", first, last)
+	}
+}

@@ -87,51 +87,58 @@ func (t *Telemetry) StateChanged(state string, now time.Time) {
 	}
 	ctx := context.Background() //nolint:forbidigo // nobody has asked for it
 	if m := t.meter(); m != nil {
-		add(ctx, m.stateChanges, 1, t.word(connectionState, state))
+		t.add(ctx, m.stateChanges, 1, t.word(connectionState, state))
 		if state == StateLost {
-			add(ctx, m.expirations, 1, t.sessions)
+			t.add(ctx, m.expirations, 1, t.sessions)
 		}
 	}
-	t.outage.mu.Lock()
-	defer t.outage.mu.Unlock()
-	o := &t.outage
-	switch {
-	case state == StateSuspended && o.since.IsZero():
-		o.since = now
-	case state == StateSuspended, o.since.IsZero():
-	case o.connect && state != StateLost:
-		t.connected(ctx, now)
-	case !o.connect:
-		t.outageEnded(ctx, state, now)
+	if tell := t.outageChanged(ctx, state, now); tell != nil {
+		tell()
 	}
 }
 
-// connected tells of the time to the first connection.
-func (t *Telemetry) connected(ctx context.Context, now time.Time) {
-	if tracer := t.tracer(); tracer != nil {
-		_, span := tracer.Start(ctx, "curator.connect", trace.WithTimestamp(t.outage.since),
-			trace.WithAttributes(t.base(t.server...)...))
-		span.End(trace.WithTimestamp(now))
+// outageChanged notes what a change means for the outage, and returns what there is to tell of it.
+func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Time) (tell func()) {
+	o := &t.outage
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	since := o.since
+	switch {
+	case state == StateSuspended && since.IsZero():
+		o.since = now
+		return nil
+	case state == StateSuspended, since.IsZero(), o.connect && state == StateLost:
+		return nil
+	case o.connect:
+		tell = func() { t.passed(ctx, "curator.connect", since, now, t.base(t.server...)) }
+	default:
+		tell = func() { t.outageEnded(ctx, state, since, now) }
 	}
-	t.outage.since, t.outage.connect = time.Time{}, false
+	o.since, o.connect = time.Time{}, false
+	return tell
 }
 
 // outageEnded tells of the time without a connection: how it ended is all that there is to know.
-func (t *Telemetry) outageEnded(ctx context.Context, state string, now time.Time) {
+func (t *Telemetry) outageEnded(ctx context.Context, state string, since, now time.Time) {
 	outcome := outcomeKey.String("reconnected")
 	if state == StateLost {
 		outcome = outcomeKey.String("lost")
 	}
-	since := t.outage.since
-	t.outage.since = time.Time{}
 	if m := t.meter(); m != nil {
-		record(ctx, m.outageDuration, now.Sub(since).Seconds(), newMeasurement(t.base(outcome)...))
+		t.record(ctx, m.outageDuration, now.Sub(since).Seconds(), newMeasurement(t.base(outcome)...))
 	}
-	if tracer := t.tracer(); tracer != nil {
-		_, span := tracer.Start(ctx, "curator.connection.outage", trace.WithTimestamp(since),
-			trace.WithAttributes(t.base(outcome)...))
-		span.End(trace.WithTimestamp(now))
+	t.passed(ctx, "curator.connection.outage", since, now, t.base(outcome))
+}
+
+// passed writes the span of a time that has passed. Listeners wait behind it: it is told on another goroutine.
+func (t *Telemetry) passed(ctx context.Context, name string, since, now time.Time, attributes []attribute.KeyValue) {
+	if t.tracer() == nil {
+		return
 	}
+	t.Later(func() {
+		_, span := t.startSpan(ctx, name, trace.WithTimestamp(since), trace.WithAttributes(attributes...))
+		t.endSpan(span, nil, trace.WithTimestamp(now))
+	})
 }
 
 // Unhandled notes an error that nobody else is told of; source is "background", "listener" or "callback".
@@ -139,7 +146,10 @@ func (t *Telemetry) Unhandled(ctx context.Context, source string, err error) {
 	if t == nil {
 		return
 	}
-	t.driver.count("background-exceptions", 0)
+	if source != "telemetry" { // whose panics would follow one another for ever
+		t.driver.count("background-exceptions", 0)
+	}
+	defer func() { _ = recover() }()
 	if m := t.meter(); m != nil && m.unhandledErrors.Enabled(ctx) {
 		m.unhandledErrors.Add(ctx, 1,
 			metric.WithAttributes(t.base(errorSource.String(source), errorType.String(ErrorType(err)))...))

@@ -14,11 +14,11 @@ type driver struct {
 	simple   tracing.Driver
 	advanced tracing.AdvancedDriver // in place of simple
 	last     atomic.Int32           // state of the connection that it was told of
-	post     func(call func())      // runs a call in order, nil: at once
+	t        *Telemetry
 }
 
-func (d *driver) set(to tracing.Driver, post func(call func())) {
-	d.simple, d.post = to, post
+func (d *driver) set(t *Telemetry, to tracing.Driver) {
+	d.t, d.simple = t, to
 	d.advanced, _ = to.(tracing.AdvancedDriver)
 }
 
@@ -63,11 +63,10 @@ func javaName(what *Operation, background bool) string {
 // later runs a call of the driver where it may block: what happens may do so on the goroutine that reads the
 // connection, or under a lock.
 func (d *driver) later(call func()) {
-	if d.post == nil {
+	d.t.Later(func() {
+		defer d.t.caught(inDriver)
 		call()
-		return
-	}
-	d.post(call)
+	})
 }
 
 // attempt tells of an attempt of an operation that goes on.
@@ -82,6 +81,7 @@ func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
 	if !d.on() {
 		return
 	}
+	defer d.t.caught(inDriver)
 	name := javaName(&r.what, r.background)
 	if d.advanced == nil {
 		d.simple.AddTrace(name, took)
@@ -96,6 +96,7 @@ func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
 
 // took tells of something that is no operation.
 func (d *driver) took(name string, took time.Duration) {
+	defer d.t.caught(inDriver)
 	switch {
 	case d.advanced != nil:
 		d.advanced.AddOperation(tracing.OperationTrace{Name: name, Latency: took, ResponseChildren: -1})

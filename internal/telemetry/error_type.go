@@ -7,6 +7,9 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
+// errorClosed is the ErrorType of what somebody has closed.
+const errorClosed = "CLOSED"
+
 // ErrorType returns a short name of err from a closed set: Java's name of the code ("NONODE", "CONNECTIONLOSS"),
 // "CLOSED", "canceled", "deadline_exceeded" or "_OTHER".
 func ErrorType(err error) string {
@@ -29,7 +32,7 @@ func classify(err error) (name string, byServer bool) {
 		}
 		switch code {
 		case jute.CodeClosing:
-			return "CLOSED", false
+			return errorClosed, false
 		case jute.CodeConnectionLoss, jute.CodeSessionExpired, jute.CodeOperationTimeout:
 			return code.String(), false
 		}
@@ -37,7 +40,7 @@ func classify(err error) (name string, byServer bool) {
 	}
 	var closed Closed
 	if errors.As(err, &closed) {
-		return "CLOSED", false
+		return errorClosed, false
 	}
 	return other, false
 }

@@ -136,19 +136,22 @@ func (d *declarer) failed(err error) bool {
 }
 
 // add counts n of what has these attributes.
-func add(ctx context.Context, c metric.Int64Counter, n int, attributes measurement) {
+func (t *Telemetry) add(ctx context.Context, c metric.Int64Counter, n int, attributes measurement) {
+	defer t.caught(inMetrics)
 	if c.Enabled(ctx) {
 		c.Add(ctx, int64(n), attributes.add...)
 	}
 }
 
-func addUpDown(ctx context.Context, c metric.Int64UpDownCounter, n int, attributes measurement) {
+func (t *Telemetry) addUpDown(ctx context.Context, c metric.Int64UpDownCounter, n int, attributes measurement) {
+	defer t.caught(inMetrics)
 	if c.Enabled(ctx) {
 		c.Add(ctx, int64(n), attributes.add...)
 	}
 }
 
-func record(ctx context.Context, h metric.Float64Histogram, seconds float64, attributes measurement) {
+func (t *Telemetry) record(ctx context.Context, h metric.Float64Histogram, seconds float64, attributes measurement) {
+	defer t.caught(inMetrics)
 	if h.Enabled(ctx) {
 		h.Record(ctx, seconds, attributes.record...)
 	}

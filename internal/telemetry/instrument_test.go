@@ -50,7 +50,8 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	elected, w := election.Elect(ctx)
 	w.End(telemetry.Elected, nil)
 	election.Term(elected).End(telemetry.EndedClosed)
-	_, w = t.NewBarrier("barrier", "orders", "/barriers/1").Wait(ctx, "wait", 2)
+	barrier := t.NewBarrier("barrier", "orders", "/barriers/1")
+	_, w = barrier.Wait(ctx, "wait", 2)
 	w.End(telemetry.Passed, nil)
 
 	queue := t.NewQueue("queue", "orders", "/queues/1")

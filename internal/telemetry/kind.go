@@ -14,6 +14,7 @@ import (
 // kind is what all operations of one name in one namespace have in common, made once.
 type kind struct {
 	name      string // of their spans
+	namespace string
 	start     []trace.SpanStartOption
 	durations *measurements // by error type
 	queued    measurement
@@ -22,9 +23,6 @@ type kind struct {
 }
 
 type kindKey struct{ operation, namespace string }
-
-// maxNamespaces is how many namespaces have series of their own: programs may make up their names.
-const maxNamespaces = 100
 
 // kindOf returns the kind of the operations of a name in a namespace, "" for none.
 func (t *Telemetry) kindOf(operation, namespace string) *kind {
@@ -37,19 +35,25 @@ func (t *Telemetry) kindOf(operation, namespace string) *kind {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if namespace != "" && !slices.Contains(t.namespaces, namespace) {
-		if len(t.namespaces) >= maxNamespaces {
-			key.namespace = other
-		} else {
-			t.namespaces = append(t.namespaces, namespace)
-		}
-	}
+	key.namespace = bounded(&t.namespaces, namespace)
 	k = t.kinds[key]
 	if k == nil {
 		k = t.newKind(key)
 		t.kinds[key] = k
 	}
 	return k
+}
+
+// spans returns the name and the options of the spans of a kind: those keep the namespaces that are too many for
+// series.
+func (t *Telemetry) spans(k *kind, operation, namespace string) (string, []trace.SpanStartOption) {
+	if k.namespace == namespace {
+		return k.name, k.start
+	}
+	return operation + " " + namespace, []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(append(
+			t.base(operationName.String(operation), namespaceKey.String(namespace)), t.server...)...),
+	}
 }
 
 func (t *Telemetry) newKind(key kindKey) *kind {
@@ -62,7 +66,7 @@ func (t *Telemetry) newKind(key kindKey) *kind {
 	plain := attributes
 	attributes = slices.Concat(attributes, t.server)
 	return &kind{
-		name: name,
+		name: name, namespace: key.namespace,
 		start: []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...),
 		},

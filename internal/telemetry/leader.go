@@ -9,16 +9,16 @@ import (
 )
 
 // Election is what one who takes part in an election tells.
-type Election struct{ r *resource }
+type Election struct{ r resource }
 
 // NewElection returns what a participant of a recipe tells; name is what the user calls the election, "" for nothing.
 func (t *Telemetry) NewElection(recipe, name, path string) Election {
-	return Election{t.newResource(recipe, name, path)}
+	return Election{resource{t: t, recipe: recipe, name: name, path: path}}
 }
 
 // Elect begins a wait for leadership: the root of a trace, whose context is for all that is done in the term that
 // follows.
-func (e Election) Elect(ctx context.Context) (context.Context, *Wait) {
+func (e *Election) Elect(ctx context.Context) (context.Context, *Wait) {
 	if !e.r.on() { // else the option would cost an allocation
 		return ctx, nil
 	}
@@ -26,12 +26,12 @@ func (e Election) Elect(ctx context.Context) (context.Context, *Wait) {
 }
 
 // Term begins the tenure of a leader; ctx is that of the election.
-func (e Election) Term(ctx context.Context) *Tenure {
+func (e *Election) Term(ctx context.Context) *Tenure {
 	if !e.r.on() {
 		return nil
 	}
 	h := &Tenure{
-		of: e.r, metrics: e.r.t.meter(),
+		of: &e.r, metrics: e.r.t.meter(),
 		parent: ctx, link: trace.SpanContextFromContext(ctx), name: "leader term", start: time.Now(),
 		dropped:   isDropped(ctx),
 		ended:     func(h *Tenure, outcome string) { h.countLeader(-1, outcome) },
@@ -45,6 +45,6 @@ func (e Election) Term(ctx context.Context) *Tenure {
 
 // countLeader counts a beginning or an end of leadership.
 func (h *Tenure) countLeader(n int, outcome string) {
-	addUpDown(h.parent, h.metrics.leaderActive, n, h.of.all)
-	add(h.parent, h.metrics.leaderChanges, 1, h.of.outcomes.get(outcome))
+	h.of.t.addUpDown(h.parent, h.metrics.leaderActive, n, h.of.words().all)
+	h.of.t.add(h.parent, h.metrics.leaderChanges, 1, h.of.words().outcomes.get(outcome))
 }

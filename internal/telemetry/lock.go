@@ -9,15 +9,15 @@ import (
 )
 
 // Lock is what a lock, or a semaphore, tells.
-type Lock struct{ r *resource }
+type Lock struct{ r resource }
 
 // NewLock returns what a lock of a recipe tells; name is what the user calls it, "" for nothing.
 func (t *Telemetry) NewLock(recipe, name, path string) Lock {
-	return Lock{t.newResource(recipe, name, path)}
+	return Lock{resource{t: t, recipe: recipe, name: name, path: path}}
 }
 
 // Acquire begins the wait for the lock.
-func (l Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
+func (l *Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
 	return l.r.wait(ctx, "lock acquire", acquireDuration)
 }
 
@@ -36,12 +36,12 @@ func (w *Wait) Position(n int) {
 }
 
 // Hold begins the tenure of a lock that was granted after a wait.
-func (l Lock) Hold(acquired *Wait) *Tenure {
+func (l *Lock) Hold(acquired *Wait) *Tenure {
 	if acquired == nil {
 		return nil
 	}
 	h := &Tenure{
-		of: l.r, metrics: l.r.t.meter(),
+		of: &l.r, metrics: l.r.t.meter(),
 		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
 		dropped: isDropped(acquired.ctx), ended: letGo, durations: holdDuration,
 	}
@@ -49,7 +49,7 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 		h.parent = acquired.ctx
 	}
 	if h.metrics != nil {
-		addUpDown(h.parent, h.metrics.held, 1, l.r.all)
+		l.r.t.addUpDown(h.parent, h.metrics.held, 1, l.r.words().all)
 	}
 	return h
 }
@@ -57,4 +57,4 @@ func (l Lock) Hold(acquired *Wait) *Tenure {
 func acquireDuration(m *instruments) metric.Float64Histogram { return m.acquireDuration }
 func holdDuration(m *instruments) metric.Float64Histogram    { return m.holdDuration }
 
-func letGo(h *Tenure, _ string) { addUpDown(h.parent, h.metrics.held, -1, h.of.all) }
+func letGo(h *Tenure, _ string) { h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.words().all) }

@@ -3,7 +3,7 @@ package telemetry
 import (
 	"context"
 	"slices"
-	"time"
+	"sync"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -96,9 +96,39 @@ func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
 // caused is the context of what a background operation causes: with its span, and without what it was called with. A
 // callback calls the next operation with it, whose callback the next: were each context on top of the last, a chain
 // that never ends would never end in memory.
+//
+// With spans of the program in between, the contexts of a chain are the program's, and each on top of the last. They
+// remember what was looked for: a look costs the same at every step, however long the chain.
 type caused struct {
 	context.Context
 	under context.Context // without any span of the chain
+
+	mu    sync.Mutex
+	found []lookup
+}
+
+type lookup struct{ key, value any }
+
+// maxLookups is how many keys a context remembers.
+const maxLookups = 16
+
+// Value returns the value of a key.
+func (c *caused) Value(key any) any {
+	c.mu.Lock()
+	for _, l := range c.found {
+		if l.key == key {
+			c.mu.Unlock()
+			return l.value
+		}
+	}
+	c.mu.Unlock()
+	value := c.Context.Value(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.found) < maxLookups {
+		c.found = append(c.found, lookup{key, value})
+	}
+	return value
 }
 
 // traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not
@@ -117,13 +147,13 @@ func isDropped(ctx context.Context) bool {
 	return in.IsValid() && !in.IsSampled() && !in.IsRemote()
 }
 
-// start starts the span of an operation that began at a time. It returns the context of what the operation causes.
-func (m *manner) start(
-	ctx context.Context, tracer trace.Tracer, k *kind, background bool, at time.Time,
-) (context.Context, trace.Span) {
-	options := slices.Clip(k.start)
+// start starts the span of an operation. It returns the context of what the operation causes.
+func (m *manner) start(ctx context.Context, r *Record) (context.Context, trace.Span) {
+	background := r.background
+	name, options := r.t.spans(r.kind, r.what.Name, r.what.Namespace)
+	options = slices.Clip(options)
 	if !background { // that begins now
-		options = append(options, trace.WithTimestamp(at))
+		options = append(options, trace.WithTimestamp(r.start))
 	}
 	if m.links != nil {
 		options = append(options, trace.WithLinks(m.links...))
@@ -139,12 +169,12 @@ func (m *manner) start(
 	if inChain {
 		under = chain.under
 	}
-	ctx, span := tracer.Start(ctx, k.name, options...)
-	if inChain {
+	ctx, span := r.t.startSpan(ctx, name, options...)
+	if inChain && span != nil {
 		ctx = trace.ContextWithSpan(under, span)
 	}
 	if background {
-		ctx = &caused{ctx, under}
+		ctx = &caused{Context: ctx, under: under}
 	}
 	return ctx, span
 }

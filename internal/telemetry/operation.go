@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -93,17 +94,12 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background, handling: how.handling,
 		metrics: t.meter(), start: at, attempt: at, facts: Facts{Children: -1},
 	}
-	if tracer := t.tracer(); tracer != nil && how.traces(ctx) {
-		var span trace.Span
-		if ctx, span = how.start(ctx, tracer, r.kind, background, at); span.IsRecording() {
-			r.span = span
-		} else {
-			span.End()
-		}
+	if t.tracer() != nil && how.traces(ctx) {
+		ctx, r.span = how.start(ctx, r)
 	}
 	r.ctx = ctx
 	if background && r.metrics != nil {
-		addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
+		t.addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
 	}
 	if how.ending != nil && !background { // which may be begun by who must not block
 		how.ending()
@@ -126,15 +122,15 @@ func (r *Record) Sent(at time.Time) {
 	}
 }
 
-// Request notes a request that was written at a time and has its answer, if anybody wants to see each.
-func (r *Record) Request(name string, start time.Time, err error) {
+// Request notes a request from when it was written to its answer, if anybody wants to see each.
+func (r *Record) Request(name string, start, end time.Time, err error) {
 	if r == nil || r.span == nil || !r.t.cfg.RequestSpans || start.IsZero() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
-		r.requests = append(r.requests, request{name, start, time.Now(), err})
+		r.requests = append(r.requests, request{name, start, end, err})
 	}
 }
 
@@ -177,7 +173,7 @@ func (r *Record) decided(err error, retry bool) {
 	}
 	r.t.driver.retry(retry)
 	if r.metrics != nil {
-		add(r.ctx, r.metrics.retries, 1, by.get(ErrorType(err)))
+		r.t.add(r.ctx, r.metrics.retries, 1, by.get(ErrorType(err)))
 	}
 }
 
@@ -237,12 +233,13 @@ func (r *Record) measure(err error) {
 	if m == nil {
 		return
 	}
-	record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), r.kind.durations.get(endOf(err, r.isHandled(err))))
+	ended := r.kind.durations.get(endOf(err, r.isHandled(err)))
+	r.t.record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), ended)
 	if !r.background {
 		return
 	}
-	addUpDown(r.ctx, m.queueSize, -1, r.t.sessions)
-	record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.kind.queued)
+	r.t.addUpDown(r.ctx, m.queueSize, -1, r.t.sessions)
+	r.t.record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.kind.queued)
 }
 
 // queueTime is how long a background operation waited to be sent: to the end if it never was.
@@ -254,10 +251,11 @@ func (r *Record) queueTime() time.Duration {
 }
 
 func (r *Record) endSpan(err error) {
+	defer r.t.caught(inTracing)
 	r.span.SetAttributes(r.attributes(err)...)
 	for i, try := range r.tries {
-		event(r.span, "curator.retry", try.at, attribute.Int("attempt", i+1),
-			errorType.String(ErrorType(try.err)), attribute.Float64("delay_s", try.pause.Seconds()))
+		event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
+			errorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
 	}
 	for _, change := range r.t.history.Load().since(r.start, r.end) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
@@ -313,13 +311,19 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 
 // endRequests tells of each request as a span of its own.
 func (r *Record) endRequests() {
-	tracer := r.t.tracer()
 	for _, q := range r.requests {
 		k := r.t.kindOf(q.name, r.what.Namespace)
-		_, span := tracer.Start(r.ctx, k.name, append(k.start[:len(k.start):len(k.start)], trace.WithTimestamp(q.start))...)
+		name, start := r.t.spans(k, q.name, r.what.Namespace)
+		_, span := r.t.startSpan(r.ctx, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
+		if span == nil {
+			continue
+		}
 		if q.err != nil {
-			span.SetAttributes(endAttributes(endOf(q.err, false))...)
-			span.SetStatus(codes.Error, q.err.Error())
+			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.handling)
+			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
+			if !handled {
+				span.SetStatus(codes.Error, q.err.Error())
+			}
 		}
 		span.End(trace.WithTimestamp(q.end))
 	}

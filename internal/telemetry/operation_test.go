@@ -102,7 +102,7 @@ func TestAnswerIsNotedWhileTheSpanIsTaken(t *testing.T) {
 	}()
 	<-b.entered
 	r.Sent(time.Now()) // hangs if it waits for the other
-	r.Request("create2", time.Now(), nil)
+	r.Request("create2", time.Now(), time.Now(), nil)
 	r.Retry(jute.ErrConnectionLoss, 0)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	close(b.release)
@@ -113,8 +113,8 @@ func TestRequestsThatWereNeverWrittenHaveNoSpan(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.RequestSpans = true })
 	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false, time.Now())
-	r.Request("create2", time.Time{}, jute.ErrConnectionLoss)
-	r.Request("create2", time.Now(), nil)
+	r.Request("create2", time.Time{}, time.Time{}, jute.ErrConnectionLoss)
+	r.Request("create2", time.Now(), time.Now(), nil)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	if got := o.Tree(); got != "create CLIENT\n  create2 CLIENT\n" {
 		t.Errorf("spans\n%s", got)

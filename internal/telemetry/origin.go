@@ -20,9 +20,10 @@ const maxOrigin = 4 << 10
 
 // Inject returns what tells of ctx in a message: nothing if that is not wanted, or there is nothing to tell.
 func (q *Queue) Inject(ctx context.Context) []byte {
-	if q == nil || q.t.cfg.Propagator == nil {
+	if q.t == nil || q.t.cfg.Propagator == nil {
 		return nil
 	}
+	defer q.t.caught(inPropagator)
 	carrier := propagation.MapCarrier{}
 	q.t.cfg.Propagator.Inject(ctx, carrier)
 	if len(carrier) == 0 {
@@ -37,9 +38,10 @@ func (q *Queue) Inject(ctx context.Context) []byte {
 
 // Extract is the inverse of Inject. What cannot be read tells nothing: it must not do the message any harm.
 func (q *Queue) Extract(data []byte) *Origin {
-	if q == nil || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
+	if q.t == nil || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
 		return nil
 	}
+	defer q.t.caught(inPropagator)
 	o := &Origin{propagator: q.t.cfg.Propagator}
 	if json.Unmarshal(data, &o.carrier) != nil || len(o.carrier) == 0 {
 		return nil
@@ -60,11 +62,13 @@ func (o *Origin) spanContext() trace.SpanContext {
 func (o *Origin) in(ctx context.Context) context.Context { return o.propagator.Extract(ctx, o.carrier) }
 
 // In returns ctx with what the origin has, if there is one, and in its trace if consumers go on with it.
-func (q *Queue) In(ctx context.Context, o *Origin) context.Context {
+func (q *Queue) In(ctx context.Context, o *Origin) (in context.Context) {
+	in = ctx
 	if o == nil {
-		return ctx
+		return in
 	}
-	in := o.in(ctx)
+	defer q.t.caught(inPropagator)
+	in = o.in(ctx)
 	if q.t.cfg.DetachedConsumers {
 		return trace.ContextWithSpan(in, trace.SpanFromContext(ctx))
 	}

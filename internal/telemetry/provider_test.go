@@ -46,7 +46,7 @@ func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 						t.Error("something is begun")
 					}
 					r.Sent(time.Time{})
-					r.Request("create2", time.Time{}, nil)
+					r.Request("create2", time.Time{}, time.Time{}, nil)
 					r.Retry(jute.ErrConnectionLoss, time.Second)
 					r.GivenUp(jute.ErrConnectionLoss)
 					r.End(time.Now(), telemetry.Facts{Children: -1})

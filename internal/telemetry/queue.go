@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -11,64 +12,65 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Queue is what a queue tells.
+// Queue is what a queue tells. To make one costs nothing: what it tells with is made when somebody listens.
 type Queue struct {
-	t       *Telemetry
-	recipe  string
-	name    string
-	path    string
-	age     measurement
-	put     *messaging
-	receive *messaging
-	process *messaging
-	settle  *messaging
+	t                  *Telemetry
+	recipe, name, path string
+	made               atomic.Pointer[messages]
+}
+
+// messages are the things that are done with messages.
+type messages struct {
+	put, receive, process, settle *messaging
+	age                           measurement
 }
 
 // NewQueue returns what a queue of a recipe tells; name is what the user calls it, "" for nothing.
-func (t *Telemetry) NewQueue(recipe, name, path string) *Queue {
-	if t == nil {
-		return nil
+func (t *Telemetry) NewQueue(recipe, name, path string) Queue {
+	return Queue{t: t, recipe: recipe, name: name, path: path}
+}
+
+// messages returns what q tells with. It is called when somebody listens.
+func (q *Queue) messages() *messages {
+	if m := q.made.Load(); m != nil {
+		return m
 	}
-	q := &Queue{t: t, recipe: recipe, name: name, path: path}
-	q.put = q.messaging("put", "send", trace.SpanKindProducer)
-	q.receive = q.messaging("receive", "receive", trace.SpanKindClient)
-	q.process = q.messaging("process", "process", trace.SpanKindConsumer)
-	q.settle = q.messaging("remove", "settle", trace.SpanKindClient)
-	q.settle.inner = true
-	var age []attribute.KeyValue
-	if name != "" {
-		age = append(age, destination.String(name))
+	s := q.t.seriesOf(q.recipe, q.name)
+	m := &messages{
+		put:     q.messaging("put", "send", trace.SpanKindProducer, s.put),
+		receive: q.messaging("receive", "receive", trace.SpanKindClient, s.receive),
+		process: q.messaging("process", "process", trace.SpanKindConsumer, s.process),
+		settle:  q.messaging("remove", "settle", trace.SpanKindClient, s.settle),
+		age:     s.age,
 	}
-	q.age = newMeasurement(t.base(age...)...)
-	return q
+	m.settle.inner = true
+	q.made.Store(m)
+	return m
 }
 
 // messaging is one of the things that are done with messages.
 type messaging struct {
 	q        *Queue
+	typ      string
 	span     string
 	inner    bool // in the span of what it is a part of
 	start    []trace.SpanStartOption
 	measured *measurements // by error type
 }
 
-func (q *Queue) messaging(name, typ string, kind trace.SpanKind) *messaging {
-	attributes := []attribute.KeyValue{messagingSystem.String(system), messagingName.String(name)}
+func (q *Queue) messaging(name, typ string, kind trace.SpanKind, measured *measurements) *messaging {
+	attributes := []attribute.KeyValue{
+		messagingSystem.String(system), messagingName.String(name), messagingType.String(typ), recipeKey.String(q.recipe),
+	}
 	span := typ
 	if q.name != "" {
 		attributes = append(attributes, destination.String(q.name))
 		span += " " + q.name
 	}
-	m := &messaging{q: q, span: span}
-	m.measured = newMeasurements(func(end string) []attribute.KeyValue {
-		if end == "" {
-			return attributes
-		}
-		return append(slices.Clip(attributes), errorType.String(end))
-	})
-	onSpan := append(slices.Clip(attributes), messagingType.String(typ), recipeKey.String(q.recipe))
-	m.start = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(onSpan...)}
-	return m
+	return &messaging{
+		q: q, typ: typ, span: span, measured: measured,
+		start: []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)},
+	}
 }
 
 // Message is something that is done with messages, from its beginning to its end. A nil one takes everything and does
@@ -87,31 +89,27 @@ func (m *messaging) begin(
 	ctx context.Context, count int, options ...trace.SpanStartOption,
 ) (context.Context, *Message) {
 	x := &Message{of: m, begun: time.Now(), count: count}
-	if tracer := m.q.t.tracer(); tracer != nil && !(m.inner && isDropped(ctx)) {
-		var span trace.Span
-		ctx, span = tracer.Start(ctx, m.span, append(slices.Clip(m.start), options...)...)
-		if span.IsRecording() {
-			x.span = span
-			span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
-			if count > 1 {
-				span.SetAttributes(messageCount.Int(count))
-			}
-		} else {
-			span.End()
+	if !(m.inner && isDropped(ctx)) {
+		ctx, x.span = m.q.t.startSpan(ctx, m.span, append(slices.Clip(m.start), options...)...)
+	}
+	if x.span != nil {
+		x.span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
+		if count > 1 {
+			x.span.SetAttributes(messageCount.Int(count))
 		}
 	}
 	x.ctx = ctx
 	return ctx, x
 }
 
-func (q *Queue) on() bool { return q != nil && q.t.On() }
+func (q *Queue) on() bool { return q.t.On() }
 
 // Send begins a put of that many items. Its context is the one to put into the node.
 func (q *Queue) Send(ctx context.Context, count int) (context.Context, *Message) {
 	if !q.on() {
 		return ctx, nil
 	}
-	return q.put.begin(ctx, count)
+	return q.messages().put.begin(ctx, count)
 }
 
 // Process begins the work on an item that was put in the context origin, for nil in none that is known. ctx is what the
@@ -130,7 +128,7 @@ func (q *Queue) Process(ctx context.Context, origin *Origin) (context.Context, *
 	if !goesOn && trace.SpanContextFromContext(ctx).IsValid() {
 		options = append(options, trace.WithNewRoot())
 	}
-	return q.process.begin(ctx, 1, options...)
+	return q.messages().process.begin(ctx, 1, options...)
 }
 
 // Settle begins the removal of an item after its processing; ctx is that of the processing.
@@ -138,7 +136,7 @@ func (q *Queue) Settle(ctx context.Context) (context.Context, *Message) {
 	if !q.on() {
 		return ctx, nil
 	}
-	return q.settle.begin(ctx, 1)
+	return q.messages().settle.begin(ctx, 1)
 }
 
 // Received tells that items were handed over which were asked for at a time.
@@ -146,7 +144,7 @@ func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin
 	if !q.on() || count == 0 {
 		return
 	}
-	_, x := q.receive.begin(ctx, count, trace.WithTimestamp(asked),
+	_, x := q.messages().receive.begin(ctx, count, trace.WithTimestamp(asked),
 		trace.WithLinks(appendLink(nil, origin.spanContext())...))
 	x.begun = asked
 	x.End("", nil)
@@ -162,15 +160,12 @@ func (q *Queue) Clock() (now time.Time) {
 
 // HandedOver counts items, created at a time, that a consumer gets.
 func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
-	if q == nil {
-		return
-	}
 	m := q.t.meter()
 	if m == nil {
 		return
 	}
-	add(ctx, m.consumedMessages, count, q.receive.measured.get(""))
-	record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.age)
+	q.t.add(ctx, m.consumedMessages, count, q.messages().receive.measured.get(""))
+	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.messages().age)
 }
 
 // End tells what has come of it; id is the name of the node.
@@ -194,28 +189,26 @@ func (x *Message) tell(id string, err error, outcome string) {
 	}
 	if m := q.t.meter(); m != nil {
 		seconds, attributes := time.Since(x.begun).Seconds(), x.of.measured.get(name)
-		switch x.of {
-		case q.process:
-			record(x.ctx, m.processDuration, seconds, attributes)
-		case q.put:
-			add(x.ctx, m.sentMessages, x.count, attributes)
+		switch x.of.typ {
+		case "process":
+			q.t.record(x.ctx, m.processDuration, seconds, attributes)
+		case "send":
+			q.t.add(x.ctx, m.sentMessages, x.count, attributes)
 			fallthrough
 		default:
-			record(x.ctx, m.messagingDuration, seconds, attributes)
+			q.t.record(x.ctx, m.messagingDuration, seconds, attributes)
 		}
 	}
-	if x.span == nil {
-		return
-	}
-	if id != "" {
-		x.span.SetAttributes(messageID.String(id))
-	}
-	if outcome != "" {
-		x.span.SetAttributes(outcomeKey.String(outcome))
-	}
-	if err != nil {
-		x.span.SetAttributes(errorType.String(name))
-		x.span.SetStatus(codes.Error, name)
-	}
-	x.span.End()
+	q.t.endSpan(x.span, func() {
+		if id != "" {
+			x.span.SetAttributes(messageID.String(id))
+		}
+		if outcome != "" {
+			x.span.SetAttributes(outcomeKey.String(outcome))
+		}
+		if err != nil {
+			x.span.SetAttributes(errorType.String(name))
+			x.span.SetStatus(codes.Error, "")
+		}
+	})
 }

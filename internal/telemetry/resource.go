@@ -37,38 +37,44 @@ func Outcome(err error, wanted string) string {
 		return Timeout
 	case errors.Is(err, context.Canceled):
 		return Canceled
+	case ErrorType(err) == errorClosed:
+		return EndedClosed
 	}
 	return Failed
 }
 
-// resource is one thing that a recipe works on: a lock, an election, a barrier.
+// resource is one thing that a recipe works on: a lock, an election, a barrier. To make one costs nothing: what it
+// tells with is made when somebody listens.
 type resource struct {
-	t        *Telemetry
-	start    []trace.SpanStartOption // of its spans
-	all      measurement
-	outcomes *measurements
+	t                  *Telemetry
+	recipe, name, path string // name is what the user calls it, "" for nothing
+	made               atomic.Pointer[words]
 }
 
-// newResource returns that of a recipe; name is what the user calls it, "" for nothing.
-func (t *Telemetry) newResource(recipe, name, path string) *resource {
-	if t == nil {
-		return nil
-	}
-	fixed := t.base(recipeKey.String(recipe))
-	if name != "" {
-		fixed = append(fixed, resourceName.String(name))
-	}
-	return &resource{
-		t:     t,
-		start: []trace.SpanStartOption{trace.WithAttributes(t.withPath(slices.Clone(fixed), path)...)},
-		all:   newMeasurement(fixed...),
-		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
-			return append(slices.Clip(fixed), outcomeKey.String(outcome))
-		}),
-	}
+// words are what a resource tells with.
+type words struct {
+	*series
+	start []trace.SpanStartOption // of its spans
 }
 
-func (r *resource) on() bool { return r != nil && r.t.On() }
+// words returns what r tells with. It is called when somebody listens.
+func (r *resource) words() *words {
+	if w := r.made.Load(); w != nil {
+		return w
+	}
+	attributes := r.t.base(recipeKey.String(r.recipe))
+	if r.name != "" {
+		attributes = append(attributes, resourceName.String(r.name))
+	}
+	w := &words{
+		series: r.t.seriesOf(r.recipe, r.name),
+		start:  []trace.SpanStartOption{trace.WithAttributes(r.t.withPath(attributes, r.path)...)},
+	}
+	r.made.Store(w)
+	return w
+}
+
+func (r *resource) on() bool { return r.t.On() }
 
 // Wait is a wait of a recipe, from the call to its return: a span around all that is done for it, and its duration. A
 // nil one takes everything and does nothing.
@@ -90,15 +96,7 @@ func (r *resource) wait(
 		return ctx, nil
 	}
 	w := &Wait{of: r, caller: ctx, start: time.Now(), durations: durations}
-	if tracer := r.t.tracer(); tracer != nil {
-		var span trace.Span
-		ctx, span = tracer.Start(ctx, name, r.with(options)...)
-		if span.IsRecording() {
-			w.span = span
-		} else {
-			span.End()
-		}
-	}
+	ctx, w.span = r.t.startSpan(ctx, name, r.with(options)...)
 	w.ctx = ctx
 	return ctx, w
 }
@@ -106,9 +104,9 @@ func (r *resource) wait(
 // with returns the options of a span with more of them.
 func (r *resource) with(more []trace.SpanStartOption) []trace.SpanStartOption {
 	if len(more) == 0 {
-		return r.start
+		return r.words().start
 	}
-	return append(slices.Clip(r.start), more...)
+	return append(slices.Clip(r.words().start), more...)
 }
 
 // IsSeen reports whether anybody will see more of the wait than how long it took.
@@ -127,17 +125,15 @@ func (w *Wait) End(outcome string, err error) {
 		return
 	}
 	if m := w.of.t.meter(); m != nil && w.durations != nil {
-		record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.outcomes.get(outcome))
+		w.of.t.record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.words().outcomes.get(outcome))
 	}
-	if w.span == nil {
-		return
-	}
-	w.span.SetAttributes(outcomeKey.String(outcome))
-	if outcome == Failed && err != nil {
-		w.span.SetAttributes(errorType.String(ErrorType(err)))
-		w.span.SetStatus(codes.Error, ErrorType(err)) // the text of the error may hold the path
-	}
-	w.span.End()
+	w.of.t.endSpan(w.span, func() {
+		w.span.SetAttributes(outcomeKey.String(outcome))
+		if outcome == Failed && err != nil {
+			w.span.SetAttributes(errorType.String(ErrorType(err)))
+			w.span.SetStatus(codes.Error, "") // the text of the error may hold the path
+		}
+	})
 }
 
 // Tenure is the time in which somebody has what a wait led to. It is told of at its end, as a whole, so that no span is
@@ -187,14 +183,22 @@ func (h *Tenure) end(outcome string, at time.Time) {
 	}
 	if m := h.metrics; m != nil {
 		h.ended(h, outcome)
-		record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.outcomes.get(outcome))
+		h.of.t.record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.words().outcomes.get(outcome))
 	}
-	if tracer := h.of.t.tracer(); tracer != nil && !h.dropped {
-		_, span := tracer.Start(h.parent, h.name, h.of.start[0], trace.WithTimestamp(h.start),
-			trace.WithLinks(appendLink(nil, h.link)...))
-		if span.IsRecording() {
-			span.SetAttributes(outcomeKey.String(outcome))
-		}
-		span.End(trace.WithTimestamp(at))
+	if h.dropped || h.of.t.tracer() == nil {
+		return
 	}
+	if outcome == Lost { // which may be told where others wait for it
+		h.of.t.Later(func() { h.write(outcome, at) })
+		return
+	}
+	h.write(outcome, at)
+}
+
+// write writes the span of a tenure that ended at a time.
+func (h *Tenure) write(outcome string, at time.Time) {
+	t := h.of.t
+	_, span := t.startSpan(h.parent, h.name, h.of.words().start[0], trace.WithTimestamp(h.start),
+		trace.WithLinks(appendLink(nil, h.link)...))
+	t.endSpan(span, func() { span.SetAttributes(outcomeKey.String(outcome)) }, trace.WithTimestamp(at))
 }

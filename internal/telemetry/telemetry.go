@@ -27,9 +27,11 @@ type Config struct {
 	// Driver is told as Java's TracerDriver is; with DriverFailures of failed foreground operations too.
 	Driver         tracing.Driver
 	DriverFailures bool
-	// Post runs the calls that tell the driver of events, in order, on a goroutine on which they may block. Without it
-	// they run where the event happens.
+	// Post runs calls in order, on a goroutine on which they may block: those of what happens where nothing may block.
+	// Without it they run there.
 	Post func(call func())
+	// Panicked is told of a panic of what the program has set, with its value. It is called where that happens.
+	Panicked func(where string, value any)
 	// RequestSpans makes a span for each request of an operation.
 	RequestSpans bool
 	// WatchSpans makes a span around each call of a watcher.
@@ -55,7 +57,9 @@ type Telemetry struct {
 
 	mu         sync.RWMutex
 	kinds      map[kindKey]*kind
+	series     map[seriesKey]*series
 	namespaces []string // that have series of their own
+	names      []string // of what recipes work on, that have series of their own
 
 	history  atomic.Pointer[history]
 	outage   outage
@@ -66,11 +70,15 @@ type Telemetry struct {
 
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
-	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind)}
-	t.driver.set(cfg.Driver, cfg.Post)
+	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind), series: make(map[seriesKey]*series)}
+	t.driver.set(t, cfg.Driver)
 	t.server = serverAttributes(cfg.Server)
-	t.tracers = newSource(cfg.TracerProvider, globalTracers, newTracer)
+	t.tracers = newSource(cfg.TracerProvider, globalTracers, func(p trace.TracerProvider) *trace.Tracer {
+		defer t.caught(inTracing)
+		return newTracer(p)
+	})
 	t.meters = newSource(cfg.MeterProvider, globalMeters, func(p metric.MeterProvider) *instruments {
+		defer t.caught(inMetrics)
 		meter := newMeter(p)
 		if meter == nil {
 			return nil

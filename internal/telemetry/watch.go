@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -15,6 +16,9 @@ var eventNames = map[zk.EventType]string{
 	zk.EventNodeChildrenChanged: "node_children_changed",
 	zk.EventSession:             "none",
 }
+
+// panicked is the error.type of a call of the program that has not returned.
+const panicked = "panic"
 
 func eventName(e zk.EventType) string {
 	if name, ok := eventNames[e]; ok {
@@ -30,9 +34,7 @@ func (t *Telemetry) WatchEvent(ev zk.Event) {
 		return
 	}
 	ctx := context.Background() //nolint:forbidigo // nobody has asked for it
-	if m.watchEvents.Enabled(ctx) {
-		m.watchEvents.Add(ctx, 1, t.word(eventType, eventName(ev.Type)).add...)
-	}
+	t.add(ctx, m.watchEvents, 1, t.word(eventType, eventName(ev.Type)))
 }
 
 // WatchSpans reports whether each call of a watcher has a span.
@@ -44,17 +46,23 @@ func (t *Telemetry) RequestSpans() bool { return t != nil && t.cfg.RequestSpans 
 // Watched calls a watcher, in a span if that is wanted. The span is the root of a trace, linked to the one in which the
 // watch was set, if that is known.
 func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanContext, call func(context.Context)) {
-	tracer := t.tracer()
-	if tracer == nil {
+	if t.tracer() == nil {
 		call(ctx)
 		return
 	}
 	name := eventName(ev.Type)
-	ctx, span := tracer.Start(ctx, "watch "+name,
+	ctx, span := t.startSpan(ctx, "watch "+name,
 		trace.WithAttributes(t.withPath(t.base(eventType.String(name)), ev.Path)...),
 		trace.WithLinks(appendLink(nil, setIn)...))
-	defer span.End()
+	returned := false
+	defer t.endSpan(span, func() {
+		if !returned {
+			span.SetAttributes(errorType.String(panicked))
+			span.SetStatus(codes.Error, "")
+		}
+	})
 	call(ctx)
+	returned = true
 }
 
 // SetIn returns the span in which a watch is set, for the link of its events: none if it is not recorded. A watcher may

@@ -3,13 +3,14 @@ package leader
 import (
 	"errors"
 
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/lineup"
 )
 
 var (
 	// ErrClosed is returned by the methods of a closed latch or selector. It is the cause of the end of a leadership's
 	// context after Close. In Java: EOFException, IllegalStateException.
-	ErrClosed = errors.New("leader: closed")
+	ErrClosed error = telemetry.Closed("leader: closed")
 	// ErrStarted is returned by a second Start.
 	ErrStarted = errors.New("leader: already started")
 	// ErrLeadershipLost is the cause of the end of a leadership's context when the connection or the node was lost. Fenced

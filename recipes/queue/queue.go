@@ -20,7 +20,7 @@ type queue[T any] struct {
 	serializer Serializer[T]
 	options
 	kind kind
-	obs  *telemetry.Queue
+	obs  telemetry.Queue
 
 	producer   *producer
 	watch      *queueWatch

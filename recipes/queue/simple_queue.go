@@ -33,7 +33,7 @@ type SimpleDistributedQueue struct {
 	path    string
 	err     error // of an invalid path
 	name    string
-	obs     *telemetry.Queue
+	obs     telemetry.Queue
 	fetcher *elementFetcher
 }
 

@@ -41,7 +41,9 @@ func TestTraceOfAPutGoesOnInAnotherProcess(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	retry := func(n int) string { return fmt.Sprintf("attempt=%d,delay_s=0.02,error.type=CONNECTIONLOSS", n) }
+	retry := func(n int) string {
+		return fmt.Sprintf("curator.retry.attempt=%d,curator.retry.delay=0.02,error.type=CONNECTIONLOSS", n)
+	}
 	const suspended, reconnected = "curator.connection.state=suspended", "curator.connection.state=reconnected"
 	tests := map[string]struct {
 		item string

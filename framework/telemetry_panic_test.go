@@ -1,0 +1,134 @@
+package framework_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// touchy is a processor that panics at the beginning or the end of a span.
+type touchy struct{ start, end bool }
+
+func (p touchy) OnStart(context.Context, sdktrace.ReadWriteSpan) {
+	if p.start {
+		panic("at the start")
+	}
+}
+
+func (p touchy) OnEnd(sdktrace.ReadOnlySpan) {
+	if p.end {
+		panic("at the end")
+	}
+}
+
+func (touchy) Shutdown(context.Context) error   { return nil }
+func (touchy) ForceFlush(context.Context) error { return nil }
+
+// touchyDriver is a driver that panics.
+type touchyDriver struct{}
+
+func (touchyDriver) AddTrace(string, time.Duration) { panic("a trace") }
+func (touchyDriver) AddCount(string, int)           { panic("a count") }
+
+// What takes telemetry is the program's, as callbacks are: its panics end nothing.
+func TestPanicOfWhatTakesTelemetryIsAnUnhandledError(t *testing.T) {
+	t.Parallel()
+	tracing := func(p touchy) framework.Option {
+		return framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p)))
+	}
+	for name, option := range map[string]framework.Option{
+		"start": tracing(touchy{start: true}), "end": tracing(touchy{end: true}),
+		"driver": framework.WithTracerDriver(touchyDriver{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, connect := newProxy(t)
+			client := newClient(t, connect, option, framework.WithWatchSpans(), framework.WithRequestSpans(),
+				framework.WithTracerDriverFailures())
+			told := make(chan framework.UnhandledError, 1000)
+			client.UnhandledErrorListeners().AddListener(func(_ context.Context, u framework.UnhandledError) { told <- u })
+			must(t, client.Start())
+			create(t, client, "/n", "")
+			watcher, events := newWatcher()
+			_, err := client.GetData().UsingWatcher(watcher).ForPath(t.Context(), "/n")
+			must(t, err)
+			must(t, wait(t, func(cb callbacks.BackgroundCallback) error {
+				return client.SetData().InBackground(cb).ForPath(t.Context(), "/n", []byte("1"))
+			}))
+			receive(t, events)
+			proxy.Faults().CutAll()
+			_, err = client.GetData().ForPath(t.Context(), "/n")
+			must(t, err)
+			closeClient(t, client)
+			u := receive(t, told)
+			if !strings.HasPrefix(u.Message, "panic in tracer") || !strings.Contains(fmt.Sprint(u.Err), "touchy") {
+				t.Errorf("told %q %v", u.Message, u.Err)
+			}
+		})
+	}
+}
+
+// slow is a processor that blocks, until it is released, at the beginning of all spans but those of a name.
+type slow struct {
+	release chan struct{}
+	except  string
+}
+
+func (p slow) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
+	if s.Name() != p.except {
+		<-p.release
+	}
+}
+
+func (slow) OnEnd(sdktrace.ReadOnlySpan)      {}
+func (slow) Shutdown(context.Context) error   { return nil }
+func (slow) ForceFlush(context.Context) error { return nil }
+
+// What takes spans may block: that keeps the news of the connection from nobody. A protected create that was abandoned
+// cleans up where the connection is read.
+func TestProcessorThatBlocksDelaysNoState(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	p := slow{make(chan struct{}), "create"}
+	client := newClient(t, connect,
+		framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))))
+	states := make(chan framework.ConnectionState, 100)
+	client.ConnectionStateListeners().AddListener(
+		func(_ context.Context, s framework.ConnectionState) { states <- s })
+	must(t, client.Start())
+	defer closeClient(t, client)
+	defer close(p.release)
+	want := func(state framework.ConnectionState) {
+		t.Helper()
+		if got := receive(t, states); got != state {
+			t.Fatalf("state %v, want %v", got, state)
+		}
+	}
+	want(framework.Connected)
+	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply})
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Create().WithProtection().ForPath(ctx, "/a", nil)
+		ended <- err
+	}()
+	must(t, held.Wait(testenv.Context(t)))
+	cancel()
+	wantErr(t, "create", receive(t, ended), context.Canceled)
+	removed := proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldReply})
+	held.Release()
+	must(t, removed.Wait(testenv.Context(t)))
+	proxy.Faults().CutAll()
+	want(framework.Suspended)
+	want(framework.Reconnected)
+	removed.Release()
+}

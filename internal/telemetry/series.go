@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// series are the measurements of all that one recipe does under one name, made when they are first told of.
+type series struct {
+	all      measurement
+	outcomes *measurements // by outcome
+
+	// Of a queue.
+	age                           measurement
+	put, receive, process, settle *measurements // by error type
+}
+
+type seriesKey struct{ recipe, name string }
+
+// maxNames is how many names, of namespaces and of what recipes work on, have series of their own: programs may make
+// them up.
+const maxNames = 100
+
+// bounded returns a name, or what stands for all of those that are too many. It adds to the known ones.
+func bounded(known *[]string, name string) string {
+	switch {
+	case name == "" || slices.Contains(*known, name):
+		return name
+	case len(*known) >= maxNames:
+		return other
+	}
+	*known = append(*known, name)
+	return name
+}
+
+// seriesOf returns the series of a recipe under a name, "" for none.
+func (t *Telemetry) seriesOf(recipe, name string) *series {
+	key := seriesKey{recipe, name}
+	t.mu.RLock()
+	s := t.series[key]
+	t.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key.name = bounded(&t.names, name)
+	if s = t.series[key]; s == nil {
+		s = t.newSeries(key)
+		t.series[key] = s
+	}
+	return s
+}
+
+func (t *Telemetry) newSeries(key seriesKey) *series {
+	fixed := t.base(recipeKey.String(key.recipe))
+	var queue []attribute.KeyValue
+	if key.name != "" {
+		fixed = append(fixed, resourceName.String(key.name))
+		queue = append(queue, destination.String(key.name))
+	}
+	messages := func(name string) *measurements {
+		attributes := append(slices.Clip(queue), messagingSystem.String(system), messagingName.String(name))
+		return newMeasurements(func(end string) []attribute.KeyValue {
+			if end == "" {
+				return attributes
+			}
+			return append(slices.Clip(attributes), errorType.String(end))
+		})
+	}
+	return &series{
+		all: newMeasurement(fixed...),
+		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
+			return append(slices.Clip(fixed), outcomeKey.String(outcome))
+		}),
+		age: newMeasurement(t.base(queue...)...),
+		put: messages("put"), receive: messages("receive"), process: messages("process"), settle: messages("remove"),
+	}
+}
