@@ -31,7 +31,7 @@ func TestCacheChaos(t *testing.T) {
 	inScene(t, func(s *scene) {
 		c := &cacheChaos{
 			scene: s, seed: rand.Uint64(), nodes: testenv.Size(400, 400, 5000),
-			lasts: testenv.Size(20*time.Second, 5*time.Second, 10*time.Minute), newest: make(map[string]int64),
+			lasts: testenv.Size(5*time.Second, 5*time.Second, 10*time.Minute), newest: make(map[string]int64),
 		}
 		s.Cleanup(func() {
 			if s.Failed() {
