@@ -9,10 +9,7 @@ import (
 )
 
 // Cache records what a cache does.
-type Cache struct {
-	r                         *resource
-	created, changed, deleted measurement
-}
+type Cache struct{ r resource }
 
 // cacheInstruments are the metrics of caches.
 type cacheInstruments struct {
@@ -33,71 +30,55 @@ func newCacheInstruments(d *declarer) cacheInstruments {
 }
 
 // NewCache returns the telemetry of a cache. recipe is its kind. name is what the user calls it, or "".
-func (t *Telemetry) NewCache(recipe, name, path string) *Cache {
-	r := t.newResource(recipe, name, path)
-	if r == nil {
-		return nil
-	}
-	of := func(typ zk.EventType) measurement {
-		fixed := t.base(recipeKey.String(recipe), eventType.String(eventName(typ)))
-		if name != "" {
-			fixed = append(fixed, resourceName.String(name))
-		}
-		return newMeasurement(fixed...)
-	}
-	return &Cache{
-		r: r, created: of(zk.EventNodeCreated), changed: of(zk.EventNodeDataChanged), deleted: of(zk.EventNodeDeleted),
-	}
+func (t *Telemetry) NewCache(recipe, name, path string) Cache {
+	return Cache{resource{t: t, recipe: recipe, name: name, path: path}}
 }
 
-// meter returns the instruments, or nil if metrics are off.
-func (c *Cache) meter() *instruments {
-	if c == nil {
-		return nil
-	}
-	return c.r.t.meter()
+// addEvent counts a change of a node.
+func (c *Cache) addEvent(ctx context.Context, m *instruments, typ zk.EventType) {
+	c.r.t.add(ctx, m.cache.events, 1, c.r.words().events.get(eventName(typ)))
 }
 
 // Entries adds n to the number of nodes in caches.
 func (c *Cache) Entries(ctx context.Context, n int) {
-	if m := c.meter(); m != nil && n != 0 {
-		addUpDown(ctx, m.cache.entries, n, c.r.all)
+	if m := c.r.t.meter(); m != nil && n != 0 {
+		c.r.t.addUpDown(ctx, m.cache.entries, n, c.r.words().all)
 	}
 }
 
 // Created counts a created node.
 func (c *Cache) Created(ctx context.Context) {
-	if m := c.meter(); m != nil {
-		add(ctx, m.cache.events, 1, c.created)
-		addUpDown(ctx, m.cache.entries, 1, c.r.all)
+	if m := c.r.t.meter(); m != nil {
+		c.addEvent(ctx, m, zk.EventNodeCreated)
+		c.r.t.addUpDown(ctx, m.cache.entries, 1, c.r.words().all)
 	}
 }
 
 // Changed counts a node whose data has changed.
 func (c *Cache) Changed(ctx context.Context) {
-	if m := c.meter(); m != nil {
-		add(ctx, m.cache.events, 1, c.changed)
+	if m := c.r.t.meter(); m != nil {
+		c.addEvent(ctx, m, zk.EventNodeDataChanged)
 	}
 }
 
 // Deleted counts a deleted node.
 func (c *Cache) Deleted(ctx context.Context) {
-	if m := c.meter(); m != nil {
-		add(ctx, m.cache.events, 1, c.deleted)
-		addUpDown(ctx, m.cache.entries, -1, c.r.all)
+	if m := c.r.t.meter(); m != nil {
+		c.addEvent(ctx, m, zk.EventNodeDeleted)
+		c.r.t.addUpDown(ctx, m.cache.entries, -1, c.r.words().all)
 	}
 }
 
 // Reloaded counts a comparison of all nodes.
 func (c *Cache) Reloaded(ctx context.Context) {
-	if m := c.meter(); m != nil {
-		add(ctx, m.cache.reloads, 1, c.r.all)
+	if m := c.r.t.meter(); m != nil {
+		c.r.t.add(ctx, m.cache.reloads, 1, c.r.words().all)
 	}
 }
 
 // Notified records how long ago a node has changed when its listeners are called. mtime is the time of its Stat.
 func (c *Cache) Notified(ctx context.Context, mtime int64) {
-	if m := c.meter(); m != nil {
-		record(ctx, m.cache.lag, max(time.Since(time.UnixMilli(mtime)).Seconds(), 0), c.r.all)
+	if m := c.r.t.meter(); m != nil {
+		c.r.t.record(ctx, m.cache.lag, max(time.Since(time.UnixMilli(mtime)).Seconds(), 0), c.r.words().all)
 	}
 }

@@ -11,6 +11,8 @@ type series struct {
 	all      measurement
 	outcomes *measurements // by outcome
 
+	events *measurements // of a cache, by their type
+
 	// Of a queue.
 	age                           measurement
 	put, receive, process, settle *measurements // by error type
@@ -73,6 +75,9 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		all: newMeasurement(fixed...),
 		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
 			return append(slices.Clip(fixed), outcomeKey.String(outcome))
+		}),
+		events: newMeasurements(func(typ string) []attribute.KeyValue {
+			return append(slices.Clip(fixed), eventType.String(typ))
 		}),
 		age: newMeasurement(t.base(queue...)...),
 		put: messages("put"), receive: messages("receive"), process: messages("process"), settle: messages("remove"),

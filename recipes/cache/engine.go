@@ -57,7 +57,7 @@ type engine struct {
 	watcher  *callbacks.Watcher
 	inbox    *mailbox[func()] // what the loop has to do
 	listener func(ctx context.Context, n note)
-	obs      *telemetry.Cache
+	obs      telemetry.Cache
 	*notifier
 	ready chan struct{} // closed when everything was read once
 	done  chan struct{} // closed when the loop has ended
