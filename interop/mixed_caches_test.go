@@ -83,9 +83,9 @@ func cacheEvent(kind, path string, old, data []byte) string {
 	return fmt.Sprintf("%s %s %s>%s", kind, path, old, data)
 }
 
-func (c *cachePair) create(path, data string, flags int32) {
+func (c *cachePair) create(path, data string) {
 	c.t.Helper()
-	if _, err := c.raw.Create(c.root+path, []byte(data), flags, zk.WorldACL(zk.PermAll)); err != nil {
+	if _, err := c.raw.Create(c.root+path, []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -166,13 +166,13 @@ func (c *cachePair) compare() {
 
 func TestCuratorCachesOfGoAndJavaHaveTheSameEvents(t *testing.T) {
 	c := startCachePair(t, func(c *cachePair) {
-		c.create("/tree", "", 0)
-		c.create("/tree/a", "1", 0)
-		c.create("/treetop", "not in it", 0)
+		c.create("/tree", "")
+		c.create("/tree/a", "1")
+		c.create("/treetop", "not in it")
 	})
 	c.expect("created /tree >", "created /tree/a >1")
-	c.create("/tree/a/b", "2", 0)
-	c.create("/tree/a/b/c", "3", 0)
+	c.create("/tree/a/b", "2")
+	c.create("/tree/a/b/c", "3")
 	c.expect("created /tree/a/b >2", "created /tree/a/b/c >3")
 	c.set("/tree/a/b", "4")
 	c.expect("changed /tree/a/b 2>4")
@@ -185,7 +185,7 @@ func TestCuratorCachesOfGoAndJavaHaveTheSameEvents(t *testing.T) {
 	c.java.awaitState("", "SUSPENDED")
 	c.remove("/tree/a/b")
 	c.set("/tree/a", "5")
-	c.create("/tree/d", "6", 0)
+	c.create("/tree/d", "6")
 	restore()
 	c.expect("changed /tree/a 1>5", "created /tree/d >6", "deleted /tree/a/b 4>")
 

@@ -77,7 +77,8 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, live.Close()) }()
 	if o.follow {
-		return serve(ctx, live, out)
+		serve(ctx, live, out)
+		return nil
 	}
 	changing, stop := context.WithCancel(ctx)
 	defer stop()
@@ -87,14 +88,12 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		defer stop()
 		failed <- operate(changing, client, shown)
 	}()
-	if err := serve(changing, live, announced{out, changing, shown}); err != nil {
-		return err
-	}
+	serve(changing, live, announced{out, changing, shown})
 	return <-failed
 }
 
 // serve shows the settings each time that they change, until ctx ends.
-func serve(ctx context.Context, live *Live[Settings], out io.Writer) error {
+func serve(ctx context.Context, live *Live[Settings], out io.Writer) {
 	for change := range live.Changes(ctx) {
 		if change.Err != nil {
 			fmt.Fprintf(out, "invalid settings: %v\n", change.Err)
@@ -105,5 +104,4 @@ func serve(ctx context.Context, live *Live[Settings], out io.Writer) error {
 			fmt.Fprintln(out, "no settings")
 		}
 	}
-	return nil
 }

@@ -37,8 +37,8 @@ type liveness struct {
 type mark struct{ sent, answered int64 }
 
 // newLiveness returns the liveness of a connection. tick is the tickTime of the servers, 0 if it is not known: then it
-// is half of the session timeout at most, the smallest timeout that servers grant unless they are configured otherwise. One
-// that is known may be larger, where they are.
+// is half of the session timeout at most, the smallest timeout that servers grant unless they are configured otherwise.
+// One that is known may be larger, where they are.
 func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
 	if tick <= 0 {
 		tick = timeout / 2

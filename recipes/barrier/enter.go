@@ -184,8 +184,8 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	return e.awaitReady(ctx)
 }
 
-// awaitReady waits for an event, and reports whether ready was created. Then the round has begun, even if it has already
-// ended.
+// awaitReady waits for an event, and reports whether ready was created. Then the round has begun, even if it has
+// already ended.
 func (e *entry) awaitReady(ctx context.Context) (created bool, err error) {
 	_, created, err = e.awaitReadyUntil(ctx, nil)
 	return created, err

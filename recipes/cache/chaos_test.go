@@ -173,7 +173,8 @@ func (c *cacheChaos) write(ctx context.Context, r *rand.Rand) {
 		default:
 			err = c.writer.Delete().DeletingChildrenIfNeeded().ForPath(c.ctx, group)
 		}
-		if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNotEmpty) {
+		passing := []error{nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNotEmpty}
+		if !slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
 			c.Errorf("a writer: %v", err)
 			return
 		}

@@ -105,7 +105,9 @@ type loop struct {
 }
 
 // newEngine returns the engine of a path that is valid.
-func newEngine(client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note)) *engine {
+func newEngine(
+	client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note),
+) *engine {
 	e := &engine{
 		settings: s, listener: listener, notifier: newNotifier(client, title+" "+path),
 		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
