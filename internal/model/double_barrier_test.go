@@ -28,6 +28,7 @@ type barrierFlaw int
 const (
 	soundBarrier     barrierFlaw = iota
 	joinsUnseen                  // who comes late goes in, and does not sign up
+	joinsTheGone                 // who comes late signs up whether anybody is still in or not
 	passesOldReady               // who comes late goes in, whether anybody is in or not
 	clearsAtOnce                 // whoever sees an old ready deletes it, not the oldest alone
 	clearsAnyReady               // the old ready is deleted whatever its version
@@ -84,6 +85,7 @@ type attendee struct {
 	listedReady bool
 	seenReady   readyState // behind the list
 	someoneIn   bool       // one of those read is in
+	in, inCame  int8       // the first of them, and when its node was created first
 	vanished    bool       // one of them is gone
 	oldest      int8       // of those read
 	oldestBorn  int8
@@ -153,7 +155,7 @@ const (
 	bExists                  // reads and watches ready
 	bOpen                    // [check own, create ready]
 	bRead                    // reads the node of a member
-	bSign                    // [setData ready, delete own, create own, setData own]
+	bSign                    // [check another, setData ready, delete own, create own, setData own]
 	bClear                   // [check own, delete ready at a version]
 	bWatch                   // reads and watches the node of a member, if it is there
 	bGo                      // [check ready, check the lowest, delete own]
@@ -443,6 +445,7 @@ func (m *doubleBarrier) connect(w *barrierWorld, i int8) {
 func (m *doubleBarrier) look(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	c.at, c.seen, c.someoneIn, c.vanished, c.oldest, c.created = entering, 0, false, false, none, false
+	c.in, c.inCame = none, 0
 	if c.renewed { // else the node is there
 		c.born = 0
 		if w.nodes[i].stale {
@@ -578,9 +581,13 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 			m.begin(w, i, w.zxid)
 		}
 	case bSign:
-		if !both {
+		other := &w.nodes[r.arg]
+		if !both || (!other.there || other.came != c.inCame) && m.flaw != joinsTheGone {
 			m.look(w, i)
 			return
+		}
+		if w.ready.dead != 0 {
+			w.bad = fmt.Sprintf("%c joins a round that nobody is in", 'A'+i)
 		}
 		m.pass(w, i)
 		w.zxid++
@@ -710,6 +717,7 @@ func (m *doubleBarrier) lookedAt(w *barrierWorld, i int8) {
 		m.begin(w, i, 0)
 	case late:
 		c.at, c.someoneIn, c.vanished, c.oldest = readingOthers, false, false, none
+		c.in, c.inCame = none, 0
 		for k := range m.members {
 			if c.seen&(1<<k) != 0 {
 				c.send(bRead, k)
@@ -739,8 +747,8 @@ func (m *doubleBarrier) read(w *barrierWorld, i, k int8) {
 	switch {
 	case !n.there, n.born > c.listed:
 		c.vanished = true
-	case n.born < c.seenReady.born || n.signed:
-		c.someoneIn = true
+	case (n.born < c.seenReady.born || n.signed) && !c.someoneIn:
+		c.someoneIn, c.in, c.inCame = true, k, n.came
 	}
 	if n.there && (c.oldest == none || n.born < c.oldestBorn) {
 		c.oldest, c.oldestBorn = k, n.born
@@ -754,7 +762,7 @@ func (m *doubleBarrier) read(w *barrierWorld, i, k int8) {
 		m.begin(w, i, 0)
 	case c.someoneIn:
 		c.at = signing
-		c.send(bSign, 0)
+		c.send(bSign, c.in)
 	case c.oldest == i || m.flaw == clearsAtOnce:
 		c.at = clearing
 		c.send(bClear, c.seenReady.version)
@@ -857,7 +865,7 @@ func (m *doubleBarrier) encode(w *barrierWorld, to []byte) []byte {
 	use(0, w.pzxid, w.ready.born, w.ready.dead)
 	for i := range m.members {
 		n, c := &w.nodes[i], &w.attendees[i]
-		use(n.born, n.came, c.born, c.listed, c.seenReady.born, c.oldestBorn, c.newest, c.round, c.watchedBorn)
+		use(n.born, n.came, c.inCame, c.born, c.listed, c.seenReady.born, c.oldestBorn, c.newest, c.round, c.watchedBorn)
 	}
 	rank := func(z int8) byte {
 		if z > 63 {
@@ -872,7 +880,7 @@ func (m *doubleBarrier) encode(w *barrierWorld, to []byte) []byte {
 		to = append(to, flags(n.there, n.signed, n.stale), rank(n.born), rank(n.came),
 			byte(c.at), byte(c.wants), rank(c.born), byte(c.seen), rank(c.listed), rank(c.seenReady.born),
 			byte(c.seenReady.version),
-			byte(c.oldest), rank(c.oldestBorn), rank(c.newest), rank(c.round), byte(c.known), byte(c.version), byte(c.watched),
+			byte(c.in), rank(c.inCame), byte(c.oldest), rank(c.oldestBorn), rank(c.newest), rank(c.round), byte(c.known), byte(c.version), byte(c.watched),
 			rank(c.watchedBorn), byte(c.count),
 			flags(c.connected, c.ended, c.renewed, c.lost, c.gone, c.someoneIn, c.vanished, c.watchReady),
 			flags(c.there, c.created, c.woken, c.over, c.alone, c.open, c.learned, c.seenReady.there), flags(c.listedReady))
@@ -958,6 +966,10 @@ func TestDoubleBarrierFlawIsFound(t *testing.T) {
 		doubleBarrier
 	}{
 		{"a late member does not sign up", doubleBarrier{members: 2, quorum: 1, rounds: 2, flaw: joinsUnseen}},
+		{
+			"a late member joins those who are gone",
+			doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: expiry, flaw: joinsTheGone},
+		},
 		{"a late member passes an old ready", doubleBarrier{members: 2, quorum: 2, leftover: true, flaw: passesOldReady}},
 		{"everybody deletes the old ready", doubleBarrier{members: 2, quorum: 2, leftover: true, flaw: clearsAtOnce}},
 		{"the last deletes ready at any version", doubleBarrier{members: 2, quorum: 1, rounds: 2, flaw: endsUnchecked}},

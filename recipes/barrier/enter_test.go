@@ -188,6 +188,25 @@ func TestEnterNodeGoneDoesNotOpen(t *testing.T) {
 	c.returns()
 }
 
+// The last member that was in dies after it was seen, and before the late one has signed up.
+func TestEnterDesertedRoundIsNotJoined(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	s.put("a")
+	s.put("ready")
+	injection := faults.Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(injection.Wait(s.ctx))
+	s.take("a")
+	injection.Release()
+	s.await("b") // it has cleared ready
+	c.waits()
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}
+
 func TestEnterListRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"getChildren2", "create2", "multi"} {

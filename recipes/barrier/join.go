@@ -30,7 +30,7 @@ func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 			if n.name == e.name { // we have signed up, and the reply was lost
 				return true, nil
 			}
-			return e.signUp(s)
+			return e.signUp(s, n.name)
 		}
 		if n.stat.Czxid < oldest.stat.Czxid {
 			oldest = n
@@ -71,11 +71,13 @@ func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
 	return nodes, errors.Join(errs...)
 }
 
-// signUp enters in one transaction. It changes the version of ready, so that no member ends the round without having
-// seen us. And it creates our node again, with the version signedUp.
-func (e *entry) signUp(s *snapshot) (in bool, err error) {
+// signUp enters in one transaction, if another member is still in: the round may have been deserted meanwhile. It
+// changes the version of ready, so that no member ends the round without having seen us. And it creates our node again,
+// with the version signedUp.
+func (e *entry) signUp(s *snapshot, other string) (in bool, err error) {
 	op := e.client.TransactionOp()
 	_, err = e.client.Transaction().ForOperations(s.flight,
+		op.Check().ForPath(zkpath.Join(e.path, other)),
 		op.SetData().ForPath(e.ready(), nil),
 		op.Delete().ForPath(e.own()),
 		op.Create().WithMode(builders.Ephemeral).ForPath(e.own(), nil),
