@@ -200,9 +200,9 @@ func TestCacheListeners(t *testing.T) {
 		s.must(w.Ready(s.ctx))
 		s.set(root + "=2")
 		s.must(w.Sync(s.ctx))
-		s.remove(root)
 		done := make(chan struct{})
 		w.Listenable().AddListener(cache.ForDeletes(func(context.Context, *cache.ChildData) { close(done) }))
+		s.remove(root)
 		s.must(w.Sync(s.ctx))
 		<-done
 		want := []string{

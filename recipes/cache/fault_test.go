@@ -316,6 +316,24 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 	})
 }
 
+// The list of the children is under way when it is time to read the node again.
+func TestCacheFailedNodeWithSlowListIsReadAgain(t *testing.T) {
+	t.Parallel()
+	withScene(t, true, func(s *scene) {
+		s.set(root+"=1", root+"/bad=1")
+		bad := s.chroot + root + "/bad"
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"getData"}, Path: bad, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Count: 2,
+		})
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"getChildren2"}, Path: bad, Action: curatortest.DelayReply, Delay: time.Second, Count: 1,
+		})
+		w := s.newCache()
+		s.begin(w)
+		w.await("NODE_CREATED /config/bad=1")
+	})
+}
+
 // A warm cache is compared with few requests after an outage, and nothing is listed that has not changed.
 func TestCacheReadsManyNodesWithFewRequests(t *testing.T) {
 	t.Parallel()

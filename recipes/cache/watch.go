@@ -210,7 +210,7 @@ func (e *engine) retryDue() {
 	next := time.Duration(-1)
 	for n, f := range e.failed {
 		switch left := f.due.Sub(now); {
-		case n.isPending():
+		case (n.wanted|n.flying)&(data|check) != 0: // its answer decides
 		case left <= 0:
 			e.want(n, data, e.generation)
 		case next < 0 || left < next:
