@@ -190,7 +190,7 @@ func (r Rule) Validate() error {
 	return errors.Join(errs...)
 }
 
-// wants reports whether the rule is about the frame; Chance, Skip and Count aside.
+// wants reports whether the rule is about the frame, whatever its Chance, Skip and Count.
 func (r *Rule) wants(g glob, m *message) bool {
 	if len(r.Ops) > 0 {
 		if !slices.Contains(r.Ops, m.op) {

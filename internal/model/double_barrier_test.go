@@ -880,7 +880,8 @@ func (m *doubleBarrier) encode(w *barrierWorld, to []byte) []byte {
 		to = append(to, flags(n.there, n.signed, n.stale), rank(n.born), rank(n.came),
 			byte(c.at), byte(c.wants), rank(c.born), byte(c.seen), rank(c.listed), rank(c.seenReady.born),
 			byte(c.seenReady.version),
-			byte(c.in), rank(c.inCame), byte(c.oldest), rank(c.oldestBorn), rank(c.newest), rank(c.round), byte(c.known), byte(c.version), byte(c.watched),
+			byte(c.in), rank(c.inCame),
+			byte(c.oldest), rank(c.oldestBorn), rank(c.newest), rank(c.round), byte(c.known), byte(c.version), byte(c.watched),
 			rank(c.watchedBorn), byte(c.count),
 			flags(c.connected, c.ended, c.renewed, c.lost, c.gone, c.someoneIn, c.vanished, c.watchReady),
 			flags(c.there, c.created, c.woken, c.over, c.alone, c.open, c.learned, c.seenReady.there), flags(c.listedReady))

@@ -101,8 +101,8 @@ func (m model) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherT
 	return jute.OpCheckWatches, t
 }
 
-// spoiled returns a one-shot watch on the wire behind an addWatch that covers it.
-func (m model) spoiled() *Request {
+// uncoverable returns a one-shot watch on the wire behind an addWatch that covers it.
+func (m model) uncoverable() *Request {
 	all := m.flight()
 	for i, r := range all {
 		children := r.Op == jute.OpGetChildren2
@@ -121,7 +121,7 @@ func (m model) spoiled() *Request {
 // check compares the counts with the model.
 func (m model) check(paths []string, watchers []Watcher) error {
 	ws := &m.l.c.watches
-	if r := m.spoiled(); r != nil {
+	if r := m.uncoverable(); r != nil {
 		return fmt.Errorf("%s %s is sent behind an addWatch", r.Op, m.at(r))
 	}
 	for _, path := range paths {

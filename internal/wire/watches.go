@@ -254,7 +254,7 @@ func (ws *watches) isCovered(r *Request, path string) bool {
 }
 
 // awaitsCover reports whether the answer to an addWatch on the wire decides if r is covered. Until then r may not be
-// sent: with its watch it would spoil the persistent one, and without it r would watch nothing if the addWatch is
+// sent: with its watch it would replace the persistent one, and without it r would watch nothing if the addWatch is
 // refused.
 func (ws *watches) awaitsCover(r *Request, c *Conn) bool {
 	if len(ws.traffic.paths) == 0 || !setsWatch(r) {

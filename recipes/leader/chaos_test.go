@@ -29,13 +29,13 @@ type contest struct {
 	contexts *chaos.Contexts
 	victims  []*chaos.Victim
 
-	mu     sync.Mutex
-	reigns []*reign
-	news   chan struct{} // closed when a reign begins or ends
+	mu    sync.Mutex
+	terms []*term
+	news  chan struct{} // closed when a term begins or ends
 }
 
-// reign is a leadership as its candidate sees it.
-type reign struct {
+// term is a leadership as its candidate sees it.
+type term struct {
 	who        int
 	token      int64
 	begin, end time.Time // no end: it lasts
@@ -72,8 +72,8 @@ func TestLeadersKilled(t *testing.T) {
 			watching.Wait()
 			e.judge()
 			looks, blind, overlaps := e.witness.Counts()
-			t.Logf("%d kills, %d reigns, %d overlaps in %d looks, %d blind, the next after %v at most",
-				kills, len(e.reigns), overlaps, looks, blind, slowest)
+			t.Logf("%d kills, %d terms, %d overlaps in %d looks, %d blind, the next after %v at most",
+				kills, len(e.terms), overlaps, looks, blind, slowest)
 			awaitNoNode(t, testenv.Addr(t)+chroot)
 		})
 	}
@@ -106,11 +106,11 @@ func (e *contest) watch(ctx context.Context, who int, c candidate, session func(
 		if err != nil {
 			return
 		}
-		r := &reign{who: who, token: l.Token(), begin: time.Now()}
+		r := &term{who: who, token: l.Token(), begin: time.Now()}
 		grant := chaos.Grant{Node: path.Base(l.Path()), Owner: fmt.Sprint(who), Alone: true}
 		e.contexts.Granted(l.Context(), session(), grant)
 		e.mu.Lock()
-		e.reigns = append(e.reigns, r)
+		e.terms = append(e.terms, r)
 		e.announce()
 		e.mu.Unlock()
 		e.witness.Granted(e.Test, grant)
@@ -130,18 +130,18 @@ func (e *contest) announce() {
 	e.news = make(chan struct{})
 }
 
-// leader waits for a reign that lasts, another one than before.
-func (e *contest) leader(before *reign) *reign {
+// leader waits for a term that lasts, another one than before.
+func (e *contest) leader(before *term) *term {
 	e.t.Helper()
 	limit := time.NewTimer(20 * time.Second)
 	defer limit.Stop()
 	for {
 		e.mu.Lock()
 		news := e.news
-		i := slices.IndexFunc(e.reigns, func(r *reign) bool { return r != before && r.end.IsZero() })
-		var found *reign
+		i := slices.IndexFunc(e.terms, func(r *term) bool { return r != before && r.end.IsZero() })
+		var found *term
 		if i >= 0 {
-			found = e.reigns[i]
+			found = e.terms[i]
 		}
 		e.mu.Unlock()
 		if found != nil {
@@ -160,7 +160,7 @@ func (e *contest) leader(before *reign) *reign {
 func (e *contest) killLeaders(kills int) (slowest time.Duration) {
 	e.t.Helper()
 	random := e.Random(-1)
-	ways := []func(*reign, *chaos.Victim) (restore func()){e.expire, e.cut, e.darken}
+	ways := []func(*term, *chaos.Victim) (restore func()){e.expire, e.cut, e.darken}
 	for n := range kills {
 		for _, v := range e.victims {
 			v.Proxy.Faults().ResetTrace()
@@ -185,8 +185,8 @@ func (e *contest) killLeaders(kills int) (slowest time.Duration) {
 	return slowest
 }
 
-// expire ends the session of a leader. For the server its reign is over before it can know.
-func (e *contest) expire(r *reign, v *chaos.Victim) (restore func()) {
+// expire ends the session of a leader. For the server its term is over before it can know.
+func (e *contest) expire(r *term, v *chaos.Victim) (restore func()) {
 	e.mu.Lock()
 	if r.end.IsZero() {
 		r.end = time.Now()
@@ -202,13 +202,13 @@ func (e *contest) expire(r *reign, v *chaos.Victim) (restore func()) {
 	return func() {}
 }
 
-func (e *contest) cut(_ *reign, v *chaos.Victim) (restore func()) {
+func (e *contest) cut(_ *term, v *chaos.Victim) (restore func()) {
 	e.Note("cut %s", v.Name)
 	v.Proxy.Faults().CutAll()
 	return func() {}
 }
 
-func (e *contest) darken(_ *reign, v *chaos.Victim) (restore func()) {
+func (e *contest) darken(_ *term, v *chaos.Victim) (restore func()) {
 	e.Note("nothing comes through from or to %s", v.Name)
 	return v.Proxy.Faults().BlackHole(curatortest.Both)
 }
@@ -223,15 +223,15 @@ func creates(trace []curatortest.TraceEntry) (n int) {
 	return n
 }
 
-// judge looks at all reigns.
+// judge looks at all terms.
 func (e *contest) judge() {
 	e.t.Helper()
 	e.contexts.Check(e.Test, "the election")
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	slices.SortStableFunc(e.reigns, func(a, b *reign) int { return a.begin.Compare(b.begin) })
-	for i, r := range e.reigns[:max(len(e.reigns)-1, 0)] {
-		next := e.reigns[i+1]
+	slices.SortStableFunc(e.terms, func(a, b *term) int { return a.begin.Compare(b.begin) })
+	for i, r := range e.terms[:max(len(e.terms)-1, 0)] {
+		next := e.terms[i+1]
 		if next.token < r.token || next.token == r.token && next.who != r.who {
 			e.Errorf("candidate %d leads with token %d after candidate %d with %d", next.who, next.token, r.who, r.token)
 		}
