@@ -58,12 +58,12 @@ var rules = map[string]rule{
 	})},
 
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.
-	"recipes/internal/lineup": {imports: belowRecipes},
-	"recipes/locks":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
-	"recipes/leader":          {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
-	"recipes/barrier":         {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
-	"recipes/cache":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
-	"recipes/queue":           {imports: slices.Concat(belowRecipes, []string{"recipes/internal/lineup"})},
+	"recipes/internal/waitqueue": {imports: belowRecipes},
+	"recipes/locks":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	"recipes/leader":             {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	"recipes/barrier":            {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	"recipes/cache":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	"recipes/queue":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
 	"internal/zkserver":        {imports: []string{"internal/jute"}},

@@ -178,7 +178,7 @@ type mutex struct{}
 
 func (mutex) kind(*recipe, int8) int8 { return place }
 
-// judge waits for the place right before the own. In the code: lineup.First.
+// judge waits for the place right before the own. In the code: waitqueue.First.
 func (mutex) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
 	return first(w, i, t.all())
 }

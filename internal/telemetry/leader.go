@@ -26,15 +26,15 @@ func (e *Election) Elect(ctx context.Context) (context.Context, *Wait) {
 }
 
 // Term begins the tenure of a leader; ctx is that of the election.
-func (e *Election) Term(ctx context.Context) *Tenure {
+func (e *Election) Term(ctx context.Context) *HoldSpan {
 	if !e.r.on() {
 		return nil
 	}
-	h := &Tenure{
+	h := &HoldSpan{
 		of: &e.r, metrics: e.r.t.meter(),
 		parent: ctx, link: trace.SpanContextFromContext(ctx), name: "leader term", start: time.Now(),
 		dropped:   isDropped(ctx),
-		ended:     func(h *Tenure, outcome string) { h.countLeader(-1, outcome) },
+		ended:     func(h *HoldSpan, outcome string) { h.countLeader(-1, outcome) },
 		durations: func(m *instruments) metric.Float64Histogram { return m.termDuration },
 	}
 	if h.metrics != nil {
@@ -44,7 +44,7 @@ func (e *Election) Term(ctx context.Context) *Tenure {
 }
 
 // countLeader counts a beginning or an end of leadership.
-func (h *Tenure) countLeader(n int, outcome string) {
+func (h *HoldSpan) countLeader(n int, outcome string) {
 	h.of.t.addUpDown(h.parent, h.metrics.leaderActive, n, h.of.words().all)
 	h.of.t.add(h.parent, h.metrics.leaderChanges, 1, h.of.words().outcomes.get(outcome))
 }

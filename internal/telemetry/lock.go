@@ -36,11 +36,11 @@ func (w *Wait) Position(n int) {
 }
 
 // Hold begins the tenure of a lock that was granted after a wait.
-func (l *Lock) Hold(acquired *Wait) *Tenure {
+func (l *Lock) Hold(acquired *Wait) *HoldSpan {
 	if acquired == nil {
 		return nil
 	}
-	h := &Tenure{
+	h := &HoldSpan{
 		of: &l.r, metrics: l.r.t.meter(),
 		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
 		dropped: isDropped(acquired.ctx), ended: letGo, durations: holdDuration,
@@ -57,4 +57,4 @@ func (l *Lock) Hold(acquired *Wait) *Tenure {
 func acquireDuration(m *instruments) metric.Float64Histogram { return m.acquireDuration }
 func holdDuration(m *instruments) metric.Float64Histogram    { return m.holdDuration }
 
-func letGo(h *Tenure, _ string) { h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.words().all) }
+func letGo(h *HoldSpan, _ string) { h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.words().all) }

@@ -46,10 +46,10 @@ type Facts struct {
 // Record is the telemetry of one operation, from its beginning to its end. A nil one takes everything and does nothing.
 type Record struct {
 	t          *Telemetry
-	kind       *kind
+	op         *opMetrics
 	what       Operation
 	background bool
-	handling   bool // by a recipe: see [Telemetry.Handling]
+	expected   bool // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
 	ctx        context.Context
 	span       trace.Span // nil if it is not recorded
 	metrics    *instruments
@@ -89,9 +89,9 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 	if !t.On() {
 		return nil
 	}
-	how := mannerOf(ctx)
+	how := opContextOf(ctx)
 	r := &Record{
-		t: t, kind: t.kindOf(what.Name, what.Namespace), what: what, background: background, handling: how.handling,
+		t: t, op: t.opMetricsOf(what.Name, what.Namespace), what: what, background: background, expected: how.expected,
 		metrics: t.meter(), start: at, attempt: at, facts: Facts{Children: -1},
 	}
 	if t.tracer() != nil && how.traces(ctx) {
@@ -167,9 +167,9 @@ func (r *Record) GivenUp(err error) {
 }
 
 func (r *Record) decided(err error, retry bool) {
-	by := r.kind.givenUp
+	by := r.op.givenUp
 	if retry {
-		by = r.kind.retries
+		by = r.op.retries
 	}
 	r.t.driver.retry(retry)
 	if r.metrics != nil {
@@ -226,20 +226,20 @@ func (r *Record) close(at time.Time, f Facts) bool {
 }
 
 // isHandled reports whether err is an answer that whoever asked reckons with.
-func (r *Record) isHandled(err error) bool { return r.handling && isState(err) }
+func (r *Record) isHandled(err error) bool { return r.expected && isState(err) }
 
 func (r *Record) measure(err error) {
 	m := r.metrics
 	if m == nil {
 		return
 	}
-	ended := r.kind.durations.get(endOf(err, r.isHandled(err)))
+	ended := r.op.durations.get(endOf(err, r.isHandled(err)))
 	r.t.record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), ended)
 	if !r.background {
 		return
 	}
 	r.t.addUpDown(r.ctx, m.queueSize, -1, r.t.sessions)
-	r.t.record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.kind.queued)
+	r.t.record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.op.queued)
 }
 
 // queueTime is how long a background operation waited to be sent: to the end if it never was.
@@ -312,14 +312,14 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 // endRequests tells of each request as a span of its own.
 func (r *Record) endRequests() {
 	for _, q := range r.requests {
-		k := r.t.kindOf(q.name, r.what.Namespace)
+		k := r.t.opMetricsOf(q.name, r.what.Namespace)
 		name, start := r.t.spans(k, q.name, r.what.Namespace)
 		_, span := r.t.startSpan(r.ctx, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
 		if span == nil {
 			continue
 		}
 		if q.err != nil {
-			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.handling)
+			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.expected)
 			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
 			if !handled {
 				span.SetStatus(codes.Error, q.err.Error())

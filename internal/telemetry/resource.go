@@ -136,9 +136,9 @@ func (w *Wait) End(outcome string, err error) {
 	})
 }
 
-// Tenure is the time in which somebody has what a wait led to. It is told of at its end, as a whole, so that no span is
-// open in a time that the user owns. A nil one takes everything and does nothing.
-type Tenure struct {
+// HoldSpan is the time in which a client has what it waited for. It is recorded at its end, as a whole, so that no span
+// is open in a time that the user owns. A nil one takes everything and does nothing.
+type HoldSpan struct {
 	of        *resource
 	metrics   *instruments // that have counted the beginning, nil for none
 	parent    context.Context
@@ -146,13 +146,13 @@ type Tenure struct {
 	name      string
 	dropped   bool // it has no span, as what led to it
 	start     time.Time
-	ended     func(h *Tenure, outcome string) // counts the end
+	ended     func(h *HoldSpan, outcome string) // counts the end
 	durations func(*instruments) metric.Float64Histogram
 	over      atomic.Bool
 }
 
 // End tells of the tenure, the first time that it is called.
-func (h *Tenure) End(outcome string) {
+func (h *HoldSpan) End(outcome string) {
 	if h != nil {
 		h.end(outcome, time.Now())
 	}
@@ -161,12 +161,12 @@ func (h *Tenure) End(outcome string) {
 // EndWith returns a context for the operation that ends the tenure, which is told of while that is on its way: the next
 // one gets its turn the sooner. The operation is in the trace of who ends the tenure, else in that of the tenure. End
 // is to be called behind it, because it may be refused.
-func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
+func (h *HoldSpan) EndWith(ctx context.Context, outcome string) context.Context {
 	if h == nil {
 		return ctx
 	}
-	how, at := *mannerOf(ctx), time.Now()
-	how.handling = true
+	how, at := *opContextOf(ctx), time.Now()
+	how.expected = true
 	whole := how.ending // of which this is a part, nil for nothing
 	how.ending = func() {
 		if whole != nil {
@@ -177,7 +177,7 @@ func (h *Tenure) EndWith(ctx context.Context, outcome string) context.Context {
 	return how.in(TracedOr(ctx, h.parent))
 }
 
-func (h *Tenure) end(outcome string, at time.Time) {
+func (h *HoldSpan) end(outcome string, at time.Time) {
 	if h.over.Swap(true) {
 		return
 	}
@@ -196,7 +196,7 @@ func (h *Tenure) end(outcome string, at time.Time) {
 }
 
 // write writes the span of a tenure that ended at a time.
-func (h *Tenure) write(outcome string, at time.Time) {
+func (h *HoldSpan) write(outcome string, at time.Time) {
 	t := h.of.t
 	_, span := t.startSpan(h.parent, h.name, h.of.words().start[0], trace.WithTimestamp(h.start),
 		trace.WithLinks(appendLink(nil, h.link)...))

@@ -56,7 +56,7 @@ type Telemetry struct {
 	server  []attribute.KeyValue
 
 	mu         sync.RWMutex
-	kinds      map[kindKey]*kind
+	operations map[opMetricsKey]*opMetrics
 	series     map[seriesKey]*series
 	namespaces []string // that have series of their own
 	names      []string // of what recipes work on, that have series of their own
@@ -70,7 +70,7 @@ type Telemetry struct {
 
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
-	t := &Telemetry{cfg: cfg, kinds: make(map[kindKey]*kind), series: make(map[seriesKey]*series)}
+	t := &Telemetry{cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series)}
 	t.driver.set(t, cfg.Driver)
 	t.server = serverAttributes(cfg.Server)
 	t.tracers = newSource(cfg.TracerProvider, globalTracers, func(p trace.TracerProvider) *trace.Tracer {

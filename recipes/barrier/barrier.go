@@ -8,7 +8,7 @@ import (
 
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -63,7 +63,7 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "wait")
 	}
-	ctx, span := b.obs.Wait(telemetry.Of(b.client).Handling(ctx), "wait", 0)
+	ctx, span := b.obs.Wait(telemetry.Of(b.client).ExpectingErrors(ctx), "wait", 0)
 	err := b.wait(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *DistributedBarrier) wait(ctx context.Context) error {
 		} else if err == nil {
 			return nil
 		}
-		if waited && lineup.IsOutage(err) {
+		if waited && waitqueue.IsOutage(err) {
 			err = b.client.BlockUntilConnected(ctx)
 		}
 		if err != nil {

@@ -3,7 +3,7 @@ package barrier
 import (
 	"context"
 
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // remove deletes our node if it exists.
@@ -15,7 +15,7 @@ func (d *DistributedDoubleBarrier) remove(ctx context.Context) error {
 func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() error) error {
 	for {
 		err := fn()
-		if !lineup.IsOutage(err) {
+		if !waitqueue.IsOutage(err) {
 			return err
 		}
 		if err := d.client.BlockUntilConnected(ctx); err != nil {

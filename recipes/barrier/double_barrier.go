@@ -81,7 +81,7 @@ func (d *DistributedDoubleBarrier) Enter(ctx context.Context) error {
 	if !d.move(outside, entering) {
 		return errtext.Wrap(ErrEntered, "barrier", "enter %s", d.path)
 	}
-	ctx, span := d.obs.Wait(telemetry.Of(d.client).Handling(ctx), "enter", d.members)
+	ctx, span := d.obs.Wait(telemetry.Of(d.client).ExpectingErrors(ctx), "enter", d.members)
 	var err error
 	d.round, err = d.enter(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
@@ -107,7 +107,7 @@ func (d *DistributedDoubleBarrier) Leave(ctx context.Context) error {
 		return errtext.Wrap(ErrNotEntered, "barrier", "leave %s", d.path)
 	}
 	defer d.move(leaving, outside)
-	ctx, span := d.obs.Wait(telemetry.Of(d.client).Handling(ctx), "leave", d.members)
+	ctx, span := d.obs.Wait(telemetry.Of(d.client).ExpectingErrors(ctx), "leave", d.members)
 	err := d.leave(ctx)
 	span.End(telemetry.Outcome(err, telemetry.Passed), err)
 	if err != nil {

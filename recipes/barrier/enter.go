@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // enter waits until the barrier opens, and returns the new round.
@@ -99,7 +99,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	if errors.Is(listErr, zk.ErrNoNode) { // the barrier is created with our node
 		listErr = nil
 	}
-	if lineup.IsOutage(listErr) || lineup.IsOutage(existsErr) {
+	if waitqueue.IsOutage(listErr) || waitqueue.IsOutage(existsErr) {
 		s.unknown = true
 		return s, nil
 	}
@@ -161,7 +161,7 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	case err == nil, errors.Is(err, zk.ErrNodeExists):
 		e.fired = true
 		return true, nil
-	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
+	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
 		return false, nil
 	}
 	return false, err
@@ -176,7 +176,7 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	}
 	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
 	switch {
-	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
+	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
 		return false, nil
 	case err != nil && !errors.Is(err, zk.ErrNoAuth):
 		return false, err

@@ -7,7 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -16,7 +16,7 @@ import (
 func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 	nodes, err := e.read(ctx, s)
 	switch {
-	case errors.Is(err, zk.ErrNoNode), lineup.IsOutage(err): // look again
+	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
 		return false, nil
 	case err != nil:
 		return false, err
@@ -82,7 +82,7 @@ func (e *entry) signUp(s *snapshot, other string) (in bool, err error) {
 		op.Delete().ForPath(e.own()),
 		op.Create().WithMode(builders.Ephemeral).ForPath(e.own(), nil),
 		op.SetData().ForPath(e.own(), nil))
-	if errors.Is(err, zk.ErrNoNode) || lineup.IsOutage(err) { // look again
+	if errors.Is(err, zk.ErrNoNode) || waitqueue.IsOutage(err) { // look again
 		return false, nil
 	}
 	return err == nil, err
@@ -94,7 +94,7 @@ func (e *entry) clear(s *snapshot) error {
 	op := e.client.TransactionOp()
 	_, err := e.client.Transaction().ForOperations(s.flight,
 		op.Check().ForPath(e.own()), op.Delete().WithVersion(s.ready.Version).ForPath(e.ready()))
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) || lineup.IsOutage(err) { // look again
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) || waitqueue.IsOutage(err) { // look again
 		return nil
 	}
 	return err
@@ -106,7 +106,7 @@ func (e *entry) awaitOldest(ctx context.Context, s *snapshot, name string) (in b
 	defer w.remove(ctx)
 	there, err := w.exists(ctx)
 	switch {
-	case lineup.IsOutage(err), err == nil && (!there || w.stat.Czxid > s.parent.Pzxid): // look again
+	case waitqueue.IsOutage(err), err == nil && (!there || w.stat.Czxid > s.parent.Pzxid): // look again
 		return false, nil
 	case err != nil:
 		return false, err

@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -66,7 +66,7 @@ func (x *exit) learn(ctx context.Context) error {
 		return nil
 	}
 	ready, children, err := x.round.list.wait(ctx)
-	if lineup.IsOutage(err) {
+	if waitqueue.IsOutage(err) {
 		err = x.retryOutage(ctx, func() (err error) {
 			ready, children, err = x.list(ctx).wait(ctx)
 			return err
@@ -86,13 +86,13 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	w := x.signal.watch(flight, lowest)
 	defer w.remove(ctx)
 	there, watchErr := w.exists(ctx)
-	if _, err := deletion.Wait(ctx); errors.Is(err, zk.ErrNoNode) || lineup.IsOutage(err) {
+	if _, err := deletion.Wait(ctx); errors.Is(err, zk.ErrNoNode) || waitqueue.IsOutage(err) {
 		return x.leaveLast(ctx, nil) // it lists the members
 	} else if err != nil {
 		return err
 	}
 	switch {
-	case watchErr != nil && !lineup.IsOutage(watchErr):
+	case watchErr != nil && !waitqueue.IsOutage(watchErr):
 		return watchErr
 	case there && isIn(&w.stat, x.round.opened): // a member that is not in may wait for our next Enter
 		if event, err := w.await(ctx); err != nil || event == zk.EventNodeDataChanged && w.over { // see end
@@ -118,7 +118,7 @@ func (x *exit) leaveLast(ctx context.Context, others []string) error {
 		case errors.Is(err, zk.ErrBadVersion): // a late member has joined
 			x.alone = false
 			err = x.readVersion(ctx)
-		case lineup.IsOutage(err):
+		case waitqueue.IsOutage(err):
 			err = x.client.BlockUntilConnected(ctx)
 		}
 		if err != nil {

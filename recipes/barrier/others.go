@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -16,7 +16,7 @@ import (
 func (x *exit) waitForOthers(ctx context.Context) error {
 	for {
 		waited, err := x.awaitOther(ctx)
-		if lineup.IsOutage(err) {
+		if waitqueue.IsOutage(err) {
 			waited, err = true, x.client.BlockUntilConnected(ctx)
 		}
 		if !waited || err != nil {

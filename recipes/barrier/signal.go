@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // signal wakes one waiter when a watch fires, and when the connection is lost or restored.
@@ -39,5 +39,5 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 
 // unwatch removes a watch that has not fired, in the background, and retries until that succeeds.
 func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
-	lineup.Unwatch(ctx, s.client, watcher, path)
+	waitqueue.Unwatch(ctx, s.client, watcher, path)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -274,7 +274,7 @@ func (e *engine) sync(ctx context.Context) error {
 		if err == nil {
 			return e.await(ctx, f)
 		}
-		if lineup.IsOutage(err) {
+		if waitqueue.IsOutage(err) {
 			err = e.client.BlockUntilConnected(ctx)
 		}
 		if err != nil {

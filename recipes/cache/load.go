@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // What is on its way is bounded: a request by the number of its reads and the size that its answer is expected to have,
@@ -153,7 +153,7 @@ func (e *engine) putBack(reads []read) {
 
 // isPassing reports whether err says nothing about the node.
 func isPassing(err error) bool {
-	return lineup.IsOutage(err) || errors.Is(err, framework.ErrClosed) || errors.Is(err, framework.ErrTooManyPending)
+	return waitqueue.IsOutage(err) || errors.Is(err, framework.ErrClosed) || errors.Is(err, framework.ErrTooManyPending)
 }
 
 // readEach sends a request for each read. With one-shot watches it sets one.

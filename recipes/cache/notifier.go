@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // notifier calls listeners, one at a time and in order, until it is closed.
 type notifier struct {
 	client Client
 	recipe string // for reports
-	calls  lineup.Serial
+	calls  waitqueue.Serial
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
 }
@@ -23,7 +23,7 @@ const maxCloseWait = time.Second
 func newNotifier(client Client, recipe string) *notifier {
 	n := &notifier{client: client, recipe: recipe}
 	root := context.Background() //nolint:forbidigo // it ends with close
-	n.ctx, n.cancel = context.WithCancel(telemetry.Of(client).Aside(root))
+	n.ctx, n.cancel = context.WithCancel(telemetry.Of(client).WithoutSpans(root))
 	return n
 }
 
@@ -39,7 +39,7 @@ func (n *notifier) do(fn func(ctx context.Context)) {
 // call calls one listener, unless the notifier is closed. A panic is reported and ends nothing.
 func (n *notifier) call(listener func()) {
 	if n.ctx.Err() == nil {
-		lineup.Guard(context.WithoutCancel(n.ctx), n.client, n.recipe)(listener)
+		waitqueue.Guard(context.WithoutCancel(n.ctx), n.client, n.recipe)(listener)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -104,7 +104,7 @@ func (w *PersistentWatcher) stop() {
 	if w.retry != nil {
 		w.retry.Stop()
 	}
-	_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+	_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
 		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(w.ctx), w.path)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // watched takes the events of the watches, on the dispatcher.
@@ -140,7 +140,7 @@ func (e *engine) greet() {
 	}
 	e.greeting = false
 	if !e.watching { // the session is new, or may be
-		_ = e.client.Sync().InBackground(lineup.Ignore).WithUnhandledErrorListener(ignoreError).
+		_ = e.client.Sync().InBackground(waitqueue.Ignore).WithUnhandledErrorListener(ignoreError).
 			ForPath(e.flight, e.root.path)
 	}
 	if e.oneShot {
@@ -225,7 +225,7 @@ func (e *engine) retryDue() {
 // unwatch removes the watches, in the background until that is done.
 func (e *engine) unwatch() {
 	ctx := context.WithoutCancel(e.ctx)
-	remove := e.client.Watches().Remove(e.watcher).Guaranteed().Quietly().InBackground(lineup.Ignore).
+	remove := e.client.Watches().Remove(e.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
 		WithUnhandledErrorListener(ignoreError)
 	if !e.oneShot {
 		_ = remove.ForPath(ctx, e.root.path)

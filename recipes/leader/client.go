@@ -6,12 +6,12 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // Client is the part of a [framework.Client] that the recipes of this package use.
 type Client interface {
-	lineup.Client
+	waitqueue.Client
 	CheckExists() builders.CheckExists
 	ConnectionStateListeners() callbacks.Listenable[framework.ConnectionState]
 	ConnectionStateErrorPolicy() framework.ErrorPolicy

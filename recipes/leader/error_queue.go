@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // maxQueuedErrors is the number of errors of a selector that wait for its error handler.
@@ -15,7 +15,7 @@ const maxQueuedErrors = 100
 // the handler is done with all of those. Then the handler gets the last dropped error, with the number of the others.
 type errorQueue struct {
 	handle func(ctx context.Context, err error)
-	calls  lineup.Serial
+	calls  waitqueue.Serial
 
 	mu          sync.Mutex
 	waiting     int

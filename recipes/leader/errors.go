@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 var (
@@ -26,4 +26,4 @@ type lostLeadership struct{}
 
 func (lostLeadership) Error() string { return "leader: leadership lost" }
 
-func (lostLeadership) Unwrap() error { return lineup.ErrLost }
+func (lostLeadership) Unwrap() error { return waitqueue.ErrLost }

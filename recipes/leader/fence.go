@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // Fence returns a transaction operation that checks the leadership. A transaction of any view of the latch's or
@@ -34,7 +34,7 @@ func (l *Leadership) Client() *framework.Client {
 }
 
 // lostClient returns the client of a nil Leadership.
-var lostClient = lineup.RefusingClient(ErrLeadershipLost)
+var lostClient = waitqueue.RefusingClient(ErrLeadershipLost)
 
 // Transaction executes ops as one transaction of [Leadership.Client].
 func (l *Leadership) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (

@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -21,7 +21,7 @@ import (
 // until it is closed or loses its leadership. All methods are safe for concurrent use. In Java: LeaderLatch.
 type LeaderLatch struct { //nolint:revive // the name is Java's
 	client   Client
-	queue    lineup.Queue
+	queue    waitqueue.Queue
 	id       string
 	mode     CloseMode
 	err      error // returned by Start if not nil: the path is invalid
@@ -29,8 +29,8 @@ type LeaderLatch struct { //nolint:revive // the name is Java's
 	election telemetry.Election
 
 	listeners     listeners.Set[LatchEvent]
-	notifications lineup.Serial   // calls of the listeners
-	ctx           context.Context // ends with Close
+	notifications waitqueue.Serial // calls of the listeners
+	ctx           context.Context  // ends with Close
 	cancel        context.CancelCauseFunc
 	done          chan struct{} // closed when run has returned
 
@@ -77,7 +77,7 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 		o.applyLatch(l)
 	}
 	l.election = telemetry.Of(client).NewElection("leader_latch", l.name, path)
-	l.queue = lineup.Queue{Client: client, Path: path, Prefix: latchName, Data: []byte(l.id)}
+	l.queue = waitqueue.Queue{Client: client, Path: path, Prefix: latchName, Data: []byte(l.id)}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
 	return l
 }
@@ -137,7 +137,7 @@ func (l *LeaderLatch) run() {
 	for l.ctx.Err() == nil {
 		ctx, span := l.election.Elect(l.ctx)
 		_, outages, _ := l.connection()
-		c, err := l.queue.Acquire(ctx, lineup.Forever)
+		c, err := l.queue.Acquire(ctx, waitqueue.Forever)
 		span.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err == nil {
 			l.lead(ctx, c, outages)
@@ -156,7 +156,7 @@ func (l *LeaderLatch) run() {
 // lead leads while our node is first and its session is alive. While the connection is in an error state the latch does
 // not lead; it leads again if its node is still first. ctx is that of the election. outages is their number before the
 // election: after another outage the list of Acquire is too old to lead by.
-func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int) {
+func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages int) {
 	events := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(events)
 	defer func() {
@@ -176,7 +176,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int
 			connected := checkCtx.Err() == nil
 			stop()
 			switch {
-			case err != nil && !lineup.IsOutage(err) && connected, err == nil && !first:
+			case err != nil && !waitqueue.IsOutage(err) && connected, err == nil && !first:
 				return
 			case err == nil:
 				verified = true
@@ -196,7 +196,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *lineup.Contender, outages int
 }
 
 // beginTerm begins a leadership if there is none. outages is their number at the time of the list that allows it.
-func (l *LeaderLatch) beginTerm(ctx context.Context, c *lineup.Contender, outages int) {
+func (l *LeaderLatch) beginTerm(ctx context.Context, c *waitqueue.Contender, outages int) {
 	if l.Leadership() == nil {
 		l.setLeadership(newLeadership(ctx, l.client, c), outages, nil)
 	}
@@ -207,8 +207,8 @@ func (l *LeaderLatch) endTerm(cause error) { l.setLeadership(nil, 0, cause) }
 
 // leave deletes our node in the background and retries until that succeeds. The deletion ends the watch. If the node
 // stays, leave removes the watch after the delete, so that the next leader does not wait for the removal.
-func (l *LeaderLatch) leave(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) {
-	unwatch := func(context.Context, callbacks.Event) { lineup.Unwatch(ctx, l.client, watcher, c.Path) }
+func (l *LeaderLatch) leave(ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher) {
+	unwatch := func(context.Context, callbacks.Event) { waitqueue.Unwatch(ctx, l.client, watcher, c.Path) }
 	_ = l.client.Delete().Guaranteed().Quietly().InBackground(unwatch).ForPath(hook.OutOfFence(ctx), c.Path)
 }
 
@@ -226,7 +226,7 @@ func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, cont
 }
 
 // isFirst watches our node, then lists the line again.
-func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher *callbacks.Watcher) (bool, error) {
+func (l *LeaderLatch) isFirst(ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher) (bool, error) {
 	_, err := l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
 	if err != nil && !errors.Is(err, zk.ErrNoAuth) { // a node without read permission is not watched
 		return false, err
@@ -235,7 +235,7 @@ func (l *LeaderLatch) isFirst(ctx context.Context, c *lineup.Contender, watcher 
 	if err != nil {
 		return false, err
 	}
-	v := lineup.First(children, zkpath.Node(c.Path), latchName)
+	v := waitqueue.First(children, zkpath.Node(c.Path), latchName)
 	return v.Found && v.Granted && c.Session.Context().Err() == nil, nil
 }
 
@@ -322,7 +322,7 @@ func (l *LeaderLatch) notify(begun *Leadership) {
 	l.notifications.Do(func() {
 		ctx := context.WithoutCancel(l.ctx)
 		l.listeners.Notify(ctx, LatchEvent{IsLeader: begun != nil, Leadership: begun},
-			lineup.Guard(ctx, l.client, l.description()))
+			waitqueue.Guard(ctx, l.client, l.description()))
 	})
 }
 

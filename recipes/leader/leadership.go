@@ -8,7 +8,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // errReturned ends the leadership of a selector whose function has returned.
@@ -23,18 +23,18 @@ type Leadership struct {
 	session       *framework.Session
 	path          string
 	token         int64
-	fence         lineup.Fence
+	fence         waitqueue.Fence
 	writeCtx      context.Context // ends when Client stops to write
 	stopWrites    context.CancelCauseFunc
 
 	mu   sync.Mutex
-	span *telemetry.Tenure // nil before setSpan
+	span *telemetry.HoldSpan // nil before setSpan
 }
 
-func newLeadership(ctx context.Context, client Client, c *lineup.Contender) *Leadership {
+func newLeadership(ctx context.Context, client Client, c *waitqueue.Contender) *Leadership {
 	l := &Leadership{
 		path: c.Path, token: c.Stat.Czxid, session: c.Session,
-		fence: lineup.NewFence(client, c.Path, ErrLeadershipLost),
+		fence: waitqueue.NewFence(client, c.Path, ErrLeadershipLost),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	l.writeCtx, l.stopWrites = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -56,7 +56,7 @@ func (l *Leadership) end(cause error) {
 }
 
 // setSpan sets the span that ends with the leadership.
-func (l *Leadership) setSpan(span *telemetry.Tenure) {
+func (l *Leadership) setSpan(span *telemetry.HoldSpan) {
 	l.mu.Lock()
 	l.span = span
 	l.mu.Unlock()

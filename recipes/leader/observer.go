@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new
@@ -64,7 +64,7 @@ func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
 			case <-ctx.Done():
 				return Participant{}, ctx.Err()
 			}
-		case !lineup.IsOutage(err):
+		case !waitqueue.IsOutage(err):
 			return Participant{}, err
 		default:
 			if err := o.client.BlockUntilConnected(ctx); err != nil {
@@ -92,5 +92,5 @@ func (o *observer) watchLeader(ctx context.Context) (participantNode, error) {
 
 // stop removes the watch in the background.
 func (o *observer) stop(ctx context.Context) {
-	lineup.Unwatch(context.WithoutCancel(ctx), o.client, o.watcher, o.path)
+	waitqueue.Unwatch(context.WithoutCancel(ctx), o.client, o.watcher, o.path)
 }

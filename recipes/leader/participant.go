@@ -8,7 +8,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -35,8 +35,8 @@ func participantNodes(ctx context.Context, client Client, path, prefix string, l
 		return nil, errtext.Wrap(err, "leader", "participants")
 	}
 	var all []participantNode
-	for _, child := range lineup.Sorted(children, prefix) {
-		if _, ok := lineup.Sequence(child, prefix); !ok {
+	for _, child := range waitqueue.Sorted(children, prefix) {
+		if _, ok := waitqueue.Sequence(child, prefix); !ok {
 			continue
 		}
 		id, err := client.GetData().ForPath(ctx, zkpath.Join(path, child))

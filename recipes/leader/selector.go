@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -21,7 +21,7 @@ import (
 // use. In Java: LeaderSelector.
 type LeaderSelector struct { //nolint:revive // the name is Java's
 	client         Client
-	queue          lineup.Queue
+	queue          waitqueue.Queue
 	id             string
 	takeLeadership func(ctx context.Context) error
 	autoRequeue    bool
@@ -68,9 +68,11 @@ func NewLeaderSelector(
 	if s.onError == nil {
 		s.onError = s.reportError
 	}
-	s.reports.handle = func(ctx context.Context, err error) { lineup.Tell(ctx, client, s.description(), s.onError, err) }
+	s.reports.handle = func(ctx context.Context, err error) {
+		waitqueue.CallErrorHandler(ctx, client, s.description(), s.onError, err)
+	}
 	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, path)
-	s.queue = lineup.Queue{Client: client, Path: path, Prefix: selectorName}
+	s.queue = waitqueue.Queue{Client: client, Path: path, Prefix: selectorName}
 	if s.id != "" { // without an id the default data, as in Java: participants then see an address
 		s.queue.Data = []byte(s.id)
 	}
@@ -184,7 +186,7 @@ func (s *LeaderSelector) takeTurn() (ctx context.Context, elected bool, err erro
 	for {
 		var span *telemetry.Wait
 		ctx, span = s.election.Elect(s.ctx)
-		c, err := s.queue.Acquire(ctx, lineup.Forever)
+		c, err := s.queue.Acquire(ctx, waitqueue.Forever)
 		span.End(telemetry.Outcome(err, telemetry.Elected), err)
 		if err != nil {
 			return ctx, false, errtext.Wrap(err, "leader", "%s", s.queue.Path)
@@ -196,13 +198,13 @@ func (s *LeaderSelector) takeTurn() (ctx context.Context, elected bool, err erro
 }
 
 // runTerm leads with the node of c and then deletes it. began is false if the function was not called.
-func (s *LeaderSelector) runTerm(ctx context.Context, c *lineup.Contender) (began bool, err error) {
+func (s *LeaderSelector) runTerm(ctx context.Context, c *waitqueue.Contender) (began bool, err error) {
 	leadership := newLeadership(ctx, s.client, c)
-	watch := lineup.NewNodeWatch(context.WithoutCancel(ctx), s.client, c, func() {
+	watch := waitqueue.NewNodeWatch(context.WithoutCancel(ctx), s.client, c, func() {
 		leadership.end(ErrLeadershipLost)
 		leadership.endSpan()
 	})
-	watch.Start(lineup.ShortHold)
+	watch.Start(waitqueue.ShortHold)
 	defer func() {
 		watch.Stop()
 		leadership.end(errReturned)
@@ -217,7 +219,7 @@ func (s *LeaderSelector) runTerm(ctx context.Context, c *lineup.Contender) (bega
 }
 
 // leave deletes the node in the background and retries until that succeeds. If the node stays, it removes the watch.
-func (s *LeaderSelector) leave(ctx context.Context, c *lineup.Contender, watch *lineup.NodeWatch) {
+func (s *LeaderSelector) leave(ctx context.Context, c *waitqueue.Contender, watch *waitqueue.NodeWatch) {
 	onDeleted := func(_ context.Context, ev callbacks.Event) {
 		if ev.Err != nil {
 			watch.Remove()

@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
@@ -128,7 +128,7 @@ func (s *scene) nodes(line string) (names []string, err error) {
 			return names, nil
 		case errors.Is(err, zk.ErrNoNode):
 			return nil, nil
-		case !lineup.IsOutage(err):
+		case !waitqueue.IsOutage(err):
 			return nil, err
 		}
 		_ = s.observer.BlockUntilConnected(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -82,12 +82,12 @@ func (m *InterProcessMutex) useDriver(d Driver) {
 		})
 		return ordered
 	}
-	m.queue.Judge = func(children []string, own string) lineup.Verdict {
+	m.queue.Judge = func(children []string, own string) waitqueue.Verdict {
 		ordered := m.queue.Order(children)
 		if !slices.Contains(ordered, own) {
-			return lineup.Verdict{}
+			return waitqueue.Verdict{}
 		}
 		results := d.GetsTheLock(ordered, own)
-		return lineup.Verdict{Found: true, Granted: results.GetsTheLock, Watch: results.PathToWatch}
+		return waitqueue.Verdict{Found: true, Granted: results.GetsTheLock, Watch: results.PathToWatch}
 	}
 }

@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 var (
 	// ErrNotAcquired is returned by TryAcquire when others held the lock for the whole wait.
-	ErrNotAcquired = lineup.ErrNotAcquired
+	ErrNotAcquired = waitqueue.ErrNotAcquired
 	// ErrLockLost is the cause of the end of a [Hold]'s context when the session ended or the node was deleted. [Do]
 	// returns it if that happened while the function ran. Acquire returns it to an owner that has lost the lock, and
 	// fenced writes return it. leader.ErrLeadershipLost matches it.
-	ErrLockLost = lineup.ErrLost
+	ErrLockLost = waitqueue.ErrLost
 	// ErrReleased is the cause of the end of a [Hold]'s context after its release.
 	ErrReleased = errors.New("locks: released")
 	// ErrNotOwner is returned by Release of a lock when the owner of the context does not hold it. In Java:

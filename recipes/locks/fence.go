@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // Fence returns a transaction operation that checks the lock. A transaction of any view of the lock's client takes
@@ -35,7 +35,7 @@ func (h *Hold) Client() *framework.Client {
 }
 
 // releasedClient returns the client of a nil Hold.
-var releasedClient = lineup.RefusingClient(ErrReleased)
+var releasedClient = waitqueue.RefusingClient(ErrReleased)
 
 // Transaction executes ops as one transaction of [Hold.Client].
 func (h *Hold) Transaction(ctx context.Context, ops ...builders.TransactionOperation) (

@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // grant is a node that has its turn. All holds of one owner share it.
@@ -21,13 +21,13 @@ type grant struct {
 	path           string
 	tokens         []int64              // one for each lock
 	sessions       []*framework.Session // of the ephemeral nodes
-	watch          *lineup.NodeWatch    // nil for a multi lock; its parts have their own
-	fence          lineup.Fence
+	watch          *waitqueue.NodeWatch // nil for a multi lock; its parts have their own
+	fence          waitqueue.Fence
 	release        func(ctx context.Context) error
 
 	mu    sync.Mutex
 	holds int
-	span  *telemetry.Tenure // nil before setSpan
+	span  *telemetry.HoldSpan // nil before setSpan
 }
 
 // grantKey is the key of the grant in its context.
@@ -35,14 +35,14 @@ type grantKey struct{}
 
 // newGrant returns a grant for a contender. It does not watch the node yet. The context of the grant has the values of
 // ctx.
-func newGrant(ctx context.Context, queue *lineup.Queue, c *lineup.Contender) *grant {
+func newGrant(ctx context.Context, queue *waitqueue.Queue, c *waitqueue.Contender) *grant {
 	values := context.WithoutCancel(builders.OutOfFlight(ctx))
 	g := &grant{
 		path: c.Path, tokens: []int64{c.Stat.Czxid}, holds: 1, stopHeartbeats: queue.Client.QuorumHeartbeats(),
-		fence: lineup.NewFence(queue.Client, c.Path, ErrLockLost),
+		fence: waitqueue.NewFence(queue.Client, c.Path, ErrLockLost),
 	}
 	g.initContext(values)
-	g.watch = lineup.NewNodeWatch(values, queue.Client, c, func() { g.lose(ErrLockLost) })
+	g.watch = waitqueue.NewNodeWatch(values, queue.Client, c, func() { g.lose(ErrLockLost) })
 	g.release = func(ctx context.Context) error {
 		if err := queue.Release(ctx, c.Path); err != nil {
 			g.watch.Remove() // the node may stay
@@ -78,7 +78,7 @@ func (g *grant) stopWatch() {
 }
 
 // setSpan sets the span that ends with the grant. It may be nil.
-func (g *grant) setSpan(span *telemetry.Tenure) {
+func (g *grant) setSpan(span *telemetry.HoldSpan) {
 	if span == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (g *grant) setSpan(span *telemetry.Tenure) {
 
 func (g *grant) endSpan() { g.currentSpan().End(g.outcome()) }
 
-func (g *grant) currentSpan() *telemetry.Tenure {
+func (g *grant) currentSpan() *telemetry.HoldSpan {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.span

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -18,14 +18,14 @@ import (
 // never blocks others.
 type leaseTurn struct {
 	semaphore *InterProcessSemaphoreV2
-	turn      *lineup.Contender
+	turn      *waitqueue.Contender
 	wanted    int // leases
 	wait      time.Duration
 }
 
 // take waits until the wanted leases are free and takes them, which ends the turn. An outage does not end the wait,
 // unless wait is 0. If it fails, it still returns the leases that it has taken.
-func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err error) {
+func (t *leaseTurn) take(ctx context.Context) (taken []*waitqueue.Contender, err error) {
 	// Nobody else has added a lease since the count: the turn was ours.
 	free := t.turn.ChildCount >= 0 && t.fits(t.turn.ChildCount)
 	for {
@@ -34,7 +34,7 @@ func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err er
 		} else {
 			taken, err = t.takeWhenFree(ctx)
 		}
-		if t.wait == 0 || !lineup.IsOutage(err) {
+		if t.wait == 0 || !waitqueue.IsOutage(err) {
 			return taken, err
 		}
 		if err := t.semaphore.client.BlockUntilConnected(ctx); err != nil {
@@ -48,20 +48,20 @@ func (t *leaseTurn) take(ctx context.Context) (taken []*lineup.Contender, err er
 func (t *leaseTurn) fits(taken int) bool { return taken+t.wanted <= t.semaphore.limit.Count() }
 
 // takeWhenFree takes the leases when they are free. The create of the leases fires the watch.
-func (t *leaseTurn) takeWhenFree(ctx context.Context) ([]*lineup.Contender, error) {
+func (t *leaseTurn) takeWhenFree(ctx context.Context) ([]*waitqueue.Contender, error) {
 	watcher, err := t.awaitFree(ctx)
 	if err != nil {
 		return nil, err
 	}
 	taken, err := t.create(ctx)
 	if err != nil {
-		lineup.Unwatch(ctx, t.semaphore.client, watcher, t.semaphore.leaseQueue.Path)
+		waitqueue.Unwatch(ctx, t.semaphore.client, watcher, t.semaphore.leaseQueue.Path)
 	}
 	return taken, err
 }
 
 // awaitFree waits until the wanted leases are free. The watch of the returned watcher is still set, unless the leases
-// have no parent node yet. When the limit falls below the wanted number, it fails with [lineup.ErrNodeLost], which
+// have no parent node yet. When the limit falls below the wanted number, it fails with [waitqueue.ErrNodeLost], which
 // gives the turn to others.
 func (t *leaseTurn) awaitFree(ctx context.Context) (*callbacks.Watcher, error) {
 	client, path := t.semaphore.client, t.semaphore.leaseQueue.Path
@@ -74,30 +74,30 @@ func (t *leaseTurn) awaitFree(ctx context.Context) (*callbacks.Watcher, error) {
 		case errors.Is(err, zk.ErrNoNode), err == nil && t.fits(len(children)):
 			return watcher, nil
 		case err == nil && t.wait == 0:
-			err = lineup.ErrNotAcquired
+			err = waitqueue.ErrNotAcquired
 		case err == nil && !t.fits(0):
-			err = lineup.ErrNodeLost
+			err = waitqueue.ErrNodeLost
 		}
 		if err != nil {
-			lineup.Unwatch(ctx, client, watcher, path)
+			waitqueue.Unwatch(ctx, client, watcher, path)
 			return nil, err
 		}
 		select {
 		case ev := <-events:
 			if ev.Type == zk.EventSession { // any other event has ended the watch
-				lineup.Unwatch(ctx, client, watcher, path)
+				waitqueue.Unwatch(ctx, client, watcher, path)
 			}
 		case <-changed:
-			lineup.Unwatch(ctx, client, watcher, path)
+			waitqueue.Unwatch(ctx, client, watcher, path)
 		case <-ctx.Done():
-			lineup.Unwatch(ctx, client, watcher, path)
+			waitqueue.Unwatch(ctx, client, watcher, path)
 			return nil, ctx.Err()
 		}
 	}
 }
 
 // create creates the nodes of the leases and ends the turn in one transaction: a lost turn takes no lease.
-func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
+func (t *leaseTurn) create(ctx context.Context) ([]*waitqueue.Contender, error) {
 	s := t.semaphore
 	op := s.client.TransactionOp()
 	lease := op.Create().WithProtection().WithMode(builders.EphemeralSequential)
@@ -118,7 +118,7 @@ func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
 				return nil, err
 			}
 		case errors.Is(err, zk.ErrNoNode): // the turn is gone
-			return nil, lineup.ErrNodeLost
+			return nil, waitqueue.ErrNodeLost
 		default:
 			return nil, err
 		}
@@ -128,13 +128,13 @@ func (t *leaseTurn) create(ctx context.Context) ([]*lineup.Contender, error) {
 // leaseContenders returns the contenders of new leases.
 func leaseContenders(
 	results []callbacks.OperationResult, stat zk.Stat, session *framework.Session,
-) (leases []*lineup.Contender, err error) {
+) (leases []*waitqueue.Contender, err error) {
 	for _, r := range results {
 		if r.ResultPath == "" { // another client has deleted the node before the lost reply was replaced
-			err = lineup.ErrNodeLost
+			err = waitqueue.ErrNodeLost
 			continue
 		}
-		leases = append(leases, &lineup.Contender{Path: r.ResultPath, Stat: stat, Session: session})
+		leases = append(leases, &waitqueue.Contender{Path: r.ResultPath, Stat: stat, Session: session})
 	}
 	return leases, err
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // InterProcessMultiLock is several locks as one: it holds all of them or none. It acquires them in the given order.
@@ -130,7 +130,7 @@ func rollBack(ctx context.Context, holds []*Hold) error {
 
 // joinGrants returns a grant that ends with the first of the holds.
 func joinGrants(ctx context.Context, holds []*Hold) *grant {
-	others := make([]*lineup.Fence, len(holds)-1)
+	others := make([]*waitqueue.Fence, len(holds)-1)
 	for i, h := range holds[1:] {
 		others[i] = &h.fence
 	}

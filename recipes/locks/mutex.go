@@ -11,21 +11,21 @@ import (
 
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // InterProcessMutex is a lock with one holder at a time. Waiters get it in the order of their requests. One value
 // serves all goroutines of a process. It is re-entrant for owners: see [WithOwner]. In Java: InterProcessMutex.
 type InterProcessMutex struct {
-	queue  lineup.Queue
+	queue  waitqueue.Queue
 	err    error // returned by every Acquire if not nil: the path is invalid
 	name   string
 	obs    telemetry.Lock
 	driver Driver // may be nil
 	// prepare changes the queue for an owner, or refuses the owner. It returns the hold whose place in the queue the owner
 	// shares, or nil for a new place. It may be nil.
-	prepare func(o *owner, queue *lineup.Queue) (shared *Hold, err error)
+	prepare func(o *owner, queue *waitqueue.Queue) (shared *Hold, err error)
 
 	mu       sync.Mutex
 	onRevoke func(*Hold)
@@ -42,7 +42,7 @@ const lockName = "lock-"
 // its parents as containers. Every Acquire returns an error if the path is invalid.
 func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProcessMutex {
 	m := &InterProcessMutex{
-		queue:  lineup.Queue{Client: client, Path: path, Prefix: lockName},
+		queue:  waitqueue.Queue{Client: client, Path: path, Prefix: lockName},
 		err:    zkpath.Validate(path, false),
 		grants: make(map[*grant]struct{}),
 		owned:  make(map[*owner][]*Hold),
@@ -69,7 +69,7 @@ func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return telemetry.
 // again. An owner that holds the lock gets another hold at once, or [ErrLockLost] if it has lost the lock and not
 // released it yet. Acquire also fails when the first create fails after all retries of the client.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
-	return m.acquire(ctx, lineup.Forever)
+	return m.acquire(ctx, waitqueue.Forever)
 }
 
 // TryAcquire is Acquire that fails with [ErrNotAcquired] after wait. The time to connect counts. A wait of 0 takes the
@@ -141,15 +141,15 @@ func (m *InterProcessMutex) grant(
 	if onRevoke != nil {
 		g.watch.ReportData(revocationHandler(hold, onRevoke))
 	} else {
-		g.watch.Start(lineup.ShortHold)
+		g.watch.Start(waitqueue.ShortHold)
 	}
 	return hold, nil
 }
 
 // enqueue waits for the turn in the queue. shared is the hold whose place the owner shares, or nil.
 func (m *InterProcessMutex) enqueue(
-	ctx context.Context, wait time.Duration, o *owner, queue *lineup.Queue,
-) (c *lineup.Contender, shared *Hold, err error) {
+	ctx context.Context, wait time.Duration, o *owner, queue *waitqueue.Queue,
+) (c *waitqueue.Contender, shared *Hold, err error) {
 	if m.prepare != nil {
 		if shared, err = m.prepare(o, queue); err != nil {
 			return nil, nil, err
@@ -160,7 +160,7 @@ func (m *InterProcessMutex) enqueue(
 		return c, nil, err
 	}
 	c, err = queue.AcquireOnce(ctx, wait)
-	if errors.Is(err, lineup.ErrNodeLost) {
+	if errors.Is(err, waitqueue.ErrNodeLost) {
 		err = ErrLockLost
 	}
 	return c, shared, err
@@ -260,7 +260,7 @@ func (m *InterProcessMutex) ParticipantNodes(ctx context.Context) ([]string, err
 }
 
 // participantNodes returns the paths of the nodes of a queue.
-func participantNodes(ctx context.Context, queue *lineup.Queue) ([]string, error) {
+func participantNodes(ctx context.Context, queue *waitqueue.Queue) ([]string, error) {
 	paths, err := queue.Participants(ctx)
 	if err != nil {
 		return nil, errtext.Wrap(err, "locks", "participants")

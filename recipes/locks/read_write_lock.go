@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -42,14 +42,14 @@ func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *I
 		rw.read.err, rw.write.err = errDriver, errDriver
 	}
 	rw.read.queue.Prefix = readName
-	rw.read.queue.Judge = func(children []string, own string) lineup.Verdict {
-		return lineup.FirstAmong(children, own, bothNames, []string{writeName})
+	rw.read.queue.Judge = func(children []string, own string) waitqueue.Verdict {
+		return waitqueue.FirstAmong(children, own, bothNames, []string{writeName})
 	}
 	rw.read.prepare = rw.downgrade
 	rw.read.initTelemetry("rw_read")
 	rw.write.queue.Prefix = writeName
-	rw.write.queue.Judge = func(children []string, own string) lineup.Verdict {
-		return lineup.First(children, own, bothNames...)
+	rw.write.queue.Judge = func(children []string, own string) waitqueue.Verdict {
+		return waitqueue.First(children, own, bothNames...)
 	}
 	rw.write.prepare = rw.refuseUpgrade
 	rw.write.initTelemetry("rw_write")
@@ -64,13 +64,13 @@ func (rw *InterProcessReadWriteLock) WriteLock() *InterProcessMutex { return rw.
 
 // downgrade lets an owner that holds the write lock share its place as a reader: the new node has the number of the
 // writer's node, so those who wait for the writer wait for the reader too. It returns the hold of the writer, or nil.
-func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *lineup.Queue) (*Hold, error) {
+func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *waitqueue.Queue) (*Hold, error) {
 	hold := rw.write.holdOf(o)
 	if hold == nil {
 		return nil, nil
 	}
 	writer := zkpath.Node(hold.Path())
-	number, ok := lineup.Sequence(writer, writeName)
+	number, ok := waitqueue.Sequence(writer, writeName)
 	if !ok {
 		return nil, ErrLockLost
 	}
@@ -78,8 +78,8 @@ func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *lineup.Queue) (*
 	queue.PrepareCreate = func(create builders.Create) builders.Create {
 		return create.WithProtection().WithMode(builders.Ephemeral)
 	}
-	queue.Judge = func(children []string, own string) lineup.Verdict {
-		return lineup.Verdict{
+	queue.Judge = func(children []string, own string) waitqueue.Verdict {
+		return waitqueue.Verdict{
 			Found:   slices.Contains(children, own) && slices.Contains(children, writer), // the writer still has its place
 			Granted: true,
 		}
@@ -88,7 +88,7 @@ func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *lineup.Queue) (*
 }
 
 // refuseUpgrade refuses an owner that holds the read lock.
-func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *lineup.Queue) (*Hold, error) {
+func (rw *InterProcessReadWriteLock) refuseUpgrade(o *owner, _ *waitqueue.Queue) (*Hold, error) {
 	if rw.read.holdOf(o) != nil {
 		return nil, ErrUpgrade
 	}

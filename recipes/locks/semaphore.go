@@ -10,7 +10,7 @@ import (
 
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -23,8 +23,8 @@ import (
 type InterProcessSemaphoreV2 struct {
 	client     Client
 	path       string
-	turnQueue  lineup.Queue // its first contender may take leases
-	leaseQueue lineup.Queue
+	turnQueue  waitqueue.Queue // its first contender may take leases
+	leaseQueue waitqueue.Queue
 	limit      LeaseCount
 	err        error // returned by every Acquire if not nil: the path or the number is invalid
 	name       string
@@ -47,8 +47,8 @@ func NewInterProcessSemaphoreV2(
 		client: client, path: path, limit: fixedCount(leases), err: zkpath.Validate(path, false),
 	}
 	if s.err == nil {
-		s.leaseQueue = lineup.Queue{Client: client, Path: zkpath.Join(path, leaseNode), Prefix: leaseName}
-		s.turnQueue = lineup.Queue{
+		s.leaseQueue = waitqueue.Queue{Client: client, Path: zkpath.Join(path, leaseNode), Prefix: leaseName}
+		s.turnQueue = waitqueue.Queue{
 			Client: client, Path: zkpath.Join(path, turnNode), Prefix: lockName,
 			CountPath: s.leaseQueue.Path, Contended: new(atomic.Bool),
 		}
@@ -72,7 +72,7 @@ func (s *InterProcessSemaphoreV2) initTelemetry(recipe string) {
 // left. The place in line survives a lost connection. After the end of the session Acquire queues again. Acquire also
 // fails when the first create fails after all retries of the client.
 func (s *InterProcessSemaphoreV2) Acquire(ctx context.Context) (*Lease, error) {
-	return single(s.acquire(ctx, 1, lineup.Forever))
+	return single(s.acquire(ctx, 1, waitqueue.Forever))
 }
 
 // TryAcquire is Acquire that fails with [ErrNotAcquired] after wait. The time to connect counts. A wait of 0 takes a
@@ -92,7 +92,7 @@ func single(leases []*Lease, err error) (*Lease, error) {
 // AcquireN waits for n leases, all or none. Nobody else gets a lease between two of them. If the number of leases falls
 // below n, AcquireN leaves the line until the number rises.
 func (s *InterProcessSemaphoreV2) AcquireN(ctx context.Context, n int) ([]*Lease, error) {
-	return s.acquire(ctx, n, lineup.Forever)
+	return s.acquire(ctx, n, waitqueue.Forever)
 }
 
 // TryAcquireN is AcquireN that fails with [ErrNotAcquired] after wait, one wait for all leases.
@@ -112,7 +112,7 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 	}
 	defer s.client.QuorumHeartbeats()()
 	waitCtx, span := s.obs.Acquire(ctx)
-	leases, err := lineup.Retry(waitCtx, s.client, wait, func(waitCtx context.Context) ([]*Lease, error) {
+	leases, err := waitqueue.Retry(waitCtx, s.client, wait, func(waitCtx context.Context) ([]*Lease, error) {
 		return s.take(ctx, waitCtx, n, wait, span)
 	})
 	span.End(waitOutcome(err), err)
@@ -126,14 +126,14 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 }
 
 // take waits for the turn, then for the leases. waitCtx bounds the wait. The leases have the values of ctx. It fails
-// with [lineup.ErrNodeLost] if the turn is lost while it waits; the caller has to queue again.
+// with [waitqueue.ErrNodeLost] if the turn is lost while it waits; the caller has to queue again.
 func (s *InterProcessSemaphoreV2) take(
 	ctx, waitCtx context.Context, n int, wait time.Duration, span *telemetry.Wait,
 ) (leases []*Lease, err error) {
 	if err := s.awaitLimit(waitCtx, n, wait); err != nil {
 		return nil, err
 	}
-	waitCtx = telemetry.Of(s.client).Handling(waitCtx)
+	waitCtx = telemetry.Of(s.client).ExpectingErrors(waitCtx)
 	queue := s.turnQueue
 	if span.IsSeen() {
 		queue.OnQueued = span.Position
@@ -150,7 +150,7 @@ func (s *InterProcessSemaphoreV2) take(
 	taken, err := t.take(turnCtx)
 	// After a suspension of the machine, Session ends a session that has expired meanwhile.
 	if s.client.Session() != turn.Session || session.Err() != nil {
-		err = lineup.ErrNodeLost
+		err = waitqueue.ErrNodeLost
 	}
 	if err != nil {
 		for _, c := range append(taken, turn) {
@@ -160,7 +160,7 @@ func (s *InterProcessSemaphoreV2) take(
 	}
 	for _, c := range taken {
 		g := newGrant(ctx, &s.leaseQueue, c)
-		g.watch.Start(lineup.ShortHold)
+		g.watch.Start(waitqueue.ShortHold)
 		leases = append(leases, &Lease{hold: &Hold{grant: g}, client: s.client})
 	}
 	return leases, nil
@@ -174,7 +174,7 @@ func (s *InterProcessSemaphoreV2) awaitLimit(ctx context.Context, n int, wait ti
 		case n <= s.limit.Count():
 			return nil
 		case wait == 0:
-			return lineup.ErrNotAcquired
+			return waitqueue.ErrNotAcquired
 		}
 		if err := s.client.BlockUntilConnected(ctx); err != nil {
 			return err

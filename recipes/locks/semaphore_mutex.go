@@ -8,7 +8,7 @@ import (
 
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // InterProcessSemaphoreMutex is a lock with one holder at a time that is not re-entrant: a holder that acquires it
@@ -38,7 +38,7 @@ func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
 // survives a lost connection. After the end of the session Acquire queues again. Acquire also fails when the first
 // create fails after all retries of the client.
 func (m *InterProcessSemaphoreMutex) Acquire(ctx context.Context) (*Hold, error) {
-	return m.keep(m.semaphore.acquire(ctx, 1, lineup.Forever))
+	return m.keep(m.semaphore.acquire(ctx, 1, waitqueue.Forever))
 }
 
 // TryAcquire is Acquire that fails with [ErrNotAcquired] after wait. The time to connect counts. A wait of 0 takes the

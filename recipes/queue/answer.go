@@ -7,7 +7,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // once is for an operation that is tried once, and goes on when ctx ends.
@@ -43,5 +43,5 @@ func isUncertain(ctx context.Context, err error) bool {
 	if errors.Is(err, framework.ErrNotSent) {
 		return false
 	}
-	return lineup.IsOutage(err) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+	return waitqueue.IsOutage(err) || ctx.Err() != nil && errors.Is(err, ctx.Err())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // deleteClaim claims an item without a lock: it is ours if it is we who delete it. It is read before.
@@ -132,7 +132,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 			return c.item(), nil
 		}
 		isUncertain = isUncertain || isUnanswered(deleteErr)
-		if !lineup.IsOutage(deleteErr) {
+		if !waitqueue.IsOutage(deleteErr) {
 			err = deleteErr
 			break
 		}

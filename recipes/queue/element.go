@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // element is an element of a simple queue on its way out.
@@ -59,7 +59,7 @@ func (e *element) end(ctx context.Context) error {
 	switch {
 	case isUnwatched, errors.Is(err, errPathDeleted): // perhaps by the server, behind the last element
 		err = e.confirm(ctx)
-	case lineup.IsOutage(err):
+	case waitqueue.IsOutage(err):
 		err = e.resolve(ctx)
 	}
 	switch {

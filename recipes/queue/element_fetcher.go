@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -228,7 +228,7 @@ func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
 		return c.ctx.Err()
 	}
 	err := fn()
-	if lineup.IsOutage(err) {
+	if waitqueue.IsOutage(err) {
 		f.forget()
 	}
 	return err
@@ -322,7 +322,7 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			if f.misses++; isUsedUp(f.misses, f.backlog.free) {
 				f.forget()
 			}
-		case lineup.IsOutage(err), err != nil && c.ctx.Err() != nil:
+		case waitqueue.IsOutage(err), err != nil && c.ctx.Err() != nil:
 			return nil, err
 		case err != nil:
 			return nil, &ItemError{Path: e.node(), Data: e.claim.data, Err: err}

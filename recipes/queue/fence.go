@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -33,7 +33,7 @@ type Fence struct {
 	end    context.CancelCauseFunc
 	ended  bool
 	node   string // "" before the first use
-	fence  lineup.Fence
+	fence  waitqueue.Fence
 }
 
 func newFence(p *place, m *message, work context.Context) *Fence { //nolint:revive // of the work
@@ -99,7 +99,7 @@ func (f *Fence) begin(ctx context.Context) error {
 	err := retryOutage(ctx, f.place.client, func() error { return f.create(ctx, node) })
 	if err == nil {
 		f.node = node
-		f.fence = lineup.NewFence(f.place.client, node, ErrLockLost)
+		f.fence = waitqueue.NewFence(f.place.client, node, ErrLockLost)
 		return nil
 	}
 	f.delete(node) // an answer may have been lost
@@ -158,5 +158,5 @@ func (f *Fence) close() {
 // delete deletes the node in the background until it is gone. Nobody else has its name.
 func (f *Fence) delete(node string) {
 	ctx := context.WithoutCancel(f.tenure)
-	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, node)
+	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -352,7 +352,7 @@ func (f *fetcher) forgetPrefetched() {
 // recoverFrom goes on after an error: it finds out what has become of the claims, and begins with a new list.
 func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	f.stale = true
-	if !lineup.IsOutage(err) {
+	if !waitqueue.IsOutage(err) {
 		if err = errtext.Wrap(err, "queue", "%s", f.place.path); f.reported.isNew(err) {
 			f.handler.report(f.root, err)
 		}

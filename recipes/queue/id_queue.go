@@ -10,7 +10,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -106,7 +106,7 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 		case isUncertain(ctx, err):
 			lost = err
 		}
-		if lineup.IsOutage(err) {
+		if waitqueue.IsOutage(err) {
 			err = awaitConnection(ctx, q.client)
 		}
 		if err != nil {

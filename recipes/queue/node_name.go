@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // The names of nodes: "queue-", what the kind of queue puts between, and the number that the server gives.
@@ -72,7 +72,7 @@ func byNumber(a, b nodeName) int {
 		return 1
 	case a.number == b.number:
 		return cmp.Compare(a.whole, b.whole)
-	case lineup.Before(a.number, b.number):
+	case waitqueue.Before(a.number, b.number):
 		return -1
 	}
 	return 1

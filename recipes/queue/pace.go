@@ -7,7 +7,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // outagePause keeps a connection that stands and falls from being tried without a pause; failurePause is that after an
@@ -33,7 +33,7 @@ func awaitConnection(ctx context.Context, client Client) error {
 func retryOutage(ctx context.Context, client Client, fn func() error) error {
 	for {
 		err := fn()
-		if !lineup.IsOutage(err) {
+		if !waitqueue.IsOutage(err) {
 			return err
 		}
 		if err := awaitConnection(ctx, client); err != nil {
@@ -72,7 +72,7 @@ func isEndOf(err error) bool {
 }
 
 // isUnanswered reports whether a request that ended with err had no answer.
-func isUnanswered(err error) bool { return lineup.IsOutage(err) || isEndOf(err) }
+func isUnanswered(err error) bool { return waitqueue.IsOutage(err) || isEndOf(err) }
 
 // mayBeApplied reports whether a request that ended with err, without an answer, may have taken effect.
 func mayBeApplied(err error) bool { return isUnanswered(err) && !errors.Is(err, framework.ErrNotSent) }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // pauses are the settlements that wait. Each has a timer, and none a goroutine.
@@ -15,7 +15,7 @@ type pauses struct {
 	mu    sync.Mutex
 	over  bool                   // nothing waits any longer
 	stops map[*settlement]func() // what waits, with what stops the waiting
-	slots lineup.Serial          // those whose pause has ended wait for their slots, one after the other
+	slots waitqueue.Serial       // those whose pause has ended wait for their slots, one after the other
 }
 
 // pause has x wait for d, until its session ends or until close, whichever comes first. Then it is submitted, or goes

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -44,6 +44,6 @@ func (p *place) ensure(ctx context.Context) error {
 
 // unwatch removes a watch that may not have fired, in the background.
 func unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = telemetry.Of(client).Aside(ctx)
-	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(lineup.Ignore).ForPath(ctx, path)
+	ctx = telemetry.Of(client).WithoutSpans(ctx)
+	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, path)
 }

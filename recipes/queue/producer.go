@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -31,7 +31,7 @@ type producer struct {
 	end       context.CancelFunc
 	open      context.Context // ends with close: no more puts are accepted
 	stop      context.CancelCauseFunc
-	listeners lineup.Serial
+	listeners waitqueue.Serial
 
 	slots chan struct{} // of the puts that may be under way
 	wake  chan struct{}
@@ -129,7 +129,7 @@ func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *Pen
 	if errors.Is(err, ErrClosed) {
 		create := p.client.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
 		err = create.InBackground(func(_ context.Context, ev callbacks.Event) {
-			x.uncertain = lineup.IsOutage(ev.Err) && !errors.Is(ev.Err, framework.ErrNotSent)
+			x.uncertain = waitqueue.IsOutage(ev.Err) && !errors.Is(ev.Err, framework.ErrNotSent)
 			x.end(ev.Name, p.failure(x, ev.Err))
 		}).ForPath(builders.InOneFlight(ctx), zkpath.Join(p.path, prefix), data)
 	}
@@ -214,11 +214,11 @@ func (p *producer) unload(puts []*PendingPut) {
 func (p *producer) prepare(b *batch) bool {
 	if !p.ensured {
 		p.ensureErr = p.ensure(p.life) // the creates fail if they need what could not be created
-		p.ensured = !lineup.IsOutage(p.ensureErr)
+		p.ensured = !waitqueue.IsOutage(p.ensureErr)
 	}
 	if b.puts[0].losses > 0 {
 		// A small request that is answered on the same connection shows that it is not the server that is away.
-		if _, err := p.client.CheckExists().ForPath(p.flight, p.path); lineup.IsOutage(err) {
+		if _, err := p.client.CheckExists().ForPath(p.flight, p.path); waitqueue.IsOutage(err) {
 			p.reconnect()
 			return false
 		}
@@ -239,7 +239,7 @@ func (p *producer) settleFirst() {
 	for _, b := range sent[1:] {
 		more, cause := p.settle(b)
 		left = append(left, more...)
-		if lineup.IsOutage(cause) {
+		if waitqueue.IsOutage(cause) {
 			err = cause
 		}
 	}
@@ -249,7 +249,7 @@ func (p *producer) settleFirst() {
 	p.mu.Unlock()
 	p.unload(left)
 	switch {
-	case lineup.IsOutage(err):
+	case waitqueue.IsOutage(err):
 		p.reconnect()
 	case errors.Is(err, zk.ErrNoNode):
 		p.ensured = false
@@ -271,7 +271,7 @@ func (p *producer) settle(b *batch) (left []*PendingPut, err error) {
 		}
 		return nil, nil
 	}
-	closed, lost := p.life.Err() != nil, lineup.IsOutage(err)
+	closed, lost := p.life.Err() != nil, waitqueue.IsOutage(err)
 	if (closed || lost) && !errors.Is(err, framework.ErrNotSent) {
 		for _, x := range b.puts {
 			x.uncertain = true

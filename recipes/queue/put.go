@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -47,7 +47,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingP
 		return func() {
 			ctx := q.producer.inListener(context.WithoutCancel(ctx))
 			event := PutEvent[T]{Items: items, Path: path, Err: err}
-			q.listeners.Notify(ctx, event, lineup.Guard(ctx, q.client, q.label()))
+			q.listeners.Notify(ctx, event, waitqueue.Guard(ctx, q.client, q.label()))
 		}
 	}
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // queue is what all kinds of queues share: the items that are put and those that are consumed.
@@ -27,9 +27,9 @@ type queue[T any] struct {
 	fetcher    *fetcher
 	settler    *settler
 	listeners  listeners.Set[PutEvent[T]]
-	room       *room         // nil if the queue is not bounded
-	reports    lineup.Serial // the calls of OnError
-	background background    // what goes on for loops of Items that have ended, and what is put again
+	room       *room            // nil if the queue is not bounded
+	reports    waitqueue.Serial // the calls of OnError
+	background background       // what goes on for loops of Items that have ended, and what is put again
 
 	root       context.Context // of requests that nobody's context ends: they are answered, or lost, soon
 	life       context.Context // bounds the waiting for their answers; it ends when Close has waited long enough
@@ -179,7 +179,7 @@ func (q *queue[T]) shutDown(report int) error {
 // report has OnError called; ctx is that of what has failed.
 func (q *queue[T]) report(ctx context.Context, err error) {
 	ctx = context.WithoutCancel(ctx)
-	q.reports.Do(func() { lineup.Tell(ctx, q.client, q.label(), q.onError, err) })
+	q.reports.Do(func() { waitqueue.CallErrorHandler(ctx, q.client, q.label(), q.onError, err) })
 }
 
 func (q *queue[T]) reportItem(ctx context.Context, n nodeName, data []byte, err error) {

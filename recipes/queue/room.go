@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // room has puts wait while a queue has as many nodes as it may. It counts them with an exists in the flight of the
@@ -175,7 +175,7 @@ func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 			err = r.producer.awaitSubmitted(ctx)
 		}
 	}
-	if lineup.IsOutage(err) {
+	if waitqueue.IsOutage(err) {
 		r.producer.reportLoss(c.flight)
 		err = awaitConnection(ctx, r.producer.client)
 	}

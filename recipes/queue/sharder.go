@@ -14,7 +14,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -243,7 +243,7 @@ func (s *QueueSharder[Q]) run() {
 		switch {
 		case s.life.Err() != nil:
 			return
-		case lineup.IsOutage(err):
+		case waitqueue.IsOutage(err):
 			if awaitConnection(s.life, s.client) == nil {
 				continue
 			}
@@ -352,7 +352,7 @@ func (s *QueueSharder[Q]) add(there int) error {
 
 // report calls the handler of errors with one of the background.
 func (s *QueueSharder[Q]) report(err error) {
-	lineup.Tell(context.WithoutCancel(s.life), s.client, s.label(), s.onError, err)
+	waitqueue.CallErrorHandler(context.WithoutCancel(s.life), s.client, s.label(), s.onError, err)
 }
 
 func (s *QueueSharder[Q]) reportToClient(ctx context.Context, err error) {

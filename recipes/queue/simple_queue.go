@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -71,7 +71,7 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 	if data == nil {
 		data = []byte{} // nil is the default data of the client
 	}
-	ctx, sending := q.obs.Send(telemetry.Of(q.client).Handling(ctx), 1)
+	ctx, sending := q.obs.Send(telemetry.Of(q.client).ExpectingErrors(ctx), 1)
 	name, err := q.offer(ctx, data)
 	sending.End(name, err)
 	return err
@@ -96,7 +96,7 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 		case isUncertain(ctx, err):
 			return "", &ItemError{Path: q.path, Err: errtext.Join(ErrUncertain, err)}
 		}
-		if lineup.IsOutage(err) {
+		if waitqueue.IsOutage(err) {
 			err = awaitConnection(ctx, q.client)
 		}
 		if err != nil {
@@ -164,7 +164,7 @@ func (q *SimpleDistributedQueue) take(c *call) ([]byte, error) {
 		return nil, q.err
 	}
 	caller, started := c.ctx, q.obs.Clock()
-	c.ctx = telemetry.Of(q.client).Aside(c.ctx)
+	c.ctx = telemetry.Of(q.client).WithoutSpans(c.ctx)
 	e, err := q.fetcher.take(c)
 	if e == nil {
 		return nil, err

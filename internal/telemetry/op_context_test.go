@@ -37,7 +37,7 @@ func TestRecipeWhoseSpanIsDroppedHasNoneForItsInnerWork(t *testing.T) {
 			request, span := o.Start(t.Context(), "request")
 			defer span.End()
 			within, asked := lock.Acquire(request)
-			run(tel.Handling(within), tel, what, false, nil)
+			run(tel.ExpectingErrors(within), tel, what, false, nil)
 			asked.End(telemetry.Acquired, nil)
 			lock.Hold(asked).End(telemetry.Released)
 			if diff := cmp.Diff(tt.want, o.Tree()); diff != "" {
@@ -67,13 +67,15 @@ func TestInnerWorkOfARemoteTraceIsOfferedToTheSampler(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
 	far := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true})
-	run(tel.Handling(trace.ContextWithSpanContext(t.Context(), far)), tel, telemetry.Operation{Name: "create"}, false, nil)
+	ctx := tel.ExpectingErrors(trace.ContextWithSpanContext(t.Context(), far))
+	run(ctx, tel, telemetry.Operation{Name: "create"}, false, nil)
 	if len(o.Named("create")) != 0 {
 		t.Error("taken, though the default sampler does as the parent's")
 	}
 	o = observe.New(t, sdktrace.AlwaysSample())
 	tel = newTelemetry(o)
-	run(tel.Handling(trace.ContextWithSpanContext(t.Context(), far)), tel, telemetry.Operation{Name: "create"}, false, nil)
+	ctx = tel.ExpectingErrors(trace.ContextWithSpanContext(t.Context(), far))
+	run(ctx, tel, telemetry.Operation{Name: "create"}, false, nil)
 	if len(o.Named("create")) != 1 {
 		t.Error("not offered")
 	}
@@ -97,7 +99,7 @@ func TestOperationIsLinkedToThoseOfItsCausesThatAreSampled(t *testing.T) {
 func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 	begun := func(
 		t *testing.T, samplers ...sdktrace.Sampler,
-	) (*observe.Observer, *telemetry.Telemetry, *telemetry.Tenure) {
+	) (*observe.Observer, *telemetry.Telemetry, *telemetry.HoldSpan) {
 		t.Helper()
 		o := observe.New(t, samplers...)
 		tel := newTelemetry(o)
@@ -176,7 +178,7 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 		}
 	})
 	t.Run("of nobody", func(t *testing.T) {
-		var tenure *telemetry.Tenure
+		var tenure *telemetry.HoldSpan
 		if ctx := t.Context(); tenure.EndWith(ctx, telemetry.Released) != ctx {
 			t.Error("the context is another")
 		}

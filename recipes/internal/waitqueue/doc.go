@@ -1,6 +1,6 @@
-// Package lineup is the wait queue of the recipes. Each contender creates a sequential node below one path and watches
-// the node that it waits for. All recipes share this one loop.
+// Package waitqueue is the wait queue of the recipes. Each contender creates a sequential node below one path and
+// watches the node that it waits for. All recipes share this one loop.
 //
 // A contender keeps its place as long as its session lives, whatever happens to the connection. It gets no turn with a
 // node of an earlier session. A contender that gives up leaves neither node nor watch.
-package lineup
+package waitqueue

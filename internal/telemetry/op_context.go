@@ -8,58 +8,59 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// manner is how the operations that are done with a context are told of. It is one value of the context: an operation
-// looks for it once.
-type manner struct {
+// opContext holds the telemetry settings of a context. It is one value of the context: an operation looks it up once.
+type opContext struct {
 	untraced bool // without spans
-	handling bool // by who handles what the server answers about the state of nodes
+	expected bool // the caller handles answers about the state of nodes
 	links    []trace.Link
-	ending   func() // tells of what ends with the operation
+	ending   func() // records what ends with the operation
 }
 
 var (
-	usual   = &manner{}
-	handled = &manner{handling: true}
-	aside   = &manner{handling: true, untraced: true}
+	usual        = &opContext{}
+	expecting    = &opContext{expected: true}
+	withoutSpans = &opContext{expected: true, untraced: true}
 )
 
-type mannerKey struct{}
+type opContextKey struct{}
 
-func mannerOf(ctx context.Context) *manner {
-	if m, ok := ctx.Value(mannerKey{}).(*manner); ok {
+func opContextOf(ctx context.Context) *opContext {
+	if m, ok := ctx.Value(opContextKey{}).(*opContext); ok {
 		return m
 	}
 	return usual
 }
 
-func (m *manner) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, mannerKey{}, m)
+func (m *opContext) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, opContextKey{}, m)
 }
 
-// Untraced returns a context whose operations have no spans of their own: the inner work of a recipe that goes on by
-// itself would be traces of a single span each, by the thousand. They are measured all the same.
-func Untraced(ctx context.Context) context.Context { return aside.in(ctx) }
+// Untraced returns a context whose operations have no spans of their own. The inner work of a recipe that runs by
+// itself would make thousands of traces of one span each. Its operations are measured all the same.
+func Untraced(ctx context.Context) context.Context { return withoutSpans.in(ctx) }
 
-// Aside is [Untraced] for the inner work of what somebody waits for; it costs nothing while there are no spans.
-func (t *Telemetry) Aside(ctx context.Context) context.Context {
+// WithoutSpans is [Untraced] for the inner work of an operation that a caller waits for. It costs nothing while tracing
+// is off.
+func (t *Telemetry) WithoutSpans(ctx context.Context) context.Context {
 	if t.tracer() == nil {
 		return ctx
 	}
 	return Untraced(ctx)
 }
 
-// Handling returns a context whose operations are told of by who handles what the server answers about the state of
-// nodes: that one does not exist, say, is no error of theirs. It costs nothing while nobody is told.
-func (t *Telemetry) Handling(ctx context.Context) context.Context {
-	if !t.On() || mannerOf(ctx).handling {
+// ExpectingErrors returns a context for a caller that handles the server's answers about the state of nodes. Such an
+// answer, for example that a node does not exist, is no error of the operation. It costs nothing while telemetry is
+// off.
+func (t *Telemetry) ExpectingErrors(ctx context.Context) context.Context {
+	if !t.On() || opContextOf(ctx).expected {
 		return ctx
 	}
-	return handled.in(ctx)
+	return expecting.in(ctx)
 }
 
 // Traced returns ctx with the span of another context as the parent of what is done with it.
 func Traced(ctx, parent context.Context) context.Context {
-	return handled.in(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)))
+	return expecting.in(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)))
 }
 
 // TracedOr returns ctx, in the trace of another context if it is in none itself.
@@ -82,7 +83,7 @@ func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	if len(links) == 0 {
 		return ctx
 	}
-	return (&manner{handling: true, links: links}).in(ctx)
+	return (&opContext{expected: true, links: links}).in(ctx)
 }
 
 // appendLink adds a link to a span, if there is one.
@@ -133,8 +134,8 @@ func (c *caused) Value(key any) any {
 
 // traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not
 // offered to the sampler: the trace would have parts of what it lacks.
-func (m *manner) traces(ctx context.Context) bool {
-	return !m.untraced && !(m.handling && isDropped(ctx))
+func (m *opContext) traces(ctx context.Context) bool {
+	return !m.untraced && !(m.expected && isDropped(ctx))
 }
 
 // isDropped reports whether the sampler of this process has dropped the span of ctx.
@@ -148,16 +149,16 @@ func isDropped(ctx context.Context) bool {
 }
 
 // start starts the span of an operation. It returns the context of what the operation causes.
-func (m *manner) start(ctx context.Context, r *Record) (context.Context, trace.Span) {
+func (m *opContext) start(ctx context.Context, r *Record) (context.Context, trace.Span) {
 	background := r.background
-	name, options := r.t.spans(r.kind, r.what.Name, r.what.Namespace)
+	name, options := r.t.spans(r.op, r.what.Name, r.what.Namespace)
 	options = slices.Clip(options)
 	if !background { // that begins now
 		options = append(options, trace.WithTimestamp(r.start))
 	}
 	if m.links != nil {
 		options = append(options, trace.WithLinks(m.links...))
-		m = handled // those of the next operation are its own
+		m = expecting // those of the next operation are its own
 		ctx = m.in(ctx)
 	}
 	chain, inChain := ctx.(*caused)

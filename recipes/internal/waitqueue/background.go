@@ -1,4 +1,4 @@
-package lineup
+package waitqueue
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // Unwatch removes a watch that may not have fired, in the background, and retries until that succeeds.
 func Unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = telemetry.Of(client).Aside(ctx)
+	ctx = telemetry.Of(client).WithoutSpans(ctx)
 	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 

@@ -1,4 +1,4 @@
-package lineup
+package waitqueue
 
 import (
 	"context"
@@ -13,9 +13,9 @@ type Reporter interface {
 	ReportUnhandled(ctx context.Context, message string, err error)
 }
 
-// Tell calls the user's error handler with err. If the handler panics, Tell reports the panic and err to the client.
-// recipe names the recipe in that report.
-func Tell(
+// CallErrorHandler calls the user's error handler with err. If the handler panics, CallErrorHandler reports the panic
+// and err to the client. recipe names the recipe in that report.
+func CallErrorHandler(
 	ctx context.Context, client Reporter, recipe string, handler func(ctx context.Context, err error), err error,
 ) {
 	defer func() {

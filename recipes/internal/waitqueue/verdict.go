@@ -1,4 +1,4 @@
-package lineup
+package waitqueue
 
 // Verdict is what a list of the queue means for one contender.
 type Verdict struct {

@@ -1,4 +1,4 @@
-package lineup
+package waitqueue
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func (q *Queue) Acquire(ctx context.Context, wait time.Duration) (*Contender, er
 // AcquireOnce is Acquire without a second try: it fails with [ErrNodeLost] if our node vanishes while it waits. It
 // sends the create and the first list together, so an uncontended acquire takes one round trip.
 func (q *Queue) AcquireOnce(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
-	ctx = telemetry.Of(q.Client).Handling(ctx)
+	ctx = telemetry.Of(q.Client).ExpectingErrors(ctx)
 	c := &Contender{}
 	creation := q.newCreate().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(q.Path, q.Prefix), q.Data)
 	children, listErr := q.listOnce(ctx, c, q.Contended == nil || !q.Contended.Load())

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// kind is what all operations of one name in one namespace have in common, made once.
-type kind struct {
+// opMetrics holds what all operations of one name in one namespace share. It is made once.
+type opMetrics struct {
 	name      string // of their spans
 	namespace string
 	start     []trace.SpanStartOption
@@ -22,13 +22,13 @@ type kind struct {
 	givenUp   *measurements
 }
 
-type kindKey struct{ operation, namespace string }
+type opMetricsKey struct{ operation, namespace string }
 
-// kindOf returns the kind of the operations of a name in a namespace, "" for none.
-func (t *Telemetry) kindOf(operation, namespace string) *kind {
-	key := kindKey{operation, namespace}
+// opMetricsOf returns the opMetrics of an operation in a namespace, "" for none.
+func (t *Telemetry) opMetricsOf(operation, namespace string) *opMetrics {
+	key := opMetricsKey{operation, namespace}
 	t.mu.RLock()
-	k := t.kinds[key]
+	k := t.operations[key]
 	t.mu.RUnlock()
 	if k != nil {
 		return k
@@ -36,17 +36,17 @@ func (t *Telemetry) kindOf(operation, namespace string) *kind {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key.namespace = bounded(&t.namespaces, namespace)
-	k = t.kinds[key]
+	k = t.operations[key]
 	if k == nil {
-		k = t.newKind(key)
-		t.kinds[key] = k
+		k = t.newOpMetrics(key)
+		t.operations[key] = k
 	}
 	return k
 }
 
-// spans returns the name and the options of the spans of a kind: those keep the namespaces that are too many for
-// series.
-func (t *Telemetry) spans(k *kind, operation, namespace string) (string, []trace.SpanStartOption) {
+// spans returns the name and the options of an operation's spans. A span keeps its namespace even where there are too
+// many namespaces for series.
+func (t *Telemetry) spans(k *opMetrics, operation, namespace string) (string, []trace.SpanStartOption) {
 	if k.namespace == namespace {
 		return k.name, k.start
 	}
@@ -56,7 +56,7 @@ func (t *Telemetry) spans(k *kind, operation, namespace string) (string, []trace
 	}
 }
 
-func (t *Telemetry) newKind(key kindKey) *kind {
+func (t *Telemetry) newOpMetrics(key opMetricsKey) *opMetrics {
 	attributes := t.base(operationName.String(key.operation))
 	name := key.operation
 	if key.namespace != "" {
@@ -65,7 +65,7 @@ func (t *Telemetry) newKind(key kindKey) *kind {
 	}
 	plain := attributes
 	attributes = slices.Concat(attributes, t.server)
-	return &kind{
+	return &opMetrics{
 		name: name, namespace: key.namespace,
 		start: []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...),

@@ -1,4 +1,4 @@
-package lineup
+package waitqueue
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package lineup_test
+package waitqueue_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/lineup"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 func TestIsOutageOfErrorsWithoutAnswer(t *testing.T) {
@@ -16,12 +16,13 @@ func TestIsOutageOfErrorsWithoutAnswer(t *testing.T) {
 		framework.ErrConnectionLoss: true, framework.ErrOperationTimeout: true, framework.ErrNotSent: true,
 		framework.ErrUncertain: true, zk.ErrSessionExpired: true, zk.ErrSessionMoved: true,
 		nil: false, zk.ErrNoNode: false, zk.ErrNoAuth: false, zk.ErrNodeExists: false, framework.ErrClosed: false,
-		context.Canceled: false, context.DeadlineExceeded: false, lineup.ErrNotAcquired: false, lineup.ErrNodeLost: false,
+		context.Canceled: false, context.DeadlineExceeded: false,
+		waitqueue.ErrNotAcquired: false, waitqueue.ErrNodeLost: false,
 	} {
-		if got := lineup.IsOutage(err); got != want {
+		if got := waitqueue.IsOutage(err); got != want {
 			t.Errorf("%v is one: %t", err, got)
 		}
-		if err != nil && lineup.IsOutage(fmt.Errorf("get /a: %w", err)) != want {
+		if err != nil && waitqueue.IsOutage(fmt.Errorf("get /a: %w", err)) != want {
 			t.Errorf("%v is one: %t, if it is wrapped", err, !want)
 		}
 	}
