@@ -38,6 +38,7 @@ func (c *lockClaim) begin(flight context.Context) {
 	c.watch.follow(c.lock)
 	create := c.place.client.Create().WithMode(builders.Ephemeral).Uncompressed().StoringStatIn(&c.lockStat)
 	c.created = create.Submit(flight, c.place.lock(c.name), []byte(c.id))
+	c.watch.submitted(c.lock, c.created.Done())
 	c.read = c.place.client.GetData().StoringStatIn(&c.stat).Submit(flight, c.place.node(c.name))
 }
 

@@ -115,11 +115,21 @@ func (w *queueWatch) gap() int64 {
 }
 
 // follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no
-// event is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
+// event is missed. Events come as long as all locks are watched.
 func (w *queueWatch) follow(l *itemLock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.locks[l.name] = append(w.locks[l.name], l)
+}
+
+// submitted notes the create of a lock. An event that comes before its answer is about an earlier lock of the item.
+func (w *queueWatch) submitted(l *itemLock, created <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.created = created
+	if !isClosed(created) {
+		l.deleted.Store(false)
+	}
 }
 
 // forget is the end of follow.
@@ -135,7 +145,9 @@ func (w *queueWatch) forget(l *itemLock) {
 // noteDeletion notes that the lock of an item was deleted. mu is held.
 func (w *queueWatch) noteDeletion(name string) {
 	for _, l := range w.locks[name] {
-		l.deleted.Store(true)
+		if l.created == nil || isClosed(l.created) {
+			l.deleted.Store(true)
+		}
 	}
 }
 
