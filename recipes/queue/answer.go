@@ -15,6 +15,16 @@ func once(ctx context.Context) context.Context {
 	return builders.InOneFlight(context.WithoutCancel(ctx))
 }
 
+// outliving returns a context for a question that is to be answered all the same when ctx ends. It ends a little later.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = pause(out, lastAnswer)
+		cancel()
+	})
+	return out, func() { stop(); cancel() }
+}
+
 // lastAnswer is how long an answer is waited for after the end of the context.
 const lastAnswer = time.Second
 
