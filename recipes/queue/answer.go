@@ -31,15 +31,9 @@ const lastAnswer = time.Second
 // awaitAnswer waits for the answer to what changes the queue: without it nobody knows what has become of an element,
 // and in all likelihood it is on its way.
 func awaitAnswer(ctx context.Context, done <-chan struct{}) {
-	if awaitDone(ctx, done) {
-		return
-	}
-	t := time.NewTimer(lastAnswer)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
+	ctx, cancel := outliving(ctx)
+	defer cancel()
+	_ = awaitDone(ctx, done)
 }
 
 // answer waits for the answer to f, as awaitAnswer does.

@@ -44,14 +44,6 @@ func (c *lockClaim) begin(flight context.Context) {
 
 func (c *lockClaim) done() <-chan struct{} { return c.read.Done() }
 
-// asConnectionLoss returns err as a loss that leaves open what was done before.
-func asConnectionLoss(err error) error {
-	if errors.Is(err, framework.ErrNotSent) {
-		return framework.ErrConnectionLoss
-	}
-	return err
-}
-
 func (c *lockClaim) end(ctx context.Context) (*message, error) {
 	m, err := c.answer(ctx)
 	if m == nil {
@@ -68,8 +60,10 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 		return nil, errTaken
 	case err != nil:
 		return nil, err
+	case errors.Is(readErr, framework.ErrNotSent): // the create was
+		return nil, framework.ErrConnectionLoss
 	case isUnanswered(readErr):
-		return nil, asConnectionLoss(readErr)
+		return nil, readErr
 	}
 	session := c.place.client.Session()
 	if session == nil || session.ID() != c.lockStat.EphemeralOwner {

@@ -190,11 +190,17 @@ func (w *queueWatch) take() (all []news, missed bool) {
 	return all, missed
 }
 
-// await waits for news, or a time on the channel.
-func (w *queueWatch) await(ctx context.Context, until <-chan time.Time) {
+// await waits for news, but no longer than until if that is not zero.
+func (w *queueWatch) await(ctx context.Context, until time.Time) {
+	var over <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case <-w.wake:
-	case <-until:
+	case <-over:
 	case <-ctx.Done():
 	}
 }

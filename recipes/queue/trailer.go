@@ -46,9 +46,6 @@ func withFailures(trailer []byte, n int) []byte {
 	if len(rest) > 0 && !bytes.HasPrefix(rest, trailerMark) {
 		return trailer
 	}
-	if n <= 0 {
-		return rest
-	}
 	changed := binary.BigEndian.AppendUint32(bytes.Clone(failuresMark), uint32(n))
 	return append(changed, rest...)
 }
