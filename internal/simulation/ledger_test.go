@@ -343,7 +343,14 @@ func (l *ledger) judgeUnlocked(d *delivery, before []*delivery, loop string) {
 // an end that explains this one.
 func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	i, o := d.item, d.queue
-	d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return o.actor.process.had(n.owner) })
+	had := func(n *node) bool { return o.actor.process.had(n.owner) }
+	if errors.Is(context.Cause(d.ctx), queue.ErrLockLost) {
+		// The process may have locked the item again, while it delivers the rest of a batch that it had locked before.
+		d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return had(n) && !n.isThere() })
+	}
+	if d.lock == nil {
+		d.lock = newestNode(l.lockOf[d.node.name], had)
+	}
 	if d.lock == nil {
 		l.violate(i, "it is delivered to %s, which never had a lock", o.actor.name)
 		return
