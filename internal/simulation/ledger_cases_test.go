@@ -220,9 +220,7 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.world.judge.taken(s.resource, s.lockPath(), nil, 0)
 			s.delete(s.lockPath())
 			s.lock(s.o)
-			ctx, cancel := context.WithCancelCause(s.Context())
-			cancel(queue.ErrLockLost)
-			s.ledger.end(s.ledger.begin(ctx, s.o, "", second, queue.Info{Path: path}), itemDone)
+			s.ledger.end(s.begin(s.o, second), itemDone)
 			s.begin(s.o, first)
 			s.begin(s.o, second)
 		}},

@@ -343,14 +343,7 @@ func (l *ledger) judgeUnlocked(d *delivery, before []*delivery, loop string) {
 // an end that explains this one.
 func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	i, o := d.item, d.queue
-	had := func(n *node) bool { return o.actor.process.had(n.owner) }
-	if errors.Is(context.Cause(d.ctx), queue.ErrLockLost) {
-		// The process may have locked the item again, while it delivers the rest of a batch that it had locked before.
-		d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return had(n) && !n.isThere() })
-	}
-	if d.lock == nil {
-		d.lock = newestNode(l.lockOf[d.node.name], had)
-	}
+	d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return o.actor.process.had(n.owner) })
 	if d.lock == nil {
 		l.violate(i, "it is delivered to %s, which never had a lock", o.actor.name)
 		return
@@ -386,6 +379,9 @@ func (l *ledger) explain(before, again *delivery) string {
 		return "the process died"
 	case again.lock != lock && !again.lock.born.After(lock.born) && l.isLost(again.lock):
 		return "the lock was lost before the item was begun"
+	case again.lock == lock && l.wasDeleted(lock):
+		// The process has locked the item again, while it delivered the rest of a batch that it had locked before.
+		return "the lock of its batch was deleted"
 	case lock.isThere():
 		return "" // so two have it
 	case lock.withSession:
