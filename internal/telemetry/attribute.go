@@ -51,6 +51,7 @@ const (
 	outcomeKey      = attribute.Key("curator.outcome")
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
+	participantKey  = attribute.Key("curator.leader.participant")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

@@ -26,7 +26,7 @@ func TestRecipesCostNothingWhileNobodyListens(t *testing.T) {
 			var queue telemetry.Queue
 			allocations := testing.AllocsPerRun(100, func() {
 				lock = tel.NewLock("mutex", "orders", "/lock")
-				election = tel.NewElection("leader_latch", "orders", "/leader")
+				election = tel.NewElection("leader_latch", "orders", "", "/leader")
 				barrier = tel.NewBarrier("barrier", "orders", "/barrier")
 				queue = tel.NewQueue("queue", "orders", "/queue")
 			})

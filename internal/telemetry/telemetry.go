@@ -60,6 +60,8 @@ type Telemetry struct {
 	series     map[seriesKey]*series
 	namespaces []string // that have series of their own
 	names      []string // of what recipes work on, that have series of their own
+	// participants of elections, that have series of their own
+	participants []string
 
 	history  atomic.Pointer[history]
 	outage   outage
