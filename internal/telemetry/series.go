@@ -70,7 +70,7 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		fixed = append(fixed, participantKey.String(key.participant))
 	}
 	messages := func(name string) *measurements {
-		attributes := append(slices.Clip(queue), messagingSystem.String(system), messagingName.String(name))
+		attributes := append(slices.Concat(t.client, queue), messagingSystem.String(system), messagingName.String(name))
 		return newMeasurements(func(end string) []attribute.KeyValue {
 			if end == "" {
 				return attributes

@@ -131,3 +131,22 @@ func TestSpanOfAWatcherThatPanicsIsAnError(t *testing.T) {
 		t.Errorf("spans %s", got)
 	}
 }
+
+func TestEveryMetricHasTheNameOfTheClient(t *testing.T) {
+	o := observe.New(t)
+	tel := newTelemetry(o, func(c *telemetry.Config) { c.Name = "reader" })
+	defer tel.Observe(func() telemetry.Load { return telemetry.Load{} })()
+	measureAll(t.Context(), tel)
+	for name, m := range o.Metrics(t) {
+		for _, p := range observe.Points(m) {
+			if v, _ := p.Attributes.Value("curator.client.name"); v.AsString() != "reader" {
+				t.Errorf("%s is of client %q", name, v.AsString())
+			}
+		}
+	}
+	for _, s := range o.Named("create orders") {
+		if got := observe.Attribute(s, "curator.client.name").AsString(); got != "reader" {
+			t.Errorf("the span is of client %q", got)
+		}
+	}
+}

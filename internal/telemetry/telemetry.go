@@ -42,6 +42,8 @@ type Config struct {
 	// with that.
 	DetachedConsumers bool
 	Logger            *slog.Logger
+	// Name is what the program calls the client, "" for nothing.
+	Name string
 	// Server is the host and port of the one server that there is, "" if there are several.
 	Server string
 }
@@ -54,6 +56,7 @@ type Telemetry struct {
 	tracers *source[trace.TracerProvider, trace.Tracer]
 	meters  *source[metric.MeterProvider, instruments]
 	server  []attribute.KeyValue
+	client  []attribute.KeyValue // its name, if it has one
 
 	mu         sync.RWMutex
 	operations map[opMetricsKey]*opMetrics
@@ -75,6 +78,9 @@ func New(cfg Config) *Telemetry {
 	t := &Telemetry{cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series)}
 	t.driver.set(t, cfg.Driver)
 	t.server = serverAttributes(cfg.Server)
+	if cfg.Name != "" {
+		t.client = []attribute.KeyValue{clientName.String(cfg.Name)}
+	}
 	t.tracers = newSource(cfg.TracerProvider, globalTracers, func(p trace.TracerProvider) *trace.Tracer {
 		defer t.caught(inTracing)
 		return newTracer(p)
@@ -123,7 +129,7 @@ func (t *Telemetry) meter() *instruments {
 
 // base returns the attributes that everything has, and more.
 func (t *Telemetry) base(more ...attribute.KeyValue) []attribute.KeyValue {
-	return slices.Concat([]attribute.KeyValue{systemName.String(system)}, more)
+	return slices.Concat([]attribute.KeyValue{systemName.String(system)}, t.client, more)
 }
 
 // formatted returns what spans hold of a path.
