@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,6 +88,8 @@ func setGlobalProviders(t *testing.T) {
 	before := off()
 	unset, placeholder, silent := before["no providers"], before["the global providers before there are any"],
 		before["no-op providers"]
+	racing := telemetry.New(telemetry.Config{})
+	defer racing.Observe(func() telemetry.Load { return telemetry.Load{InFlight: 1} })()
 	r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
 	otel.SetTracerProvider(o.Tracers)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
@@ -106,6 +109,14 @@ func setGlobalProviders(t *testing.T) {
 	}
 	if got := o.Values(t, "db.client.operation.duration"); got != "db.operation.name=delete 2\n" {
 		t.Errorf("measured %q", got)
+	}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() { racing.WatchEvent(zk.Event{Type: zk.EventNodeCreated}) })
+	}
+	wg.Wait()
+	if got := o.Values(t, "curator.client.requests.in_flight"); got != " 1\n" {
+		t.Errorf("the gauge of one client is %q", got)
 	}
 	late := telemetry.New(telemetry.Config{})
 	otel.SetTracerProvider(nooptrace.NewTracerProvider())

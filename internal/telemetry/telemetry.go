@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -81,11 +82,11 @@ func New(cfg Config) *Telemetry {
 	if cfg.Name != "" {
 		t.client = []attribute.KeyValue{clientName.String(cfg.Name)}
 	}
-	t.tracers = newSource(cfg.TracerProvider, globalTracers, func(p trace.TracerProvider) *trace.Tracer {
+	t.tracers = newSource(cfg.TracerProvider, otel.GetTracerProvider, tracerPlaceholder, func(p trace.TracerProvider) *trace.Tracer {
 		defer t.caught(inTracing)
 		return newTracer(p)
 	})
-	t.meters = newSource(cfg.MeterProvider, globalMeters, func(p metric.MeterProvider) *instruments {
+	t.meters = newSource(cfg.MeterProvider, otel.GetMeterProvider, meterPlaceholder, func(p metric.MeterProvider) *instruments {
 		defer t.caught(inMetrics)
 		meter := newMeter(p)
 		if meter == nil {
