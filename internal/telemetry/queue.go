@@ -139,15 +139,16 @@ func (q *Queue) Settle(ctx context.Context) (context.Context, *Message) {
 	return q.messages().settle.begin(ctx, 1)
 }
 
-// Received tells that items were handed over which were asked for at a time.
-func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin *Origin) {
+// Received records that items were handed over which were asked for at a time. It returns the context of that.
+func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin *Origin) context.Context {
 	if !q.on() || count == 0 {
-		return
+		return ctx
 	}
-	_, x := q.messages().receive.begin(ctx, count, trace.WithTimestamp(asked),
+	ctx, x := q.messages().receive.begin(ctx, count, trace.WithTimestamp(asked),
 		trace.WithLinks(appendLink(nil, origin.spanContext())...))
 	x.begun = asked
 	x.End("", nil)
+	return ctx
 }
 
 // Clock returns the time, if anybody wants to know how long something takes.
@@ -158,7 +159,7 @@ func (q *Queue) Clock() (now time.Time) {
 	return now
 }
 
-// HandedOver counts items, created at a time, that a consumer gets.
+// HandedOver counts items, created at a time, that a consumer gets in the span of ctx.
 func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
 	m := q.t.meter()
 	if m == nil {

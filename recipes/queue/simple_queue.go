@@ -169,7 +169,7 @@ func (q *SimpleDistributedQueue) take(c *call) ([]byte, error) {
 	if e == nil {
 		return nil, err
 	}
-	q.obs.Received(caller, started, 1, nil)
-	q.obs.HandedOver(caller, time.UnixMilli(e.claim.stat.Ctime), 1)
+	received := q.obs.Received(caller, started, 1, nil)
+	q.obs.HandedOver(received, time.UnixMilli(e.claim.stat.Ctime), 1)
 	return e.data(), nil
 }
