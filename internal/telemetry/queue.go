@@ -175,6 +175,15 @@ func (x *Message) End(id string, err error) { x.end(id, err, "") }
 // Requeued tells that the item was put back after err.
 func (x *Message) Requeued(id string, err error) { x.end(id, err, "requeued") }
 
+// Refused records that the message was not sent. The end of a wait by an orderly Close is no error.
+func (x *Message) Refused(err error) {
+	outcome := ""
+	if ErrorType(err) == errorClosed {
+		outcome = EndedClosed
+	}
+	x.end("", err, outcome)
+}
+
 func (x *Message) end(id string, err error, outcome string) {
 	if x == nil {
 		return
@@ -207,7 +216,7 @@ func (x *Message) tell(id string, err error, outcome string) {
 		if outcome != "" {
 			x.span.SetAttributes(outcomeKey.String(outcome))
 		}
-		if err != nil {
+		if err != nil && outcome != EndedClosed {
 			x.span.SetAttributes(errorType.String(name))
 			x.span.SetStatus(codes.Error, "")
 		}

@@ -73,7 +73,11 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 	}
 	ctx, sending := q.obs.Send(telemetry.Of(q.client).ExpectingErrors(ctx), 1)
 	name, err := q.offer(ctx, data)
-	sending.End(name, err)
+	if err != nil && !errors.Is(err, ErrUncertain) {
+		sending.Refused(err)
+	} else {
+		sending.End(name, err)
+	}
 	return err
 }
 
