@@ -313,7 +313,7 @@ func TestEachElementIsGivenToOne(t *testing.T) {
 func testEachElementIsGivenToOne(t *testing.T, place testenv.Place, chroot string) {
 	t.Helper()
 	ctx := testenv.Context(t)
-	producer := simple(through(t, place, chroot))
+	producer := simple(clientAt(t, place, chroot))
 	elements := numbered(300)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -321,7 +321,7 @@ func testEachElementIsGivenToOne(t *testing.T, place testenv.Place, chroot strin
 	var got []string
 	var workers sync.WaitGroup
 	for range 3 {
-		q := simple(through(t, place, chroot))
+		q := simple(clientAt(t, place, chroot))
 		for range 3 {
 			workers.Go(func() {
 				for {
@@ -354,7 +354,7 @@ func testEachElementIsGivenToOne(t *testing.T, place testenv.Place, chroot strin
 func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		q := simple(through(t, place, chroot))
+		q := simple(clientAt(t, place, chroot))
 		elements := numbered(100)
 		offer(t, q, elements...)
 		place.Faults().ResetTrace()
@@ -773,8 +773,8 @@ func TestEndOfTheContextLosesNothing(t *testing.T) {
 func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, late bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
-	client := through(t, place, chroot)
-	q, direct := simple(client), simple(through(t, place, chroot))
+	client := clientAt(t, place, chroot)
+	q, direct := simple(client), simple(clientAt(t, place, chroot))
 	offer(t, q, "a")
 	held := place.Faults().Add(curatortest.Rule{
 		SessionID: client.SessionID(), Ops: []string{op}, Count: 1, Action: curatortest.HoldReply,
@@ -835,7 +835,7 @@ func TestAnsweredRemovalIsNotUncertainAfterTheEndOfTheContext(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 				ctx, cancel := context.WithCancel(testenv.Context(t))
-				client, others := through(t, place, chroot), through(t, place, chroot)
+				client, others := clientAt(t, place, chroot), clientAt(t, place, chroot)
 				q := simple(client)
 				offer(t, q, "a")
 				held := place.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest})
