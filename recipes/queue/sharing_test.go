@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestItemsGivenBackAndClaimedAgainKeepTheirOrder has one item take so long that those claimed behind it are given back.
+// TestItemsGivenBackAndClaimedAgainKeepTheirOrder has one item take so long that those claimed behind it go back.
 // It ends while the server has not unlocked them: the consumer claims them again before the events of that arrive.
 func TestItemsGivenBackAndClaimedAgainKeepTheirOrder(t *testing.T) {
 	t.Parallel()
