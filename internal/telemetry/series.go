@@ -14,8 +14,8 @@ type series struct {
 	events *measurements // of a cache, by their type
 
 	// Of a queue.
-	age                           measurement
-	put, receive, process, settle *measurements // by error type
+	age                            measurement
+	send, receive, process, settle *measurements // by error type
 }
 
 type seriesKey struct{ recipe, name string }
@@ -63,7 +63,7 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		queue = append(queue, destination.String(key.name))
 	}
 	messages := func(name string) *measurements {
-		attributes := append(slices.Clip(queue), messagingSystem.String(system), messagingName.String(name))
+		attributes := append(t.messagingBase(name), queue...)
 		return newMeasurements(func(end string) []attribute.KeyValue {
 			if end == "" {
 				return attributes
@@ -79,7 +79,7 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		events: newMeasurements(func(typ string) []attribute.KeyValue {
 			return append(slices.Clip(fixed), eventType.String(typ))
 		}),
-		age: newMeasurement(t.base(queue...)...),
-		put: messages("put"), receive: messages("receive"), process: messages("process"), settle: messages("remove"),
+		age:  newMeasurement(t.base(queue...)...),
+		send: messages("send"), receive: messages("receive"), process: messages("process"), settle: messages("settle"),
 	}
 }

@@ -124,6 +124,9 @@ func Attribute(s sdktrace.ReadOnlySpan, key attribute.Key) attribute.Value {
 	return attribute.Value{}
 }
 
+// Has reports whether a span has an attribute.
+func Has(s sdktrace.ReadOnlySpan, key string) bool { return slices.Contains(Keys(s), key) }
+
 // Keys returns the keys of what a span has, in alphabetical order.
 func Keys(s sdktrace.ReadOnlySpan) []string {
 	var keys []string
