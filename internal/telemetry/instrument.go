@@ -44,6 +44,9 @@ type instruments struct {
 	messagingDuration metric.Float64Histogram
 	processDuration   metric.Float64Histogram
 	itemAge           metric.Float64Histogram
+	requeues          metric.Int64Counter
+	deadLetters       metric.Int64Counter
+	lostClaims        metric.Int64Counter
 
 	barrierDuration metric.Float64Histogram
 
@@ -88,6 +91,10 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			messagingBuckets),
 		itemAge: d.histogram("curator.queue.item.age",
 			"Time from the creation of an item's node, by the server's clock, to its handing over, by ours.", ageBuckets),
+		requeues:    d.counter("curator.queue.requeues", "{message}", "Nodes of items that a consumer has put back."),
+		deadLetters: d.counter("curator.queue.dead_letters", "{message}", "Nodes that were moved to the dead letters."),
+		lostClaims: d.counter("curator.queue.claims.lost", "{claim}",
+			"Items that another consumer took first, or whose lock was lost while they were consumed."),
 
 		barrierDuration: d.histogram("curator.barrier.wait.duration", "Time that was waited at a barrier.", waitBuckets),
 

@@ -22,7 +22,7 @@ type Queue struct {
 // messages are the things that are done with messages.
 type messages struct {
 	send, receive, process, settle *messaging
-	age                            measurement
+	s                              *series
 }
 
 // NewQueue returns what a queue of a recipe tells; name is what the user calls it, "" for nothing.
@@ -41,7 +41,7 @@ func (q *Queue) messages() *messages {
 		receive: q.messaging("receive", trace.SpanKindClient, s.receive),
 		process: q.messaging("process", trace.SpanKindConsumer, s.process),
 		settle:  q.messaging("settle", trace.SpanKindClient, s.settle),
-		age:     s.age,
+		s:       s,
 	}
 	m.settle.inner = true
 	q.made.Store(m)
@@ -170,7 +170,28 @@ func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
 		return
 	}
 	q.t.add(ctx, m.consumedMessages, count, q.messages().receive.measured.get(""))
-	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.messages().age)
+	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.messages().s.age)
+}
+
+// PutBack counts a node that a consumer has put back.
+func (q *Queue) PutBack(ctx context.Context) {
+	if m := q.t.meter(); m != nil {
+		q.t.add(ctx, m.requeues, 1, q.messages().s.age)
+	}
+}
+
+// DeadLettered counts a node that was moved to the dead letters.
+func (q *Queue) DeadLettered(ctx context.Context) {
+	if m := q.t.meter(); m != nil {
+		q.t.add(ctx, m.deadLetters, 1, q.messages().s.age)
+	}
+}
+
+// ClaimLost counts an item that another has [Taken], or whose lock was [Lost].
+func (q *Queue) ClaimLost(ctx context.Context, outcome string) {
+	if m := q.t.meter(); m != nil {
+		q.t.add(ctx, m.lostClaims, 1, q.messages().s.claims.get(outcome))
+	}
 }
 
 // End tells what has come of it; id is the name of the node.

@@ -8,6 +8,7 @@ import (
 
 // series are the measurements of all that one recipe does under one name, made when they are first told of.
 type series struct {
+	name     string // "" for none
 	all      measurement
 	outcomes *measurements // by outcome
 
@@ -15,6 +16,7 @@ type series struct {
 
 	// Of a queue.
 	age                            measurement
+	claims                         *measurements // by outcome
 	send, receive, process, settle *measurements // by error type
 }
 
@@ -57,11 +59,10 @@ func (t *Telemetry) seriesOf(recipe, name string) *series {
 
 func (t *Telemetry) newSeries(key seriesKey) *series {
 	fixed := t.base(recipeKey.String(key.recipe))
-	var queue []attribute.KeyValue
 	if key.name != "" {
 		fixed = append(fixed, resourceName.String(key.name))
-		queue = append(queue, destination.String(key.name))
 	}
+	queue := named(key.name)
 	messages := func(name string) *measurements {
 		attributes := append(t.messagingBase(name), queue...)
 		return newMeasurements(func(end string) []attribute.KeyValue {
@@ -72,14 +73,26 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		})
 	}
 	return &series{
-		all: newMeasurement(fixed...),
+		name: key.name,
+		all:  newMeasurement(fixed...),
 		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
 			return append(slices.Clip(fixed), outcomeKey.String(outcome))
 		}),
 		events: newMeasurements(func(typ string) []attribute.KeyValue {
 			return append(slices.Clip(fixed), eventType.String(typ))
 		}),
-		age:  newMeasurement(t.base(queue...)...),
+		age: newMeasurement(t.base(queue...)...),
+		claims: newMeasurements(func(outcome string) []attribute.KeyValue {
+			return append(t.base(queue...), outcomeKey.String(outcome))
+		}),
 		send: messages("send"), receive: messages("receive"), process: messages("process"), settle: messages("settle"),
 	}
+}
+
+// named returns the attribute of a queue's name, none without a name.
+func named(name string) []attribute.KeyValue {
+	if name == "" {
+		return nil
+	}
+	return []attribute.KeyValue{destination.String(name)}
 }

@@ -192,10 +192,26 @@ func (q *queue[T]) settle(ctx context.Context, d *delivery[T], x *settlement, do
 	x.refused = func(err error) { q.reportItem(ctx, d.name, nil, err) }
 	x.done = func(err error) {
 		settling.End(d.name.whole, err)
+		q.count(ctx, x, err)
 		done(err)
 	}
 	q.settler.settle(x)
 }
+
+// count counts what became of an item with x.
+func (q *queue[T]) count(ctx context.Context, x *settlement, err error) {
+	switch {
+	case errors.Is(err, ErrLockLost):
+		q.obs.ClaimLost(ctx, telemetry.Lost)
+	case err != nil, x.keep:
+	case x.back != nil:
+		q.obs.PutBack(ctx)
+	case x.dead != nil:
+		q.obs.DeadLettered(ctx)
+	}
+}
+
+func (q *queue[T]) claimLost() { q.obs.ClaimLost(q.root, telemetry.Taken) }
 
 // release gives an item to others: its lock is deleted, and it stays.
 func (q *queue[T]) release(m *message) {

@@ -238,6 +238,9 @@ func (q *queue[T]) releaseHeld() {
 // putAgain puts items into the queue again that are not in it any longer. The error has the bytes.
 func (q *queue[T]) putAgain(ctx context.Context, n nodeName, data []byte) error {
 	_, err := q.producer.putBack(ctx, n.prefix, data).Wait(ctx)
+	if err == nil {
+		q.obs.PutBack(ctx)
+	}
 	return err
 }
 

@@ -164,7 +164,8 @@ func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	return byName
 }
 
-// Point is one series of a metric: its attributes, and its sum or, of a histogram, how often it was measured.
+// Point is one series of a metric: its attributes, and its sum, its value in whole numbers if it is a gauge or, of a
+// histogram, how often it was measured.
 type Point struct {
 	Attributes attribute.Set
 	Value      int64
@@ -177,6 +178,14 @@ func Points(m metricdata.Metrics) (points []Point) {
 	case metricdata.Sum[int64]:
 		for _, p := range data.DataPoints {
 			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: int64(p.Value)})
 		}
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
