@@ -51,6 +51,7 @@ const (
 	outcomeKey      = attribute.Key("curator.outcome")
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
+	requeues        = attribute.Key("curator.queue.requeues")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

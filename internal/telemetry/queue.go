@@ -173,7 +173,7 @@ func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
 	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.messages().s.age)
 }
 
-// PutBack counts a node that a consumer has put back.
+// PutBack counts a node that was put back.
 func (q *Queue) PutBack(ctx context.Context) {
 	if m := q.t.meter(); m != nil {
 		q.t.add(ctx, m.requeues, 1, q.messages().s.age)
@@ -196,6 +196,13 @@ func (q *Queue) ClaimLost(ctx context.Context, outcome string) {
 
 // End tells what has come of it; id is the name of the node.
 func (x *Message) End(id string, err error) { x.end(id, err, "") }
+
+// Requeues records that the item was put back n times before.
+func (x *Message) Requeues(n int) {
+	if x != nil && x.span != nil && n > 0 {
+		x.span.SetAttributes(requeues.Int(n))
+	}
+}
 
 // Requeued tells that the item was put back after err.
 func (x *Message) Requeued(id string, err error) { x.end(id, err, "requeued") }

@@ -39,10 +39,14 @@ func (q *queue[T]) depth(ctx context.Context) (telemetry.Depth, bool) {
 	slices.SortFunc(names, byNumber)
 	for _, n := range names[:min(len(names), maxDepthReads)] {
 		var stat zk.Stat
-		if _, err := q.client.GetData().StoringStatIn(&stat).ForPath(flight, q.node(n)); err == nil {
-			d.Age = max(time.Since(time.UnixMilli(stat.Ctime)), 0)
-			return d, true
+		data, err := q.client.GetData().StoringStatIn(&stat).ForPath(flight, q.node(n))
+		if err != nil {
+			continue
 		}
+		_, trailer, _ := decodeItems(data)
+		h, _ := historyOf(trailer)
+		d.Age = max(time.Since(h.firstPut(time.UnixMilli(stat.Ctime))), 0)
+		return d, true
 	}
 	return d, true // they were taken meanwhile: the queue is not stuck
 }
