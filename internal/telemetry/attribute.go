@@ -38,6 +38,7 @@ const (
 	sessionID        = attribute.Key("zookeeper.session.id")
 	eventType        = attribute.Key("zookeeper.event.type")
 
+	clientName      = attribute.Key("curator.client.name")
 	background      = attribute.Key("curator.background")
 	queueTime       = attribute.Key("curator.background.queue_time")
 	retryCount      = attribute.Key("curator.retry.count")
@@ -45,12 +46,15 @@ const (
 	retryDelay      = attribute.Key("curator.retry.delay")
 	retryDecision   = attribute.Key("curator.retry.decision")
 	connectionState = attribute.Key("curator.connection.state")
+	waitDuration    = attribute.Key("curator.connection.wait.duration")
 	errorSource     = attribute.Key("curator.source")
 	recipeKey       = attribute.Key("curator.recipe")
 	resourceName    = attribute.Key("curator.resource.name")
 	outcomeKey      = attribute.Key("curator.outcome")
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
+	participantKey  = attribute.Key("curator.leader.participant")
+	requeues        = attribute.Key("curator.queue.requeues")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

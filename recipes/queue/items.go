@@ -52,8 +52,8 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 				return
 			}
 			d := p.delivery
-			q.obs.Received(caller, started, len(d.items), d.origin)
-			q.obs.HandedOver(caller, d.info.Put, len(d.items))
+			received := q.obs.Received(caller, started, len(d.items), d.origin)
+			q.obs.HandedOver(received, d.history.firstPut(d.info.Put), len(d.items))
 			if !q.yield(p, yield) {
 				return
 			}
@@ -238,6 +238,9 @@ func (q *queue[T]) releaseHeld() {
 // putAgain puts items into the queue again that are not in it any longer. The error has the bytes.
 func (q *queue[T]) putAgain(ctx context.Context, n nodeName, data []byte) error {
 	_, err := q.producer.putBack(ctx, n.prefix, data).Wait(ctx)
+	if err == nil {
+		q.obs.PutBack(ctx)
+	}
 	return err
 }
 
@@ -247,12 +250,14 @@ func (q *queue[T]) putAgainInBackground(m *message) {
 		q.reportItem(q.root, m.name, m.data, ErrClosed)
 		return
 	}
-	x := q.producer.putBack(q.life, m.name.prefix, m.data)
+	x := q.producer.putBack(q.life, m.name.prefix, m.bytesToPutBack())
 	q.background.run(func() {
 		<-x.Done()
 		if _, err := x.Wait(q.root); err != nil {
 			q.report(q.root, err)
+			return
 		}
+		q.obs.PutBack(q.root)
 	})
 }
 
@@ -314,8 +319,7 @@ func (p *pulled[T]) rest() []byte {
 	if len(p.back) == 0 {
 		return nil
 	}
-	data, _ := encodeItems(p.trailer, p.back...) // they were read from such bytes
-	return data
+	return p.encodeAgain(p.history, p.back)
 }
 
 // finishInBackground puts back what is left after the last item. An error is reported.

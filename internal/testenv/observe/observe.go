@@ -124,6 +124,9 @@ func Attribute(s sdktrace.ReadOnlySpan, key attribute.Key) attribute.Value {
 	return attribute.Value{}
 }
 
+// Has reports whether a span has an attribute.
+func Has(s sdktrace.ReadOnlySpan, key string) bool { return slices.Contains(Keys(s), key) }
+
 // Keys returns the keys of what a span has, in alphabetical order.
 func Keys(s sdktrace.ReadOnlySpan) []string {
 	var keys []string
@@ -161,7 +164,8 @@ func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	return byName
 }
 
-// Point is one series of a metric: its attributes, and its sum or, of a histogram, how often it was measured.
+// Point is one series of a metric: its attributes, and its sum, its value in whole units if it is a gauge, or, of a
+// histogram, how often it was measured.
 type Point struct {
 	Attributes attribute.Set
 	Value      int64
@@ -175,12 +179,34 @@ func Points(m metricdata.Metrics) (points []Point) {
 		for _, p := range data.DataPoints {
 			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
 		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: int64(p.Value)})
+		}
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
 			points = append(points, Point{Attributes: p.Attributes, Value: int64(p.Count), Bounds: p.Bounds})
 		}
 	}
 	return points
+}
+
+// Exemplars returns the traces of the exemplars of a histogram.
+func (o *Observer) Exemplars(tb testing.TB, name string) (traces []trace.TraceID) {
+	tb.Helper()
+	data, _ := o.Metrics(tb)[name].Data.(metricdata.Histogram[float64])
+	for _, p := range data.DataPoints {
+		for _, e := range p.Exemplars {
+			var id trace.TraceID
+			copy(id[:], e.TraceID)
+			traces = append(traces, id)
+		}
+	}
+	return traces
 }
 
 // Banned are the keys that no metric may have: their values are without bounds.
