@@ -46,6 +46,7 @@ const (
 	retryDelay      = attribute.Key("curator.retry.delay")
 	retryDecision   = attribute.Key("curator.retry.decision")
 	connectionState = attribute.Key("curator.connection.state")
+	waitDuration    = attribute.Key("curator.connection.wait.duration")
 	errorSource     = attribute.Key("curator.source")
 	recipeKey       = attribute.Key("curator.recipe")
 	resourceName    = attribute.Key("curator.resource.name")
@@ -53,6 +54,7 @@ const (
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
 	participantKey  = attribute.Key("curator.leader.participant")
+	requeues        = attribute.Key("curator.queue.requeues")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

@@ -45,6 +45,7 @@ type Facts struct {
 	Stat         *zk.Stat // nil if there is none
 	Session      int64
 	Server       string // host and port
+	Waits        []ConnectionWait
 }
 
 // Record is the telemetry of one operation, from its beginning to its end. A nil one takes everything and does nothing.
@@ -267,12 +268,13 @@ func (r *Record) endSpan(err error) {
 		event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
 			errorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
 	}
+	r.eventWaits()
 	for _, change := range r.t.history.Load().since(r.start, r.end) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
 	}
 	r.endRequests()
 	if err != nil && !r.facts.Unsent && !r.isHandled(err) {
-		r.span.SetStatus(codes.Error, err.Error())
+		r.span.SetStatus(codes.Error, description(err))
 	}
 	r.span.End(trace.WithTimestamp(r.end))
 }
@@ -335,7 +337,7 @@ func (r *Record) endRequests() {
 			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.expected)
 			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
 			if !handled {
-				span.SetStatus(codes.Error, q.err.Error())
+				span.SetStatus(codes.Error, description(q.err))
 			}
 		}
 		span.End(trace.WithTimestamp(q.end))

@@ -53,7 +53,7 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 			}
 			d := p.delivery
 			received := q.obs.Received(caller, started, len(d.items), d.origin)
-			q.obs.HandedOver(received, d.info.Put, len(d.items))
+			q.obs.HandedOver(received, d.history.firstPut(d.info.Put), len(d.items))
 			if !q.yield(p, yield) {
 				return
 			}
@@ -241,12 +241,14 @@ func (q *queue[T]) putAgainInBackground(m *message) {
 		q.reportItem(q.root, m.name, m.data, ErrClosed)
 		return
 	}
-	x := q.producer.putBack(q.life, m.name.prefix, m.data)
+	x := q.producer.putBack(q.life, m.name.prefix, m.bytesToPutBack())
 	q.background.run(func() {
 		<-x.Done()
 		if _, err := x.Wait(q.root); err != nil {
 			q.report(q.root, err)
+			return
 		}
+		q.obs.PutBack(q.root)
 	})
 }
 
@@ -273,6 +275,9 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	switch {
 	case p.lock == nil && data != nil:
 		_, err := p.q.producer.putBack(ctx, p.name.prefix, data).Wait(ctx)
+		if err == nil {
+			p.q.obs.PutBack(ctx)
+		}
 		return err
 	case p.lock == nil:
 		return nil
@@ -309,8 +314,7 @@ func (p *pulled[T]) rest() []byte {
 	if len(p.back) == 0 {
 		return nil
 	}
-	data, _ := encodeItems(p.trailer, p.back...) // they were read from such bytes
-	return data
+	return p.encodeAgain(p.history, p.back)
 }
 
 // finishInBackground puts back what is left after the last item. An error is reported.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -17,6 +18,17 @@ type message struct {
 	stat  zk.Stat
 	epoch int64     // in which it was read
 	lock  *itemLock // nil without a lock path
+}
+
+// bytesToPutBack returns what the node holds in which m is put back: that which it was read from, with its history.
+func (m *message) bytesToPutBack() []byte {
+	parts, trailer, err := decodeItems(m.data)
+	if err != nil || m.stat.Ctime == 0 { // the history is there
+		return m.data
+	}
+	h, _ := historyOf(trailer)
+	data, _ := encodeItems(withHistory(trailer, h.putBack(time.UnixMilli(m.stat.Ctime))), parts...)
+	return data
 }
 
 // itemLock is the lock of an item, by one claim.
