@@ -38,6 +38,7 @@ const (
 	sessionID        = attribute.Key("zookeeper.session.id")
 	eventType        = attribute.Key("zookeeper.event.type")
 
+	clientName      = attribute.Key("curator.client.name")
 	background      = attribute.Key("curator.background")
 	queueTime       = attribute.Key("curator.background.queue_time")
 	retryCount      = attribute.Key("curator.retry.count")
@@ -52,6 +53,7 @@ const (
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
 	requeues        = attribute.Key("curator.queue.requeues")
+	participantKey  = attribute.Key("curator.leader.participant")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

@@ -55,6 +55,7 @@ type Record struct {
 	background bool
 	expected   bool // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
 	ctx        context.Context
+	cause      caused     // the context of a background operation with a span
 	span       trace.Span // nil if it is not recorded
 	metrics    *instruments
 	start      time.Time
@@ -103,7 +104,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 	}
 	r.ctx = ctx
 	if background && r.metrics != nil {
-		t.addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
+		t.background.Add(1)
 	}
 	if how.ending != nil && !background { // which may be begun by who must not block
 		how.ending()
@@ -238,7 +239,7 @@ func (r *Record) measure(err error) {
 		return
 	}
 	if r.background {
-		r.t.addUpDown(r.ctx, m.queueSize, -1, r.t.sessions)
+		r.t.background.Add(-1)
 	}
 	if r.facts.Unsent {
 		return

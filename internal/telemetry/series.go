@@ -20,7 +20,7 @@ type series struct {
 	send, receive, process, settle *measurements // by error type
 }
 
-type seriesKey struct{ recipe, name string }
+type seriesKey struct{ recipe, name, participant string }
 
 // maxNames is how many names, of namespaces and of what recipes work on, have series of their own: programs may make
 // them up.
@@ -40,7 +40,10 @@ func bounded(known *[]string, name string) string {
 
 // seriesOf returns the series of a recipe under a name, "" for none.
 func (t *Telemetry) seriesOf(recipe, name string) *series {
-	key := seriesKey{recipe, name}
+	return t.seriesWith(seriesKey{recipe: recipe, name: name})
+}
+
+func (t *Telemetry) seriesWith(key seriesKey) *series {
 	t.mu.RLock()
 	s := t.series[key]
 	t.mu.RUnlock()
@@ -49,7 +52,8 @@ func (t *Telemetry) seriesOf(recipe, name string) *series {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key.name = bounded(&t.names, name)
+	key.name = bounded(&t.names, key.name)
+	key.participant = bounded(&t.participants, key.participant)
 	if s = t.series[key]; s == nil {
 		s = t.newSeries(key)
 		t.series[key] = s
@@ -61,6 +65,9 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 	fixed := t.base(recipeKey.String(key.recipe))
 	if key.name != "" {
 		fixed = append(fixed, resourceName.String(key.name))
+	}
+	if key.participant != "" {
+		fixed = append(fixed, participantKey.String(key.participant))
 	}
 	queue := named(key.name)
 	messages := func(name string) *measurements {

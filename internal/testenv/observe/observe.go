@@ -164,7 +164,7 @@ func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	return byName
 }
 
-// Point is one series of a metric: its attributes, and its sum, its value in whole numbers if it is a gauge or, of a
+// Point is one series of a metric: its attributes, and its sum, its value in whole units if it is a gauge, or, of a
 // histogram, how often it was measured.
 type Point struct {
 	Attributes attribute.Set
