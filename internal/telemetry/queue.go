@@ -50,9 +50,9 @@ func (q *Queue) messages() *messages {
 
 // messagingBase returns the attributes that an operation has on spans and metrics. Its name is that of its type.
 func (t *Telemetry) messagingBase(name string) []attribute.KeyValue {
-	return slices.Concat(t.client, []attribute.KeyValue{
+	return slices.Concat(t.client, t.server, []attribute.KeyValue{
 		messagingSystem.String(system), messagingName.String(name), messagingType.String(name),
-	}, t.server)
+	})
 }
 
 // messaging is one of the things that are done with messages.
@@ -88,6 +88,8 @@ type Message struct {
 	span  trace.Span // nil if it is not recorded
 	begun time.Time
 	count int
+
+	isBatched bool
 
 	once sync.Once
 }
@@ -196,6 +198,16 @@ func (q *Queue) ClaimLost(ctx context.Context, outcome string) {
 
 // End tells what has come of it; id is the name of the node.
 func (x *Message) End(id string, err error) { x.end(id, err, "") }
+
+// Batched records, the first time, that the wait of the message is over: it goes with others, so many in all.
+func (x *Message) Batched(n int) {
+	if x == nil || x.span == nil || x.isBatched {
+		return
+	}
+	x.isBatched = true
+	defer x.of.q.t.caught(inTracing)
+	event(x.span, "curator.put.batched", time.Now(), batchSize.Int(n))
+}
 
 // Requeues records that the item was put back n times before.
 func (x *Message) Requeues(n int) {

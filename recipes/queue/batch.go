@@ -88,6 +88,7 @@ func (b *batch) submit(flight context.Context, client Client, queue string) {
 	create := client.TransactionOp().Create().WithMode(builders.PersistentSequential)
 	ops := make([]builders.TransactionOperation, len(b.puts))
 	for i, x := range b.puts {
+		x.sending.Batched(len(b.puts))
 		ops[i] = create.ForPath(zkpath.Join(queue, x.prefix), x.data)
 	}
 	all := client.Transaction().Submit(flight, ops...)

@@ -1,15 +1,20 @@
 package queue
 
-import "context"
+import (
+	"context"
+
+	"github.com/gocurator/curator/internal/telemetry"
+)
 
 // PendingPut is a put that was accepted. PutAsync returns it. All methods are safe for concurrent use.
 type PendingPut struct {
 	prefix string
 	data   []byte
 	// ended is called once, with the outcome, and returns what calls the listeners, nil if there are none.
-	ended func(path string, err error) (notify func())
-	cause context.Context //nolint:containedctx // of its span, nil if nobody traces
-	back  bool            // it was in the queue before
+	ended   func(path string, err error) (notify func())
+	cause   context.Context //nolint:containedctx // of its span, nil if nobody traces
+	sending *telemetry.Message
+	back    bool // it was in the queue before
 
 	// Of the goroutine that submits.
 	uncertain bool // it may be in the queue: the answer to an earlier create was lost

@@ -37,7 +37,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingP
 	data, err := q.serialize(ctx, items)
 	x := newPendingPut(prefix, data)
 	if sending != nil {
-		x.cause = ctx
+		x.cause, x.sending = ctx, sending
 	}
 	x.ended = func(path string, err error) func() {
 		sending.End(zkpath.Node(path), err)

@@ -520,6 +520,7 @@ func TestTransactionOfSeveralPutsIsLinkedToAllOfThem(t *testing.T) {
 	for _, item := range []string{"b", "c", "d"} {
 		must(t, q.Put(r.ctx, item))
 	}
+	released := time.Now()
 	held.Release()
 	must(t, q.FlushPuts(r.ctx))
 	r.wantTree(`
@@ -531,10 +532,21 @@ request
   send orders PRODUCER
 multi create CLIENT db.operation.batch.size=3 -> send orders -> send orders -> send orders
 `, "db.operation.batch.size")
+	if single := r.Named("send orders")[0]; len(single.Events()) != 0 {
+		t.Errorf("the put that goes alone has the events %v", single.Events())
+	}
 	multi := r.Named("multi create")[0]
 	for i, send := range r.Named("send orders")[1:] {
 		if multi.Links()[i].SpanContext.SpanID() != send.SpanContext().SpanID() {
 			t.Errorf("link %d is not that of put %d", i, i)
+		}
+		if diff := cmp.Diff([]string{"db.operation.batch.size=3"}, observe.Events(send, "curator.put.batched")); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+			continue
+		}
+		waited := send.Events()[0].Time
+		if waited.Before(released) || waited.After(multi.EndTime()) {
+			t.Errorf("waits until %v, want between %v and %v", waited, released, multi.EndTime())
 		}
 	}
 }
