@@ -321,6 +321,7 @@ func (op *Operation) facts() telemetry.Facts {
 	if len(op.waits) > 0 {
 		f.Waits = op.ex.waitsOf(op)
 	}
+	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
 	f.RequestSize, f.ResponseSize = op.Sizes()
 	f.Watch = op.Request.Watcher != nil && op.Op != jute.OpRemoveWatches
 	if op.WasSent() && op.on != nil {

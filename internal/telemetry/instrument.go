@@ -23,7 +23,6 @@ type instruments struct {
 	operationDuration metric.Float64Histogram
 	retries           metric.Int64Counter
 	queueDuration     metric.Float64Histogram
-	queueSize         metric.Int64UpDownCounter
 	unhandledErrors   metric.Int64Counter
 
 	stateChanges   metric.Int64Counter
@@ -64,8 +63,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			"Failed attempts that the retry policy was asked about."),
 		queueDuration: d.histogram("curator.background.queue.duration",
 			"Time from the submission of a background operation to its first request.", databaseBuckets),
-		queueSize: d.upDown("curator.background.queue.size", "{operation}",
-			"Background operations that were submitted and whose callback has not begun."),
 		unhandledErrors: d.counter("curator.unhandled_errors", "{error}", "Errors that nobody else was told of."),
 
 		stateChanges:   d.counter("curator.connection.state_changes", "{change}", "Changes of the connection state."),

@@ -57,6 +57,8 @@ func (t *Telemetry) declareGauges(m metric.Meter) (metric.Registration, error) {
 		"Time after which the session is taken for lost if no answer comes; 0 without a session.")
 	inFlight := sum("curator.client.requests.in_flight", "{request}", "Requests that were sent and are not answered.")
 	queued := sum("curator.client.requests.queued", "{request}", "Requests that wait to be sent on the connection.")
+	background := sum("curator.background.queue.size", "{operation}",
+		"Background operations that were submitted and whose callback has not begun.")
 	pending := sum("curator.client.operations.pending", "{operation}", "Operations that are not done, callbacks included.")
 	parked := sum("curator.client.operations.parked", "{operation}", "Operations that wait for a connection.")
 	retrying := sum("curator.client.operations.retrying", "{operation}",
@@ -70,6 +72,7 @@ func (t *Telemetry) declareGauges(m metric.Meter) (metric.Registration, error) {
 	}
 	with := metric.WithAttributeSet(attribute.NewSet(t.base()...))
 	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(background, t.background.Load(), with)
 		load := t.load.Load()
 		if load == nil {
 			return nil
@@ -91,5 +94,6 @@ func (t *Telemetry) declareGauges(m metric.Meter) (metric.Registration, error) {
 		o.ObserveFloat64(callbackAge, l.CallbackAge.Seconds(), with)
 		o.ObserveFloat64(answerAge, l.AnswerAge.Seconds(), with)
 		return nil
-	}, connected, sessionLeft, inFlight, queued, pending, parked, retrying, watches, callbacks, callbackAge, answerAge)
+	}, connected, sessionLeft, inFlight, queued, pending, parked, retrying, watches, callbacks, callbackAge, answerAge,
+		background)
 }

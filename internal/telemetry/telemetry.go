@@ -67,11 +67,12 @@ type Telemetry struct {
 	// participants of elections, that have series of their own
 	participants []string
 
-	history  atomic.Pointer[history]
-	outage   outage
-	load     atomic.Pointer[func() Load]
-	words    sync.Map // connection state or event type → measurement
-	sessions measurement
+	history    atomic.Pointer[history]
+	outage     outage
+	load       atomic.Pointer[func() Load]
+	words      sync.Map // connection state or event type → measurement
+	sessions   measurement
+	background atomic.Int64 // background operations that were submitted and whose callback has not begun
 }
 
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.

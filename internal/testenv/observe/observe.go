@@ -188,6 +188,20 @@ func Points(m metricdata.Metrics) (points []Point) {
 	return points
 }
 
+// Exemplars returns the traces of the exemplars of a histogram.
+func (o *Observer) Exemplars(tb testing.TB, name string) (traces []trace.TraceID) {
+	tb.Helper()
+	data, _ := o.Metrics(tb)[name].Data.(metricdata.Histogram[float64])
+	for _, p := range data.DataPoints {
+		for _, e := range p.Exemplars {
+			var id trace.TraceID
+			copy(id[:], e.TraceID)
+			traces = append(traces, id)
+		}
+	}
+	return traces
+}
+
 // Banned are the keys that no metric may have: their values are without bounds.
 var Banned = []attribute.Key{
 	"zookeeper.path", "zookeeper.session.id", "zookeeper.request.size", "zookeeper.response.size",
