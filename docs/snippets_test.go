@@ -536,7 +536,7 @@ func (recorder) AddEvent(t tracing.EventTrace) {
 
 func driver() {
 	client, err := framework.New("zk1:2181",
-		framework.WithTracerDriver(recorder{}))
+		tracing.WithDriver(recorder{}))
 	use(client, err)
 }
 

@@ -97,7 +97,7 @@ func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
 		},
 		"tracer driver": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
-			return unclosed(t, connect, framework.WithTracerDriver(stuckDriver{gate: g}))
+			return unclosed(t, connect, tracing.WithDriver(stuckDriver{gate: g}))
 		},
 		"retry policy": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
@@ -210,7 +210,7 @@ func TestDriverAndProviderMayAskTheirClient(t *testing.T) {
 	second := proxyTo(t, testenv.Addr(t))
 	d := &connectedDriver{told: make(chan string, 100)}
 	servers := &askingProvider{EnsembleProvider: framework.FixedEnsemble(connect)}
-	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithTracerDriver(d))
+	client := newClient(t, "", framework.WithEnsembleProvider(servers), tracing.WithDriver(d))
 	d.client, servers.client = client, client
 	told := record(client)
 	start(t, client)

@@ -8,6 +8,9 @@ import (
 )
 
 func init() {
+	telemetry.Option = func(change func(*telemetry.Config)) any {
+		return option(func(c *config) { change(&c.telemetry) })
+	}
 	hook.WallClock = func(now func() time.Time) any { return withWallClock(now) }
 	hook.Jitter = func(of func(most time.Duration) time.Duration) any { return withJitter(of) }
 	telemetry.Of = telemetryOf

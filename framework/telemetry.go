@@ -6,7 +6,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/tracing"
 )
 
 // WithTracerProvider sets where the spans of the client and its recipes go; the default, and nil, is the global
@@ -55,17 +54,6 @@ func WithSessionIDs() Option { return option(func(c *config) { c.telemetry.Sessi
 // travelled with it, which is the default, or begins a trace of its own. It is linked to the put in both cases.
 func WithConsumerParent(on bool) Option {
 	return option(func(c *config) { c.telemetry.DetachedConsumers = !on })
-}
-
-// WithTracerDriver has a Java-style driver told of operations and events, beside OpenTelemetry. In Java:
-// CuratorZookeeperClient.setTracerDriver.
-func WithTracerDriver(d tracing.Driver) Option {
-	return option(func(c *config) { c.telemetry.Driver = d })
-}
-
-// WithTracerDriverFailures has the driver told of foreground operations that fail too. Java does not.
-func WithTracerDriverFailures() Option {
-	return option(func(c *config) { c.telemetry.DriverFailures = true })
 }
 
 // observed returns how the client is to be observed.

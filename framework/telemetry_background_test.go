@@ -16,6 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/observe"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/tracing"
 )
 
 // The request may be over when the answer comes: neither its end nor that of its span takes anything from the callback.
@@ -173,7 +174,7 @@ func TestDriverIsToldOfTheSearchForALostProtectedNode(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	d := &driver{}
-	client := connectClient(t, connect, framework.WithTracerDriver(d),
+	client := connectClient(t, connect, tracing.WithDriver(d),
 		framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))
 	d.take()
 	cut(t, proxy, curatortest.CutAfter, "create2", 1)

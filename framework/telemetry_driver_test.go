@@ -99,9 +99,9 @@ func TestDriverIsToldOfOperations(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	for _, failures := range []bool{false, true} {
 		d := &driver{}
-		opts := []framework.Option{framework.WithTracerDriver(d)}
+		opts := []framework.Option{tracing.WithDriver(d)}
 		if failures {
-			opts = append(opts, framework.WithTracerDriverFailures())
+			opts = append(opts, tracing.WithDriverFailures())
 		}
 		client := connectClient(t, connect, opts...)
 		d.wantOperations(t, "blockUntilConnectedOrTimedOut")
@@ -153,7 +153,7 @@ func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
 			t.Parallel()
 			proxy, connect := newProxy(t)
 			d := &driver{}
-			client := connectClient(t, connect, framework.WithTracerDriver(d),
+			client := connectClient(t, connect, tracing.WithDriver(d),
 				framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
 			told := make(chan error, 1)
 			client.UnhandledErrorListeners().AddListener(onUnhandled(told))
@@ -191,7 +191,7 @@ func TestDriverIsToldOfTheConnection(t *testing.T) {
 	second := proxyTo(t, testenv.Addr(t))
 	servers := newProvider(connect, true)
 	d := &driver{}
-	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithTracerDriver(d))
+	client := newClient(t, "", framework.WithEnsembleProvider(servers), tracing.WithDriver(d))
 	told := record(client)
 	start(t, client)
 	told.want(t, connected)
@@ -228,7 +228,7 @@ func (d *advancedDriver) AddEvent(e tracing.EventTrace)         { d.marks <- e }
 func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 	t.Parallel()
 	d := &advancedDriver{traces: make(chan tracing.OperationTrace, 100), marks: make(chan tracing.EventTrace, 100)}
-	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerDriver(d),
+	client := connectClient(t, testenv.ConnectString(t), tracing.WithDriver(d),
 		framework.WithPathFormatter(func(string) string { return "" }))
 	session := client.SessionID()
 	want := tracing.EventTrace{Name: "SyncConnected", SessionID: session}
@@ -283,7 +283,7 @@ func (d *askingDriver) AddCount(name string, n int) {
 func TestDriverMayAskItsClient(t *testing.T) {
 	t.Parallel()
 	d := &askingDriver{}
-	client := newClient(t, testenv.ConnectString(t), framework.WithTracerDriver(d))
+	client := newClient(t, testenv.ConnectString(t), tracing.WithDriver(d))
 	d.client = client
 	start(t, client)
 	ended := make(chan error, 1)

@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/tracing"
 )
 
 // touchy is a processor that panics at the beginning or the end of a span.
@@ -42,18 +43,18 @@ func (touchyDriver) AddCount(string, int)           { panic("a count") }
 // What takes telemetry is the program's, as callbacks are: its panics end nothing.
 func TestPanicOfWhatTakesTelemetryIsAnUnhandledError(t *testing.T) {
 	t.Parallel()
-	tracing := func(p touchy) framework.Option {
+	processor := func(p touchy) framework.Option {
 		return framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p)))
 	}
 	for name, option := range map[string]framework.Option{
-		"start": tracing(touchy{start: true}), "end": tracing(touchy{end: true}),
-		"driver": framework.WithTracerDriver(touchyDriver{}),
+		"start": processor(touchy{start: true}), "end": processor(touchy{end: true}),
+		"driver": tracing.WithDriver(touchyDriver{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy, connect := newProxy(t)
 			client := newClient(t, connect, option, framework.WithWatchSpans(), framework.WithRequestSpans(),
-				framework.WithTracerDriverFailures())
+				tracing.WithDriverFailures())
 			told := make(chan framework.UnhandledError, 1000)
 			client.UnhandledErrorListeners().AddListener(func(_ context.Context, u framework.UnhandledError) { told <- u })
 			must(t, client.Start())

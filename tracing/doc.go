@@ -1,5 +1,5 @@
 // Package tracing has the interfaces by which Java Curator reports what it does, for teams that have their dashboards
-// on them: [Driver] and [AdvancedDriver], with Java's names of operations and events. See framework.WithTracerDriver.
+// on them: [Driver] and [AdvancedDriver], with Java's names of operations and events. See [WithDriver].
 //
 // New programs use OpenTelemetry: framework.WithTracerProvider and framework.WithMeterProvider.
 package tracing

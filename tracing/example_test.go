@@ -41,7 +41,7 @@ func ExampleDriver() {
 	}
 	defer server.Close() //nolint:errcheck // the end of the program
 	stats := &statsd{counts: make(map[string]int)}
-	client, err := framework.New(server.ConnectString(), framework.WithTracerDriver(stats),
+	client, err := framework.New(server.ConnectString(), tracing.WithDriver(stats),
 		framework.WithEnsembleTracker(false)) // it reads the configuration, in the background
 	if err != nil {
 		log.Fatal(err)
@@ -91,7 +91,7 @@ func ExampleAdvancedDriver() {
 	defer server.Close() //nolint:errcheck // the end of the program
 	driver := &sizes{}
 	client, err := framework.New(server.ConnectString(),
-		framework.WithTracerDriver(driver), framework.WithTracerDriverFailures(), framework.WithEnsembleTracker(false))
+		tracing.WithDriver(driver), tracing.WithDriverFailures(), framework.WithEnsembleTracker(false))
 	if err != nil {
 		log.Fatal(err)
 	}

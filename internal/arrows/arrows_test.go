@@ -39,8 +39,8 @@ var rules = map[string]rule{
 	}},
 
 	// What it is observed by.
-	"tracing":            {},
-	"internal/telemetry": {imports: []string{"internal/jute", "tracing"}},
+	"tracing":            {imports: []string{"framework", "internal/telemetry"}},
+	"internal/telemetry": {imports: []string{"internal/jute"}},
 
 	// The vocabulary.
 	"retry":     {imports: []string{"internal/errtext", "internal/jute"}},
@@ -54,7 +54,7 @@ var rules = map[string]rule{
 	// The client.
 	"builders": {imports: slices.Concat(engine, vocabulary, []string{"internal/hook", "internal/opconfig"})},
 	"framework": {imports: slices.Concat(engine, vocabulary, []string{
-		"builders", "internal/hook", "internal/listeners", "internal/opconfig", "tracing",
+		"builders", "internal/hook", "internal/listeners", "internal/opconfig",
 	})},
 
 	// Recipes do not know each other, nor the engine; they share the way to wait in line.

@@ -5,24 +5,34 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/gocurator/curator/tracing"
 )
+
+// Driver is a Java-style tracer driver. Package tracing makes it of one of the program.
+type Driver interface {
+	Operation(o DriverOperation)
+	Event(name string, session int64)
+}
+
+// DriverOperation is an operation, or something else that takes time, under Java's name.
+type DriverOperation struct {
+	Name         string
+	Latency      time.Duration
+	Path         string
+	Transactions int // operations of a transaction, 0 if it is none
+	Facts
+}
+
+// Option returns a framework.Option that changes the configuration of a client's telemetry. Package framework sets it.
+var Option func(change func(c *Config)) any
 
 // driver calls a Java-style driver, if there is one.
 type driver struct {
-	simple   tracing.Driver
-	advanced tracing.AdvancedDriver // in place of simple
-	last     atomic.Int32           // state of the connection that it was told of
-	t        *Telemetry
+	to   Driver       // nil if there is none
+	last atomic.Int32 // state of the connection that it was told of
+	t    *Telemetry
 }
 
-func (d *driver) set(t *Telemetry, to tracing.Driver) {
-	d.t, d.simple = t, to
-	d.advanced, _ = to.(tracing.AdvancedDriver)
-}
-
-func (d *driver) on() bool { return d.simple != nil }
+func (d *driver) on() bool { return d.to != nil }
 
 // javaNames are the classes after which Java names its traces.
 var javaNames = map[string]string{
@@ -82,35 +92,24 @@ func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
 		return
 	}
 	defer d.t.caught(inDriver)
-	name := javaName(&r.what, r.background)
-	if d.advanced == nil {
-		d.simple.AddTrace(name, took)
-		return
-	}
-	d.advanced.AddOperation(tracing.OperationTrace{
-		Name: name, Latency: took, Err: err, Path: r.what.Path, WithWatcher: f.Watch,
-		RequestBytes: f.RequestSize, ResponseBytes: f.ResponseSize, ResponseChildren: f.Children,
-		Transactions: r.what.Batch, SessionID: f.Session, Stat: f.Stat,
+	f.Err = err
+	d.to.Operation(DriverOperation{
+		Name: javaName(&r.what, r.background), Latency: took, Path: r.what.Path, Transactions: r.what.Batch, Facts: f,
 	})
 }
 
 // took tells of something that is no operation.
 func (d *driver) took(name string, took time.Duration) {
-	defer d.t.caught(inDriver)
-	switch {
-	case d.advanced != nil:
-		d.advanced.AddOperation(tracing.OperationTrace{Name: name, Latency: took, ResponseChildren: -1})
-	case d.on():
-		d.simple.AddTrace(name, took)
+	if !d.on() {
+		return
 	}
+	defer d.t.caught(inDriver)
+	d.to.Operation(DriverOperation{Name: name, Latency: took, Facts: Facts{Children: -1}})
 }
 
 func (d *driver) count(name string, session int64) {
-	switch {
-	case d.advanced != nil:
-		d.later(func() { d.advanced.AddEvent(tracing.EventTrace{Name: name, SessionID: session}) })
-	case d.on():
-		d.later(func() { d.simple.AddCount(name, 1) })
+	if d.on() {
+		d.later(func() { d.to.Event(name, session) })
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/gocurator/curator/tracing"
 )
 
 // Config says what a client tells, and to whom. The zero Config tells the program's global providers.
@@ -26,7 +24,7 @@ type Config struct {
 	// FormatPath makes of a path what spans hold of it, nothing if that is empty; nil leaves it as it is.
 	FormatPath func(path string) string
 	// Driver is told as Java's TracerDriver is; with DriverFailures of failed foreground operations too.
-	Driver         tracing.Driver
+	Driver         Driver
 	DriverFailures bool
 	// Post runs calls in order, on a goroutine on which they may block: those of what happens where nothing may block.
 	// Without it they run there.
@@ -82,7 +80,7 @@ func New(cfg Config) *Telemetry {
 		cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series),
 		depths: make(map[*depthReader]struct{}),
 	}
-	t.driver.set(t, cfg.Driver)
+	t.driver.t, t.driver.to = t, cfg.Driver
 	t.server = serverAttributes(cfg.Server)
 	if cfg.Name != "" {
 		t.client = []attribute.KeyValue{clientName.String(cfg.Name)}
