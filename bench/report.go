@@ -58,7 +58,7 @@ func writeBound(b *strings.Builder, o *outcome, l bound) {
 }
 
 // columns are those of the second table.
-var columns = []metric{rate, p50, p99, cpu, allocs, memory, threads}
+var columns = []metric{rate, p50, p99, cpu, allocs, memory, threads, heap}
 
 func writeEntry(b *strings.Builder, o *outcome, i int, e entry) {
 	fmt.Fprintf(b, "%s %s |", o.row.cells(), e.name)

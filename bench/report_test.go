@@ -40,7 +40,7 @@ func TestReport(t *testing.T) {
 		"| work | null server | CPU µs/op | go-zookeeper | ≤ 1× | 0.5× | 0.25–1 | met |",
 		"| work | null server | operations/s | Java Curator | ≥ 1× | | | not measured |",
 		"| work | null server | | | | | | **failed** |",
-		"| work | null server | curator | 1,000 |  |  |  |  |  |  |",
+		"| work | null server | curator | 1,000 |  |  |  |  |  |  |  |",
 	} {
 		if !strings.Contains(report, line+"\n") {
 			t.Errorf("no line %s", line)

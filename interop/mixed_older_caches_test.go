@@ -42,7 +42,7 @@ var olderCaches = map[string]func(c *framework.Client, record func(kind string, 
 		n.Listenable().AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
 			record(ev.Type.String(), ev.Data)
 		})
-		start := func() error { return n.Start(context.Background(), cache.Normal) } //nolint:forbidigo // it does not wait
+		start := func() error { return n.Start(context.Background(), cache.Normal) }
 		return olderCache{"/tree", start, n.Close, n.CurrentData}
 	},
 	"treeCache": func(c *framework.Client, record func(string, *cache.ChildData)) olderCache {
