@@ -45,7 +45,7 @@ func TestBatchIsOneNode(t *testing.T) {
 		client := newClient(t, connect)
 		producer := start(t, built(mode(builder(t, client, nil)).BuildQueue()))
 		must(t, producer.PutMulti(ctx, "one", "", "three"))
-		must(t, producer.PutMultiSeq(ctx, slices.Values([]string{"four", "five"})))
+		must(t, producer.PutMulti(ctx, "four", "five"))
 		must(t, producer.PutMulti(ctx)) // nothing
 		must(t, producer.FlushPuts(ctx))
 		if got := children(t, connect, queuePath); len(got) != 2 {
