@@ -218,7 +218,7 @@ func (c Create) operation(path string, data []byte) (*createOp, error) {
 
 func (o *createOp) prepare(c Create, path string, data []byte) error {
 	o.b = c
-	if err := o.on(c.env, callbacks.Create, "create", path, c.mode.IsSequential()); err != nil {
+	if err := o.init(c.env, callbacks.Create, "create", path, c.mode.IsSequential()); err != nil {
 		return err
 	}
 	if err := o.checkMode(c.mode, c.ttl); err != nil {

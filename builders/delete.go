@@ -50,7 +50,7 @@ func (d Delete) InBackground(cb callbacks.BackgroundCallback) Background {
 // loss. A delete whose answer was lost and that is tried again finds no node: see [Delete.Quietly].
 func (d Delete) ForPath(ctx context.Context, path string) error {
 	o := &deleteOp{b: d}
-	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
 	err := o.foreground(ctx, o)
@@ -63,7 +63,7 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 // Submit submits the delete and does not wait: see [Create.Submit].
 func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
 	o := &deleteOp{b: d}
-	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return Future[struct{}]{err: err}
 	}
 	return submit(ctx, &o.call, o, func() (struct{}, error) { return struct{}{}, nil })
@@ -72,7 +72,7 @@ func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
 func (d Delete) start(ctx context.Context, path string, b background) error {
 	o := recycled[deleteOp](&deleteOps)
 	o.b = d
-	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
 	o.Internal = d.guaranteed // what is promised is not refused
@@ -217,5 +217,5 @@ func (o *findAndDeleteOp) list() {
 	})
 }
 
-// Run has nobody to tell.
+// Run does nothing: no callback waits for a clean-up.
 func (o *findAndDeleteOp) Run() {}

@@ -18,8 +18,8 @@ type environment struct {
 	// err is the error of all operations: the namespace is invalid, or the client refuses everything.
 	err       error
 	namespace *namespace
-	// place is what telemetry calls the namespace: behind the chroot, "" without one.
-	place string
+	// telemetryNamespace is the namespace in spans and metrics: behind the chroot, "" without one.
+	telemetryNamespace string
 	// maxRequest is the size in bytes of the largest request that the server reads, without the chroot.
 	maxRequest int
 	// root is the environment of the client without a namespace, which lives as long as the client.
@@ -39,7 +39,7 @@ func newEnvironment(c *opconfig.Config, v *view, ns string, root *environment) *
 		root:       root,
 	}
 	if ns != "" {
-		e.place = strings.TrimPrefix(chroot+"/"+ns, "/")
+		e.telemetryNamespace = strings.TrimPrefix(chroot+"/"+ns, "/")
 		if e.err == nil {
 			e.err = zkpath.ValidateNamespace(ns)
 		}

@@ -22,7 +22,7 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 		Ops: []string{"create2"}, Skip: cut, Count: 1, Action: curatortest.CutAfter,
 	})
 	ctx := testenv.Context(t)
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	create := func(i int) builders.Future[string] {
 		return client.Create().Submit(flight, fmt.Sprintf("/n%02d", i), []byte{})
 	}
@@ -59,7 +59,7 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 		}
 	}
 	testenv.Eventually(t, func() bool { // that the connection is lost may not have been told yet
-		_, err := client.Create().Submit(builders.InOneFlight(ctx), "/n99", []byte{}).Wait(ctx)
+		_, err := client.Create().Submit(builders.Pipelined(ctx), "/n99", []byte{}).Wait(ctx)
 		if err != nil && !errors.Is(err, builders.ErrNotSent) {
 			t.Fatalf("create in the next flight: %v", err)
 		}

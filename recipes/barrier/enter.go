@@ -75,7 +75,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	if !e.seen {
 		e.signal.received(zk.EventNodeCreated) // the event may be older than our node
 	}
-	s := &snapshot{quorum: e.members, flight: builders.InOneFlight(ctx)}
+	s := &snapshot{quorum: e.members, flight: builders.Pipelined(ctx)}
 	var creation builders.Future[string]
 	create := !e.isCurrent()
 	if create {

@@ -12,7 +12,7 @@ import (
 
 // once is for an operation that is tried once, and goes on when ctx ends.
 func once(ctx context.Context) context.Context {
-	return builders.InOneFlight(context.WithoutCancel(ctx))
+	return builders.Pipelined(context.WithoutCancel(ctx))
 }
 
 // lastAnswer is how long an answer is waited for after the end of the context.

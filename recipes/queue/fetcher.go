@@ -134,7 +134,7 @@ func (f *fetcher) open() {
 		return
 	}
 	f.isOpen, f.stale = true, true
-	f.flight = builders.InOneFlight(f.root)
+	f.flight = builders.Pipelined(f.root)
 }
 
 // takeNews takes the news.
@@ -362,7 +362,7 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 		return // next returns the cause
 	}
 	f.resolve()
-	f.flight = builders.InOneFlight(f.root)
+	f.flight = builders.Pipelined(f.root)
 }
 
 // resolve ends all claims.

@@ -153,7 +153,7 @@ func (w *queueWatch) listed(path, before int64) (epoch int64) {
 // verify finds out whether the path was deleted without an event.
 func (w *queueWatch) verify(ctx context.Context) {
 	before := w.current()
-	stat, err := w.place.client.CheckExists().Submit(builders.InOneFlight(ctx), w.place.path).Wait(ctx)
+	stat, err := w.place.client.CheckExists().Submit(builders.Pipelined(ctx), w.place.path).Wait(ctx)
 	if err != nil {
 		return
 	}

@@ -257,7 +257,7 @@ func (s *settler) giveUp(x *settlement) {
 // resend settles x on a connection on which it finds the lock of the claim. Without that the error says what to try
 // next.
 func (s *settler) resend(session context.Context, x *settlement) (isSettled bool, err error) {
-	flight := builders.InOneFlight(session)
+	flight := builders.Pipelined(session)
 	held, err := s.place.readLock(flight, x.m.name)
 	if err != nil {
 		return false, err
@@ -307,7 +307,7 @@ func (s *settler) sessionLost(x *settlement) error {
 }
 
 func (s *settler) deleteConsumed(x *settlement) error {
-	flight := builders.InOneFlight(s.life)
+	flight := builders.Pipelined(s.life)
 	held, err := s.place.readLock(flight, x.m.name)
 	if err != nil || held != "" {
 		return err
