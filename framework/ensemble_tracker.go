@@ -81,7 +81,7 @@ func (t *ensembleTracker) read() {
 	}
 }
 
-// failed is told what nobody else has to hear: it is read again with the next connection.
+// failed drops the error: the configuration is read again with the next connection.
 func (t *ensembleTracker) failed(message string, err error) {
 	t.client.core.cfg.logger.Debug("configuration of the ensemble: "+message, "error", err)
 }

@@ -249,7 +249,7 @@ func WithMaxPending(operations int) Option {
 // WithNamespace puts the client into a namespace, "app" or "team/app": see [Client.UsingNamespace].
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }
 
-// WithAuth adds credentials, which every new connection is told: ("digest", "user:password"). Unlike Java's
+// WithAuth adds credentials, which every new connection sends: ("digest", "user:password"). Unlike Java's
 // authorization() it adds to those given before. The scheme may be that of a plug-in of the server; "sasl" is an error
 // of [New], because SASL is not supported.
 func WithAuth(scheme string, auth []byte) Option {

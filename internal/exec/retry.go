@@ -37,9 +37,9 @@ type verdict struct {
 	panic    any // of the policy
 }
 
-// again begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be tried
+// retry begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be tried
 // again.
-func (e *Executor) again(op *Operation, err error) {
+func (e *Executor) retry(op *Operation, err error) {
 	e.consult(op, err, true)
 }
 
