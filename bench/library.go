@@ -51,10 +51,10 @@ type lock interface {
 
 // libraries has the libraries of Go by their names.
 var libraries = map[string]library{
-	curator: {base: "/bench-curator", open: openCurator, impatient: openImpatientCurator},
-	untold:  {base: "/bench-untold", open: openUntold(stubborn), impatient: openUntold(impatient)},
-	told:    {base: "/bench-told", open: openTold(stubborn), impatient: openTold(impatient)},
-	plain:   {base: "/bench-plain", open: openPlain, impatient: openPlain},
+	curator:    {base: "/bench-curator", open: openCurator, impatient: openImpatientCurator},
+	unobserved: {base: "/bench-unobserved", open: openUnobserved(stubborn), impatient: openUnobserved(impatient)},
+	observed:   {base: "/bench-observed", open: openObserved(stubborn), impatient: openObserved(impatient)},
+	plain:      {base: "/bench-plain", open: openPlain, impatient: openPlain},
 }
 
 func libraryNamed(name string) (library, error) {

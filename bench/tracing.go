@@ -13,60 +13,60 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// The same library, told to whom it tells what it does: to nobody, or to the SDK of OpenTelemetry, which takes one
-// trace of ten and all metrics. As it comes it tells the global providers, of which there are none here.
+// The same library with telemetry off, or with the SDK of OpenTelemetry, which takes one
+// trace of ten and all metrics. As it comes it reports to the global providers, of which there are none here.
 const (
-	untold = "telemetry off"
-	told   = "SDK, 10 % sampled"
+	unobserved = "telemetry off"
+	observed   = "SDK, 10 % sampled"
 )
 
-// unnoticed is what telemetry may cost: nothing that shows while nobody listens, and a tenth with the SDK, where there
-// is a server to wait for.
+// unnoticed bounds the cost of telemetry: nothing that shows while nobody listens, and a tenth with the SDK, where
+// there is a server to wait for.
 var (
-	unnoticed = []bound{atLeast(0.98, rate).of(untold), atMost(1.01, allocs).of(untold)}
-	little    = []bound{atLeast(0.9, rate).of(untold)}
+	unnoticed = []bound{atLeast(0.98, rate).of(unobserved), atMost(1.01, allocs).of(unobserved)}
+	little    = []bound{atLeast(0.9, rate).of(unobserved)}
 )
 
-// tracingWork is what telemetry costs. The first of two entries is what the budget is about.
+// tracingWork measures the cost of telemetry. The budget bounds the first of two entries.
 var tracingWork = section{
 	rows: []row{
 		{
 			name: "background getData, not configured", server: nullServer, show: throughput, often: 4, budget: unnoticed,
-			entries: against(work(getDataBg), curator, untold, told),
+			entries: against(work(getDataBg), curator, unobserved, observed),
 		},
 		{
 			name: "getData, one goroutine, not configured", server: nullServer, show: latency, often: 4, budget: unnoticed,
-			entries: against(work(getDataSync), curator, untold, told),
+			entries: against(work(getDataSync), curator, unobserved, observed),
 		},
 		{
 			name: "mutex acquire and release, not configured", server: realServer, show: latency, often: 4, budget: unnoticed,
-			entries: against(work(lockAlone), curator, untold),
+			entries: against(work(lockAlone), curator, unobserved),
 		},
 		{
 			name: "background create, traced", server: realServer, show: throughput, often: 4, budget: little,
-			entries: against(work(createBackground), told, untold),
+			entries: against(work(createBackground), observed, unobserved),
 		},
 		{
 			name: "background getData, traced", server: realServer, show: throughput, often: 4, budget: little,
-			entries: against(work(getDataBg), told, untold),
+			entries: against(work(getDataBg), observed, unobserved),
 		},
 		{
 			name: "create, one goroutine, traced", server: realServer, show: latency, often: 4, budget: little,
-			entries: against(work(createSync), told, untold),
+			entries: against(work(createSync), observed, unobserved),
 		},
 		{
 			name: "queue, 100 items on their way, traced", server: realServer, show: latency, often: 4, budget: little,
-			entries: against(work(queueing).window(100), told, untold),
+			entries: against(work(queueing).window(100), observed, unobserved),
 		},
 		{
 			name: "mutex acquire and release, traced", server: realServer, show: latency, often: 4, budget: little,
-			entries: against(work(lockAlone), told, untold),
+			entries: against(work(lockAlone), observed, unobserved),
 		},
 	},
 }
 
-// openUntold returns what opens a client that tells nobody.
-func openUntold(policy retry.Policy) func(connect string) (client, error) {
+// openUnobserved returns a function that opens a client without telemetry.
+func openUnobserved(policy retry.Policy) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
 		return asClient(startCurator(connect, policy,
 			framework.WithTracerProvider(nooptrace.NewTracerProvider()),
@@ -74,8 +74,8 @@ func openUntold(policy retry.Policy) func(connect string) (client, error) {
 	}
 }
 
-// openTold returns what opens a client that tells the SDK.
-func openTold(policy retry.Policy) func(connect string) (client, error) {
+// openObserved returns a function that opens a client that reports to the SDK.
+func openObserved(policy retry.Policy) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
 		sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.1))
 		tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{}))

@@ -62,7 +62,7 @@ func (e *environment) resolveTree(answers acls, path string) (_ acls, err error)
 	return answers, err
 }
 
-// provided returns what the provider says for path, which includes the namespace as in Java.
+// provided returns the provider's ACL for path, which includes the namespace as in Java.
 func (e *environment) provided(path string) (acl []zk.ACL, err error) {
 	err = guarded("ACL", e.ACL, func() {
 		if acl = e.ACL.ACLForPath(path); len(acl) == 0 {

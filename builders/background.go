@@ -15,7 +15,7 @@ func recycled[T any](pool *sync.Pool) *T {
 	return new(T)
 }
 
-// background is what InBackground adds to a builder.
+// background has the settings that InBackground adds to a builder.
 type background struct {
 	cb      callbacks.BackgroundCallback
 	onError func(message string, err error)

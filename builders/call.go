@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// call is what the operations of all verbs share.
+// call has the fields and methods that the operations of all verbs share.
 type call struct {
 	exec.Operation
 	env     *environment

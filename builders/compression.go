@@ -49,7 +49,7 @@ type GzipCompression struct {
 
 var _ CompressionProvider = GzipCompression{}
 
-// emptyGzip is what Java stores for no data.
+// emptyGzip is the data of a node that Java writes for no data.
 var emptyGzip = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 // A compressor weighs most of a megabyte, so they are kept.

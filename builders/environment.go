@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// environment is what the operations in a namespace need of their client.
+// environment has the parts of a client that the operations in a namespace need.
 type environment struct {
 	*opconfig.Config
 	*view
@@ -59,7 +59,7 @@ func (e *environment) parentRequest(path string, container bool, acl []zk.ACL) j
 	return r
 }
 
-// data returns what is to be written for the data given: nil stands for the default.
+// data returns the bytes to write: nil stands for the default data.
 func (e *environment) data(path string, data []byte, compress option) ([]byte, error) {
 	if data == nil {
 		data = e.DefaultData()

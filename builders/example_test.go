@@ -96,7 +96,7 @@ func ExampleCreate_WithProtection() {
 	// Output: /members/m-0000000000
 }
 
-// Background operations are sent in the order of the calls, and so are their results told.
+// Background operations are sent in the order of the calls, and their results come in that order.
 func ExampleCreate_InBackground() {
 	client, disconnect := connect()
 	defer disconnect()

@@ -58,7 +58,7 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 			}
 		}
 	}
-	testenv.Eventually(t, func() bool { // that the connection is lost may not have been told yet
+	testenv.Eventually(t, func() bool { // the loss may not have been reported yet
 		_, err := client.Create().Submit(builders.Pipelined(ctx), "/n99", []byte{}).Wait(ctx)
 		if err != nil && !errors.Is(err, builders.ErrNotSent) {
 			t.Fatalf("create in the next flight: %v", err)

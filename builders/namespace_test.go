@@ -102,7 +102,7 @@ func TestNamespaceWhoseCreationIsLostIsMadeAheadOfTheNextOperation(t *testing.T)
 			if err := client.BlockUntilConnected(testenv.Context(t)); err != nil {
 				t.Fatal(err)
 			}
-			succeed(t, background.sync(t, client.UsingNamespace("").Sync(), "/")) // behind the loss being told
+			succeed(t, background.sync(t, client.UsingNamespace("").Sync(), "/")) // behind the report of the loss
 			op := client.TransactionOp().Create().ForPath("/n", nil)
 			succeed(t, w.transaction(t, client.Transaction(), op))
 			equal(t, "nodes", tr.children("/my/ns"), []string{"n"})

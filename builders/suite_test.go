@@ -369,7 +369,7 @@ func succeed(tb testing.TB, ev callbacks.Event) callbacks.Event {
 	return ev
 }
 
-// wantErr checks that an operation failed in the way that all do: with an OpError that tells op and path as
+// wantErr checks that an operation failed in the way that all do: with an OpError that names op and path as
 // given.
 func wantErr(tb testing.TB, err, want error, op, path string) {
 	tb.Helper()

@@ -17,7 +17,7 @@ func (s Sync) InBackground(cb callbacks.BackgroundCallback) Background {
 
 // ForPath returns when the server that the client is connected to has caught up with the leader: what others have
 // written before is then seen by reads on this connection. The leader itself takes its own word for it, and may be a
-// moment behind its followers, or lead no longer and not know yet. Who has to be certain writes: a [Transaction] that
+// moment behind its followers, or lead no longer and not know yet. For certainty write: a [Transaction] that
 // only checks a node is agreed to by a majority, and what is read behind it is up to date.
 func (s Sync) ForPath(ctx context.Context, path string) error {
 	o := &syncOp{}

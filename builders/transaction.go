@@ -126,7 +126,7 @@ func (o *transactionOp) isRepeatable() bool {
 	})
 }
 
-// Describe says what all of the operations are, if they are the same.
+// Describe returns the kind of the operations, if all are of one kind.
 func (o *transactionOp) Describe() telemetry.Operation {
 	what := o.call.Describe()
 	what.Batch = len(o.ops)

@@ -193,7 +193,7 @@ func (o *removeWatchesOp) prepare(path string) error {
 	return nil
 }
 
-// bound returns who is to be removed; nil is all.
+// bound returns the watcher to remove; nil is all.
 func (o *removeWatchesOp) bound() wire.Watcher {
 	if !o.b.one {
 		return nil

@@ -67,7 +67,7 @@ func TestClusterOutlivesItsLeader(t *testing.T) {
 		t.Error("the leader leads on")
 	}
 	// A client of the leader may have moved to another server before that one lost its leader and closed all connections:
-	// that it has its session is told twice then.
+	// that it has its session gets an event twice then.
 	testenv.Eventually(t, func() bool {
 		data, _, err := client.Get("/mine")
 		return err == nil && string(data) == "x"

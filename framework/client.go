@@ -30,7 +30,7 @@ type Client struct {
 	view       bool
 }
 
-// core is what a client and its views share.
+// core is shared by a client and its views.
 type core struct {
 	cfg        *config
 	connection *connection

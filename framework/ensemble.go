@@ -65,7 +65,7 @@ func FixedEnsemble(connectString string) EnsembleProvider {
 // Start does nothing.
 func (p *FixedEnsembleProvider) Start() error { return nil }
 
-// ConnectionString returns what was set last.
+// ConnectionString returns the last connect string that was set.
 func (p *FixedEnsembleProvider) ConnectionString() string {
 	if s := p.connectString.Load(); s != nil {
 		return *s

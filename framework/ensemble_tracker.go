@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and tells
+// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and reports
 // the ensemble provider of the servers that it names. In Java: EnsembleTracker.
 type ensembleTracker struct {
 	client  *Client
@@ -54,7 +54,7 @@ func (t *ensembleTracker) stateChanged(s ConnectionState) {
 	}
 }
 
-// due reports whether the read that the start has begun is over and was in vain: it has failed before there was a
+// due reports whether the read that the start has begun is over and has failed before there was a
 // connection, or was answered in the session of a read-only server.
 func (t *ensembleTracker) due() bool {
 	t.mu.Lock()

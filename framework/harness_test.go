@@ -155,7 +155,7 @@ func took(tb testing.TB, limit time.Duration, what string, fn func()) {
 	}
 }
 
-// states takes the states that a listener is told.
+// states takes the states that a listener gets.
 type states chan framework.ConnectionState
 
 // record adds a listener to client.
@@ -182,14 +182,14 @@ func (s states) want(tb testing.TB, want ...framework.ConnectionState) {
 	}
 }
 
-// end closes client and fails if anything was told that was not taken.
+// end closes client and fails if anything is left that was not taken.
 func (s states) end(tb testing.TB, client *framework.Client) {
 	tb.Helper()
 	closeClient(tb, client)
 	s.none(tb)
 }
 
-// none fails if anything was told that was not taken.
+// none fails if anything is left that was not taken.
 func (s states) none(tb testing.TB) {
 	tb.Helper()
 	for {
@@ -202,7 +202,7 @@ func (s states) none(tb testing.TB) {
 	}
 }
 
-// events takes what a callback or listener is told.
+// events takes what a callback or listener gets.
 type events chan callbacks.Event
 
 func newEvents() events { return make(events, 10_000) }
@@ -212,7 +212,7 @@ func (e events) callback(_ context.Context, ev callbacks.Event) { e <- ev }
 // watched takes the events of a watcher.
 type watched chan zk.Event
 
-// newWatcher returns a watcher and what it is told of nodes, without the events of the session.
+// newWatcher returns a watcher and its events of nodes, without those of the session.
 func newWatcher() (*callbacks.Watcher, watched) {
 	ch := make(watched, 10_000)
 	return callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {

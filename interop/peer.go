@@ -61,7 +61,7 @@ func (b *Bytes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// NodeStat is what Java says of a node.
+// NodeStat is Java's Stat of a node.
 type NodeStat struct {
 	Czxid, Mzxid, Pzxid     int64
 	Version, Cversion       int32
@@ -106,7 +106,7 @@ type RemoteError struct {
 	Message string
 }
 
-// Error says which command met what.
+// Error names the command and its failure.
 func (e *RemoteError) Error() string {
 	return "interop: " + e.Cmd + ": " + e.Class + ": " + e.Message
 }

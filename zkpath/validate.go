@@ -46,7 +46,7 @@ func badNamespace(ns, reason string) error {
 	return fmt.Errorf("%w: namespace %q: %s", zk.ErrInvalidPath, ns, reason)
 }
 
-// check returns what is wrong with a path and where, or no reason.
+// check returns the fault of a path and its place, or no reason.
 func check(path string, sequential bool) (at int, reason string) {
 	switch path {
 	case "":

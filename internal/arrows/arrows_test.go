@@ -89,7 +89,7 @@ var (
 		"internal/errtext", "internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec",
 	}
 	vocabulary = []string{"retry", "callbacks", "zkpath"}
-	// Recipes know the client, and tell what they do where it does.
+	// Recipes know the client, and report what they do where it does.
 	belowRecipes = slices.Concat(vocabulary, []string{
 		"builders", "framework", "internal/errtext", "internal/hook", "internal/listeners", "internal/telemetry",
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// Policy is what the executor needs of a retry policy.
+// Policy is a retry policy as the executor uses it.
 type Policy interface {
 	NewBackOff() backoff.BackOff
 	Retryable(err error) bool

@@ -318,7 +318,7 @@ func TestConnectionThatComesAtTheLastMomentIsSeen(t *testing.T) {
 			if calls.Add(1) == 2 { // the first is at the start of the operation, the second for its request
 				f.connect()
 				<-up
-				for range 1000 { // let the executor be told
+				for range 1000 { // let the executor get the state
 					runtime.Gosched()
 				}
 			}

@@ -173,7 +173,7 @@ func TestEndOfTheContextIsSeenOnTheWayBackFromAConnection(t *testing.T) {
 	})
 }
 
-// The executor is told of a connection that is gone again.
+// The executor gets the state of a connection that is gone again.
 func TestConnectionThatIsGoneAgainChangesNoOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)

@@ -1,5 +1,5 @@
 // Package exec drives operations: it sends their requests in order, waits for connections, retries, and hands their
-// results to whoever waits or to the dispatcher.
+// results to the caller or to the dispatcher.
 package exec
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// Protocol is what an operation does, step by step. Its methods run one at a time, on the caller's goroutine or on
+// Protocol has the steps of an operation. Its methods run one at a time, on the caller's goroutine or on
 // the one that reads the connection: they must not block.
 type Protocol interface {
 	// Begin starts an attempt: it sends a request or finishes.
@@ -180,7 +180,7 @@ func (op *Operation) loss() error {
 // Result returns the error that the operation finished with.
 func (op *Operation) Result() error { return op.err }
 
-// Executor returns what drives op.
+// Executor returns the executor of op.
 func (op *Operation) Executor() *Executor { return op.ex }
 
 // Background reports whether nobody waits for op.
@@ -361,7 +361,7 @@ func (op *Operation) outcome() error {
 
 func (op *Operation) isAbandoned() bool { return op.state.Load() == abandoned }
 
-// Root is the context of what nobody has asked for: cleaning up, and what goes on behind the listeners.
+// Root is the context of the client's own work: clean-ups, and work behind the listeners.
 var Root = context.Background() //nolint:forbidigo // the one root
 
 type singleAttemptKey struct{}
@@ -431,7 +431,7 @@ func (e *Executor) uncertain(err error) error {
 	return errtext.Join(ErrUncertain, err)
 }
 
-// write says what follows when the answer to the request in flight is lost.
+// write is the consequence of a lost answer to the request in flight.
 type write uint8
 
 const (

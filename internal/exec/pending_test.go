@@ -125,7 +125,7 @@ func TestStopEndsTheWaitToBeLetIn(t *testing.T) {
 	})
 }
 
-// Who waits until all is done, and gives up, is not told later.
+// A waiter that has given up gets nothing later.
 func TestWaitThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := limited(t)

@@ -19,7 +19,7 @@ type sinceStarter interface {
 // detachedPause is the pause of a detached operation between two rounds of the retry policy.
 const detachedPause = time.Second
 
-// question is what the retry policy is asked about an operation.
+// question is the input of the retry policy for an operation.
 type question struct {
 	err       error
 	retryable bool // only the pause is open
@@ -29,7 +29,7 @@ type question struct {
 	schedule  backoff.BackOff // nil before the first pause
 }
 
-// verdict is what the retry policy says of a failure.
+// verdict is the decision of the retry policy about a failure.
 type verdict struct {
 	retry    bool // the failure may be tried again
 	pause    time.Duration
@@ -46,7 +46,7 @@ func (e *Executor) retry(op *Operation, err error) {
 // failed takes an answer that is an error: another attempt, or the next step of op.
 func (e *Executor) failed(op *Operation, err error) { e.consult(op, err, false) }
 
-// consult asks the policy of err: in place if the policy answers at once, else on another goroutine. retryable says
+// consult calls the policy for err: in place if the policy answers at once, else on another goroutine. retryable says
 // that only the pause is open.
 func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	if retryable && (op.single || op.isAbandoned()) {

@@ -419,7 +419,7 @@ func TestAbandonTellsTheWatchers(t *testing.T) {
 			last = <-w
 		}
 		if last.Type != zk.EventSession || last.State != zk.StateExpired || last.Err != zk.ErrSessionExpired {
-			t.Errorf("at last told %+v", last)
+			t.Errorf("the last event is %+v", last)
 		}
 	})
 }

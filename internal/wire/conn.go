@@ -30,7 +30,7 @@ const (
 	AuthFailed
 )
 
-// Config is what a Conn needs; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
+// Config has the settings of a Conn; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
 type Config struct {
 	Servers        []string // host:port
 	Hosts          *Hosts   // what the sessions of a client share, nil for none
@@ -279,14 +279,14 @@ func (c *Conn) WatchCount() int {
 	return c.watches.count()
 }
 
-// Load is what a connection has on its hands.
+// Load counts the pending work of a connection.
 type Load struct {
 	Server   string // that it is connected to, "" if there is none
 	InFlight int    // requests that were sent and are not answered
 	Queued   int    // requests that were accepted and not sent
 }
 
-// Load returns what c has on its hands.
+// Load returns the pending work of c.
 func (c *Conn) Load() (l Load) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

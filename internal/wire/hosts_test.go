@@ -101,7 +101,7 @@ func TestDisconnectedIsToldAfterEachPassInVain(t *testing.T) {
 		c := open(t, cfg)
 		c.want(t, wire.Disconnected)
 		if got := len(dials.all()); got != 2 {
-			t.Errorf("told after %d dials, want 2", got)
+			t.Errorf("reported after %d dials, want 2", got)
 		}
 		c.want(t, wire.Disconnected) // and again: nobody is left to think that it goes well
 	})

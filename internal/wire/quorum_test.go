@@ -178,7 +178,7 @@ func TestHeartbeatsAreSentWhereNobodyWrites(t *testing.T) {
 	})
 }
 
-// What a program writes in vain proves nothing, so it does not stand in for heartbeats.
+// A failed write of the program proves nothing, so it does not stand in for heartbeats.
 func TestHeartbeatsAreSentBesideWritesThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

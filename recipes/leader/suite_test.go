@@ -46,7 +46,7 @@ func newProxy(tb testing.TB) (proxy *curatortest.Proxy, connect, direct string) 
 	return proxy, proxy.Addr() + chroot, testenv.Addr(tb) + chroot
 }
 
-// history is what the listener of a latch is told.
+// history is what the listener of a latch gets.
 type history struct {
 	tb    testing.TB
 	name  string
@@ -56,7 +56,7 @@ type history struct {
 	last bool
 }
 
-// startLatch starts a latch; its listener fails the test if it is not told of beginnings and ends in turn.
+// startLatch starts a latch; its listener fails the test if beginnings and ends do not come in turn.
 func startLatch(
 	tb testing.TB, client leader.Client, id string, opts ...leader.LatchOption,
 ) (*leader.LeaderLatch, *history) {
@@ -66,7 +66,7 @@ func startLatch(
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
 		h.mu.Lock()
 		if ev.IsLeader == h.last || ev.IsLeader != (ev.Leadership != nil) {
-			tb.Errorf("%s is told %+v after %t", id, ev, h.last)
+			tb.Errorf("%s gets %+v after %t", id, ev, h.last)
 		}
 		h.last = ev.IsLeader
 		h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *history) want(isLeader bool) leader.LatchEvent {
 		}
 		return ev
 	case <-testenv.Context(h.tb).Done():
-		h.tb.Fatalf("%s is not told that it leads: %t", h.name, isLeader)
+		h.tb.Fatalf("%s gets no event that it leads: %t", h.name, isLeader)
 	}
 	return leader.LatchEvent{}
 }

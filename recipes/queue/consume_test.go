@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// failures keeps what OnError is told.
+// failures keeps what OnError gets.
 type failures struct {
 	told chan error
 }
@@ -33,7 +33,7 @@ func (f *failures) next(tb testing.TB) error {
 	case err := <-f.told:
 		return err
 	case <-testenv.Context(tb).Done():
-		tb.Fatal("nothing is told")
+		tb.Fatal("nothing is reported")
 		return nil
 	}
 }
@@ -86,7 +86,7 @@ func TestItemWhoseConsumerFailsIsPutBack(t *testing.T) {
 	}
 	var item *queue.ItemError
 	if err := failed.next(t); !errors.Is(err, broken) || !errors.As(err, &item) || string(item.Data) != "b" {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	awaitNothing(t, connect)
 }
@@ -116,7 +116,7 @@ func TestItemWhoseConsumerFailsIsDropped(t *testing.T) {
 		}
 		for _, want := range []string{"broken", "beyond repair"} {
 			if err := failed.next(t); !strings.Contains(err.Error(), want) {
-				t.Errorf("told %v, want %s", err, want)
+				t.Errorf("got %v, want %s", err, want)
 			}
 		}
 		awaitNothing(t, connect)
@@ -310,7 +310,7 @@ func TestItemOfAConsumerWhoseSessionEndsIsConsumedByAnother(t *testing.T) {
 		t.Errorf("the work ended with %v", err)
 	}
 	if err := failed.next(t); !errors.Is(err, queue.ErrLockLost) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	testenv.Eventually(t, func() bool { return len(children(t, connect, queuePath)) == 0 }, "it is consumed")
 	awaitNothing(t, connect)

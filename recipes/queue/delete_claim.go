@@ -105,7 +105,7 @@ func (c *deleteClaim) message() (*message, error) {
 	return c.item(), nil
 }
 
-// item returns what was read.
+// item returns the data of the item.
 func (c *deleteClaim) item() *message {
 	return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 }

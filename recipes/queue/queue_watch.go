@@ -33,7 +33,7 @@ type queueWatch struct {
 	locks  map[string][]*itemLock // of claims that are not settled, by item
 }
 
-// news is what has happened to an item or its lock.
+// news is a change of an item or its lock.
 type news struct {
 	what change
 	name string

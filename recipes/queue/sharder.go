@@ -359,5 +359,5 @@ func (s *QueueSharder[Q]) reportToClient(ctx context.Context, err error) {
 	s.client.ReportUnhandled(ctx, s.label(), err)
 }
 
-// label is what the client calls the sharder.
+// label is the sharder's name in errors.
 func (s *QueueSharder[Q]) label() string { return "queues " + s.path }

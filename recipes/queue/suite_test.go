@@ -51,7 +51,7 @@ func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
 }
 
 // builder returns a builder of queues of strings; without a consumer if consumer is nil. What goes wrong in the
-// background fails the test, if it is not told to somebody else.
+// background fails the test, unless another handler gets it.
 func builder(tb testing.TB, client queue.Client, consumer queue.Consumer[string]) queue.Builder[string] {
 	tb.Helper()
 	return queue.NewBuilder(client, consumer, queue.String{}, queuePath).

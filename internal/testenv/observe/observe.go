@@ -144,7 +144,7 @@ func Events(s sdktrace.ReadOnlySpan, name string) (events []string) {
 	return events
 }
 
-// Metrics returns what was measured so far, by name.
+// Metrics returns the metrics so far, by name.
 func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	tb.Helper()
 	var data metricdata.ResourceMetrics
