@@ -395,7 +395,7 @@ func (o *createOp) list() {
 		prefix := zkpath.ProtectedPrefix(o.b.protection)
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, prefix) {
-				o.adopt(childPath(parent, child))
+				o.adopt(zkpath.Join(parent, child))
 				return
 			}
 		}

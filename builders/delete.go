@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // Delete builds a delete; it is a value like [Create]. In Java: DeleteBuilder.
@@ -133,7 +134,7 @@ func (o *deleteOp) list(path string) {
 			return
 		}
 		for _, child := range o.Reply.Children {
-			o.stack = append(o.stack, childPath(path, child))
+			o.stack = append(o.stack, zkpath.Join(path, child))
 		}
 		o.sweep()
 	})
@@ -206,7 +207,7 @@ func (o *findAndDeleteOp) list() {
 	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, o.prefix) {
-				deleteGuaranteed(o.Context(), o.env, childPath(o.full, child))
+				deleteGuaranteed(o.Context(), o.env, zkpath.Join(o.full, child))
 			}
 		}
 		err := o.Request.Err

@@ -114,10 +114,3 @@ func (o option) or(def bool) bool {
 
 // clone keeps builders from sharing a slice with their caller.
 func clone[E any](s []E) []E { return slices.Clone(s) }
-
-func childPath(parent, child string) string {
-	if strings.HasSuffix(parent, "/") {
-		return parent + child
-	}
-	return parent + "/" + child
-}

@@ -16,6 +16,14 @@ type sinceStarter interface {
 	NewBackOffSince(start time.Time) backoff.BackOff
 }
 
+// NewSchedule returns the schedule of p for an operation that began at start.
+func NewSchedule(p Policy, start time.Time) backoff.BackOff {
+	if p, ok := p.(sinceStarter); ok {
+		return p.NewBackOffSince(start)
+	}
+	return p.NewBackOff()
+}
+
 // detachedPause is the pause of a detached operation between two rounds of the retry policy.
 const detachedPause = time.Second
 
@@ -109,11 +117,7 @@ func (e *Executor) ask(q question) (v verdict) {
 		return v
 	}
 	if v.schedule == nil {
-		if p, ok := e.policy.(sinceStarter); ok {
-			v.schedule = p.NewBackOffSince(q.started)
-		} else {
-			v.schedule = e.policy.NewBackOff()
-		}
+		v.schedule = NewSchedule(e.policy, q.started)
 	}
 	v.pause = v.schedule.NextBackOff()
 	return v

@@ -20,7 +20,7 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 	e := &entry{DistributedDoubleBarrier: d, signal: newSignal(d.client)}
 	r, err := e.run(ctx)
 	if !e.fired {
-		e.signal.unwatch(ctx, e.signal.watcher, d.ready())
+		waitqueue.Unwatch(ctx, e.client, e.signal.watcher, d.ready())
 	}
 	if err != nil {
 		d.cleanUp(ctx, d.remove)

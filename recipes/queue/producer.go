@@ -254,7 +254,7 @@ func (p *producer) settleFirst() {
 	case errors.Is(err, zk.ErrNoNode):
 		p.ensured = false
 		if p.missing++; p.missing > 1 {
-			_ = pause(p.life, doubled(outagePause, maxOutagePause, p.missing))
+			_ = waitqueue.Pause(p.life, doubled(outagePause, maxOutagePause, p.missing))
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (p *producer) adjustLimits(sent []*batch, left []*PendingPut, err error) []
 
 // reconnect waits for a connection and begins another flight.
 func (p *producer) reconnect() {
-	if pause(p.life, doubled(outagePause, maxOutagePause, p.outages)) == nil {
+	if waitqueue.Pause(p.life, doubled(outagePause, maxOutagePause, p.outages)) == nil {
 		_ = p.client.BlockUntilConnected(p.life)
 	}
 	p.outages++

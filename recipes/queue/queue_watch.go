@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -80,9 +81,9 @@ func (w *queueWatch) all(flight context.Context) error {
 
 // remove ends all watches, in the background.
 func (w *queueWatch) remove(ctx context.Context) {
-	unwatch(ctx, w.place.client, w.watcher, w.place.path)
+	waitqueue.Unwatch(ctx, w.place.client, w.watcher, w.place.path)
 	if w.place.hasLocks() {
-		unwatch(ctx, w.place.client, w.watcher, w.place.lockPath)
+		waitqueue.Unwatch(ctx, w.place.client, w.watcher, w.place.lockPath)
 	}
 }
 

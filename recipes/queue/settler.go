@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -248,7 +249,7 @@ func (s *settler) giveUp(x *settlement) {
 		if isUnanswered(err) {
 			_ = awaitConnection(session, s.place.client)
 		} else {
-			_ = pause(session, doubled(firstRefusalPause, maxRefusalPause, tries))
+			_ = waitqueue.Pause(session, doubled(firstRefusalPause, maxRefusalPause, tries))
 		}
 		isSettled, err = s.resend(session, x)
 	}

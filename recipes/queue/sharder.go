@@ -251,9 +251,9 @@ func (s *QueueSharder[Q]) run() {
 			s.report(err)
 		}
 		if len(s.shards) == 0 { // somebody may wait for the first
-			wait = min(wait, failurePause)
+			wait = min(wait, waitqueue.FailurePause)
 		}
-		if errors.Is(err, framework.ErrClosed) || pause(s.life, wait) != nil {
+		if errors.Is(err, framework.ErrClosed) || waitqueue.Pause(s.life, wait) != nil {
 			return
 		}
 	}
