@@ -16,7 +16,7 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 	t.Parallel()
 	const n, cut = 20, 7
 	tr := newTree(t)
-	proxy := newProxy(t)
+	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 	client := newClient(t, proxy.Addr()+tr.root)
 	proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"create2"}, Skip: cut, Count: 1, Action: curatortest.CutAfter,
@@ -69,7 +69,7 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 
 func TestSubmittedExistsSaysWhatThereIs(t *testing.T) {
 	t.Parallel()
-	ctx, client := testenv.Context(t), newClient(t, newProxy(t).Addr()+newTree(t).root)
+	ctx, client := testenv.Context(t), newClient(t, curatortest.NewProxyT(t, testenv.Addr(t)).Addr()+newTree(t).root)
 	if _, err := client.Create().ForPath(ctx, "/here", []byte("data")); err != nil {
 		t.Fatal(err)
 	}

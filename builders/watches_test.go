@@ -103,7 +103,7 @@ func TestWatchers(t *testing.T) {
 	}
 }
 
-func TestWatchedTellsTheListenersOfTheClient(t *testing.T) {
+func TestWatchedNotifiesCuratorListeners(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -361,14 +361,8 @@ func TestRemoveWatchesLeavesTheOthersOfThePath(t *testing.T) {
 func setUpProxied(tb testing.TB, opts ...framework.Option) (*framework.Client, tree, *curatortest.Proxy) {
 	tb.Helper()
 	tr := newTree(tb)
-	proxy := newProxy(tb)
-	return newClient(tb, proxy.ConnectString()+tr.root, opts...), tr, proxy
-}
-
-func newProxy(tb testing.TB) *curatortest.Proxy {
-	tb.Helper()
 	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy
+	return newClient(tb, proxy.ConnectString()+tr.root, opts...), tr, proxy
 }
 
 // disconnect cuts the client off and returns when it knows; connect lets it come back.

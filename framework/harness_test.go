@@ -17,6 +17,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/retry"
 )
 
@@ -34,23 +35,12 @@ const (
 	readOnly    = framework.ReadOnly
 )
 
-// newClient returns a client that is closed at the end of the test, with what opts do not say set to what
-// suits a test. The ensemble tracker is off: it would lead a client past a proxy.
+// newClient returns a client that is closed at the end of the test.
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
-	opts = append([]framework.Option{
-		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)
-	client, err := framework.New(connect, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { closeClient(tb, client) })
-	return client
+	return testclient.New(tb, connect, append([]framework.Option{
+		framework.WithSessionTimeout(10 * time.Second), framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
+	}, opts...)...)
 }
 
 func start(tb testing.TB, client *framework.Client) {

@@ -5,45 +5,26 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gocurator/curator/curatortest"
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/leader"
-	"github.com/gocurator/curator/retry"
 )
 
 const electionPath = "/election"
 
-func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
-	tb.Helper()
-	client, err := framework.New(connect, append([]framework.Option{
-		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)...)
-	must(tb, err)
-	must(tb, client.Start())
-	tb.Cleanup(func() { must(tb, client.Close()) })
-	return client
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var (
+	newClient = testclient.Start
+	must      = testclient.Must
+)
 
 // newProxy returns a proxy to the server, and a connect string through it.
 func newProxy(tb testing.TB) (proxy *curatortest.Proxy, connect, direct string) {
 	tb.Helper()
 	chroot := testenv.Chroot(tb)
-	proxy = curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy, proxy.Addr() + chroot, testenv.Addr(tb) + chroot
+	proxy, connect = testclient.Proxy(tb, chroot)
+	return proxy, connect, testenv.Addr(tb) + chroot
 }
 
 // history is what the listener of a latch gets.

@@ -17,13 +17,6 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// newProxy returns a proxy in front of the server of this test binary, and a connect string through it.
-func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
-	tb.Helper()
-	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy, proxy.Addr() + chroot
-}
-
 // TestMutexLostRepliesLeaveNoNode cuts the connection before and after the server has applied each of the
 // requests in turn.
 func TestMutexLostRepliesLeaveNoNode(t *testing.T) {
