@@ -389,7 +389,7 @@ func TestCallbackMayCallTheClient(t *testing.T) {
 }
 
 // A background operation that is given up is reported to the callback and to the unhandled-error listeners.
-func TestOperationThatIsGivenUpIsTold(t *testing.T) {
+func TestBackgroundGivenUpIsReported(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		t.Run(fmt.Sprintf("listener of its own %t", own), func(t *testing.T) {
 			client := startClient(t, "127.0.0.1:1", impatient()...)

@@ -198,7 +198,7 @@ func ExampleOutOfFlight() {
 	// Output: <nil>
 }
 
-// Only who has seen the newest version may change it.
+// A write with a version fails if another client has changed the node since the read.
 func ExampleSetData_WithVersion() {
 	client, disconnect := connect()
 	defer disconnect()

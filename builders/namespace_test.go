@@ -62,7 +62,7 @@ func TestNamespaceIsMadeOfContainersAheadOfTheFirstOperation(t *testing.T) {
 }
 
 // All of the operations that begin at the same time find the namespace there, not only the one that makes it.
-func TestNamespaceIsThereForAllWhoBeginAtOnce(t *testing.T) {
+func TestNamespaceConcurrentFirstUseFindsIt(t *testing.T) {
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	for round := range 100 {

@@ -83,7 +83,7 @@ func TestClusterOutlivesItsLeader(t *testing.T) {
 	}
 }
 
-func TestClusterWithoutAQuorumServesNobody(t *testing.T) {
+func TestClusterWithoutQuorumDoesNotServe(t *testing.T) {
 	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	servers := cluster.Servers()
@@ -173,7 +173,7 @@ func TestServerThatLagsReadsWhatIsOutOfDate(t *testing.T) {
 }
 
 // A client that has seen more than a server knows is turned away by it.
-func TestServerThatLagsTurnsAwayWhoHasSeenMore(t *testing.T) {
+func TestLaggingServerRefusesNewerClient(t *testing.T) {
 	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	leader, others := followers(t, cluster)

@@ -333,7 +333,7 @@ func TestFrozenServerThatIsRestartedIsNotFrozen(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForAPortThatSomebodyHas(t *testing.T) {
+func TestCloseDoesNotWaitForTakenPort(t *testing.T) {
 	server, err := curatortest.NewServer()
 	must(t, err)
 	restore := server.Faults().RefuseConnects()

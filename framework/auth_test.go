@@ -22,7 +22,7 @@ func digest(userAndPassword, user string) string {
 }
 
 // In Java: TestFramework.testCreateACLWithReset and its kin.
-func TestCredentialsAreToldToEveryConnectionAndSession(t *testing.T) {
+func TestCredentialsAreSentOnEveryConnectionAndSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	mine := []zk.ACL{{Perms: zk.PermAll, Scheme: "auth"}} // of whoever creates

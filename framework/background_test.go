@@ -224,7 +224,7 @@ func TestOperationsThatAreGivenUpReachTheUnhandledErrorListeners(t *testing.T) {
 	}
 }
 
-func TestPanickingCallbacksAndWatchersHarmNobody(t *testing.T) {
+func TestPanickingCallbacksAndWatchersAreRecovered(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	unhandled := make(chan string, 10)
@@ -303,7 +303,7 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	}
 }
 
-func TestListenersAreToldOfWatchesAndOfTheEnd(t *testing.T) {
+func TestCuratorListenersGetWatchesAndClosing(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	recorded := newEvents()
@@ -330,7 +330,7 @@ func TestListenersAreToldOfWatchesAndOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestListenersOfAClientThatWasNotStartedAreToldNothing(t *testing.T) {
+func TestCuratorListenersOfUnstartedClientGetNothing(t *testing.T) {
 	client := newClient(t, nowhere)
 	recorded := newEvents()
 	client.CuratorListeners().AddListener(recorded.callback)

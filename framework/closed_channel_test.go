@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-func TestWatcherWithAClosedChannelHarmsNobody(t *testing.T) {
+func TestWatcherClosedChannelIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	unhandled := make(chan string, 10)

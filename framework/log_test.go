@@ -36,7 +36,7 @@ func (l *logs) Handle(_ context.Context, r slog.Record) error {
 func (l *logs) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l *logs) WithGroup(string) slog.Handler      { return l }
 
-func TestLoggerIsToldOfStatesAndPanics(t *testing.T) {
+func TestLoggerGetsStatesAndPanics(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	handler := &logs{}

@@ -226,7 +226,7 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 }
 
 // In Java: TestFrameworkBackground.testListenerConnectedAtStart, C-72.
-func TestListenerIsToldConnectedFirst(t *testing.T) {
+func TestStateListenerGetsConnectedFirst(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
@@ -332,7 +332,7 @@ func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 	})
 }
 
-func TestListenersAreToldEverythingInOrder(t *testing.T) {
+func TestStateListenersGetAllInOrder(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
@@ -366,7 +366,7 @@ func TestListenersAreToldEverythingInOrder(t *testing.T) {
 	})
 }
 
-func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
+func TestStateListenerRemovedFromWithinGetsNothing(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
@@ -396,7 +396,7 @@ func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
 	}
 }
 
-func TestPanickingListenerHarmsNobody(t *testing.T) {
+func TestPanickingStateListenerIsRecovered(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)

@@ -34,7 +34,7 @@ func wantCount(t *testing.T, client *framework.Client, what string, seen watched
 }
 
 // Issue 232: a watcher is notified once of an event, however often it was set.
-func TestWatcherSetTwiceIsToldOnce(t *testing.T) {
+func TestWatcherSetTwiceGetsEventOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/ns/a", "")
@@ -118,7 +118,7 @@ func TestWatcherSetTwiceIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestWatchersOfOneNodeAreAllTold(t *testing.T) {
+func TestWatchersOfOneNodeAllGetEvent(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/a", "")
@@ -361,7 +361,7 @@ func TestWatchersEndWithTheirSession(t *testing.T) {
 }
 
 // The server hears of the removal later, or never: the watcher gets no further events all the same.
-func TestWatchersRemovedWithoutAConnectionAreToldNothing(t *testing.T) {
+func TestWatchersRemovedWithoutConnectionGetNothing(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
@@ -394,7 +394,7 @@ func TestWatchersRemovedWithoutAConnectionAreToldNothing(t *testing.T) {
 }
 
 // Watchers hear of the end of their session before anything of the next one can happen.
-func TestWatchersHearOfTheEndOfTheirSessionAtOnce(t *testing.T) {
+func TestWatchersGetEndOfSessionAtOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	for range 20 {

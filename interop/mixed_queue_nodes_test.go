@@ -142,8 +142,8 @@ func record(puts []put, nodes []node) (all []recording) {
 
 func lastDigits(path string) string { return path[len(path)-10:] }
 
-// TestGoIsToldOfWhatIsNoItem has somebody put what neither side would, between items of both.
-func TestGoIsToldOfWhatIsNoItem(t *testing.T) {
+// TestGoReportsForeignNodes has somebody put what neither side would, between items of both.
+func TestGoReportsForeignNodes(t *testing.T) {
 	bad := []interop.Bytes{
 		{},
 		interop.Bytes("hello"), interop.Bytes("\x00\x01\x00\x02\x02"),

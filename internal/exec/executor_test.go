@@ -502,7 +502,7 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsOnceMoreAfterTheEndOfTheContextIsToldTheSame(t *testing.T) {
+func TestSecondWaitAfterContextEndsReturnsSameError(t *testing.T) {
 	for _, tt := range stages {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -77,8 +77,8 @@ func TestLimitIsForTheProgramAlone(t *testing.T) {
 	})
 }
 
-// Who gives up waiting to be let in leaves no place taken, also when the place and the end of the context come at once.
-func TestWhoGivesUpWaitingTakesNoPlace(t *testing.T) {
+// A waiter that gives up leaves no place taken, also when the place and the end of the context come at once.
+func TestCancelledAdmissionTakesNoPlace(t *testing.T) {
 	for _, early := range []time.Duration{time.Second, 0} {
 		for range 100 {
 			synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (b *book) notify(t *testing.T, ev string, want ...string) {
 	}
 }
 
-func TestListenersAreToldInTheOrderInWhichTheyWereAdded(t *testing.T) {
+func TestListenersAreCalledInOrderOfAddition(t *testing.T) {
 	var b book
 	b.notify(t, "0")
 	removeA := b.add("a", nil)
@@ -65,7 +65,7 @@ func TestListenersAreToldInTheOrderInWhichTheyWereAdded(t *testing.T) {
 	}
 }
 
-func TestTheSameListenerAddedTwiceIsToldTwice(t *testing.T) {
+func TestListenerAddedTwiceIsCalledTwice(t *testing.T) {
 	var l listeners.Set[int]
 	var calls int
 	fn := func(context.Context, int) { calls++ }
@@ -79,7 +79,7 @@ func TestTheSameListenerAddedTwiceIsToldTwice(t *testing.T) {
 	}
 }
 
-func TestListenersMayChangeTheSetWhileTheyAreTold(t *testing.T) {
+func TestListenersMayChangeSetWhileCalled(t *testing.T) {
 	tests := []struct {
 		name string
 		// inside is what the second of three listeners does, once.

@@ -408,7 +408,7 @@ func TestAbandonSaysNothing(t *testing.T) {
 	})
 }
 
-func TestAbandonTellsTheWatchers(t *testing.T) {
+func TestAbandonNotifiesWatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connectPiped(t, newServer(t))
 		w := newWatcher()

@@ -41,7 +41,7 @@ func (c *closeCounter) Close() error {
 	return c.Conn.Close()
 }
 
-func TestDialerThatNeverReturnsHoldsNobody(t *testing.T) {
+func TestDialerThatNeverReturnsDoesNotBlock(t *testing.T) {
 	for name, end := range map[string]func(c *client){
 		"Close":   func(c *client) { c.Close() },
 		"Abandon": func(c *client) { c.Abandon() },

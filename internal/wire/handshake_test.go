@@ -177,7 +177,7 @@ func TestMuteServerCostsAtMostTheConnectTimeout(t *testing.T) {
 	}
 }
 
-func TestServerThatWasMuteIsAskedAgain(t *testing.T) {
+func TestMuteServerIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		start := time.Now()

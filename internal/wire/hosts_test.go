@@ -94,7 +94,7 @@ func TestServersAreTriedInTurnWithPausesBetweenPasses(t *testing.T) {
 	})
 }
 
-func TestDisconnectedIsToldAfterEachPassInVain(t *testing.T) {
+func TestDisconnectedIsReportedAfterEachFailedPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := dialTo(network{"a:1": nil, "b:1": nil})
 		dials := recordDials(&cfg)
@@ -108,7 +108,7 @@ func TestDisconnectedIsToldAfterEachPassInVain(t *testing.T) {
 }
 
 // A broken path to a server may show in the dial, in the first write, or in the wait for the answer.
-func TestDisconnectedIsToldHoweverTheHandshakeFails(t *testing.T) {
+func TestDisconnectedIsReportedForEachHandshakeFailure(t *testing.T) {
 	broken := map[string]func(p *server) net.Conn{
 		"in the write": func(s *server) net.Conn { return unwritable{s.pipe()} },
 		"in the read": func(s *server) net.Conn {
@@ -140,7 +140,7 @@ type readOnlyConn struct{ net.Conn }
 
 func (readOnlyConn) Write(b []byte) (int, error) { return len(b), nil }
 
-func TestServerThatAcceptsAndDropsIsNotAskedWithoutPause(t *testing.T) {
+func TestServerThatAcceptsAndDropsIsTriedWithPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.greet = func(p *peer, _ jute.ConnectRequest) bool {

@@ -93,7 +93,7 @@ func TestEveryRequestIsAnsweredOnceWhereverTheConnectionIsCut(t *testing.T) {
 	}
 }
 
-func TestLossOfWhatWaitsIsToldInOrder(t *testing.T) {
+func TestLossOfPendingRequestsIsReportedInOrder(t *testing.T) {
 	const total = wire.MaxInFlight + 1000
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -116,7 +116,7 @@ func TestLossOfWhatWaitsIsToldInOrder(t *testing.T) {
 }
 
 // To accept it would be to lose it, and a loop that submits again at once would never end.
-func TestNothingIsAcceptedWhileLossesAreTold(t *testing.T) {
+func TestNothingIsAcceptedWhileLossesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.serve = func(_ *peer, r *request) bool { return r.path() != "/last" }

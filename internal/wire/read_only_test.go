@@ -153,7 +153,7 @@ func TestSessionOfAQuorumOutlivesAReadOnlyServer(t *testing.T) {
 	})
 }
 
-func TestServerWithoutAQuorumIsRefusedByThoseWhoNeedOne(t *testing.T) {
+func TestServerWithoutQuorumIsRefusedByReadWriteSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lonely, other := newServer(t), newServer(t)
 		lonely.greet = readOnly
@@ -163,7 +163,7 @@ func TestServerWithoutAQuorumIsRefusedByThoseWhoNeedOne(t *testing.T) {
 	})
 }
 
-func TestSearchForAQuorumPassesOverWhoeverHasNone(t *testing.T) {
+func TestSearchForQuorumSkipsServersWithoutOne(t *testing.T) {
 	for _, word := range []string{"ro", "", "imok", "rw and much more than fits in an answer"} {
 		t.Run(word, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -215,7 +215,7 @@ func TestRealServerSetsAllKindsOfWatchesAgain(t *testing.T) {
 	}
 }
 
-func TestRealServerTellsOfWhatWasMissed(t *testing.T) {
+func TestRealServerSendsMissedEvents(t *testing.T) {
 	c := connectReal(t)
 	c.create(t, "/n")
 	other := open(t, wire.Config{Servers: []string{testenv.Addr(t)}, Chroot: c.Chroot()})

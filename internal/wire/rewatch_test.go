@@ -353,7 +353,7 @@ func TestEventsAndAnswersComeInTheOrderOfTheServer(t *testing.T) {
 	})
 }
 
-func TestWatchersAreToldOfTheSessionWithoutTheirWatchesEnding(t *testing.T) {
+func TestWatchersGetSessionEventsAndKeepWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		c, p := connectPiped(t, s)

@@ -123,7 +123,7 @@ func TestItemWhoseConsumerFailsIsDropped(t *testing.T) {
 	})
 }
 
-func TestConsumerIsToldOfItsItem(t *testing.T) {
+func TestConsumerGetsInfoOfItem(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	infos := make(chan queue.Info, 1)

@@ -36,7 +36,7 @@ func putCorrupt(t *testing.T, client *framework.Client, sound interface {
 	must(t, sound.FlushPuts(ctx))
 }
 
-func TestCorruptItemStaysAndIsTold(t *testing.T) {
+func TestCorruptItemStaysAndIsReported(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		connect := testenv.ConnectString(t)

@@ -80,7 +80,7 @@ func TestLifeOfAQueue(t *testing.T) {
 	must(t, never.Close())
 }
 
-func TestPutListenersAreToldInOrder(t *testing.T) {
+func TestPutListenersAreCalledInOrder(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	q := start(t, built(builder(t, newClient(t, connect), nil).BuildQueue()))
@@ -103,7 +103,7 @@ func TestPutListenersAreToldInOrder(t *testing.T) {
 	}
 }
 
-func TestPutThatFailsIsTold(t *testing.T) {
+func TestFailedPutIsReported(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	client := newClient(t, connect)

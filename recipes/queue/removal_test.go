@@ -24,7 +24,7 @@ func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 }
 
 // When they are removed one by one after that and the answers are lost, each that is not consumed is reported.
-func TestRemovalOneByOneWithALostReplyIsTold(t *testing.T) {
+func TestRemovalOneByOneWithLostReplyIsReported(t *testing.T) {
 	t.Parallel()
 	lost, told := consumeBesideAnother(t, curatortest.CutAfter)
 	if diff := cmp.Diff([]string{"item 1", "item 2"}, lost); diff != "" || told != len(lost) {

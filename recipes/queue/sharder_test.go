@@ -432,7 +432,7 @@ func TestShardThatCannotBeBuiltIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestErrorsOfASharderGoToTheClientUnlessSomebodyIsTold(t *testing.T) {
+func TestSharderErrorsWithoutHandlerGoToClient(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	client := newClient(t, connect)

@@ -364,7 +364,7 @@ func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
 	})
 }
 
-func TestThoseWhoWaitForAnElementShareTheLooking(t *testing.T) {
+func TestWaitingTakesShareListing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	chroot := testenv.Chroot(t)
@@ -458,7 +458,7 @@ func TestPeekSeesWhatOthersHaveTaken(t *testing.T) {
 	want(t, "")(q.Peek(ctx))
 }
 
-func TestThoseWhoPeekDoNotDisturbThoseWhoTake(t *testing.T) {
+func TestPeeksDoNotDisturbTakes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	connect := testenv.ConnectString(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-func TestErrorOfAConsumerIsReportedInTheTraceOfItsItemUnlessSomebodyIsTold(t *testing.T) {
+func TestConsumerErrorWithoutHandlerIsReportedInTraceOfItem(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	type handler func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string]
