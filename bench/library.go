@@ -51,10 +51,13 @@ type lock interface {
 
 // libraries has the libraries of Go by their names.
 var libraries = map[string]library{
-	curator:    {base: "/bench-curator", open: openCurator, impatient: openImpatientCurator},
-	unobserved: {base: "/bench-unobserved", open: openUnobserved(stubborn), impatient: openUnobserved(impatient)},
-	observed:   {base: "/bench-observed", open: openObserved(stubborn), impatient: openObserved(impatient)},
-	plain:      {base: "/bench-plain", open: openPlain, impatient: openPlain},
+	curator: {base: "/bench-curator", open: openCurator, impatient: openImpatientCurator},
+	telemetryOff: {
+		base: "/bench-telemetry-off", open: openWithoutTelemetry(stubborn), impatient: openWithoutTelemetry(impatient),
+	},
+	sampledTenth: {base: "/bench-sampled-tenth", open: openWithSDK(stubborn, 0.1), impatient: openWithSDK(impatient, 0.1)},
+	sampledAll:   {base: "/bench-sampled-all", open: openWithSDK(stubborn, 1), impatient: openWithSDK(impatient, 1)},
+	plain:        {base: "/bench-plain", open: openPlain, impatient: openPlain},
 }
 
 func libraryNamed(name string) (library, error) {

@@ -13,60 +13,71 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// The same library with telemetry off, or with the SDK of OpenTelemetry, which takes one
-// trace of ten and all metrics. As it comes it reports to the global providers, of which there are none here.
+// The same library without telemetry, and with the SDK of OpenTelemetry, which takes a part of the traces and all
+// metrics. A client without either uses the global providers, of which there are none here.
 const (
-	unobserved = "telemetry off"
-	observed   = "SDK, 10 % sampled"
+	telemetryOff = "telemetry off"
+	sampledTenth = "SDK, 10 % sampled"
+	sampledAll   = "SDK, all sampled"
 )
 
-// unnoticed bounds the cost of telemetry: nothing that shows while nobody listens, and a tenth with the SDK, where
-// there is a server to wait for.
+// The budgets of telemetry: free without providers, and a tenth of the rate with the SDK, if there is a server to wait
+// for.
 var (
-	unnoticed = []bound{atLeast(0.98, rate).of(unobserved), atMost(1.01, allocs).of(unobserved)}
-	little    = []bound{atLeast(0.9, rate).of(unobserved)}
+	free  = []bound{atLeast(0.98, rate).of(telemetryOff), atMost(1.01, allocs).of(telemetryOff)}
+	tenth = []bound{atLeast(0.9, rate).of(telemetryOff)}
 )
 
-// tracingWork measures the cost of telemetry. The budget bounds the first of two entries.
+// tracingWork measures the cost of telemetry. The budget is that of the first entry.
 var tracingWork = section{
 	rows: []row{
 		{
-			name: "background getData, not configured", server: nullServer, show: throughput, often: 4, budget: unnoticed,
-			entries: against(work(getDataBg), curator, unobserved, observed),
+			name: "background getData, not configured", server: nullServer, show: throughput, often: 4, budget: free,
+			entries: against(work(getDataBg), curator, telemetryOff, sampledTenth),
 		},
 		{
-			name: "getData, one goroutine, not configured", server: nullServer, show: latency, often: 4, budget: unnoticed,
-			entries: against(work(getDataSync), curator, unobserved, observed),
+			name: "getData, one goroutine, not configured", server: nullServer, show: latency, often: 4, budget: free,
+			entries: against(work(getDataSync), curator, telemetryOff, sampledTenth),
 		},
 		{
-			name: "mutex acquire and release, not configured", server: realServer, show: latency, often: 4, budget: unnoticed,
-			entries: against(work(lockAlone), curator, unobserved),
+			name: "mutex acquire and release, not configured", server: realServer, show: latency, often: 4, budget: free,
+			entries: against(work(lockAlone), curator, telemetryOff),
 		},
 		{
-			name: "background create, traced", server: realServer, show: throughput, often: 4, budget: little,
-			entries: against(work(createBackground), observed, unobserved),
+			name: "background create, traced", server: realServer, show: throughput, often: 4, budget: tenth,
+			entries: against(work(createBackground), sampledTenth, telemetryOff),
 		},
 		{
-			name: "background getData, traced", server: realServer, show: throughput, often: 4, budget: little,
-			entries: against(work(getDataBg), observed, unobserved),
+			name: "background getData, traced", server: realServer, show: throughput, often: 4, budget: tenth,
+			entries: against(work(getDataBg), sampledTenth, telemetryOff),
 		},
 		{
-			name: "create, one goroutine, traced", server: realServer, show: latency, often: 4, budget: little,
-			entries: against(work(createSync), observed, unobserved),
+			name: "background getData, 10 % traced", server: nullServer, show: throughput, often: 4,
+			budget:  []bound{atMost(2, cpu).of(telemetryOff)},
+			entries: against(work(getDataBg), sampledTenth, telemetryOff),
 		},
 		{
-			name: "queue, 100 items on their way, traced", server: realServer, show: latency, often: 4, budget: little,
-			entries: against(work(queueing).window(100), observed, unobserved),
+			name: "background getData, all traced", server: nullServer, show: throughput, often: 4,
+			budget:  []bound{atMost(5, cpu).of(telemetryOff)},
+			entries: against(work(getDataBg), sampledAll, telemetryOff),
 		},
 		{
-			name: "mutex acquire and release, traced", server: realServer, show: latency, often: 4, budget: little,
-			entries: against(work(lockAlone), observed, unobserved),
+			name: "create, one goroutine, traced", server: realServer, show: latency, often: 4, budget: tenth,
+			entries: against(work(createSync), sampledTenth, telemetryOff),
+		},
+		{
+			name: "queue, 100 items on their way, traced", server: realServer, show: latency, often: 4, budget: tenth,
+			entries: against(work(queueing).window(100), sampledTenth, telemetryOff),
+		},
+		{
+			name: "mutex acquire and release, traced", server: realServer, show: latency, often: 4, budget: tenth,
+			entries: against(work(lockAlone), sampledTenth, telemetryOff),
 		},
 	},
 }
 
-// openUnobserved returns a function that opens a client without telemetry.
-func openUnobserved(policy retry.Policy) func(connect string) (client, error) {
+// openWithoutTelemetry returns the opener of a client without telemetry.
+func openWithoutTelemetry(policy retry.Policy) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
 		return asClient(startCurator(connect, policy,
 			framework.WithTracerProvider(nooptrace.NewTracerProvider()),
@@ -74,10 +85,10 @@ func openUnobserved(policy retry.Policy) func(connect string) (client, error) {
 	}
 }
 
-// openObserved returns a function that opens a client that reports to the SDK.
-func openObserved(policy retry.Policy) func(connect string) (client, error) {
+// openWithSDK returns the opener of a client with the SDK, which takes this part of the traces.
+func openWithSDK(policy retry.Policy, part float64) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
-		sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.1))
+		sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(part))
 		tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{}))
 		meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 		c, err := startCurator(connect, policy, framework.WithTracerProvider(tracers), framework.WithMeterProvider(meters))
@@ -89,13 +100,13 @@ func openObserved(policy retry.Policy) func(connect string) (client, error) {
 	}
 }
 
-// The retry policies of those who are measured: the second is that of those whose failures are.
+// The retry policies of the contenders. The second is for rows that measure failures.
 var (
 	stubborn  = retry.ExponentialBackoff(100*time.Millisecond, 5)
 	impatient = retry.NTimes(0, 0)
 )
 
-// nowhere takes spans.
+// nowhere drops all spans.
 type nowhere struct{}
 
 func (nowhere) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }

@@ -216,7 +216,7 @@ func parse(t *testing.T, expr string) (q query) {
 	}
 	rest = window.ReplaceAllString(grouping.ReplaceAllString(rest, ""), "")
 	for _, w := range word.FindAllString(rest, -1) {
-		if !slices.Contains([]string{"sum", "max", "rate", "histogram_quantile"}, w) {
+		if !slices.Contains([]string{"sum", "max", "min", "rate", "histogram_quantile"}, w) {
 			t.Fatalf("%s: what is %s?", expr, w)
 		}
 	}
@@ -374,7 +374,7 @@ func labelsOf(t *testing.T, m metricdata.Metrics) map[string]map[string]bool {
 // everything has all happen that is measured.
 func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	tm := telemetry.New(telemetry.Config{
-		MeterProvider: provider, TracerProvider: nooptrace.NewTracerProvider(), Server: "zk1:2181",
+		MeterProvider: provider, TracerProvider: nooptrace.NewTracerProvider(), Server: "zk1:2181", Name: "orders",
 	})
 	tm.Observe(func() telemetry.Load { return telemetry.Load{} })
 	for _, err := range []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed} {
@@ -394,7 +394,9 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	_, wait := lock.Acquire(ctx)
 	wait.End(telemetry.Acquired, nil)
 	lock.Hold(wait).End(telemetry.Released)
-	election := tm.NewElection("leader_latch", "orders", "/leader")
+	election := tm.NewElection("leader_latch", "orders", "blue", "/leader")
+	_, wait = election.Elect(ctx)
+	wait.End(telemetry.Elected, nil)
 	election.Term(ctx).End(telemetry.EndedClosed)
 	barrier := tm.NewBarrier("barrier", "orders", "/barrier")
 	_, wait = barrier.Wait(ctx, "wait", 0)

@@ -400,6 +400,17 @@ func (c *connection) currentSession() *Session {
 	return s
 }
 
+// sessionLeft returns the time after which the session is taken for lost, 0 without a session.
+func (c *connection) sessionLeft() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil || c.session.ctx.Err() != nil || c.replacing {
+		return 0
+	}
+	left, _ := c.remaining()
+	return max(left, 0)
+}
+
 // close says goodbye, and reports whether all sessions have ended. It does not wait for much longer than the time for
 // closing, whatever functions of the program they call.
 func (c *connection) close() bool {

@@ -20,6 +20,8 @@ type Health struct {
 	// or from an earlier time while somebody relies on the session: see [Client.QuorumHeartbeats]. It is zero before the
 	// first session.
 	LastAnswer time.Time
+	// SessionLeft is the time after which the client takes the session for lost if no answer comes, 0 without a session.
+	SessionLeft time.Duration
 	// InFlight counts the requests that were sent and are not answered, Queued those that wait to be sent on this
 	// connection because enough are in flight.
 	InFlight, Queued int
@@ -31,6 +33,8 @@ type Health struct {
 	// of them has waited, or has been running: a large one says that a callback blocks.
 	Callbacks   int
 	CallbackAge time.Duration
+	// Watches counts the watches that are set.
+	Watches int
 }
 
 // Health returns the state of the client, for a health check or a log. It does no I/O, waits for nothing that the
@@ -38,7 +42,7 @@ type Health struct {
 func (c *Client) Health() Health { return c.core.health() }
 
 func (k *core) health() Health {
-	h := Health{State: k.connection.currentState()}
+	h := Health{State: k.connection.currentState(), SessionLeft: k.connection.sessionLeft()}
 	k.mu.Lock()
 	h.Life = k.state
 	dispatcher := k.dispatcher
@@ -51,7 +55,7 @@ func (k *core) health() Health {
 	}
 	if conn := k.connection.current.Load(); conn != nil {
 		l := conn.Load()
-		h.Server, h.InFlight, h.Queued = l.Server, l.InFlight, l.Queued
+		h.Server, h.InFlight, h.Queued, h.Watches = l.Server, l.InFlight, l.Queued, l.Watches
 		if conn.SessionID() != 0 {
 			h.LastAnswer = conn.LastAnswer()
 		}
@@ -65,8 +69,9 @@ func (k *core) health() Health {
 func (k *core) load() telemetry.Load {
 	h := k.health()
 	l := telemetry.Load{
-		InFlight: h.InFlight, Queued: h.Queued, Pending: h.Pending, Parked: h.Parked, Callbacks: h.Callbacks,
-		CallbackAge: h.CallbackAge,
+		Connected: h.State.IsConnected(), SessionLeft: h.SessionLeft, InFlight: h.InFlight, Queued: h.Queued,
+		Pending: h.Pending, Parked: h.Parked, Retrying: h.Retrying, Callbacks: h.Callbacks, CallbackAge: h.CallbackAge,
+		Watches: h.Watches,
 	}
 	if !h.LastAnswer.IsZero() {
 		l.AnswerAge = time.Since(h.LastAnswer)

@@ -199,7 +199,8 @@ func TestGaugesShowHealthUntilClose(t *testing.T) {
 	names := []string{
 		"curator.client.requests.in_flight", "curator.client.requests.queued", "curator.client.operations.pending",
 		"curator.client.operations.parked", "curator.client.callbacks.queued", "curator.client.callbacks.age",
-		"curator.client.answer.age",
+		"curator.client.answer.age", "curator.client.connected", "curator.client.operations.retrying",
+		"curator.client.watches", "curator.session.remaining",
 	}
 	found := gauges()
 	for _, name := range names {

@@ -23,6 +23,10 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 	return option(func(c *config) { c.telemetry.MeterProvider = p })
 }
 
+// WithName sets the name of the client in spans and metrics, so that two clients of a process are two series. The
+// default is no name. Each name is a series of all metrics, so use few names.
+func WithName(name string) Option { return option(func(c *config) { c.telemetry.Name = name }) }
+
 // WithPropagator has the trace context of a put travel with the items of a queue, behind the bytes that Java writes and
 // reads: propagation.TraceContext{}, say. Without it, the default, nodes hold what Java's hold, byte for byte, and a
 // consumer reads no trace context either. The global propagator is not used.

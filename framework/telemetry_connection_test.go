@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -78,6 +79,10 @@ func TestOutageIsToldAsAWhole(t *testing.T) {
 				t.Errorf("spans\n%s", got)
 			}
 			wantValues(t, o, "curator.connection.outage.duration", "curator.outcome="+tt.outcome+" 1\n")
+			exemplars := []trace.TraceID{span.SpanContext().TraceID()}
+			if diff := cmp.Diff(exemplars, o.Exemplars(t, "curator.connection.outage.duration")); diff != "" {
+				t.Errorf("exemplars (-want +got):\n%s", diff)
+			}
 			if tt.outcome == "reconnected" {
 				wantValues(t, o, "curator.session.expirations", "")
 				return

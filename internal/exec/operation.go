@@ -317,6 +317,7 @@ func (d *delivery) Run() {
 // facts returns what is recorded of op at its end.
 func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
+	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
 	f.RequestSize, f.ResponseSize = op.Sizes()
 	f.Watch = op.Request.Watcher != nil && op.Op != jute.OpRemoveWatches
 	if op.WasSent() && op.on != nil {

@@ -41,6 +41,7 @@ const (
 	endsUnseen                   // who gives up the end deletes ready, though somebody has joined
 	trustsOldSession             // the last waits though its session has ended, and its node is about to
 	countsTheGone                // a list with ready is counted, though ready has gone since
+	trustsOldList                // a listed member that is gone is passed over, though a late one may have joined it
 	watchesYounger               // who watches the lowest takes one that has come again for it
 	leavesUnchecked              // who waits for the lowest deletes its node whether that is there or not
 )
@@ -56,7 +57,7 @@ type barrierNode struct {
 type readyState struct {
 	there         bool
 	born, version int8
-	dead          int8 // the transaction since which nobody is in; 0 if somebody is
+	dead          int8 // the transaction since which nobody is in, or ready is gone; 0 if somebody is in
 }
 
 // barrierWorld is a state. It is a plain value; a copy is another state.
@@ -344,7 +345,7 @@ func (w *barrierWorld) deleteReady(i, born int8) {
 	if w.ready.born != born {
 		w.bad = fmt.Sprintf("%c deletes the ready of another round", 'A'+i)
 	}
-	w.ready = readyState{}
+	w.ready = readyState{dead: w.zxid}
 	w.tellReady(false)
 }
 
@@ -726,6 +727,9 @@ func (m *doubleBarrier) lookedAt(w *barrierWorld, i int8) {
 	case c.listedReady && m.flaw != countsTheGone:
 		m.look(w, i)
 	case bits.OnesCount8(uint8(c.seen)) >= int(m.quorum):
+		if c.listed < w.ready.dead {
+			w.bad = fmt.Sprintf("%c counts members that the last round has seen out", 'A'+i)
+		}
 		for k := range m.members {
 			o := &w.attendees[k]
 			if c.seen&(1<<k) != 0 && w.nodes[k].there && o.at >= inside && o.at < cleaning && !o.lost {
@@ -794,6 +798,10 @@ func (m *doubleBarrier) watch(w *barrierWorld, i, k int8) {
 	case othersWatch:
 		if c.at = othersWait; !old && !(n.there && (c.open || m.flaw == waitsForYounger)) {
 			c.watched, c.there = none, false
+			if c.open && m.flaw != trustsOldList {
+				m.lookForOthers(c)
+				return
+			}
 			c.seen &^= 1 << k
 			m.nextOther(w, i)
 		}
@@ -1001,11 +1009,15 @@ func TestDoubleBarrierFlawIsFound(t *testing.T) {
 		},
 		{"the lowest has died", doubleBarrier{members: 2, quorum: 2, faults: 1, may: pause, flaw: leavesUnchecked}},
 		{"a list of a round that has ended is counted", doubleBarrier{members: 3, quorum: 2, flaw: countsTheGone}},
+		{
+			"a member that has gone since the list is passed over",
+			doubleBarrier{members: 3, quorum: 3, faults: 1, may: expiry, flaw: trustsOldList},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := &test.doubleBarrier
-			if m.rounds = max(m.rounds, 1); m.flaw == countsTheGone && !testenv.Long() {
+			if m.rounds = max(m.rounds, 1); m.flaw == trustsOldList && !testenv.Long() {
 				t.Skip("its bounds are those of make prove")
 			}
 			if r := run[barrierWorld](t, m); r.violation == "" {

@@ -210,6 +210,20 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.lock(s.o)
 			s.ledger.end(s.begin(s.o, value), itemDone)
 		}},
+		"again, when the lock of its batch was deleted and the process has locked that again": {play: func(s *scene) {
+			first, second := s.putBegins(), s.putBegins()
+			path := s.create(first + second)
+			s.ledger.putEnded(first, path, nil)
+			s.ledger.putEnded(second, path, nil)
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, first), itemDone)
+			s.world.judge.taken(s.resource, s.lockPath(), nil, 0)
+			s.delete(s.lockPath())
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, second), itemDone)
+			s.begin(s.o, first)
+			s.begin(s.o, second)
+		}},
 		"again, and its lock is known to be lost": {want: "known to be lost", play: func(s *scene) {
 			value := s.put()
 			s.lock(s.o)

@@ -379,6 +379,9 @@ func (l *ledger) explain(before, again *delivery) string {
 		return "the process died"
 	case again.lock != lock && !again.lock.born.After(lock.born) && l.isLost(again.lock):
 		return "the lock was lost before the item was begun"
+	case again.lock == lock && l.wasDeleted(lock):
+		// The process has locked the item again, while it delivered the rest of a batch that it had locked before.
+		return "the lock of its batch was deleted"
 	case lock.isThere():
 		return "" // so two have it
 	case lock.withSession:

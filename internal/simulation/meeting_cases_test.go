@@ -66,6 +66,13 @@ func (g *gathering) depart(i int) {
 	g.look()
 }
 
+// lose ends the session of a member, and its node with it.
+func (g *gathering) lose(i int) {
+	g.Helper()
+	g.must(g.clients[i].Close())
+	g.look()
+}
+
 func (g *gathering) open() {
 	g.Helper()
 	g.must(createNode(g.world, g.resource.path+"/"+readyNode))
@@ -161,6 +168,24 @@ func TestMeeting(t *testing.T) {
 			g.open()
 			a := g.enter(0, began, nil)
 			g.depart(0)
+			g.left(a)
+		}},
+		"out after its session before another that came later": {play: func(g *gathering) {
+			began := time.Now()
+			g.come(0)
+			g.come(1)
+			g.open()
+			a := g.enter(0, began, nil)
+			g.lose(0)
+			g.left(a)
+		}},
+		"out after its session before another that was there": {want: "others are still in", play: func(g *gathering) {
+			g.come(1)
+			began := time.Now().Add(time.Millisecond)
+			g.come(0)
+			g.open()
+			a := g.enter(0, began, nil)
+			g.lose(0)
 			g.left(a)
 		}},
 	} {

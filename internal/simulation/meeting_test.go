@@ -266,7 +266,8 @@ func (m *meeting) isTaken(n *node) bool {
 	return n.withSession || m.world.judge.isRobbed(m.resource, n.path, n.born)
 }
 
-// left judges a member that is out: nobody is in any more who was there when it began.
+// left judges a member that is out: all who were there when the round began have left. A member whose node is gone with
+// its session waits for those that it has seen enter: it may not know those that came after it.
 func (m *meeting) left(v *visit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -275,9 +276,10 @@ func (m *meeting) left(v *visit) {
 	if v.actor.process.dead.Load() || len(v.openings) != 1 {
 		return
 	}
+	robbed := v.node == nil || m.isTaken(v.node)
 	var in []string
 	for _, n := range v.openings[0].members {
-		if n.isThere() {
+		if n.isThere() && (!robbed || n.born.Before(v.called)) {
 			in = append(in, fmt.Sprintf("%s of session %#x", n.name, n.owner))
 		}
 	}

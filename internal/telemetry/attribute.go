@@ -38,6 +38,7 @@ const (
 	sessionID        = attribute.Key("zookeeper.session.id")
 	eventType        = attribute.Key("zookeeper.event.type")
 
+	clientName      = attribute.Key("curator.client.name")
 	background      = attribute.Key("curator.background")
 	queueTime       = attribute.Key("curator.background.queue_time")
 	retryCount      = attribute.Key("curator.retry.count")
@@ -51,6 +52,7 @@ const (
 	outcomeKey      = attribute.Key("curator.outcome")
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
+	participantKey  = attribute.Key("curator.leader.participant")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

@@ -110,7 +110,7 @@ func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Ti
 	case state == StateSuspended, since.IsZero(), o.connect && state == StateLost:
 		return nil
 	case o.connect:
-		tell = func() { t.passed(ctx, "curator.connect", since, now, t.base(t.server...)) }
+		tell = func() { t.passed(ctx, "curator.connect", since, now, t.base(t.server...), nil) }
 	default:
 		tell = func() { t.outageEnded(ctx, state, since, now) }
 	}
@@ -124,19 +124,28 @@ func (t *Telemetry) outageEnded(ctx context.Context, state string, since, now ti
 	if state == StateLost {
 		outcome = outcomeKey.String("lost")
 	}
-	if m := t.meter(); m != nil {
-		t.record(ctx, m.outageDuration, now.Sub(since).Seconds(), newMeasurement(t.base(outcome)...))
-	}
-	t.passed(ctx, "curator.connection.outage", since, now, t.base(outcome))
+	t.passed(ctx, "curator.connection.outage", since, now, t.base(outcome), func(ctx context.Context) {
+		if m := t.meter(); m != nil {
+			t.record(ctx, m.outageDuration, now.Sub(since).Seconds(), newMeasurement(t.base(outcome)...))
+		}
+	})
 }
 
-// passed writes the span of a time that has passed. Listeners wait behind it: it is told on another goroutine.
-func (t *Telemetry) passed(ctx context.Context, name string, since, now time.Time, attributes []attribute.KeyValue) {
+// passed writes the span of a time that has passed, and calls measure, if there is one, with its context. Listeners wait
+// behind it: it runs on another goroutine.
+func (t *Telemetry) passed(
+	ctx context.Context, name string, since, now time.Time, attributes []attribute.KeyValue, measure func(context.Context),
+) {
+	if measure == nil {
+		measure = func(context.Context) {}
+	}
 	if t.tracer() == nil {
+		measure(ctx)
 		return
 	}
 	t.Later(func() {
-		_, span := t.startSpan(ctx, name, trace.WithTimestamp(since), trace.WithAttributes(attributes...))
+		ctx, span := t.startSpan(ctx, name, trace.WithTimestamp(since), trace.WithAttributes(attributes...))
+		measure(ctx)
 		t.endSpan(span, nil, trace.WithTimestamp(now))
 	})
 }

@@ -23,7 +23,6 @@ type instruments struct {
 	operationDuration metric.Float64Histogram
 	retries           metric.Int64Counter
 	queueDuration     metric.Float64Histogram
-	queueSize         metric.Int64UpDownCounter
 	unhandledErrors   metric.Int64Counter
 
 	stateChanges   metric.Int64Counter
@@ -34,10 +33,12 @@ type instruments struct {
 	acquireDuration metric.Float64Histogram
 	holdDuration    metric.Float64Histogram
 	held            metric.Int64UpDownCounter
+	lockWaiting     metric.Int64UpDownCounter
 
-	leaderActive  metric.Int64UpDownCounter
-	leaderChanges metric.Int64Counter
-	termDuration  metric.Float64Histogram
+	leaderActive     metric.Int64UpDownCounter
+	leaderCandidates metric.Int64UpDownCounter
+	leaderChanges    metric.Int64Counter
+	termDuration     metric.Float64Histogram
 
 	sentMessages      metric.Int64Counter
 	consumedMessages  metric.Int64Counter
@@ -62,8 +63,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			"Failed attempts that the retry policy was asked about."),
 		queueDuration: d.histogram("curator.background.queue.duration",
 			"Time from the submission of a background operation to its first request.", databaseBuckets),
-		queueSize: d.upDown("curator.background.queue.size", "{operation}",
-			"Background operations that were submitted and whose callback has not begun."),
 		unhandledErrors: d.counter("curator.unhandled_errors", "{error}", "Errors that nobody else was told of."),
 
 		stateChanges:   d.counter("curator.connection.state_changes", "{change}", "Changes of the connection state."),
@@ -75,8 +74,11 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			waitBuckets),
 		holdDuration: d.histogram("curator.lock.hold.duration", "Time that a lock or a lease was held.", tenureBuckets),
 		held:         d.upDown("curator.lock.held", "{lock}", "Locks and leases that are held."),
+		lockWaiting:  d.upDown("curator.lock.waiting", "{waiter}", "Calls that wait for a lock or a lease."),
 
-		leaderActive:  d.upDown("curator.leader.active", "{leader}", "Leaders in this process."),
+		leaderActive: d.upDown("curator.leader.active", "{leader}", "Leaders in this process."),
+		leaderCandidates: d.upDown("curator.leader.candidates", "{candidate}",
+			"Participants in this process that wait for leadership."),
 		leaderChanges: d.counter("curator.leader.changes", "{change}", "Beginnings and ends of leadership in this process."),
 		termDuration:  d.histogram("curator.leader.term.duration", "Time of leadership.", tenureBuckets),
 

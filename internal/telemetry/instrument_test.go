@@ -46,7 +46,7 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	w.Position(3)
 	w.End(telemetry.Acquired, nil)
 	lock.Hold(w).End(telemetry.Released)
-	election := t.NewElection("leader_latch", "orders", "/leaders/1")
+	election := t.NewElection("leader_latch", "orders", "", "/leaders/1")
 	elected, w := election.Elect(ctx)
 	w.End(telemetry.Elected, nil)
 	election.Term(elected).End(telemetry.EndedClosed)
@@ -91,7 +91,9 @@ func TestInstrumentsHaveTheirUnitsAndBounds(t *testing.T) {
 		"curator.lock.acquire.duration":       {Unit: "s", Bounds: wait},
 		"curator.lock.hold.duration":          {Unit: "s", Bounds: tenure},
 		"curator.lock.held":                   {Unit: "{lock}", UpDown: true},
+		"curator.lock.waiting":                {Unit: "{waiter}", UpDown: true},
 		"curator.leader.active":               {Unit: "{leader}", UpDown: true},
+		"curator.leader.candidates":           {Unit: "{candidate}", UpDown: true},
 		"curator.leader.changes":              {Unit: "{change}"},
 		"curator.leader.term.duration":        {Unit: "s", Bounds: tenure},
 		"messaging.client.sent.messages":      {Unit: "{message}"},

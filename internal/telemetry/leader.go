@@ -11,9 +11,14 @@ import (
 // Election is what one who takes part in an election tells.
 type Election struct{ r resource }
 
-// NewElection returns what a participant of a recipe tells; name is what the user calls the election, "" for nothing.
-func (t *Telemetry) NewElection(recipe, name, path string) Election {
-	return Election{resource{t: t, recipe: recipe, name: name, path: path}}
+// NewElection returns the telemetry of a participant of a recipe. name and participant are what the user calls the
+// election and the participant, "" for nothing.
+func (t *Telemetry) NewElection(recipe, name, participant, path string) Election {
+	return Election{resource{t: t, recipe: recipe, name: name, participant: participant, path: path}}
+}
+
+var electionWait = waitMetrics{
+	waiting: func(m *instruments) metric.Int64UpDownCounter { return m.leaderCandidates },
 }
 
 // Elect begins a wait for leadership: the root of a trace, whose context is for all that is done in the term that
@@ -22,7 +27,7 @@ func (e *Election) Elect(ctx context.Context) (context.Context, *Wait) {
 	if !e.r.on() { // else the option would cost an allocation
 		return ctx, nil
 	}
-	return e.r.wait(ctx, "leader elect", nil, trace.WithNewRoot())
+	return e.r.wait(ctx, "leader elect", electionWait, trace.WithNewRoot())
 }
 
 // Term begins the tenure of a leader; ctx is that of the election.

@@ -18,7 +18,7 @@ func (t *Telemetry) NewLock(recipe, name, path string) Lock {
 
 // Acquire begins the wait for the lock.
 func (l *Lock) Acquire(ctx context.Context) (context.Context, *Wait) {
-	return l.r.wait(ctx, "lock acquire", acquireDuration)
+	return l.r.wait(ctx, "lock acquire", lockWait)
 }
 
 // Reentrant says that the owner had the lock before.
@@ -54,7 +54,11 @@ func (l *Lock) Hold(acquired *Wait) *HoldSpan {
 	return h
 }
 
-func acquireDuration(m *instruments) metric.Float64Histogram { return m.acquireDuration }
-func holdDuration(m *instruments) metric.Float64Histogram    { return m.holdDuration }
+var lockWait = waitMetrics{
+	durations: func(m *instruments) metric.Float64Histogram { return m.acquireDuration },
+	waiting:   func(m *instruments) metric.Int64UpDownCounter { return m.lockWaiting },
+}
+
+func holdDuration(m *instruments) metric.Float64Histogram { return m.holdDuration }
 
 func letGo(h *HoldSpan, _ string) { h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.words().all) }

@@ -99,36 +99,34 @@ func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
 // that never ends would never end in memory.
 //
 // With spans of the program in between, the contexts of a chain are the program's, and each on top of the last. They
-// remember what was looked for: a look costs the same at every step, however long the chain.
+// remember the last lookups: a lookup costs the same at every step, however long the chain.
 type caused struct {
 	context.Context
 	under context.Context // without any span of the chain
 
 	mu    sync.Mutex
-	found []lookup
+	known [4]lookup
+	next  int // in known
 }
 
 type lookup struct{ key, value any }
 
-// maxLookups is how many keys a context remembers.
-const maxLookups = 16
-
 // Value returns the value of a key.
 func (c *caused) Value(key any) any {
 	c.mu.Lock()
-	for _, l := range c.found {
-		if l.key == key {
+	for i := range c.known {
+		if c.known[i].key == key {
+			value := c.known[i].value
 			c.mu.Unlock()
-			return l.value
+			return value
 		}
 	}
 	c.mu.Unlock()
 	value := c.Context.Value(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.found) < maxLookups {
-		c.found = append(c.found, lookup{key, value})
-	}
+	c.known[c.next] = lookup{key, value}
+	c.next = (c.next + 1) % len(c.known)
 	return value
 }
 
@@ -171,11 +169,12 @@ func (m *opContext) start(ctx context.Context, r *Record) (context.Context, trac
 		under = chain.under
 	}
 	ctx, span := r.t.startSpan(ctx, name, options...)
-	if inChain && span != nil {
-		ctx = trace.ContextWithSpan(under, span)
+	if inChain { // with the span also if it was dropped
+		ctx = trace.ContextWithSpan(under, trace.SpanFromContext(ctx))
 	}
 	if background {
-		ctx = &caused{Context: ctx, under: under}
+		r.cause.Context, r.cause.under = ctx, under
+		ctx = &r.cause
 	}
 	return ctx, span
 }

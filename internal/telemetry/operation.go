@@ -31,10 +31,14 @@ type Operation struct {
 	Java string
 }
 
+// notSent is the outcome of an operation that was not sent.
+const notSent = "not_sent"
+
 // Facts are what is known of an operation when it has ended.
 type Facts struct {
 	Err          error
-	RequestSize  int // bytes
+	Unsent       bool // nothing was sent, and the caller begins again: Err is no failure
+	RequestSize  int  // bytes
 	ResponseSize int
 	Children     int      // how many were listed; -1 if none were
 	Watch        bool     // a watch was set
@@ -51,6 +55,7 @@ type Record struct {
 	background bool
 	expected   bool // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
 	ctx        context.Context
+	cause      caused     // the context of a background operation with a span
 	span       trace.Span // nil if it is not recorded
 	metrics    *instruments
 	start      time.Time
@@ -99,7 +104,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 	}
 	r.ctx = ctx
 	if background && r.metrics != nil {
-		t.addUpDown(ctx, r.metrics.queueSize, 1, t.sessions)
+		t.background.Add(1)
 	}
 	if how.ending != nil && !background { // which may be begun by who must not block
 		how.ending()
@@ -201,7 +206,7 @@ func (r *Record) End(at time.Time, f Facts) {
 	}
 	err := r.facts.Err
 	r.measure(err)
-	if err == nil || r.background || r.t.cfg.DriverFailures {
+	if !f.Unsent && (err == nil || r.background || r.t.cfg.DriverFailures) {
 		began := r.start
 		if r.background {
 			began = r.attempt
@@ -233,12 +238,17 @@ func (r *Record) measure(err error) {
 	if m == nil {
 		return
 	}
+	if r.background {
+		r.t.background.Add(-1)
+	}
+	if r.facts.Unsent {
+		return
+	}
 	ended := r.op.durations.get(endOf(err, r.isHandled(err)))
 	r.t.record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), ended)
 	if !r.background {
 		return
 	}
-	r.t.addUpDown(r.ctx, m.queueSize, -1, r.t.sessions)
 	r.t.record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.op.queued)
 }
 
@@ -261,7 +271,7 @@ func (r *Record) endSpan(err error) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
 	}
 	r.endRequests()
-	if err != nil && !r.isHandled(err) {
+	if err != nil && !r.facts.Unsent && !r.isHandled(err) {
 		r.span.SetStatus(codes.Error, err.Error())
 	}
 	r.span.End(trace.WithTimestamp(r.end))
@@ -305,6 +315,9 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 	}
 	if r.retries > 0 {
 		a = append(a, retryCount.Int(r.retries))
+	}
+	if f.Unsent {
+		return append(a, outcomeKey.String(notSent))
 	}
 	return append(a, endAttributes(endOf(err, r.isHandled(err)))...)
 }

@@ -1,9 +1,10 @@
 package telemetry
 
 import (
-	"reflect"
+	"context"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
@@ -13,25 +14,57 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 )
 
-// source gives what is made of a provider. Until the program has set its global provider there stands a placeholder for
-// it, with which every span costs something and nobody sees it: as long as that is so there is nothing, and it costs a
-// look.
+// OpenTelemetry has placeholders for the global providers until the program sets them. A span of the placeholder is not
+// free, although nobody sees it, so a client does without until the global provider is another one. The placeholders
+// are the global providers at the start of the program, unless an init function has set others before.
+var (
+	tracerPlaceholder = tracersIfUnset(otel.GetTracerProvider())
+	meterPlaceholder  = metersIfUnset(otel.GetMeterProvider())
+)
+
+// tracersIfUnset returns p if its spans are those of their parents: nobody records them. Otherwise it returns nil. The
+// parent is not sampled, so that a provider of the program drops the span.
+func tracersIfUnset(p trace.TracerProvider) (placeholder trace.TracerProvider) {
+	defer func() { _ = recover() }()
+	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})
+	ctx := trace.ContextWithSpanContext(context.Background(), parent) //nolint:forbidigo // it is the program's start
+	_, span := p.Tracer(scope).Start(ctx, "init")
+	defer span.End()
+	if span.SpanContext().SpanID() != parent.SpanID() {
+		return nil
+	}
+	return p
+}
+
+// metersIfUnset returns p if nobody reads its instruments. Otherwise it returns nil.
+func metersIfUnset(p metric.MeterProvider) (placeholder metric.MeterProvider) {
+	defer func() { _ = recover() }()
+	c, err := p.Meter(scope).Int64Counter("curator.client.retries")
+	if err != nil || c.Enabled(context.Background()) { //nolint:forbidigo // it is the program's start
+		return nil
+	}
+	return p
+}
+
+// source returns what is made of a provider, which may be the global one that the program sets later.
 type source[P comparable, V any] struct {
-	global func() P // of the program, at this moment
-	holder P        // the placeholder, if it is that
-	make   func(P) *V
+	global      func() P // the provider of the program, at this moment
+	placeholder P
+	make        func(P) *V
+
+	making sync.Mutex
 	made   atomic.Pointer[V]
 }
 
-// newSource returns the source of what make makes of a provider: given, or the global one if that is nil. What make
-// returns nil for is off for good.
-func newSource[P comparable, V any](given P, global func() P, make func(P) *V) *source[P, V] {
+// newSource returns a source for the provider given, or the global one if given is nil. A provider for which make
+// returns nil is off for good.
+func newSource[P comparable, V any](given P, global func() P, placeholder P, make func(P) *V) *source[P, V] {
 	var none P
 	if given == none {
 		given = global()
 	}
-	if isPlaceholder(given) {
-		return &source[P, V]{global: global, holder: given, make: make}
+	if placeholder != none && given == placeholder {
+		return &source[P, V]{global: global, placeholder: placeholder, make: make}
 	}
 	v := make(given)
 	if v == nil {
@@ -42,7 +75,7 @@ func newSource[P comparable, V any](given P, global func() P, make func(P) *V) *
 	return s
 }
 
-// get returns what there is, or nil.
+// get returns what is made of the provider, or nil.
 func (s *source[P, V]) get() *V {
 	if s == nil {
 		return nil
@@ -51,20 +84,17 @@ func (s *source[P, V]) get() *V {
 		return v
 	}
 	now := s.global()
-	if now == s.holder {
+	if now == s.placeholder {
 		return nil
 	}
-	if v := s.make(now); v != nil {
-		s.made.CompareAndSwap(nil, v)
+	// What is made twice would be shown twice. A provider that panics is reported from within make, so nobody waits.
+	if s.making.TryLock() {
+		defer s.making.Unlock()
+		if s.made.Load() == nil {
+			s.made.Store(s.make(now))
+		}
 	}
 	return s.made.Load()
-}
-
-// isPlaceholder reports whether a provider is what stands for the global one until there is one. Its type cannot be
-// named.
-func isPlaceholder(provider any) bool {
-	t := reflect.TypeOf(provider)
-	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
 }
 
 // scope is the name of all that this library tells.
@@ -100,6 +130,3 @@ func newMeter(p metric.MeterProvider) metric.Meter {
 	}
 	return p.Meter(scope, metric.WithInstrumentationVersion(version()), metric.WithSchemaURL(schemaURL))
 }
-
-func globalTracers() trace.TracerProvider { return otel.GetTracerProvider() }
-func globalMeters() metric.MeterProvider  { return otel.GetMeterProvider() }

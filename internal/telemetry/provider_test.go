@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
@@ -87,6 +89,8 @@ func setGlobalProviders(t *testing.T) {
 	before := off()
 	unset, placeholder, silent := before["no providers"], before["the global providers before there are any"],
 		before["no-op providers"]
+	busy := telemetry.New(telemetry.Config{})
+	defer busy.Observe(func() telemetry.Load { return telemetry.Load{InFlight: 1} })()
 	r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
 	otel.SetTracerProvider(o.Tracers)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
@@ -100,12 +104,20 @@ func setGlobalProviders(t *testing.T) {
 	if got := own.Tree(); got != "create CLIENT\n" {
 		t.Errorf("spans of who has providers of its own\n%s", got)
 	}
-	otel.SetMeterProvider(o.Meters)
+	meters := &calling{MeterProvider: o.Meters}
+	otel.SetMeterProvider(meters)
 	for _, tel := range []*telemetry.Telemetry{unset, placeholder, silent, elsewhere} {
 		run(t.Context(), tel, telemetry.Operation{Name: "delete"}, false, nil)
 	}
 	if got := o.Values(t, "db.client.operation.duration"); got != "db.operation.name=delete 2\n" {
 		t.Errorf("measured %q", got)
+	}
+	event := zk.Event{Type: zk.EventNodeCreated}
+	during := func() { busy.WatchEvent(event) }
+	meters.during.Store(&during)
+	busy.WatchEvent(event)
+	if got := o.Values(t, "curator.client.requests.in_flight"); got != " 1\n" {
+		t.Errorf("the gauge of one client is %q", got)
 	}
 	late := telemetry.New(telemetry.Config{})
 	otel.SetTracerProvider(nooptrace.NewTracerProvider())
@@ -113,6 +125,19 @@ func setGlobalProviders(t *testing.T) {
 	if len(o.Named("getACL")) != 1 {
 		t.Error("what was made with a provider loses it")
 	}
+}
+
+// calling is a provider that calls a function while it is asked for a meter for the first time.
+type calling struct {
+	metric.MeterProvider
+	during atomic.Pointer[func()]
+}
+
+func (c *calling) Meter(name string, opts ...metric.MeterOption) metric.Meter {
+	if during := c.during.Swap(nil); during != nil {
+		(*during)()
+	}
+	return c.MeterProvider.Meter(name, opts...)
 }
 
 // The global providers may be set to those that do nothing, at any time.

@@ -139,15 +139,16 @@ func (q *Queue) Settle(ctx context.Context) (context.Context, *Message) {
 	return q.messages().settle.begin(ctx, 1)
 }
 
-// Received tells that items were handed over which were asked for at a time.
-func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin *Origin) {
+// Received records that items were handed over which were asked for at a time. It returns the context of that.
+func (q *Queue) Received(ctx context.Context, asked time.Time, count int, origin *Origin) context.Context {
 	if !q.on() || count == 0 {
-		return
+		return ctx
 	}
-	_, x := q.messages().receive.begin(ctx, count, trace.WithTimestamp(asked),
+	ctx, x := q.messages().receive.begin(ctx, count, trace.WithTimestamp(asked),
 		trace.WithLinks(appendLink(nil, origin.spanContext())...))
 	x.begun = asked
 	x.End("", nil)
+	return ctx
 }
 
 // Clock returns the time, if anybody wants to know how long something takes.
@@ -158,7 +159,7 @@ func (q *Queue) Clock() (now time.Time) {
 	return now
 }
 
-// HandedOver counts items, created at a time, that a consumer gets.
+// HandedOver counts items, created at a time, that a consumer gets in the span of ctx.
 func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
 	m := q.t.meter()
 	if m == nil {
@@ -173,6 +174,15 @@ func (x *Message) End(id string, err error) { x.end(id, err, "") }
 
 // Requeued tells that the item was put back after err.
 func (x *Message) Requeued(id string, err error) { x.end(id, err, "requeued") }
+
+// Refused records that the message was not sent. The end of a wait by an orderly Close is no error.
+func (x *Message) Refused(err error) {
+	outcome := ""
+	if ErrorType(err) == errorClosed {
+		outcome = EndedClosed
+	}
+	x.end("", err, outcome)
+}
 
 func (x *Message) end(id string, err error, outcome string) {
 	if x == nil {
@@ -206,7 +216,7 @@ func (x *Message) tell(id string, err error, outcome string) {
 		if outcome != "" {
 			x.span.SetAttributes(outcomeKey.String(outcome))
 		}
-		if err != nil {
+		if err != nil && outcome != EndedClosed {
 			x.span.SetAttributes(errorType.String(name))
 			x.span.SetStatus(codes.Error, "")
 		}

@@ -48,6 +48,7 @@ func Outcome(err error, wanted string) string {
 type resource struct {
 	t                  *Telemetry
 	recipe, name, path string // name is what the user calls it, "" for nothing
+	participant        string // of an election, as the user calls it, "" for nothing
 	made               atomic.Pointer[words]
 }
 
@@ -66,8 +67,11 @@ func (r *resource) words() *words {
 	if r.name != "" {
 		attributes = append(attributes, resourceName.String(r.name))
 	}
+	if r.participant != "" {
+		attributes = append(attributes, participantKey.String(r.participant))
+	}
 	w := &words{
-		series: r.t.seriesOf(r.recipe, r.name),
+		series: r.t.seriesWith(seriesKey{r.recipe, r.name, r.participant}),
 		start:  []trace.SpanStartOption{trace.WithAttributes(r.t.withPath(attributes, r.path)...)},
 	}
 	r.made.Store(w)
@@ -85,19 +89,29 @@ type Wait struct {
 	span      trace.Span // nil if it is not recorded
 	start     time.Time
 	durations func(*instruments) metric.Float64Histogram
+	waiting   metric.Int64UpDownCounter // that has counted the beginning, nil for none
+}
+
+// waitMetrics selects the instruments of a wait. Either may be nil.
+type waitMetrics struct {
+	durations func(*instruments) metric.Float64Histogram
+	waiting   func(*instruments) metric.Int64UpDownCounter
 }
 
 // wait begins a wait in a span of that name.
 func (r *resource) wait(
-	ctx context.Context, name string, durations func(*instruments) metric.Float64Histogram,
-	options ...trace.SpanStartOption,
+	ctx context.Context, name string, of waitMetrics, options ...trace.SpanStartOption,
 ) (context.Context, *Wait) {
 	if !r.on() {
 		return ctx, nil
 	}
-	w := &Wait{of: r, caller: ctx, start: time.Now(), durations: durations}
+	w := &Wait{of: r, caller: ctx, start: time.Now(), durations: of.durations}
 	ctx, w.span = r.t.startSpan(ctx, name, r.with(options)...)
 	w.ctx = ctx
+	if m := r.t.meter(); m != nil && of.waiting != nil {
+		w.waiting = of.waiting(m)
+		r.t.addUpDown(ctx, w.waiting, 1, r.words().all)
+	}
 	return ctx, w
 }
 
@@ -123,6 +137,9 @@ func (w *Wait) set(attributes ...attribute.KeyValue) {
 func (w *Wait) End(outcome string, err error) {
 	if w == nil {
 		return
+	}
+	if w.waiting != nil {
+		w.of.t.addUpDown(w.ctx, w.waiting, -1, w.of.words().all)
 	}
 	if m := w.of.t.meter(); m != nil && w.durations != nil {
 		w.of.t.record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.words().outcomes.get(outcome))

@@ -18,7 +18,7 @@ type series struct {
 	put, receive, process, settle *measurements // by error type
 }
 
-type seriesKey struct{ recipe, name string }
+type seriesKey struct{ recipe, name, participant string }
 
 // maxNames is how many names, of namespaces and of what recipes work on, have series of their own: programs may make
 // them up.
@@ -38,7 +38,10 @@ func bounded(known *[]string, name string) string {
 
 // seriesOf returns the series of a recipe under a name, "" for none.
 func (t *Telemetry) seriesOf(recipe, name string) *series {
-	key := seriesKey{recipe, name}
+	return t.seriesWith(seriesKey{recipe: recipe, name: name})
+}
+
+func (t *Telemetry) seriesWith(key seriesKey) *series {
 	t.mu.RLock()
 	s := t.series[key]
 	t.mu.RUnlock()
@@ -47,7 +50,8 @@ func (t *Telemetry) seriesOf(recipe, name string) *series {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key.name = bounded(&t.names, name)
+	key.name = bounded(&t.names, key.name)
+	key.participant = bounded(&t.participants, key.participant)
 	if s = t.series[key]; s == nil {
 		s = t.newSeries(key)
 		t.series[key] = s
@@ -62,8 +66,11 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		fixed = append(fixed, resourceName.String(key.name))
 		queue = append(queue, destination.String(key.name))
 	}
+	if key.participant != "" {
+		fixed = append(fixed, participantKey.String(key.participant))
+	}
 	messages := func(name string) *measurements {
-		attributes := append(slices.Clip(queue), messagingSystem.String(system), messagingName.String(name))
+		attributes := append(slices.Concat(t.client, queue), messagingSystem.String(system), messagingName.String(name))
 		return newMeasurements(func(end string) []attribute.KeyValue {
 			if end == "" {
 				return attributes

@@ -26,7 +26,7 @@ func TestRecipesCostNothingWhileNobodyListens(t *testing.T) {
 			var queue telemetry.Queue
 			allocations := testing.AllocsPerRun(100, func() {
 				lock = tel.NewLock("mutex", "orders", "/lock")
-				election = tel.NewElection("leader_latch", "orders", "/leader")
+				election = tel.NewElection("leader_latch", "orders", "", "/leader")
 				barrier = tel.NewBarrier("barrier", "orders", "/barrier")
 				queue = tel.NewQueue("queue", "orders", "/queue")
 			})
@@ -129,5 +129,24 @@ func TestSpanOfAWatcherThatPanicsIsAnError(t *testing.T) {
 	}()
 	if got := o.Tree(); !strings.HasPrefix(got, "watch node_created error=panic") {
 		t.Errorf("spans %s", got)
+	}
+}
+
+func TestEveryMetricHasTheNameOfTheClient(t *testing.T) {
+	o := observe.New(t)
+	tel := newTelemetry(o, func(c *telemetry.Config) { c.Name = "reader" })
+	defer tel.Observe(func() telemetry.Load { return telemetry.Load{} })()
+	measureAll(t.Context(), tel)
+	for name, m := range o.Metrics(t) {
+		for _, p := range observe.Points(m) {
+			if v, _ := p.Attributes.Value("curator.client.name"); v.AsString() != "reader" {
+				t.Errorf("%s is of client %q", name, v.AsString())
+			}
+		}
+	}
+	for _, s := range o.Named("create orders") {
+		if got := observe.Attribute(s, "curator.client.name").AsString(); got != "reader" {
+			t.Errorf("the span is of client %q", got)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -42,6 +43,8 @@ type Config struct {
 	// with that.
 	DetachedConsumers bool
 	Logger            *slog.Logger
+	// Name is what the program calls the client, "" for nothing.
+	Name string
 	// Server is the host and port of the one server that there is, "" if there are several.
 	Server string
 }
@@ -54,18 +57,22 @@ type Telemetry struct {
 	tracers *source[trace.TracerProvider, trace.Tracer]
 	meters  *source[metric.MeterProvider, instruments]
 	server  []attribute.KeyValue
+	client  []attribute.KeyValue // its name, if it has one
 
 	mu         sync.RWMutex
 	operations map[opMetricsKey]*opMetrics
 	series     map[seriesKey]*series
 	namespaces []string // that have series of their own
 	names      []string // of what recipes work on, that have series of their own
+	// participants of elections, that have series of their own
+	participants []string
 
-	history  atomic.Pointer[history]
-	outage   outage
-	load     atomic.Pointer[func() Load]
-	words    sync.Map // connection state or event type → measurement
-	sessions measurement
+	history    atomic.Pointer[history]
+	outage     outage
+	load       atomic.Pointer[func() Load]
+	words      sync.Map // connection state or event type → measurement
+	sessions   measurement
+	background atomic.Int64 // background operations that were submitted and whose callback has not begun
 }
 
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
@@ -73,11 +80,14 @@ func New(cfg Config) *Telemetry {
 	t := &Telemetry{cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series)}
 	t.driver.set(t, cfg.Driver)
 	t.server = serverAttributes(cfg.Server)
-	t.tracers = newSource(cfg.TracerProvider, globalTracers, func(p trace.TracerProvider) *trace.Tracer {
+	if cfg.Name != "" {
+		t.client = []attribute.KeyValue{clientName.String(cfg.Name)}
+	}
+	t.tracers = newSource(cfg.TracerProvider, otel.GetTracerProvider, tracerPlaceholder, func(p trace.TracerProvider) *trace.Tracer {
 		defer t.caught(inTracing)
 		return newTracer(p)
 	})
-	t.meters = newSource(cfg.MeterProvider, globalMeters, func(p metric.MeterProvider) *instruments {
+	t.meters = newSource(cfg.MeterProvider, otel.GetMeterProvider, meterPlaceholder, func(p metric.MeterProvider) *instruments {
 		defer t.caught(inMetrics)
 		meter := newMeter(p)
 		if meter == nil {
@@ -121,7 +131,7 @@ func (t *Telemetry) meter() *instruments {
 
 // base returns the attributes that everything has, and more.
 func (t *Telemetry) base(more ...attribute.KeyValue) []attribute.KeyValue {
-	return slices.Concat([]attribute.KeyValue{systemName.String(system)}, more)
+	return slices.Concat([]attribute.KeyValue{systemName.String(system)}, t.client, more)
 }
 
 // formatted returns what spans hold of a path.

@@ -276,7 +276,7 @@ func (c *Conn) Forget(r *Request) {
 func (c *Conn) WatchCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.watches.count()
+	return c.watches.n
 }
 
 // Load counts the pending work of a connection.
@@ -284,14 +284,16 @@ type Load struct {
 	Server   string // that it is connected to, "" if there is none
 	InFlight int    // requests that were sent and are not answered
 	Queued   int    // requests that were accepted and not sent
+	Watches  int    // that are registered
 }
 
 // Load returns the pending work of c.
 func (c *Conn) Load() (l Load) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	l.Watches = c.watches.n
 	if c.link != nil && !c.link.dead {
-		l = Load{c.link.address, c.link.flight.len(), c.link.waiting.len()}
+		l.Server, l.InFlight, l.Queued = c.link.address, c.link.flight.len(), c.link.waiting.len()
 	}
 	return l
 }
@@ -393,7 +395,7 @@ func (c *Conn) broadcast(ev zk.Event) {
 	c.mu.Lock()
 	all := c.watches.all()
 	if ev.State == zk.StateExpired || ev.State == zk.StateAuthFailed {
-		c.watches.sets = [kinds]map[string]*watcherSet{}
+		c.watches.sets, c.watches.n = [kinds]map[string]*watcherSet{}, 0
 	}
 	c.mu.Unlock()
 	for _, w := range all {

@@ -48,6 +48,7 @@ const (
 // It is guarded by Conn.mu.
 type watches struct {
 	sets    [kinds]map[string]*watcherSet
+	n       int // watches in sets
 	traffic traffic
 }
 
@@ -60,7 +61,11 @@ func (ws *watches) add(k kind, path string, w Watcher) {
 		set = new(watcherSet)
 		ws.sets[k][path] = set
 	}
-	if set.add(w) && ws.traffic.isLeaving(path, w) {
+	if !set.add(w) {
+		return
+	}
+	ws.n++
+	if ws.traffic.isLeaving(path, w) {
 		set.leaving++
 	}
 }
@@ -104,7 +109,7 @@ func (ws *watches) fired(ev zk.EventType, path string) []Watcher {
 	}
 	takeOnce := func(k kind) {
 		take(k, path)
-		delete(ws.sets[k], path)
+		ws.drop(k, path)
 	}
 	switch ev {
 	case zk.EventNodeCreated, zk.EventNodeDataChanged:
@@ -152,14 +157,12 @@ func (ws *watches) all() []Watcher {
 	return out.list
 }
 
-// count returns how many watches are registered.
-func (ws *watches) count() (n int) {
-	for k := range ws.sets {
-		for _, set := range ws.sets[k] {
-			n += set.n
-		}
+// drop forgets all watches of a path.
+func (ws *watches) drop(k kind, path string) {
+	if set := ws.sets[k][path]; set != nil {
+		ws.n -= set.n
+		delete(ws.sets[k], path)
 	}
-	return n
 }
 
 // selected returns the tables that a watcher type stands for.
@@ -190,11 +193,14 @@ func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 		if set == nil {
 			continue
 		}
-		if w != nil && set.remove(w) && ws.traffic.isLeaving(path, w) {
-			set.leaving--
+		if w != nil && set.remove(w) {
+			ws.n--
+			if ws.traffic.isLeaving(path, w) {
+				set.leaving--
+			}
 		}
 		if w == nil || set.n == 0 {
-			delete(ws.sets[k], path)
+			ws.drop(k, path)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -551,4 +552,38 @@ func TestManyWatchesAreSetInFramesThatServersAccept(t *testing.T) {
 			t.Errorf("%d paths in %d frames, want 3", paths, len(bodies))
 		}
 	})
+}
+
+func TestWatchCountIsThatOfTheTables(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	paths, watchers := []string{"/", "/a", "/a/b"}, []Watcher{named("w1"), named("w2"), named("w3")}
+	draw := func() (string, Watcher) { return paths[rnd.IntN(len(paths))], watchers[rnd.IntN(len(watchers))] }
+	var ws watches
+	most := 0
+	for range 2000 {
+		path, w := draw()
+		switch rnd.IntN(6) {
+		case 0:
+			ws.fired(zk.EventType(1+rnd.IntN(4)), path)
+		case 1:
+			ws.remove(WatcherType(1+rnd.IntN(3)), path, w)
+		case 2:
+			ws.remove(WatcherType(1+rnd.IntN(3)), path, nil)
+		default:
+			ws.add(kind(rnd.IntN(int(kinds))), path, w)
+		}
+		n := 0
+		for k := range ws.sets {
+			for _, set := range ws.sets[k] {
+				n += len(slices.Collect(set.all()))
+			}
+		}
+		if ws.n != n {
+			t.Fatalf("%d watches are counted, %d are there", ws.n, n)
+		}
+		most = max(most, n)
+	}
+	if most < 10 {
+		t.Errorf("there were at most %d watches", most)
+	}
 }

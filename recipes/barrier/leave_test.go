@@ -57,6 +57,15 @@ func (s *scene) again(names ...string) {
 	s.must(err)
 }
 
+// signUp makes the node of a late member that enters the open round.
+func (s *scene) signUp(name string) {
+	s.Helper()
+	_, err := s.raw.Multi(&zk.SetDataRequest{Path: s.path("ready"), Version: -1},
+		&zk.CreateRequest{Path: s.path(name), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)},
+		&zk.SetDataRequest{Path: s.path(name), Version: -1})
+	s.must(err)
+}
+
 // leave has another member leave, as Java's does: if it is lower than the member it goes last.
 func (s *scene) leave(name string) {
 	s.Helper()
@@ -321,6 +330,28 @@ func TestLeaveLowestWaitsForLateMember(t *testing.T) {
 	s.awaitWatch("d")
 	c.waits()
 	s.take("d")
+	c.returns()
+	s.awaitNothing()
+}
+
+// A late member signs up while another one is in, and that one leaves after it was listed and before it is watched.
+func TestLeaveListedMemberGoneWaitsForLateMember(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "a", "c")
+	c := s.later(s.member.Leave)
+	s.awaitWatch("a")
+	s.await("a", "c", "ready")
+	watch := s.faults.Add(curatortest.Rule{
+		Ops: []string{"getData"}, Path: s.path("c"), Count: 1, Action: curatortest.HoldRequest,
+	})
+	s.take("a")
+	s.must(watch.Wait(s.ctx))
+	s.signUp("d")
+	s.take("c")
+	watch.Release()
+	s.awaitWatch("d")
+	c.waits()
+	s.take("d", "ready")
 	c.returns()
 	s.awaitNothing()
 }

@@ -26,7 +26,8 @@ func (x *exit) waitForOthers(ctx context.Context) error {
 }
 
 // awaitOther waits for an event of the lowest of the others or of ready. It returns false if there is no other member
-// to wait for.
+// to wait for. A listed member that is gone may have been the one that a late member saw in and joined: while the round
+// is open, that takes another list.
 //
 // While the ready of our round exists, every member with a node is in our round. If it is gone, a member did not wait
 // for us: our node has gone with our session, or Java's Leave has returned because it saw a single node, or because its
@@ -56,13 +57,14 @@ func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
 	return false, nil
 }
 
-// awaitChange waits for an event of a member or of ready. After the end of the round it does not wait for a node that
-// is younger than the round.
+// awaitChange waits for an event of a member or of ready, if the member is still there. It returns false if the next
+// member can be looked at without another list. After the end of the round it does not wait for a node that is younger
+// than the round.
 func (x *exit) awaitChange(ctx, flight context.Context, name string, open bool) (waited bool, err error) {
 	w := x.signal.watch(flight, zkpath.Join(x.path, name))
 	defer w.remove(ctx)
 	if there, err := w.exists(ctx); !there {
-		return false, err
+		return open, err
 	}
 	if !open && w.stat.Czxid > x.round.opened {
 		return false, nil

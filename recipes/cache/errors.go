@@ -1,6 +1,10 @@
 package cache
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/gocurator/curator/internal/telemetry"
+)
 
 var (
 	// ErrStarted is returned by a second Start.
@@ -8,5 +12,5 @@ var (
 	// ErrNotStarted is returned by what needs a cache that is started.
 	ErrNotStarted = errors.New("cache: not started")
 	// ErrClosed is returned by the methods of a closed cache.
-	ErrClosed = errors.New("cache: closed")
+	ErrClosed error = telemetry.Closed("cache: closed")
 )

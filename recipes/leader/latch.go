@@ -20,13 +20,14 @@ import (
 // LeaderLatch takes part in an election from Start to Close. The latches of a path wait in line. The first one leads
 // until it is closed or loses its leadership. All methods are safe for concurrent use. In Java: LeaderLatch.
 type LeaderLatch struct { //nolint:revive // the name is Java's
-	client   Client
-	queue    waitqueue.Queue
-	id       string
-	mode     CloseMode
-	err      error // returned by Start if not nil: the path is invalid
-	name     string
-	election telemetry.Election
+	client      Client
+	queue       waitqueue.Queue
+	id          string
+	mode        CloseMode
+	err         error // returned by Start if not nil: the path is invalid
+	name        string
+	participant string // in spans and metrics
+	election    telemetry.Election
 
 	listeners     listeners.Set[LatchEvent]
 	notifications waitqueue.Serial // calls of the listeners
@@ -76,7 +77,7 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 	for _, o := range opts {
 		o.applyLatch(l)
 	}
-	l.election = telemetry.Of(client).NewElection("leader_latch", l.name, path)
+	l.election = telemetry.Of(client).NewElection("leader_latch", l.name, l.participant, path)
 	l.queue = waitqueue.Queue{Client: client, Path: path, Prefix: latchName, Data: []byte(l.id)}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
 	return l

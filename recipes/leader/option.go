@@ -31,6 +31,16 @@ func (o nameOption) applySelector(s *LeaderSelector) { s.name = string(o) }
 // its own, so use few names.
 func WithName(name string) Option { return nameOption(name) }
 
+type participantOption string
+
+func (o participantOption) applyLatch(l *LeaderLatch)       { l.participant = string(o) }
+func (o participantOption) applySelector(s *LeaderSelector) { s.participant = string(o) }
+
+// WithParticipantName sets the name of the participant in spans and metrics, which then show the participant that
+// leads. The default is no name. Each name is a metric series of its own, so use few names: "blue" and "green", or the
+// number of a replica.
+func WithParticipantName(name string) Option { return participantOption(name) }
+
 type latchOption func(*LeaderLatch)
 
 func (o latchOption) applyLatch(l *LeaderLatch) { o(l) }

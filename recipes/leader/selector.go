@@ -28,6 +28,7 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	onError        func(ctx context.Context, err error)
 	err            error // returned by Start if not nil: the path is invalid
 	name           string
+	participant    string // in spans and metrics
 	election       telemetry.Election
 
 	ctx     context.Context // ends with Close
@@ -71,7 +72,7 @@ func NewLeaderSelector(
 	s.reports.handle = func(ctx context.Context, err error) {
 		waitqueue.CallErrorHandler(ctx, client, s.description(), s.onError, err)
 	}
-	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, path)
+	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, s.participant, path)
 	s.queue = waitqueue.Queue{Client: client, Path: path, Prefix: selectorName}
 	if s.id != "" { // without an id the default data, as in Java: participants then see an address
 		s.queue.Data = []byte(s.id)

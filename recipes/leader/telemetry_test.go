@@ -151,6 +151,34 @@ func TestTelemetryLatchBehindAnotherIsElected(t *testing.T) {
 	s.wantOutcomes("leader term", "closed")
 }
 
+func TestTelemetryParticipantNameShowsTheLeaderAndItsCandidates(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testenv.ConnectString(t))
+	blue, _ := startLatch(t, s.client, "1", leader.WithParticipantName("blue"))
+	await(t, blue)
+	green := leader.NewLeaderSelector(s.client, "/selectors", func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}, leader.WithParticipantName("green"))
+	must(t, green.Start())
+	candidate, _ := startLatch(t, s.client, "2", leader.WithParticipantName("red"))
+	series := func(participant string) string {
+		return "curator.leader.participant=" + participant + ",curator.recipe=leader_latch"
+	}
+	const selector = "curator.leader.participant=green,curator.recipe=leader_selector"
+	active := series("blue") + " 1\n" + selector + " 1\n"
+	testenv.Eventually(t, func() bool { return s.Values(t, "curator.leader.active") == active }, "a leader of each")
+	candidates := func() string { return s.Values(t, "curator.leader.candidates") }
+	waits := series("blue") + " 0\n" + selector + " 0\n" + series("red") + " 1\n"
+	testenv.Eventually(t, func() bool { return candidates() == waits }, "a candidate")
+	must(t, candidate.Close())
+	must(t, blue.Close())
+	must(t, green.Close())
+	s.wantValues("curator.leader.candidates", series("blue")+" 0\n"+selector+" 0\n"+series("red")+" 0\n")
+	s.wantValues("curator.leader.active", series("blue")+" 0\n"+selector+" 0\n")
+	s.WantBounded(t)
+}
+
 // TestTelemetryLatchReconnectedHasTwoTerms has a session that outlasts the loss.
 func TestTelemetryLatchReconnectedHasTwoTerms(t *testing.T) {
 	t.Parallel()
@@ -331,7 +359,7 @@ curator.outcome=elected,curator.recipe=leader_latch %[1]d
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		election := off.NewElection("leader_latch", "reports", electionPath)
+		election := off.NewElection("leader_latch", "reports", "", electionPath)
 		allocations := testing.AllocsPerRun(100, func() {
 			electing, span := election.Elect(ctx)
 			span.End(telemetry.Elected, nil)

@@ -713,7 +713,7 @@ func TestTelemetryHoldBegunUnmeasuredEndsUnmeasured(t *testing.T) {
 	}
 	o := observe.New(t)
 	tel := telemetry.New(telemetry.Config{TracerProvider: o.Tracers})
-	lock, election := tel.NewLock("mutex", "", lockPath), tel.NewElection("leader_latch", "", lockPath)
+	lock, election := tel.NewLock("mutex", "", lockPath), tel.NewElection("leader_latch", "", "", lockPath)
 	_, span := lock.Acquire(t.Context())
 	span.End(telemetry.Acquired, nil)
 	hold := lock.Hold(span)

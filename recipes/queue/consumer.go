@@ -100,7 +100,6 @@ func (w *worker[T]) take(m *message) {
 		w.q.report(w.q.root, err)
 		return
 	}
-	w.q.obs.HandedOver(d.ctx, d.info.Put, len(d.items))
 	w.process(d)
 }
 
@@ -108,6 +107,9 @@ func (w *worker[T]) take(m *message) {
 func (w *worker[T]) process(d *delivery[T]) {
 	for d.at < len(d.items) {
 		d.in, d.processing = w.q.obs.Process(d.ctx, d.origin)
+		if d.at == 0 {
+			w.q.obs.HandedOver(d.in, d.info.Put, len(d.items))
+		}
 		w.current = d
 		err := w.q.call(d.in, d.items[d.at])
 		w.current = nil

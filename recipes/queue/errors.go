@@ -4,12 +4,13 @@ import (
 	"errors"
 
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
 )
 
 var (
 	// ErrClosed is returned by what a queue cannot do once it is closed, and is the cause of the end of a consumer's
 	// context when Close has waited long enough.
-	ErrClosed = errors.New("queue: closed")
+	ErrClosed error = telemetry.Closed("queue: closed")
 	// ErrStarted is returned by a second Start.
 	ErrStarted = errors.New("queue: already started")
 	// ErrNotStarted is returned by what a queue cannot do before Start.

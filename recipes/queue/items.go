@@ -52,8 +52,8 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 				return
 			}
 			d := p.delivery
-			q.obs.Received(caller, started, len(d.items), d.origin)
-			q.obs.HandedOver(caller, d.info.Put, len(d.items))
+			received := q.obs.Received(caller, started, len(d.items), d.origin)
+			q.obs.HandedOver(received, d.info.Put, len(d.items))
 			if !q.yield(p, yield) {
 				return
 			}

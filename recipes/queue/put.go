@@ -53,7 +53,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingP
 		err = q.accept(ctx, x)
 	}
 	if err != nil {
-		sending.End("", err)
+		sending.Refused(err)
 		return nil, err
 	}
 	return x, nil

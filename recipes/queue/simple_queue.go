@@ -73,7 +73,11 @@ func (q *SimpleDistributedQueue) Offer(ctx context.Context, data []byte) error {
 	}
 	ctx, sending := q.obs.Send(telemetry.Of(q.client).ExpectingErrors(ctx), 1)
 	name, err := q.offer(ctx, data)
-	sending.End(name, err)
+	if err != nil && !errors.Is(err, ErrUncertain) {
+		sending.Refused(err)
+	} else {
+		sending.End(name, err)
+	}
 	return err
 }
 
@@ -169,7 +173,7 @@ func (q *SimpleDistributedQueue) take(c *call) ([]byte, error) {
 	if e == nil {
 		return nil, err
 	}
-	q.obs.Received(caller, started, 1, nil)
-	q.obs.HandedOver(caller, time.UnixMilli(e.claim.stat.Ctime), 1)
+	received := q.obs.Received(caller, started, 1, nil)
+	q.obs.HandedOver(received, time.UnixMilli(e.claim.stat.Ctime), 1)
 	return e.data(), nil
 }

@@ -602,6 +602,30 @@ error.type=_OTHER,messaging.destination.name=orders,messaging.operation.name=put
 `)
 }
 
+// TestPutThatWaitsWhenTheQueueIsClosedIsNoError has the second put wait for room.
+func TestPutThatWaitsWhenTheQueueIsClosedIsNoError(t *testing.T) {
+	t.Parallel()
+	r := newRelay(t)
+	q := built(builder(t, r.puts, nil).Name("orders").MaxItems(1).BuildQueue())
+	must(t, q.Start())
+	must(t, q.Put(r.ctx, "a"))
+	must(t, q.FlushPuts(r.ctx))
+	failed := make(chan error, 1)
+	go func() { failed <- q.Put(r.ctx, "b") }()
+	must(t, q.Close())
+	if err := <-failed; !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	span := r.awaitSpans("send orders", 2)[1]
+	if got := observe.Attribute(span, "curator.outcome").AsString(); got != "closed" || span.Status().Code != codes.Unset {
+		t.Errorf("outcome %q, status %v", got, span.Status())
+	}
+	r.wantValues("messaging.client.sent.messages", `
+error.type=CLOSED,messaging.destination.name=orders,messaging.operation.name=put,messaging.system=zookeeper 1
+messaging.destination.name=orders,messaging.operation.name=put,messaging.system=zookeeper 1
+`)
+}
+
 func TestWorkOnAPulledItemIsInTheTraceOfItsPut(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, propagated)

@@ -160,7 +160,8 @@ func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	return byName
 }
 
-// Point is one series of a metric: its attributes, and its sum or, of a histogram, how often it was measured.
+// Point is one series of a metric: its attributes, and its sum, its value in whole units if it is a gauge, or, of a
+// histogram, how often it was measured.
 type Point struct {
 	Attributes attribute.Set
 	Value      int64
@@ -174,12 +175,30 @@ func Points(m metricdata.Metrics) (points []Point) {
 		for _, p := range data.DataPoints {
 			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
 		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: int64(p.Value)})
+		}
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
 			points = append(points, Point{Attributes: p.Attributes, Value: int64(p.Count), Bounds: p.Bounds})
 		}
 	}
 	return points
+}
+
+// Exemplars returns the traces of the exemplars of a histogram.
+func (o *Observer) Exemplars(tb testing.TB, name string) (traces []trace.TraceID) {
+	tb.Helper()
+	data, _ := o.Metrics(tb)[name].Data.(metricdata.Histogram[float64])
+	for _, p := range data.DataPoints {
+		for _, e := range p.Exemplars {
+			var id trace.TraceID
+			copy(id[:], e.TraceID)
+			traces = append(traces, id)
+		}
+	}
+	return traces
 }
 
 // Banned are the keys that no metric may have: their values are without bounds.
