@@ -57,13 +57,13 @@ func WithConsumerParent(on bool) Option {
 	return option(func(c *config) { c.telemetry.DetachedConsumers = !on })
 }
 
-// WithTracerDriver has a Java-style driver told of operations and events, beside OpenTelemetry. In Java:
+// WithTracerDriver reports operations and events to a Java-style driver, beside OpenTelemetry. In Java:
 // CuratorZookeeperClient.setTracerDriver.
 func WithTracerDriver(d tracing.Driver) Option {
 	return option(func(c *config) { c.telemetry.Driver = d })
 }
 
-// WithTracerDriverFailures has the driver told of foreground operations that fail too. Java does not.
+// WithTracerDriverFailures reports failed foreground operations to the driver too. Java does not.
 func WithTracerDriverFailures() Option {
 	return option(func(c *config) { c.telemetry.DriverFailures = true })
 }

@@ -63,7 +63,7 @@
 // Semaphores and shared counts:
 //
 //	semaphoreNew     name path data leases              null; leases: how many, or with
-//	                               count                the name of the count that tells
+//	                               count                the name of the count
 //	semaphoreAcquire name leases timeoutMs              names of the nodes, or null; 1 if leases is left out
 //	semaphoreRelease name leases                        null; the names of the nodes, all if left out
 //	semaphoreParticipants name                          names of the nodes

@@ -93,7 +93,7 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 			at := newSpot(true)
 			e := m.openQueue(s, queueUse{kind: kind, at: at, consumes: true})
 			m.put(e, puts[0])
-			m.tells(e, "held", 1)
+			m.reports(e, "held", 1)
 			m.put(e, puts[1:]...)
 			if _, java := e.(theirEnd); java {
 				theirs = m.looksAt(at)
@@ -169,11 +169,11 @@ func TestGoReportsForeignNodes(t *testing.T) {
 			kind: plainQueue, at: at, consumes: true,
 			corrupt: func(_ context.Context, c queue.Corrupt) error { corrupt <- c; return nil },
 		})
-		m.tells(consumer, "item", 2*len(bad))
+		m.reports(consumer, "item", 2*len(bad))
 		for i, data := range bad {
 			c, err := receive(m.ctx, corrupt)
 			if err != nil || c.Path != paths[i] || !bytes.Equal(c.Data, data) || c.Err == nil {
-				t.Errorf("told of %+v, %v, want %q in %s", c, err, data, paths[i])
+				t.Errorf("got %+v, %v, want %q in %s", c, err, data, paths[i])
 			}
 		}
 		m.awaitConsumed(at)

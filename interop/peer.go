@@ -86,7 +86,7 @@ type Count struct {
 	Value, Version int
 }
 
-// Event is something the process tells of unasked. Fields that do not belong to the kind are empty.
+// Event is a report of the process that no command caused. Fields that do not belong to the kind are empty.
 type Event struct {
 	Kind    string `json:"event"`
 	Scope   string // where the object is
@@ -350,7 +350,7 @@ func (p *Peer) take(line []byte) error {
 	return nil
 }
 
-// ended tells whether the process has ended: no event comes any more.
+// ended reports whether the process has ended: no event comes any more.
 func (p *Peer) ended() bool {
 	select {
 	case <-p.done:
