@@ -1,5 +1,5 @@
-// Package zk has the file that scripts/peers.sh puts in place of the file of the same name in the tests of go-zookeeper,
-// which starts Apache ZooKeeper: the tests then run on the servers of curatortest.
+// Package zk has the file that scripts/peers.sh puts in place of the file of the same name in the tests of
+// go-zookeeper, which starts Apache ZooKeeper: the tests then run on the servers of curatortest.
 package zk
 
 import (
