@@ -46,6 +46,7 @@ const (
 	retryDelay      = attribute.Key("curator.retry.delay")
 	retryDecision   = attribute.Key("curator.retry.decision")
 	connectionState = attribute.Key("curator.connection.state")
+	waitDuration    = attribute.Key("curator.connection.wait.duration")
 	errorSource     = attribute.Key("curator.source")
 	recipeKey       = attribute.Key("curator.recipe")
 	resourceName    = attribute.Key("curator.resource.name")
