@@ -375,6 +375,10 @@ func labelsOf(t *testing.T, m metricdata.Metrics) map[string]map[string]bool {
 		for _, p := range d.DataPoints {
 			note(p.Attributes)
 		}
+	case metricdata.Gauge[int64]:
+		for _, p := range d.DataPoints {
+			note(p.Attributes)
+		}
 	case metricdata.Gauge[float64]:
 		for _, p := range d.DataPoints {
 			note(p.Attributes)
@@ -434,4 +438,8 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	}
 	queue.Received(ctx, time.Now(), 1, nil)
 	queue.HandedOver(ctx, time.Now(), 1)
+	queue.PutBack(ctx)
+	queue.DeadLettered(ctx)
+	queue.ClaimLost(ctx, telemetry.Taken)
+	queue.ObserveDepth(func(context.Context) (telemetry.Depth, bool) { return telemetry.Depth{}, true })
 }

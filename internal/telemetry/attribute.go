@@ -54,6 +54,7 @@ const (
 	reentrant       = attribute.Key("curator.lock.reentrant")
 	lockPosition    = attribute.Key("curator.lock.position")
 	participantKey  = attribute.Key("curator.leader.participant")
+	requeues        = attribute.Key("curator.queue.requeues")
 	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 

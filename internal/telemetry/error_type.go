@@ -45,6 +45,18 @@ func classify(err error) (name string, byServer bool) {
 	return other, false
 }
 
+// description returns what a status says of err beside its [ErrorType]: nothing if there is no more to say.
+func description(err error) string {
+	switch err.(type) {
+	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
+		return err.Error()
+	}
+	if ErrorType(err) == other {
+		return err.Error()
+	}
+	return ""
+}
+
 // Closed is the type of errors that say that somebody has closed what was used.
 type Closed string
 

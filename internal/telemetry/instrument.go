@@ -45,6 +45,9 @@ type instruments struct {
 	messagingDuration metric.Float64Histogram
 	processDuration   metric.Float64Histogram
 	itemAge           metric.Float64Histogram
+	requeues          metric.Int64Counter
+	deadLetters       metric.Int64Counter
+	lostClaims        metric.Int64Counter
 
 	barrierDuration metric.Float64Histogram
 
@@ -89,7 +92,11 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		processDuration: d.histogram("messaging.process.duration", "Duration of the consumer's work on an item.",
 			messagingBuckets),
 		itemAge: d.histogram("curator.queue.item.age",
-			"Time from the creation of an item's node, by the server's clock, to its handing over, by ours.", ageBuckets),
+			"Time from the first put of an item, by the server's clock, to its handing over, by ours.", ageBuckets),
+		requeues:    d.counter("curator.queue.requeues", "{message}", "Nodes that were put back."),
+		deadLetters: d.counter("curator.queue.dead_letters", "{message}", "Nodes that were moved to the dead letters."),
+		lostClaims: d.counter("curator.queue.claims.lost", "{claim}",
+			"Items that another consumer took first, or whose lock was lost while they were consumed."),
 
 		barrierDuration: d.histogram("curator.barrier.wait.duration", "Time that was waited at a barrier.", waitBuckets),
 

@@ -274,7 +274,7 @@ func (r *Record) endSpan(err error) {
 	}
 	r.endRequests()
 	if err != nil && !r.facts.Unsent && !r.isHandled(err) {
-		r.span.SetStatus(codes.Error, err.Error())
+		r.span.SetStatus(codes.Error, description(err))
 	}
 	r.span.End(trace.WithTimestamp(r.end))
 }
@@ -337,7 +337,7 @@ func (r *Record) endRequests() {
 			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.expected)
 			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
 			if !handled {
-				span.SetStatus(codes.Error, q.err.Error())
+				span.SetStatus(codes.Error, description(q.err))
 			}
 		}
 		span.End(trace.WithTimestamp(q.end))

@@ -100,18 +100,30 @@ func (s *source[P, V]) get() *V {
 // scope is the name of all that this library tells.
 const scope = "github.com/gocurator/curator"
 
+// develVersion is the version where the build has none: in a workspace, in place of a replaced module, in tests.
+const develVersion = "devel"
+
 // version returns the version of this library in the program that it is part of.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return versionIn(info)
 	}
+	return develVersion
+}
+
+func versionIn(info *debug.BuildInfo) string {
 	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == scope && m.Version != "(devel)" {
+		if m.Path != scope {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if m.Version != "" && m.Version != "(devel)" {
 			return strings.TrimPrefix(m.Version, "v")
 		}
 	}
-	return ""
+	return develVersion
 }
 
 func newTracer(p trace.TracerProvider) *trace.Tracer {

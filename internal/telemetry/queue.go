@@ -21,8 +21,8 @@ type Queue struct {
 
 // messages are the things that are done with messages.
 type messages struct {
-	put, receive, process, settle *messaging
-	age                           measurement
+	send, receive, process, settle *messaging
+	s                              *series
 }
 
 // NewQueue returns what a queue of a recipe tells; name is what the user calls it, "" for nothing.
@@ -37,38 +37,45 @@ func (q *Queue) messages() *messages {
 	}
 	s := q.t.seriesOf(q.recipe, q.name)
 	m := &messages{
-		put:     q.messaging("put", "send", trace.SpanKindProducer, s.put),
-		receive: q.messaging("receive", "receive", trace.SpanKindClient, s.receive),
-		process: q.messaging("process", "process", trace.SpanKindConsumer, s.process),
-		settle:  q.messaging("remove", "settle", trace.SpanKindClient, s.settle),
-		age:     s.age,
+		send:    q.messaging("send", trace.SpanKindProducer, s.send),
+		receive: q.messaging("receive", trace.SpanKindClient, s.receive),
+		process: q.messaging("process", trace.SpanKindConsumer, s.process),
+		settle:  q.messaging("settle", trace.SpanKindClient, s.settle),
+		s:       s,
 	}
 	m.settle.inner = true
 	q.made.Store(m)
 	return m
 }
 
+// messagingBase returns the attributes that an operation has on spans and metrics. Its name is that of its type.
+func (t *Telemetry) messagingBase(name string) []attribute.KeyValue {
+	return slices.Concat(t.client, []attribute.KeyValue{
+		messagingSystem.String(system), messagingName.String(name), messagingType.String(name),
+	}, t.server)
+}
+
 // messaging is one of the things that are done with messages.
 type messaging struct {
 	q        *Queue
-	typ      string
+	name     string
 	span     string
 	inner    bool // in the span of what it is a part of
 	start    []trace.SpanStartOption
 	measured *measurements // by error type
 }
 
-func (q *Queue) messaging(name, typ string, kind trace.SpanKind, measured *measurements) *messaging {
-	attributes := []attribute.KeyValue{
-		messagingSystem.String(system), messagingName.String(name), messagingType.String(typ), recipeKey.String(q.recipe),
-	}
-	span := typ
+func (q *Queue) messaging(name string, kind trace.SpanKind, measured *measurements) *messaging {
+	attributes := q.t.withPath(append(q.t.messagingBase(name), recipeKey.String(q.recipe)), q.path)
+	span, to := name, q.t.formatted(q.path)
 	if q.name != "" {
-		attributes = append(attributes, destination.String(q.name))
-		span += " " + q.name
+		span, to = name+" "+q.name, q.name
+	}
+	if to != "" {
+		attributes = append(attributes, destination.String(to))
 	}
 	return &messaging{
-		q: q, typ: typ, span: span, measured: measured,
+		q: q, name: name, span: span, measured: measured,
 		start: []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)},
 	}
 }
@@ -92,11 +99,8 @@ func (m *messaging) begin(
 	if !(m.inner && isDropped(ctx)) {
 		ctx, x.span = m.q.t.startSpan(ctx, m.span, append(slices.Clip(m.start), options...)...)
 	}
-	if x.span != nil {
-		x.span.SetAttributes(m.q.t.withPath(nil, m.q.path)...)
-		if count > 1 {
-			x.span.SetAttributes(messageCount.Int(count))
-		}
+	if x.span != nil && count > 1 {
+		x.span.SetAttributes(messageCount.Int(count))
 	}
 	x.ctx = ctx
 	return ctx, x
@@ -109,7 +113,7 @@ func (q *Queue) Send(ctx context.Context, count int) (context.Context, *Message)
 	if !q.on() {
 		return ctx, nil
 	}
-	return q.messages().put.begin(ctx, count)
+	return q.messages().send.begin(ctx, count)
 }
 
 // Process begins the work on an item that was put in the context origin, for nil in none that is known. ctx is what the
@@ -166,11 +170,39 @@ func (q *Queue) HandedOver(ctx context.Context, created time.Time, count int) {
 		return
 	}
 	q.t.add(ctx, m.consumedMessages, count, q.messages().receive.measured.get(""))
-	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.messages().age)
+	q.t.record(ctx, m.itemAge, max(time.Since(created).Seconds(), 0), q.messages().s.age)
+}
+
+// PutBack counts a node that was put back.
+func (q *Queue) PutBack(ctx context.Context) {
+	if m := q.t.meter(); m != nil {
+		q.t.add(ctx, m.requeues, 1, q.messages().s.age)
+	}
+}
+
+// DeadLettered counts a node that was moved to the dead letters.
+func (q *Queue) DeadLettered(ctx context.Context) {
+	if m := q.t.meter(); m != nil {
+		q.t.add(ctx, m.deadLetters, 1, q.messages().s.age)
+	}
+}
+
+// ClaimLost counts an item that another has [Taken], or whose lock was [Lost].
+func (q *Queue) ClaimLost(ctx context.Context, outcome string) {
+	if m := q.t.meter(); m != nil {
+		q.t.add(ctx, m.lostClaims, 1, q.messages().s.claims.get(outcome))
+	}
 }
 
 // End tells what has come of it; id is the name of the node.
 func (x *Message) End(id string, err error) { x.end(id, err, "") }
+
+// Requeues records that the item was put back n times before.
+func (x *Message) Requeues(n int) {
+	if x != nil && x.span != nil && n > 0 {
+		x.span.SetAttributes(requeues.Int(n))
+	}
+}
 
 // Requeued tells that the item was put back after err.
 func (x *Message) Requeued(id string, err error) { x.end(id, err, "requeued") }
@@ -199,7 +231,7 @@ func (x *Message) tell(id string, err error, outcome string) {
 	}
 	if m := q.t.meter(); m != nil {
 		seconds, attributes := time.Since(x.begun).Seconds(), x.of.measured.get(name)
-		switch x.of.typ {
+		switch x.of.name {
 		case "process":
 			q.t.record(x.ctx, m.processDuration, seconds, attributes)
 		case "send":

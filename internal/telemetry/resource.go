@@ -26,6 +26,7 @@ const (
 	EndedClosed = "closed"
 	Interrupted = "interrupted"
 	Returned    = "returned"
+	Taken       = "taken"
 )
 
 // Outcome is how a wait has ended: as wanted, by the end of its context, or with an error.

@@ -8,14 +8,16 @@ import (
 
 // series are the measurements of all that one recipe does under one name, made when they are first told of.
 type series struct {
+	name     string // "" for none
 	all      measurement
 	outcomes *measurements // by outcome
 
 	events *measurements // of a cache, by their type
 
 	// Of a queue.
-	age                           measurement
-	put, receive, process, settle *measurements // by error type
+	age                            measurement
+	claims                         *measurements // by outcome
+	send, receive, process, settle *measurements // by error type
 }
 
 type seriesKey struct{ recipe, name, participant string }
@@ -61,16 +63,15 @@ func (t *Telemetry) seriesWith(key seriesKey) *series {
 
 func (t *Telemetry) newSeries(key seriesKey) *series {
 	fixed := t.base(recipeKey.String(key.recipe))
-	var queue []attribute.KeyValue
 	if key.name != "" {
 		fixed = append(fixed, resourceName.String(key.name))
-		queue = append(queue, destination.String(key.name))
 	}
 	if key.participant != "" {
 		fixed = append(fixed, participantKey.String(key.participant))
 	}
+	queue := named(key.name)
 	messages := func(name string) *measurements {
-		attributes := append(slices.Concat(t.client, queue), messagingSystem.String(system), messagingName.String(name))
+		attributes := append(t.messagingBase(name), queue...)
 		return newMeasurements(func(end string) []attribute.KeyValue {
 			if end == "" {
 				return attributes
@@ -79,7 +80,8 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 		})
 	}
 	return &series{
-		all: newMeasurement(fixed...),
+		name: key.name,
+		all:  newMeasurement(fixed...),
 		outcomes: newMeasurements(func(outcome string) []attribute.KeyValue {
 			return append(slices.Clip(fixed), outcomeKey.String(outcome))
 		}),
@@ -87,6 +89,17 @@ func (t *Telemetry) newSeries(key seriesKey) *series {
 			return append(slices.Clip(fixed), eventType.String(typ))
 		}),
 		age: newMeasurement(t.base(queue...)...),
-		put: messages("put"), receive: messages("receive"), process: messages("process"), settle: messages("remove"),
+		claims: newMeasurements(func(outcome string) []attribute.KeyValue {
+			return append(t.base(queue...), outcomeKey.String(outcome))
+		}),
+		send: messages("send"), receive: messages("receive"), process: messages("process"), settle: messages("settle"),
 	}
+}
+
+// named returns the attribute of a queue's name, none without a name.
+func named(name string) []attribute.KeyValue {
+	if name == "" {
+		return nil
+	}
+	return []attribute.KeyValue{destination.String(name)}
 }

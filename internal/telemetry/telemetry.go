@@ -62,6 +62,7 @@ type Telemetry struct {
 	mu         sync.RWMutex
 	operations map[opMetricsKey]*opMetrics
 	series     map[seriesKey]*series
+	depths     map[*depthReader]struct{}
 	namespaces []string // that have series of their own
 	names      []string // of what recipes work on, that have series of their own
 	// participants of elections, that have series of their own
@@ -77,7 +78,10 @@ type Telemetry struct {
 
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
-	t := &Telemetry{cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series)}
+	t := &Telemetry{
+		cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series),
+		depths: make(map[*depthReader]struct{}),
+	}
 	t.driver.set(t, cfg.Driver)
 	t.server = serverAttributes(cfg.Server)
 	if cfg.Name != "" {
@@ -95,8 +99,9 @@ func New(cfg Config) *Telemetry {
 		}
 		in, err := newInstruments(meter)
 		gauges, refused := t.declareGauges(meter)
-		in.gauges = gauges
-		if err = errors.Join(err, refused); err != nil {
+		depths, refusedDepths := t.declareDepths(meter)
+		in.gauges = registrations{all: []metric.Registration{gauges, depths}}
+		if err = errors.Join(err, refused, refusedDepths); err != nil {
 			cfg.Logger.Warn("metrics are left out", "error", err)
 		}
 		return in

@@ -30,6 +30,11 @@ func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serialize
 // there should be few.
 func (b Builder[T]) Name(name string) Builder[T] { b.name = name; return b }
 
+// MeasureDepth adds gauges of how many nodes are in the queue and how old the first is, from Start to Close. Each
+// collection of the metrics lists the queue and reads its first item, for a second at most. So it is for one process,
+// and for a queue that has a name. The default is none.
+func (b Builder[T]) MeasureDepth() Builder[T] { b.measureDepth = true; return b }
+
 // LockPath has each item locked, below that path, while it is consumed, and deleted afterwards: it is delivered at
 // least once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All consumers of a
 // queue have to agree on it. In Java: lockPath.

@@ -18,6 +18,7 @@ type delivery[T any] struct {
 	items   []T
 	parts   [][]byte          // the bytes of each
 	trailer []byte            // behind them
+	history history           // in the trailer
 	origin  *telemetry.Origin // of the put, nil if it is not known
 
 	fence      *Fence          // nil without a lock
@@ -37,6 +38,7 @@ func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
 	info := Info{Path: q.node(m.name), Put: time.UnixMilli(m.stat.Ctime)}
 	q.kind.describe(&info, m.name)
 	d := &delivery[T]{message: m, info: info, items: items, parts: parts, trailer: trailer}
+	d.history, _ = historyOf(trailer)
 	d.origin = q.obs.Extract(traceContextOf(trailer))
 	d.in = context.WithValue(q.working, infoKey{}, d.info)
 	if m.lock == nil {
@@ -107,8 +109,9 @@ func (w *worker[T]) take(m *message) {
 func (w *worker[T]) process(d *delivery[T]) {
 	for d.at < len(d.items) {
 		d.in, d.processing = w.q.obs.Process(d.ctx, d.origin)
+		d.processing.Requeues(d.history.requeues)
 		if d.at == 0 {
-			w.q.obs.HandedOver(d.in, d.info.Put, len(d.items))
+			w.q.obs.HandedOver(d.in, d.history.firstPut(d.info.Put), len(d.items))
 		}
 		w.current = d
 		err := w.q.call(d.in, d.items[d.at])
@@ -152,19 +155,25 @@ const (
 
 // putBack returns the settlement that puts the parts of d back, or into the dead letters, after cause.
 func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settlement, error) {
-	failures, rest := failuresOf(d.trailer)
 	if d.ctx.Err() != nil { // it is perhaps not the fault of the item
-		data, _ := encodeItems(d.trailer, parts...) // they were read from such bytes
-		return &settlement{back: data}, cause
+		return &settlement{back: d.encodeAgain(d.history, parts)}, cause
 	}
-	failures++
-	if q.maxDeliveries > 0 && failures >= q.maxDeliveries {
+	h := d.history
+	h.failures++
+	if q.maxDeliveries > 0 && h.failures >= q.maxDeliveries {
+		_, rest := historyOf(d.trailer)
 		data, _ := encodeItems(rest, parts...)
 		return &settlement{dead: data},
-			errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", failures)
+			errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", h.failures)
 	}
-	data, _ := encodeItems(withFailures(d.trailer, failures), parts...)
-	return &settlement{back: data, after: doubled(firstFailurePause, maxFailurePause, failures-1)}, cause
+	back := d.encodeAgain(h, parts)
+	return &settlement{back: back, after: doubled(firstFailurePause, maxFailurePause, h.failures-1)}, cause
+}
+
+// encodeAgain returns what the node holds in which parts of d, with a history, are put back.
+func (d *delivery[T]) encodeAgain(h history, parts [][]byte) []byte {
+	data, _ := encodeItems(withHistory(d.trailer, h.putBack(d.info.Put)), parts...) // they were read from such bytes
+	return data
 }
 
 // settleInBackground ends the claim of d with x. An error is reported.
@@ -192,10 +201,26 @@ func (q *queue[T]) settle(ctx context.Context, d *delivery[T], x *settlement, do
 	x.refused = func(err error) { q.reportItem(ctx, d.name, nil, err) }
 	x.done = func(err error) {
 		settling.End(d.name.whole, err)
+		q.count(ctx, x, err)
 		done(err)
 	}
 	q.settler.settle(x)
 }
+
+// count counts what became of an item with x.
+func (q *queue[T]) count(ctx context.Context, x *settlement, err error) {
+	switch {
+	case errors.Is(err, ErrLockLost):
+		q.obs.ClaimLost(ctx, telemetry.Lost)
+	case err != nil, x.keep:
+	case x.back != nil:
+		q.obs.PutBack(ctx)
+	case x.dead != nil:
+		q.obs.DeadLettered(ctx)
+	}
+}
+
+func (q *queue[T]) claimLost() { q.obs.ClaimLost(q.root, telemetry.Taken) }
 
 // release gives an item to others: its lock is deleted, and it stays.
 func (q *queue[T]) release(m *message) {

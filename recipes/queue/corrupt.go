@@ -30,7 +30,8 @@ func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 		}
 		return nil
 	case m.lock != nil:
-		x := &settlement{m: m, once: true, done: func(error) {}}
+		x := &settlement{m: m, once: true}
+		x.done = func(err error) { q.count(q.root, x, err) }
 		if q.deadLetters != "" {
 			x.dead = m.data
 			if x.dead == nil {
@@ -68,6 +69,9 @@ func (q *queue[T]) move(m *message) error {
 	err := transaction()
 	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.life) == nil { // it, or where the letters go
 		err = transaction()
+	}
+	if err == nil && q.deadLetters != "" {
+		q.obs.DeadLettered(q.root)
 	}
 	return err
 }

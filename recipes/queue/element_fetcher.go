@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -21,6 +22,7 @@ import (
 type elementFetcher struct {
 	place *place
 	watch *queueWatch
+	obs   *telemetry.Queue
 
 	demand atomic.Int64  // the calls that want an element
 	waiter chan struct{} // of the one of them that waits until there is one
@@ -114,6 +116,9 @@ func (f *elementFetcher) take(c *call) (*element, error) {
 			return nil, err
 		}
 		err = e.end(c.ctx)
+		if errors.Is(err, errTaken) {
+			f.obs.ClaimLost(c.ctx, telemetry.Taken)
+		}
 		f.ended(e, err)
 		if err == nil {
 			return e, nil
@@ -163,19 +168,8 @@ func (f *elementFetcher) next(c *call) (*element, error) {
 		if err := c.waitCtx.Err(); err != nil {
 			return nil, err
 		}
-		f.await(c)
+		f.watch.await(c.waitCtx, c.yieldUntil)
 	}
-}
-
-// await waits until there may be something to claim.
-func (f *elementFetcher) await(c *call) {
-	var until <-chan time.Time
-	if !c.yieldUntil.IsZero() {
-		t := time.NewTimer(time.Until(c.yieldUntil))
-		defer t.Stop()
-		until = t.C
-	}
-	f.watch.await(c.waitCtx, until)
 }
 
 // peek returns the first element, nil if there is none.

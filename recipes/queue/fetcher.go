@@ -68,6 +68,8 @@ type handler interface {
 	corrupt(m *message, cause error, isNew bool) error
 	// release deletes the lock of an item.
 	release(m *message)
+	// claimLost counts an item that another has taken first.
+	claimLost()
 	// putAgainInBackground puts a deleted item into the queue again.
 	putAgainInBackground(m *message)
 	report(ctx context.Context, err error)
@@ -291,6 +293,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	}
 	switch {
 	case errors.Is(err, errTaken):
+		f.handler.claimLost()
 		f.yielding.lost()
 		if l, ok := c.(*lockClaim); ok && x != nil && x.unlocks != l.unlocks { // the lock has gone meanwhile
 			f.backlog.add(x)

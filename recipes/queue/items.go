@@ -53,7 +53,7 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 			}
 			d := p.delivery
 			received := q.obs.Received(caller, started, len(d.items), d.origin)
-			q.obs.HandedOver(received, d.info.Put, len(d.items))
+			q.obs.HandedOver(received, d.history.firstPut(d.info.Put), len(d.items))
 			if !q.yield(p, yield) {
 				return
 			}
@@ -235,24 +235,20 @@ func (q *queue[T]) releaseHeld() {
 	}
 }
 
-// putAgain puts items into the queue again that are not in it any longer. The error has the bytes.
-func (q *queue[T]) putAgain(ctx context.Context, n nodeName, data []byte) error {
-	_, err := q.producer.putBack(ctx, n.prefix, data).Wait(ctx)
-	return err
-}
-
 // putAgainInBackground puts a message into the queue again. An error is reported.
 func (q *queue[T]) putAgainInBackground(m *message) {
 	if q.life.Err() != nil { // there is no time for it
 		q.reportItem(q.root, m.name, m.data, ErrClosed)
 		return
 	}
-	x := q.producer.putBack(q.life, m.name.prefix, m.data)
+	x := q.producer.putBack(q.life, m.name.prefix, m.bytesToPutBack())
 	q.background.run(func() {
 		<-x.Done()
 		if _, err := x.Wait(q.root); err != nil {
 			q.report(q.root, err)
+			return
 		}
+		q.obs.PutBack(q.root)
 	})
 }
 
@@ -278,7 +274,11 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	data := p.rest()
 	switch {
 	case p.lock == nil && data != nil:
-		return p.q.putAgain(ctx, p.name, data)
+		_, err := p.q.producer.putBack(ctx, p.name.prefix, data).Wait(ctx)
+		if err == nil {
+			p.q.obs.PutBack(ctx)
+		}
+		return err
 	case p.lock == nil:
 		return nil
 	case !p.q.letGo(p):
@@ -314,8 +314,7 @@ func (p *pulled[T]) rest() []byte {
 	if len(p.back) == 0 {
 		return nil
 	}
-	data, _ := encodeItems(p.trailer, p.back...) // they were read from such bytes
-	return data
+	return p.encodeAgain(p.history, p.back)
 }
 
 // finishInBackground puts back what is left after the last item. An error is reported.

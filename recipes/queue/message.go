@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -19,6 +20,17 @@ type message struct {
 	lock  *itemLock // nil without a lock path
 }
 
+// bytesToPutBack returns what the node holds in which m is put back: that which it was read from, with its history.
+func (m *message) bytesToPutBack() []byte {
+	parts, trailer, err := decodeItems(m.data)
+	if err != nil || m.stat.Ctime == 0 { // the history is there
+		return m.data
+	}
+	h, _ := historyOf(trailer)
+	data, _ := encodeItems(withHistory(trailer, h.putBack(time.UnixMilli(m.stat.Ctime))), parts...)
+	return data
+}
+
 // itemLock is the lock of an item, by one claim.
 type itemLock struct {
 	name    string             // of the item
@@ -26,6 +38,7 @@ type itemLock struct {
 	flight  context.Context    // on which it was created: it is ours as long as that lasts
 	gap     int64              // of the watch: no event was lost before it
 	session *framework.Session // that it goes with
+	created <-chan struct{}    // closed with the answer to the create; nil before it is submitted
 	deleted atomic.Bool        // an event says so
 }
 

@@ -31,6 +31,7 @@ type Corrupt struct {
 // options are those that do not depend on the type of the items.
 type options struct {
 	name          string
+	measureDepth  bool
 	maxItems      int
 	window        int
 	prefetch      int

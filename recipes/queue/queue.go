@@ -44,6 +44,7 @@ type queue[T any] struct {
 	mu     sync.Mutex
 	state  State
 	closed chan struct{} // closed when Close is done
+	unseen func()        // ends the gauges of the depth
 	err    error         // of Close
 	loops  int           // of Items
 	held   map[*pulled[T]]struct{}
@@ -62,8 +63,8 @@ const (
 func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serializer[T], o options) *queue[T] {
 	q := &queue[T]{
 		place: &p, consumer: consumer, serializer: serializer, options: o, kind: k,
-		closed: make(chan struct{}),
-		held:   make(map[*pulled[T]]struct{}),
+		closed: make(chan struct{}), unseen: func() {},
+		held: make(map[*pulled[T]]struct{}),
 	}
 	if q.onError == nil {
 		q.onError = q.reportToClient
@@ -100,6 +101,9 @@ func (q *queue[T]) Start() error {
 		return ErrClosed
 	}
 	q.state = Started
+	if q.measureDepth {
+		q.unseen = q.obs.ObserveDepth(q.depth)
+	}
 	q.producer.start(q.root)
 	q.settler.start(q.life)
 	q.fetcher.start(q.root, q.life)
@@ -130,6 +134,7 @@ func (q *queue[T]) Close() error {
 	q.mu.Lock()
 	before := q.state
 	q.state = Closed
+	q.unseen()
 	q.mu.Unlock()
 	switch before {
 	case Closed:

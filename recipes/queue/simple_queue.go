@@ -48,6 +48,7 @@ func NewSimpleDistributedQueue(client Client, path string, opts ...SimpleOption)
 		o.applySimple(q)
 	}
 	q.obs = telemetry.Of(client).NewQueue("simple_queue", q.name, path)
+	q.fetcher.obs = &q.obs
 	return q
 }
 

@@ -2,11 +2,14 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
@@ -121,8 +124,8 @@ func children(tb testing.TB, connect, path string) []string {
 		path = "/" + chroot + path
 	}
 	names, _, err := testenv.Raw(tb).Children(path)
-	if err != nil {
-		return nil
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		tb.Fatalf("children of %s: %v", path, err)
 	}
 	slices.Sort(names)
 	return names

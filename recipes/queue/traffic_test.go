@@ -15,9 +15,9 @@ import (
 )
 
 // clientAt returns a client that connects through a place.
-func clientAt(tb testing.TB, place testenv.Place, chroot string) *framework.Client {
+func clientAt(tb testing.TB, place testenv.Place, chroot string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
-	client := newClient(tb, place.Addr()+chroot, framework.WithDialer(place.DialContext))
+	client := newClient(tb, place.Addr()+chroot, append(opts, framework.WithDialer(place.DialContext))...)
 	must(tb, client.BlockUntilConnected(testenv.Context(tb)))
 	return client
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/baggage"
@@ -164,28 +165,48 @@ func TestTraceContextThatIsTooLongIsNotPut(t *testing.T) {
 	}
 }
 
-func TestFailuresAreCountedInFrontOfTheTraceContext(t *testing.T) {
+func TestHistoryIsInFrontOfTheTraceContext(t *testing.T) {
 	trace := string(trailerMark) + `{"traceparent":"x"}`
+	const first, second = "\x00CDC\x02\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07",
+		"\x00CDC\x02\x00\x00\x01\x02\x00\x00\x01\x03\x00\x00\x00\x00\x00\x00\x03\xe8"
+	want := history{failures: 258, requeues: 259, put: time.UnixMilli(1000)}
 	for name, tt := range map[string]struct {
 		trailer, want string
 	}{
-		"nothing":       {"", "\x00CDC\x01\x00\x00\x01\x02"},
-		"a trace":       {trace, "\x00CDC\x01\x00\x00\x01\x02" + trace},
-		"failures":      {"\x00CDC\x01\x00\x00\x00\x01", "\x00CDC\x01\x00\x00\x01\x02"},
-		"both":          {"\x00CDC\x01\x00\x00\x00\x01" + trace, "\x00CDC\x01\x00\x00\x01\x02" + trace},
+		"nothing":       {"", second},
+		"a trace":       {trace, second + trace},
+		"a history":     {first, second},
+		"both":          {first + trace, second + trace},
 		"somebody else": {"x" + trace, "x" + trace},
-		"truncated":     {"\x00CDC\x01\x00\x00", "\x00CDC\x01\x00\x00"},
+		"truncated":     {first[:len(first)-1], first[:len(first)-1]},
 	} {
-		got := withFailures([]byte(tt.trailer), 258)
+		got := withHistory([]byte(tt.trailer), want)
 		if string(got) != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 		if before, after := traceContextOf([]byte(tt.trailer)), traceContextOf(got); !bytes.Equal(before, after) {
 			t.Errorf("%s: the trace context is %q, was %q", name, after, before)
 		}
-		if n, _ := failuresOf(got); n != 258 && tt.trailer != tt.want {
-			t.Errorf("%s: %d failures", name, n)
+		if h, _ := historyOf(got); h != want && tt.trailer != tt.want {
+			t.Errorf("%s: history %v", name, h)
 		}
+	}
+}
+
+// What others may have written does not make an item older or younger than it can be.
+func TestFirstPutIsNotAfterTheLast(t *testing.T) {
+	created := time.UnixMilli(1000)
+	for want, h := range map[int64]history{
+		1000: {put: time.UnixMilli(7)}, // it was never put back
+		7:    {requeues: 1, put: time.UnixMilli(7)},
+		999:  {requeues: 1, put: time.UnixMilli(999)},
+	} {
+		if got := h.firstPut(created).UnixMilli(); got != want {
+			t.Errorf("%v: put first at %d", h, got)
+		}
+	}
+	if got := (history{requeues: 1, put: time.UnixMilli(1001)}).firstPut(created); got != created {
+		t.Errorf("put first at %v, behind the last", got)
 	}
 }
 

@@ -123,6 +123,9 @@ func Attribute(s sdktrace.ReadOnlySpan, key attribute.Key) attribute.Value {
 	return attribute.Value{}
 }
 
+// Has reports whether a span has an attribute.
+func Has(s sdktrace.ReadOnlySpan, key string) bool { return slices.Contains(Keys(s), key) }
+
 // Keys returns the keys of what a span has, in alphabetical order.
 func Keys(s sdktrace.ReadOnlySpan) []string {
 	var keys []string
@@ -172,6 +175,10 @@ type Point struct {
 func Points(m metricdata.Metrics) (points []Point) {
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
+		}
+	case metricdata.Gauge[int64]:
 		for _, p := range data.DataPoints {
 			points = append(points, Point{Attributes: p.Attributes, Value: p.Value})
 		}
