@@ -64,7 +64,7 @@ func oneRound(ctx context.Context, members []*barrier.DistributedDoubleBarrier) 
 	return entering + leaving, err
 }
 
-// together has all members do something, and tells how long it takes the first of them.
+// together has all members do something, and returns how long it takes the first of them.
 func together(
 	members []*barrier.DistributedDoubleBarrier, do func(m *barrier.DistributedDoubleBarrier) error,
 ) (latency time.Duration, err error) {

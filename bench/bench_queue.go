@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// benchQueue is a queue of a run's own, its producer and its consumer with a client each. Its items tell when they were
-// put.
+// benchQueue is a queue of a run's own, its producer and its consumer with a client each. Its items hold when they
+// were put.
 type benchQueue struct {
 	target   *target
 	load     load

@@ -8,13 +8,13 @@ import (
 	"io"
 )
 
-// request is what the parent asks of a child: a server to connect to, work to do there, or neither, to leave it.
+// request is an order for a child process: a server to connect to, work to do there, or neither, to leave it.
 type request struct {
 	Connect string `json:"connect,omitempty"`
 	Load    *load  `json:"load,omitempty"`
 }
 
-// answer is what the child says to that.
+// answer is the reply of a child to a request.
 type answer struct {
 	Result result `json:"result"`
 	Error  string `json:"error,omitempty"`

@@ -77,7 +77,7 @@ func runReconnect(ctx context.Context, t *target, l load) (r result, err error) 
 		r.Answers++
 	}
 	watch.stop(&r)
-	all.tell(&r)
-	latencies.tell(&r)
+	all.report(&r)
+	latencies.report(&r)
 	return r, nil
 }

@@ -13,7 +13,7 @@
 // slow minute of the machine meets all of them. The figures are medians over the rounds, ratios are medians of the
 // ratios within a round. Rounds to warm up, for the compiler of Java mostly, come first and do not count.
 //
-// Each contender has a process of its own and tells its own CPU time, user and system, garbage collection included.
+// Each contender has a process of its own and reports its own CPU time, user and system, garbage collection included.
 // The Go contenders are this program, started again. The null server, which answers everything at once and so shows
 // what a client can do, is a process too.
 package main

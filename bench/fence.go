@@ -15,7 +15,7 @@ const (
 	unfenced = "without"
 )
 
-// fenceWork is what it costs to write with a lock's fence.
+// fenceWork measures writes with a lock's fence.
 var fenceWork = section{
 	workloads: map[string]workload{setDataFenced: runSetDataFenced, setDataSync: runSetData},
 	rows: []row{{

@@ -9,7 +9,7 @@ import (
 // handOver measures from the call of one holder's release to the return of the next one's acquire.
 type handOver struct{ released atomic.Int64 }
 
-// epoch is what the times of handOver count from.
+// epoch is the origin of the times of handOver.
 var epoch = time.Now()
 
 // operation gets the lock and gives it on.

@@ -48,7 +48,7 @@ func (h *histogram) quantile(part float64) float64 {
 	return 0
 }
 
-// tell puts the latencies into r.
-func (h *histogram) tell(r *result) {
+// report puts the latencies into r.
+func (h *histogram) report(r *result) {
 	r.P50, r.P99, r.Max = h.quantile(0.50), h.quantile(0.99), h.quantile(1)
 }

@@ -10,7 +10,7 @@ import (
 // javaContender is Java Curator.
 type javaContender struct{ peer *interop.Peer }
 
-// javaTarget is what we call the one server that Java works on.
+// javaTarget names the one server that Java works on.
 const javaTarget = "target"
 
 func (j javaContender) connect(ctx context.Context, connect string) error {

@@ -82,7 +82,7 @@ func (l load) cache(kind string) load { l.Cache = kind; return l }
 
 func (l load) duration() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
 
-// result is the outcome of a load, as Java tells it, and what only Go tells.
+// result is the outcome of a load, as Java prints it, and what only Go has.
 type result struct {
 	java.Result
 	Allocs uint64 `json:"allocs"` // of objects, in the whole process

@@ -57,7 +57,7 @@ var lockWork = section{
 	},
 }
 
-// blocking is what a table shows of waiters that get the lock one after the other.
+// blocking are the columns for waiters that get the lock one after the other.
 var blocking = []metric{memory, threads, p50, p99}
 
 func blocked(name, kind string, show ...metric) row {

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// What the program is asked to be, by its first argument, when it starts itself.
+// The roles of the program when it starts itself, as its first argument.
 const (
 	asChild      = "-child"
 	asNullServer = "-nullserver"

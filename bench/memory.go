@@ -19,7 +19,7 @@ func memoryNow() java.Memory {
 	return java.Memory{HeapBytes: int64(m.HeapAlloc), RSSKB: residentKB(), Threads: runtime.NumGoroutine()}
 }
 
-// residentKB gives the resident set, -1 where the system does not tell.
+// residentKB gives the resident set, -1 where the system has no number.
 func residentKB() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

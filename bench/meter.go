@@ -45,7 +45,7 @@ func measure(ctx context.Context, o options) (outcomes []*outcome, err error) {
 	return outcomes, nil
 }
 
-// progress tells whoever waits what is going on.
+// progress reports what is going on.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // row runs the rounds of a row.
@@ -84,7 +84,7 @@ func (m *meter) row(ctx context.Context, out *outcome) (err error) {
 // use, and gives it back, some time after a collection, only in part. Should it be too small, the process ends.
 var smallHeap = []string{"-Xmx64m", "-XX:+ExitOnOutOfMemoryError"}
 
-// patience is what a contender may take beyond the time for its work, to make ready and to clean up.
+// patience is the time beyond its work that a contender may take to make ready and to clean up.
 const patience = time.Minute
 
 // chunk has one contender work for the time of a round.

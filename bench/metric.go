@@ -36,7 +36,7 @@ var (
 	}}
 )
 
-// What a table shows of a row.
+// The columns of a table.
 var (
 	throughput = []metric{rate, cpu, allocs}
 	latency    = []metric{rate, p50, p99, cpu, allocs}
@@ -50,7 +50,7 @@ func per(total float64, ops int64) float64 {
 	return total / float64(ops)
 }
 
-// spread is what several rounds gave.
+// spread has the results of several rounds.
 type spread struct{ low, mid, high float64 }
 
 // spreadOf gives the lowest, the median and the highest value; those that are no number do not count.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What the budget demands of operations in the background.
+// The budget of operations in the background.
 var (
 	// On a real server the server is the limit: what a client decides is its CPU time.
 	realBudget = []bound{
@@ -114,7 +114,7 @@ func fly(d time.Duration, many func(stop *atomic.Bool) tally) (r result) {
 	all := many(&stop)
 	watch.stop(&r)
 	timer.Stop()
-	all.tell(&r)
+	all.report(&r)
 	return r
 }
 

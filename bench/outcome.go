@@ -1,6 +1,6 @@
 package main
 
-// outcome is what a row came to.
+// outcome is the result of a row.
 type outcome struct {
 	row     row
 	results [][]result // of each entry, round by round; none of a contender that is not there

@@ -81,7 +81,7 @@ func (c plainClient) getMany(ctx context.Context, window int, path string, stop 
 	return many(window, stop, func(int) error { return c.get(ctx, path) })
 }
 
-// many runs the operation in so many goroutines, of which each is told its number, until stop is set or one fails.
+// many runs the operation in so many goroutines, each with its number, until stop is set or one fails.
 func many(goroutines int, stop *atomic.Bool, operation func(i int) error) tally {
 	var wg sync.WaitGroup
 	tallies := make([]tally, goroutines)
@@ -115,7 +115,7 @@ func (c plainClient) close() error {
 	return nil
 }
 
-// plainLock is what a lock without contention comes to: create, getChildren and delete, with nothing around them.
+// plainLock has the requests of a lock without contention: create, getChildren and delete, with nothing around them.
 type plainLock struct {
 	conn *zk.Conn
 	path string

@@ -79,7 +79,7 @@ func runQueue(ctx context.Context, t *target, l load) (r result, err error) {
 	watch := startWatch()
 	err = window.keep(ctx, func() error { return q.put(ctx, l.Batch) })
 	watch.stop(&r)
-	passed.tell(&r)
+	passed.report(&r)
 	return r, err
 }
 
@@ -101,7 +101,7 @@ func runQueuePut(ctx context.Context, t *target, l load) (r result, err error) {
 	watch := startWatch()
 	err = window.keep(ctx, func() error { return q.put(ctx, l.Batch) })
 	watch.stop(&r)
-	passed.tell(&r)
+	passed.report(&r)
 	return r, errors.Join(err, q.producer.FlushPuts(ctx))
 }
 
@@ -142,7 +142,7 @@ func runQueueBacklog(ctx context.Context, t *target, l load) (r result, err erro
 	watch := startWatch()
 	if err := q.consume(ctx, func(time.Time) {
 		c.count()
-		_ = q.put(ctx, 1) // Close tells
+		_ = q.put(ctx, 1) // Close reports it
 	}); err != nil {
 		return r, err
 	}

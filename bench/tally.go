@@ -30,8 +30,8 @@ func (t *tally) merge(o tally) {
 	}
 }
 
-// tell puts the counts into r.
-func (t *tally) tell(r *result) {
+// report puts the counts into r.
+func (t *tally) report(r *result) {
 	r.Ops, r.Errors = t.ops, t.errors
 	if t.first != nil {
 		r.FirstError = t.first.Error()

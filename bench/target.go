@@ -57,7 +57,7 @@ func (t *target) node(ctx context.Context, name string, data []byte) (string, er
 		return "", err
 	}
 	t.runs++
-	_ = c.create(ctx, t.library.base, nil) // there since the first run, and if not, the next create tells
+	_ = c.create(ctx, t.library.base, nil) // there since the first run, and if not, the next create fails
 	path := t.library.base + "/" + name + "-" + strconv.Itoa(t.runs)
 	return path, c.create(ctx, path, data)
 }

@@ -17,9 +17,9 @@ func (t *tracker) add(latency time.Duration) {
 	t.latencies.add(latency)
 }
 
-func (t *tracker) tell(r *result) {
+func (t *tracker) report(r *result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.latencies.tell(r)
+	t.latencies.report(r)
 	r.Ops = t.latencies.total
 }

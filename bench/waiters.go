@@ -51,8 +51,8 @@ func runWaiters(ctx context.Context, t *target, l load) (r result, err error) {
 	}
 	w.wg.Wait()
 	watch.stop(&r)
-	w.tally.tell(&r)
-	w.latencies.tell(&r)
+	w.tally.report(&r)
+	w.latencies.report(&r)
 	return r, c.removeTree(ctx, path)
 }
 

@@ -67,7 +67,7 @@ func loop(d time.Duration, operations []operation) result {
 		all.merge(tallies[i])
 		whole.merge(&latencies[i])
 	}
-	all.tell(&r)
-	whole.tell(&r)
+	all.report(&r)
+	whole.report(&r)
 	return r
 }

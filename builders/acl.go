@@ -47,7 +47,7 @@ func (g GetACL) start(ctx context.Context, path string, b background) error {
 }
 
 func (g GetACL) prepare(o *aclOp, path string) error {
-	if err := o.on(g.env, callbacks.GetACL, "getACL", path, false); err != nil {
+	if err := o.init(g.env, callbacks.GetACL, "getACL", path, false); err != nil {
 		return err
 	}
 	o.request, o.into = jute.Request{Op: jute.OpGetACL, Path: o.full}, g.stat
@@ -96,7 +96,7 @@ func (s SetACL) start(ctx context.Context, path string, b background) error {
 }
 
 func (s SetACL) prepare(o *aclOp, path string) error {
-	if err := o.on(s.env, callbacks.SetACL, "setACL", path, false); err != nil {
+	if err := o.init(s.env, callbacks.SetACL, "setACL", path, false); err != nil {
 		return err
 	}
 	if len(s.acl) == 0 {
@@ -116,7 +116,7 @@ type aclOp struct {
 	into    *zk.Stat
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *aclOp) Begin() { o.ask(o.request, func() { o.Finish(o.Request.Err) }) }
 
 func (o *aclOp) store() {

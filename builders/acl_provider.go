@@ -14,7 +14,7 @@ import (
 var OpenACL = []zk.ACL{{Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}
 
 // ACLProvider decides the ACL of nodes that are created without one being given. Both methods may return nil: first
-// ACLForPath is asked, then DefaultACL, then [OpenACL] is taken. They are called on the goroutine that calls ForPath,
+// ACLForPath is called, then DefaultACL, then [OpenACL] is taken. They are called on the goroutine that calls ForPath,
 // before anything is sent, once for each node that may have to be created: the node itself, its parents if they are to
 // be created too, and those of the namespace. They may be called concurrently; a panic is an error of the operation.
 // The path has the namespace, not the chroot. In Java: ACLProvider.
@@ -62,7 +62,7 @@ func (e *environment) resolveTree(answers acls, path string) (_ acls, err error)
 	return answers, err
 }
 
-// provided returns what the provider says for path, which includes the namespace as in Java.
+// provided returns the provider's ACL for path, which includes the namespace as in Java.
 func (e *environment) provided(path string) (acl []zk.ACL, err error) {
 	err = guarded("ACL", e.ACL, func() {
 		if acl = e.ACL.ACLForPath(path); len(acl) == 0 {

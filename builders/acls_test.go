@@ -9,7 +9,7 @@ import (
 )
 
 // A fixed ACL needs no asking, and takes no memory of an operation.
-func TestFixedACLIsNotAsked(t *testing.T) {
+func TestFixedACLDoesNotCallProvider(t *testing.T) {
 	env := &environment{
 		Config: &opconfig.Config{ACL: FixedACL(zk.WorldACL(zk.PermRead))}, namespace: newNamespace("ns"),
 	}

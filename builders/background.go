@@ -15,7 +15,7 @@ func recycled[T any](pool *sync.Pool) *T {
 	return new(T)
 }
 
-// background is what InBackground adds to a builder.
+// background has the settings that InBackground adds to a builder.
 type background struct {
 	cb      callbacks.BackgroundCallback
 	onError func(message string, err error)
@@ -27,7 +27,7 @@ type Background struct {
 	start func(ctx context.Context, path string, b background) error
 }
 
-// WithUnhandledErrorListener has fn told when the operation is given up, in place of the client's unhandled-error
+// WithUnhandledErrorListener calls fn when the operation is given up, in place of the client's unhandled-error
 // listeners. The callback is called all the same. In Java: withUnhandledErrorListener.
 func (b Background) WithUnhandledErrorListener(fn func(message string, err error)) Background {
 	b.onError = fn

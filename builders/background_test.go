@@ -158,7 +158,7 @@ func (c *tally) start(ctx context.Context, start start) error {
 	return err
 }
 
-// check checks that every operation that was accepted has told its result once, and no other.
+// check checks that every operation that was accepted has reported its result once, and no other.
 func (c *tally) check(tb testing.TB) {
 	tb.Helper()
 	c.mu.Lock()
@@ -218,7 +218,7 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosed(t *testing.T) {
 	}
 }
 
-// What waits for a connection, or for another attempt, when the client is closed is told too.
+// What waits for a connection, or for another attempt, when the client is closed is reported too.
 func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *testing.T) {
 	t.Run("never connected", func(t *testing.T) {
 		client := startClient(t, "127.0.0.1:1")
@@ -271,7 +271,7 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *tes
 	})
 }
 
-// The connection is cut again and again: every operation of each builder tells its result once.
+// The connection is cut again and again: every operation of each builder reports its result once.
 func TestEveryCallbackIsCalledOnceWhenConnectionsAreLost(t *testing.T) {
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
 	var c tally
@@ -388,15 +388,15 @@ func TestCallbackMayCallTheClient(t *testing.T) {
 	equal(t, "nodes", tr.children("/"), []string{})
 }
 
-// A background operation that is given up is told to the callback, and to whom it may concern.
-func TestOperationThatIsGivenUpIsTold(t *testing.T) {
+// A background operation that is given up is reported to the callback and to the unhandled-error listeners.
+func TestBackgroundGivenUpIsReported(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		t.Run(fmt.Sprintf("listener of its own %t", own), func(t *testing.T) {
 			client := startClient(t, "127.0.0.1:1", impatient()...)
-			told, toldOwn := make(chan error, 1), make(chan error, 1)
+			reported, reportedOwn := make(chan error, 1), make(chan error, 1)
 			client.UnhandledErrorListeners().AddListener(
-				func(_ context.Context, e framework.UnhandledError) { told <- e.Err })
-			listen := func(_ string, err error) { toldOwn <- err }
+				func(_ context.Context, e framework.UnhandledError) { reported <- e.Err })
+			listen := func(_ string, err error) { reportedOwn <- err }
 			ctx := testenv.Context(t)
 			for op, run := range map[string]func(cb callbacks.BackgroundCallback) error{
 				"create /n": func(cb callbacks.BackgroundCallback) error {
@@ -435,30 +435,30 @@ func TestOperationThatIsGivenUpIsTold(t *testing.T) {
 				}
 				wantErr(t, receive(t, results), framework.ErrConnectionLoss, verb, path)
 				if own {
-					wantErr(t, receive(t, toldOwn), framework.ErrConnectionLoss, verb, path)
+					wantErr(t, receive(t, reportedOwn), framework.ErrConnectionLoss, verb, path)
 				} else {
-					wantErr(t, receive(t, told), framework.ErrConnectionLoss, verb, path)
+					wantErr(t, receive(t, reported), framework.ErrConnectionLoss, verb, path)
 				}
 			}
-			if len(told)+len(toldOwn) > 0 {
-				t.Error("somebody is told twice")
+			if len(reported)+len(reportedOwn) > 0 {
+				t.Error("a failure is reported twice")
 			}
 		})
 	}
 }
 
-// What the server answers is no failure that somebody has to be told of behind the callback.
+// An answer of the server is not an unhandled error.
 func TestAnswersOfTheServerAreOnlyTheCallbacks(t *testing.T) {
 	client, _ := setUp(t)
-	var told atomic.Int32
-	client.UnhandledErrorListeners().AddListener(func(context.Context, framework.UnhandledError) { told.Add(1) })
+	var reported atomic.Int32
+	client.UnhandledErrorListeners().AddListener(func(context.Context, framework.UnhandledError) { reported.Add(1) })
 	err := await(t, callbacks.GetData, "/none", func(cb callbacks.BackgroundCallback) error {
-		b := client.GetData().InBackground(cb).WithUnhandledErrorListener(func(string, error) { told.Add(1) })
+		b := client.GetData().InBackground(cb).WithUnhandledErrorListener(func(string, error) { reported.Add(1) })
 		return b.ForPath(testenv.Context(t), "/none")
 	}).Err
 	wantErr(t, err, zk.ErrNoNode, "getData", "/none")
 	succeed(t, background.sync(t, client.Sync(), "/"))
-	equal(t, "told", told.Load(), 0)
+	equal(t, "reported", reported.Load(), 0)
 }
 
 // panicking is a provider of everything that a user may give a client, and panics.
@@ -504,16 +504,16 @@ func TestPanicsOfTheUsersCodeAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, _, proxy := setUpProxied(t, framework.WithCompressionProvider(panicking{}),
 				framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
-			told := make(chan framework.UnhandledError, 10)
+			reported := make(chan framework.UnhandledError, 10)
 			client.UnhandledErrorListeners().AddListener(
-				func(_ context.Context, e framework.UnhandledError) { told <- e })
+				func(_ context.Context, e framework.UnhandledError) { reported <- e })
 			if err := run(client, proxy); err != nil {
 				t.Fatal(err)
 			}
-			if e := receive(t, told); !strings.Contains(fmt.Sprint(e), "panic") {
-				t.Errorf("told %v", e)
+			if e := receive(t, reported); !strings.Contains(fmt.Sprint(e), "panic") {
+				t.Errorf("got %v", e)
 			}
-			// The dispatcher lives, and what cannot be told as it should be is told as an error.
+			// The dispatcher lives, and what cannot be reported as it should be is reported as an error.
 			ev := background.getData(t, client.GetData().Decompressed(), "/")
 			if ev.Err == nil || ev.Data == nil {
 				t.Errorf("data is %q, error %v", ev.Data, ev.Err)

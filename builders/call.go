@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// call is what the operations of all verbs share.
+// call has the fields and methods that the operations of all verbs share.
 type call struct {
 	exec.Operation
 	env     *environment
@@ -26,8 +26,8 @@ type call struct {
 	onError func(message string, err error)
 }
 
-// on prepares an operation on path.
-func (c *call) on(env *environment, typ callbacks.EventType, verb, path string, sequential bool) error {
+// init prepares an operation on path.
+func (c *call) init(env *environment, typ callbacks.EventType, verb, path string, sequential bool) error {
 	c.env, c.typ, c.verb, c.given = env, typ, verb, path
 	if err := zkpath.Validate(path, sequential); err != nil {
 		return c.wrap(err)
@@ -53,9 +53,9 @@ func (c *call) badArguments(format string, args ...any) error {
 	return c.wrap(fmt.Errorf("%w: "+format, append([]any{ErrBadArguments}, args...)...))
 }
 
-// Describe says what telemetry is told of it.
+// Describe returns what telemetry records of the operation.
 func (c *call) Describe() telemetry.Operation {
-	return telemetry.Operation{Name: c.verb, Namespace: c.env.place, Path: c.given}
+	return telemetry.Operation{Name: c.verb, Namespace: c.env.telemetryNamespace, Path: c.given}
 }
 
 // foreground runs p, whose call c is, and waits.
@@ -136,8 +136,8 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 	return nil
 }
 
-// detached runs p, whose call c is, until it is done or the client is closed. Nobody is told. ctx is that of what it
-// cleans up after.
+// detached runs p, whose call c is, until it is done or the client is closed, without a report. ctx is that of the
+// operation that it cleans up after.
 func (c *call) detached(ctx context.Context, p exec.Protocol) {
 	c.Protocol, c.Detached = p, true
 	_ = c.env.Executor.Go(exec.Detach(ctx), &c.Operation) // refused: closed, and nothing can be done any more
@@ -166,7 +166,7 @@ func (c *call) statCopy() *zk.Stat {
 	return &stat
 }
 
-// givenUp tells whoever is to hear of failures that nobody may have looked at.
+// givenUp reports an unhandled failure to the operation's listener, or to those of the client.
 func (c *call) givenUp(err error) {
 	message := "background operation given up"
 	if c.onError != nil {

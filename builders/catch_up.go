@@ -7,7 +7,7 @@ import (
 )
 
 // catchUp goes on when the server that we are connected to knows all that was written before, at whichever server. It
-// is for who has to see a node that may be there: a sync would not do, because the leader takes itself for up to date.
+// finds a node that may be there where a sync would not do, because the leader takes itself for up to date.
 // It answers its own clients
 //   - before it has applied what its followers have;
 //   - when it leads no longer, and does not know yet: it was cut off, or stood still, while the others went on.

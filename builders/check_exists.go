@@ -94,7 +94,7 @@ func (o *existsOp) Recycle() {
 }
 
 func (o *existsOp) prepare(path string) error {
-	if err := o.on(o.b.env, callbacks.Exists, "exists", path, false); err != nil {
+	if err := o.init(o.b.env, callbacks.Exists, "exists", path, false); err != nil {
 		return err
 	}
 	if !o.b.parents || len(o.b.acl) > 0 || o.env.err != nil {
@@ -105,7 +105,7 @@ func (o *existsOp) prepare(path string) error {
 	return o.wrap(err)
 }
 
-// Begin asks, after the parents are there.
+// Begin sends the request, after the parents are there.
 func (o *existsOp) Begin() {
 	if !o.b.parents {
 		o.exists()

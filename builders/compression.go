@@ -17,8 +17,8 @@ import (
 // [GzipCompression].MaxSize allows.
 var ErrDecompressedTooLarge = errors.New("curator: decompressed data too large")
 
-// CompressionProvider compresses the data of nodes. Everybody who reads or writes a node has to agree on it,
-// since nothing in the node tells whether or how its data is compressed.
+// CompressionProvider compresses the data of nodes. All readers and writers of a node must use the same one: the node
+// does not say whether or how its data is compressed.
 //
 // Both methods are given the path of the node, keep neither path nor data, do not change data and return a
 // slice of the caller's own. They must be safe for concurrent use.
@@ -31,7 +31,7 @@ type CompressionProvider interface {
 	Decompress(path string, compressed []byte) ([]byte, error)
 }
 
-// defaultMaxSize is ample: a server takes 1 MiB in a node unless told otherwise.
+// defaultMaxSize is ample: a server takes 1 MiB in a node unless configured otherwise.
 const defaultMaxSize = 64 << 20
 
 // keptBuffer is the capacity up to which the buffer of a compressor is worth keeping.
@@ -49,7 +49,7 @@ type GzipCompression struct {
 
 var _ CompressionProvider = GzipCompression{}
 
-// emptyGzip is what Java stores for no data.
+// emptyGzip is the data of a node that Java writes for no data.
 var emptyGzip = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 // A compressor weighs most of a megabyte, so they are kept.

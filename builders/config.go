@@ -143,7 +143,7 @@ type configOp struct {
 	into    *zk.Stat
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *configOp) Begin() {
 	o.askWatching(o.request, o.watcher, func() {
 		if o.Request.Err == nil {

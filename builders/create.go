@@ -57,7 +57,7 @@ func (m CreateMode) HasTTL() bool { return m == PersistentWithTTL || m == Persis
 
 func (m CreateMode) valid() bool { return m >= 0 && int(m) < len(modeNames) }
 
-// maxTTL is what the server can store.
+// maxTTL is the longest TTL that the server can store.
 const maxTTL = (1<<40 - 1) * time.Millisecond
 
 // request returns the create of a node of this mode.
@@ -72,7 +72,7 @@ func (m CreateMode) request(path string, data []byte, acl []zk.ACL, ttl time.Dur
 	return r
 }
 
-// checkMode says what is wrong with a mode and its TTL.
+// checkMode returns an error for an invalid mode or TTL.
 func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
 	switch {
 	case !m.valid():
@@ -218,7 +218,7 @@ func (c Create) operation(path string, data []byte) (*createOp, error) {
 
 func (o *createOp) prepare(c Create, path string, data []byte) error {
 	o.b = c
-	if err := o.on(c.env, callbacks.Create, "create", path, c.mode.IsSequential()); err != nil {
+	if err := o.init(c.env, callbacks.Create, "create", path, c.mode.IsSequential()); err != nil {
 		return err
 	}
 	if err := o.checkMode(c.mode, c.ttl); err != nil {
@@ -259,7 +259,7 @@ func (o *createOp) resolveACLs() (answers acls, err error) {
 	return answers, nil
 }
 
-// parentACL returns what is given for the parents.
+// parentACL returns the ACL for the parents.
 func (o *createOp) parentACL() []zk.ACL {
 	if o.b.aclParents {
 		return o.b.acl
@@ -395,7 +395,7 @@ func (o *createOp) list() {
 		prefix := zkpath.ProtectedPrefix(o.b.protection)
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, prefix) {
-				o.adopt(childPath(parent, child))
+				o.adopt(zkpath.Join(parent, child))
 				return
 			}
 		}

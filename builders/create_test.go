@@ -390,7 +390,7 @@ func TestCreateIdempotent(t *testing.T) {
 	}
 }
 
-func TestCreateIdempotentWithNothingToReadIsTold(t *testing.T) {
+func TestCreateIdempotentUnreadableNodeFails(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -500,7 +500,7 @@ func TestCreateSubmitted(t *testing.T) {
 	wantErr(t, err, zk.ErrInvalidPath, "create", "a")
 }
 
-func TestCreateModesTellWhatTheyAre(t *testing.T) {
+func TestCreateModePredicates(t *testing.T) {
 	type facts struct {
 		Name                       string
 		Ephemeral, Sequential, TTL bool
@@ -522,7 +522,7 @@ func TestCreateModesTellWhatTheyAre(t *testing.T) {
 	})
 }
 
-func TestOpErrorTellsHowOftenItWasTried(t *testing.T) {
+func TestOpErrorHasNumberOfAttempts(t *testing.T) {
 	client, _ := setUp(t)
 	var opErr *builders.OpError
 	if err := client.Delete().ForPath(testenv.Context(t), "/none"); !errors.As(err, &opErr) {

@@ -213,7 +213,7 @@ func TestDataThatDoesNotDecompress(t *testing.T) {
 
 var errProvider = errors.New("provider fails")
 
-// provider is a compression provider that fails when told, and tells the paths that it is given.
+// provider is a compression provider that fails on demand, and reports its paths.
 type provider struct {
 	err   error
 	paths chan string
@@ -236,11 +236,11 @@ func TestCompressionProviderIsGivenThePathWithoutNamespace(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("ns"), framework.WithCompression(true),
 				framework.WithCompressionProvider(p))
 			succeed(t, w.create(t, client.Create(), "/n", []byte("data")))
-			equal(t, "told", <-p.paths, "compress /n")
+			equal(t, "reported", <-p.paths, "compress /n")
 			stored, _ := tr.read("/ns/n")
 			equal(t, "stored", stored, "packed data")
 			equal(t, "read", string(succeed(t, w.getData(t, client.GetData(), "/n")).Data), "data")
-			equal(t, "told", <-p.paths, "decompress /n")
+			equal(t, "reported", <-p.paths, "decompress /n")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // Delete builds a delete; it is a value like [Create]. In Java: DeleteBuilder.
@@ -50,7 +51,7 @@ func (d Delete) InBackground(cb callbacks.BackgroundCallback) Background {
 // loss. A delete whose answer was lost and that is tried again finds no node: see [Delete.Quietly].
 func (d Delete) ForPath(ctx context.Context, path string) error {
 	o := &deleteOp{b: d}
-	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
 	err := o.foreground(ctx, o)
@@ -63,7 +64,7 @@ func (d Delete) ForPath(ctx context.Context, path string) error {
 // Submit submits the delete and does not wait: see [Create.Submit].
 func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
 	o := &deleteOp{b: d}
-	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return Future[struct{}]{err: err}
 	}
 	return submit(ctx, &o.call, o, func() (struct{}, error) { return struct{}{}, nil })
@@ -72,7 +73,7 @@ func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
 func (d Delete) start(ctx context.Context, path string, b background) error {
 	o := recycled[deleteOp](&deleteOps)
 	o.b = d
-	if err := o.on(d.env, callbacks.Delete, "delete", path, false); err != nil {
+	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
 	o.Internal = d.guaranteed // what is promised is not refused
@@ -133,7 +134,7 @@ func (o *deleteOp) list(path string) {
 			return
 		}
 		for _, child := range o.Reply.Children {
-			o.stack = append(o.stack, childPath(path, child))
+			o.stack = append(o.stack, zkpath.Join(path, child))
 		}
 		o.sweep()
 	})
@@ -206,7 +207,7 @@ func (o *findAndDeleteOp) list() {
 	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, o.prefix) {
-				deleteGuaranteed(o.Context(), o.env, childPath(o.full, child))
+				deleteGuaranteed(o.Context(), o.env, zkpath.Join(o.full, child))
 			}
 		}
 		err := o.Request.Err
@@ -217,5 +218,5 @@ func (o *findAndDeleteOp) list() {
 	})
 }
 
-// Run has nobody to tell.
+// Run does nothing: no callback waits for a clean-up.
 func (o *findAndDeleteOp) Run() {}

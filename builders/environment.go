@@ -11,15 +11,15 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// environment is what the operations in a namespace need of their client.
+// environment has the parts of a client that the operations in a namespace need.
 type environment struct {
 	*opconfig.Config
 	*view
 	// err is the error of all operations: the namespace is invalid, or the client refuses everything.
 	err       error
 	namespace *namespace
-	// place is what telemetry calls the namespace: behind the chroot, "" without one.
-	place string
+	// telemetryNamespace is the namespace in spans and metrics: behind the chroot, "" without one.
+	telemetryNamespace string
 	// maxRequest is the size in bytes of the largest request that the server reads, without the chroot.
 	maxRequest int
 	// root is the environment of the client without a namespace, which lives as long as the client.
@@ -39,7 +39,7 @@ func newEnvironment(c *opconfig.Config, v *view, ns string, root *environment) *
 		root:       root,
 	}
 	if ns != "" {
-		e.place = strings.TrimPrefix(chroot+"/"+ns, "/")
+		e.telemetryNamespace = strings.TrimPrefix(chroot+"/"+ns, "/")
 		if e.err == nil {
 			e.err = zkpath.ValidateNamespace(ns)
 		}
@@ -59,7 +59,7 @@ func (e *environment) parentRequest(path string, container bool, acl []zk.ACL) j
 	return r
 }
 
-// data returns what is to be written for the data given: nil stands for the default.
+// data returns the bytes to write: nil stands for the default data.
 func (e *environment) data(path string, data []byte, compress option) ([]byte, error) {
 	if data == nil {
 		data = e.DefaultData()
@@ -114,10 +114,3 @@ func (o option) or(def bool) bool {
 
 // clone keeps builders from sharing a slice with their caller.
 func clone[E any](s []E) []E { return slices.Clone(s) }
-
-func childPath(parent, child string) string {
-	if strings.HasSuffix(parent, "/") {
-		return parent + child
-	}
-	return parent + "/" + child
-}

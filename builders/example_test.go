@@ -96,7 +96,7 @@ func ExampleCreate_WithProtection() {
 	// Output: /members/m-0000000000
 }
 
-// Background operations are sent in the order of the calls, and so are their results told.
+// Background operations are sent in the order of the calls, and their results come in that order.
 func ExampleCreate_InBackground() {
 	client, disconnect := connect()
 	defer disconnect()
@@ -148,7 +148,7 @@ func ExampleGetData_Submit() {
 
 // A log keeps its order although its writer does not wait for one entry before it sends the next. When the connection
 // is lost, what has taken effect is a beginning of what was submitted, and the rest is submitted again.
-func ExampleInOneFlight() {
+func ExamplePipelined() {
 	client, disconnect := connect()
 	defer disconnect()
 	ctx := context.Background()
@@ -158,7 +158,7 @@ func ExampleInOneFlight() {
 
 	entries := [][]byte{[]byte("debit"), []byte("credit"), []byte("close")}
 	for len(entries) > 0 {
-		flight := builders.InOneFlight(ctx)
+		flight := builders.Pipelined(ctx)
 		var writes []builders.Future[string]
 		for _, entry := range entries {
 			create := client.Create().WithMode(builders.PersistentSequential)
@@ -198,7 +198,7 @@ func ExampleOutOfFlight() {
 	// Output: <nil>
 }
 
-// Only who has seen the newest version may change it.
+// A write with a version fails if another client has changed the node since the read.
 func ExampleSetData_WithVersion() {
 	client, disconnect := connect()
 	defer disconnect()

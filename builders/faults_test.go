@@ -51,14 +51,14 @@ func (t *trial) wantNodes(want ...string) {
 	equal(t, "nodes", t.tr.children(t.full), append([]string{}, want...))
 }
 
-// wantOne checks that there is exactly one node, the one that the caller was told of, with the stat that it
-// was told.
+// wantOne checks that there is exactly one node, the one that the caller got, with the stat that it
+// got.
 func (t *trial) wantOne(ev callbacks.Event, dir string) {
 	t.Helper()
 	succeed(t, ev)
 	nodes := t.tr.children(t.full + dir)
 	if len(nodes) != 1 || ev.Name != t.dir+dir+"/"+nodes[0] {
-		t.Errorf("nodes are %q, the caller was told of %q", nodes, ev.Name)
+		t.Errorf("nodes are %q, the caller got %q", nodes, ev.Name)
 		return
 	}
 	_, stat := t.tr.read(t.full + dir + "/" + nodes[0])
@@ -143,7 +143,7 @@ func TestCreateWithLostConnections(t *testing.T) {
 			ev := succeed(t, t.w.create(t, b, t.dir+"/n", []byte("data")))
 			nodes := t.tr.children(t.full) // without protection there may be two, of which the caller knows the last
 			if len(nodes) > 2 || ev.Name != t.dir+"/"+nodes[len(nodes)-1] {
-				t.Errorf("nodes are %q, the caller was told of %q", nodes, ev.Name)
+				t.Errorf("nodes are %q, the caller got %q", nodes, ev.Name)
 			}
 			_, stat := t.tr.read(t.full + "/" + nodes[len(nodes)-1])
 			equal(t, "stored stat", t.stat, stat)
@@ -168,7 +168,7 @@ func TestCreateWithLostConnections(t *testing.T) {
 	})
 }
 
-// CURATOR-203: also in the background a node that was found is told with its whole path.
+// CURATOR-203: also in the background a node that was found is reported with its whole path.
 func TestProtectedCreateWithLostConnectionsLeavesOneNode(t *testing.T) {
 	for _, mode := range []builders.CreateMode{
 		builders.Persistent, builders.Ephemeral, builders.PersistentSequential, builders.EphemeralSequential,
@@ -504,7 +504,7 @@ func TestContextThatHasEnded(t *testing.T) {
 	wantErr(t, err, context.Canceled, "getData", "/n")
 	wantNothingSent(t, proxy)
 
-	// But for what is guaranteed: the watcher is told of nothing any more, the delete goes on.
+	// But for what is guaranteed: the watcher gets no further events, the delete goes on.
 	watcher, events := chanWatcher()
 	succeed(t, foreground.exists(t, client.CheckExists().UsingWatcher(watcher), "/n"))
 	err = client.Watches().Remove(watcher).Guaranteed().ForPath(ctx, "/n")

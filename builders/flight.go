@@ -6,12 +6,12 @@ import (
 	"github.com/gocurator/curator/internal/exec"
 )
 
-// InOneFlight returns a context whose operations travel together: each is tried once, all on one connection. When that
-// was lost, those that are submitted later fail with [ErrNotSent], also when there is another connection. So what took
-// effect is a beginning of what was submitted, and what failed can be submitted again in its order, in another flight.
-// Use it to keep many operations under way.
-func InOneFlight(ctx context.Context) context.Context { return exec.WithFlight(ctx) }
+// Pipelined returns a context for a pipeline of operations: each is tried once, all on one connection. After the loss
+// of that connection, operations that are submitted later fail with [ErrNotSent], also on another connection. So the
+// operations that took effect are a prefix of the submitted ones, and the others can be submitted again in their order,
+// in another pipeline.
+func Pipelined(ctx context.Context) context.Context { return exec.WithFlight(ctx) }
 
-// OutOfFlight returns a context whose operations are tried again as the retry policy of their client says, whatever
-// flight or retry loop ctx is of. It is for what outlives that.
+// OutOfFlight returns a context whose operations follow the retry policy of their client, outside of any pipeline or
+// retry loop of ctx. Use it for operations that outlive these.
 func OutOfFlight(ctx context.Context) context.Context { return exec.WithRetries(ctx) }

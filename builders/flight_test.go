@@ -16,13 +16,13 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 	t.Parallel()
 	const n, cut = 20, 7
 	tr := newTree(t)
-	proxy := newProxy(t)
+	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 	client := newClient(t, proxy.Addr()+tr.root)
 	proxy.Faults().Add(curatortest.Rule{
 		Ops: []string{"create2"}, Skip: cut, Count: 1, Action: curatortest.CutAfter,
 	})
 	ctx := testenv.Context(t)
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	create := func(i int) builders.Future[string] {
 		return client.Create().Submit(flight, fmt.Sprintf("/n%02d", i), []byte{})
 	}
@@ -58,8 +58,8 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 			}
 		}
 	}
-	testenv.Eventually(t, func() bool { // that the connection is lost may not have been told yet
-		_, err := client.Create().Submit(builders.InOneFlight(ctx), "/n99", []byte{}).Wait(ctx)
+	testenv.Eventually(t, func() bool { // the loss may not have been reported yet
+		_, err := client.Create().Submit(builders.Pipelined(ctx), "/n99", []byte{}).Wait(ctx)
 		if err != nil && !errors.Is(err, builders.ErrNotSent) {
 			t.Fatalf("create in the next flight: %v", err)
 		}
@@ -69,7 +69,7 @@ func TestFlightTakesEffectFromItsBeginningWithoutAGap(t *testing.T) {
 
 func TestSubmittedExistsSaysWhatThereIs(t *testing.T) {
 	t.Parallel()
-	ctx, client := testenv.Context(t), newClient(t, newProxy(t).Addr()+newTree(t).root)
+	ctx, client := testenv.Context(t), newClient(t, curatortest.NewProxyT(t, testenv.Addr(t)).Addr()+newTree(t).root)
 	if _, err := client.Create().ForPath(ctx, "/here", []byte("data")); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (g GetChildren) InBackground(cb callbacks.BackgroundCallback) Background {
 // retry policy has given up, connection loss.
 func (g GetChildren) ForPath(ctx context.Context, path string) ([]string, error) {
 	o := &getChildrenOp{b: g}
-	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
+	if err := o.init(g.env, callbacks.Children, "getChildren", path, false); err != nil {
 		return nil, err
 	}
 	if err := o.foreground(ctx, o); err != nil {
@@ -49,7 +49,7 @@ func (g GetChildren) ForPath(ctx context.Context, path string) ([]string, error)
 // Submit submits the getChildren and does not wait: see [Create.Submit].
 func (g GetChildren) Submit(ctx context.Context, path string) Future[[]string] {
 	o := &getChildrenOp{b: g}
-	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
+	if err := o.init(g.env, callbacks.Children, "getChildren", path, false); err != nil {
 		return Future[[]string]{err: err}
 	}
 	return submit(ctx, &o.call, o, func() ([]string, error) {
@@ -61,7 +61,7 @@ func (g GetChildren) Submit(ctx context.Context, path string) Future[[]string] {
 func (g GetChildren) start(ctx context.Context, path string, b background) error {
 	o := recycled[getChildrenOp](&getChildrenOps)
 	o.b = g
-	if err := o.on(g.env, callbacks.Children, "getChildren", path, false); err != nil {
+	if err := o.init(g.env, callbacks.Children, "getChildren", path, false); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
@@ -81,7 +81,7 @@ func (o *getChildrenOp) Recycle() {
 	getChildrenOps.Put(o)
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *getChildrenOp) Begin() {
 	o.askWatching(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, o.b.watcher, nil)
 }

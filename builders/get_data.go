@@ -44,7 +44,7 @@ func (g GetData) InBackground(cb callbacks.BackgroundCallback) Background {
 // errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
 	o := &getDataOp{b: g}
-	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
+	if err := o.init(g.env, callbacks.GetData, "getData", path, false); err != nil {
 		return nil, err
 	}
 	if err := o.foreground(ctx, o); err != nil {
@@ -56,7 +56,7 @@ func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
 // Submit submits the getData and does not wait: see [Create.Submit].
 func (g GetData) Submit(ctx context.Context, path string) Future[[]byte] {
 	o := &getDataOp{b: g}
-	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
+	if err := o.init(g.env, callbacks.GetData, "getData", path, false); err != nil {
 		return Future[[]byte]{err: err}
 	}
 	return submit(ctx, &o.call, o, o.result)
@@ -72,7 +72,7 @@ func (o *getDataOp) result() ([]byte, error) {
 func (g GetData) start(ctx context.Context, path string, b background) error {
 	o := recycled[getDataOp](&getDataOps)
 	o.b = g
-	if err := o.on(g.env, callbacks.GetData, "getData", path, false); err != nil {
+	if err := o.init(g.env, callbacks.GetData, "getData", path, false); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
@@ -93,7 +93,7 @@ func (o *getDataOp) Recycle() {
 	getDataOps.Put(o)
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *getDataOp) Begin() {
 	o.askWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, nil)
 }

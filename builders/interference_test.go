@@ -352,8 +352,8 @@ func TestRemovalsOfTwoBehindTheirSettingLeaveNoWatch(t *testing.T) {
 	tr.awaitWatches()
 }
 
-// One who watches goes while another is about to come, who is refused then.
-func TestWatchThatIsLeftToSomebodyWhoIsRefusedIsRemoved(t *testing.T) {
+// A watcher is removed while another one is being added, which is refused then.
+func TestWatchOrphanedByRefusedAddIsRemoved(t *testing.T) {
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	ctx := testenv.Context(t)

@@ -99,7 +99,7 @@ func (o *multiReadOp) Describe() telemetry.Operation {
 	return what
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *multiReadOp) Begin() { o.ask(jute.Request{Op: jute.OpMultiRead, Ops: o.requests}, o.answered) }
 
 func (o *multiReadOp) answered() {

@@ -62,7 +62,7 @@ func TestNamespaceIsMadeOfContainersAheadOfTheFirstOperation(t *testing.T) {
 }
 
 // All of the operations that begin at the same time find the namespace there, not only the one that makes it.
-func TestNamespaceIsThereForAllWhoBeginAtOnce(t *testing.T) {
+func TestNamespaceConcurrentFirstUseFindsIt(t *testing.T) {
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	for round := range 100 {
@@ -102,7 +102,7 @@ func TestNamespaceWhoseCreationIsLostIsMadeAheadOfTheNextOperation(t *testing.T)
 			if err := client.BlockUntilConnected(testenv.Context(t)); err != nil {
 				t.Fatal(err)
 			}
-			succeed(t, background.sync(t, client.UsingNamespace("").Sync(), "/")) // behind the loss being told
+			succeed(t, background.sync(t, client.UsingNamespace("").Sync(), "/")) // behind the report of the loss
 			op := client.TransactionOp().Create().ForPath("/n", nil)
 			succeed(t, w.transaction(t, client.Transaction(), op))
 			equal(t, "nodes", tr.children("/my/ns"), []string{"n"})

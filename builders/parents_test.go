@@ -58,7 +58,7 @@ func TestParentsAreMadeBelowWhatIsForbidden(t *testing.T) {
 }
 
 // CURATOR-665: that a parent may not be made ends the operation, in the background too.
-func TestParentsThatMayNotBeMadeAreTold(t *testing.T) {
+func TestParentsWithoutPermissionFail(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)

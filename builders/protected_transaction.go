@@ -50,7 +50,7 @@ func (o *transactionOp) findFrom(i int) {
 		at := slices.IndexFunc(o.Reply.Children, func(child string) bool { return strings.HasPrefix(child, p.prefix) })
 		switch {
 		case at >= 0:
-			p.path = childPath(p.parent, o.Reply.Children[at])
+			p.path = zkpath.Join(p.parent, o.Reply.Children[at])
 		case i == 0:
 			o.SetUncertain(false)
 			o.execute()

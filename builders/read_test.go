@@ -138,7 +138,7 @@ func TestACL(t *testing.T) {
 	}
 }
 
-func TestNoAuthIsTold(t *testing.T) {
+func TestReadWithoutPermissionFails(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)

@@ -66,7 +66,7 @@ func (s SetData) operation(path string, data []byte) (*setDataOp, error) {
 
 func (o *setDataOp) prepare(s SetData, path string, data []byte) error {
 	o.b = s
-	if err := o.on(s.env, callbacks.SetData, "setData", path, false); err != nil {
+	if err := o.init(s.env, callbacks.SetData, "setData", path, false); err != nil {
 		return err
 	}
 	var err error

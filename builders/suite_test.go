@@ -16,6 +16,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/retry"
 )
 
@@ -25,35 +26,16 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
 	client := startClient(tb, connect, opts...)
-	if err := client.BlockUntilConnected(testenv.Context(tb)); err != nil {
-		tb.Fatal(err)
-	}
+	testclient.Must(tb, client.BlockUntilConnected(testenv.Context(tb)))
 	return client
 }
 
 // startClient is newClient that does not wait for the connection.
 func startClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
-	opts = append([]framework.Option{
-		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)
-	client, err := framework.New(connect, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := client.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return client
+	return testclient.Start(tb, connect, append([]framework.Option{
+		framework.WithSessionTimeout(10 * time.Second), framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
+	}, opts...)...)
 }
 
 // tree looks, past the client under test, at the part of the server's tree that is the test's own.
@@ -369,7 +351,7 @@ func succeed(tb testing.TB, ev callbacks.Event) callbacks.Event {
 	return ev
 }
 
-// wantErr checks that an operation failed in the way that all do: with an OpError that tells op and path as
+// wantErr checks that an operation failed in the way that all do: with an OpError that names op and path as
 // given.
 func wantErr(tb testing.TB, err, want error, op, path string) {
 	tb.Helper()

@@ -17,11 +17,11 @@ func (s Sync) InBackground(cb callbacks.BackgroundCallback) Background {
 
 // ForPath returns when the server that the client is connected to has caught up with the leader: what others have
 // written before is then seen by reads on this connection. The leader itself takes its own word for it, and may be a
-// moment behind its followers, or lead no longer and not know yet. Who has to be certain writes: a [Transaction] that
+// moment behind its followers, or lead no longer and not know yet. For certainty write: a [Transaction] that
 // only checks a node is agreed to by a majority, and what is read behind it is up to date.
 func (s Sync) ForPath(ctx context.Context, path string) error {
 	o := &syncOp{}
-	if err := o.on(s.env, callbacks.Sync, "sync", path, false); err != nil {
+	if err := o.init(s.env, callbacks.Sync, "sync", path, false); err != nil {
 		return err
 	}
 	return o.foreground(ctx, o)
@@ -29,7 +29,7 @@ func (s Sync) ForPath(ctx context.Context, path string) error {
 
 func (s Sync) start(ctx context.Context, path string, b background) error {
 	o := &syncOp{}
-	if err := o.on(s.env, callbacks.Sync, "sync", path, false); err != nil {
+	if err := o.init(s.env, callbacks.Sync, "sync", path, false); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
@@ -38,7 +38,7 @@ func (s Sync) start(ctx context.Context, path string, b background) error {
 // syncOp is the protocol of a sync.
 type syncOp struct{ call }
 
-// Begin asks.
+// Begin sends the request.
 func (o *syncOp) Begin() {
 	o.ask(jute.Request{Op: jute.OpSync, Path: o.full}, func() { o.Finish(o.Request.Err) })
 }

@@ -126,7 +126,7 @@ func (o *transactionOp) isRepeatable() bool {
 	})
 }
 
-// Describe says what all of the operations are, if they are the same.
+// Describe returns the kind of the operations, if all are of one kind.
 func (o *transactionOp) Describe() telemetry.Operation {
 	what := o.call.Describe()
 	what.Batch = len(o.ops)
@@ -139,7 +139,7 @@ func (o *transactionOp) Describe() telemetry.Operation {
 	return what
 }
 
-// Begin asks, after an attempt of which the outcome is not known only if that has not taken effect.
+// Begin sends the transaction; after an attempt with an unknown outcome only if that has not taken effect.
 func (o *transactionOp) Begin() {
 	if len(o.protected) > 0 && o.Attempts() > 1 {
 		o.find()
@@ -285,7 +285,7 @@ func transactionCall(env *environment, typ callbacks.OperationType, verb, path s
 ) {
 	c := &call{}
 	op := TransactionOperation{env: env, typ: typ, path: path}
-	op.err = c.on(env, callbacks.Transaction, verb, path, sequential)
+	op.err = c.init(env, callbacks.Transaction, verb, path, sequential)
 	if op.err == nil {
 		op.err = c.wrap(env.err)
 	}
@@ -321,8 +321,8 @@ func (c TransactionCreate) Compressed() TransactionCreate { c.compress = on; ret
 // Uncompressed is as that of [Create].
 func (c TransactionCreate) Uncompressed() TransactionCreate { c.compress = off; return c }
 
-// ForPath returns the operation; data is as for [Create.ForPath]. What is wrong with it is told when the transaction
-// is executed.
+// ForPath returns the operation; data is as for [Create.ForPath]. Its errors are returned when the transaction is
+// executed.
 func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperation {
 	k, op := transactionCall(c.env, callbacks.OperationCreate, "create", path, c.mode.IsSequential())
 	if op.err == nil {

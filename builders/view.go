@@ -10,8 +10,8 @@ import (
 // maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
 const maxNamespaces = 1000
 
-// view is what the operations of a view of a client share: one environment for each namespace, so that a watcher that
-// is set in a namespace by two of them is one.
+// view is shared by the operations of a view of a client. It has one environment for each namespace, so that a watcher
+// that is set in a namespace by two of them is one.
 type view struct {
 	fence    *fence      // of a fenced view: what the writes depend on
 	watchers *watcherSet // of a watcher-removing view: the watchers that are set

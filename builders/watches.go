@@ -14,9 +14,9 @@ type AddWatchMode int32
 
 // The modes, with the values of the protocol.
 const (
-	// PersistentWatch tells of the node and of changes of the list of its children.
+	// PersistentWatch watches the node and the list of its children.
 	PersistentWatch AddWatchMode = AddWatchMode(wire.Persistent)
-	// PersistentRecursiveWatch tells of the node and everything below it.
+	// PersistentRecursiveWatch watches the node and everything below it.
 	PersistentRecursiveWatch AddWatchMode = AddWatchMode(wire.PersistentRecursive)
 )
 
@@ -34,7 +34,7 @@ const (
 type Watches struct{ env *environment }
 
 // Add builds the adding of a persistent watch, which does not end with its first event. The server must be 3.6 or
-// newer. It survives reconnects; what happened meanwhile is not told: look at the state again then.
+// newer. It survives reconnects, but gives no events of changes during an outage: read the state again then.
 func (w Watches) Add() AddWatch { return AddWatch{env: w.env, mode: PersistentRecursiveWatch} }
 
 // Remove builds the removal of one watcher.
@@ -55,10 +55,10 @@ type AddWatch struct {
 // WithMode sets the kind of watch; the default is [PersistentRecursiveWatch].
 func (a AddWatch) WithMode(m AddWatchMode) AddWatch { a.mode = m; return a }
 
-// UsingWatcher sets who is told.
+// UsingWatcher sets the watcher that gets the events.
 func (a AddWatch) UsingWatcher(w *callbacks.Watcher) AddWatch { a.watcher = w; return a }
 
-// Watched has the listeners of the client told.
+// Watched gives the events to the listeners of the client.
 func (a AddWatch) Watched() AddWatch { return a.UsingWatcher(a.env.DefaultWatcher) }
 
 // InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
@@ -91,7 +91,7 @@ type addWatchOp struct {
 }
 
 func (o *addWatchOp) prepare(path string) error {
-	if err := o.on(o.b.env, callbacks.AddWatch, "addWatch", path, false); err != nil {
+	if err := o.init(o.b.env, callbacks.AddWatch, "addWatch", path, false); err != nil {
 		return err
 	}
 	if o.b.watcher == nil {
@@ -132,9 +132,8 @@ type RemoveWatches struct {
 // OfType removes only watches of that type; the default is [AnyWatches].
 func (r RemoveWatches) OfType(t WatcherType) RemoveWatches { r.typ = t; return r }
 
-// Guaranteed makes sure that the watcher is told of nothing any more even if the removal fails for want of a
-// connection: the watch is then not set again on the next one, nor left on the server. The failure is returned all the
-// same.
+// Guaranteed makes sure that the watcher gets no further events even if the removal fails without a connection: the
+// watch is not set again on the next connection, nor left on the server. The failure is returned all the same.
 func (r RemoveWatches) Guaranteed() RemoveWatches { r.guaranteed = true; return r }
 
 // Locally removes the watches on the side of the client at once, needs no connection, and leaves those on the server
@@ -179,7 +178,7 @@ type removeWatchesOp struct {
 }
 
 func (o *removeWatchesOp) prepare(path string) error {
-	if err := o.on(o.b.env, callbacks.RemoveWatches, "removeWatches", path, false); err != nil {
+	if err := o.init(o.b.env, callbacks.RemoveWatches, "removeWatches", path, false); err != nil {
 		return err
 	}
 	if o.b.absolute {
@@ -194,7 +193,7 @@ func (o *removeWatchesOp) prepare(path string) error {
 	return nil
 }
 
-// bound returns who is to be removed; nil is all.
+// bound returns the watcher to remove; nil is all.
 func (o *removeWatchesOp) bound() wire.Watcher {
 	if !o.b.one {
 		return nil

@@ -25,7 +25,7 @@ func wantEvents(tb testing.TB, events <-chan zk.Event, want ...zk.Event) {
 	}
 }
 
-// wantNoEvents checks that nothing more has come, after everything the server has told so far.
+// wantNoEvents checks that nothing more has come, after everything the server has reported so far.
 func wantNoEvents(tb testing.TB, client *framework.Client, events <-chan zk.Event) {
 	tb.Helper()
 	succeed(tb, background.sync(tb, client.Sync(), "/")) // its callback comes behind theirs
@@ -87,7 +87,7 @@ func TestWatchers(t *testing.T) {
 						create(tr)
 					}
 					watcher, events := chanWatcher()
-					for range 2 { // set twice, a watcher is told once
+					for range 2 { // set twice, a watcher is notified once
 						if err := tt.watch(t, w, client, watcher); !errors.Is(err, tt.wantErr) {
 							t.Fatal(err)
 						}
@@ -103,7 +103,7 @@ func TestWatchers(t *testing.T) {
 	}
 }
 
-func TestWatchedTellsTheListenersOfTheClient(t *testing.T) {
+func TestWatchedNotifiesCuratorListeners(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -133,7 +133,7 @@ func TestWatchedTellsTheListenersOfTheClient(t *testing.T) {
 	}
 }
 
-// A background operation without a callback tells the listeners.
+// A background operation without a callback reports to the listeners.
 func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
@@ -160,7 +160,7 @@ func TestPersistentWatch(t *testing.T) {
 			tr.make("/ns", "")
 			watcher, events := chanWatcher()
 			b := client.Watches().Add().WithMode(builders.PersistentWatch).UsingWatcher(watcher)
-			for range 2 { // a watcher is told once, however often it is added
+			for range 2 { // a watcher is notified once, however often it is added
 				succeed(t, w.addWatch(t, b, "/n"))
 			}
 			tr.make("/ns/n", "")
@@ -361,14 +361,8 @@ func TestRemoveWatchesLeavesTheOthersOfThePath(t *testing.T) {
 func setUpProxied(tb testing.TB, opts ...framework.Option) (*framework.Client, tree, *curatortest.Proxy) {
 	tb.Helper()
 	tr := newTree(tb)
-	proxy := newProxy(tb)
-	return newClient(tb, proxy.ConnectString()+tr.root, opts...), tr, proxy
-}
-
-func newProxy(tb testing.TB) *curatortest.Proxy {
-	tb.Helper()
 	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy
+	return newClient(tb, proxy.ConnectString()+tr.root, opts...), tr, proxy
 }
 
 // disconnect cuts the client off and returns when it knows; connect lets it come back.
@@ -443,7 +437,7 @@ func TestRemoveWatchesWithoutAConnection(t *testing.T) {
 	}
 }
 
-// The connection is back, with all watches set again, before anybody is told that the removal has failed.
+// The connection is back, with all watches set again, before the failure of the removal is reported.
 func TestGuaranteedRemovalThatFailsIsNotUndoneByTheNextConnection(t *testing.T) {
 	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(0, 0)))
 	ctx := testenv.Context(t)

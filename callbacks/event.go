@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// EventType says which operation or happening an [Event] tells of.
+// EventType is the kind of operation or occurrence that an [Event] reports.
 type EventType int
 
 // The event types, with the meaning of Java's CuratorEventType.
@@ -45,7 +45,7 @@ func (t EventType) String() string {
 	return eventNames[t]
 }
 
-// Event is the result of a background operation, or what a listener of the client is told. Only the fields that the
+// Event is the result of a background operation, or an event for a listener of the client. Only the fields that the
 // operation has are set. In Java: CuratorEvent.
 type Event struct {
 	Type EventType
@@ -99,9 +99,9 @@ type OperationResult struct {
 	ForPath string
 	// ResultPath is the path of the created node; empty for other operations.
 	ResultPath string
-	// Stat is that of a created or changed node, nil otherwise; servers before 3.8.2 do not tell that of a node that
-	// is neither a container nor has a TTL. It is also nil if a protected transaction was found to have taken effect
-	// after its answer was lost.
+	// Stat is that of a created or changed node, nil otherwise; servers before 3.8.2 do not send that of a node that is
+	// neither a container nor has a TTL. It is also nil if a protected transaction was found to have taken effect after
+	// its answer was lost.
 	Stat *zk.Stat
 	// Err says what this operation failed with. When one operation of a transaction fails, none takes effect: those
 	// before it then have no error, those after it one that says that they were not tried.

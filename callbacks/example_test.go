@@ -53,7 +53,7 @@ func ExampleListenable() {
 	// always: cannot clean up again
 }
 
-// The callback of a background operation is told what came of it.
+// The callback of a background operation gets its result.
 func ExampleBackgroundCallback() {
 	var callback callbacks.BackgroundCallback = func(_ context.Context, ev callbacks.Event) {
 		if ev.Err != nil {

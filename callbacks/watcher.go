@@ -8,13 +8,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Watcher is told of the events of the watches that it is set with. Its identity is its address: set twice for the
-// same node and kind of watch it is told once, and it is what a removal names. A one-shot watch ends with its event;
+// Watcher gets the events of the watches that it is set with. Its identity is its address: set twice for the same node
+// and kind of watch it gets each event once, and RemoveWatches finds it by that. A one-shot watch ends with its event;
 // a persistent one does not.
 //
-// A Watcher is also told, without its watches ending, that the connection was lost or stands again (an event of type
-// [zk.EventSession] with zk.StateDisconnected or zk.StateHasSession), and at last that the session is over
-// (zk.StateExpired), which ends all its watches. In Java: Watcher and CuratorWatcher.
+// A Watcher also gets events of type [zk.EventSession]: zk.StateDisconnected and zk.StateHasSession when the connection
+// is lost and stands again, which end no watch, and zk.StateExpired when the session is over, which ends all its
+// watches. In Java: Watcher and CuratorWatcher.
 type Watcher struct {
 	fn      func(ctx context.Context, ev zk.Event)
 	ch      chan<- zk.Event

@@ -20,11 +20,11 @@ func TestWatcherWithAFunctionIsCalledOnTheDispatcher(t *testing.T) {
 	ev := zk.Event{Type: zk.EventNodeDeleted, Path: "/a"}
 	hook.Deliver(w, ev, func(run func(ctx context.Context)) { dispatched = append(dispatched, run) })
 	if got.Path != "" || len(dispatched) != 1 {
-		t.Fatalf("told %+v ahead of the dispatcher, which has %d tasks", got, len(dispatched))
+		t.Fatalf("got %+v ahead of the dispatcher, which has %d tasks", got, len(dispatched))
 	}
 	dispatched[0](context.WithValue(t.Context(), key{}, "v"))
 	if got != ev || value != "v" {
-		t.Errorf("told %+v with %v", got, value)
+		t.Errorf("got %+v with %v", got, value)
 	}
 }
 
@@ -37,11 +37,11 @@ func TestWatcherWithAChannelNeverBlocks(t *testing.T) {
 	deliver("/first")
 	deliver("/second") // is dropped: that something has happened is known
 	if ev := <-ch; ev.Path != "/first" {
-		t.Errorf("told %+v", ev)
+		t.Errorf("got %+v", ev)
 	}
 	deliver("/third")
 	if ev := <-ch; ev.Path != "/third" {
-		t.Errorf("told %+v", ev)
+		t.Errorf("got %+v", ev)
 	}
 	hook.Deliver(callbacks.NewChanWatcher(make(chan zk.Event)), zk.Event{}, nil) // nobody receives
 }

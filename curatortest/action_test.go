@@ -364,7 +364,7 @@ func TestReplyError(t *testing.T) {
 	}
 }
 
-// Whoever removes the rule cannot have the request done any more, and must not have the client get the answer to
+// After the removal of the rule the request cannot be done any more, and must not have the client get the answer to
 // another.
 func TestReplyErrorIsNotUndone(t *testing.T) {
 	for kind, set := range ways {

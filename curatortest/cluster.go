@@ -49,7 +49,7 @@ func NewClusterT(tb testing.TB, n int, opts ...ServerOption) *Cluster {
 	return c
 }
 
-// ConnectString returns what a client connects to: all servers.
+// ConnectString returns the connect string of all servers.
 func (c *Cluster) ConnectString() string {
 	addrs := make([]string, len(c.servers))
 	for i, s := range c.servers {

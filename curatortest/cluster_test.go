@@ -67,7 +67,7 @@ func TestClusterOutlivesItsLeader(t *testing.T) {
 		t.Error("the leader leads on")
 	}
 	// A client of the leader may have moved to another server before that one lost its leader and closed all connections:
-	// that it has its session is told twice then.
+	// that it has its session gets an event twice then.
 	testenv.Eventually(t, func() bool {
 		data, _, err := client.Get("/mine")
 		return err == nil && string(data) == "x"
@@ -83,7 +83,7 @@ func TestClusterOutlivesItsLeader(t *testing.T) {
 	}
 }
 
-func TestClusterWithoutAQuorumServesNobody(t *testing.T) {
+func TestClusterWithoutQuorumDoesNotServe(t *testing.T) {
 	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	servers := cluster.Servers()
@@ -173,7 +173,7 @@ func TestServerThatLagsReadsWhatIsOutOfDate(t *testing.T) {
 }
 
 // A client that has seen more than a server knows is turned away by it.
-func TestServerThatLagsTurnsAwayWhoHasSeenMore(t *testing.T) {
+func TestLaggingServerRefusesNewerClient(t *testing.T) {
 	t.Parallel()
 	cluster := curatortest.NewClusterT(t, 3)
 	leader, others := followers(t, cluster)

@@ -96,7 +96,7 @@ func createEphemeral(path string) *jute.Request {
 // do.
 const patience = 15 * time.Second
 
-// A follower that is cut off from its leader does not tell its clients, and the leader ends their sessions. Nothing
+// A follower that is cut off from its leader does not report its clients, and the leader ends their sessions. Nothing
 // that the follower can answer by itself shows it to them; what it must ask the leader for is never answered.
 func TestFollowerThatIsCutOffServesSessionsThatHaveEnded(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func (d Direction) String() string {
 	return "Direction(" + strconv.Itoa(int(d)) + ")"
 }
 
-// trouble is what is wrong with all connections; each is counted, as it may be asked for several times.
+// trouble counts the faults that are set for all connections; each may be set several times.
 type trouble struct {
 	frozen   int
 	silent   int

@@ -8,17 +8,13 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 // limit bounds every wait of a test.
 const limit = 2 * time.Minute
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var must = testclient.Must
 
 func newServer(tb testing.TB, opts ...curatortest.RealOption) *curatortest.RealServer {
 	tb.Helper()

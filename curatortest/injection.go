@@ -65,7 +65,7 @@ func (f *Faults) Add(r Rule) *Injection {
 	return in
 }
 
-// Err returns what is wrong with the rule, nil if nothing is.
+// Err returns the error of an invalid rule, or nil.
 func (in *Injection) Err() error { return in.err }
 
 // Remove ends the rule: it matches nothing more, what it holds or delays goes on, and replies it was to act

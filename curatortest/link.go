@@ -97,7 +97,7 @@ func (l *link) cut() bool {
 	return first
 }
 
-// awaitThaw returns what is wrong as soon as nothing is frozen, and false when the link is cut.
+// awaitThaw returns the faults as soon as nothing is frozen, and false when the link is cut.
 func (l *link) awaitThaw() (*trouble, bool) {
 	for {
 		t := l.faults.trouble.Load()

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// network is what the servers of a [RealCluster] reach each other through.
+// network connects the servers of a [RealCluster].
 type network struct {
 	relays map[pair]relayPair
 

@@ -48,13 +48,13 @@ func NewProxyT(tb testing.TB, target string) *Proxy {
 	return p
 }
 
-// Faults returns what makes the connections through the proxy fail.
+// Faults returns the faults of the connections through the proxy.
 func (p *Proxy) Faults() *Faults { return p.faults }
 
 // Addr returns host and port of the proxy.
 func (p *Proxy) Addr() string { return p.faults.addr() }
 
-// ConnectString returns what a client connects to.
+// ConnectString returns the connect string of the proxy.
 func (p *Proxy) ConnectString() string { return p.Addr() }
 
 // SetTarget makes addr the server that new connections go to; open ones stay where they are.

@@ -52,7 +52,7 @@ func NewRealCluster(n int, opts ...RealOption) (*RealCluster, error) {
 	}
 }
 
-// clusterDefaults are what a member has in its configuration beyond a server that stands alone.
+// clusterDefaults is the configuration of a member beyond that of a single server.
 var clusterDefaults = []RealOption{
 	WithConfig("initLimit", "50"), // ticks, as syncLimit
 	WithConfig("syncLimit", "25"),
@@ -131,7 +131,7 @@ func (c *RealCluster) start() error {
 	return nil
 }
 
-// ConnectString returns what a client connects to: all servers.
+// ConnectString returns the connect string of all servers.
 func (c *RealCluster) ConnectString() string {
 	addrs := make([]string, len(c.servers))
 	for i, s := range c.servers {
@@ -170,7 +170,7 @@ const (
 	quorumPoll = 20 * time.Millisecond
 )
 
-// answer is what a server says to a four-letter word.
+// answer is a server's reply to a four-letter word.
 type answer struct {
 	server *RealServer
 	text   string

@@ -74,7 +74,7 @@ func TestRealCluster(t *testing.T) {
 		must(t, cluster.KillSession(s.SessionID()))
 		s.await(t, zk.StateExpired)
 	}) && t.Run("reconfiguration", func(t *testing.T) {
-		stays, leaves := followers[0], followers[1] // a leader that has to leave cuts the connection that tells it
+		stays, leaves := followers[0], followers[1] // a leader that has to leave cuts the connection of the request
 		_, err := witness.IncrementalReconfig(nil, []string{fmt.Sprint(leaves.ID())}, -1)
 		must(t, err)
 		must(t, stays.Restart()) // with what the server itself has written

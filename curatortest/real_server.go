@@ -130,7 +130,7 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 // Addr returns host and port of the server.
 func (s *RealServer) Addr() string { return net.JoinHostPort(loopback, fmt.Sprint(s.port)) }
 
-// ConnectString returns what a client connects to.
+// ConnectString returns the connect string of the server.
 func (s *RealServer) ConnectString() string { return s.Addr() }
 
 // ID returns the number of the server in its ensemble, from 1 on; 0 if it stands alone.

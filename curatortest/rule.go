@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Action is what happens to a request or its reply.
+// Action is the fault that a request or its reply suffers.
 type Action int
 
 // The actions of a [Rule]. Those that end a connection close both sides of it.

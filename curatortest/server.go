@@ -131,7 +131,7 @@ func (s *Server) Addr() string {
 	return s.memory
 }
 
-// ConnectString returns what a client connects to.
+// ConnectString returns the connect string of the server.
 func (s *Server) ConnectString() string { return s.Addr() }
 
 // DialContext connects to the server without the network, whatever the network and the address: it is for
@@ -140,7 +140,7 @@ func (s *Server) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	return s.faults.connect(ctx)
 }
 
-// Faults is what can be made to go wrong between the clients and the server.
+// Faults returns the faults between the clients and the server.
 func (s *Server) Faults() *Faults { return s.faults }
 
 // Trace returns the last requests, replies and watch events, see [Faults.Trace].

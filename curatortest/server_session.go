@@ -13,7 +13,7 @@ func expireIn(service *zkserver.Service, sessionID int64) error {
 	return sessionError("expire", sessionID, service.Expire(sessionID))
 }
 
-// sessionError says what was to be done to the session.
+// sessionError wraps err with the failed action on a session.
 func sessionError(what string, sessionID int64, err error) error {
 	if err == nil {
 		return nil

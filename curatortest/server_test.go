@@ -333,7 +333,7 @@ func TestFrozenServerThatIsRestartedIsNotFrozen(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForAPortThatSomebodyHas(t *testing.T) {
+func TestCloseDoesNotWaitForTakenPort(t *testing.T) {
 	server, err := curatortest.NewServer()
 	must(t, err)
 	restore := server.Faults().RefuseConnects()
@@ -352,7 +352,7 @@ func TestCloseDoesNotWaitForAPortThatSomebodyHas(t *testing.T) {
 	must(t, thief.Close())
 }
 
-// ZooKeeper 3.9 says when what it tells of happened, and has several watches on one path.
+// ZooKeeper 3.9 says when what it reports happened, and has several watches on one path.
 func TestVersion39(t *testing.T) {
 	for version, want := range map[curatortest.Version]bool{curatortest.Version38: false, curatortest.Version39: true} {
 		server := curatortest.NewServerT(t, curatortest.WithVersion(version))

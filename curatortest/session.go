@@ -138,7 +138,7 @@ func (s *sessionConn) close() {
 	_ = s.Close() // all that counts has been answered
 }
 
-// sessionTimeout is what a session taken over times out after if we fail to end it.
+// sessionTimeout is the timeout of a session that is taken over, if it cannot be ended.
 const sessionTimeout = 30 * time.Second
 
 func (s *sessionConn) handshake(sessionID int64, password []byte) error {

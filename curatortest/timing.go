@@ -6,7 +6,7 @@ import "time"
 // [DefaultTiming]. In Java: Timing2.
 type Timing struct{ base time.Duration }
 
-// defaultBase is what Java has.
+// defaultBase is Java's default.
 const defaultBase = 10 * time.Second
 
 // DefaultTiming returns the timing whose base is 10 s.

@@ -178,7 +178,7 @@ func TestDeleteChildrenKeepsNode(t *testing.T) {
 	}
 }
 
-// seen is what a watcher is told, as far as the tables of the page go.
+// seen is what a watcher gets, as far as the tables of the page go.
 type seen struct {
 	Type  zk.EventType
 	State zk.State

@@ -1,3 +1,4 @@
+// Package docs_test compiles the snippets of the pages, and checks their claims, links and tables.
 package docs_test
 
 import (

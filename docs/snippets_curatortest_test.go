@@ -68,7 +68,7 @@ func inVirtualTime(t *testing.T) {
 }
 
 func lostReply(ctx context.Context, server *curatortest.Server) error {
-	// The server creates the node, and the client never hears of it.
+	// The server creates the node, and the client never gets the answer.
 	lost := server.Faults().Add(curatortest.Rule{
 		Ops: []string{"create2"}, Path: "/jobs/*", Count: 1, Action: curatortest.CutAfter,
 	})

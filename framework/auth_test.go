@@ -22,7 +22,7 @@ func digest(userAndPassword, user string) string {
 }
 
 // In Java: TestFramework.testCreateACLWithReset and its kin.
-func TestCredentialsAreToldToEveryConnectionAndSession(t *testing.T) {
+func TestCredentialsAreSentOnEveryConnectionAndSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	mine := []zk.ACL{{Perms: zk.PermAll, Scheme: "auth"}} // of whoever creates
@@ -30,9 +30,9 @@ func TestCredentialsAreToldToEveryConnectionAndSession(t *testing.T) {
 		framework.WithAuth("digest", []byte("me:secret")),
 		framework.WithAuth("digest", []byte("us:shared")), // adds
 		framework.WithACLProvider(builders.FixedACL(mine)))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	ctx := testenv.Context(t)
 	_, err := client.Create().ForPath(ctx, "/a", []byte("x"))
 	must(t, err)
@@ -54,14 +54,14 @@ func TestCredentialsAreToldToEveryConnectionAndSession(t *testing.T) {
 	}
 	t.Run("after a dropped connection", func(t *testing.T) {
 		proxy.Faults().CutAll()
-		told.want(t, suspended, reconnected)
+		recorded.want(t, suspended, reconnected)
 		if got := read(t, client, "/a"); got != "x" {
 			t.Errorf("data %q", got)
 		}
 	})
 	t.Run("in the next session", func(t *testing.T) {
 		must(t, client.Reset())
-		told.want(t, lost, reconnected)
+		recorded.want(t, lost, reconnected)
 		if got := read(t, client, "/a"); got != "x" {
 			t.Errorf("data %q", got)
 		}
@@ -71,7 +71,7 @@ func TestCredentialsAreToldToEveryConnectionAndSession(t *testing.T) {
 	})
 	t.Run("ahead of what waits for the connection", func(t *testing.T) {
 		restore := outage(proxy)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		results := newEvents()
 		for range 10 {
 			must(t, client.GetData().InBackground(results.callback).ForPath(ctx, "/a"))
@@ -94,9 +94,9 @@ func TestRefusedCredentialsEndInAuthFailed(t *testing.T) {
 		framework.WithConnectionTimeout(time.Hour), framework.WithRetryPolicy(retry.Forever(10*time.Millisecond)))
 	unhandled := make(chan error, 10)
 	client.UnhandledErrorListeners().AddListener(onUnhandled(unhandled))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected, lost)
+	recorded.want(t, connected, lost)
 	wantErr(t, "unhandled", receive(t, unhandled), zk.ErrAuthFailed)
 	ctx := testenv.Context(t)
 	for _, op := range operations {
@@ -116,10 +116,10 @@ func TestRefusedCredentialsEndInAuthFailed(t *testing.T) {
 	if client.IsConnected() {
 		t.Error("connected")
 	}
-	told.end(t, client)
+	recorded.end(t, client)
 }
 
-// What is on its way when the credentials are refused is told of that too, not of a lost connection.
+// What is on its way when the credentials are refused fails with that too, not with a lost connection.
 func TestOperationsAtTheTimeOfARefusalEndInAuthFailed(t *testing.T) {
 	t.Parallel()
 	client := startClient(t, testenv.ConnectString(t), framework.WithAuth("nonsense", nil))

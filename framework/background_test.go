@@ -148,15 +148,15 @@ func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		restore := proxy.Faults().RefuseConnects()
 		client := newClient(t, connect, dial)
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
 		results := newEvents()
 		for i := range 3 {
 			must(t, client.Create().InBackground(results.callback).ForPath(t.Context(), numbered("/a", i), nil))
 		}
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		restore()
-		told.want(t, connected)
+		recorded.want(t, connected)
 		took(t, 700*time.Millisecond, "three operations", func() {
 			for i := range 3 {
 				if ev := receive(t, results); ev.Err != nil || ev.Path != numbered("/a", i) {
@@ -224,7 +224,7 @@ func TestOperationsThatAreGivenUpReachTheUnhandledErrorListeners(t *testing.T) {
 	}
 }
 
-func TestPanickingCallbacksAndWatchersHarmNobody(t *testing.T) {
+func TestPanickingCallbacksAndWatchersAreRecovered(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	unhandled := make(chan string, 10)
@@ -264,8 +264,8 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/a/b", "")
-	told := newEvents()
-	client.CuratorListeners().AddListener(told.callback)
+	recorded := newEvents()
+	client.CuratorListeners().AddListener(recorded.callback)
 	want := map[string]callbacks.EventType{
 		"check exists": callbacks.Exists, "check exists with parents": callbacks.Exists,
 		"get data": callbacks.GetData, "set data": callbacks.SetData, "set data idempotent": callbacks.SetData,
@@ -276,7 +276,7 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	}
 	for _, op := range operations {
 		must(t, op.background(t.Context(), client, "/a/b", nil))
-		ev := receive(t, told)
+		ev := receive(t, recorded)
 		typ, ok := want[op.name]
 		switch {
 		case ok:
@@ -296,47 +296,47 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	results := newEvents()
 	must(t, client.Sync().InBackground(results.callback).ForPath(t.Context(), "/a"))
 	receive(t, results)
-	for len(told) > 0 { // of the watch
-		if ev := <-told; ev.Type != callbacks.Watched {
-			t.Errorf("listeners are told %v of an operation with a callback", ev.Type)
+	for len(recorded) > 0 { // of the watch
+		if ev := <-recorded; ev.Type != callbacks.Watched {
+			t.Errorf("listeners get %v of an operation with a callback", ev.Type)
 		}
 	}
 }
 
-func TestListenersAreToldOfWatchesAndOfTheEnd(t *testing.T) {
+func TestCuratorListenersGetWatchesAndClosing(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
-	told := newEvents()
-	client.CuratorListeners().AddListener(told.callback)
+	recorded := newEvents()
+	client.CuratorListeners().AddListener(recorded.callback)
 	ctx := testenv.Context(t)
 	if _, err := client.CheckExists().Watched().ForPath(ctx, "/a"); err != nil {
 		t.Fatal(err)
 	}
 	create(t, client, "/a", "")
-	ev := receive(t, told)
+	ev := receive(t, recorded)
 	if ev.Type != callbacks.Watched || ev.Path != "/a" || ev.Watched.Type != zk.EventNodeCreated {
 		t.Errorf("event %v of %s: %v, want WATCHED", ev.Type, ev.Path, ev.Watched)
 	}
 	must(t, client.Sync().InBackground(nil).ForPath(ctx, "/a"))
-	if ev := receive(t, told); ev.Type != callbacks.Sync {
+	if ev := receive(t, recorded); ev.Type != callbacks.Sync {
 		t.Errorf("event %v, want SYNC", ev.Type)
 	}
 	closeClient(t, client)
-	if ev := receive(t, told); ev.Type != callbacks.Closing {
+	if ev := receive(t, recorded); ev.Type != callbacks.Closing {
 		t.Errorf("event %v, want CLOSING", ev.Type)
 	}
-	if len(told) > 0 {
-		t.Errorf("event %v after the end", (<-told).Type)
+	if len(recorded) > 0 {
+		t.Errorf("event %v after the end", (<-recorded).Type)
 	}
 }
 
-func TestListenersOfAClientThatWasNotStartedAreToldNothing(t *testing.T) {
+func TestCuratorListenersOfUnstartedClientGetNothing(t *testing.T) {
 	client := newClient(t, nowhere)
-	told := newEvents()
-	client.CuratorListeners().AddListener(told.callback)
+	recorded := newEvents()
+	client.CuratorListeners().AddListener(recorded.callback)
 	closeClient(t, client)
-	if len(told) > 0 {
-		t.Errorf("event %v", (<-told).Type)
+	if len(recorded) > 0 {
+		t.Errorf("event %v", (<-recorded).Type)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestRemoveWatchersAtTheBoundOfPending(t *testing.T) {
 	must(t, client.Drain(ctx))
 	select {
 	case ev := <-events:
-		t.Errorf("a watcher that was removed is told %v", ev)
+		t.Errorf("a watcher that was removed gets %v", ev)
 	default:
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // circuitBreaker keeps a flapping connection from the listeners: the first loss is passed on and opens the circuit, and
 // until it closes only a first Lost is. It closes after the pauses of its policy: after one that ends with a
-// connection, or the last, the state is passed on if it is another than was told last. In Java:
+// connection, or the last, the state is passed on if it differs from the last one that was passed on. In Java:
 // CircuitBreakingConnectionStateListener.
 //
 // stateChanged and check run on the goroutine of the state listeners.
@@ -20,10 +20,10 @@ type circuitBreaker struct {
 	pass   func(ConnectionState)
 	queue  func(fn func()) // runs fn on that goroutine
 
-	schedule backoff.BackOff // while open
-	last     ConnectionState
-	told     ConnectionState // that listeners know of
-	lostSent bool
+	schedule  backoff.BackOff // while open
+	last      ConnectionState
+	published ConnectionState // the last that listeners got
+	lostSent  bool
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -36,17 +36,17 @@ func (b *circuitBreaker) stateChanged(s ConnectionState) {
 		if !s.IsConnected() {
 			b.open(s)
 		}
-		b.tell(s)
+		b.publish(s)
 	case s == Lost && !b.lostSent:
 		b.lostSent, b.last = true, s
-		b.tell(s)
+		b.publish(s)
 	default:
 		b.last = s
 	}
 }
 
-func (b *circuitBreaker) tell(s ConnectionState) {
-	b.told = s
+func (b *circuitBreaker) publish(s ConnectionState) {
+	b.published = s
 	b.pass(s)
 }
 
@@ -78,8 +78,8 @@ func (b *circuitBreaker) check() {
 		return
 	}
 	b.schedule = nil
-	if b.last != b.told {
-		b.tell(b.last)
+	if b.last != b.published {
+		b.publish(b.last)
 	}
 }
 
@@ -93,6 +93,6 @@ func (b *circuitBreaker) stop() {
 }
 
 // WithCircuitBreaker passes the connection states on to listeners through a circuit breaker: with a flapping connection
-// they are told that it is lost, and then nothing but a first Lost until it has been there again at the end of one of
-// the pauses of p. In Java: ConnectionStateListenerManagerFactory.circuitBreaking.
+// they get the loss, and then nothing but a first Lost until the connection stands at the end of one of the pauses of
+// p. In Java: ConnectionStateListenerManagerFactory.circuitBreaking.
 func WithCircuitBreaker(p retry.Policy) Option { return option(func(c *config) { c.breaker = p }) }

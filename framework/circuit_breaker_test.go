@@ -20,10 +20,10 @@ func TestCircuitBreaker(t *testing.T) {
 		state ConnectionState
 	}
 	tests := []struct {
-		name   string
-		policy retry.Policy
-		told   []at
-		want   []at
+		name     string
+		policy   retry.Policy
+		recorded []at
+		want     []at
 	}{
 		{"closed: all passes", three, []at{{0, Connected}, {1, ReadOnly}}, []at{{0, Connected}, {1, ReadOnly}}},
 		{
@@ -110,9 +110,9 @@ func TestCircuitBreaker(t *testing.T) {
 					},
 					queue: func(fn func()) { queue.Push(dispatch.Func(fn)) },
 				}
-				for _, told := range tt.told {
-					time.Sleep(time.Duration(told.ms)*time.Millisecond - time.Since(start))
-					b.queue(func() { b.stateChanged(told.state) })
+				for _, recorded := range tt.recorded {
+					time.Sleep(time.Duration(recorded.ms)*time.Millisecond - time.Since(start))
+					b.queue(func() { b.stateChanged(recorded.state) })
 					synctest.Wait()
 				}
 				time.Sleep(10 * time.Second)

@@ -30,7 +30,7 @@ type Client struct {
 	view       bool
 }
 
-// core is what a client and its views share.
+// core is shared by a client and its views.
 type core struct {
 	cfg        *config
 	connection *connection
@@ -48,14 +48,14 @@ type core struct {
 	starting   bool
 	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
 	unobserve  func()          // ends the gauges
-	telling    telling         // of what is told where nothing may block
+	reports    reportQueue     // to telemetry, from where nothing may block
 
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// UnhandledError is what the unhandled-error listeners are told: the failure of a background operation that was given
-// up, or a panic of the user's code.
+// UnhandledError is an event of the unhandled-error listeners: the failure of a background operation that was given up,
+// or a panic of the user's code.
 type UnhandledError struct {
 	Message string
 	Err     error
@@ -70,7 +70,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	}
 	c := &core{cfg: cfg}
 	observed := cfg.observed()
-	observed.Post, observed.Panicked = c.tellLater, c.telemetryPanicked
+	observed.Post, observed.Panicked = c.reportLater, c.telemetryPanicked
 	c.telemetry = telemetry.New(observed)
 	c.states = newStatePublisher(cfg.breaker, c.stateChanged,
 		func(what string, fn func()) { c.guard(exec.Root, what, fn) })
@@ -124,7 +124,7 @@ func (k *core) start() error {
 	var target connectString
 	var err error
 	s := p.ConnectionString()
-	if _, tells := p.(ServerNotifier); !tells || s != "" {
+	if _, notifies := p.(ServerNotifier); !notifies || s != "" {
 		if target, err = parseConnectString(s); err != nil {
 			err = errtext.Wrap(err, "curator", "start")
 		}
@@ -150,7 +150,7 @@ func (k *core) run(target connectString) error {
 	}
 	k.dispatcher = dispatch.Start()
 	k.states.start()
-	k.telling.start()
+	k.reports.start()
 	k.telemetry.Started()
 	if err := k.connection.start(target); err != nil {
 		k.closeQueues(time.Now().Add(k.cfg.maxCloseWait))
@@ -209,7 +209,7 @@ func (k *core) close() error {
 func (k *core) closeQueues(end time.Time) bool {
 	done := k.dispatcher.Close(time.Until(end))
 	done = k.states.close(time.Until(end)) && done
-	done = k.telling.close(time.Until(end)) && done
+	done = k.reports.close(time.Until(end)) && done
 	return done
 }
 
@@ -231,13 +231,13 @@ func (k *core) closeProvider() (bool, error) {
 	return true, err
 }
 
-// tellLater runs a call that tells telemetry of something behind all others.
-func (k *core) tellLater(call func()) { k.telling.push(call) }
+// reportLater runs a report to telemetry behind all earlier ones.
+func (k *core) reportLater(call func()) { k.reports.push(call) }
 
-// telemetryPanicked is told of a panic of a provider, a propagator or a driver, where that happens.
+// telemetryPanicked reports a panic of a provider, a propagator or a driver.
 func (k *core) telemetryPanicked(where string, value any) {
 	err := fmt.Errorf("curator: panic in %s: %s\n%s", where, errtext.Panic(value), debug.Stack())
-	k.tellLater(func() { k.reportUnhandled(exec.Root, inTelemetry, "panic in "+where, err) })
+	k.reportLater(func() { k.reportUnhandled(exec.Root, inTelemetry, "panic in "+where, err) })
 }
 
 // State returns where the client is in its life. In Java: getState.
@@ -302,7 +302,7 @@ func (c *Client) BlockUntilConnected(ctx context.Context) error {
 	}
 }
 
-// Reset gives up the current session and begins another: listeners are told Lost and Reconnected. The ephemeral nodes
+// Reset gives up the current session and begins another: listeners get Lost and Reconnected. The ephemeral nodes
 // of the old session remain until its timeout. In Java: getZookeeperClient().reset().
 func (c *Client) Reset() error {
 	if err := c.core.executor.Err(); err != nil {
@@ -318,20 +318,20 @@ func (c *Client) ConnectionStateListeners() callbacks.Listenable[ConnectionState
 	return &c.core.states.listeners
 }
 
-// CuratorListeners has the listeners that are told the results of background operations without a callback, the events
-// of watches set with Watched, and that the client is closing, ahead of what is then still in flight. In Java:
+// CuratorListeners has the listeners that get the results of background operations without a callback, the events of
+// watches set with Watched, and the event that the client is closing, ahead of what is then still in flight. In Java:
 // getCuratorListenable.
 func (c *Client) CuratorListeners() callbacks.Listenable[callbacks.Event] { return &c.core.listeners }
 
-// UnhandledErrorListeners has the listeners that are told of failures that nobody else is told of. They may be called
+// UnhandledErrorListeners has the listeners that get the failures without another receiver. They may be called
 // concurrently. In Java: getUnhandledErrorListenable.
 func (c *Client) UnhandledErrorListeners() callbacks.Listenable[UnhandledError] {
 	return &c.core.unhandled
 }
 
-// ReportUnhandled tells of a failure that nobody else is told of: the unhandled-error listeners, the log, with the ids
-// of the span of ctx, and the metrics. message says what has failed. It is for recipes, those of the user too. It does
-// not wait for anything but the listeners, and is safe for concurrent use.
+// ReportUnhandled reports a failure without another receiver to the unhandled-error listeners, the log, with the ids of
+// the span of ctx, and the metrics. message says what has failed. Recipes use it, those of the user too. It waits for
+// nothing but the listeners, and is safe for concurrent use.
 func (c *Client) ReportUnhandled(ctx context.Context, message string, err error) {
 	c.core.reportUnhandled(ctx, inBackground, message, err)
 }
@@ -518,8 +518,8 @@ func (c *Client) WatcherRemoving() *WatcherRemoveClient {
 	return &WatcherRemoveClient{c.with(c.operations.WatcherRemoving())}
 }
 
-// RemoveWatchers removes all watchers that were set through this view and have not ended. They are told of nothing any
-// more, even without a connection; the server's watches are removed in the background.
+// RemoveWatchers removes all watchers that were set through this view and have not ended. They get no further events,
+// even without a connection; the server's watches are removed in the background.
 func (w *WatcherRemoveClient) RemoveWatchers(ctx context.Context) { w.operations.RemoveWatchers(ctx) }
 
 // WatcherCount returns how many watchers were set through this view and have not ended.

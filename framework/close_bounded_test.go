@@ -165,7 +165,7 @@ func receiveEnd(tb testing.TB, ch <-chan struct{}) {
 	select {
 	case <-ch:
 	case <-time.After(patience):
-		tb.Fatal("waited in vain")
+		tb.Fatal("waited too long")
 	}
 }
 
@@ -208,30 +208,30 @@ func TestCloseWhileTheEnsembleProviderStarts(t *testing.T) {
 func TestDriverAndProviderMayAskTheirClient(t *testing.T) {
 	first, connect := newProxy(t)
 	second := proxyTo(t, testenv.Addr(t))
-	d := &connectedDriver{told: make(chan string, 100)}
+	d := &connectedDriver{recorded: make(chan string, 100)}
 	servers := &askingProvider{EnsembleProvider: framework.FixedEnsemble(connect)}
 	client := newClient(t, "", framework.WithEnsembleProvider(servers), tracing.WithDriver(d))
 	d.client, servers.client = client, client
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	servers.SetConnectionString(second.Addr() + chrootOf(connect))
 	first.Faults().CutAll()
-	told.want(t, suspended, reconnected)
-	for receive(t, d.told) != "connection-string-changed" {
+	recorded.want(t, suspended, reconnected)
+	for receive(t, d.recorded) != "connection-string-changed" {
 	}
-	told.end(t, client)
+	recorded.end(t, client)
 }
 
 type connectedDriver struct {
 	tracing.Discard
-	client *framework.Client
-	told   chan string
+	client   *framework.Client
+	recorded chan string
 }
 
 func (d *connectedDriver) AddCount(name string, _ int) {
 	d.client.IsConnected()
-	d.told <- name
+	d.recorded <- name
 }
 
 type askingProvider struct {

@@ -27,9 +27,9 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 	proxy, connect := newProxy(t)
 	reach := func(t *testing.T, client *framework.Client, want ...framework.ConnectionState) {
 		t.Helper()
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, want...)
+		recorded.want(t, want...)
 	}
 	tests := []struct {
 		name  string
@@ -82,11 +82,11 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 			0,
 			func(t *testing.T, client *framework.Client) func() {
 				t.Helper()
-				told := record(client)
+				recorded := record(client)
 				start(t, client)
-				told.want(t, connected)
+				recorded.want(t, connected)
 				restore := outage(proxy)
-				told.want(t, suspended, lost)
+				recorded.want(t, suspended, lost)
 				return restore
 			},
 		},
@@ -119,7 +119,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 		for _, busy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, busy %v", tt.name, busy), func(t *testing.T) {
 				before := goleak.IgnoreCurrent()
-				// There is nothing to wait for in the other phases: what is waited for in vain takes twice as long as allowed.
+				// There is nothing to wait for in the other phases: what never comes takes twice as long as allowed.
 				closeWait := 2 * soon
 				if tt.limit > 0 {
 					closeWait = tt.limit

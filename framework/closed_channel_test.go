@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-func TestWatcherWithAClosedChannelHarmsNobody(t *testing.T) {
+func TestWatcherClosedChannelIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	unhandled := make(chan string, 10)
@@ -29,7 +29,7 @@ func TestWatcherWithAClosedChannelHarmsNobody(t *testing.T) {
 	for _, path := range []string{"/a", "/b", "/c"} {
 		create(t, client, path, "")
 		if ev := receive(t, open); ev.Path != path {
-			t.Errorf("told of %+v, want %s", ev, path)
+			t.Errorf("got %+v, want %s", ev, path)
 		}
 	}
 	if got := receive(t, unhandled); !strings.Contains(got, "watcher") || !strings.Contains(got, "channel is closed") {

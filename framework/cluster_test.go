@@ -78,12 +78,12 @@ func (e ensemble) killAllBut(t *testing.T, survivor *curatortest.RealServer) {
 }
 
 // endWithOutages is end that takes short outages for granted: servers that elect a leader drop their clients.
-func endWithOutages(t *testing.T, told states, client *framework.Client) {
+func endWithOutages(t *testing.T, recorded states, client *framework.Client) {
 	t.Helper()
 	closeClient(t, client)
-	close(told)
+	close(recorded)
 	want := suspended
-	for state := range told {
+	for state := range recorded {
 		if state != want {
 			t.Errorf("state %v, want %v or none", state, want)
 		}
@@ -94,9 +94,9 @@ func endWithOutages(t *testing.T, told states, client *framework.Client) {
 // In Java: TestWithCluster.testSessionSurvives.
 func (e ensemble) sessionSurvives(t *testing.T) {
 	client := newClient(t, e.connectString())
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	session := client.SessionID()
 	createEphemeral(t, client, "/mine")
 	fired := make(chan zk.Event, 10)
@@ -108,35 +108,35 @@ func (e ensemble) sessionSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, server.Kill())
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	if client.SessionID() != session || !exists(t, client, "/mine") {
 		t.Error("the session is another")
 	}
 	createEphemeral(t, connectClient(t, e.connectString()), "/new")
 	for ev := receive(t, fired); ev.Type != zk.EventNodeCreated; ev = receive(t, fired) {
 		if ev.Type != zk.EventSession {
-			t.Errorf("watcher is told %v", ev)
+			t.Errorf("watcher gets %v", ev)
 		}
 	}
-	endWithOutages(t, told, client)
+	endWithOutages(t, recorded, client)
 	e.heal(t)
 }
 
 // In Java: TestWithCluster.testSplitBrain.
 func (e ensemble) noQuorum(t *testing.T) {
 	client := newClient(t, e.connectString(), framework.WithSessionTimeout(2*time.Second))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	survivor, err := e.FindConnectionInstance(client.SessionID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.killAllBut(t, survivor) // which then only takes clients that content themselves with reading
-	told.want(t, suspended, lost)
+	recorded.want(t, suspended, lost)
 	e.heal(t)
-	told.want(t, reconnected)
-	endWithOutages(t, told, client)
+	recorded.want(t, reconnected)
+	endWithOutages(t, recorded, client)
 }
 
 // In Java: TestReadOnly. A server without a quorum takes no session that it has with one: the client has to
@@ -144,15 +144,15 @@ func (e ensemble) noQuorum(t *testing.T) {
 func (e ensemble) readOnly(t *testing.T) {
 	client := newClient(t, e.connectString(), framework.WithReadOnly(true),
 		framework.WithSessionTimeout(2*time.Second))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	survivor, err := e.FindConnectionInstance(client.SessionID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.killAllBut(t, survivor)
-	told.want(t, suspended, lost, readOnly)
+	recorded.want(t, suspended, lost, readOnly)
 	awaitConnected(t, client)
 	session := client.Session()
 	if !exists(t, client, "/keep") {
@@ -161,10 +161,10 @@ func (e ensemble) readOnly(t *testing.T) {
 	_, err = client.Create().ForPath(testenv.Context(t), "/read-only", nil)
 	wantErr(t, "create", err, framework.ErrNotReadOnly)
 	e.heal(t)
-	told.want(t, suspended, lost, reconnected)
+	recorded.want(t, suspended, lost, reconnected)
 	wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
 	createEphemeral(t, client, "/read-only")
-	endWithOutages(t, told, client)
+	endWithOutages(t, recorded, client)
 }
 
 func (e ensemble) readOnlyFirst(t *testing.T) {
@@ -175,20 +175,20 @@ func (e ensemble) readOnlyFirst(t *testing.T) {
 		return err == nil && answer == "ro"
 	}, "the server that is left serves readers")
 	client := newClient(t, e.connectString(), framework.WithReadOnly(true), framework.WithEnsembleTracker(true))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, readOnly)
+	recorded.want(t, readOnly)
 	session := client.Session()
 	if exists(t, client, "/none") {
 		t.Error("/none exists")
 	}
 	e.heal(t)
-	told.want(t, suspended, lost, connected)
+	recorded.want(t, suspended, lost, connected)
 	wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
 	createEphemeral(t, client, "/read-only-first")
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
-	endWithOutages(t, told, client)
+	recorded.want(t, lost, reconnected)
+	endWithOutages(t, recorded, client)
 }
 
 // formerLeader has a client that has given up a protected create come back to a server that still takes itself for the
@@ -232,9 +232,9 @@ func (e ensemble) followed(t *testing.T) {
 	ctx := testenv.Context(t)
 	servers := newProvider(e.Servers()[0].Addr()+"/app", true)
 	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithEnsembleTracker(true))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	session := client.SessionID()
 	createEphemeral(t, client, "/followed")
 	addr := func(i int) string { return e.Servers()[i].Addr() }
@@ -273,10 +273,10 @@ func (e ensemble) followed(t *testing.T) {
 	testenv.Eventually(t, knows(addr(0), addr(1), addr(2)), "the client knows of the server that has come back")
 
 	must(t, e.Servers()[0].Kill()) // the only one that the client knew at first
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	if client.SessionID() != session || !exists(t, client, "/followed") {
 		t.Error("the session or the chroot is another")
 	}
-	endWithOutages(t, told, client)
+	endWithOutages(t, recorded, client)
 	e.heal(t)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // connection keeps a session with the ensemble: one wire.Conn after the other, each for one session. It decides the
-// connection state, by what the wire tells and by its own clock, and publishes it in order.
+// connection state, by the states of the wire and by its own clock, and publishes it in order.
 type connection struct {
 	cfg       *config
 	executor  *exec.Executor
@@ -56,8 +56,8 @@ func newConnection(cfg *config, publish func(ConnectionState)) *connection {
 	return c
 }
 
-// start opens the first Conn to the servers of a connect string. It is empty if a provider that tells of its servers
-// has none yet: then the first that it tells of open it.
+// start opens the first Conn to the servers of a connect string. It is empty if a [ServerNotifier] has no servers yet:
+// then the first servers that it reports open the Conn.
 func (c *connection) start(target connectString) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *connection) start(target connectString) error {
 // open opens a Conn for a new session. mu is held.
 func (c *connection) open() error {
 	var conn *wire.Conn
-	opened := make(chan struct{}) // the Conn may tell of its state before Open has returned
+	opened := make(chan struct{}) // the Conn may report its state before Open has returned
 	conn, err := wire.Open(wire.Config{
 		Servers:        c.target.servers,
 		Hosts:          &c.hosts,
@@ -110,14 +110,14 @@ func (c *connection) open() error {
 	return nil
 }
 
-// on takes what a Conn tells. It runs on the goroutine that reads that connection.
+// on takes a state of a Conn. It runs on the goroutine that reads that connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
 	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly || s == wire.AuthFailed) {
 		c.executor.Connected()
 	}
 }
 
-// take applies what a Conn tells, and reports whether it was still the current one.
+// take applies a state of a Conn, and reports whether it was still the current one.
 func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 	return true
 }
 
-// sessionEvents are what Java calls what a Conn tells.
+// sessionEvents are Java's names for the states of a Conn.
 var sessionEvents = map[wire.State]zk.State{
 	wire.Connected:         zk.StateHasSession,
 	wire.ConnectedReadOnly: zk.StateConnectedReadOnly,
@@ -200,7 +200,7 @@ func (c *connection) lose() {
 }
 
 // replace opens a Conn for the next session and abandons the current one. mu is held, but not while the watchers of the
-// old session are told of its end, of which there may be many: they hear of that before anything of the next session.
+// old session get its end, because there may be many: they get that before anything of the next session.
 func (c *connection) replace() {
 	old := c.current.Load()
 	c.replacing = true

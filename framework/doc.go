@@ -14,13 +14,12 @@
 //
 // # Connection states
 //
-// Listeners are told Connected once, then Suspended when the connection is lost, and Reconnected when there is one
-// again. Lost says that the session is over: because the server said so, or because by the client's own clock the
-// negotiated timeout has passed since the server's last answer, also while no server can be reached. While the client
-// waits for a lock, has one or takes part in an election, answers count only as far as a majority of the servers proves
-// them: Lost comes earlier then, see [Client.QuorumHeartbeats]. Lost is never
-// left out and comes before the Reconnected of the next session. Code that must not act without a session holds on to
-// the context of [Client.Session].
+// Listeners get Connected once, then Suspended when the connection is lost, and Reconnected when there is one again.
+// Lost means that the session is over: because the server said so, or because by the client's own clock the negotiated
+// timeout has passed since the server's last answer, also while no server can be reached. While the client waits for a
+// lock, has one or takes part in an election, answers count only as far as a majority of the servers proves them: Lost
+// comes earlier then, see [Client.QuorumHeartbeats]. Lost is never left out and comes before the Reconnected of the
+// next session. Code that must not act without a session holds on to the context of [Client.Session].
 //
 // # Retries
 //

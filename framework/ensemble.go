@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// EnsembleProvider tells a client where its servers are. Give it to a client with WithEnsembleProvider if
-// they are found by other means than a connect string.
+// EnsembleProvider returns the servers of a client, for programs that find them by other means than a connect string:
+// see WithEnsembleProvider.
 //
 // Its methods are called from several goroutines.
 //
@@ -21,7 +21,7 @@ type EnsembleProvider interface {
 	// ConnectionString returns the servers to connect to, "h1:2181,h2:2181/chroot". It is called when the client
 	// starts and before every try to connect, on a goroutine of its own: the client waits for the result up to a second.
 	ConnectionString() string
-	// SetConnectionString is told the servers whenever the ensemble changes its configuration.
+	// SetConnectionString gets the servers whenever the ensemble changes its configuration.
 	SetConnectionString(connectString string)
 	// UpdateServerListEnabled reports whether a client keeps its session, with the new servers, when the
 	// result of ConnectionString changes. It then leaves a server that is not among them as soon as one of them takes
@@ -31,10 +31,10 @@ type EnsembleProvider interface {
 	Close() error
 }
 
-// ServerNotifier is an [EnsembleProvider] that finds out by itself when its servers change, and tells its client.
-// Without it a client follows a change when it connects the next time. A provider that tells may start without
-// servers: as long as its ConnectionString is empty the client waits for them. If it has a method LastError() error,
-// that is then why [Client.BlockUntilConnected] ends in vain.
+// ServerNotifier is an [EnsembleProvider] that finds out by itself when its servers change, and notifies its client.
+// Without it a client follows a change when it connects the next time. A notifier may start without servers: as long as
+// its ConnectionString is empty the client waits for them. If it has a method LastError() error,
+// [Client.BlockUntilConnected] then returns that error.
 type ServerNotifier interface {
 	EnsembleProvider
 	// ServersChanged returns a channel that receives after the result of ConnectionString has changed; it may be
@@ -65,7 +65,7 @@ func FixedEnsemble(connectString string) EnsembleProvider {
 // Start does nothing.
 func (p *FixedEnsembleProvider) Start() error { return nil }
 
-// ConnectionString returns what was set last.
+// ConnectionString returns the last connect string that was set.
 func (p *FixedEnsembleProvider) ConnectionString() string {
 	if s := p.connectString.Load(); s != nil {
 		return *s
@@ -87,7 +87,7 @@ func (p *FixedEnsembleProvider) UpdateServerListEnabled() bool { return true }
 // Close does nothing.
 func (p *FixedEnsembleProvider) Close() error { return nil }
 
-// configToConnectString makes a connect string of the text of /zookeeper/config, "" if no server in it tells
+// configToConnectString makes a connect string of the text of /zookeeper/config, "" if no server in it gives
 // where clients reach it. Host names stay names: what they resolve to may change. In Java:
 // EnsembleTracker.configToConnectionString, which writes IPv6 addresses without the brackets that they need.
 func configToConnectString(config []byte, chroot string) (string, error) {

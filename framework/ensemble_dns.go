@@ -140,7 +140,7 @@ func newDNSEnsemble(opts []DNSOption) *dnsEnsemble {
 	return e
 }
 
-// validate returns what is wrong with the arguments.
+// validate returns an error for invalid arguments.
 func (e *dnsEnsemble) validate() error {
 	switch {
 	case e.invalid != nil:

@@ -76,7 +76,7 @@ func TestDNSEnsembleFollowsItsName(t *testing.T) {
 			<-time.After(2 * time.Minute)
 			select {
 			case <-changed:
-				t.Error("told of a change")
+				t.Error("got a change")
 			default:
 			}
 		}
@@ -148,20 +148,20 @@ func TestClientFollowsItsDNSEnsemble(t *testing.T) {
 	e := framework.SRVEnsemble("_zookeeper._tcp.example"+chrootOf(connect), framework.WithDNSResolver(d),
 		framework.WithDNSInterval(50*time.Millisecond))
 	client := newClient(t, "", framework.WithEnsembleProvider(e))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
 	d.set(func(d *dns) { d.err, d.srv = nil, []*net.SRV{srvRecord(t, first.Addr())} })
-	told.want(t, connected)
+	recorded.want(t, connected)
 	session := client.SessionID()
 	d.set(func(d *dns) { d.srv = []*net.SRV{srvRecord(t, second.Addr())} })
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	if client.SessionID() != session {
 		t.Error("another session")
 	}
 	// The connection that asked whether the new server serves may not have been seen to end yet.
 	testenv.Eventually(t, func() bool { return second.Faults().Connections() == 1 }, "one connection to the new server")
 	create(t, client, "/a", "")
-	told.end(t, client)
+	recorded.end(t, client)
 }
 
 // srvRecord is the SRV record of an address.

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and tells
+// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and reports
 // the ensemble provider of the servers that it names. In Java: EnsembleTracker.
 type ensembleTracker struct {
 	client  *Client
@@ -54,7 +54,7 @@ func (t *ensembleTracker) stateChanged(s ConnectionState) {
 	}
 }
 
-// due reports whether the read that the start has begun is over and was in vain: it has failed before there was a
+// due reports whether the read that the start has begun is over and has failed before there was a
 // connection, or was answered in the session of a read-only server.
 func (t *ensembleTracker) due() bool {
 	t.mu.Lock()
@@ -81,7 +81,7 @@ func (t *ensembleTracker) read() {
 	}
 }
 
-// failed is told what nobody else has to hear: it is read again with the next connection.
+// failed drops the error: the configuration is read again with the next connection.
 func (t *ensembleTracker) failed(message string, err error) {
 	t.client.core.cfg.logger.Debug("configuration of the ensemble: "+message, "error", err)
 }

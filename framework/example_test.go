@@ -205,7 +205,7 @@ func ExampleClient_Transaction() {
 	// curator: multi: op 1 create /b/c: node does not exist
 }
 
-// A watcher is told of changes; the watcher-removing view removes all that were set through it.
+// A watcher gets changes; the watcher-removing view removes all that were set through it.
 func ExampleClient_WatcherRemoving() {
 	client, end := exampleClient()
 	defer end()

@@ -17,6 +17,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/retry"
 )
 
@@ -34,23 +35,12 @@ const (
 	readOnly    = framework.ReadOnly
 )
 
-// newClient returns a client that is closed at the end of the test, with what opts do not say set to what
-// suits a test. The ensemble tracker is off: it would lead a client past a proxy.
+// newClient returns a client that is closed at the end of the test.
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
-	opts = append([]framework.Option{
-		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)
-	client, err := framework.New(connect, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { closeClient(tb, client) })
-	return client
+	return testclient.New(tb, connect, append([]framework.Option{
+		framework.WithSessionTimeout(10 * time.Second), framework.WithRetryPolicy(retry.NTimes(5, 10*time.Millisecond)),
+	}, opts...)...)
 }
 
 func start(tb testing.TB, client *framework.Client) {
@@ -155,7 +145,7 @@ func took(tb testing.TB, limit time.Duration, what string, fn func()) {
 	}
 }
 
-// states takes the states that a listener is told.
+// states takes the states that a listener gets.
 type states chan framework.ConnectionState
 
 // record adds a listener to client.
@@ -182,14 +172,14 @@ func (s states) want(tb testing.TB, want ...framework.ConnectionState) {
 	}
 }
 
-// end closes client and fails if anything was told that was not taken.
+// end closes client and fails if anything is left that was not taken.
 func (s states) end(tb testing.TB, client *framework.Client) {
 	tb.Helper()
 	closeClient(tb, client)
 	s.none(tb)
 }
 
-// none fails if anything was told that was not taken.
+// none fails if anything is left that was not taken.
 func (s states) none(tb testing.TB) {
 	tb.Helper()
 	for {
@@ -202,7 +192,7 @@ func (s states) none(tb testing.TB) {
 	}
 }
 
-// events takes what a callback or listener is told.
+// events takes what a callback or listener gets.
 type events chan callbacks.Event
 
 func newEvents() events { return make(events, 10_000) }
@@ -212,7 +202,7 @@ func (e events) callback(_ context.Context, ev callbacks.Event) { e <- ev }
 // watched takes the events of a watcher.
 type watched chan zk.Event
 
-// newWatcher returns a watcher and what it is told of nodes, without the events of the session.
+// newWatcher returns a watcher and its events of nodes, without those of the session.
 func newWatcher() (*callbacks.Watcher, watched) {
 	ch := make(watched, 10_000)
 	return callbacks.NewWatcher(func(_ context.Context, ev zk.Event) {

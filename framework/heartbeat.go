@@ -41,7 +41,7 @@ func WithoutQuorumHeartbeats() Option {
 	return option(func(c *config) { c.heartbeats = heartbeatsNever })
 }
 
-// WithTickTime tells the client the tickTime of the servers. It is used with quorum heartbeats alone: the leader hears
+// WithTickTime sets the tickTime of the servers. Only quorum heartbeats use it: the leader hears
 // of a session up to half a tick late, and the less that is, the longer a lock outlives an outage. The default is half
 // of the session timeout, the largest that servers allow unless minSessionTimeout is set: then the option is needed,
 // and may be larger.

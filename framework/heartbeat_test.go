@@ -20,7 +20,7 @@ func countHeartbeats(server *curatortest.Server) (n int) {
 	return n
 }
 
-func TestQuorumHeartbeatsAreSentWhileSomebodyReliesOnTheSession(t *testing.T) {
+func TestQuorumHeartbeatsAreSentWhileRequested(t *testing.T) {
 	const timeout = 20 * time.Second
 	always := []framework.Option{framework.WithQuorumHeartbeats()}
 	never := []framework.Option{framework.WithoutQuorumHeartbeats()}
@@ -65,7 +65,7 @@ func TestQuorumHeartbeatsAreSentWhileSomebodyReliesOnTheSession(t *testing.T) {
 }
 
 // A server that answers reads and pings, and no writes, keeps the session of a client that nothing relies on.
-func TestSessionEndsWithoutAQuorumOnlyIfSomebodyReliesOnIt(t *testing.T) {
+func TestSessionWithoutQuorumEndsOnlyWithHeartbeats(t *testing.T) {
 	const timeout = 20 * time.Second
 	for name, again := range map[string]time.Duration{
 		"not relied on": 0, "relied on": 10 * timeout, "relied on again and again": timeout / 30,

@@ -36,21 +36,21 @@ func (l *logs) Handle(_ context.Context, r slog.Record) error {
 func (l *logs) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l *logs) WithGroup(string) slog.Handler      { return l }
 
-func TestLoggerIsToldOfStatesAndPanics(t *testing.T) {
+func TestLoggerGetsStatesAndPanics(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	handler := &logs{}
 	client := newClient(t, connect, framework.WithLogger(slog.New(handler)))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	proxy.Faults().CutAll()
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 	must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { panic("too much") }).
 		ForPath(t.Context(), "/"))
-	told.end(t, client)
+	recorded.end(t, client)
 	handler.mu.Lock()
 	defer handler.mu.Unlock()
 	var states []string
@@ -75,7 +75,7 @@ func TestLoggerIsToldOfStatesAndPanics(t *testing.T) {
 	}
 }
 
-// quietVariable tells the process of TestNothingIsWrittenToTheStandardStreams where its server is.
+// quietVariable has the server of the process of TestNothingIsWrittenToTheStandardStreams.
 const quietVariable = "FRAMEWORK_TEST_QUIET_CONNECT"
 
 // Without a logger nothing is written anywhere: not by go-zookeeper either.
@@ -107,27 +107,27 @@ func goThroughALot(t *testing.T, connect string) {
 	addr, chroot := split(connect)
 	proxy := proxyTo(t, addr)
 	client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(3*time.Second))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { panic("in a callback") }).
 		ForPath(t.Context(), "/"))
 	restore := outage(proxy)
-	told.want(t, suspended, lost)
+	recorded.want(t, suspended, lost)
 	restore()
-	told.want(t, reconnected)
+	recorded.want(t, reconnected)
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 	restore = proxy.Faults().AcceptSilently()
 	proxy.Faults().CutAll()
-	told.want(t, suspended, lost)
+	recorded.want(t, suspended, lost)
 	restore()
-	told.want(t, reconnected)
-	told.end(t, client)
+	recorded.want(t, reconnected)
+	recorded.end(t, client)
 
 	refused := newClient(t, proxy.Addr()+chroot, framework.WithAuth("nonsense", nil))
-	told = record(refused)
+	recorded = record(refused)
 	start(t, refused)
-	told.want(t, connected, lost)
-	told.end(t, refused)
+	recorded.want(t, connected, lost)
+	recorded.end(t, refused)
 }

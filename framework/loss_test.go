@@ -59,7 +59,7 @@ func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
 				}
 				wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
 				if at := receive(t, ended); at.Sub(dark) > timeout+tick {
-					t.Errorf("listeners are told %v after the last answer, want %v", at.Sub(dark), timeout)
+					t.Errorf("listeners get %v after the last answer, want %v", at.Sub(dark), timeout)
 				}
 				stop()
 				restore()
@@ -109,9 +109,9 @@ func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 	const timeout = time.Second
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(timeout))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		session := client.Session()
 		thaw := proxy.Faults().Freeze()
 		frozen := time.Now()
@@ -120,8 +120,8 @@ func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 			t.Errorf("the session has ended %v after the last answer, want %v", d, timeout)
 		}
 		thaw()
-		told.want(t, suspended, lost, reconnected)
-		told.end(t, client)
+		recorded.want(t, suspended, lost, reconnected)
+		recorded.end(t, client)
 	})
 }
 
@@ -131,9 +131,9 @@ func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
 	const timeout = 3 * time.Second
 	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
 		client := newClient(t, server.ConnectString(), dial, framework.WithSessionTimeout(timeout))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		session := client.Session()
 		createEphemeral(t, client, "/mine")
 		for range 3 {
@@ -148,8 +148,8 @@ func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
 			t.Error("the session was taken for lost")
 		}
 		closeClient(t, client)
-		close(told)
-		for s := range told {
+		close(recorded)
+		for s := range recorded {
 			if s != suspended && s != reconnected {
 				t.Errorf("state %v of a session that lives", s)
 			}
@@ -173,7 +173,7 @@ func randomFaults(t *testing.T, random *rand.Rand) {
 	const timeout = 400 * time.Millisecond
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect, framework.WithSessionTimeout(timeout))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
 	ctx := testenv.Context(t)
 	for range 40 {
@@ -220,17 +220,17 @@ func randomFaults(t *testing.T, random *rand.Rand) {
 		return err == nil && stat != nil && stat.EphemeralOwner == session.ID()
 	}, "whatever has been, it works: a node of the session")
 	closeClient(t, client)
-	close(told)
-	checkStates(t, told)
+	close(recorded)
+	checkStates(t, recorded)
 }
 
 // checkStates fails if a sequence of states makes no sense.
-func checkStates(t *testing.T, told states) {
+func checkStates(t *testing.T, recorded states) {
 	t.Helper()
 	var seen []framework.ConnectionState
 	var before framework.ConnectionState
 	everConnected := false
-	for s := range told {
+	for s := range recorded {
 		seen = append(seen, s)
 		up := connected
 		if everConnected {

@@ -176,7 +176,7 @@ func checkPaths(t *testing.T, client *framework.Client, server tree, base string
 	wantEvent := func(typ zk.EventType, p string) {
 		t.Helper()
 		if ev := receive(t, seen); ev.Type != typ || ev.Path != p {
-			t.Errorf("watcher is told %v of %q, want %v of %q", ev.Type, ev.Path, typ, p)
+			t.Errorf("watcher gets %v of %q, want %v of %q", ev.Type, ev.Path, typ, p)
 		}
 	}
 	must(t, makeNode(server.conn, base+"/zoo/later"))

@@ -39,7 +39,7 @@ func TestDataIsNotReadAfterTheContextHasEnded(t *testing.T) {
 					ended.Add(1)
 				}
 				cancel()
-				data[0]++ // the race detector tells
+				data[0]++ // the race detector reports
 			}
 		})
 	}
@@ -69,8 +69,8 @@ func TestErrorOfAnEndedContextIsSafeWhileRetriesGoOn(t *testing.T) {
 	wg.Wait()
 }
 
-// Many operations are lost at once. Those that are tried again while the others are still being told must not be lost
-// with the same connection, again and again, until no try is left.
+// Many operations are lost at once. Those that are tried again while the others are still being reported must not be
+// lost with the same connection, again and again, until no try is left.
 func TestRetriesAreNotUsedUpOnTheConnectionThatIsLost(t *testing.T) {
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(10, 10*time.Millisecond)))

@@ -166,8 +166,8 @@ func (c *config) validate() error {
 	return errors.Join(errs...)
 }
 
-// checkAuth returns what is wrong with credentials, or "". A scheme that Apache ZooKeeper does not have may be one of a
-// plug-in of the server.
+// checkAuth returns the fault of invalid credentials, or "". A scheme that Apache ZooKeeper does not have may be one of
+// a plug-in of the server.
 func checkAuth(a jute.Auth) string {
 	known := strings.ToLower(strings.TrimSpace(a.Scheme))
 	switch {
@@ -185,7 +185,7 @@ func checkAuth(a jute.Auth) string {
 	return ""
 }
 
-// secure returns what talks TLS on a connection to a host of the connect string, nil if nothing does.
+// secure returns the function that wraps a connection to a host in TLS, nil without TLS.
 func (c *config) secure() func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
 	if c.tls == nil {
 		return nil
@@ -201,7 +201,7 @@ func (c *config) secure() func(ctx context.Context, nc net.Conn, host string) (n
 	}
 }
 
-// resolve returns what looks up the names of servers, nil if the dialer of the program does.
+// resolve returns the function that looks up the names of servers, nil if the dialer of the program does.
 func (c *config) resolve() func(ctx context.Context, host string) ([]string, error) {
 	if c.hasDialer {
 		return nil
@@ -249,7 +249,7 @@ func WithMaxPending(operations int) Option {
 // WithNamespace puts the client into a namespace, "app" or "team/app": see [Client.UsingNamespace].
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }
 
-// WithAuth adds credentials, which every new connection is told: ("digest", "user:password"). Unlike Java's
+// WithAuth adds credentials, which every new connection sends: ("digest", "user:password"). Unlike Java's
 // authorization() it adds to those given before. The scheme may be that of a plug-in of the server; "sasl" is an error
 // of [New], because SASL is not supported.
 func WithAuth(scheme string, auth []byte) Option {
@@ -258,7 +258,7 @@ func WithAuth(scheme string, auth []byte) Option {
 	})
 }
 
-// WithACLProvider sets who decides the ACL of nodes that are created without one; by default everybody may do
+// WithACLProvider sets the provider of the ACL of nodes that are created without one; by default everybody may do
 // everything.
 func WithACLProvider(p builders.ACLProvider) Option { return option(func(c *config) { c.acl = p }) }
 

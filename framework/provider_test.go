@@ -12,13 +12,13 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// provider is an ensemble provider that remembers what it is told.
+// provider is an ensemble provider that records the servers that it gets.
 type provider struct {
 	framework.EnsembleProvider
 	keepSession bool
 
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	recorded []string
 }
 
 func newProvider(connect string, keepSession bool) *provider {
@@ -29,7 +29,7 @@ func (p *provider) UpdateServerListEnabled() bool { return p.keepSession }
 
 func (p *provider) SetConnectionString(s string) {
 	p.mu.Lock()
-	p.told = append(p.told, s)
+	p.recorded = append(p.recorded, s)
 	p.mu.Unlock()
 	p.EnsembleProvider.SetConnectionString(s)
 }
@@ -37,7 +37,7 @@ func (p *provider) SetConnectionString(s string) {
 func (p *provider) hasTold() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.told
+	return p.recorded
 }
 
 // In Java: ensemble.TestEnsembleProvider; C-551.
@@ -62,15 +62,15 @@ func TestServersOfTheProviderChange(t *testing.T) {
 			create(t, connectClient(t, testenv.Addr(t)+chroot), "/other", "")
 			servers := newProvider(connect, tt.keepSession)
 			client := newClient(t, "", framework.WithEnsembleProvider(servers))
-			told := record(client)
+			recorded := record(client)
 			start(t, client)
-			told.want(t, connected)
+			recorded.want(t, connected)
 			session := client.SessionID()
 
 			servers.SetConnectionString(second.Addr() + chroot + tt.chroot) // counts from the next event on
 			first.Faults().CutAll()
-			told.want(t, suspended)
-			told.want(t, tt.want...)
+			recorded.want(t, suspended)
+			recorded.want(t, tt.want...)
 			if same := client.SessionID() == session; same != (len(tt.want) == 1) {
 				t.Errorf("the same session: %v", same)
 			}
@@ -82,8 +82,8 @@ func TestServersOfTheProviderChange(t *testing.T) {
 				t.Error("the new node is not where it belongs")
 			}
 			second.Faults().CutAll() // the string is not new any more
-			told.want(t, suspended, reconnected)
-			told.end(t, client)
+			recorded.want(t, suspended, reconnected)
+			recorded.end(t, client)
 		})
 	}
 }
@@ -96,14 +96,14 @@ func TestServersOfTheProviderChangeAfterTheLoss(t *testing.T) {
 	servers := newProvider(connect, true)
 	client := newClient(t, "", framework.WithEnsembleProvider(servers),
 		framework.WithSessionTimeout(time.Second))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	outage(first) // for good
-	told.want(t, suspended, lost)
+	recorded.want(t, suspended, lost)
 	servers.SetConnectionString(second.Addr() + chrootOf(connect))
-	told.want(t, reconnected)
-	told.end(t, client)
+	recorded.want(t, reconnected)
+	recorded.end(t, client)
 }
 
 func TestServersOfTheProviderThatMakeNoSenseAreIgnored(t *testing.T) {
@@ -111,15 +111,15 @@ func TestServersOfTheProviderThatMakeNoSenseAreIgnored(t *testing.T) {
 	proxy, connect := newProxy(t)
 	servers := newProvider(connect, true)
 	client := newClient(t, "", framework.WithEnsembleProvider(servers))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	servers.SetConnectionString("h:0")
 	proxy.Faults().CutAll()
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
-	told.end(t, client)
+	recorded.want(t, lost, reconnected)
+	recorded.end(t, client)
 }
 
 func TestTrackerOfAServerThatStandsAlone(t *testing.T) {
@@ -192,13 +192,13 @@ func TestTrackerReadsAgainInTheNextSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect, framework.WithEnsembleTracker(true))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
 	proxy.Faults().ResetTrace()
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "it is read again")
-	told.end(t, client)
+	recorded.end(t, client)
 }

@@ -27,17 +27,17 @@ func TestDroppedConnectionIsBackWithoutAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		for range 50 {
 			pass(t, time.Second) // after which a connection does not count as one that flaps
 			took(t, 0, "the next connection", func() {
 				server.Faults().CutAll()
-				told.want(t, suspended, reconnected)
+				recorded.want(t, suspended, reconnected)
 			})
 		}
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
@@ -47,14 +47,14 @@ func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	session := client.Session()
 	drops := []func(){
 		func() { proxy.Faults().CutAll() }, // the network
 		func() { // the server
-			// An error says that the client was faster: the states tell what counts.
+			// An error says that the client was faster: the states report what counts.
 			_ = curatortest.DropConnection(testenv.Context(t), testenv.Addr(t), session.ID())
 		},
 	}
@@ -62,13 +62,13 @@ func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 		for range 50 {
 			fence(t, client) // one that has not served anything is met with pauses
 			drop()
-			told.want(t, suspended, reconnected)
+			recorded.want(t, suspended, reconnected)
 		}
 	}
 	if client.Session() != session {
 		t.Error("another session")
 	}
-	told.end(t, client)
+	recorded.end(t, client)
 }
 
 // An operation that goes on through a dropped connection is not slower than the connection.
@@ -120,16 +120,16 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 				t.Cleanup(mute.Faults().AcceptSilently())
 				client := newClient(t, mute.Addr()+","+proxy.Addr()+chroot, dial,
 					framework.WithConnectionTimeout(connectionTimeout))
-				told := record(client)
+				recorded := record(client)
 				start(t, client)
 				took(t, connectionTimeout+slack, "the first connection", func() {
-					told.want(t, connected)
+					recorded.want(t, connected)
 				})
 				for range 2 {
 					proxy.Faults().CutAll()
-					told.want(t, suspended)
+					recorded.want(t, suspended)
 					took(t, connectionTimeout+slack, "the next connection", func() {
-						told.want(t, reconnected)
+						recorded.want(t, reconnected)
 					})
 				}
 			})
@@ -143,9 +143,9 @@ func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 	onTwoServers(t, func(t *testing.T, one, two testenv.Place, chroot string, dial framework.Option) {
 		client := newClient(t, one.Addr()+","+two.Addr()+chroot, dial, framework.WithSessionTimeout(2*time.Second),
 			framework.WithConnectionTimeout(time.Second))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		session := client.Session()
 		for range 2 {
 			current := one
@@ -153,13 +153,13 @@ func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 				current = two
 			}
 			restore := current.Faults().BlackHole(curatortest.Both)
-			told.want(t, suspended, reconnected)
+			recorded.want(t, suspended, reconnected)
 			restore()
 		}
 		if client.Session() != session {
 			t.Error("another session")
 		}
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
@@ -223,9 +223,9 @@ func TestNothingOfOneSessionIsExecutedInTheNext(t *testing.T) {
 	t.Parallel()
 	const sessions, window = 8, 200
 	client := newClient(t, testenv.ConnectString(t), framework.WithRetryPolicy(retry.NTimes(0, 0)))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	ctx := testenv.Context(t)
 
 	type issued struct {
@@ -292,12 +292,12 @@ func TestOperationsParkedInAnOutageKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	for range 5 {
 		restore := outage(proxy)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		results := newEvents()
 		const n = 100
 		for i := range n {
@@ -305,7 +305,7 @@ func TestOperationsParkedInAnOutageKeepTheirOrder(t *testing.T) {
 				ForPath(testenv.Context(t), "/s-", fmt.Append(nil, i)))
 		}
 		restore()
-		told.want(t, reconnected)
+		recorded.want(t, reconnected)
 		var last string
 		for i := range n {
 			ev := receive(t, results)
@@ -335,16 +335,16 @@ func TestDialer(t *testing.T) {
 			dialed.Add(1)
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		}))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	refuse.Store(true)
 	must(t, curatortest.DropConnection(testenv.Context(t), addr, client.SessionID()))
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	refuse.Store(false)
-	told.want(t, reconnected)
+	recorded.want(t, reconnected)
 	if n := dialed.Load(); n != 2 {
 		t.Errorf("dialed %d times, want 2", n)
 	}
-	told.end(t, client)
+	recorded.end(t, client)
 }

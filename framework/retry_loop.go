@@ -9,7 +9,6 @@ import (
 
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
-	"github.com/gocurator/curator/retry"
 )
 
 // CallWithRetry calls fn until it succeeds, fails with what may not be retried, or the retry policy of the client gives
@@ -22,7 +21,7 @@ func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context)
 	if err := c.core.executor.Err(); err != nil {
 		return err
 	}
-	schedule := c.schedule()
+	schedule := exec.NewSchedule(c.core.cfg.retryPolicy, time.Now())
 	wait, cancel := context.WithTimeout(ctx, c.core.cfg.connectionTimeout)
 	err := c.BlockUntilConnected(wait)
 	cancel()
@@ -44,15 +43,6 @@ func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context)
 			return errors.Join(stop, err)
 		}
 	}
-}
-
-// schedule returns that of an operation which begins now.
-func (c *Client) schedule() backoff.BackOff {
-	policy := c.core.cfg.retryPolicy
-	if p, ok := policy.(retry.SinceStarter); ok {
-		return p.NewBackOffSince(time.Now())
-	}
-	return policy.NewBackOff()
 }
 
 // sleep waits for d, unless ctx ends or the client is closed.

@@ -256,14 +256,14 @@ func TestOperationThatHasWaitedIsNoRetry(t *testing.T) {
 	proxy, connect := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
 	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(0, 0)))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
 	result := make(chan error, 1)
 	go func() {
 		_, err := client.GetData().ForPath(testenv.Context(t), "/")
 		result <- err
 	}()
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	restore()
 	if err := receive(t, result); err != nil {
 		t.Error(err)
@@ -296,7 +296,7 @@ func TestOperationDuringCloseReturnsPromptly(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, nowhere, framework.WithConnectionTimeout(time.Hour),
 		framework.WithRetryPolicy(retry.Forever(time.Hour)))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
 	ctx := testenv.Context(t)
 	waits := map[string]func() error{
@@ -321,7 +321,7 @@ func TestOperationDuringCloseReturnsPromptly(t *testing.T) {
 	for name, wait := range waits {
 		go func() { results <- result{name, wait()} }()
 	}
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	took(t, soon, "Close and the operations", func() {
 		closeClient(t, client)
 		for range waits {
@@ -463,14 +463,14 @@ func TestBackgroundRetriesPauseForThemselves(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithRetryPolicy(retry.NTimes(2, 700*time.Millisecond)))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
 		create(t, client, "/a", "")
 		proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutBefore})
 		began := time.Now()
 		results, others := newEvents(), newEvents()
 		must(t, client.SetData().InBackground(results.callback).ForPath(testenv.Context(t), "/a", nil))
-		told.want(t, connected, suspended, reconnected)
+		recorded.want(t, connected, suspended, reconnected)
 		must(t, client.Sync().InBackground(others.callback).ForPath(testenv.Context(t), "/a"))
 		receive(t, others)
 		if d := time.Since(began); d > 600*time.Millisecond {

@@ -23,7 +23,7 @@ func (s State) String() string {
 	return "STOPPED"
 }
 
-// ConnectionState is what a client's listeners are told about its connection. In Java: ConnectionState.
+// ConnectionState is a state of a client's connection, as its listeners get it. In Java: ConnectionState.
 type ConnectionState int
 
 // The connection states.

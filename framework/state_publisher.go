@@ -13,7 +13,7 @@ import (
 // callback must not keep the news of a lost session from anybody.
 type statePublisher struct {
 	listeners listeners.Set[ConnectionState]
-	before    func(ConnectionState, time.Time) // told first, and of every state, with its time
+	before    func(ConnectionState, time.Time) // gets every state first, with its time
 	guard     func(message string, fn func())  // calls the user's code
 	policy    retry.Policy                     // of the breaker, nil: none
 	queue     *dispatch.Queue
@@ -53,7 +53,7 @@ func (p *statePublisher) notify(s ConnectionState) {
 	p.listeners.Notify(exec.Root, s, func(fn func()) { p.guard("connection state listener", fn) })
 }
 
-// close reports whether all that was published has been told within limit.
+// close reports whether all that was published was delivered within limit.
 func (p *statePublisher) close(limit time.Duration) bool {
 	if p.breaker != nil {
 		p.breaker.stop()

@@ -28,19 +28,19 @@ func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	session := client.Session()
 	createEphemeral(t, client, "/mine")
 	for range 3 {
 		restore := outage(proxy)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		if client.IsConnected() {
 			t.Error("connected while suspended")
 		}
 		restore()
-		told.want(t, reconnected)
+		recorded.want(t, reconnected)
 		if !client.IsConnected() {
 			t.Error("not connected when reconnected")
 		}
@@ -51,7 +51,7 @@ func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
 	if !exists(t, client, "/mine") {
 		t.Error("the ephemeral node is gone")
 	}
-	told.end(t, client)
+	recorded.end(t, client)
 }
 
 // In Java: TestEnabledSessionExpiredState.testLossToReconnect, TestFrameworkEdges.testReconnectAfterLoss.
@@ -59,21 +59,21 @@ func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
 	t.Parallel()
 	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
 		client := newClient(t, server.ConnectString(), dial, framework.WithSessionTimeout(time.Second))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		session := client.Session()
 		createEphemeral(t, client, "/mine")
 		for range 2 {
 			must(t, server.Stop())
-			told.want(t, suspended, lost)
+			recorded.want(t, suspended, lost)
 			if client.IsConnected() {
 				t.Error("connected while lost")
 			}
 			<-session.Context().Done()
 			wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
 			must(t, server.Restart())
-			told.want(t, reconnected)
+			recorded.want(t, reconnected)
 			next := client.Session()
 			if next == session || next.ID() == session.ID() || next.Context().Err() != nil {
 				t.Errorf("session %#x after %#x: %v", next.ID(), session.ID(), next.Context().Err())
@@ -81,7 +81,7 @@ func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
 			session = next
 		}
 		testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session ends")
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
@@ -90,9 +90,9 @@ func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	session := client.Session()
 	createEphemeral(t, client, "/mine")
 	seen := make(chan zk.Event, 100)
@@ -102,10 +102,10 @@ func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
 	}
 
 	restore := outage(proxy)
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	expire(t, client)
 	restore()
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 
 	wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
 	if next := client.Session(); next.ID() == session.ID() || next.Context().Err() != nil {
@@ -116,13 +116,13 @@ func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
 	}
 	for _, want := range []zk.State{zk.StateDisconnected, zk.StateExpired} {
 		if ev := receive(t, seen); ev.Type != zk.EventSession || ev.State != want {
-			t.Errorf("watcher is told %v, want state %v", ev, want)
+			t.Errorf("watcher gets %v, want state %v", ev, want)
 		}
 	}
 	create(t, client, "/other", "")
-	told.end(t, client)
+	recorded.end(t, client)
 	if len(seen) > 0 {
-		t.Errorf("watcher is told %v after the end of its session", <-seen)
+		t.Errorf("watcher gets %v after the end of its session", <-seen)
 	}
 }
 
@@ -131,23 +131,23 @@ func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
 func TestKilledSessionIsLostOnce(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, testenv.ConnectString(t))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	for range 5 {
 		expire(t, client)
-		told.want(t, suspended)
-		state := receive(t, told)
+		recorded.want(t, suspended)
+		state := receive(t, recorded)
 		for state == reconnected {
-			told.want(t, suspended)
-			state = receive(t, told)
+			recorded.want(t, suspended)
+			state = receive(t, recorded)
 		}
 		if state != lost {
 			t.Fatalf("state %v, want LOST", state)
 		}
-		told.want(t, reconnected)
+		recorded.want(t, reconnected)
 	}
-	told.end(t, client)
+	recorded.end(t, client)
 }
 
 // In Java: TestEnabledSessionExpiredState.testResetCausesLost,
@@ -156,14 +156,14 @@ func TestResetGivesTheSessionUp(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(3*time.Second))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		session := client.Session()
 		createEphemeral(t, client, "/mine")
 		must(t, client.Reset())
 		wantErr(t, "cause", context.Cause(session.Context()), framework.ErrSessionLost)
-		told.want(t, lost, reconnected)
+		recorded.want(t, lost, reconnected)
 		if client.SessionID() == session.ID() {
 			t.Error("the same session")
 		}
@@ -171,7 +171,7 @@ func TestResetGivesTheSessionUp(t *testing.T) {
 			t.Error("the old session is closed, want it to time out")
 		}
 		testenv.Eventually(t, func() bool { return !exists(t, client, "/mine") }, "the old session times out")
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
@@ -180,16 +180,16 @@ func TestResetWithoutAConnection(t *testing.T) {
 	proxy, connect := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
 	client := newClient(t, connect)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	for range 3 {
 		must(t, client.Reset())
 	}
-	told.want(t, lost) // once
+	recorded.want(t, lost) // once
 	restore()
-	told.want(t, connected)
-	told.end(t, client)
+	recorded.want(t, connected)
+	recorded.end(t, client)
 }
 
 // In Java: TestNeverConnected; 01b6066f.
@@ -211,32 +211,32 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 				restore := tt.fail(proxy.Faults())
 				client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
-				told := record(client)
+				recorded := record(client)
 				start(t, client)
-				told.want(t, suspended, lost)
+				recorded.want(t, suspended, lost)
 				if client.Session() != nil {
 					t.Error("a session")
 				}
 				restore()
-				told.want(t, connected)
-				told.end(t, client)
+				recorded.want(t, connected)
+				recorded.end(t, client)
 			})
 		})
 	}
 }
 
 // In Java: TestFrameworkBackground.testListenerConnectedAtStart, C-72.
-func TestListenerIsToldConnectedFirst(t *testing.T) {
+func TestStateListenerGetsConnectedFirst(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
 			client := newClient(t, connect, dial)
-			told := record(client)
+			recorded := record(client)
 			start(t, client)
-			if got := receive(t, told); got != connected {
+			if got := receive(t, recorded); got != connected {
 				t.Errorf("state %v, want CONNECTED", got)
 			}
-			told.end(t, client)
+			recorded.end(t, client)
 		})
 	}
 }
@@ -247,19 +247,19 @@ func TestExpirationPercentHastensTheLoss(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(30))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		restore := outage(proxy)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		began := time.Now()
-		told.want(t, lost)
+		recorded.want(t, lost)
 		if d := time.Since(began); d < 1400*time.Millisecond || d > 2*time.Second {
 			t.Errorf("lost after %v, want 1.5 s: 30 percent of 5 s", d)
 		}
 		restore()
-		told.want(t, reconnected)
-		told.end(t, client)
+		recorded.want(t, reconnected)
+		recorded.end(t, client)
 	})
 }
 
@@ -269,17 +269,17 @@ func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(10))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		session := client.Session()
 		pass(t, 700*time.Millisecond) // the next ping is at a third of the timeout
 		proxy.Faults().CutAll()
-		told.want(t, suspended, reconnected)
+		recorded.want(t, suspended, reconnected)
 		if client.Session() != session {
 			t.Error("another session")
 		}
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
@@ -289,15 +289,15 @@ func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(24*24*time.Hour), framework.WithSimulatedSessionExpirationPercent(99))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		restore := outage(proxy)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		pass(t, 100*time.Millisecond)
 		restore()
-		told.want(t, reconnected)
-		told.end(t, client)
+		recorded.want(t, reconnected)
+		recorded.end(t, client)
 	})
 }
 
@@ -307,32 +307,32 @@ func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial,
 			framework.WithSessionTimeout(time.Second), framework.WithConnectionTimeout(100*time.Millisecond))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		restore := outage(proxy)
 		results := newEvents()
 		for range 3 {
 			must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
 		}
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		for range 3 {
 			wantErr(t, "get data", receive(t, results).Err, framework.ErrConnectionLoss)
 		}
-		told.want(t, lost)
+		recorded.want(t, lost)
 		for range 3 {
 			must(t, client.GetData().InBackground(results.callback).ForPath(testenv.Context(t), "/"))
 		}
 		restore()
-		told.want(t, reconnected)
+		recorded.want(t, reconnected)
 		for range 3 {
 			receive(t, results)
 		}
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
-func TestListenersAreToldEverythingInOrder(t *testing.T) {
+func TestStateListenersGetAllInOrder(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
@@ -352,7 +352,7 @@ func TestListenersAreToldEverythingInOrder(t *testing.T) {
 		for range 3 { // while the listener is at its first state
 			session := client.Session()
 			restore := outage(proxy)
-			<-session.Context().Done() // nobody has to be told for that
+			<-session.Context().Done() // no listener is needed for that
 			restore()
 			awaitConnected(t, client)
 			testenv.Eventually(t, func() bool { return client.Session() != session }, "the next session")
@@ -366,7 +366,7 @@ func TestListenersAreToldEverythingInOrder(t *testing.T) {
 	})
 }
 
-func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
+func TestStateListenerRemovedFromWithinGetsNothing(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
@@ -382,12 +382,12 @@ func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
 	var removeOther func()
 	listeners.AddListener(func(context.Context, framework.ConnectionState) { removeOther() })
 	removeOther = listeners.AddListener(func(_ context.Context, s framework.ConnectionState) { removed <- s })
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	proxy.Faults().CutAll()
-	told.want(t, suspended, reconnected)
-	told.end(t, client)
+	recorded.want(t, suspended, reconnected)
+	recorded.end(t, client)
 	once.want(t, connected)
 	once.none(t)
 	removed.none(t)
@@ -396,7 +396,7 @@ func TestListenerRemovedFromWithinIsToldNothingMore(t *testing.T) {
 	}
 }
 
-func TestPanickingListenerHarmsNobody(t *testing.T) {
+func TestPanickingStateListenerIsRecovered(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
@@ -408,12 +408,12 @@ func TestPanickingListenerHarmsNobody(t *testing.T) {
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
 		panic(s.String() + " is too much")
 	})
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	proxy.Faults().CutAll()
-	told.want(t, suspended, reconnected)
-	told.end(t, client)
+	recorded.want(t, suspended, reconnected)
+	recorded.end(t, client)
 	for _, want := range []string{"CONNECTED", "SUSPENDED", "RECONNECTED"} {
 		if e := receive(t, unhandled); !strings.Contains(e.Err.Error(), want+" is too much") {
 			t.Errorf("unhandled error %q, want %s", e.Err, want)
@@ -425,9 +425,9 @@ func TestBlockedCallbackDelaysNoState(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		leave := make(chan struct{})
 		err := client.Sync().InBackground(func(context.Context, callbacks.Event) { <-leave }).
 			ForPath(testenv.Context(t), "/")
@@ -435,14 +435,14 @@ func TestBlockedCallbackDelaysNoState(t *testing.T) {
 			t.Fatal(err)
 		}
 		restore := outage(proxy)
-		told.want(t, suspended, lost)
+		recorded.want(t, suspended, lost)
 		restore()
-		told.want(t, reconnected)
+		recorded.want(t, reconnected)
 		if exists(t, client, "/a") { // the foreground works too
 			t.Error("/a exists")
 		}
 		close(leave)
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }
 
@@ -461,11 +461,11 @@ func TestBlockUntilConnected(t *testing.T) {
 		proxy, connect := newProxy(t)
 		restore := proxy.Faults().RefuseConnects()
 		client := newClient(t, connect)
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
 		result := make(chan error, 1)
 		go func() { result <- client.BlockUntilConnected(testenv.Context(t)) }()
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		select {
 		case err := <-result:
 			t.Errorf("returned %v without a connection", err)
@@ -495,12 +495,12 @@ func TestBlockUntilConnected(t *testing.T) {
 	t.Run("connection is lost and comes back", func(t *testing.T) {
 		proxy, connect := newProxy(t)
 		client := newClient(t, connect)
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
 		awaitConnected(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		restore := outage(proxy)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		result := make(chan error, 1)
 		go func() { result <- client.BlockUntilConnected(testenv.Context(t)) }()
 		restore()
@@ -510,11 +510,11 @@ func TestBlockUntilConnected(t *testing.T) {
 	})
 	t.Run("client is closed", func(t *testing.T) {
 		client := newClient(t, nowhere)
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
 		result := make(chan error, 1)
 		go func() { result <- client.BlockUntilConnected(testenv.Context(t)) }()
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 		closeClient(t, client)
 		wantErr(t, "BlockUntilConnected", receive(t, result), framework.ErrClosed)
 	})
@@ -603,13 +603,13 @@ func TestCircuitBreakerOfAClient(t *testing.T) {
 		servers := newProvider("", true) // so that the first start fails
 		client := newClient(t, "", dial, framework.WithEnsembleProvider(servers),
 			framework.WithEnsembleTracker(true), framework.WithCircuitBreaker(retry.Forever(pause)))
-		told := record(client)
+		recorded := record(client)
 		if err := client.Start(); err == nil {
 			t.Error("started without servers")
 		}
 		servers.SetConnectionString(connect)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		began := time.Now()
 		for range 5 {
 			before := requests(proxy, "connect")
@@ -617,13 +617,13 @@ func TestCircuitBreakerOfAClient(t *testing.T) {
 			testenv.Eventually(t, func() bool { return requests(proxy, "connect") > before }, "the next connection")
 			awaitConnected(t, client)
 		}
-		told.want(t, suspended, reconnected)
+		recorded.want(t, suspended, reconnected)
 		if d := time.Since(began); d < pause {
 			t.Errorf("reconnected after %v, want a pause of %v", d, pause)
 		}
 		if n := requests(proxy, "getData"); n < 3 {
 			t.Errorf("the configuration was read %d times, want after each outage", n)
 		}
-		told.end(t, client)
+		recorded.end(t, client)
 	})
 }

@@ -35,9 +35,9 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 				var machine suspend
 				client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 					framework.WithSessionTimeout(timeout), framework.WithWallClock(machine.now))
-				told := record(client)
+				recorded := record(client)
 				start(t, client)
-				told.want(t, connected)
+				recorded.want(t, connected)
 				session := client.Session()
 				<-time.After(5 * time.Second)
 				machine.step(tt.suspended)
@@ -47,16 +47,16 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 					t.Errorf("the session is lost: %v", lost)
 				}
 				if tt.lost {
-					told.want(t, suspended, lost, reconnected)
+					recorded.want(t, suspended, lost, reconnected)
 				}
 				<-time.After(10 * timeout)
-				told.end(t, client)
+				recorded.end(t, client)
 			})
 		})
 	}
 }
 
-// Nobody is told of a session that is over, also before the clock is looked at.
+// No session that is over is reported, also before the clock is looked at.
 func TestSessionIsNotReportedAliveAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())

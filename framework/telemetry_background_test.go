@@ -65,14 +65,14 @@ func TestQueueTimeIncludesTheWaitForAConnection(t *testing.T) {
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
 	client := newClient(t, connect, observed(o)...)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	done := newEvents()
 	must(t, client.Sync().InBackground(done.callback).ForPath(testenv.Context(t), "/"))
 	must(t, receive(t, done).Err)
 	restore := outage(proxy)
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	before := time.Now()
 	must(t, client.GetData().InBackground(done.callback).ForPath(testenv.Context(t), "/"))
 	submitted := time.Now()
@@ -128,9 +128,9 @@ func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
 	client := newClient(t, connect, observed(o, framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))...)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	ctx := testenv.Context(t)
 	done := newEvents()
 	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply})
@@ -147,7 +147,7 @@ func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
 
 	restore := outage(proxy)
 	t.Cleanup(restore)
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	for range 3 {
 		must(t, client.Sync().InBackground(done.callback).ForPath(ctx, "/"))
 	}
@@ -168,9 +168,9 @@ func TestQueueIsEmptyWhateverBecomesOfItsOperations(t *testing.T) {
 	}
 }
 
-// The server has created the node, and nobody was told so: it is looked for, and deleted, behind the back of the
+// The server has created the node, and the answer is lost: it is looked for, and deleted, behind the back of the
 // caller.
-func TestDriverIsToldOfTheSearchForALostProtectedNode(t *testing.T) {
+func TestDriverGetsSearchForLostProtectedNode(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	d := &driver{}

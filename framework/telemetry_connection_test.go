@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestConnectionIsToldOf(t *testing.T) {
+func TestConnectionIsRecorded(t *testing.T) {
 	t.Parallel()
 	_, connect := newProxy(t)
 	o := observe.New(t)
@@ -37,7 +37,7 @@ func TestConnectionIsToldOf(t *testing.T) {
 	wantValues(t, o, "curator.connection.state_changes", "curator.connection.state=connected 1\n")
 }
 
-func TestOutageIsToldAsAWhole(t *testing.T) {
+func TestOutageIsRecordedAsOneSpan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		outcome string
@@ -51,22 +51,22 @@ func TestOutageIsToldAsAWhole(t *testing.T) {
 			proxy, connect := newProxy(t)
 			o := observe.New(t)
 			client := newClient(t, connect, observed(o, framework.WithSessionTimeout(tt.timeout))...)
-			told := record(client)
+			recorded := record(client)
 			start(t, client)
-			told.want(t, connected)
+			recorded.want(t, connected)
 			cut := time.Now()
 			restore := outage(proxy)
-			told.want(t, suspended)
+			recorded.want(t, suspended)
 			noticed := time.Now()
 			pass(t, 10*time.Millisecond)
 			over := time.Now()
 			if tt.outcome == "lost" {
-				told.want(t, lost)
+				recorded.want(t, lost)
 			}
 			restore()
-			told.want(t, reconnected)
+			recorded.want(t, reconnected)
 			back := time.Now()
-			told.end(t, client)
+			recorded.end(t, client)
 			span := o.Named("curator.connection.outage")[0]
 			if span.StartTime().Before(cut) || span.StartTime().After(noticed) {
 				t.Errorf("begins at %v, want between %v and %v", span.StartTime(), cut, noticed)
@@ -103,12 +103,12 @@ func TestResetIsNoOutage(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := newClient(t, testenv.ConnectString(t), observed(o)...)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
-	told.end(t, client)
+	recorded.want(t, lost, reconnected)
+	recorded.end(t, client)
 	if got := o.Tree(); got != "curator.connect\n" {
 		t.Errorf("spans\n%s", got)
 	}
@@ -120,16 +120,16 @@ func TestWatchEventsAreCounted(t *testing.T) {
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
 	create(t, client, "/n", "")
-	watcher, told := newWatcher()
+	watcher, recorded := newWatcher()
 	ctx := testenv.Context(t)
 	_, err := client.GetData().UsingWatcher(watcher).ForPath(ctx, "/n")
 	must(t, err)
 	_, err = client.GetChildren().UsingWatcher(watcher).ForPath(ctx, "/n")
 	must(t, err)
 	setData(t, client, "/n", "1")
-	receive(t, told)
+	receive(t, recorded)
 	create(t, client, "/n/m", "")
-	receive(t, told)
+	receive(t, recorded)
 	wantValues(t, o, "curator.watch.events", `
 zookeeper.event.type=node_children_changed 1
 zookeeper.event.type=node_data_changed 1
@@ -197,13 +197,13 @@ func TestWatcherThatIsSetAgainIsNotLinkedToTheFirstTime(t *testing.T) {
 	o := observe.New(t, unseen{sdktrace.AlwaysSample()})
 	client := connectClient(t, testenv.ConnectString(t), observed(o, framework.WithWatchSpans())...)
 	create(t, client, "/n", "")
-	watcher, told := newWatcher()
+	watcher, recorded := newWatcher()
 	ctx := testenv.Context(t)
 	for _, ctx := range []context.Context{ctx, context.WithValue(ctx, unseenKey{}, true)} {
 		_, err := client.GetData().UsingWatcher(watcher).ForPath(ctx, "/n")
 		must(t, err)
 		setData(t, client, "/n", "1")
-		receive(t, told)
+		receive(t, recorded)
 	}
 	closeClient(t, client)
 	wantTree(t, o, `
@@ -249,7 +249,7 @@ func TestOutageHasItsTimesWhateverListenersDo(t *testing.T) {
 	}
 }
 
-// An operation that begins behind the connection does not tell of it.
+// An operation that begins behind the connection does not report it.
 func TestConnectIsNoEventOfWhatFollows(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)

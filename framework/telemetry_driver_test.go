@@ -19,7 +19,7 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// driver is a Java-style driver that remembers what it was told.
+// driver is a Java-style driver that remembers what it got.
 type driver struct {
 	mu                 sync.Mutex
 	operations, events []string
@@ -40,7 +40,7 @@ func (d *driver) AddCount(name string, n int) {
 	d.events = append(d.events, fmt.Sprint(name, " ", n))
 }
 
-// take returns what was told since the last time.
+// take returns what came since the last time.
 func (d *driver) take() (operations, events []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,7 @@ func (d *driver) take() (operations, events []string) {
 	return operations, events
 }
 
-// wantOperations compares the names that d was told of since the last time.
+// wantOperations compares the names that d got since the last time.
 func (d *driver) wantOperations(tb testing.TB, want ...string) {
 	tb.Helper()
 	got, _ := d.take()
@@ -58,7 +58,7 @@ func (d *driver) wantOperations(tb testing.TB, want ...string) {
 	}
 }
 
-// awaitEvents waits until d was told of these events, and no others.
+// awaitEvents waits until d got these events, and no others.
 func (d *driver) awaitEvents(tb testing.TB, want ...string) {
 	tb.Helper()
 	var got []string
@@ -93,8 +93,8 @@ func javaClass(name string) string {
 	}[name]
 }
 
-// As in Java, a foreground operation is told of when it has succeeded, and a background operation in any case.
-func TestDriverIsToldOfOperations(t *testing.T) {
+// As in Java, a foreground operation is reported when it has succeeded, and a background operation in any case.
+func TestDriverGetsOperations(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	for _, failures := range []bool{false, true} {
@@ -133,7 +133,7 @@ func TestDriverIsToldOfOperations(t *testing.T) {
 	}
 }
 
-func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
+func TestDriverGetsEachBackgroundAttempt(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		way        string
@@ -155,8 +155,8 @@ func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
 			d := &driver{}
 			client := connectClient(t, connect, tracing.WithDriver(d),
 				framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
-			told := make(chan error, 1)
-			client.UnhandledErrorListeners().AddListener(onUnhandled(told))
+			recorded := make(chan error, 1)
+			client.UnhandledErrorListeners().AddListener(onUnhandled(recorded))
 			d.take()
 			cut(t, proxy, curatortest.CutBefore, "getData", tt.cuts)
 			err := bothWays[tt.way](t, client)
@@ -164,9 +164,9 @@ func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 			if tt.way == "background" && err != nil {
-				receive(t, told)
+				receive(t, recorded)
 			}
-			closeClient(t, client) // events are told on a goroutine of their own
+			closeClient(t, client) // events come on a goroutine of their own
 			operations, events := d.take()
 			if last := len(operations) - 1; last >= 0 && operations[last] == "EventListener" { // that of the closing
 				operations = operations[:last:last]
@@ -174,7 +174,7 @@ func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
 			if diff := cmp.Diff(tt.operations, operations, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
-			events = slices.DeleteFunc(events, func(e string) bool { // they are told of elsewhere
+			events = slices.DeleteFunc(events, func(e string) bool { // other tests have these
 				return strings.HasPrefix(e, "Disconnected") || strings.HasPrefix(e, "SyncConnected")
 			})
 			slices.Sort(events)
@@ -185,33 +185,33 @@ func TestDriverIsToldOfEachAttemptInTheBackground(t *testing.T) {
 	}
 }
 
-func TestDriverIsToldOfTheConnection(t *testing.T) {
+func TestDriverGetsConnectionEvents(t *testing.T) {
 	t.Parallel()
 	first, connect := newProxy(t)
 	second := proxyTo(t, testenv.Addr(t))
 	servers := newProvider(connect, true)
 	d := &driver{}
 	client := newClient(t, "", framework.WithEnsembleProvider(servers), tracing.WithDriver(d))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	d.awaitEvents(t, "SyncConnected 1")
 	servers.SetConnectionString(second.Addr() + chrootOf(connect))
 	first.Faults().CutAll()
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	d.awaitEvents(t, "Disconnected 1", "connection-string-changed 1", "SyncConnected 1")
 	restore := outage(second)
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	expire(t, client)
 	restore()
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 	d.awaitEvents(t, "Disconnected 1", "session-expired 1", "SyncConnected 1")
 	d.take()
 	done := newEvents()
 	client.CuratorListeners().AddListener(done.callback)
 	must(t, client.Sync().InBackground(nil).ForPath(testenv.Context(t), "/"))
 	must(t, receive(t, done).Err)
-	told.end(t, client)
+	recorded.end(t, client)
 	d.wantOperations(t, "SyncBuilderImpl-Background", "EventListener", "EventListener") // that of the closing too
 }
 
@@ -236,7 +236,7 @@ func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 		t.Errorf("event (-want +got):\n%s", diff)
 	}
 	if first := receive(t, d.traces); first.Name != "blockUntilConnectedOrTimedOut" || first.ResponseChildren != -1 {
-		t.Errorf("told of %+v", first)
+		t.Errorf("got %+v", first)
 	}
 	create(t, client, "/n", "data")
 	receive(t, d.traces)
@@ -248,7 +248,7 @@ func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 	got := receive(t, d.traces)
 	if got.Stat == nil || got.Stat.NumChildren != 1 || got.RequestBytes <= 0 || got.ResponseBytes <= 0 ||
 		got.Latency <= 0 {
-		t.Errorf("told of %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	got.Stat, got.RequestBytes, got.ResponseBytes, got.Latency = nil, 0, 0, 0
 	list := tracing.OperationTrace{
@@ -261,7 +261,7 @@ func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
 		client.TransactionOp().Check().ForPath("/n/m"))
 	must(t, err)
 	if got := receive(t, d.traces); got.Transactions != 2 || got.ResponseChildren != -1 {
-		t.Errorf("told of %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	closeClient(t, client)
 	if operations, events := d.take(); len(operations)+len(events) > 0 {

@@ -13,13 +13,13 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// observed has o told of a client.
+// observed has o record a client.
 func observed(o *observe.Observer, more ...framework.Option) []framework.Option {
 	return append([]framework.Option{framework.WithTracerProvider(o.Tracers), framework.WithMeterProvider(o.Meters)},
 		more...)
 }
 
-// wantTree compares the spans with what the test wants to see. The connection is told of elsewhere.
+// wantTree compares the spans with what the test wants to see. Other tests have the connection.
 func wantTree(tb testing.TB, o *observe.Observer, want string) {
 	tb.Helper()
 	var got strings.Builder
@@ -40,13 +40,13 @@ func wantValues(tb testing.TB, o *observe.Observer, metric, want string) {
 	}
 }
 
-// awaitSpans waits for the end of spans that nobody is told of.
+// awaitSpans waits for the end of spans that no callback reports.
 func awaitSpans(tb testing.TB, o *observe.Observer, name string, n int) {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool { return len(o.Named(name)) >= n }, "spans "+name)
 }
 
-// wait has cb told of the end of what submit submits, and returns its error.
+// wait returns the error of the operation that submit submits.
 func wait(tb testing.TB, submit func(cb callbacks.BackgroundCallback) error) error {
 	tb.Helper()
 	done := newEvents()

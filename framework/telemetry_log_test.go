@@ -57,7 +57,7 @@ func wantRecords(tb testing.TB, l *allLogs, message string, want ...string) {
 	}
 }
 
-func TestLogTellsOfRetriesAndWhatNobodyHandles(t *testing.T) {
+func TestLogHasRetriesAndUnhandledErrors(t *testing.T) {
 	t.Parallel()
 	for _, traced := range []bool{true, false} {
 		proxy, connect := newProxy(t)
@@ -70,9 +70,9 @@ func TestLogTellsOfRetriesAndWhatNobodyHandles(t *testing.T) {
 			opts = append(opts, framework.WithTracerProvider(o.Tracers))
 		}
 		client := newClient(t, connect, opts...)
-		told := record(client)
+		recorded := record(client)
 		start(t, client)
-		told.want(t, connected)
+		recorded.want(t, connected)
 		unhandled := make(chan error, 1)
 		client.UnhandledErrorListeners().AddListener(onUnhandled(unhandled))
 		cut(t, proxy, curatortest.CutBefore, "getData", 2)
@@ -90,7 +90,7 @@ func TestLogTellsOfRetriesAndWhatNobodyHandles(t *testing.T) {
 			t.Errorf("retries %q", retries)
 		}
 		wantRecords(t, log, "background operation given up", "ERROR "+slog.Any("error", err).String()+in)
-		told.want(t, suspended, reconnected)
+		recorded.want(t, suspended, reconnected)
 		for _, state := range log.named("connection state") {
 			if strings.Contains(state, "_id=") || !strings.HasPrefix(state, "INFO state=") {
 				t.Errorf("state %s", state)
@@ -99,8 +99,8 @@ func TestLogTellsOfRetriesAndWhatNobodyHandles(t *testing.T) {
 	}
 }
 
-// A request's own span is told of also by a client that makes none.
-func TestLogTellsOfTheSpanOfTheCaller(t *testing.T) {
+// The log has the request's own span also with a client that makes none.
+func TestLogHasSpanOfCaller(t *testing.T) {
 	t.Parallel()
 	o, log := observe.New(t), &allLogs{}
 	client := connectClient(t, testenv.ConnectString(t), framework.WithLogger(slog.New(log)))

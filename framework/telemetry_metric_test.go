@@ -45,9 +45,9 @@ func TestMetricsOfAClientAreBounded(t *testing.T) {
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
 	client := newClient(t, connect, observed(o, framework.WithSessionIDs())...)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	ctx := testenv.Context(t)
 	watcher, fired := newWatcher()
 	for i, op := range operations {
@@ -67,9 +67,9 @@ func TestMetricsOfAClientAreBounded(t *testing.T) {
 	cut(t, proxy, curatortest.CutBefore, "getACL", 1)
 	_, err = client.GetACL().ForPath(ctx, "/")
 	must(t, err)
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 
 	o.WantBounded(t)
 	metrics := o.Metrics(t)
@@ -101,21 +101,21 @@ func TestUnhandledErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
-	told := make(chan error, 3)
-	client.UnhandledErrorListeners().AddListener(onUnhandled(told))
+	recorded := make(chan error, 3)
+	client.UnhandledErrorListeners().AddListener(onUnhandled(recorded))
 	ctx := testenv.Context(t)
 	must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { panic("callback") }).ForPath(ctx, "/"))
-	receive(t, told)
+	receive(t, recorded)
 	client.CuratorListeners().AddListener(func(context.Context, callbacks.Event) { panic("listener") })
 	must(t, client.Sync().InBackground(nil).ForPath(ctx, "/"))
-	receive(t, told)
+	receive(t, recorded)
 	wantValues(t, o, "curator.unhandled_errors", `
 curator.source=callback,error.type=_OTHER 1
 curator.source=listener,error.type=_OTHER 1
 `)
 }
 
-func TestNamespacesAreToldApart(t *testing.T) {
+func TestMetricsDistinguishNamespaces(t *testing.T) {
 	t.Parallel()
 	addr, chroot := testenv.Addr(t), testenv.Chroot(t)
 	o := observe.New(t)

@@ -296,7 +296,7 @@ func TestEachBackgroundOperationHasItsSpan(t *testing.T) {
 	wantValues(t, o, "curator.background.queue.size", " 0\n")
 }
 
-func TestSessionIDIsShownOnlyIfAskedFor(t *testing.T) {
+func TestSessionIDIsRecordedOnlyWithOption(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	for _, wanted := range []bool{false, true} {
@@ -417,7 +417,7 @@ request
 	}
 }
 
-// begun is a processor that is told of the beginning of spans.
+// begun is a processor that gets the beginning of spans.
 type begun struct {
 	sdktrace.SpanProcessor
 	of func(sdktrace.ReadWriteSpan)
@@ -454,8 +454,8 @@ func TestSpanOfAForegroundOperationIsMadeWhileItsRequestIsOnItsWay(t *testing.T)
 	}
 }
 
-// Nobody has to wait for what was submitted: it is told of when it ends.
-func TestSubmitThatNobodyWaitsForIsToldOf(t *testing.T) {
+// A submitted operation is recorded at its end without a waiter.
+func TestSubmitWithoutWaitIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]framework.Option{"operation": nil, "requests": {framework.WithRequestSpans()}} {
 		t.Run(name, func(t *testing.T) {

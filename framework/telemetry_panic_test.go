@@ -55,8 +55,8 @@ func TestPanicOfWhatTakesTelemetryIsAnUnhandledError(t *testing.T) {
 			proxy, connect := newProxy(t)
 			client := newClient(t, connect, option, framework.WithWatchSpans(), framework.WithRequestSpans(),
 				tracing.WithDriverFailures())
-			told := make(chan framework.UnhandledError, 1000)
-			client.UnhandledErrorListeners().AddListener(func(_ context.Context, u framework.UnhandledError) { told <- u })
+			recorded := make(chan framework.UnhandledError, 1000)
+			client.UnhandledErrorListeners().AddListener(func(_ context.Context, u framework.UnhandledError) { recorded <- u })
 			must(t, client.Start())
 			create(t, client, "/n", "")
 			watcher, events := newWatcher()
@@ -70,9 +70,9 @@ func TestPanicOfWhatTakesTelemetryIsAnUnhandledError(t *testing.T) {
 			_, err = client.GetData().ForPath(t.Context(), "/n")
 			must(t, err)
 			closeClient(t, client)
-			u := receive(t, told)
+			u := receive(t, recorded)
 			if !strings.HasPrefix(u.Message, "panic in tracer") || !strings.Contains(fmt.Sprint(u.Err), "touchy") {
-				t.Errorf("told %q %v", u.Message, u.Err)
+				t.Errorf("got %q %v", u.Message, u.Err)
 			}
 		})
 	}

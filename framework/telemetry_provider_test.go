@@ -12,11 +12,11 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// globalVariable tells the process of TestClientTellsTheGlobalProviders where its server is.
+// globalVariable has the server of the process of TestClientUsesGlobalProviders.
 const globalVariable = "FRAMEWORK_TEST_GLOBAL_CONNECT"
 
 // The providers of a program may be set behind the making of its clients. A process has them once.
-func TestClientTellsTheGlobalProviders(t *testing.T) {
+func TestClientUsesGlobalProviders(t *testing.T) {
 	if connect := os.Getenv(globalVariable); connect != "" {
 		tellGlobalProviders(t, connect)
 		return
@@ -54,11 +54,11 @@ func TestPathFormatterThatPanicsHarmsNothing(t *testing.T) {
 	opts := observed(o, framework.WithPathFormatter(func(string) string { panic("no") }), framework.WithWatchSpans())
 	client := connectClient(t, testenv.ConnectString(t), opts...)
 	create(t, client, "/n", "")
-	watcher, told := newWatcher()
+	watcher, recorded := newWatcher()
 	_, err := client.GetData().UsingWatcher(watcher).ForPath(testenv.Context(t), "/n")
 	must(t, err)
 	setData(t, client, "/n", "1")
-	receive(t, told)
+	receive(t, recorded)
 	closeClient(t, client)
 	for _, s := range o.Spans() {
 		if path := observe.Attribute(s, "zookeeper.path"); path.AsString() != "" {

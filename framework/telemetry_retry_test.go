@@ -38,7 +38,7 @@ var bothWays = map[string]func(tb testing.TB, c *framework.Client) error{
 	},
 }
 
-func TestRetriesAreToldOneByOne(t *testing.T) {
+func TestRetriesAreRecordedOneByOne(t *testing.T) {
 	t.Parallel()
 	for way, read := range bothWays {
 		t.Run(way, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRetriesAreToldOneByOne(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			if errorType := observe.Attribute(span, "error.type"); errorType.AsString() != "" {
-				t.Errorf("an error that was handled is told: %v", errorType.AsString())
+				t.Errorf("an error that was handled is recorded: %v", errorType.AsString())
 			}
 			if n := len(o.Named("getData")); n != 1 {
 				t.Errorf("%d spans of one operation", n)
@@ -106,14 +106,14 @@ curator.retry.decision=retry,db.operation.name=getData,error.type=CONNECTIONLOSS
 	}
 }
 
-func TestSpanTellsOfTheReconnectThatItLastedThrough(t *testing.T) {
+func TestSpanHasEventOfReconnect(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
 	client := newClient(t, connect, observed(o)...)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	ctx := testenv.Context(t)
 	first := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldRequest, Count: 1})
 	ended := make(chan error, 1)
@@ -121,7 +121,7 @@ func TestSpanTellsOfTheReconnectThatItLastedThrough(t *testing.T) {
 	must(t, first.Wait(ctx))
 	second := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply, Count: 1})
 	proxy.Faults().CutAll()
-	told.want(t, suspended, reconnected)
+	recorded.want(t, suspended, reconnected)
 	must(t, second.Wait(ctx))
 	second.Release()
 	must(t, receive(t, ended))
@@ -137,7 +137,7 @@ func TestSpanTellsOfTheReconnectThatItLastedThrough(t *testing.T) {
 
 func TestRequestsHaveSpansIfThatIsWanted(t *testing.T) {
 	t.Parallel()
-	// The server has created the node, and the client is not told so.
+	// The server has created the node, and the answer is lost.
 	protected := func(t *testing.T, proxy *curatortest.Proxy, client *framework.Client) {
 		t.Helper()
 		cut(t, proxy, curatortest.CutAfter, "create2", 1)
@@ -269,7 +269,7 @@ type onlyOnce struct{ retry.Policy }
 
 func (onlyOnce) Retryable(error) bool { return false }
 
-// The delete has taken effect and nobody was told: that there is no node is what the client wants.
+// The delete has taken effect and its answer is lost: a missing node is a success.
 func TestGuaranteedDeleteThatFindsNothingIsNoError(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)

@@ -20,18 +20,18 @@ func TestOperationInAFlightThatIsNotSentIsNoFailure(t *testing.T) {
 	for name, read := range map[string]func(tb testing.TB, c *framework.Client) error{
 		"foreground": func(tb testing.TB, c *framework.Client) error {
 			tb.Helper()
-			_, err := c.GetData().ForPath(builders.InOneFlight(testenv.Context(tb)), "/")
+			_, err := c.GetData().ForPath(builders.Pipelined(testenv.Context(tb)), "/")
 			return err
 		},
 		"submitted": func(tb testing.TB, c *framework.Client) error {
 			tb.Helper()
-			_, err := c.GetData().Submit(builders.InOneFlight(testenv.Context(tb)), "/").Wait(testenv.Context(tb))
+			_, err := c.GetData().Submit(builders.Pipelined(testenv.Context(tb)), "/").Wait(testenv.Context(tb))
 			return err
 		},
 		"background": func(tb testing.TB, c *framework.Client) error {
 			tb.Helper()
 			return wait(tb, func(cb callbacks.BackgroundCallback) error {
-				return c.GetData().InBackground(cb).ForPath(builders.InOneFlight(testenv.Context(tb)), "/")
+				return c.GetData().InBackground(cb).ForPath(builders.Pipelined(testenv.Context(tb)), "/")
 			})
 		},
 	} {

@@ -173,24 +173,24 @@ func TestTLS(t *testing.T) {
 			}
 			client := newClient(t, tt.connect+chroot, opts...)
 			*tt.conf = tls.Config{} // the client has its own copy
-			told := record(client)
+			recorded := record(client)
 			start(t, client)
 			_, err := client.CheckExists().ForPath(testenv.Context(t), "/")
 			if !tt.ok {
 				wantErr(t, "operation", err, framework.ErrConnectionLoss)
-				told.want(t, suspended)
-				told.end(t, client)
+				recorded.want(t, suspended)
+				recorded.end(t, client)
 				return
 			}
 			must(t, err)
-			told.want(t, connected)
+			recorded.want(t, connected)
 			createEphemeral(t, client, "/mine")
 			proxy.Faults().Cut(client.SessionID())
-			told.want(t, suspended, reconnected)
+			recorded.want(t, suspended, reconnected)
 			if !exists(t, client, "/mine") {
 				t.Error("the session is another")
 			}
-			told.end(t, client)
+			recorded.end(t, client)
 		})
 	}
 }
@@ -200,10 +200,10 @@ func TestMuteTLSServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, mute(t), framework.WithTLS(&tls.Config{}),
 		framework.WithConnectionTimeout(300*time.Millisecond), framework.WithSessionTimeout(time.Minute))
-	told := record(client)
+	recorded := record(client)
 	took(t, soon, "the first try", func() { // a third of the session is twice that
 		start(t, client)
-		told.want(t, suspended)
+		recorded.want(t, suspended)
 	})
 	took(t, soon, "Close", func() { closeClient(t, client) })
 }

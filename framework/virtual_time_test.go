@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// soon bounds what waits for nothing, on a busy machine too. It is less than what a client waits for in vain: a test
-// that uses it sets the timeouts of its client accordingly.
+// soon bounds what waits for nothing, on a busy machine too. It is less than a client waits for what never comes: a
+// test that uses it sets the timeouts of its client accordingly.
 const soon = 10 * time.Second
 
 // faulty is a server or a proxy that fails on demand.

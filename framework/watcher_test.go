@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// fence returns when all that client was told before has been delivered.
+// fence returns when all that client got before has been delivered.
 func fence(t *testing.T, client *framework.Client) {
 	t.Helper()
 	results := newEvents()
@@ -20,7 +20,7 @@ func fence(t *testing.T, client *framework.Client) {
 	receive(t, results)
 }
 
-// wantCount fails unless the watcher was told of so many events.
+// wantCount fails unless the watcher got so many events.
 func wantCount(t *testing.T, client *framework.Client, what string, seen watched, want int) {
 	t.Helper()
 	fence(t, client)
@@ -29,12 +29,12 @@ func wantCount(t *testing.T, client *framework.Client, what string, seen watched
 		<-seen
 	}
 	if n != want {
-		t.Errorf("%s: the watcher is told of %d events, want %d", what, n, want)
+		t.Errorf("%s: the watcher gets %d events, want %d", what, n, want)
 	}
 }
 
-// Issue 232: a watcher is told once of an event, however often it was set.
-func TestWatcherSetTwiceIsToldOnce(t *testing.T) {
+// Issue 232: a watcher is notified once of an event, however often it was set.
+func TestWatcherSetTwiceGetsEventOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/ns/a", "")
@@ -96,7 +96,7 @@ func TestWatcherSetTwiceIsToldOnce(t *testing.T) {
 			}
 			return nil
 		}, 1},
-		// Its paths differ: they are two things to be told.
+		// Its paths differ: they are two events.
 		{"through views of different namespaces", func(w *callbacks.Watcher) error {
 			if _, err := client.GetData().UsingWatcher(w).ForPath(ctx, "/ns/a"); err != nil {
 				return err
@@ -118,7 +118,7 @@ func TestWatcherSetTwiceIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestWatchersOfOneNodeAreAllTold(t *testing.T) {
+func TestWatchersOfOneNodeAllGetEvent(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/a", "")
@@ -319,20 +319,20 @@ func TestWatcherSetAgainFromWithin(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/a", "")
 	removing := client.WatcherRemoving()
-	told := make(chan int, 10)
+	recorded := make(chan int, 10)
 	var watcher *callbacks.Watcher
 	watcher = callbacks.NewWatcher(func(ctx context.Context, ev zk.Event) {
 		if ev.Type == zk.EventNodeDataChanged {
 			_, err := removing.GetData().UsingWatcher(watcher).ForPath(ctx, ev.Path)
 			must(t, err)
-			told <- removing.WatcherCount()
+			recorded <- removing.WatcherCount()
 		}
 	})
 	_, err := removing.GetData().UsingWatcher(watcher).ForPath(testenv.Context(t), "/a")
 	must(t, err)
 	for range 3 {
 		setData(t, client, "/a", "")
-		if n := receive(t, told); n != 1 {
+		if n := receive(t, recorded); n != 1 {
 			t.Errorf("%d watchers, want 1", n)
 		}
 	}
@@ -341,9 +341,9 @@ func TestWatcherSetAgainFromWithin(t *testing.T) {
 func TestWatchersEndWithTheirSession(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, testenv.ConnectString(t))
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	removing := client.WatcherRemoving()
 	ctx := testenv.Context(t)
 	watcher, seen := newWatcher()
@@ -351,7 +351,7 @@ func TestWatchersEndWithTheirSession(t *testing.T) {
 	must(t, err)
 	must(t, removing.Watches().Add().UsingWatcher(watcher).ForPath(ctx, "/"))
 	must(t, client.Reset())
-	told.want(t, lost, reconnected)
+	recorded.want(t, lost, reconnected)
 	if n := removing.WatcherCount(); n != 0 {
 		t.Errorf("%d watchers of a session that has ended", n)
 	}
@@ -360,14 +360,14 @@ func TestWatchersEndWithTheirSession(t *testing.T) {
 	removing.RemoveWatchers(ctx)
 }
 
-// The server hears of the removal later, or never: the watcher is told of nothing any more all the same.
-func TestWatchersRemovedWithoutAConnectionAreToldNothing(t *testing.T) {
+// The server hears of the removal later, or never: the watcher gets no further events all the same.
+func TestWatchersRemovedWithoutConnectionGetNothing(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
-	told := record(client)
+	recorded := record(client)
 	start(t, client)
-	told.want(t, connected)
+	recorded.want(t, connected)
 	other := connectClient(t, testenv.Addr(t)+chrootOf(connect))
 	create(t, other, "/a", "")
 	ctx := testenv.Context(t)
@@ -377,14 +377,14 @@ func TestWatchersRemovedWithoutAConnectionAreToldNothing(t *testing.T) {
 	must(t, err)
 	must(t, removing.Watches().Add().UsingWatcher(watcher).ForPath(ctx, "/b"))
 	restore := outage(proxy)
-	told.want(t, suspended)
+	recorded.want(t, suspended)
 	removing.RemoveWatchers(ctx)
 	if n := removing.WatcherCount(); n != 0 {
 		t.Errorf("%d watchers after their removal", n)
 	}
 	setData(t, other, "/a", "")
 	restore()
-	told.want(t, reconnected)
+	recorded.want(t, reconnected)
 	fence(t, client)
 	create(t, other, "/b", "")
 	wantCount(t, client, "changes during the outage and after it", seen, 0)
@@ -394,23 +394,23 @@ func TestWatchersRemovedWithoutAConnectionAreToldNothing(t *testing.T) {
 }
 
 // Watchers hear of the end of their session before anything of the next one can happen.
-func TestWatchersHearOfTheEndOfTheirSessionAtOnce(t *testing.T) {
+func TestWatchersGetEndOfSessionAtOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	for range 20 {
 		removing := client.WatcherRemoving()
-		told := make(chan zk.Event, 10)
-		_, err := removing.CheckExists().UsingWatcher(callbacks.NewChanWatcher(told)).
+		recorded := make(chan zk.Event, 10)
+		_, err := removing.CheckExists().UsingWatcher(callbacks.NewChanWatcher(recorded)).
 			ForPath(testenv.Context(t), "/none")
 		must(t, err)
 		must(t, client.Reset())
 		select {
-		case ev := <-told:
+		case ev := <-recorded:
 			if ev.Type != zk.EventSession || ev.State != zk.StateExpired {
-				t.Errorf("watcher is told %v", ev)
+				t.Errorf("watcher gets %v", ev)
 			}
 		default:
-			t.Fatal("watcher is told nothing")
+			t.Fatal("watcher gets nothing")
 		}
 		if n := removing.WatcherCount(); n != 0 {
 			t.Errorf("%d watchers of a session that has ended", n)

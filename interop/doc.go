@@ -13,9 +13,10 @@
 //
 // # Commands of the program Curator
 //
-// What makes an object ends in New, or in Start if it works by itself from then on. It takes "client", the name of its
-// client, when there are several in the scope, and "name", by which all other commands find the object. Those that wait
-// take "timeoutMs"; without it, or below 0, they wait for ever. They hold up nothing else. Bytes are [Bytes].
+// Commands that make an object end in New, or in Start if the object works by itself from then on. It takes "client",
+// the name of its client, when there are several in the scope, and "name", by which all other commands find the object.
+// Those that wait take "timeoutMs"; without it, or below 0, they wait for ever. They hold up nothing else. Bytes are
+// [Bytes].
 //
 // A command has a Java thread of its own. Those that name the same "thread" share it, in order. Java's locks belong to
 // threads: the commands marked with * use one of the lock's own unless they name another, which is another owner.
@@ -62,7 +63,7 @@
 // Semaphores and shared counts:
 //
 //	semaphoreNew     name path data leases              null; leases: how many, or with
-//	                               count                the name of the count that tells
+//	                               count                the name of the count
 //	semaphoreAcquire name leases timeoutMs              names of the nodes, or null; 1 if leases is left out
 //	semaphoreRelease name leases                        null; the names of the nodes, all if left out
 //	semaphoreParticipants name                          names of the nodes

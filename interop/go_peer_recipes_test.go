@@ -132,12 +132,12 @@ func (s *goScope) startElection(kind string, o *order, e goElection) error {
 		return who.ID, err
 	})
 	s.on(kind+"Participants", o, func(*order) (any, error) {
-		var told []map[string]any
+		var reported []map[string]any
 		all, err := e.Participants(s.ctx)
 		for _, p := range all {
-			told = append(told, map[string]any{"id": p.ID, "leader": p.IsLeader})
+			reported = append(reported, map[string]any{"id": p.ID, "leader": p.IsLeader})
 		}
-		return told, err
+		return reported, err
 	})
 	s.on(kind+"Close", o, func(*order) (any, error) { return nil, e.Close() })
 	s.closeAtEnd(e.Close)

@@ -162,7 +162,7 @@ func (s *goScope) on(cmd string, o *order, command func(*order) (any, error)) {
 	s.commands[cmd+" "+o.Name] = command
 }
 
-// event tells of something that happened by itself to the object that an order names.
+// event reports an event of the object that an order names.
 func (s *goScope) event(kind string, o *order, item string) {
 	s.peer.write(map[string]any{"event": kind, "scope": s.name, "name": o.Name, "item": item})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// electionKind is a way to elect a leader that Go and Java have. Who takes part tells of it with two kinds of events.
+// electionKind is a way to elect a leader that Go and Java have. A participant reports two kinds of events.
 type electionKind struct{ kind, begun, ended string }
 
 var (
@@ -108,7 +108,7 @@ func elect(t *testing.T, k electionKind) *election {
 func (e *election) firstLeads() {
 	e.t.Helper()
 	first := e.line[0]
-	// It may tell of a leadership that is over: on losing its connection to who ends its session, it ends its leadership,
+	// It may report a leadership that is over: when its connection is lost and its session ended, it ends its leadership,
 	// and it may have the time to connect again and to lead once more.
 	for leads := false; !leads; {
 		err := first.begun(e.ctx)
@@ -131,19 +131,19 @@ func (e *election) lineStands() {
 		want = append(want, interop.Participant{ID: c.id, Leader: c == first})
 	}
 	for _, c := range e.line {
-		var told []interop.Participant
+		var reported []interop.Participant
 		var err error
 		defer func() {
 			if e.t.Failed() {
-				e.t.Logf("%s is told of %v, not %v, error %v", c.id, told, want, err)
+				e.t.Logf("%s gets %v, not %v, error %v", c.id, reported, want, err)
 			}
 		}()
 		testenv.Eventually(e.t, func() bool {
-			told, err = c.participants(e.ctx)
-			return slices.Equal(told, want)
+			reported, err = c.participants(e.ctx)
+			return slices.Equal(reported, want)
 		}, "all take part, for everybody")
 		if id, err := c.leader(e.ctx); id != first.id || err != nil {
-			e.t.Errorf("%s is told that %s leads, error %v", c.id, id, err)
+			e.t.Errorf("%s gets that %s leads, error %v", c.id, id, err)
 		}
 	}
 	for _, c := range e.line {

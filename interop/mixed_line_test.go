@@ -41,7 +41,7 @@ func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
 	return line
 }
 
-// lineIs waits until everybody is told of the same nodes, those of who stands in line, in their order. Readers are told
+// lineIs waits until all clients list the same nodes, in the order of the line. Readers get
 // of readers, and writers of writers. Of those who wait for leases only the first one has a node among them, if it
 // is of Java.
 func (m *meeting) lineIs(line []*standing) {
@@ -82,7 +82,7 @@ func (m *meeting) lineIs(line []*standing) {
 				}
 			}
 			return slices.Equal(owners, want)
-		}, "all are told of one line")
+		}, "all list one line")
 	}
 }
 

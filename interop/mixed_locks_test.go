@@ -28,7 +28,7 @@ func (k lockKind) nodesOf(s side) int {
 // contender is a lock in the hands of a client.
 type contender struct {
 	acquire      func(context.Context) (*held, error)
-	participants func(context.Context) ([]string, error) // names in order; nil if the lock does not tell
+	participants func(context.Context) ([]string, error) // names in order; nil if the lock has none
 
 	// revocable has the lock hear, from the next acquire on, of those who ask for it. asked waits until one does.
 	revocable func() (asked func(context.Context) error, err error)

@@ -32,7 +32,7 @@ func TestGoAndJavaLeaveAloneWhatIsLocked(t *testing.T) {
 		at := newSpot(true)
 		holder := m.openQueue(first, queueUse{kind: plainQueue, at: at, consumes: true, expires: true})
 		m.put(holder, put{Items: []string{"hold"}})
-		m.tells(holder, "held", 1)
+		m.reports(holder, "held", 1)
 		item, lock := m.nodes(at.items), m.nodes(at.locks)
 		if len(item) != 1 || len(lock) != 1 || path.Base(item[0].path) != path.Base(lock[0].path) {
 			t.Fatalf("items %+v, locks %+v", item, lock)
@@ -43,7 +43,7 @@ func TestGoAndJavaLeaveAloneWhatIsLocked(t *testing.T) {
 
 		other := m.openQueue(second, queueUse{kind: plainQueue, at: at, consumes: true})
 		m.put(other, put{Items: []string{"a"}})
-		if got := m.tells(other, "item", 1); got[0] != "a" { // which comes behind the one that is locked
+		if got := m.reports(other, "item", 1); got[0] != "a" { // which comes behind the one that is locked
 			t.Errorf("consumed %q", got)
 		}
 
@@ -52,7 +52,7 @@ func TestGoAndJavaLeaveAloneWhatIsLocked(t *testing.T) {
 		if theirs {
 			m.put(other, put{Items: []string{"b"}}) // Java does not watch the locks
 		}
-		m.tells(other, "held", 1)
+		m.reports(other, "held", 1)
 		if lock := m.nodes(at.locks); len(lock) != 1 || lock[0].stat.EphemeralOwner != m.session(second) {
 			t.Errorf("locks %+v", lock)
 		}
@@ -62,16 +62,16 @@ func TestGoAndJavaLeaveAloneWhatIsLocked(t *testing.T) {
 			}
 		}
 		other.letGo()
-		m.tells(other, "item", 1)
+		m.reports(other, "item", 1)
 		if theirs {
-			m.tells(other, "item", 1)
+			m.reports(other, "item", 1)
 		}
 		m.put(other, put{Items: []string{"hold too"}})
-		m.tells(other, "held", 1)
-		holder.letGo() // it consumes what it has lost, as it was told to
-		m.tells(holder, "item", 1)
+		m.reports(other, "held", 1)
+		holder.letGo() // it consumes what it has lost, as it was meant to
+		m.reports(holder, "item", 1)
 		m.put(holder, put{Items: []string{"hold as well"}})
-		m.tells(holder, "held", 1)
+		m.reports(holder, "held", 1)
 		holder.letGo()
 		other.letGo()
 		m.awaitConsumed(at)
@@ -99,14 +99,14 @@ func TestGoAndJavaConsumeWhatTheOtherRefuses(t *testing.T) {
 			at := newSpot(true)
 			refuser := m.openQueue(first, queueUse{kind: tt.kind, at: at, consumes: true, failures: 1, expires: true})
 			m.put(refuser, tt.put)
-			m.tells(refuser, "held", 1)
+			m.reports(refuser, "held", 1)
 			before := m.nodes(at.items)
 			if len(before) != 1 {
 				t.Fatalf("%s: put are %+v", tt.kind.theirs, before)
 			}
 			refuser.letGo()
-			m.tells(refuser, "refused", 1)
-			m.tells(refuser, "held", 1) // it gets it back itself, and keeps it until its session ends
+			m.reports(refuser, "refused", 1)
+			m.reports(refuser, "held", 1) // it gets it back itself, and keeps it until its session ends
 			after := m.nodes(at.items)
 			prefix := tt.prefix
 			wantData := before[0].data
@@ -126,14 +126,14 @@ func TestGoAndJavaConsumeWhatTheOtherRefuses(t *testing.T) {
 		m.expire(first)
 		for i, tt := range tests {
 			other := m.openQueue(second, queueUse{kind: tt.kind, at: spots[i], consumes: true})
-			m.tells(other, "held", 1)
+			m.reports(other, "held", 1)
 			other.letGo()
-			if got := m.tells(other, "item", len(tt.put.Items)); !slices.Equal(got, tt.put.Items) {
+			if got := m.reports(other, "item", len(tt.put.Items)); !slices.Equal(got, tt.put.Items) {
 				t.Errorf("%s: consumed %q", tt.kind.theirs, got)
 			}
 			m.awaitConsumed(spots[i])
 			refusers[i].letGo()
-			m.tells(refusers[i], "item", len(tt.put.Items))
+			m.reports(refusers[i], "item", len(tt.put.Items))
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestGoAndJavaRemoveEachOthersItems(t *testing.T) {
 		at := newSpot(true)
 		owner := m.openQueue(first, queueUse{kind: idQueue, at: at, consumes: true})
 		m.put(owner, put{Items: []string{"hold"}, ItemID: "x"})
-		m.tells(owner, "held", 1)
+		m.reports(owner, "held", 1)
 		for _, id := range []string{"x", "y", "a/b|c", "x", "a/b|c", "last"} {
 			m.put(owner, put{Items: []string{"one of " + id}, ItemID: id})
 		}
@@ -162,7 +162,7 @@ func TestGoAndJavaRemoveEachOthersItems(t *testing.T) {
 			}
 		}
 		owner.letGo()
-		if got := strings.Join(m.tells(owner, "item", 2), ", "); got != "hold, one of last" {
+		if got := strings.Join(m.reports(owner, "item", 2), ", "); got != "hold, one of last" {
 			t.Errorf("consumed %s", got)
 		}
 		m.awaitConsumed(at)

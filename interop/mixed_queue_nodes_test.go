@@ -93,7 +93,7 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 			at := newSpot(true)
 			e := m.openQueue(s, queueUse{kind: kind, at: at, consumes: true})
 			m.put(e, puts[0])
-			m.tells(e, "held", 1)
+			m.reports(e, "held", 1)
 			m.put(e, puts[1:]...)
 			if _, java := e.(theirEnd); java {
 				theirs = m.looksAt(at)
@@ -142,8 +142,8 @@ func record(puts []put, nodes []node) (all []recording) {
 
 func lastDigits(path string) string { return path[len(path)-10:] }
 
-// TestGoIsToldOfWhatIsNoItem has somebody put what neither side would, between items of both.
-func TestGoIsToldOfWhatIsNoItem(t *testing.T) {
+// TestGoReportsForeignNodes has somebody put what neither side would, between items of both.
+func TestGoReportsForeignNodes(t *testing.T) {
 	bad := []interop.Bytes{
 		{},
 		interop.Bytes("hello"), interop.Bytes("\x00\x01\x00\x02\x02"),
@@ -169,11 +169,11 @@ func TestGoIsToldOfWhatIsNoItem(t *testing.T) {
 			kind: plainQueue, at: at, consumes: true,
 			corrupt: func(_ context.Context, c queue.Corrupt) error { corrupt <- c; return nil },
 		})
-		m.tells(consumer, "item", 2*len(bad))
+		m.reports(consumer, "item", 2*len(bad))
 		for i, data := range bad {
 			c, err := receive(m.ctx, corrupt)
 			if err != nil || c.Path != paths[i] || !bytes.Equal(c.Data, data) || c.Err == nil {
-				t.Errorf("told of %+v, %v, want %q in %s", c, err, data, paths[i])
+				t.Errorf("got %+v, %v, want %q in %s", c, err, data, paths[i])
 			}
 		}
 		m.awaitConsumed(at)

@@ -9,18 +9,18 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// audience hears what the ends of a queue tell, all at a time.
+// audience collects the reports of the ends of a queue.
 type audience struct {
-	m     *meeting
-	ends  []queueEnd
-	tales chan tale
-	told  map[string]int // how often of each item
+	m        *meeting
+	ends     []queueEnd
+	tales    chan tale
+	reported map[string]int // how often of each item
 }
 
 // gather opens a queue on all sides.
 func gather(m *meeting, use queueUse) *audience {
 	m.t.Helper()
-	a := &audience{m: m, tales: make(chan tale, 10_000), told: make(map[string]int)}
+	a := &audience{m: m, tales: make(chan tale, 10_000), reported: make(map[string]int)}
 	ctx, cancel := context.WithCancel(m.ctx)
 	var all sync.WaitGroup
 	m.t.Cleanup(all.Wait)
@@ -41,16 +41,16 @@ func gather(m *meeting, use queueUse) *audience {
 	return a
 }
 
-// hears waits until somebody tells of something in this way; of items it counts how often it hears of each.
+// hears waits for a report of this kind, and counts the reports of each item.
 func (a *audience) hears(kind string) {
 	a.m.t.Helper()
 	for {
 		got, err := receive(a.m.ctx, a.tales)
 		if err != nil {
-			a.m.t.Fatalf("nothing is told, after %d items: %v", len(a.told), err)
+			a.m.t.Fatalf("nothing is reported, after %d items: %v", len(a.reported), err)
 		}
 		if got.kind == "item" {
-			a.told[got.item]++
+			a.reported[got.item]++
 		}
 		if got.kind == kind {
 			return
@@ -58,7 +58,7 @@ func (a *audience) hears(kind string) {
 	}
 }
 
-// everybodyHolds gives each of the ends an item to hold: all that they took before is told of then. A consumer of Go
+// everybodyHolds gives each of the ends an item to hold: all that they took before is reported then. A consumer of Go
 // takes several items ahead, when there are several; so they come one by one.
 func (a *audience) everybodyHolds(what string) {
 	a.m.t.Helper()
@@ -109,11 +109,11 @@ func TestGoAndJavaConsumeEveryItemOnce(t *testing.T) {
 		a.everybodyHolds("first")
 		a.putAll(items)
 		a.letGo()
-		for len(a.told) < items+len(a.ends) {
+		for len(a.reported) < items+len(a.ends) {
 			a.hears("item")
 		}
 		a.everybodyHolds("last")
-		for item, n := range a.told {
+		for item, n := range a.reported {
 			if n != 1 {
 				t.Errorf("%s is consumed %d times", item, n)
 			}
@@ -137,12 +137,12 @@ func TestNoItemIsLostWithASession(t *testing.T) {
 		a.letGo()
 	}
 	for i := range m.sides[:2] {
-		for goal := (i + 1) * items / 4; len(a.told) < goal; {
+		for goal := (i + 1) * items / 4; len(a.reported) < goal; {
 			a.hears("item")
 		}
 		m.expire(m.sides[i])
 	}
-	for len(a.told) < items+len(a.ends) {
+	for len(a.reported) < items+len(a.ends) {
 		a.hears("item")
 	}
 	m.awaitConsumed(at)

@@ -31,7 +31,7 @@ type ourQueue interface {
 	Close() error
 }
 
-// put is a node that is put into a queue, and what is told of it that the kind of queue has.
+// put is a node that is put into a queue, and its attributes in that kind of queue.
 type put struct {
 	Items    []string `json:"items"` // an idQueue of Java puts one at a time
 	Priority int      `json:"priority,omitempty"`
@@ -95,7 +95,7 @@ type queueUse struct {
 	corrupt  func(context.Context, queue.Corrupt) error
 }
 
-// queueEnd is a client's end of a queue. A consumer tells of "held", "refused" and "item": it holds each item whose
+// queueEnd is a client's end of a queue. A consumer reports "held", "refused" and "item": it holds each item whose
 // text begins with "hold" until it is to let go.
 type queueEnd interface {
 	side() side
@@ -105,7 +105,7 @@ type queueEnd interface {
 	remove(ctx context.Context, id string) (int, error)
 }
 
-// tale is what a consumer tells of an item.
+// tale is a report of a consumer about an item.
 type tale struct{ kind, item string }
 
 func (m *meeting) openQueue(s side, use queueUse) queueEnd {
@@ -265,13 +265,13 @@ func (m *meeting) put(e queueEnd, puts ...put) {
 	}
 }
 
-// tells waits until the end has told of so many items, which it has to tell of in this way, and gives them.
-func (m *meeting) tells(e queueEnd, kind string, n int) (items []string) {
+// reports waits until the end has reported so many items in this way, and returns them.
+func (m *meeting) reports(e queueEnd, kind string, n int) (items []string) {
 	m.t.Helper()
 	for range n {
 		got, err := e.tale(m.ctx)
 		if err != nil || got.kind != kind {
-			m.t.Fatalf("%T tells of %+v, %v, and not of another %s after %q", e, got, err, kind, items)
+			m.t.Fatalf("%T reports %+v, %v, and not of another %s after %q", e, got, err, kind, items)
 		}
 		items = append(items, got.item)
 	}
@@ -341,7 +341,7 @@ func TestGoAndJavaConsumeEachOthersItems(t *testing.T) {
 				at := newSpot(locked)
 				m.put(m.openQueue(m.sides[1-i], queueUse{kind: tt.kind, at: at}), tt.puts...)
 				taker := m.openQueue(s, queueUse{kind: tt.kind, at: at, consumes: true})
-				if diff := cmp.Diff(tt.want, m.tells(taker, "item", len(tt.want))); diff != "" {
+				if diff := cmp.Diff(tt.want, m.reports(taker, "item", len(tt.want))); diff != "" {
 					t.Errorf("%s: %T consumes (-want +got):\n%s", tt.kind.theirs, s, diff)
 				}
 				m.awaitConsumed(at)
@@ -361,7 +361,7 @@ func TestGoAndJavaWaitUntilItemsAreDue(t *testing.T) {
 			m.put(m.openQueue(m.sides[1-i], queueUse{kind: delayQueue, at: at}),
 				put{Items: []string{"now"}, EpochMs: 1}, put{Items: []string{"soon"}, EpochMs: due.UnixMilli()})
 			want := []string{"now", "soon"}
-			if got := m.tells(taker, "item", 2); !slices.Equal(got, want) {
+			if got := m.reports(taker, "item", 2); !slices.Equal(got, want) {
 				t.Errorf("%T consumes %q, want %q", s, got, want)
 			}
 			if early := time.Until(due); early > time.Millisecond { // they count whole milliseconds

@@ -64,7 +64,7 @@ func TestJavaConsumesWhatGoHasPutWithItsTrace(t *testing.T) {
 			}
 			taker := m.openQueue(m.java, queueUse{kind: kind, at: at, consumes: true})
 			for i, want := range []string{"a", "b", "", "c"} {
-				if got := m.tells(taker, "item", 1)[0]; got != want {
+				if got := m.reports(taker, "item", 1)[0]; got != want {
 					t.Errorf("%s: item %d is %q, not %q", kind.theirs, i, got, want)
 				}
 			}
@@ -87,7 +87,7 @@ func TestTraceOfAPutOutlivesARequeueByJava(t *testing.T) {
 	theirs := m.java.newObject("queue", "queueStart", interop.Args{
 		"path": at.items, "lockPath": at.locks, "consume": true, "failures": 1_000_000, "errorMode": "REQUEUE",
 	})
-	m.tells(theirEnd{theirs}, "refused", 3)
+	m.reports(theirEnd{theirs}, "refused", 3)
 	theirs.do("Close", nil, nil)
 	m.expire(m.java) // Close may leave the lock of what it interrupts
 	var after []node
@@ -99,7 +99,7 @@ func TestTraceOfAPutOutlivesARequeueByJava(t *testing.T) {
 		t.Errorf("before it was put back %+v, after %+v", before, after)
 	}
 	taker := m.openQueue(m.ours, queueUse{kind: plainQueue, at: at, consumes: true})
-	m.tells(taker, "item", 1)
+	m.reports(taker, "item", 1)
 	process := m.processed(1)[0]
 	send := m.Named("send")[0]
 	if process.SpanContext().TraceID() != request.SpanContext().TraceID() {
@@ -117,7 +117,7 @@ func TestWorkOnWhatJavaHasPutIsATraceOfItsOwn(t *testing.T) {
 	for _, kind := range queueKinds {
 		at := newSpot(true)
 		m.put(m.openQueue(m.java, queueUse{kind: kind, at: at}), put{Items: []string{"a"}, ItemID: "1", EpochMs: 1})
-		m.tells(m.openQueue(m.ours, queueUse{kind: kind, at: at, consumes: true}), "item", 1)
+		m.reports(m.openQueue(m.ours, queueUse{kind: kind, at: at, consumes: true}), "item", 1)
 		m.awaitConsumed(at)
 	}
 	for _, process := range m.processed(len(queueKinds)) {

@@ -150,10 +150,10 @@ func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
 	})
 }
 
-// TestJavaSemaphoreOfALostSessionBlocksNobody ends the session of Java while it waits for the one lease, with one of
+// TestJavaSemaphoreOfLostSessionDoesNotBlock ends the session of Java while it waits for the one lease, with one of
 // Go behind it. Java 5.4.0 goes on without the turn, which Go has by then: it may have a node among the leases that
 // nobody else waits for.
-func TestJavaSemaphoreOfALostSessionBlocksNobody(t *testing.T) {
+func TestJavaSemaphoreOfLostSessionDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
 	m := meetApart(t, 2)

@@ -61,7 +61,7 @@ func (b *Bytes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// NodeStat is what Java says of a node.
+// NodeStat is Java's Stat of a node.
 type NodeStat struct {
 	Czxid, Mzxid, Pzxid     int64
 	Version, Cversion       int32
@@ -86,7 +86,7 @@ type Count struct {
 	Value, Version int
 }
 
-// Event is something the process tells of unasked. Fields that do not belong to the kind are empty.
+// Event is a report of the process that no command caused. Fields that do not belong to the kind are empty.
 type Event struct {
 	Kind    string `json:"event"`
 	Scope   string // where the object is
@@ -106,7 +106,7 @@ type RemoteError struct {
 	Message string
 }
 
-// Error says which command met what.
+// Error names the command and its failure.
 func (e *RemoteError) Error() string {
 	return "interop: " + e.Cmd + ": " + e.Class + ": " + e.Message
 }
@@ -350,7 +350,7 @@ func (p *Peer) take(line []byte) error {
 	return nil
 }
 
-// ended tells whether the process has ended: no event comes any more.
+// ended reports whether the process has ended: no event comes any more.
 func (p *Peer) ended() bool {
 	select {
 	case <-p.done:

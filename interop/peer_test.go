@@ -292,7 +292,7 @@ func TestBadPrograms(t *testing.T) {
 				t.Errorf("call: %v", err)
 			}
 			if err := peer.Close(); err == nil {
-				t.Error("the failure was not told")
+				t.Error("the failure was not reported")
 			}
 		})
 	}

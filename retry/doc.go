@@ -12,7 +12,7 @@
 //
 // # Waiting
 //
-// A schedule only says how long to wait; it never sleeps. The one who runs the operation sleeps, and ends the wait
+// A schedule only says how long to wait; it never sleeps. The caller of the operation sleeps, and ends the wait
 // when the context of the operation ends or the client closes.
 //
 // # Errors

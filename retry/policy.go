@@ -132,7 +132,7 @@ func (s sessionFailed) String() string { return fmt.Sprintf("SessionFailed(%v)",
 // never is the schedule of a policy that cannot be used. It has no state and is shared.
 var never backoff.BackOff = &backoff.StopBackOff{}
 
-// policyError says what is wrong with the arguments of a policy.
+// policyError is the error of a policy's invalid arguments.
 type policyError string
 
 func (e policyError) Error() string { return "retry: " + string(e) }

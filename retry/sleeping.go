@@ -60,8 +60,8 @@ func (p nTimes) String() string {
 // UntilElapsed returns a policy that tries again after sleep until max has passed since the operation began, its
 // attempts included. The last attempt may therefore begin up to one sleep after max.
 //
-// In Java: RetryUntilElapsed, which makes the same attempts but looks at the clock after it has slept: when the
-// time is over it sleeps once more in vain. This one gives up at once.
+// In Java: RetryUntilElapsed, which makes the same attempts but looks at the clock after it has slept: when the time is
+// over it still sleeps once more. This one gives up at once.
 func UntilElapsed(max, sleep time.Duration) Policy { return untilElapsed{max: max, sleep: sleep} }
 
 type untilElapsed struct{ max, sleep time.Duration }

@@ -6,21 +6,21 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Driver is told how long operations take and how often things happen. Its methods are called concurrently. One that
+// Driver gets the durations of operations and the counts of events. Its methods are called concurrently. One that
 // blocks delays the result of an operation, or later events, and nothing else. In Java: TracerDriver.
 type Driver interface {
-	// AddTrace is told of an operation that has ended, before its result is given to whoever waits for it.
+	// AddTrace reports an operation that has ended, before the caller gets its result.
 	AddTrace(name string, d time.Duration)
-	// AddCount is told of something that has happened n times, in order, on a goroutine of its own.
+	// AddCount reports an event that has happened n times, in order, on a goroutine of its own.
 	AddCount(name string, n int)
 }
 
 // AdvancedDriver is a [Driver] that wants to know more: if it has these methods, those of Driver are not called. They
 // are called as those are. In Java: AdvancedTracerDriver.
 type AdvancedDriver interface {
-	// AddOperation is told of an operation that has ended. In Java: addTrace.
+	// AddOperation reports an operation that has ended. In Java: addTrace.
 	AddOperation(t OperationTrace)
-	// AddEvent is told of something that has happened.
+	// AddEvent reports an event.
 	AddEvent(t EventTrace)
 }
 

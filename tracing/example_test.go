@@ -19,14 +19,14 @@ type statsd struct {
 	counts map[string]int
 }
 
-// AddTrace is told of each operation, under the name that Java has for it.
+// AddTrace gets each operation, under the name that Java has for it.
 func (s *statsd) AddTrace(name string, _ time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timers = append(s.timers, name)
 }
 
-// AddCount is told of what happens.
+// AddCount gets what happens.
 func (s *statsd) AddCount(name string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ type sizes struct {
 	all []string
 }
 
-// AddOperation is told of each operation in place of AddTrace.
+// AddOperation gets each operation in place of AddTrace.
 func (s *sizes) AddOperation(t tracing.OperationTrace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *sizes) AddOperation(t tracing.OperationTrace) {
 	}
 }
 
-// AddEvent is told of what happens in place of AddCount.
+// AddEvent gets what happens in place of AddCount.
 func (s *sizes) AddEvent(tracing.EventTrace) {}
 
 func ExampleAdvancedDriver() {

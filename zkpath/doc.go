@@ -24,7 +24,7 @@
 //
 // # Errors
 //
-// Errors match [zk.ErrInvalidPath] and tell the path and what is wrong with it.
+// Errors match [zk.ErrInvalidPath] and name the path and its fault.
 //
 // # Coming from Java Curator
 //

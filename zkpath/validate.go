@@ -8,9 +8,9 @@ import (
 )
 
 // Validate returns nil if a server accepts path as the path of a node, and otherwise an error that matches
-// [zk.ErrInvalidPath] and tells why. A valid path starts with a slash, does not end with one unless it is the
-// root, has no empty name and no name "." or "..", and is UTF-8 without control characters, private-use
-// characters, the block from U+FFF0 and everything above U+FFFF.
+// [zk.ErrInvalidPath] and names the fault. A valid path starts with a slash, does not end with one unless it is the
+// root, has no empty name and no name "." or "..", and is UTF-8 without control characters, private-use characters, the
+// block from U+FFF0 and everything above U+FFFF.
 //
 // The server appends digits to the path of a sequential node, so with sequential the last name may also be
 // empty, "." or "..": "/queue/" is fine.
@@ -46,7 +46,7 @@ func badNamespace(ns, reason string) error {
 	return fmt.Errorf("%w: namespace %q: %s", zk.ErrInvalidPath, ns, reason)
 }
 
-// check returns what is wrong with a path and where, or no reason.
+// check returns the fault of a path and its place, or no reason.
 func check(path string, sequential bool) (at int, reason string) {
 	switch path {
 	case "":
@@ -100,7 +100,7 @@ func checkName(name string) (reason string) {
 	return ""
 }
 
-// validRune tells whether a server takes a character that is not ASCII. It looks at UTF-16, where everything
+// validRune reports whether a server takes a character that is not ASCII. It looks at UTF-16, where everything
 // above U+FFFF is a pair of surrogates, which are in a range that it refuses.
 func validRune(r rune) bool {
 	return r > 0x9f && (r < 0xd800 || r > 0xf8ff) && r < 0xfff0

@@ -78,9 +78,9 @@ type Result struct {
 	Waiting Memory        `json:"waiting"` // when all of them waited, or all nodes were read
 }
 
-// Memory is what the process uses after a garbage collection.
+// Memory is the memory in use after a garbage collection.
 type Memory struct {
 	HeapBytes int64 `json:"heapBytes"`
-	RSSKB     int64 `json:"rssKB"` // -1 where the system does not tell
+	RSSKB     int64 `json:"rssKB"` // -1 where the system has no number
 	Threads   int   `json:"threads"`
 }

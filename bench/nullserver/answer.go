@@ -21,7 +21,7 @@ const (
 // sessions counts the sessions given out; their ids need only differ.
 var sessions atomic.Int64
 
-// everyNode is what there is to know of any node; a reply takes from it what its record has.
+// everyNode has the fields of any node; a reply takes those of its record.
 var everyNode = jute.Reply{
 	Data:     make([]byte, PayloadSize),
 	Stat:     zk.Stat{Czxid: zxid, Mzxid: zxid, Pzxid: zxid, DataLength: PayloadSize},

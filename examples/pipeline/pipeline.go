@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// Job is what a worker is given.
+// Job is the work of one item.
 type Job struct {
 	Number   int
 	Customer string

@@ -34,7 +34,7 @@ func (p *pipeline) produce(ctx context.Context, number int) (err error) {
 	return errors.Join(q.FlushPuts(ctx), q.Close())
 }
 
-// submit is what a request handler would do. Put returns when the job is accepted: the span of the put outlives it.
+// submit stands for a request handler. Put returns when the job is accepted: the span of the put outlives it.
 func (p *pipeline) submit(ctx context.Context, q *queue.DistributedQueue[Job], job Job) error {
 	ctx, span := p.tracer.Start(ctx, "submit job", trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()

@@ -84,7 +84,7 @@ func (t *tree) named(s sdktrace.ReadOnlySpan) string {
 	return fmt.Sprintf("%s (trace %.8s…)", s.Name(), s.SpanContext().TraceID())
 }
 
-// shownAttributes are what tells the spans of one name apart.
+// shownAttributes distinguish the spans of one name.
 var shownAttributes = []attribute.Key{
 	"zookeeper.path", "curator.recipe", "curator.resource.name", "curator.outcome", "curator.retry.count", "error.type",
 }

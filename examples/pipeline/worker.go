@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// What the result of a job holds: first the one, at the end the other.
+// The results of a job: first the one, at the end the other.
 const (
 	begunData = "begun"
 	doneData  = "done"
@@ -109,13 +109,13 @@ func (w *worker) checkResult(ctx context.Context, path string, finished chan<- e
 	}
 }
 
-// report is what the leader does: it shows how many jobs are done, whenever there are more, until its term ends. ctx
+// report is the work of the leader: it prints the number of finished jobs whenever it grows, until its term ends. ctx
 // has the trace of the term.
 func (w *worker) report(ctx context.Context) error {
 	changed := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(changed)
 	done := make(map[string]bool)
-	for told := -1; ; {
+	for shown := -1; ; {
 		results, err := w.client.GetChildren().UsingWatcher(watcher).ForPath(ctx, w.results)
 		if err != nil {
 			return err
@@ -132,9 +132,9 @@ func (w *worker) report(ctx context.Context) error {
 				done[result] = true
 			}
 		}
-		if len(done) > told {
-			told = len(done)
-			w.reported(told)
+		if len(done) > shown {
+			shown = len(done)
+			w.reported(shown)
 		}
 		select {
 		case <-changed:

@@ -73,7 +73,7 @@ type witness struct {
 	tokens []int64 // in the order of the holds
 }
 
-// oneClient is what each of the clients does.
+// oneClient is the work of each client.
 func (w *witness) oneClient(ctx context.Context, s *stage) (err error) {
 	client, err := s.client()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // expire ends the session of a client that holds the lock, as the server does when it has not heard of the client for
-// too long. The holder is told, another client gets the lock, and what the first one still writes is refused.
+// too long. The hold ends, another client gets the lock, and what the first one still writes is refused.
 func expire(ctx context.Context, s *stage) (err error) {
 	s.out.step("A session that ends under a holder")
 	first, err := openContender(s)
@@ -74,7 +74,7 @@ func expire(ctx context.Context, s *stage) (err error) {
 	return lockAgain(ctx, s, first, lostSession)
 }
 
-// awaitLoss waits until a hold is told that its lock is lost.
+// awaitLoss waits until a hold has lost its lock.
 func awaitLoss(ctx context.Context, s *stage, hold *locks.Hold) error {
 	select {
 	case <-hold.Context().Done():

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// report tells the user what goes on, and counts what was found. It is used by one goroutine.
+// report prints the progress, and counts what was found. It is used by one goroutine.
 type report struct {
 	w        io.Writer
 	steps    int
@@ -19,7 +19,7 @@ func (r *report) step(title string) {
 	fmt.Fprintf(r.w, "\n%d. %s\n", r.steps, title)
 }
 
-// say tells of progress.
+// say prints progress.
 func (r *report) say(format string, args ...any) { fmt.Fprintf(r.w, "   "+format+"\n", args...) }
 
 // check states an invariant, and whether it held.

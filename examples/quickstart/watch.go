@@ -67,7 +67,7 @@ type following struct {
 	seen  []int
 }
 
-// follow reads the node and watches it, and again each time that the watch tells of a change. A watch tells that
+// follow reads the node and watches it, and again each time that the watch reports a change. A watch reports that
 // something has changed, not what: there may have been several changes by the time the node is read, and the reader
 // sees only the last of them.
 func (f *following) follow(ctx context.Context, client *framework.Client) error {

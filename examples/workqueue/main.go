@@ -26,7 +26,7 @@ const (
 	locksPath = "/examples/workqueue/locks"
 )
 
-// Job is what a worker is given.
+// Job is the work of one item.
 type Job struct {
 	Number int
 	Takes  time.Duration

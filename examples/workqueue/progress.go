@@ -55,7 +55,7 @@ func (p *progress) say(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// sum says what came of it.
+// sum returns the result as text.
 func (p *progress) sum() {
 	p.mu.Lock()
 	again := 0

@@ -27,7 +27,7 @@ func newWorker(connect string, number int, shown *progress) (*worker, error) {
 		LockPath(locksPath).         // a job is done at least once
 		Prefetch(1).                 // jobs take long: who is idle shall have the next
 		FinalFlushTime(time.Second). // for the job at hand when we close
-		OnError(w.tell).BuildQueue()
+		OnError(w.report).BuildQueue()
 	if err == nil {
 		err = w.queue.Start()
 	}
@@ -48,13 +48,13 @@ func (w *worker) do(ctx context.Context, job Job) error {
 	return nil
 }
 
-func (w *worker) tell(_ context.Context, err error) {
+func (w *worker) report(_ context.Context, err error) {
 	if !errors.Is(err, queue.ErrClosed) && !errors.Is(err, queue.ErrLockLost) && !errors.Is(err, framework.ErrClosed) {
 		w.shown.say("worker %d: %v", w.number, err)
 	}
 }
 
-// die is what happens when a process ends: the session goes, with the locks of the jobs at hand.
+// die simulates the end of a process: the session goes, with the locks of the jobs at hand.
 func (w *worker) die() error { return w.client.Close() }
 
 func (w *worker) close() error { return errors.Join(w.queue.Close(), w.client.Close()) }

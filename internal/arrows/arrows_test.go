@@ -66,16 +66,17 @@ var rules = map[string]rule{
 	"recipes/queue":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
 
 	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
-	"internal/zkserver":        {imports: []string{"internal/jute"}},
-	"curatortest":              {imports: []string{"internal/jute", "internal/zkserver"}},
-	"internal/conformance":     {}, // tests alone
-	"internal/model":           {}, // tests alone
-	"internal/testenv":         {imports: []string{"curatortest"}},
-	"internal/testenv/observe": {},
-	"internal/testenv/chaos":   {imports: []string{"curatortest", "internal/testenv"}},
-	"internal/simulation":      {}, // tests alone
-	"internal/apicheck":        {}, // tests alone
-	"internal/arrows":          {},
+	"internal/zkserver":           {imports: []string{"internal/jute"}},
+	"curatortest":                 {imports: []string{"internal/jute", "internal/zkserver"}},
+	"internal/conformance":        {}, // tests alone
+	"internal/model":              {}, // tests alone
+	"internal/testenv":            {imports: []string{"curatortest"}},
+	"internal/testenv/observe":    {},
+	"internal/testenv/testclient": {imports: []string{"curatortest", "framework", "internal/testenv", "retry"}},
+	"internal/testenv/chaos":      {imports: []string{"curatortest", "internal/testenv"}},
+	"internal/simulation":         {}, // tests alone
+	"internal/apicheck":           {}, // tests alone
+	"internal/arrows":             {},
 
 	// Programs, imported by nobody.
 	"bench/...":    {any: true},
@@ -89,7 +90,7 @@ var (
 		"internal/errtext", "internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec",
 	}
 	vocabulary = []string{"retry", "callbacks", "zkpath"}
-	// Recipes know the client, and tell what they do where it does.
+	// Recipes know the client, and report what they do where it does.
 	belowRecipes = slices.Concat(vocabulary, []string{
 		"builders", "framework", "internal/errtext", "internal/hook", "internal/listeners", "internal/telemetry",
 	})

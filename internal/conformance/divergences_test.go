@@ -37,7 +37,7 @@ const (
 	nonsense = "nonsense"
 )
 
-// endsBurst tells whether what is sent behind the request, before its answer, may go otherwise there.
+// endsBurst reports whether what is sent behind the request, before its answer, may go otherwise there.
 func endsBurst(r *jute.Request) bool {
 	switch r.Op {
 	case jute.OpSetACL:

@@ -101,7 +101,7 @@ func (n *narrator) results(results []jute.Result) string {
 	return "{" + strings.Join(said, "; ") + "}"
 }
 
-// bytesOf tells nil from empty.
+// bytesOf distinguishes nil from empty.
 func bytesOf(b []byte) string {
 	if b == nil {
 		return "nil"

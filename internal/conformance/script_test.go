@@ -19,7 +19,7 @@ import (
 // A script is a file of cases. A line that starts with "#" names a case, the lines behind it are commands, each of a
 // client, and the indented ones below a command are what that client hears. Paths are below a node of the case's own.
 //
-//	# a deleted node is told of once
+//	# a deleted node fires once
 //	a create /n
 //	  create zxid 2 OK "/n"
 //	a get /n watch

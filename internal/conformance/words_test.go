@@ -32,7 +32,7 @@ func words(t stage) {
 		number = `[0-9]+(\.[0-9]+)?`
 		// release is of the form that monitors parse, and kazoo.
 		release = `3\.[89]\.\d-\S+, built on \d{4}-\d\d-\d\d \d\d:\d\d UTC`
-		// response tells of the last answer of a connection.
+		// response has the last answer of a connection.
 		response = `lresp=\d+,llat=\d+,minlat=\d+,avglat=\d+,maxlat=\d+`
 		// expiry is in front of what expires at the same time.
 		expiry = `\d expire at [A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \w+ \d{4}:\n`

@@ -147,7 +147,7 @@ func TestCloseDoesNotWaitBeyondItsLimit(t *testing.T) {
 	})
 }
 
-func TestCloseKnowsThatAllHaveRunEvenWithoutALimit(t *testing.T) {
+func TestCloseWithoutLimitReportsAllHaveRun(t *testing.T) {
 	q := dispatch.Start()
 	finish(t, q)
 	for range 1000 {

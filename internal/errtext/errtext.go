@@ -59,7 +59,7 @@ func Panic(value any) string {
 	return fmt.Sprint(value)
 }
 
-// TooShort returns what is wrong with a duration that is more than nothing and less than a millisecond: most likely a
+// TooShort returns the error text for a duration above zero and below a millisecond: most likely a
 // number of milliseconds without a unit. It returns "" for all others.
 func TooShort(d time.Duration) string {
 	if d <= 0 || d >= time.Millisecond {

@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// Policy is what the executor needs of a retry policy.
+// Policy is a retry policy as the executor uses it.
 type Policy interface {
 	NewBackOff() backoff.BackOff
 	Retryable(err error) bool
@@ -69,7 +69,7 @@ func New(
 	return e
 }
 
-// crosses reports whether operations may go on in the next session. A policy that panics when it is asked does not let
+// crosses reports whether operations may go on in the next session. A policy that panics does not let
 // them.
 func crosses(policy Policy) bool {
 	defer func() { _ = recover() }()
@@ -192,7 +192,7 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	op.ex, op.ctx, op.started, op.observed = e, ctx, e.now(), e.telemetry.On()
 	op.Request.Handler = op
 	if op.observed {
-		op.recording = new(recording)
+		op.lazy = new(lazyRecord)
 	}
 	if op.isRecordedAtOnce() {
 		op.recorded()

@@ -318,7 +318,7 @@ func TestConnectionThatComesAtTheLastMomentIsSeen(t *testing.T) {
 			if calls.Add(1) == 2 { // the first is at the start of the operation, the second for its request
 				f.connect()
 				<-up
-				for range 1000 { // let the executor be told
+				for range 1000 { // let the executor get the state
 					runtime.Gosched()
 				}
 			}
@@ -502,7 +502,7 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsOnceMoreAfterTheEndOfTheContextIsToldTheSame(t *testing.T) {
+func TestSecondWaitAfterContextEndsReturnsSameError(t *testing.T) {
 	for _, tt := range stages {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

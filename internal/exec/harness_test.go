@@ -74,10 +74,10 @@ type fixture struct {
 
 	held   chan struct{} // closed when a held answer may go
 	onConn func()        // is called whenever the executor asks for the connection
-	onUp   func()        // is called when a connection stands, before the executor is told
+	onUp   func()        // is called when a connection stands, before the executor gets its state
 	unsent func()        // is called before the executor gets back what a connection has not sent
 
-	beforeUnsent func() // is called once, when a connection gives back what it has not sent, before the executor is told
+	beforeUnsent func() // is called once, when a connection gives back what it has not sent, before the executor knows
 
 	mu     sync.Mutex
 	conns  []*wire.Conn

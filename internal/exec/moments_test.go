@@ -173,7 +173,7 @@ func TestEndOfTheContextIsSeenOnTheWayBackFromAConnection(t *testing.T) {
 	})
 }
 
-// The executor is told of a connection that is gone again.
+// The executor gets the state of a connection that is gone again.
 func TestConnectionThatIsGoneAgainChangesNoOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, everySecond(0), true)
@@ -268,7 +268,7 @@ func TestLoadCountsWhatWaits(t *testing.T) {
 }
 
 // The policy is not asked for a pause that nobody makes.
-func TestSingleAttemptAsksForNoPause(t *testing.T) {
+func TestSingleAttemptNeedsNoPause(t *testing.T) {
 	for name, policy := range map[string]func(h hooked) exec.Policy{
 		"of the program": func(h hooked) exec.Policy { return h },
 		"prompt":         func(h hooked) exec.Policy { return prompt{h} },

@@ -1,5 +1,5 @@
 // Package exec drives operations: it sends their requests in order, waits for connections, retries, and hands their
-// results to whoever waits or to the dispatcher.
+// results to the caller or to the dispatcher.
 package exec
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// Protocol is what an operation does, step by step. Its methods run one at a time, on the caller's goroutine or on
+// Protocol has the steps of an operation. Its methods run one at a time, on the caller's goroutine or on
 // the one that reads the connection: they must not block.
 type Protocol interface {
 	// Begin starts an attempt: it sends a request or finishes.
@@ -38,9 +38,9 @@ type Cleaner interface {
 // Recycler is a Protocol whose memory serves another call when its result is delivered: nothing refers to it then.
 type Recycler interface{ Recycle() }
 
-// Described is a Protocol that telemetry is told of.
+// Described is a Protocol that telemetry records.
 type Described interface {
-	// Describe says what it is. One without a name is not told of.
+	// Describe returns what is recorded. Operations without a name are not recorded.
 	Describe() telemetry.Operation
 }
 
@@ -62,7 +62,7 @@ type Operation struct {
 	inline     bool        // the caller waits and may write the first request by itself
 	single     bool        // an outer loop retries
 	observed   bool        // by telemetry
-	waited     atomic.Bool // somebody waits, and tells telemetry of the end
+	waited     atomic.Bool // a caller waits, and records the end
 	gaveUp     bool        // it failed with what the policy would have tried again
 	asked      bool        // the policy was, about its last answer
 	write      write
@@ -81,8 +81,8 @@ type Operation struct {
 	conn          *wire.Conn // of the session that it began in, nil before the first
 	on            *wire.Conn // that has the request in flight
 	schedule      backoff.BackOff
-	before, after *Operation // while it is parked
-	recording     *recording // nil if it is not observed
+	before, after *Operation  // while it is parked
+	lazy          *lazyRecord // nil if it is not observed
 	waits         []connectionWait
 	err           error
 
@@ -100,20 +100,20 @@ const (
 
 // Context returns the context of the call, in the span of op if it has one. A background operation outlives its end.
 func (op *Operation) Context() context.Context {
-	if r := op.recording.made(); r != nil {
+	if r := op.lazy.made(); r != nil {
 		return r.Context()
 	}
 	return op.ctx
 }
 
-// recorded returns the record of op, nil if nobody wants to know. It is made when it is first asked for: that of an
-// operation which somebody waits for when its request is on its way. What takes spans may block, so it is the caller
-// who asks, and not who reads the connection: see note.
+// recorded returns the record of op, nil if it is not recorded. It is made at its first use, which is never on the
+// reader, because a span processor may block: see note. The record of a foreground operation is made while its request
+// is under way.
 func (op *Operation) recorded() *telemetry.Record {
 	if !op.observed {
 		return nil
 	}
-	return op.recording.make(func() *telemetry.Record {
+	return op.lazy.make(func() *telemetry.Record {
 		d, ok := op.Protocol.(Described)
 		if !ok {
 			return nil
@@ -129,7 +129,7 @@ func (op *Operation) recorded() *telemetry.Record {
 // note notes something in the record of op, or for it until it is made.
 func (op *Operation) note(in func(r *telemetry.Record)) {
 	if op.observed {
-		op.recording.note(in)
+		op.lazy.note(in)
 	}
 }
 
@@ -142,22 +142,22 @@ func (op *Operation) isRecordedAtOnce() bool {
 	return op.background || op.ex.telemetry.RequestSpans() || op.ex.telemetry.WatchSpans()
 }
 
-// tell tells of op, which has ended. Who comes second waits for the first.
-func (op *Operation) tell() {
+// recordEnd records the end of op. A second call waits for the first.
+func (op *Operation) recordEnd() {
 	if !op.observed {
 		return
 	}
-	op.recording.told.Do(func() {
+	op.lazy.ended.Do(func() {
 		if r := op.recorded(); r != nil {
 			r.End(op.ex.at(op.ended), op.facts())
 		}
 	})
 }
 
-// tellUnlessWaited has op told of if nobody waits for it: whoever submitted it may never do.
-func (op *Operation) tellUnlessWaited() {
+// recordEndUnlessWaited records the end of op if no caller waits for it: a caller may never do.
+func (op *Operation) recordEndUnlessWaited() {
 	if op.observed && !op.waited.Load() {
-		op.ex.telemetry.Later(op.tell)
+		op.ex.telemetry.Later(op.recordEnd)
 	}
 }
 
@@ -181,7 +181,7 @@ func (op *Operation) loss() error {
 // Result returns the error that the operation finished with.
 func (op *Operation) Result() error { return op.err }
 
-// Executor returns what drives op.
+// Executor returns the executor of op.
 func (op *Operation) Executor() *Executor { return op.ex }
 
 // Background reports whether nobody waits for op.
@@ -219,7 +219,7 @@ func (op *Operation) noteRequest() {
 	if !op.observed || op.on == nil {
 		return
 	}
-	made := op.recording.made()
+	made := op.lazy.made()
 	if made == nil && !op.Detached {
 		return
 	}
@@ -290,7 +290,7 @@ func (op *Operation) Finish(err error) {
 	case late:
 		e.pending.left()
 	default:
-		op.tellUnlessWaited()
+		op.recordEndUnlessWaited()
 		close(op.done)
 		e.pending.left()
 	}
@@ -307,7 +307,7 @@ func (d *delivery) Run() {
 		p.calling(-1)
 		p.left()
 	}()
-	(*Operation)(d).tell() // before the callback, which is its child
+	(*Operation)(d).recordEnd() // before the callback, which is its child
 	protocol := d.Protocol
 	protocol.Run()
 	if r, ok := protocol.(Recycler); ok { // not behind a callback that ends its goroutine
@@ -315,7 +315,7 @@ func (d *delivery) Run() {
 	}
 }
 
-// facts are what there is to tell of op at its end.
+// facts returns what is recorded of op at its end.
 func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
 	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
@@ -355,18 +355,18 @@ func (op *Operation) abandon(cause error) bool {
 	return op.state.CompareAndSwap(running, abandoned)
 }
 
-// outcome tells of op, which is done, and returns the error that its caller gets.
+// outcome records the end of op and returns the error for its caller.
 func (op *Operation) outcome() error {
 	if op.isAbandoned() {
 		return op.cause
 	}
-	op.tell()
+	op.recordEnd()
 	return op.err
 }
 
 func (op *Operation) isAbandoned() bool { return op.state.Load() == abandoned }
 
-// Root is the context of what nobody has asked for: cleaning up, and what goes on behind the listeners.
+// Root is the context of the client's own work: clean-ups, and work behind the listeners.
 var Root = context.Background() //nolint:forbidigo // the one root
 
 type singleAttemptKey struct{}
@@ -436,7 +436,7 @@ func (e *Executor) uncertain(err error) error {
 	return errtext.Join(ErrUncertain, err)
 }
 
-// write says what follows when the answer to the request in flight is lost.
+// write is the consequence of a lost answer to the request in flight.
 type write uint8
 
 const (

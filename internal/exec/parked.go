@@ -76,7 +76,7 @@ func (e *Executor) park(op *Operation) {
 	}
 	if !e.mayPark(op) {
 		e.mu.Unlock()
-		e.again(op, op.loss())
+		e.retry(op, op.loss())
 		return
 	}
 	e.beginWait(op)
@@ -145,7 +145,7 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 		if stopped {
 			op.Finish(ErrClosed)
 		} else {
-			e.again(op, op.loss())
+			e.retry(op, op.loss())
 		}
 	}
 	e.recheck(e.conn()) // the next session may have been there before
@@ -234,7 +234,7 @@ func (e *Executor) takeBack(op *Operation) bool {
 func (e *Executor) overdue(op *Operation, was place) {
 	switch {
 	case was == parking:
-		e.again(op, op.loss())
+		e.retry(op, op.loss())
 	case op.isAbandoned():
 		op.Finish(op.cause)
 	default:

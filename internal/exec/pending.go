@@ -169,14 +169,14 @@ func (e *Executor) WaitQuiet(ctx context.Context) error {
 	return nil
 }
 
-// Load is what an executor has to do.
+// Load counts the pending work of an executor.
 type Load struct {
 	Pending int // operations that were accepted and are not done
 	Parked  int // of those: that wait for a connection
 	Retries int // of those: that wait for the pause before a retry
 }
 
-// Load returns what e has to do now.
+// Load returns the pending work of e.
 func (e *Executor) Load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -77,8 +77,8 @@ func TestLimitIsForTheProgramAlone(t *testing.T) {
 	})
 }
 
-// Who gives up waiting to be let in leaves no place taken, also when the place and the end of the context come at once.
-func TestWhoGivesUpWaitingTakesNoPlace(t *testing.T) {
+// A waiter that gives up leaves no place taken, also when the place and the end of the context come at once.
+func TestCancelledAdmissionTakesNoPlace(t *testing.T) {
 	for _, early := range []time.Duration{time.Second, 0} {
 		for range 100 {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestStopEndsTheWaitToBeLetIn(t *testing.T) {
 	})
 }
 
-// Who waits until all is done, and gives up, is not told later.
+// A waiter that has given up gets nothing later.
 func TestWaitThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := limited(t)

@@ -148,7 +148,7 @@ func (p retriesTimeouts) Retryable(err error) bool {
 }
 
 // With one goroutine to ask it, the policy is asked in the order of the failures, and callbacks come in that order.
-func TestPolicyIsAskedInTheOrderOfTheFailures(t *testing.T) {
+func TestPolicyIsCalledInOrderOfFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, programmed{pauses: everySecond(0)}, true)
 		f.refuse("/missing", jute.CodeNoNode)
@@ -184,7 +184,7 @@ type numberedSteps struct {
 func (o *numberedSteps) Run() { o.deliver() }
 
 // A question that comes after Stop is not put: there will be no other attempt.
-func TestPolicyIsNotAskedAfterStop(t *testing.T) {
+func TestPolicyIsNotCalledAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, programmed{retryable: func(err error) bool {
 			if errors.Is(err, zk.ErrNoNode) {
@@ -207,7 +207,7 @@ func TestPolicyIsNotAskedAfterStop(t *testing.T) {
 }
 
 // A policy that takes a while, but not long, is asked one question at a time.
-func TestPolicyThatTakesAWhileIsAskedInOrder(t *testing.T) {
+func TestSlowPolicyIsCalledInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asking, most := 0, 0
 		f := start(t, programmed{retryable: func(err error) bool {

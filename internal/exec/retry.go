@@ -16,10 +16,18 @@ type sinceStarter interface {
 	NewBackOffSince(start time.Time) backoff.BackOff
 }
 
+// NewSchedule returns the schedule of p for an operation that began at start.
+func NewSchedule(p Policy, start time.Time) backoff.BackOff {
+	if p, ok := p.(sinceStarter); ok {
+		return p.NewBackOffSince(start)
+	}
+	return p.NewBackOff()
+}
+
 // detachedPause is the pause of a detached operation between two rounds of the retry policy.
 const detachedPause = time.Second
 
-// question is what the retry policy is asked about an operation.
+// question is the input of the retry policy for an operation.
 type question struct {
 	err       error
 	retryable bool // only the pause is open
@@ -29,7 +37,7 @@ type question struct {
 	schedule  backoff.BackOff // nil before the first pause
 }
 
-// verdict is what the retry policy says of a failure.
+// verdict is the decision of the retry policy about a failure.
 type verdict struct {
 	retry    bool // the failure may be tried again
 	pause    time.Duration
@@ -37,16 +45,16 @@ type verdict struct {
 	panic    any // of the policy
 }
 
-// again begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be tried
+// retry begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be tried
 // again.
-func (e *Executor) again(op *Operation, err error) {
+func (e *Executor) retry(op *Operation, err error) {
 	e.consult(op, err, true)
 }
 
 // failed takes an answer that is an error: another attempt, or the next step of op.
 func (e *Executor) failed(op *Operation, err error) { e.consult(op, err, false) }
 
-// consult asks the policy of err: in place if the policy answers at once, else on another goroutine. retryable says
+// consult calls the policy for err: in place if the policy answers at once, else on another goroutine. retryable says
 // that only the pause is open.
 func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	if retryable && (op.single || op.isAbandoned()) {
@@ -109,11 +117,7 @@ func (e *Executor) ask(q question) (v verdict) {
 		return v
 	}
 	if v.schedule == nil {
-		if p, ok := e.policy.(sinceStarter); ok {
-			v.schedule = p.NewBackOffSince(q.started)
-		} else {
-			v.schedule = e.policy.NewBackOff()
-		}
+		v.schedule = NewSchedule(e.policy, q.started)
 	}
 	v.pause = v.schedule.NextBackOff()
 	return v

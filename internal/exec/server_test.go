@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// server is a ZooKeeper server in memory that does what a test tells it. Untold it grants every session and
+// server is a ZooKeeper server in memory that does what its test sets. By default it grants every session and
 // says yes to every request. While it is down it refuses connections.
 type server struct {
 	// serve answers a request by itself if it returns true. It is not asked about pings and goodbyes.
@@ -209,7 +209,7 @@ func receive[T any](tb testing.TB, ch <-chan T) T {
 	case v := <-ch:
 		return v
 	case <-t.C:
-		tb.Fatal("waited in vain")
+		tb.Fatal("waited too long")
 	}
 	panic("unreachable")
 }

@@ -28,7 +28,7 @@ func (f *fixture) replaceSession(before func()) {
 	for !f.conn.Load().IsConnected() {
 		<-time.After(time.Millisecond)
 	}
-	synctest.Wait() // the executor was told
+	synctest.Wait() // the executor has its state
 	if before != nil {
 		before()
 	}

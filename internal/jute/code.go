@@ -90,7 +90,7 @@ var codes = [...]struct {
 	-CodeThrottledOp:              {"THROTTLEDOP", ErrThrottledOp},
 }
 
-// known tells whether the code has a name; the numbers have gaps.
+// known reports whether the code has a name; the numbers have gaps.
 func (c Code) known() bool {
 	return c <= 0 && c > Code(-len(codes)) && codes[-c].name != ""
 }

@@ -35,7 +35,7 @@ func NewDecoder(b []byte) Decoder { return Decoder{b: b} }
 // Err gives the first failure, which wraps [ErrMarshalling], or nil.
 func (d *Decoder) Err() error { return d.err }
 
-// Len tells how many bytes are left.
+// Len returns the number of bytes left.
 func (d *Decoder) Len() int { return len(d.b) }
 
 // Rest takes all bytes that are left. They are the frame's own, not a copy.

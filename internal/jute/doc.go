@@ -16,7 +16,7 @@
 //
 // # Errors
 //
-// What cannot be decoded fails with an error that wraps [ErrMarshalling]. A server's verdict is a [Code];
+// Malformed input is an error that wraps [ErrMarshalling]. A server's verdict is a [Code];
 // [Code.Err] gives the error to match it by, the one of go-zookeeper where that has one.
 //
 // # Trust

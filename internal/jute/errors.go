@@ -48,7 +48,7 @@ func (connectionLoss) Is(target error) bool { return target == zk.ErrConnectionC
 // comparable, so errors.Is matches two of the same code.
 type UnknownCode Code
 
-// Error gives the number, which is all there is to tell.
+// Error returns the number: the code has no text.
 func (c UnknownCode) Error() string {
 	return "curator: unknown error code " + strconv.Itoa(int(c))
 }

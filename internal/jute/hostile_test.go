@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// allocated tells how many bytes of heap f takes, garbage included.
+// allocated returns how many bytes of heap f takes, garbage included.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -15,7 +15,7 @@ func appendMultiHeader(b []byte, h multiHeader) []byte {
 	return AppendInt32(b, int32(h.err))
 }
 
-// next reads a header and tells whether an element follows it, which is not so after an error either.
+// next reads a header and reports whether an element follows it; after an error none does.
 func (d *Decoder) next(h *multiHeader) bool {
 	*h = multiHeader{op: Op(d.Int32()), done: d.Bool(), err: Code(d.Int32())}
 	return d.err == nil && !h.done
@@ -38,7 +38,7 @@ func (d *Decoder) multiOps(kind Op) []Request {
 	return ops
 }
 
-// holds tells whether an operation may be part of a multi of that kind.
+// holds reports whether an operation may be part of a multi of that kind.
 func holds(kind, op Op) bool {
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:

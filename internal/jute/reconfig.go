@@ -1,6 +1,6 @@
 package jute
 
-// Reconfig is what a reconfig request changes of the ensemble. An empty list is sent as Java's null, which
+// Reconfig is the change of the ensemble in a reconfig request. An empty list is sent as Java's null, which
 // leaves that part alone.
 type Reconfig struct {
 	Joining    string // servers to add or change, comma separated, in the syntax of zoo.cfg

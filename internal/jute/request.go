@@ -94,7 +94,7 @@ func DecodeRequest(op Op, body []byte) (Request, error) {
 	return r, nil
 }
 
-// request reads the body of a single operation and tells whether it knows the opcode.
+// request reads the body of a single operation and reports whether the opcode is known.
 func (d *Decoder) request(r *Request) bool {
 	if r.Op == OpReconfig {
 		r.Reconfig = d.reconfig()

@@ -15,7 +15,7 @@ import (
 
 var _ callbacks.Listenable[string] = (*listeners.Set[string])(nil)
 
-// book is a set of listeners that write down what they are told.
+// book is a set of listeners that write down what they get.
 type book struct {
 	listeners.Set[string]
 	lines []string
@@ -31,41 +31,41 @@ func (b *book) add(name string, inside func()) (remove func()) {
 	})
 }
 
-// tell notifies the listeners and fails if not just these lines were written.
-func (b *book) tell(t *testing.T, ev string, want ...string) {
+// notify calls the listeners and fails if not just these lines were written.
+func (b *book) notify(t *testing.T, ev string, want ...string) {
 	t.Helper()
 	b.lines = nil
 	b.Notify(t.Context(), ev, nil)
 	if diff := cmp.Diff(want, b.lines); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }
 
-func TestListenersAreToldInTheOrderInWhichTheyWereAdded(t *testing.T) {
+func TestListenersAreCalledInOrderOfAddition(t *testing.T) {
 	var b book
-	b.tell(t, "0")
+	b.notify(t, "0")
 	removeA := b.add("a", nil)
 	b.add("b", nil)
 	removeC := b.add("c", nil)
-	b.tell(t, "1", "a 1", "b 1", "c 1")
+	b.notify(t, "1", "a 1", "b 1", "c 1")
 	removeA()
 	removeA() // does nothing
-	b.tell(t, "2", "b 2", "c 2")
+	b.notify(t, "2", "b 2", "c 2")
 	b.add("a", nil)
-	b.tell(t, "3", "b 3", "c 3", "a 3")
+	b.notify(t, "3", "b 3", "c 3", "a 3")
 	removeC()
 	if got := b.Len(); got != 2 {
 		t.Errorf("%d listeners, want 2", got)
 	}
 	b.Clear()
-	b.tell(t, "4")
+	b.notify(t, "4")
 	removeC()
 	if got := b.Len(); got != 0 {
 		t.Errorf("%d listeners, want 0", got)
 	}
 }
 
-func TestTheSameListenerAddedTwiceIsToldTwice(t *testing.T) {
+func TestListenerAddedTwiceIsCalledTwice(t *testing.T) {
 	var l listeners.Set[int]
 	var calls int
 	fn := func(context.Context, int) { calls++ }
@@ -79,7 +79,7 @@ func TestTheSameListenerAddedTwiceIsToldTwice(t *testing.T) {
 	}
 }
 
-func TestListenersMayChangeTheSetWhileTheyAreTold(t *testing.T) {
+func TestListenersMayChangeSetWhileCalled(t *testing.T) {
 	tests := []struct {
 		name string
 		// inside is what the second of three listeners does, once.
@@ -97,12 +97,12 @@ func TestListenersMayChangeTheSetWhileTheyAreTold(t *testing.T) {
 			[]string{"b 2", "c 2"},
 		},
 		{
-			"removes the one behind, which is not told any more", func(_ *book, remove []func()) { remove[2]() },
+			"removes the one behind, which is not called any more", func(_ *book, remove []func()) { remove[2]() },
 			[]string{"a 1", "b 1"},
 			[]string{"a 2", "b 2"},
 		},
 		{
-			"adds one, which is told from the next event on", func(b *book, _ []func()) { b.add("d", nil) },
+			"adds one, which is called from the next event on", func(b *book, _ []func()) { b.add("d", nil) },
 			[]string{"a 1", "b 1", "c 1"},
 			[]string{"a 2", "b 2", "c 2", "d 2"},
 		},
@@ -125,8 +125,8 @@ func TestListenersMayChangeTheSetWhileTheyAreTold(t *testing.T) {
 			remove = append(remove, b.add("a", nil))
 			remove = append(remove, b.add("b", func() { once.Do(func() { tt.inside(&b, remove) }) }))
 			remove = append(remove, b.add("c", nil))
-			b.tell(t, "1", tt.first...)
-			b.tell(t, "2", tt.next...)
+			b.notify(t, "1", tt.first...)
+			b.notify(t, "2", tt.next...)
 		})
 	}
 }
@@ -146,7 +146,7 @@ func TestEachListenerIsCalledThroughTheGuard(t *testing.T) {
 		fn()
 	})
 	if diff := cmp.Diff([]string{"a 1", "b 1", "c 1"}, b.lines); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"in a", "in c"}, caught); diff != "" {
 		t.Errorf("caught (-want +got):\n%s", diff)

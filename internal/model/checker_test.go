@@ -13,7 +13,7 @@ type machine[S any] interface {
 	first() S
 	// next calls emit for every step that is possible in a state.
 	next(s *S, emit func(step, S))
-	// encode appends what tells a state from others. States that differ in names alone have one encoding.
+	// encode appends what distinguishes a state from others. States that differ in names alone have one encoding.
 	encode(s *S, to []byte) []byte
 	// violation says which promise a state breaks, "" for none.
 	violation(s *S) string

@@ -296,12 +296,12 @@ func (w *barrierWorld) drop(i int8) {
 		w.zxid++
 		w.pzxid = w.zxid
 		w.nodes[i] = barrierNode{}
-		w.tell(i, false)
+		w.notify(i, false)
 	}
 }
 
-// tell has an event for those who watch the node of a member.
-func (w *barrierWorld) tell(i int8, changed bool) {
+// notify sends an event to the watchers of the node of a member.
+func (w *barrierWorld) notify(i int8, changed bool) {
 	for k := range w.attendees {
 		if c := &w.attendees[k]; c.watched == i && c.there {
 			c.watched, c.there, c.woken, c.over = none, false, true, changed
@@ -595,7 +595,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 		w.pzxid = w.zxid
 		w.ready.version++
 		own.signed, own.born, w.ready.dead = true, w.zxid, 0
-		w.tell(i, false)
+		w.notify(i, false)
 		w.tellReady(false)
 		m.begin(w, i, 0)
 	case bClear:
@@ -823,7 +823,7 @@ func (m *doubleBarrier) end(w *barrierWorld, i, version int8) {
 		w.pzxid = w.zxid
 		w.deleteReady(i, c.round)
 		w.nodes[i] = barrierNode{}
-		w.tell(i, true)
+		w.notify(i, true)
 		if c.at == cleaningLast {
 			m.rest(c)
 			return

@@ -246,7 +246,8 @@ func (m *recipe) agree(w *world, x txn) {
 	}
 }
 
-// hold has a member hold what it wants. If its node is there as far as it can see, and is gone, it is told later.
+// hold has a member hold what it wants. If its node is there as far as it can see, and is gone, it gets the event
+// later.
 func (m *recipe) hold(w *world, i, phase int8) {
 	c := &w.clients[i]
 	c.at = phase
@@ -287,7 +288,7 @@ func (m *recipe) serve(w *world, i int8) bool {
 	return true
 }
 
-// applyAt has a server apply the next transaction, tell those who watch, and answer.
+// applyAt has a server apply the next transaction, send the events to the watchers, and answer.
 func (m *recipe) applyAt(w *world, s int8) bool {
 	if w.applied[s] == w.logged {
 		return false

@@ -30,7 +30,7 @@ type client struct {
 	before   int8 // the name of the place that it waits for
 	server   int8 // that it is connected to
 	seen     int8 // so much of the log it has seen
-	excused  bool // its node was deleted while it held, by somebody else: it is told later
+	excused  bool // its node was deleted while it held, by somebody else: it gets the event later
 	over     bool // the servers have ended its session, and it does not know
 	lingers  bool // the servers keep the session that it has left
 	waiting  bool // for the answer to a write

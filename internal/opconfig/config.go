@@ -15,7 +15,7 @@ import (
 // of framework.Client, which returns its builder. Package builders sets it.
 var New func(c *Config) any
 
-// Config is what the operations of a client need. It must not be changed after New.
+// Config has the parts of a client that its operations need. It must not be changed after New.
 type Config struct {
 	Executor *exec.Executor
 	// Refusal is the error of all operations, nil if they are done.

@@ -28,9 +28,9 @@
 //   - With a lock path a node goes when its items were consumed, and not before. An item is delivered under a lock, and
 //     again only after the lock ended with its session or its process, was deleted by an operator, or the queue was
 //     closed over it. An item has a second node after a failure, or if the connection was lost when it was put.
-//   - Without a lock path an item is delivered when its node is gone, and once. What nobody is given was told with its
-//     bytes, or claimed by a process that has died.
-//   - Nodes are in the order of the puts of one producer, but for a put whose outcome was told as unknown.
+//   - Without a lock path an item is delivered when its node is gone, and once. An item that nobody gets was reported
+//     with its bytes, or claimed by a process that has died.
+//   - Nodes are in the order of the puts of one producer, but for a put that was reported with an unknown outcome.
 //     Without a lock path, a consumer gets items in that order.
 //   - Nothing is delivered before it is due, after it was removed by its id, or after Close.
 //   - Close takes no longer than its time to flush, from when the consumers are back.
@@ -49,11 +49,11 @@
 //
 // Some limits are documented, and modelled as they are:
 //
-//   - Somebody deletes the node of a holder, or ends its session on the server. The holder cannot be told before the
-//     next one is granted. Such a hold excludes nobody from then on; it has to end within a bound where that is
+//   - Somebody deletes the node of a holder, or ends its session on the server. The holder cannot get the event before
+//     the next one is granted. Such a hold excludes nobody from then on; it has to end within a bound where that is
 //     promised.
 //   - A crashed process holds nothing, whatever its contexts say.
-//   - A process that stands still cannot be told of anything, and cannot be stopped alone in here. Its clock can jump,
+//   - A process that stands still gets no events, and cannot be stopped alone in here. Its clock can jump,
 //     as it does after a suspension, and tokens have to grow: they protect from its late writes.
 //   - Servers do not refuse to list a line. A client whose create has an unknown outcome finds its node by a list; if
 //     that is refused, the node stays until the session ends.

@@ -11,12 +11,12 @@ import (
 
 // item is what has become of one item of a queue.
 type item struct {
-	value      string
-	put        *put
-	nodes      []*node // that have held it, in the order of their births
-	deliveries []*delivery
-	told       []string // errors about it
-	lossTold   bool     // one of them had its bytes
+	value        string
+	put          *put
+	nodes        []*node // that have held it, in the order of their births
+	deliveries   []*delivery
+	reported     []string // errors about it
+	lossReported bool     // one of them had its bytes
 }
 
 // put is what has become of one put, of an item or several.
@@ -52,17 +52,17 @@ func (r result) String() string { return [...]string{"open", "done", "failed", "
 
 // delivery is one time that an item is consumed or pulled.
 type delivery struct {
-	value   string
-	attempt int // how many there were before
-	queue   *openQueue
-	item    *item // nil if it is not known
-	node    *node
-	lock    *node // nil without a lock path
-	ctx     context.Context
-	began   time.Time
-	ended   time.Time
-	result  result
-	told    bool // an error about it
+	value    string
+	attempt  int // how many there were before
+	queue    *openQueue
+	item     *item // nil if it is not known
+	node     *node
+	lock     *node // nil without a lock path
+	ctx      context.Context
+	began    time.Time
+	ended    time.Time
+	result   result
+	reported bool // an error about it
 }
 
 // itemValues finds the items in the bytes of a node, or in a text about them.
@@ -81,7 +81,7 @@ func numberOf(n *node) int64 {
 	return number
 }
 
-// String tells the life of an item.
+// String returns the life of an item.
 func (i *item) String() string {
 	began := i.put.queue.world.history.began
 	at := func(t time.Time) string {
@@ -109,8 +109,8 @@ func (i *item) String() string {
 	if i.put.asked {
 		fmt.Fprintf(&b, "\n  to be removed, is removed: %v", !i.put.removed.IsZero())
 	}
-	for _, text := range i.told {
-		fmt.Fprintf(&b, "\n  told: %s", text)
+	for _, text := range i.reported {
+		fmt.Fprintf(&b, "\n  reported: %s", text)
 	}
 	return b.String()
 }

@@ -127,20 +127,20 @@ func checkViolation(t *testing.T, w *world, want string) {
 	w.ctx = context.Background() // the end is judged as well
 }
 
-// TestJudgeOfAClaimWithoutItsNode has the node of a claim go, whose holder is told late or never.
+// TestJudgeOfAClaimWithoutItsNode has the node of a claim go, whose holder gets the event late or never.
 func TestJudgeOfAClaimWithoutItsNode(t *testing.T) {
 	for name, tt := range map[string]struct {
-		known bool          // that the operator deleted it
-		told  time.Duration // when its holder is
-		want  string
+		known    bool          // that the operator deleted it
+		reported time.Duration // when its holder is
+		want     string
 	}{
-		"nobody knows why":             {false, time.Hour, "alive without a node"},
-		"deleted, and told in time":    {true, time.Second, ""},
-		"deleted, and told much later": {true, time.Hour, "not told in 1m0s"},
+		"nobody knows why":                 {false, time.Hour, "alive without a node"},
+		"deleted, and reported in time":    {true, time.Second, ""},
+		"deleted, and reported much later": {true, time.Hour, "not reported in 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				ctx, cancel := context.WithTimeout(t.Context(), tt.told)
+				ctx, cancel := context.WithTimeout(t.Context(), tt.reported)
 				defer cancel()
 				r := newResource("/r")
 				w.judge.resources = append(w.judge.resources, r)

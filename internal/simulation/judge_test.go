@@ -137,7 +137,7 @@ func (j *judge) watch(ctx context.Context) {
 }
 
 // taken notes that somebody takes a node away from whoever holds it, or ends its session. By then its holder has to be
-// told; 0 is never.
+// reported; 0 is never.
 func (j *judge) taken(r *resource, node string, owner *process, within time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -171,6 +171,6 @@ func (j *judge) judgeTold(c *claim, within time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if c.isAlive() {
-		j.violate("not told in %v: %v", within, c)
+		j.violate("not reported in %v: %v", within, c)
 	}
 }

@@ -18,7 +18,7 @@ func (a *actor) claimOf(r *resource, l *leader.Leadership) *claim {
 // latchRecipe is a latch that leads for a while and is closed, or leads on until it is lost.
 func latchRecipe(w *world) recipe {
 	r := newResource("/latch")
-	r.toldOfNode = true
+	r.notifiedOfNode = true
 	return recipe{"latch", []*resource{r}, []role{{"latch", func(ctx context.Context, a *actor) {
 		for last := false; !last && ctx.Err() == nil; {
 			last = w.isCalm()

@@ -271,7 +271,7 @@ func TestLedgerWithLocks(t *testing.T) {
 		"put, and not there": {want: "there was no node", play: func(s *scene) {
 			s.ledger.putEnded(s.putBegins(), s.path+"/queue-0000000000", nil)
 		}},
-		"told twice": {want: "told twice", play: func(s *scene) {
+		"reported twice": {want: "reported twice", play: func(s *scene) {
 			value := s.put()
 			s.ledger.putEnded(value, s.node, nil)
 		}},
@@ -366,15 +366,15 @@ func TestLedgerWithoutLocks(t *testing.T) {
 			s.put()
 			s.delete(s.node)
 		}},
-		"lost, and told": {play: func(s *scene) {
+		"lost, and reported": {play: func(s *scene) {
 			value := s.put()
 			s.delete(s.node)
-			s.ledger.told(s.o, &queue.ItemError{Path: s.node, Data: []byte(value), Err: queue.ErrUncertain})
+			s.ledger.reported(s.o, &queue.ItemError{Path: s.node, Data: []byte(value), Err: queue.ErrUncertain})
 		}},
-		"lost, and told without its bytes": {want: "it is lost", play: func(s *scene) {
+		"lost, and reported without its bytes": {want: "it is lost", play: func(s *scene) {
 			s.put()
 			s.delete(s.node)
-			s.ledger.told(s.o, &queue.ItemError{Path: s.node, Err: queue.ErrUncertain})
+			s.ledger.reported(s.o, &queue.ItemError{Path: s.node, Err: queue.ErrUncertain})
 		}},
 		"lost with a process": {play: func(s *scene) {
 			s.put()
@@ -392,7 +392,7 @@ func TestLedgerWithoutLocks(t *testing.T) {
 			s.ledger.putEnded(s.putBegins(), "", &queue.ItemError{Err: queue.ErrUncertain})
 			s.ledger.flushed(s.o, nil)
 		}},
-		"flushed, and not told": {want: "its outcome is not told", play: func(s *scene) {
+		"flushed, and not reported": {want: "its outcome is not reported", play: func(s *scene) {
 			s.putBegins()
 			s.ledger.flushed(s.o, nil)
 		}},

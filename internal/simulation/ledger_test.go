@@ -14,7 +14,7 @@ import (
 )
 
 // ledger has what has become of each item of a queue: what the servers have decided, and what those who put and consume
-// were told. It judges whether that is what the queue promises.
+// got. It judges whether that is what the queue promises.
 type ledger struct {
 	world *world
 	queue *workQueue
@@ -124,7 +124,7 @@ func (l *ledger) isDone(i *item) bool {
 	})
 }
 
-// judgePut judges an item that is in the queue by what was told of its put.
+// judgePut judges an item in the queue by the reported outcome of its put.
 func (l *ledger) judgePut(i *item) {
 	if p := i.put; p.isOver() && p.err != nil && !errors.Is(p.err, queue.ErrUncertain) && len(i.nodes) > 0 {
 		l.violate(i, "it is in the queue, and its put has failed")
@@ -195,10 +195,10 @@ func (l *ledger) putEnded(value, at string, err error) {
 	i := l.items[value]
 	p := i.put
 	if p.queue.actor.process.dead.Load() {
-		return // nobody is told
+		return // nobody gets the item
 	}
 	if p.isOver() {
-		l.violate(i, "the outcome of its put is told twice, now: %v", err)
+		l.violate(i, "the outcome of its put is reported twice, now: %v", err)
 		return
 	}
 	p.ended, p.path, p.err = time.Now(), at, err
@@ -206,12 +206,12 @@ func (l *ledger) putEnded(value, at string, err error) {
 	case err == nil && !slices.ContainsFunc(i.nodes, func(n *node) bool { return n.path == at }):
 		l.violate(i, "its put has succeeded, and there was no node %q", at)
 	case errors.Is(err, queue.ErrUncertain):
-		l.count("told: put with an unknown outcome")
+		l.count("reported: put with an unknown outcome")
 	}
 	l.judgePut(i)
 }
 
-// flushed judges what a flush tells of the puts before it.
+// flushed judges what a flush reports of the puts before it.
 func (l *ledger) flushed(o *openQueue, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,15 +225,15 @@ func (l *ledger) judgeFlush(o *openQueue, err error, what string) {
 	for _, p := range o.puts {
 		switch {
 		case !p.isOver() && err == nil:
-			l.violate(p.items[0], "%s returns, and its outcome is not told", what)
+			l.violate(p.items[0], "%s returns, and its outcome is not reported", what)
 		case p.isOver() && p.err != nil && err == nil && !isRefused(p.err):
 			l.violate(p.items[0], "%s succeeds, and a put has failed", what)
 		}
 	}
-	o.puts = slices.DeleteFunc(o.puts, (*put).isOver) // what one flush has told another does not
+	o.puts = slices.DeleteFunc(o.puts, (*put).isOver) // one flush reports a failure, the next does not
 }
 
-// isRefused reports whether Put itself has returned the error: a flush does not tell it again.
+// isRefused reports whether Put itself has returned the error: a flush does not report it again.
 func isRefused(err error) bool {
 	var failed *queue.ItemError
 	return !errors.As(err, &failed)
@@ -394,8 +394,8 @@ func (l *ledger) explain(before, again *delivery) string {
 		return "the item was deleted"
 	case before.queue.closing && !before.queue.consumes && l.isOpen(lock, before.node):
 		return "the queue was closed before the item was ended"
-	case before.told && before.queue.closing:
-		return "told that Close has not waited"
+	case before.reported && before.queue.closing:
+		return "reported that Close has not waited"
 	}
 	return ""
 }
@@ -437,8 +437,8 @@ func (l *ledger) end(d *delivery, r result) {
 	}
 }
 
-// told notes an error of the background.
-func (l *ledger) told(o *openQueue, err error) {
+// reported notes an error of the background.
+func (l *ledger) reported(o *openQueue, err error) {
 	var about *queue.ItemError
 	if !errors.As(err, &about) {
 		l.world.history.note("%s: %v", o.actor.name, err)
@@ -452,14 +452,14 @@ func (l *ledger) told(o *openQueue, err error) {
 	found := valuesIn(about.Data)
 	for _, value := range found {
 		if i := l.items[value]; i != nil {
-			i.lossTold = true
+			i.lossReported = true
 		}
 	}
 	for _, i := range l.itemsIn(about.Path, found) {
-		i.told = append(i.told, firstLine(err))
+		i.reported = append(i.reported, firstLine(err))
 		for _, d := range i.deliveries {
 			if d.queue == o && (d.node == nil || d.node.path == about.Path) {
-				d.told = true
+				d.reported = true
 			}
 		}
 	}
@@ -481,8 +481,8 @@ func (l *ledger) toldOf(d *delivery, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.item != nil {
-		d.told, d.item.lossTold = true, true
-		d.item.told = append(d.item.told, firstLine(err))
+		d.reported, d.item.lossReported = true, true
+		d.item.reported = append(d.item.reported, firstLine(err))
 	}
 }
 
@@ -544,7 +544,7 @@ func (l *ledger) judgeAll() {
 	}
 }
 
-// stuck tells the lives of the items that are in the queue, of some of them.
+// stuck returns the lives of the items that are in the queue, of some of them.
 func (l *ledger) stuck() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -568,12 +568,12 @@ func (l *ledger) judgeLoss(i *item) {
 		l.count("lost: deleted by an operator")
 	case !i.put.removed.IsZero() || i.put.asked:
 		l.count("lost: removed by its id")
-	case i.lossTold:
-		l.count("lost: told with its bytes")
+	case i.lossReported:
+		l.count("lost: reported with its bytes")
 	case l.hasDied(last):
 		l.count("lost: the process died that has claimed it")
 	default:
-		l.violate(i, "it is lost: nobody has consumed it, and nobody is told")
+		l.violate(i, "it is lost: nobody has consumed it, and its loss is not reported")
 	}
 }
 

@@ -29,7 +29,7 @@ type meeting struct {
 	story    *history // of the barrier alone
 }
 
-// readyNode tells the members of a double barrier to go in.
+// readyNode lets the members of a double barrier enter.
 const readyNode = "ready"
 
 // opening is one time that the barrier is open.

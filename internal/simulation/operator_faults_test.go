@@ -39,8 +39,8 @@ func (w *world) deleteNodes(random *rand.Rand, r *resource, l line, n int) (what
 		if l.holds {
 			node, _ := leader.Node(path)
 			var within time.Duration
-			if r.toldOfNode {
-				within = 4 * sessionTimeout // a server that lags tells late
+			if r.notifiedOfNode {
+				within = 4 * sessionTimeout // a server that lags reports late
 			}
 			w.judge.taken(r, path, w.processOf(node.Stat.EphemeralOwner), within)
 		}

@@ -128,7 +128,7 @@ func (w *world) setACL(path string, permissions int32) error {
 // insist does what an operator does until there is an answer.
 func (w *world) insist(fn func(ctx context.Context) error) error {
 	for {
-		err := fn(builders.InOneFlight(w.ctx))
+		err := fn(builders.Pipelined(w.ctx))
 		if !isOutage(err) || !wait(w.ctx, tick) {
 			return err
 		}

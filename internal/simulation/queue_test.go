@@ -115,7 +115,7 @@ func (u *workQueue) open(a *actor, consumes bool) *openQueue {
 		consumer = o.consumeItem
 	}
 	b := queue.NewBuilder(a.process.client, consumer, queue.String{}, u.path).
-		Prefetch(u.prefetch).Concurrency(u.concurrency).FinalFlushTime(u.finalFlush).OnError(o.told)
+		Prefetch(u.prefetch).Concurrency(u.concurrency).FinalFlushTime(u.finalFlush).OnError(o.reported)
 	if u.locks != "" {
 		b = b.LockPath(u.locks).ErrorMode(u.mode)
 	}
@@ -177,8 +177,8 @@ func (o *openQueue) close() error {
 	return err
 }
 
-// told is what OnError of the queue is told.
-func (o *openQueue) told(_ context.Context, err error) { o.ledger.told(o, err) }
+// reported is what OnError of the queue gets.
+func (o *openQueue) reported(_ context.Context, err error) { o.ledger.reported(o, err) }
 
 // isOver reports whether ctx has ended, or there is nothing more to do: all who put have had their last turn, and the
 // queue is empty.

@@ -17,8 +17,8 @@ type resource struct {
 	most  int    // how many may share it; 0 is any number
 	// isKept reports whether no operator deletes a node now; nil if any may be deleted.
 	isKept func(leader *curatortest.Server, name string) bool
-	// toldOfNode is whether a holder is told when its node is deleted.
-	toldOfNode bool
+	// notifiedOfNode is whether a holder gets an event when its node is deleted.
+	notifiedOfNode bool
 
 	// All below is guarded by the judge.
 	claims    []*claim             // those that may be alive
@@ -58,7 +58,7 @@ type claim struct {
 	owner    int64 // claims of one owner do not exclude each other
 	shared   bool
 	follows  *claim // of the same owner, whose token it goes on with; nil if there is none
-	path     string // of its node; "" if the recipe does not tell
+	path     string // of its node; "" if the recipe does not give it
 	token    int64  // 0 for none
 	context  context.Context
 	robbed   time.Time // when its node was taken away; zero if it was not

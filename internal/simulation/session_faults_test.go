@@ -33,7 +33,7 @@ var sessionFaults = []fault{
 		}
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
-	{name: "client is told that its session has expired", strike: func(w *world, random *rand.Rand) (string, func()) {
+	{name: "client learns that its session has expired", strike: func(w *world, random *rand.Rand) (string, func()) {
 		p := w.pickProcess(random)
 		if p == nil {
 			return "", nil

@@ -311,7 +311,7 @@ func (w *world) awaitLastTurns() {
 	w.violate("no last turn in %v: %s\n%s", calmLimit, w.running(nil), w.tree())
 }
 
-// running tells which actors run, of one process or, if that is nil, of all.
+// running returns the actors that run, of one process or, if that is nil, of all.
 func (w *world) running(of *process) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

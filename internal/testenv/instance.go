@@ -36,7 +36,7 @@ var (
 	_ Instance = (*curatortest.RealServer)(nil)
 )
 
-// Real tells whether the tests run on Apache ZooKeeper.
+// Real reports whether the tests run on Apache ZooKeeper.
 func Real() bool { return os.Getenv(serverVariable) == realServer }
 
 // sweepInterval has containers and nodes with a time to live go while a test waits; by default it is a minute.

@@ -9,7 +9,7 @@ const (
 	longSize     = "long"
 )
 
-// Long tells whether the tests with random faults run at full length.
+// Long reports whether the tests with random faults run at full length.
 func Long() bool { return os.Getenv(sizeVariable) == longSize }
 
 // Size is how much of something a test with random faults has: little where every change waits for it, on the server in

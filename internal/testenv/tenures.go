@@ -30,7 +30,7 @@ func NewTenures() *Tenures {
 	return s
 }
 
-// Context returns what ends with End.
+// Context returns the context that ends with End.
 func (s *Tenures) Context() context.Context { return s.ctx }
 
 // Go runs f, for which End waits. After End it does nothing.

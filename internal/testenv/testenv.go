@@ -162,7 +162,7 @@ func Context(tb testing.TB) context.Context {
 	return ctx
 }
 
-// Eventually waits for what only the server can tell, and nobody announces.
+// Eventually polls cond, for a state of the server that gives no event.
 func Eventually(tb testing.TB, cond func() bool, what string) {
 	tb.Helper()
 	deadline := time.NewTimer(limit / 3)

@@ -154,7 +154,7 @@ func TestEventsAreBelowTheChroot(t *testing.T) {
 			{"root", root, "/"}, {"node", node, "/n"}, {"below", below, "/n"}, {"config", config, "/zookeeper/config"},
 		} {
 			if ev := receive(t, want.w); ev.Path != want.path {
-				t.Errorf("%s is told of %s, want %s", want.name, ev.Path, want.path)
+				t.Errorf("%s gets %s, want %s", want.name, ev.Path, want.path)
 			}
 			empty(t, want.w)
 		}

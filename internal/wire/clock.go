@@ -53,5 +53,5 @@ func (k *clock) read() (elapsed, ahead int64) {
 	return elapsed, t.UnixNano() - k.epoch.UnixNano() - elapsed
 }
 
-// at returns what the wall clock showed at a time of now.
+// at returns the wall-clock time at a time of now.
 func (k *clock) at(ns int64) time.Time { return k.epoch.Add(time.Duration(ns)).Round(0) }

@@ -408,7 +408,7 @@ func TestAbandonSaysNothing(t *testing.T) {
 	})
 }
 
-func TestAbandonTellsTheWatchers(t *testing.T) {
+func TestAbandonNotifiesWatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connectPiped(t, newServer(t))
 		w := newWatcher()
@@ -419,7 +419,7 @@ func TestAbandonTellsTheWatchers(t *testing.T) {
 			last = <-w
 		}
 		if last.Type != zk.EventSession || last.State != zk.StateExpired || last.Err != zk.ErrSessionExpired {
-			t.Errorf("at last told %+v", last)
+			t.Errorf("the last event is %+v", last)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 // ErrNotConnected is returned by Submit while there is no connection to a server: the request was not accepted.
 var ErrNotConnected = errors.New("wire: not connected")
 
-// State is what a Conn tells of itself.
+// State is a state of a Conn.
 type State int
 
 // The states. Expired and AuthFailed are final.
@@ -30,7 +30,7 @@ const (
 	AuthFailed
 )
 
-// Config is what a Conn needs; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
+// Config has the settings of a Conn; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
 type Config struct {
 	Servers        []string // host:port
 	Hosts          *Hosts   // what the sessions of a client share, nil for none
@@ -148,7 +148,7 @@ func Open(cfg Config) (*Conn, error) {
 // libraryBuffer is enough for the frames that are left to the library: handshake, pings and goodbye.
 const libraryBuffer = 4096
 
-// libraryLogger keeps the library's log off stderr. What it says is about attempts that the states tell too.
+// libraryLogger keeps the library's log off stderr. It is about attempts that the states report too.
 type libraryLogger struct {
 	ctx context.Context
 	log *slog.Logger
@@ -279,7 +279,7 @@ func (c *Conn) WatchCount() int {
 	return c.watches.n
 }
 
-// Load is what a connection has on its hands.
+// Load counts the pending work of a connection.
 type Load struct {
 	Server   string // that it is connected to, "" if there is none
 	InFlight int    // requests that were sent and are not answered
@@ -287,7 +287,7 @@ type Load struct {
 	Watches  int    // that are registered
 }
 
-// Load returns what c has on its hands.
+// Load returns the pending work of c.
 func (c *Conn) Load() (l Load) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +303,7 @@ func (c *Conn) Load() (l Load) {
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
 // Expire refuses further requests, gives back what was not sent, so that it is ahead of what the next session takes,
-// and tells the watchers that the session is over; Abandon is to follow.
+// and sends the watchers the end of the session. Call Abandon after it.
 func (c *Conn) Expire() {
 	c.stop(zk.ErrSessionExpired)
 	c.mu.Lock()

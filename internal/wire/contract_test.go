@@ -185,12 +185,12 @@ func TestContractSessionIsTakenUpAgainAtOnce(t *testing.T) {
 				first.session)
 		}
 		synctest.Wait()
-		// The host provider is asked for every dial, told of every session, and its word on pauses is taken.
+		// The host provider is asked for every dial, gets every session, and decides on pauses.
 		if nexts := l.hosts.nexts.all(); len(nexts) != 2 || !nexts[1].Equal(cut) {
 			t.Errorf("asked for a server at %v, cut at %v", nexts, cut)
 		}
 		if got := len(l.hosts.connecteds.all()); got != 2 {
-			t.Errorf("host provider told %d times of a session, want 2", got)
+			t.Errorf("host provider got %d sessions, want 2", got)
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestContractFailedHandshakeClosesAndDialsAgain(t *testing.T) {
 		}
 		synctest.Wait()
 		if l.State() != zk.StateHasSession || len(l.hosts.connecteds.all()) != 1 {
-			t.Errorf("state %s, told %d times of a session", l.State(), len(l.hosts.connecteds.all()))
+			t.Errorf("state %s, got %d sessions", l.State(), len(l.hosts.connecteds.all()))
 		}
 	})
 }
@@ -235,7 +235,7 @@ func TestContractExpiredSessionIsFollowedByANewOne(t *testing.T) {
 		synctest.Wait()
 		first.cut()
 		second, third := s.next(t), s.next(t)
-		if third.greeting.SessionID != 0 { // the second is told of after its answer, which brings the third
+		if third.greeting.SessionID != 0 { // the second gets its event after its answer, which brings the third
 			second, third = third, second
 		}
 		if second.greeting.SessionID == 0 || third.greeting.SessionID != 0 || third.greeting.LastZxidSeen != 0 {
@@ -342,7 +342,7 @@ func makeNoise() error {
 				return nil
 			}
 		case <-time.After(patience):
-			return errors.New("waited in vain")
+			return errors.New("waited too long")
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (c *closeCounter) Close() error {
 	return c.Conn.Close()
 }
 
-func TestDialerThatNeverReturnsHoldsNobody(t *testing.T) {
+func TestDialerThatNeverReturnsDoesNotBlock(t *testing.T) {
 	for name, end := range map[string]func(c *client){
 		"Close":   func(c *client) { c.Close() },
 		"Abandon": func(c *client) { c.Abandon() },
@@ -141,8 +141,8 @@ func TestLastErrorSaysWhyThereIsNoConnection(t *testing.T) {
 					n["a:1"].greet = s.greet
 				}
 				cfg := dialTo(n)
-				var told recorder[error]
-				cfg.OnFailure = told.add
+				var reported recorder[error]
+				cfg.OnFailure = reported.add
 				if tt.change != nil {
 					tt.change(&cfg)
 				}
@@ -156,8 +156,8 @@ func TestLastErrorSaysWhyThereIsNoConnection(t *testing.T) {
 				if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 					t.Errorf("%v looks like the end of a caller's context", err)
 				}
-				if n := len(told.all()); n != 1 {
-					t.Errorf("told of %d failures, want the first", n)
+				if n := len(reported.all()); n != 1 {
+					t.Errorf("got %d failures, want the first", n)
 				}
 				c.Close()
 				if got := c.LastError(); got == nil || got.Error() != err.Error() {
@@ -172,8 +172,8 @@ func TestLastErrorEndsWithAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		cfg, servers := dialToSwitchboard(network{"a:1": nil})
-		var told recorder[error]
-		cfg.OnFailure = told.add
+		var reported recorder[error]
+		cfg.OnFailure = reported.add
 		c := open(t, cfg)
 		c.want(t, wire.Disconnected)
 		<-time.After(time.Millisecond)
@@ -190,8 +190,8 @@ func TestLastErrorEndsWithAConnection(t *testing.T) {
 		if err := c.LastError(); err == nil {
 			t.Error("no error")
 		}
-		if n := len(told.all()); n != 2 {
-			t.Errorf("told of %d failures, want 2", n)
+		if n := len(reported.all()); n != 2 {
+			t.Errorf("got %d failures, want 2", n)
 		}
 	})
 }

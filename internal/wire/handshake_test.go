@@ -177,7 +177,7 @@ func TestMuteServerCostsAtMostTheConnectTimeout(t *testing.T) {
 	}
 }
 
-func TestServerThatWasMuteIsAskedAgain(t *testing.T) {
+func TestMuteServerIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		start := time.Now()
@@ -260,7 +260,7 @@ func TestExpiredSessionEndsTheConn(t *testing.T) {
 		}
 		for _, want := range []zk.State{zk.StateDisconnected, zk.StateExpired} {
 			if ev := receive(t, w); ev.Type != zk.EventSession || ev.State != want {
-				t.Errorf("watcher is told %+v, want %s", ev, want)
+				t.Errorf("watcher gets %+v, want %s", ev, want)
 			}
 		}
 		<-time.After(time.Hour)

@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// client is a Conn and what it tells.
+// client is a Conn and what it reports.
 type client struct {
 	*wire.Conn
 	states chan wire.State

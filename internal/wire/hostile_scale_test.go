@@ -40,7 +40,7 @@ func TestSmallLimitOfRepliesHolds(t *testing.T) {
 }
 
 // The path of an event has as many ancestors as the server pleases.
-func TestEventOfADeepPathHoldsNobodyUp(t *testing.T) {
+func TestEventOfDeepPathDoesNotBlock(t *testing.T) {
 	s := newServer(t)
 	c, p := connect(t, s)
 	w := newWatcher()

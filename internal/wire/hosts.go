@@ -25,7 +25,7 @@ const (
 	manyFlaps = 64 // after which the pause is doubled
 )
 
-// target is what is dialed: a server of the connect string and one of its addresses.
+// target is a server of the connect string and one of its addresses.
 type target struct {
 	server  string // host:port as it was given
 	address string // host:port to dial, "" as long as the name is not resolved
@@ -279,7 +279,7 @@ func (c *Conn) resolve(ctx context.Context, server string) ([]string, error) {
 	return slices.Compact(addresses), nil
 }
 
-// hostProvider is what the library asks for servers: which they are, and when to pause, is decided in the dialer.
+// hostProvider gives the library placeholders of servers: the dialer decides on servers and pauses.
 type hostProvider struct{}
 
 // Init is called by the library with the list that it has parsed.

@@ -94,21 +94,21 @@ func TestServersAreTriedInTurnWithPausesBetweenPasses(t *testing.T) {
 	})
 }
 
-func TestDisconnectedIsToldAfterEachPassInVain(t *testing.T) {
+func TestDisconnectedIsReportedAfterEachFailedPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := dialTo(network{"a:1": nil, "b:1": nil})
 		dials := recordDials(&cfg)
 		c := open(t, cfg)
 		c.want(t, wire.Disconnected)
 		if got := len(dials.all()); got != 2 {
-			t.Errorf("told after %d dials, want 2", got)
+			t.Errorf("reported after %d dials, want 2", got)
 		}
 		c.want(t, wire.Disconnected) // and again: nobody is left to think that it goes well
 	})
 }
 
 // A broken path to a server may show in the dial, in the first write, or in the wait for the answer.
-func TestDisconnectedIsToldHoweverTheHandshakeFails(t *testing.T) {
+func TestDisconnectedIsReportedForEachHandshakeFailure(t *testing.T) {
 	broken := map[string]func(p *server) net.Conn{
 		"in the write": func(s *server) net.Conn { return unwritable{s.pipe()} },
 		"in the read": func(s *server) net.Conn {
@@ -140,7 +140,7 @@ type readOnlyConn struct{ net.Conn }
 
 func (readOnlyConn) Write(b []byte) (int, error) { return len(b), nil }
 
-func TestServerThatAcceptsAndDropsIsNotAskedWithoutPause(t *testing.T) {
+func TestServerThatAcceptsAndDropsIsTriedWithPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.greet = func(p *peer, _ jute.ConnectRequest) bool {

@@ -93,7 +93,7 @@ func TestEveryRequestIsAnsweredOnceWhereverTheConnectionIsCut(t *testing.T) {
 	}
 }
 
-func TestLossOfWhatWaitsIsToldInOrder(t *testing.T) {
+func TestLossOfPendingRequestsIsReportedInOrder(t *testing.T) {
 	const total = wire.MaxInFlight + 1000
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -116,7 +116,7 @@ func TestLossOfWhatWaitsIsToldInOrder(t *testing.T) {
 }
 
 // To accept it would be to lose it, and a loop that submits again at once would never end.
-func TestNothingIsAcceptedWhileLossesAreTold(t *testing.T) {
+func TestNothingIsAcceptedWhileLossesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.serve = func(_ *peer, r *request) bool { return r.path() != "/last" }
@@ -176,12 +176,12 @@ func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
 	c.want(t, wire.Connected)
 
 	var accepted atomic.Int64
-	var told, wrong, lost int // of the reader
+	var reported, wrong, lost int // of the reader
 	var last int32
 	window := make(chan struct{}, 300)
 	h := handlerFunc(func(r *wire.Request) {
 		<-window
-		told++
+		reported++
 		if r.Version <= last {
 			wrong++
 		}
@@ -221,8 +221,8 @@ func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
 	stop.Store(true)
 	wg.Wait()
 	c.Close() // the reader has ended
-	if n := accepted.Load(); told != int(n) || wrong > 0 {
-		t.Errorf("%d accepted, %d told, %d out of order", n, told, wrong)
+	if n := accepted.Load(); reported != int(n) || wrong > 0 {
+		t.Errorf("%d accepted, %d reported, %d out of order", n, reported, wrong)
 	}
 	if lost == 0 {
 		t.Error("nothing was lost: the test tests nothing")

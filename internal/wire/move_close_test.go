@@ -51,7 +51,7 @@ func TestCloseDuringAMoveSaysGoodbye(t *testing.T) {
 		select {
 		case <-goodbye:
 		default:
-			t.Error("the server was not told that the session is over")
+			t.Error("the server did not get the end of the session")
 		}
 	})
 }

@@ -121,7 +121,7 @@ type addressed struct {
 
 func (a addressed) RemoteAddr() net.Addr { return a.remote }
 
-// A server may be in the new list under another name: its address tells.
+// A server may be in the new list under another name: its address shows it.
 func TestSessionStaysWithAServerUnderAnotherName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -109,7 +109,7 @@ func TestQuorumClockStandsStillWithoutAnAnsweredWrite(t *testing.T) {
 	})
 }
 
-// Who begins to rely on the session is not judged by what was before.
+// Silence from before Rely does not count.
 func TestQuorumClockBeginsWithTheFirstWriteAfterRely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -138,7 +138,7 @@ func TestQuorumClockBeginsWithTheFirstWriteAfterRely(t *testing.T) {
 }
 
 // Heartbeats keep the session proved, and a program that writes anyway needs none.
-func TestHeartbeatsAreSentWhereNobodyWrites(t *testing.T) {
+func TestHeartbeatsAreSentWithoutWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		beats := 0
@@ -178,7 +178,7 @@ func TestHeartbeatsAreSentWhereNobodyWrites(t *testing.T) {
 	})
 }
 
-// What a program writes in vain proves nothing, so it does not stand in for heartbeats.
+// A failed write of the program proves nothing, so it does not stand in for heartbeats.
 func TestHeartbeatsAreSentBesideWritesThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -84,7 +84,7 @@ func (c *Conn) targets() (all []target) {
 	return all
 }
 
-// targetOf returns what l is a connection to.
+// targetOf returns the target of the connection l.
 func (c *Conn) targetOf(l *link) target {
 	if a, ok := l.Conn.(*attempt); ok {
 		return a.target

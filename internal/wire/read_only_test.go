@@ -84,13 +84,13 @@ func TestReadOnlySessionIsReplacedWhenAQuorumIsFound(t *testing.T) {
 		if p := other.next(t); p.greeting.SessionID != 0 || c.SessionID() != p.session {
 			t.Errorf("asks for session %#x and has %#x", p.greeting.SessionID, c.SessionID())
 		}
-		synctest.Wait() // the watchers are told behind the listener
+		synctest.Wait() // the watchers come after the listener
 		var states []zk.State
 		for len(w) > 0 {
 			states = append(states, (<-w).State)
 		}
 		if len(states) != 2 || states[0] != zk.StateDisconnected || states[1] != zk.StateHasSession {
-			t.Errorf("watcher is told %v", states)
+			t.Errorf("watcher gets %v", states)
 		}
 		<-time.After(time.Hour) // the search is over
 		empty(t, c.states)
@@ -153,7 +153,7 @@ func TestSessionOfAQuorumOutlivesAReadOnlyServer(t *testing.T) {
 	})
 }
 
-func TestServerWithoutAQuorumIsRefusedByThoseWhoNeedOne(t *testing.T) {
+func TestServerWithoutQuorumIsRefusedByReadWriteSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lonely, other := newServer(t), newServer(t)
 		lonely.greet = readOnly
@@ -163,7 +163,7 @@ func TestServerWithoutAQuorumIsRefusedByThoseWhoNeedOne(t *testing.T) {
 	})
 }
 
-func TestSearchForAQuorumPassesOverWhoeverHasNone(t *testing.T) {
+func TestSearchForQuorumSkipsServersWithoutOne(t *testing.T) {
 	for _, word := range []string{"ro", "", "imok", "rw and much more than fits in an answer"} {
 		t.Run(word, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// The tests of this file ask Apache ZooKeeper what only it can tell: how a server keeps watches, and that our
+// The tests of this file check what only Apache ZooKeeper can show: how a server keeps watches, and that our
 // frames are to its taste.
 
 func connectReal(t *testing.T) *client {
@@ -71,8 +71,8 @@ func TestRealServerKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// told returns what w is told of while the node and a child of it change.
-func told(t *testing.T, c *client, w watcher) []string {
+// reported returns what w gets while the node and a child of it change.
+func reported(t *testing.T, c *client, w watcher) []string {
 	t.Helper()
 	for len(w) > 0 {
 		<-w
@@ -116,7 +116,7 @@ func TestRealServerLeavesTheWatchesOfOthers(t *testing.T) {
 					{"a one-shot watch is set", func() { c.ask(t, watch(op, "/n", v, nil)) }},
 					{"it has fired", func() {
 						if ev := v.nodeEvent(t); ev.Path != "/n" {
-							t.Errorf("told %+v", ev)
+							t.Errorf("got %+v", ev)
 						}
 						empty(t, v)
 					}},
@@ -134,24 +134,24 @@ func TestRealServerLeavesTheWatchesOfOthers(t *testing.T) {
 					}},
 				} {
 					happens.f()
-					if diff := cmp.Diff(m.want, told(t, c, w)); diff != "" {
+					if diff := cmp.Diff(m.want, reported(t, c, w)); diff != "" {
 						t.Errorf("when %s (-want +got):\n%s", happens.name, diff)
 					}
 				}
 				v.nodeEvent(t)
-				if got := told(t, c, v); len(got) > 0 {
-					t.Errorf("a one-shot watch tells of %v", got)
+				if got := reported(t, c, v); len(got) > 0 {
+					t.Errorf("a one-shot watch reports %v", got)
 				}
 				// The one-shot watch outlives the persistent one.
 				c.ask(t, watch(op, "/n", v, nil))
 				if r := c.ask(t, removal(wire.WatchAny, "/n", w)); r.Err != nil {
 					t.Error(r.Err)
 				}
-				if got := told(t, c, v); len(got) != 1 {
-					t.Errorf("a one-shot watch tells of %v", got)
+				if got := reported(t, c, v); len(got) != 1 {
+					t.Errorf("a one-shot watch reports %v", got)
 				}
-				if got := told(t, c, w); len(got) > 0 {
-					t.Errorf("a removed watcher is told of %v", got)
+				if got := reported(t, c, w); len(got) > 0 {
+					t.Errorf("a removed watcher gets %v", got)
 				}
 			})
 		}
@@ -169,8 +169,8 @@ func TestRealServerTakesALastWatchOff(t *testing.T) {
 			t.Error(r.Err)
 		}
 	}
-	if got := append(told(t, c, v), told(t, c, w)...); len(got) > 0 {
-		t.Errorf("still told %v", got)
+	if got := append(reported(t, c, v), reported(t, c, w)...); len(got) > 0 {
+		t.Errorf("still got %v", got)
 	}
 	if r := c.ask(t, removal(wire.WatchAny, "/n", nil)); r.Err != jute.ErrNoWatcher {
 		t.Errorf("the server still has a watch: %v", r.Err)
@@ -210,12 +210,12 @@ func TestRealServerSetsAllKindsOfWatchesAgain(t *testing.T) {
 	} {
 		ev := want.w.nodeEvent(t)
 		if got := fmt.Sprint(ev.Type, " ", ev.Path); got != want.ev {
-			t.Errorf("told %s, want %s", got, want.ev)
+			t.Errorf("got %s, want %s", got, want.ev)
 		}
 	}
 }
 
-func TestRealServerTellsOfWhatWasMissed(t *testing.T) {
+func TestRealServerSendsMissedEvents(t *testing.T) {
 	c := connectReal(t)
 	c.create(t, "/n")
 	other := open(t, wire.Config{Servers: []string{testenv.Addr(t)}, Chroot: c.Chroot()})
@@ -275,14 +275,14 @@ func TestRealServerKeepsPersistentWatchWhenAnotherBecomesOneShot(t *testing.T) {
 			v, w := newWatcher(), newWatcher()
 			c.ask(t, addWatch(mode, "/n", v, nil))
 			c.ask(t, addWatch(mode, "/n", w, nil))
-			before := told(t, c, w)
+			before := reported(t, c, w)
 			r := removal(wire.WatchAny, "/n", v)
 			r.Handler = discard
 			c.submit(t, r)
 			c.ask(t, watch(jute.OpExists, "/n", v, nil))
 			for range 2 {
-				if diff := cmp.Diff(before, told(t, c, w)); diff != "" {
-					t.Errorf("told of other events (-want +got):\n%s", diff)
+				if diff := cmp.Diff(before, reported(t, c, w)); diff != "" {
+					t.Errorf("got other events (-want +got):\n%s", diff)
 				}
 			}
 		})
@@ -299,15 +299,15 @@ func TestRealServerKeepsPersistentWatchThatIsBeingSet(t *testing.T) {
 				v, w := newWatcher(), newWatcher()
 				c.submit(t, addWatch(mode, "/n", w, discard))
 				c.ask(t, watch(op, "/n", v, nil))
-				before := told(t, c, w)
+				before := reported(t, c, w)
 				if len(before) != 3 {
-					t.Errorf("a persistent watch tells of %v", before)
+					t.Errorf("a persistent watch reports %v", before)
 				}
-				if diff := cmp.Diff(before, told(t, c, w)); diff != "" {
-					t.Errorf("told of other events (-want +got):\n%s", diff)
+				if diff := cmp.Diff(before, reported(t, c, w)); diff != "" {
+					t.Errorf("got other events (-want +got):\n%s", diff)
 				}
 				if ev := v.nodeEvent(t); ev.Path != "/n" {
-					t.Errorf("a one-shot watch tells of %+v", ev)
+					t.Errorf("a one-shot watch reports %+v", ev)
 				}
 				empty(t, v)
 			})

@@ -142,7 +142,7 @@ func TestNameIsForTheDialerWhenNothingResolvesIt(t *testing.T) {
 	})
 }
 
-func TestResolverThatNeverReturnsHoldsNobody(t *testing.T) {
+func TestResolverThatNeverReturnsDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		cfg := dialTo(network{"10.0.0.2:1": newServer(t)})

@@ -117,7 +117,7 @@ func TestWatchOnAMissingNodeIsSetAgainAsSuch(t *testing.T) {
 		}
 		s.next(t).event(zk.EventNodeCreated, "/a")
 		if ev := w.nodeEvent(t); ev.Type != zk.EventNodeCreated || ev.Path != "/a" {
-			t.Errorf("told %+v", ev)
+			t.Errorf("got %+v", ev)
 		}
 		if n := c.WatchCount(); n != 0 {
 			t.Errorf("%d watches are left", n)
@@ -211,7 +211,7 @@ func TestConnectionOnWhichWatchesCannotBeSetIsGivenUp(t *testing.T) {
 		}
 		p.event(zk.EventNodeDataChanged, "/a")
 		if ev := w.nodeEvent(t); ev.Type != zk.EventNodeDataChanged {
-			t.Errorf("told %+v", ev)
+			t.Errorf("got %+v", ev)
 		}
 	})
 }
@@ -324,7 +324,7 @@ func TestEventsAndAnswersComeInTheOrderOfTheServer(t *testing.T) {
 		s := newServer(t)
 		s.serve = func(p *peer, r *request) bool {
 			if r.Op == jute.OpSetData {
-				p.event(zk.EventNodeDataChanged, "/a") // a server tells the watches before the writer
+				p.event(zk.EventNodeDataChanged, "/a") // a server reports the watches before the writer
 			}
 			return false
 		}
@@ -353,7 +353,7 @@ func TestEventsAndAnswersComeInTheOrderOfTheServer(t *testing.T) {
 	})
 }
 
-func TestWatchersAreToldOfTheSessionWithoutTheirWatchesEnding(t *testing.T) {
+func TestWatchersGetSessionEventsAndKeepWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		c, p := connectPiped(t, s)
@@ -371,7 +371,7 @@ func TestWatchersAreToldOfTheSessionWithoutTheirWatchesEnding(t *testing.T) {
 		var last zk.Event
 		for len(w) > 0 {
 			if last = <-w; last.Type != zk.EventSession {
-				t.Errorf("told %+v", last)
+				t.Errorf("got %+v", last)
 			}
 			got = append(got, last.State)
 		}
@@ -681,7 +681,7 @@ func TestPersistentWatchCoversOthersOnTheSameNode(t *testing.T) {
 				}
 				p.event(zk.EventNodeDeleted, tt.path) // it fires either way
 				if ev := v.nodeEvent(t); ev.Path != tt.path {
-					t.Errorf("told %+v", ev)
+					t.Errorf("got %+v", ev)
 				}
 			})
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// server is a ZooKeeper server that does what a test tells it. Untold it grants every session and says yes to
+// server is a ZooKeeper server that does what its test sets. By default it grants every session and says yes to
 // every request. It listens on TCP after listen, and always on connections in memory, for tests in a bubble
 // of synctest.
 type server struct {
@@ -343,7 +343,7 @@ func receive[T any](tb testing.TB, ch <-chan T) T {
 		}
 		return v
 	case <-t.C:
-		tb.Fatal("waited in vain")
+		tb.Fatal("waited too long")
 	}
 	panic("unreachable")
 }
@@ -356,7 +356,7 @@ func wait(tb testing.TB, ch <-chan struct{}) {
 	select {
 	case <-ch:
 	case <-t.C:
-		tb.Fatal("waited in vain")
+		tb.Fatal("waited too long")
 	}
 }
 

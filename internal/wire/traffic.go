@@ -13,7 +13,7 @@ type traffic struct {
 	watchers map[watcherAt]watcherTraffic
 }
 
-// pathTraffic is what is on the wire for a path.
+// pathTraffic counts the watch requests on the wire for a path.
 type pathTraffic struct {
 	requests int // that name a watcher
 	setting  int // that set a watch which nothing behind them removes
@@ -29,7 +29,7 @@ type watcherAt struct {
 	w    Watcher
 }
 
-// watcherTraffic is what is under way for a watcher of a path.
+// watcherTraffic counts the requests on the wire for a watcher of a path.
 type watcherTraffic struct {
 	submitted  int    // that set a watch, whether they are on the wire or wait
 	setting    int    // on the wire, with nothing behind them that removes the watcher

@@ -119,7 +119,7 @@ func TestRemovalLeavesTheWatchThatIsBeingSet(t *testing.T) {
 	})
 }
 
-// Who withdraws a request that sets a watch leaves nothing behind.
+// A withdrawn request that sets a watch leaves nothing behind.
 func TestWithdrawnWatchIsNotBeingSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p, held := queued(t)
@@ -145,7 +145,7 @@ func TestWithdrawnWatchIsNotBeingSet(t *testing.T) {
 }
 
 // A large answer that nobody has asked for ends the connection before its bytes come.
-func TestLargeAnswerThatNobodyWaitsForIsNotSkipped(t *testing.T) {
+func TestLargeAnswerOfDetachedRequestIsNotSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p, _ := queued(t)
 		start := time.Now()
@@ -233,7 +233,7 @@ func sentOp(t *testing.T, p *peer, held chan *request) jute.Op {
 }
 
 // A removal counts those who stay: not those who leave, however often, and not those who come while they leave.
-func TestRemovalCountsWhoStays(t *testing.T) {
+func TestRemovalCountsRemainingWatchers(t *testing.T) {
 	set := func(c *client, w wire.Watcher) { c.submit(t, watch(jute.OpGetData, "/n", w, discard)) }
 	remove := func(c *client, w wire.Watcher) {
 		r := removal(wire.WatchAny, "/n", w)

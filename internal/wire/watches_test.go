@@ -64,12 +64,12 @@ func names(list []Watcher) string {
 func TestEventsReachTheirWatchers(t *testing.T) {
 	oneOfEach := []string{"data /a d", "exist /a e", "child /a c", "persistent /a p", "recursive /a r"}
 	tests := []struct {
-		name  string
-		have  []string
-		event zk.EventType
-		path  string
-		told  string
-		left  []string
+		name     string
+		have     []string
+		event    zk.EventType
+		path     string
+		reported string
+		left     []string
 	}{
 		{
 			"created", oneOfEach, zk.EventNodeCreated, "/a",
@@ -131,7 +131,7 @@ func TestEventsReachTheirWatchers(t *testing.T) {
 			[]string{"recursive /a r"},
 		},
 		{
-			"registered twice, told once",
+			"registered twice, called once",
 			[]string{"data /a w", "data /a w", "child /a w", "persistent /a w", "recursive / w", "data /a v"},
 			zk.EventNodeDeleted, "/a", "w v",
 			[]string{"persistent /a w", "recursive / w"},
@@ -155,8 +155,8 @@ func TestEventsReachTheirWatchers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ws := registry(t, tt.have...)
-			if got := names(ws.fired(tt.event, tt.path)); got != tt.told {
-				t.Errorf("told %q, want %q", got, tt.told)
+			if got := names(ws.fired(tt.event, tt.path)); got != tt.reported {
+				t.Errorf("got %q, want %q", got, tt.reported)
 			}
 			if diff := cmp.Diff(tt.left, ws.lines()); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)
@@ -208,7 +208,7 @@ func TestSessionEventsReachEveryWatcherOnce(t *testing.T) {
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"x", "y", "z"}, got); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if got := len(ws.lines()); got != 5 {
 		t.Errorf("%d watches are left, want all 5", got)

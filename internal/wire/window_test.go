@@ -181,7 +181,7 @@ func TestWindowOpensOnASlowNetwork(t *testing.T) {
 	})
 }
 
-// Who sends one request at a time does not open the window for a burst.
+// One request at a time does not open the window for a burst.
 func TestWindowStaysWhileItIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// identity is who a client is to one scheme.
+// identity is a client's identity in one scheme.
 type identity struct{ scheme, id string }
 
 const (

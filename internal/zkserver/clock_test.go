@@ -24,7 +24,7 @@ func TestTimeEndsOnTheTickAfter(t *testing.T) {
 	}
 }
 
-func TestSessionThatNobodyIsHeardOfEndsOnATick(t *testing.T) {
+func TestSilentSessionEndsOnTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(testConfig())
 		defer s.Close()

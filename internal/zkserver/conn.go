@@ -31,7 +31,7 @@ type conn struct {
 	heard    time.Time // when the last frame came
 }
 
-// loopback is who everybody is to the scheme ip: the service is not reached from elsewhere.
+// loopback is the identity of every client in the scheme ip: the service is not reached from elsewhere.
 const loopback = "127.0.0.1"
 
 func newConn(m *Member, nc net.Conn, number int64) *conn {

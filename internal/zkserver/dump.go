@@ -57,7 +57,7 @@ func (c *conn) expires() time.Time {
 	return c.heard.Add(limit).Truncate(idleLimit).Add(idleLimit)
 }
 
-// expirySets is what expires, by the time when it does.
+// expirySets has the expiring entries by their time.
 type expirySets map[time.Time][]string
 
 func (s expirySets) add(at time.Time, what string) {

@@ -2,8 +2,8 @@ package zkserver
 
 import "time"
 
-// elect decides who leads and who serves, after members have come, gone, been parted or given up. A leader with a
-// quorum leads on.
+// elect chooses the leader and the serving members, after members have come, gone, been parted or given up. A leader
+// with a quorum leads on.
 func (s *Service) elect() {
 	defer s.announce()
 	s.settleLeader()

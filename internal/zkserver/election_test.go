@@ -336,7 +336,7 @@ func TestMemberThatStopsIsMissedAtOnce(t *testing.T) {
 	})
 }
 
-// Nobody tells a follower that is cut off that its leader has stopped.
+// A follower that is cut off does not notice that its leader has stopped.
 func TestLeaderStopsDuringAPartition(t *testing.T) {
 	inCluster(t, func(t *testing.T, s *Service) {
 		c := startSession(t, s.Member(3), time.Minute)

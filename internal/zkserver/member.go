@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// state is what a member does for clients.
+// state is the service of a member for clients.
 type state int
 
 const (

@@ -2,7 +2,7 @@ package zkserver
 
 import "testing"
 
-func TestPartedMemberHearsNothingFromTheOtherSide(t *testing.T) {
+func TestPartedMemberGetsNothingFromOtherSide(t *testing.T) {
 	s := newCluster(t)
 	writer := newClient(t, s.Member(1))
 	s.Part([]int{0, 0, 1})

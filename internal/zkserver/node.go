@@ -19,8 +19,8 @@ type node struct {
 	creates             int32 // of children, ever; what sequential nodes are numbered by
 }
 
-// stat is what clients see. Their cversion counts the changes to the children, the node's own counter only creates: all
-// children created but those still there were deleted too.
+// stat returns the Stat for clients. Its cversion counts all changes to the children. The node counts creates alone:
+// all created children but those still there were deleted too.
 func (n *node) stat() zk.Stat {
 	children := int32(len(n.children))
 	s := zk.Stat{

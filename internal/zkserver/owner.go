@@ -34,7 +34,7 @@ const (
 	flagsEnd
 )
 
-// mode is what the flags of a create ask for.
+// mode is the node's kind by the flags of a create.
 type mode struct {
 	ephemeral, sequential, container, ttl bool
 }

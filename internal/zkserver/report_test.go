@@ -75,7 +75,7 @@ func TestHandshakeReachesTheLeaderAtOnce(t *testing.T) {
 	})
 }
 
-func TestMemberThatLagsHearsLateOfTheEndOfASession(t *testing.T) {
+func TestLaggingMemberLearnsEndOfSessionLate(t *testing.T) {
 	inCluster(t, func(t *testing.T, s *Service) {
 		s.Member(3).SetLag(time.Second)
 		c, writer := startSession(t, s.Member(3), time.Minute), startSession(t, s.Member(3), time.Minute)

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Config is what a service is made with. Every field has to be set but those that say otherwise.
+// Config has the settings of a service. Every field has to be set unless its comment says otherwise.
 type Config struct {
 	Members           int
 	Ensemble          bool      // a single member is an ensemble too, not a server that stands alone

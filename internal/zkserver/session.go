@@ -130,7 +130,7 @@ func (s *Service) Move(id int64) error {
 	return nil
 }
 
-// passwordSecret is what every server makes passwords with, so that a session can move between them.
+// passwordSecret is the secret of all servers for passwords, so that a session can move between them.
 const passwordSecret = 0xB3415C00
 
 // Password gives the password of a session: the first bytes of Java's random numbers with the id for a seed.

@@ -135,7 +135,7 @@ func (c *conn) summary() string {
 	return fmt.Sprintf("%s[%d](queued=0,recved=%d,sent=%d", c.address(), interested, c.received, c.sent)
 }
 
-// lastAnswer is what cons shows of the last answer on a connection.
+// lastAnswer has the fields of cons for the last answer on a connection.
 type lastAnswer struct {
 	op   string
 	xid  int32

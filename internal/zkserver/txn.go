@@ -15,7 +15,7 @@ type txn struct {
 	closes  int64 // the session that it ends; 0 if none
 }
 
-// change is what one operation does to one node.
+// change is the effect of one operation on one node.
 type change struct {
 	op      jute.Op // create, delete, setData, setACL; check for nothing
 	path    string

@@ -263,7 +263,7 @@ func (c *conn) rewatchChild(path string, seen int64) {
 	}
 }
 
-// What happens to the tree of a member is what its connections watch.
+// The connections of a member watch the tree of the member.
 
 func (m *Member) created(path string, acl []zk.ACL) {
 	m.notify(m.dataWatches.fire(path, zk.EventNodeCreated), path, zk.EventNodeCreated, acl)

@@ -20,7 +20,7 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 	e := &entry{DistributedDoubleBarrier: d, signal: newSignal(d.client)}
 	r, err := e.run(ctx)
 	if !e.fired {
-		e.signal.unwatch(ctx, e.signal.watcher, d.ready())
+		waitqueue.Unwatch(ctx, e.client, e.signal.watcher, d.ready())
 	}
 	if err != nil {
 		d.cleanUp(ctx, d.remove)
@@ -75,7 +75,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	if !e.seen {
 		e.signal.received(zk.EventNodeCreated) // the event may be older than our node
 	}
-	s := &snapshot{quorum: e.members, flight: builders.InOneFlight(ctx)}
+	s := &snapshot{quorum: e.members, flight: builders.Pipelined(ctx)}
 	var creation builders.Future[string]
 	create := !e.isCurrent()
 	if create {

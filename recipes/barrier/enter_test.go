@@ -38,7 +38,7 @@ func TestEnterOpeningEndedAtOnceIsNotMissed(t *testing.T) {
 	s.await("b")
 }
 
-// Who has come last is to open the barrier, and may have died.
+// The last member should open the barrier, and may have died.
 func TestEnterLastMemberSilentAnotherOpens(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)

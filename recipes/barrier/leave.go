@@ -79,7 +79,7 @@ func (x *exit) learn(ctx context.Context) error {
 // leaveFirst deletes our node while a lower one exists, and waits for the lower one. The transaction checks ready,
 // which is that of our round because our node exists too. It also checks the lower node, whose member ends the round.
 func (x *exit) leaveFirst(ctx context.Context) error {
-	flight, op := builders.InOneFlight(ctx), x.client.TransactionOp()
+	flight, op := builders.Pipelined(ctx), x.client.TransactionOp()
 	lowest := zkpath.Join(x.path, x.round.lowest())
 	deletion := x.client.Transaction().Submit(flight,
 		op.Check().ForPath(x.ready()), op.Check().ForPath(lowest), op.Delete().ForPath(x.own()))
@@ -140,7 +140,7 @@ func (x *exit) awaitAlone(ctx context.Context, others []string) error {
 // awaitHighest watches the highest of the known others, as Java does, and lists the barrier, in one flight. Then it
 // waits for an event of that node.
 func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	var w *nodeWatch
 	if n := len(*others); n > 0 {
 		w = x.signal.watch(flight, zkpath.Join(x.path, (*others)[n-1]))

@@ -273,7 +273,7 @@ func TestLeaveCancelledBehindLowestLeavesNothing(t *testing.T) {
 	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 }
 
-// The lowest tells with its end that nobody else was left.
+// The end of the lowest means that nobody else was left.
 func TestLeaveBehindLowestSendsNoList(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 4} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -55,6 +56,6 @@ func (w *nodeWatch) await(ctx context.Context) (zk.EventType, error) {
 // remove removes the watch if it has not fired.
 func (w *nodeWatch) remove(ctx context.Context) {
 	if !w.over {
-		w.signal.unwatch(ctx, w.watcher, w.path)
+		waitqueue.Unwatch(ctx, w.signal.client, w.watcher, w.path)
 	}
 }

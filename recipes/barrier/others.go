@@ -34,7 +34,7 @@ func (x *exit) waitForOthers(ctx context.Context) error {
 // time was up. Nodes of the next round are younger than our round. awaitOther does not wait for them, as that could
 // last for ever.
 func (x *exit) awaitOther(ctx context.Context) (waited bool, err error) {
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	ready := x.signal.watch(flight, x.ready())
 	defer ready.remove(ctx)
 	children, err := x.client.GetChildren().ForPath(flight, x.path)

@@ -27,7 +27,7 @@ type listing struct {
 
 // list sends a listing. It does not wait.
 func (d *DistributedDoubleBarrier) list(ctx context.Context) *listing {
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	return &listing{
 		ready:    d.client.CheckExists().Submit(flight, d.ready()),
 		children: d.client.GetChildren().Submit(flight, d.path),

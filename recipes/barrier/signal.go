@@ -1,12 +1,9 @@
 package barrier
 
 import (
-	"context"
-
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // signal wakes one waiter when a watch fires, and when the connection is lost or restored.
@@ -35,9 +32,4 @@ func (s *signal) received(typ zk.EventType) (found bool) {
 			return found
 		}
 	}
-}
-
-// unwatch removes a watch that has not fired, in the background, and retries until that succeeds.
-func (s *signal) unwatch(ctx context.Context, watcher *callbacks.Watcher, path string) {
-	waitqueue.Unwatch(ctx, s.client, watcher, path)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/barrier"
 	"github.com/gocurator/curator/retry"
 )
@@ -50,18 +51,8 @@ func newBarrier(tb testing.TB) *scene {
 // about that.
 func (s *scene) newClient(addr string, opts ...framework.Option) *framework.Client {
 	s.Helper()
-	client, err := framework.New(addr+s.chroot, append([]framework.Option{
-		framework.WithSessionTimeout(30 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)...)
-	s.must(err)
-	s.must(client.Start())
-	s.Cleanup(func() { s.must(client.Close()) })
-	s.must(client.BlockUntilConnected(s.ctx))
-	return client
+	patient := framework.WithSessionTimeout(30 * time.Second)
+	return testclient.Connect(s, addr+s.chroot, append([]framework.Option{patient}, opts...)...)
 }
 
 // client returns a client that nothing stands in the way of.

@@ -268,7 +268,7 @@ func TestTelemetryPathsAddNoSeries(t *testing.T) {
 	o.WantBounded(t)
 }
 
-// TestTelemetryOffAllocatesNothing is for all that a wait tells.
+// TestTelemetryOffAllocatesNothing covers all telemetry of a wait.
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {

@@ -127,7 +127,7 @@ func (w *PersistentWatcher) set() {
 func (w *PersistentWatcher) submit() {
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
 		InBackground(func(_ context.Context, ev callbacks.Event) { w.answered(ev.Err) }).
-		WithUnhandledErrorListener(ignoreError).ForPath(builders.InOneFlight(w.ctx), w.path)
+		WithUnhandledErrorListener(ignoreError).ForPath(builders.Pipelined(w.ctx), w.path)
 	if err != nil {
 		w.failed(err)
 	}

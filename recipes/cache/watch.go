@@ -96,7 +96,7 @@ func (e *engine) connectAfterJitter() {
 // connect begins to watch and load on a new connection.
 func (e *engine) connect() {
 	e.reconnectAt = time.Time{}
-	e.flight = builders.InOneFlight(e.ctx)
+	e.flight = builders.Pipelined(e.ctx)
 	e.greeting = true
 	if !e.oneShot || !e.watching {
 		e.obs.Reloaded(e.ctx)

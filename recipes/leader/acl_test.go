@@ -26,7 +26,7 @@ func TestParticipantWithoutPermissionReportsError(t *testing.T) {
 	client.UnhandledErrorListeners().AddListener(func(_ context.Context, ev framework.UnhandledError) {
 		select {
 		case unhandled <- ev.Err:
-		default: // it is told again and again
+		default: // it comes again and again
 		}
 	})
 	latch, events := startLatch(t, client, "latch")

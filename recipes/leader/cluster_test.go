@@ -47,7 +47,7 @@ func TestSelectorServerDiesLeadsAgain(t *testing.T) {
 	server, err := cluster.FindConnectionInstance(client.SessionID())
 	must(t, err)
 	must(t, cluster.KillServer(server))
-	if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+	if cause := receive(t, f.ended, "the end of the turn"); !errors.Is(cause, leader.ErrLeadershipLost) {
 		t.Errorf("cause %v", cause)
 	}
 	if after := leader.LeadershipOf(receive(t, f.began, "it leads again")); after.Token() <= before.Token() {
@@ -75,7 +75,7 @@ func TestSelectorAllServersDownLeadsAgain(t *testing.T) {
 	for _, server := range cluster.Servers() {
 		must(t, cluster.KillServer(server))
 	}
-	receive(t, f.ended, "it is told")
+	receive(t, f.ended, "the end of the turn")
 	if s.HasLeadership() {
 		t.Error("it leads without a server")
 	}

@@ -52,7 +52,7 @@ func TestErrorHandlerBlockedKeepsBoundedErrors(t *testing.T) {
 				}
 				if leftOut == 0 {
 					if len(errs) > 0 {
-						t.Errorf("told %v", <-errs)
+						t.Errorf("got %v", <-errs)
 					}
 				} else {
 					want := fmt.Sprintf("turn %d", turns-1)
@@ -61,7 +61,7 @@ func TestErrorHandlerBlockedKeepsBoundedErrors(t *testing.T) {
 					}
 					err := <-errs
 					if !errors.Is(err, numbered(turns-1)) || err.Error() != want || len(errs) > 0 {
-						t.Errorf("told %q, want %q, and %d more", err, want, len(errs))
+						t.Errorf("got %q, want %q, and %d more", err, want, len(errs))
 					}
 				}
 				must(t, s.Close())
@@ -95,14 +95,14 @@ func TestErrorHandlerCaughtUpGetsEachError(t *testing.T) {
 		close(free)
 		synctest.Wait()
 		if len(errs) != 101 {
-			t.Errorf("told %d errors", len(errs))
+			t.Errorf("got %d errors", len(errs))
 		}
 		for range 2 {
 			next <- struct{}{}
 			synctest.Wait()
 		}
 		if len(errs) != 103 {
-			t.Errorf("told %d errors", len(errs))
+			t.Errorf("got %d errors", len(errs))
 		}
 		must(t, s.Close())
 	})
@@ -138,7 +138,7 @@ func TestErrorHandlerSlowGetsErrorsInOrder(t *testing.T) {
 		close(free)
 		synctest.Wait()
 		if len(errs) != 101 {
-			t.Errorf("told %d errors", len(errs))
+			t.Errorf("got %d errors", len(errs))
 		}
 		for i := 1; i <= 100; i++ {
 			if err := <-errs; !errors.Is(err, numbered(i)) {

@@ -193,7 +193,7 @@ func TestLatchCloseModeDecidesNotification(t *testing.T) {
 			events.want(false)
 		}
 		if n := len(events.heard); n != 0 {
-			t.Errorf("told %d more", n)
+			t.Errorf("got %d more", n)
 		}
 	}
 	latch, events := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
@@ -204,7 +204,7 @@ func TestLatchCloseModeDecidesNotification(t *testing.T) {
 	must(t, latch.CloseWithMode(leader.NotifyLeader))
 	events.want(false)
 	if n := len(toldToo.heard); n != 0 {
-		t.Errorf("the one behind is told %d times", n)
+		t.Errorf("the one behind gets %d events", n)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestLatchListenersGetEachBeginningAndEndOnce(t *testing.T) {
 			h.want(false)
 		}
 		if n := len(h.heard); n != 0 {
-			t.Errorf("%s is told %d more", h.name, n)
+			t.Errorf("%s gets %d more", h.name, n)
 		}
 	}
 }
@@ -525,7 +525,7 @@ func TestLatchClosedNotifiesNoLeadership(t *testing.T) {
 		})
 		must(t, latch.Start())
 		if !receive(t, events, "it leads") || receive(t, events, "it leads no longer") {
-			t.Fatal("told of a beginning and an end, but not in turn")
+			t.Fatal("got a beginning and an end, but not in turn")
 		}
 		select {
 		case is := <-events:
@@ -559,10 +559,10 @@ func TestLatchListenerGoexitIsCalledAgain(t *testing.T) {
 	})
 	must(t, latch.Start())
 	if !receive(t, heard, "it leads") {
-		t.Error("told of an end first")
+		t.Error("got an end first")
 	}
 	must(t, latch.Close())
 	if receive(t, heard, "it does not lead") {
-		t.Error("told of a beginning twice")
+		t.Error("got a beginning twice")
 	}
 }

@@ -43,7 +43,7 @@ func ofEachKind(t *testing.T, test func(t *testing.T, k kind)) {
 	}
 }
 
-// observation is what somebody who watches an election is told.
+// observation is what somebody who watches an election gets.
 type observation struct {
 	tb     testing.TB
 	seen   chan leader.Participant
@@ -85,7 +85,7 @@ func (o *observation) end() {
 		o.tb.Errorf("it ends with %v", err)
 	}
 	if n := len(o.seen); n != 0 {
-		o.tb.Errorf("told of %d changes more", n)
+		o.tb.Errorf("got %d changes more", n)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestObserverSessionExpiredContinues(t *testing.T) {
 		restore()
 		changes.want("second")
 		awaitLost(t, session)
-		must(t, leaveToo()) // which it is told of in the next session
+		must(t, leaveToo()) // which it learns in the next session
 		changes.want("")
 		changes.end()
 	})

@@ -63,7 +63,7 @@ func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 		restore := proxy.Faults().RefuseConnects()
 		proxy.Faults().CutAll()
 		receive(t, suspended, "the connection is lost")
-		if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+		if cause := receive(t, f.ended, "the end of the turn"); !errors.Is(cause, leader.ErrLeadershipLost) {
 			t.Errorf("cause %v", cause)
 		}
 		events.want(false)
@@ -221,7 +221,7 @@ func TestLatchWithCircuitBreaker(t *testing.T) {
 		}
 	}
 	if more := len(events.heard); suspensions == 0 || more > 2*(suspensions-1) {
-		t.Errorf("told of %d changes more, the connection was suspended %d times", more, suspensions)
+		t.Errorf("got %d changes more, the connection was suspended %d times", more, suspensions)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestSelectorsOfOneClientTakeTurnsAfterLoss(t *testing.T) {
 			b := startSelector(t, client, f, leader.WithAutoRequeue())
 			receive(t, f.began, "one leads")
 			lose(client)
-			if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+			if cause := receive(t, f.ended, "the end of the turn"); !errors.Is(cause, leader.ErrLeadershipLost) {
 				t.Errorf("cause %v", cause)
 			}
 			testenv.Eventually(t, func() bool { return a.HasLeadership() || b.HasLeadership() }, "one leads again")
@@ -309,7 +309,7 @@ func TestWaitingSelectorOutageKeepsPlace(t *testing.T) {
 	}
 }
 
-// Listeners before it have been slow: by the time it is told of the outage, and at once of its end, it has found that
+// Listeners before it have been slow: by the time it gets the outage, and at once of its end, it has found that
 // it is the first, and looks no more by itself.
 func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 	t.Parallel()

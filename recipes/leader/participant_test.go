@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// election is what latches and selectors tell of those who take part.
+// election has the methods of latches and selectors that return participants.
 type election interface {
 	ID() string
 	Participants(ctx context.Context) ([]leader.Participant, error)

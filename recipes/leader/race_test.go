@@ -103,9 +103,9 @@ func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 	proxyA, connectA, direct := newProxy(t)
 	proxyB, connectB := proxyBeside(t, direct)
 	observer := newClient(t, direct, steady)
-	a, toldA := startLatch(t, newClient(t, connectA, steady), "a")
-	led := toldA.want(true).Leadership
-	b, toldB := startLatch(t, newClient(t, connectB, steady), "b")
+	a, eventsOfA := startLatch(t, newClient(t, connectA, steady), "a")
+	led := eventsOfA.want(true).Leadership
+	b, eventsOfB := startLatch(t, newClient(t, connectB, steady), "b")
 	awaitParticipants(t, a, 2)
 	hold := func(proxy *curatortest.Proxy) *curatortest.Injection {
 		return proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
@@ -113,26 +113,26 @@ func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 
 	lining := hold(proxyA)
 	must(t, observer.Delete().ForPath(ctx, led.Path()))
-	toldA.want(false)
-	led = toldB.want(true).Leadership
+	eventsOfA.want(false)
+	led = eventsOfB.want(true).Leadership
 	must(t, lining.Wait(ctx)) // the node of a is behind that of b
 
 	liningToo := hold(proxyB)
 	must(t, observer.Delete().ForPath(ctx, led.Path()))
-	toldB.want(false)
+	eventsOfB.want(false)
 	must(t, liningToo.Wait(ctx)) // and that of b behind that of a
 	if a.HasLeadership() || b.HasLeadership() {
 		t.Error("somebody leads without knowing of its node")
 	}
 
 	lining.Release()
-	toldA.want(true)
+	eventsOfA.want(true)
 	liningToo.Release()
 	awaitParticipants(t, a, 2)
 	must(t, a.Close())
-	toldB.want(true)
-	if len(toldA.heard) != 0 || len(toldB.heard) != 0 {
-		t.Errorf("a is told %d changes more, b %d", len(toldA.heard), len(toldB.heard))
+	eventsOfB.want(true)
+	if len(eventsOfA.heard) != 0 || len(eventsOfB.heard) != 0 {
+		t.Errorf("a gets %d changes more, b %d", len(eventsOfA.heard), len(eventsOfB.heard))
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// turns is the function of a selector: it tells of each turn, and leads until it is told to stop or its context ends.
+// turns is the function of a selector: it reports each turn, and leads until it has to stop or its context ends.
 type turns struct {
 	began chan context.Context
 	stop  chan error
-	ended chan error // with the cause, nil if it was told to stop
+	ended chan error // with the cause, nil if it had to stop
 }
 
 func newTurns() *turns {
@@ -281,7 +281,7 @@ func TestSelectorSessionExpiredLosesLeadership(t *testing.T) {
 		return err == nil && len(all) == 2 && all[0].IsLeader && !all[1].IsLeader
 	}, "both take part")
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
-	if cause := receive(t, first.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+	if cause := receive(t, first.ended, "the end of the turn"); !errors.Is(cause, leader.ErrLeadershipLost) {
 		t.Errorf("cause %v", cause)
 	}
 	receive(t, second.began, "the other leads")
@@ -308,7 +308,7 @@ func TestSelectorErrorPolicies(t *testing.T) {
 			restore := proxy.Faults().RefuseConnects()
 			proxy.Faults().CutAll()
 			if name == "standard" {
-				if cause := receive(t, f.ended, "it is told"); !errors.Is(cause, leader.ErrLeadershipLost) {
+				if cause := receive(t, f.ended, "the end of the turn"); !errors.Is(cause, leader.ErrLeadershipLost) {
 					t.Errorf("cause %v", cause)
 				}
 				restore()

@@ -5,48 +5,29 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gocurator/curator/curatortest"
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/leader"
-	"github.com/gocurator/curator/retry"
 )
 
 const electionPath = "/election"
 
-func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
-	tb.Helper()
-	client, err := framework.New(connect, append([]framework.Option{
-		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)...)
-	must(tb, err)
-	must(tb, client.Start())
-	tb.Cleanup(func() { must(tb, client.Close()) })
-	return client
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
+var (
+	newClient = testclient.Start
+	must      = testclient.Must
+)
 
 // newProxy returns a proxy to the server, and a connect string through it.
 func newProxy(tb testing.TB) (proxy *curatortest.Proxy, connect, direct string) {
 	tb.Helper()
 	chroot := testenv.Chroot(tb)
-	proxy = curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy, proxy.Addr() + chroot, testenv.Addr(tb) + chroot
+	proxy, connect = testclient.Proxy(tb, chroot)
+	return proxy, connect, testenv.Addr(tb) + chroot
 }
 
-// history is what the listener of a latch is told.
+// history is what the listener of a latch gets.
 type history struct {
 	tb    testing.TB
 	name  string
@@ -56,7 +37,7 @@ type history struct {
 	last bool
 }
 
-// startLatch starts a latch; its listener fails the test if it is not told of beginnings and ends in turn.
+// startLatch starts a latch; its listener fails the test if beginnings and ends do not come in turn.
 func startLatch(
 	tb testing.TB, client leader.Client, id string, opts ...leader.LatchOption,
 ) (*leader.LeaderLatch, *history) {
@@ -66,7 +47,7 @@ func startLatch(
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
 		h.mu.Lock()
 		if ev.IsLeader == h.last || ev.IsLeader != (ev.Leadership != nil) {
-			tb.Errorf("%s is told %+v after %t", id, ev, h.last)
+			tb.Errorf("%s gets %+v after %t", id, ev, h.last)
 		}
 		h.last = ev.IsLeader
 		h.mu.Unlock()
@@ -87,7 +68,7 @@ func (h *history) want(isLeader bool) leader.LatchEvent {
 		}
 		return ev
 	case <-testenv.Context(h.tb).Done():
-		h.tb.Fatalf("%s is not told that it leads: %t", h.name, isLeader)
+		h.tb.Fatalf("%s gets no event that it leads: %t", h.name, isLeader)
 	}
 	return leader.LatchEvent{}
 }

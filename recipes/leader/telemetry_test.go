@@ -355,7 +355,7 @@ curator.outcome=elected,curator.recipe=leader_latch %[1]d
 	}
 }
 
-// TestTelemetryOffAllocatesNothing is for all that a participant tells.
+// TestTelemetryOffAllocatesNothing covers all telemetry of a participant.
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
@@ -401,6 +401,6 @@ func TestTelemetryTermEndsOutsideMutex(t *testing.T) {
 	await(t, latch)
 	must(t, latch.Close())
 	if !<-locked {
-		t.Error("the latch was locked while its term was told of")
+		t.Error("the latch was locked while its term was reported")
 	}
 }

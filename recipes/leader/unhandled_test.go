@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// unhandled is an observed client, and what nobody else was told of.
+// unhandled is an observed client, and its unhandled errors.
 type unhandled struct {
 	*observe.Observer
 	observe.Log
@@ -34,14 +34,15 @@ func newUnhandled(t *testing.T, connect string) *unhandled {
 	return u
 }
 
-// want waits for an error, and has what is then closed told, counted, and logged in a trace of the election, as often.
+// want waits for an error, and has what is then closed reported, counted, and logged in a trace of the election, as
+// often.
 func (u *unhandled) want(text, errorType string, c interface{ Close() error }) error {
 	u.t.Helper()
 	err := receive(u.t, u.errs, text)
 	must(u.t, c.Close())
 	n := 1 + len(u.errs)
 	if !strings.Contains(err.Error(), text) {
-		u.t.Errorf("told of %v", err)
+		u.t.Errorf("got %v", err)
 	}
 	series := fmt.Sprintf("curator.source=background,error.type=%s %d\n", errorType, n)
 	if diff := cmp.Diff(series, u.Values(u.t, "curator.unhandled_errors")); diff != "" {
@@ -67,7 +68,7 @@ func TestUnhandledErrorOfLatchIsLoggedAndCounted(t *testing.T) {
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	must(t, latch.Start())
 	if err := u.want("not authenticated", "NOAUTH", latch); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("told of %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -79,10 +80,10 @@ func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) { heard <- ev })
 	must(t, latch.Start())
 	if ev := receive(t, heard, "the other listener"); !ev.IsLeader {
-		t.Errorf("told %+v", ev)
+		t.Errorf("got %+v", ev)
 	}
 	if err := receive(t, u.errs, "the panic"); !strings.Contains(err.Error(), "panic in a listener: on purpose") {
-		t.Errorf("told of %v", err)
+		t.Errorf("got %v", err)
 	}
 	must(t, latch.Close())
 }
@@ -99,7 +100,7 @@ func TestUnhandledErrorOfSelectorWithoutHandlerIsReported(t *testing.T) {
 	s = leader.NewLeaderSelector(u.client, electionPath, take, panics)
 	must(t, s.Start())
 	if err := receive(t, u.errs, "the panic"); !errors.Is(err, fails) || !strings.Contains(err.Error(), "not again") {
-		t.Errorf("told of %v", err)
+		t.Errorf("got %v", err)
 	}
 	must(t, s.Close())
 }
@@ -108,7 +109,7 @@ func TestUnhandledEndOfLeadershipIsNotReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	f := newTurns()
 	s := startSelector(t, u.client, f, leader.WithAutoRequeue())
-	for range 2 { // the second begins when the end of the first was told
+	for range 2 { // the second begins when the end of the first was reported
 		receive(t, f.began, "it leads")
 		if !s.InterruptLeadership() {
 			t.Error("it does not lead")
@@ -117,6 +118,6 @@ func TestUnhandledEndOfLeadershipIsNotReported(t *testing.T) {
 	receive(t, f.began, "it leads")
 	must(t, s.Close())
 	if len(u.errs) != 0 {
-		t.Errorf("told of %v", <-u.errs)
+		t.Errorf("got %v", <-u.errs)
 	}
 }

@@ -118,7 +118,7 @@ func (s *scene) nodes(line string) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
-		flight := builders.InOneFlight(ctx) // on the next connection another server may be behind again
+		flight := builders.Pipelined(ctx) // on the next connection another server may be behind again
 		_, err = s.observer.SetData().ForPath(flight, "/", nil)
 		if err == nil {
 			names, err = s.observer.GetChildren().ForPath(flight, line)

@@ -45,7 +45,7 @@ func TestDoLockLostReturnsErrLockLost(t *testing.T) {
 				t.Errorf("%s lost, the function fails with %v: %v", name, want, err)
 			}
 			if want == locks.ErrLockLost && err != want {
-				t.Errorf("told twice: %v", err)
+				t.Errorf("reported twice: %v", err)
 			}
 		}
 	}

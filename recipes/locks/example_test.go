@@ -245,7 +245,7 @@ func ExampleInterProcessSemaphoreMutex() {
 	// released elsewhere: <nil> false
 }
 
-// byHost is a driver whose nodes tell whose they are. They are sorted by their numbers, whatever stands in front.
+// byHost is a driver whose nodes name their host. They are sorted by their numbers, whatever stands in front.
 type byHost struct {
 	locks.StandardDriver
 	host string

@@ -17,13 +17,6 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// newProxy returns a proxy in front of the server of this test binary, and a connect string through it.
-func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
-	tb.Helper()
-	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy, proxy.Addr() + chroot
-}
-
 // TestMutexLostRepliesLeaveNoNode cuts the connection before and after the server has applied each of the
 // requests in turn.
 func TestMutexLostRepliesLeaveNoNode(t *testing.T) {
@@ -291,11 +284,11 @@ func TestHoldSilentConnectionIsLostInTime(t *testing.T) {
 				lost := time.Now()
 				const tick = 500 * time.Millisecond // a quarter of a server's default
 				if took, limit := lost.Sub(start), client.SessionTimeout()+tick; took > limit {
-					t.Errorf("told after %v, later than %v", took, limit)
+					t.Errorf("reported after %v, later than %v", took, limit)
 				}
 				const notice = 50 * time.Millisecond // goroutines take to see what has happened, on a busy machine
 				if next, ok := <-granted; ok && next.Before(lost.Add(-notice)) {
-					t.Errorf("the next had the lock %v before the holder was told", lost.Sub(next))
+					t.Errorf("the next had the lock %v before the holder lost it", lost.Sub(next))
 				}
 				restore()
 				if err := hold.Release(ctx); err != nil {

@@ -52,7 +52,7 @@ func TestFrozenProcessLateTokenIsRefused(t *testing.T) {
 	t.Logf("%d late writes refused", refused.Load())
 }
 
-// frozenVariable tells the process of a holder where to connect.
+// frozenVariable has the server of the process of a holder.
 const frozenVariable = "CURATOR_TEST_FROZEN"
 
 // frozen is the process of a holder.
@@ -62,7 +62,7 @@ type frozen struct {
 	out     *bufio.Reader
 }
 
-// startFrozen starts a process that holds the lock as often as it is told to.
+// startFrozen starts a process that holds the lock as often as the test wants.
 func startFrozen(t *testing.T, connect string) *frozen {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -94,8 +94,8 @@ func startFrozen(t *testing.T, connect string) *frozen {
 	return p
 }
 
-// holdAgainAndAgain is the process: it acquires, tells its token, and tells it once more when the lock is lost, as one
-// that writes without a look.
+// holdAgainAndAgain is the process: it acquires, prints its token, and prints it once more when the lock is lost, as
+// one that writes without a look.
 func holdAgainAndAgain(t *testing.T, connect string) {
 	t.Helper()
 	client := newClient(t, connect, framework.WithSessionTimeout(duelSession))
@@ -115,7 +115,7 @@ func holdAgainAndAgain(t *testing.T, connect string) {
 	}
 }
 
-// token is what the process tells next.
+// token is what the process prints next.
 func (p *frozen) token() (token int64, err error) {
 	line, err := p.out.ReadString('\n')
 	if err == nil {
@@ -128,7 +128,7 @@ func (p *frozen) token() (token int64, err error) {
 func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	t.Helper()
 	ctx := testenv.Context(t)
-	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it tells nothing: nobody waits for ever
+	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it prints nothing: nobody waits for ever
 	defer stop()
 	var guarded chaos.Guarded
 	if _, err := fmt.Fprintln(p.in); err != nil {

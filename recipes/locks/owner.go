@@ -2,7 +2,7 @@ package locks
 
 import "context"
 
-// owner is the identity of an owner. Its address tells owners apart.
+// owner is the identity of an owner. Its address distinguishes owners.
 type owner struct{ _ byte }
 
 type ownerKey struct{}

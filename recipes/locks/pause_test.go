@@ -150,7 +150,7 @@ func (d *duel) round(
 	}
 	lost, next := <-ended, <-granted
 	if early := lost.Sub(next); early > d.missed(frozen, lost) {
-		d.Errorf("the next had the lock %v before the holder was told", early)
+		d.Errorf("the next had the lock %v before the holder lost it", early)
 	}
 	if !errors.Is(context.Cause(hold.Context()), locks.ErrLockLost) {
 		return nil

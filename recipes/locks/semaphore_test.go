@@ -41,7 +41,7 @@ func awaitLeaseWaiter(tb testing.TB, proxy *curatortest.Proxy) {
 }
 
 // hasWatchedLeases reports whether somebody behind a proxy has waited for a lease. Only who waits lists them, and the
-// server does not tell of such watches.
+// server does not list such watches.
 func hasWatchedLeases(proxy *curatortest.Proxy) bool {
 	return slices.ContainsFunc(proxy.Faults().Trace(), func(e curatortest.TraceEntry) bool {
 		return e.Reply && e.Op == "getChildren2" && e.Code == 0 && strings.HasSuffix(e.Path, semaphorePath+"/leases")

@@ -9,36 +9,20 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
 
 const lockPath = "/locks/orders"
 
-// newClient returns a started client. Its session outlasts what a busy machine does: tests that wait for its end end
-// it.
+var newProxy = testclient.Proxy
+
+// newClient returns a started client.
 func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
-	opts = append([]framework.Option{
-		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 100*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)
-	client, err := framework.New(connect, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := client.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return client
+	patient := framework.WithRetryPolicy(retry.NTimes(5, 100*time.Millisecond))
+	return testclient.Start(tb, connect, append([]framework.Option{patient}, opts...)...)
 }
 
 func acquire(tb testing.TB, ctx context.Context, mu locks.InterProcessLock) *locks.Hold { //nolint:revive // tb first

@@ -283,7 +283,7 @@ request
 				}
 				got <- hold
 			}()
-			if recipe == "semaphore_mutex" { // the server does not tell of its watch: it is set with the second list
+			if recipe == "semaphore_mutex" { // the server does not list its watch: it is set with the second list
 				awaitSpans(t, o, "getChildren", 2)
 			} else {
 				awaitSpans(t, o, "getData", 1)
@@ -472,7 +472,7 @@ func TestTelemetryHoldSessionExpiredIsLost(t *testing.T) {
 			}
 			holds := o.Named("lock hold")
 			if len(holds) != want {
-				t.Errorf("%d holds are told of, not %d", len(holds), want)
+				t.Errorf("%d holds are recorded, not %d", len(holds), want)
 			}
 			for _, h := range holds {
 				if got := observe.Attribute(h, "curator.outcome").AsString(); got != "lost" {
@@ -661,7 +661,7 @@ curator.outcome=acquired,curator.recipe=mutex %d
 	o.WantBounded(t)
 }
 
-// TestTelemetryOffAllocatesNothing is for all that acquire and release tell.
+// TestTelemetryOffAllocatesNothing covers all telemetry of acquire and release.
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
@@ -696,7 +696,7 @@ func TestTelemetryHoldOutlivesLostConnection(t *testing.T) {
 	}
 }
 
-// meterVariable tells the process of TestTelemetryHoldBegunUnmeasuredEndsUnmeasured that it is that.
+// meterVariable marks the process of TestTelemetryHoldBegunUnmeasuredEndsUnmeasured as such.
 const meterVariable = "LOCKS_TEST_METER"
 
 // TestTelemetryHoldBegunUnmeasuredEndsUnmeasured has the program set its meter provider, which a process does once,

@@ -12,14 +12,14 @@ import (
 
 // once is for an operation that is tried once, and goes on when ctx ends.
 func once(ctx context.Context) context.Context {
-	return builders.InOneFlight(context.WithoutCancel(ctx))
+	return builders.Pipelined(context.WithoutCancel(ctx))
 }
 
 // outliving returns a context for a question that is to be answered all the same when ctx ends. It ends a little later.
 func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		_ = pause(out, lastAnswer)
+		_ = waitqueue.Pause(out, lastAnswer)
 		cancel()
 	})
 	return out, func() { stop(); cancel() }

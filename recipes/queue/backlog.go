@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// backlog is what is known of the items in a queue: which are there, which of them are locked, and which one is claimed
+// backlog holds the known items of a queue: which are there, which of them are locked, and which one is claimed
 // next.
 type backlog struct {
 	kind  kind

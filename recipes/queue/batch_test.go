@@ -120,7 +120,7 @@ func onServerOf(t *testing.T, bytes int, test func(t *testing.T, place testenv.P
 }
 
 // A server with a smaller buffer than the client expects closes the connection for a request that is larger. What fits
-// gets there in smaller batches and in order, the item that does not fit is told.
+// gets there in smaller batches and in order, the item that does not fit is reported.
 func TestServerWithASmallerBuffer(t *testing.T) {
 	t.Parallel()
 	const buffer = 8 << 10
@@ -189,8 +189,8 @@ func withoutRepeats(items []string) (once []string) {
 	return once
 }
 
-// Without a lock path nothing is put twice: what is lost with the connection is told at once, and the puts behind it go
-// on.
+// Without a lock path nothing is put twice: what is lost with the connection is reported at once, and the puts behind
+// it go on.
 func TestServerWithASmallerBufferAtMostOnce(t *testing.T) {
 	t.Parallel()
 	const buffer = 8 << 10

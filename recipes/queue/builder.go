@@ -120,7 +120,7 @@ func (b Builder[T]) check(ok bool, format string, args ...any) Builder[T] {
 	return b
 }
 
-// build returns what all queues share.
+// build returns the part that all kinds of queues share.
 func (b Builder[T]) build(k kind) (*queue[T], error) {
 	if b.err != nil {
 		return nil, b.err

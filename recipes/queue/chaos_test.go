@@ -15,7 +15,7 @@ import (
 )
 
 // TestQueueChaos has 4 clients put and 4 consume while sessions end and connections are cut. With a lock path nothing
-// is lost, without nothing is consumed twice and all that is lost is told.
+// is lost, without nothing is consumed twice and all that is lost is reported.
 func TestQueueChaos(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
@@ -83,7 +83,7 @@ func (s *queueChaos) run() {
 					return
 				}
 			}
-			_ = p.FlushPuts(ctx) // the listener is told
+			_ = p.FlushPuts(ctx) // the listener gets the error
 		})
 	}
 	faults := s.Disturb(ctx, chaos.Pace{}, func(n int) bool {

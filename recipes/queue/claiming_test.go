@@ -28,7 +28,7 @@ func TestItemThatGoesBeforeTheReadyOnesIsRead(t *testing.T) {
 		}
 		p := &place{client: client, path: "/queue"}
 		f := newFetcher(p, k, newQueueWatch(p), random.IntN(3), &queue[string]{})
-		f.flight, f.watching = builders.InOneFlight(testenv.Context(t)), true
+		f.flight, f.watching = builders.Pipelined(testenv.Context(t)), true
 		f.prefetch.read(1 + random.IntN(2*prefetchBytes))
 		state := ""
 		some := func(what string, most int) (names []nodeName) {

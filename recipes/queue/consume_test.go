@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// failures keeps what OnError is told.
+// failures keeps what OnError gets.
 type failures struct {
 	told chan error
 }
@@ -33,7 +33,7 @@ func (f *failures) next(tb testing.TB) error {
 	case err := <-f.told:
 		return err
 	case <-testenv.Context(tb).Done():
-		tb.Fatal("nothing is told")
+		tb.Fatal("nothing is reported")
 		return nil
 	}
 }
@@ -45,7 +45,7 @@ func TestBatchIsOneNode(t *testing.T) {
 		client := newClient(t, connect)
 		producer := start(t, built(mode(builder(t, client, nil)).BuildQueue()))
 		must(t, producer.PutMulti(ctx, "one", "", "three"))
-		must(t, producer.PutMultiSeq(ctx, slices.Values([]string{"four", "five"})))
+		must(t, producer.PutMulti(ctx, "four", "five"))
 		must(t, producer.PutMulti(ctx)) // nothing
 		must(t, producer.FlushPuts(ctx))
 		if got := children(t, connect, queuePath); len(got) != 2 {
@@ -86,7 +86,7 @@ func TestItemWhoseConsumerFailsIsPutBack(t *testing.T) {
 	}
 	var item *queue.ItemError
 	if err := failed.next(t); !errors.Is(err, broken) || !errors.As(err, &item) || string(item.Data) != "b" {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	awaitNothing(t, connect)
 }
@@ -116,14 +116,14 @@ func TestItemWhoseConsumerFailsIsDropped(t *testing.T) {
 		}
 		for _, want := range []string{"broken", "beyond repair"} {
 			if err := failed.next(t); !strings.Contains(err.Error(), want) {
-				t.Errorf("told %v, want %s", err, want)
+				t.Errorf("got %v, want %s", err, want)
 			}
 		}
 		awaitNothing(t, connect)
 	})
 }
 
-func TestConsumerIsToldOfItsItem(t *testing.T) {
+func TestConsumerGetsInfoOfItem(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	infos := make(chan queue.Info, 1)
@@ -310,7 +310,7 @@ func TestItemOfAConsumerWhoseSessionEndsIsConsumedByAnother(t *testing.T) {
 		t.Errorf("the work ended with %v", err)
 	}
 	if err := failed.next(t); !errors.Is(err, queue.ErrLockLost) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	testenv.Eventually(t, func() bool { return len(children(t, connect, queuePath)) == 0 }, "it is consumed")
 	awaitNothing(t, connect)

@@ -63,7 +63,7 @@ func (q *queue[T]) move(m *message) error {
 		if q.watch.current() != m.epoch {
 			return zk.ErrNoNode
 		}
-		_, err := q.client.Transaction().ForOperations(builders.InOneFlight(q.life), ops...)
+		_, err := q.client.Transaction().ForOperations(builders.Pipelined(q.life), ops...)
 		return err
 	}
 	err := transaction()

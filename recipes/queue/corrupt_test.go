@@ -36,7 +36,7 @@ func putCorrupt(t *testing.T, client *framework.Client, sound interface {
 	must(t, sound.FlushPuts(ctx))
 }
 
-func TestCorruptItemStaysAndIsTold(t *testing.T) {
+func TestCorruptItemStaysAndIsReported(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		connect := testenv.ConnectString(t)
@@ -49,7 +49,7 @@ func TestCorruptItemStaysAndIsTold(t *testing.T) {
 			var item *queue.ItemError
 			err := failed.next(t)
 			if !errors.Is(err, queue.ErrCorrupt) || !errors.As(err, &item) || !bytes.Equal(item.Data, data) {
-				t.Errorf("told %v, want of %q", err, data)
+				t.Errorf("got %v, want of %q", err, data)
 			}
 		}
 		must(t, q.Put(testenv.Context(t), "another")) // and they are not in the way
@@ -60,7 +60,7 @@ func TestCorruptItemStaysAndIsTold(t *testing.T) {
 			return len(children(t, connect, queuePath)) == len(corrupt) && len(children(t, connect, lockPath)) == 0
 		}, "they stay, unlocked")
 		if n := len(failed.told); n != 0 {
-			t.Errorf("told %d times more", n)
+			t.Errorf("got %d times more", n)
 		}
 	})
 }
@@ -95,7 +95,7 @@ func TestCorruptItemGoesToTheHandler(t *testing.T) {
 			return len(children(t, connect, queuePath)) == 2 && len(children(t, connect, lockPath)) == 0
 		}, "those that were handled are gone")
 		if n := len(failed.told); n != 2 {
-			t.Errorf("told %d times", n)
+			t.Errorf("got %d times", n)
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestDeadLettersOfAQueueThatIsThereBefore(t *testing.T) {
 			return len(children(t, connect, dead)) == 1 && len(children(t, connect, queuePath)) == 0
 		}, "it is moved")
 		if err := failed.next(t); !errors.Is(err, queue.ErrCorrupt) || len(failed.told) != 0 {
-			t.Errorf("told %v and %d more", err, len(failed.told))
+			t.Errorf("got %v and %d more", err, len(failed.told))
 		}
 	})
 }

@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"iter"
-	"slices"
 	"time"
 )
 
@@ -24,10 +22,5 @@ func (q *DistributedDelayQueue[T]) PutAsync(ctx context.Context, item T, due tim
 
 // PutMulti is as [DistributedQueue.PutMulti].
 func (q *DistributedDelayQueue[T]) PutMulti(ctx context.Context, due time.Time, items ...T) error {
-	return q.PutMultiSeq(ctx, due, slices.Values(items))
-}
-
-// PutMultiSeq is as [DistributedQueue.PutMultiSeq].
-func (q *DistributedDelayQueue[T]) PutMultiSeq(ctx context.Context, due time.Time, items iter.Seq[T]) error {
 	return q.putMulti(ctx, delayPrefix(due), items)
 }

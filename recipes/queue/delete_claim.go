@@ -105,7 +105,7 @@ func (c *deleteClaim) message() (*message, error) {
 	return c.item(), nil
 }
 
-// item returns what was read.
+// item returns the data of the item.
 func (c *deleteClaim) item() *message {
 	return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 }
@@ -152,7 +152,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 // retryDelete deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by
 // another.
 func (c *deleteClaim) retryDelete(ctx context.Context) error {
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	if err := c.place.client.Sync().ForPath(flight, c.place.node(c.name)); err != nil {
 		return err
 	}

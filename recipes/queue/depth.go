@@ -17,7 +17,7 @@ const maxDepthReads = 3
 
 // depth reads how much is in the queue. It reports false without a connection.
 func (q *queue[T]) depth(ctx context.Context) (telemetry.Depth, bool) {
-	flight := builders.InOneFlight(telemetry.Untraced(ctx))
+	flight := builders.Pipelined(telemetry.Untraced(ctx))
 	children, err := q.client.GetChildren().ForPath(flight, q.path)
 	if err != nil {
 		return telemetry.Depth{}, errors.Is(err, zk.ErrNoNode)

@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"context"
-	"iter"
-	"slices"
-)
+import "context"
 
 // DistributedQueue is a queue: items are consumed in the order in which they were put. One value serves all goroutines
 // of a process. In Java: DistributedQueue.
@@ -24,12 +20,7 @@ func (q *DistributedQueue[T]) PutAsync(ctx context.Context, item T) (*PendingPut
 }
 
 // PutMulti puts several items in one node: they are consumed one after the other by the same consumer. In Java:
-// putMulti.
+// putMulti, whose MultiItem is a slice here.
 func (q *DistributedQueue[T]) PutMulti(ctx context.Context, items ...T) error {
-	return q.PutMultiSeq(ctx, slices.Values(items))
-}
-
-// PutMultiSeq is PutMulti of the items of a sequence. In Java: putMulti with MultiItem.
-func (q *DistributedQueue[T]) PutMultiSeq(ctx context.Context, items iter.Seq[T]) error {
 	return q.putMulti(ctx, itemName, items)
 }

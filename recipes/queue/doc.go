@@ -24,7 +24,7 @@
 //
 //	QueueBuilder.builder(…).buildQueue()   NewBuilder(…).BuildQueue()
 //	queue.put(item)                        q.Put(ctx, item)
-//	queue.putMulti(items)                  q.PutMulti(ctx, items...), q.PutMultiSeq(ctx, seq)
+//	queue.putMulti(items)                  q.PutMulti(ctx, items...)
 //	queue.flushPuts(n, unit)               q.FlushPuts(ctx), which returns failures too; q.PutAsync for each by itself
 //	QueueConsumer.consumeMessage           a func(ctx, item) error
 //	BlockingQueueConsumer.take             q.Items(ctx)

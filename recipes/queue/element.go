@@ -94,7 +94,7 @@ func (e *element) confirm(ctx context.Context) error {
 	p := e.claim.place
 	var stat *zk.Stat
 	err := retryOutage(ctx, p.client, func() (err error) {
-		stat, err = p.client.CheckExists().ForPath(builders.InOneFlight(ctx), p.path)
+		stat, err = p.client.CheckExists().ForPath(builders.Pipelined(ctx), p.path)
 		return err
 	})
 	switch {

@@ -360,7 +360,7 @@ func (f *elementFetcher) readElement(c *call, n nodeName) *element {
 func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	f.forget()
 	f.misses = 0
-	flight := builders.InOneFlight(c.ctx)
+	flight := builders.Pipelined(c.ctx)
 	if c.waits && f.lastEmpty {
 		if err := f.addWatches(flight); err != nil {
 			return false, err
@@ -455,6 +455,6 @@ func (f *elementFetcher) willWatch() {
 // ensure creates what is missing of the path.
 func (f *elementFetcher) ensure(ctx context.Context) error {
 	exists := f.place.client.CheckExists().CreatingParentContainersIfNeeded()
-	_, err := exists.ForPath(builders.InOneFlight(ctx), zkpath.Join(f.place.path, elementName))
+	_, err := exists.ForPath(builders.Pipelined(ctx), zkpath.Join(f.place.path, elementName))
 	return err
 }

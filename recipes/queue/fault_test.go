@@ -70,7 +70,7 @@ func consumeWithCut(t *testing.T, mode modifier, action curatortest.Action, k in
 		}
 	}
 	if lost != unknown && !lossless {
-		t.Errorf("%v of request %d: %d lost, %d told", action, k, lost, unknown)
+		t.Errorf("%v of request %d: %d lost, %d reported", action, k, lost, unknown)
 	}
 	return injection.Hits() > 0
 }

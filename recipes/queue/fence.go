@@ -115,7 +115,7 @@ func (f *Fence) create(ctx context.Context, node string) error {
 	if f.tenure.Err() != nil || f.ended {
 		return ErrLockLost
 	}
-	flight := builders.InOneFlight(ctx)
+	flight := builders.Pipelined(ctx)
 	held, err := f.place.readLock(flight, f.m.name)
 	if err != nil {
 		return err

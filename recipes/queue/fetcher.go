@@ -136,7 +136,7 @@ func (f *fetcher) open() {
 		return
 	}
 	f.isOpen, f.stale = true, true
-	f.flight = builders.InOneFlight(f.root)
+	f.flight = builders.Pipelined(f.root)
 }
 
 // takeNews takes the news.
@@ -359,13 +359,13 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 		if err = errtext.Wrap(err, "queue", "%s", f.place.path); f.reported.isNew(err) {
 			f.handler.report(f.root, err)
 		}
-		_ = pause(ctx, doubled(failurePause, maxQuarantine, f.failures))
+		_ = waitqueue.Pause(ctx, doubled(waitqueue.FailurePause, maxQuarantine, f.failures))
 		f.failures++
 	} else if awaitConnection(ctx, f.place.client) != nil {
 		return // next returns the cause
 	}
 	f.resolve()
-	f.flight = builders.InOneFlight(f.root)
+	f.flight = builders.Pipelined(f.root)
 }
 
 // resolve ends all claims.

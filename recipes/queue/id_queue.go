@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"iter"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -35,11 +33,6 @@ func (q *DistributedIDQueue[T]) PutAsync(ctx context.Context, item T, id string)
 
 // PutMulti is as [DistributedQueue.PutMulti].
 func (q *DistributedIDQueue[T]) PutMulti(ctx context.Context, id string, items ...T) error {
-	return q.PutMultiSeq(ctx, id, slices.Values(items))
-}
-
-// PutMultiSeq is as [DistributedQueue.PutMultiSeq].
-func (q *DistributedIDQueue[T]) PutMultiSeq(ctx context.Context, id string, items iter.Seq[T]) error {
 	prefix, err := q.prefixOf(id)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Info says what is known of an item beside its value.
+// Info has the known facts of an item beside its value.
 type Info struct {
 	// Path is that of the item's node.
 	Path string
@@ -21,7 +21,7 @@ type Info struct {
 
 type infoKey struct{}
 
-// InfoOf returns what is known of the item that the context of a [Consumer] belongs to; the zero Info for another
+// InfoOf returns the [Info] of the item that the context of a [Consumer] belongs to; the zero Info for another
 // context.
 func InfoOf(ctx context.Context) Info {
 	info, _ := ctx.Value(infoKey{}).(Info)

@@ -14,7 +14,7 @@ const (
 	endMark      = 0x02
 )
 
-// encodeItems returns what a node holds with these items and this trailer.
+// encodeItems returns the data of a node with these items and this trailer.
 func encodeItems(trailer []byte, items ...[]byte) ([]byte, error) {
 	n := 5 + len(trailer)
 	for _, item := range items {

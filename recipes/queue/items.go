@@ -309,7 +309,7 @@ func (p *pulled[T]) note(i int, back bool) (last bool) {
 	return p.open == 0
 }
 
-// rest returns what is put back after the last item, nil for nothing.
+// rest returns the items to put back after the last one, nil for none.
 func (p *pulled[T]) rest() []byte {
 	if len(p.back) == 0 {
 		return nil

@@ -1,6 +1,6 @@
 package queue
 
-// kind is what the kinds of queues differ in.
+// kind has the differences between the kinds of queues.
 type kind struct {
 	recipe   string // telemetry's name of it
 	parse    func(name string) (n nodeName, found bool)

@@ -33,7 +33,7 @@ func TestItemsAreConsumedByPriority(t *testing.T) {
 		for _, i := range rand.Perm(len(priorities)) {
 			p := priorities[i]
 			must(t, producer.PutMulti(ctx, p, fmt.Sprint(p, " first")))
-			must(t, producer.PutMultiSeq(ctx, p, slices.Values([]string{fmt.Sprint(p, " second")})))
+			must(t, producer.PutMulti(ctx, p, fmt.Sprint(p, " second")))
 		}
 		must(t, producer.FlushPuts(ctx))
 		got := newBasket(t)
@@ -139,7 +139,7 @@ func TestLateAdditionThatIsDueEarlierComesFirst(t *testing.T) {
 	q := start(t, built(builder(t, newClient(t, connect), got.consume).BuildDelayQueue()))
 	must(t, q.Put(ctx, "in an hour", time.Now().Add(time.Hour)))
 	must(t, q.FlushPuts(ctx))
-	must(t, q.PutMultiSeq(ctx, time.Now().Add(50*time.Millisecond), slices.Values([]string{"soon"})))
+	must(t, q.PutMulti(ctx, time.Now().Add(50*time.Millisecond), "soon"))
 	must(t, q.Put(ctx, "now", time.Now()))
 	if diff := cmp.Diff([]string{"now", "soon"}, got.await(2)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -162,7 +162,7 @@ func TestItemIsRemovedByItsID(t *testing.T) {
 		for i, id := range []string{"z", "a/b|c", "m", "a", "m"} {
 			must(t, q.Put(ctx, fmt.Sprint(i, " ", id), id))
 		}
-		must(t, q.PutMultiSeq(ctx, "last", slices.Values([]string{"5 last"})))
+		must(t, q.PutMulti(ctx, "last", "5 last"))
 		must(t, q.FlushPuts(ctx))
 		if err := q.Put(ctx, "a", "\x00"); err == nil {
 			t.Error("an id that no path can have")

@@ -89,7 +89,7 @@ func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	return &message{name: c.name, lock: c.lock}, err
 }
 
-// readLock returns what the lock of an item holds, nothing if there is none. The server catches up before, so that it
+// readLock returns the data of an item's lock, nothing if there is none. The server catches up before, so that it
 // has seen what was sent on an earlier connection.
 func (p *place) readLock(flight context.Context, n nodeName) (id string, err error) {
 	if err := p.client.Sync().ForPath(flight, p.lock(n)); err != nil {

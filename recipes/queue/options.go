@@ -10,7 +10,7 @@ import (
 // error or a panic does to the item. In Java: QueueConsumer.
 type Consumer[T any] func(ctx context.Context, item T) error
 
-// ErrorMode says what becomes of an item whose consumer fails. In Java: ErrorMode.
+// ErrorMode decides the fate of an item whose consumer fails. In Java: ErrorMode.
 type ErrorMode int
 
 const (

@@ -10,19 +10,15 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// outagePause keeps a connection that stands and falls from being tried without a pause; failurePause is that after an
-// answer that time, or an operator, may change.
-const (
-	outagePause  = 10 * time.Millisecond
-	failurePause = time.Second
-)
+// outagePause is the pause before a connection that stands and falls is tried again.
+const outagePause = 10 * time.Millisecond
 
 // lingering is how long a queue is watched after the last call that needed that: the next one may come soon.
 const lingering = time.Second
 
 // awaitConnection waits until it is worth trying again after a lost connection.
 func awaitConnection(ctx context.Context, client Client) error {
-	if err := pause(ctx, outagePause); err != nil {
+	if err := waitqueue.Pause(ctx, outagePause); err != nil {
 		return err
 	}
 	return client.BlockUntilConnected(ctx)
@@ -39,17 +35,6 @@ func retryOutage(ctx context.Context, client Client, fn func() error) error {
 		if err := awaitConnection(ctx, client); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -3,9 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
-	"slices"
 )
 
 // DistributedPriorityQueue is a queue whose items are consumed by priority, the lowest number first, and those of one
@@ -31,11 +29,6 @@ func (q *DistributedPriorityQueue[T]) PutAsync(ctx context.Context, item T, prio
 
 // PutMulti is as [DistributedQueue.PutMulti].
 func (q *DistributedPriorityQueue[T]) PutMulti(ctx context.Context, priority int, items ...T) error {
-	return q.PutMultiSeq(ctx, priority, slices.Values(items))
-}
-
-// PutMultiSeq is as [DistributedQueue.PutMultiSeq].
-func (q *DistributedPriorityQueue[T]) PutMultiSeq(ctx context.Context, priority int, items iter.Seq[T]) error {
 	prefix, err := prefixOf(priority)
 	if err != nil {
 		return err

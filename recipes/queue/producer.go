@@ -71,7 +71,7 @@ func newProducer(client Client, path string, window int, resend bool, ensure fun
 
 func (p *producer) start(life context.Context) {
 	p.life, p.end = context.WithCancel(life)
-	p.flight = builders.InOneFlight(p.life)
+	p.flight = builders.Pipelined(p.life)
 	go p.run()
 }
 
@@ -131,7 +131,7 @@ func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *Pen
 		err = create.InBackground(func(_ context.Context, ev callbacks.Event) {
 			x.uncertain = waitqueue.IsOutage(ev.Err) && !errors.Is(ev.Err, framework.ErrNotSent)
 			x.end(ev.Name, p.failure(x, ev.Err))
-		}).ForPath(builders.InOneFlight(ctx), zkpath.Join(p.path, prefix), data)
+		}).ForPath(builders.Pipelined(ctx), zkpath.Join(p.path, prefix), data)
 	}
 	if err != nil {
 		x.end("", p.failure(x, err))
@@ -254,7 +254,7 @@ func (p *producer) settleFirst() {
 	case errors.Is(err, zk.ErrNoNode):
 		p.ensured = false
 		if p.missing++; p.missing > 1 {
-			_ = pause(p.life, doubled(outagePause, maxOutagePause, p.missing))
+			_ = waitqueue.Pause(p.life, doubled(outagePause, maxOutagePause, p.missing))
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (p *producer) adjustLimits(sent []*batch, left []*PendingPut, err error) []
 
 // reconnect waits for a connection and begins another flight.
 func (p *producer) reconnect() {
-	if pause(p.life, doubled(outagePause, maxOutagePause, p.outages)) == nil {
+	if waitqueue.Pause(p.life, doubled(outagePause, maxOutagePause, p.outages)) == nil {
 		_ = p.client.BlockUntilConnected(p.life)
 	}
 	p.outages++
@@ -345,7 +345,7 @@ func (p *producer) reconnect() {
 func (p *producer) newFlight() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.flight, p.answered = builders.InOneFlight(p.life), false
+	p.flight, p.answered = builders.Pipelined(p.life), false
 }
 
 // leaveDeadFlight begins another flight if the connection of this one was found lost while nothing was under way.

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/gocurator/curator/callbacks"
@@ -74,12 +73,11 @@ func (q *queue[T]) accept(ctx context.Context, x *PendingPut) error {
 	return q.producer.put(ctx, x)
 }
 
-// putMulti puts all items of a sequence in one node, if there are any.
-func (q *queue[T]) putMulti(ctx context.Context, prefix string, items iter.Seq[T]) error {
-	all := slices.Collect(items)
-	if len(all) == 0 {
+// putMulti puts all items in one node, if there are any.
+func (q *queue[T]) putMulti(ctx context.Context, prefix string, items []T) error {
+	if len(items) == 0 {
 		return nil
 	}
-	_, err := q.put(ctx, prefix, all)
+	_, err := q.put(ctx, prefix, slices.Clone(items)) // listeners get them later
 	return err
 }

@@ -80,7 +80,7 @@ func TestLifeOfAQueue(t *testing.T) {
 	must(t, never.Close())
 }
 
-func TestPutListenersAreToldInOrder(t *testing.T) {
+func TestPutListenersAreCalledInOrder(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	q := start(t, built(builder(t, newClient(t, connect), nil).BuildQueue()))
@@ -88,7 +88,7 @@ func TestPutListenersAreToldInOrder(t *testing.T) {
 	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
 		told = append(told, ev.Items...)
 		if ev.Err != nil || !strings.HasPrefix(ev.Path, queuePath+"/queue-") {
-			t.Errorf("told %+v", ev)
+			t.Errorf("got %+v", ev)
 		}
 	})
 	q.PutListeners().AddListener(func(context.Context, queue.PutEvent[string]) { panic("a listener") })
@@ -103,7 +103,7 @@ func TestPutListenersAreToldInOrder(t *testing.T) {
 	}
 }
 
-func TestPutThatFailsIsTold(t *testing.T) {
+func TestFailedPutIsReported(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -119,10 +119,10 @@ func TestPutThatFailsIsTold(t *testing.T) {
 	if err := q.FlushPuts(ctx); !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), "2 puts") {
 		t.Errorf("flush: %v", err)
 	}
-	must(t, q.FlushPuts(ctx)) // which tells of it once
+	must(t, q.FlushPuts(ctx)) // which reports it once
 	for range 2 {
 		if err := <-told; !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("listener is told %v", err)
+			t.Errorf("listener gets %v", err)
 		}
 	}
 	must(t, q.Put(ctx, "c"))
@@ -184,7 +184,7 @@ func TestCloseGivesUpWhatItCannotFlush(t *testing.T) {
 			t.Errorf("close: %v", err)
 		}
 		if err := <-told; !errors.Is(err, queue.ErrClosed) || errors.Is(err, queue.ErrUncertain) {
-			t.Errorf("told %v of what was never sent", err)
+			t.Errorf("got %v of what was never sent", err)
 		}
 	})
 }
@@ -277,8 +277,8 @@ func TestItemThatCannotBeWrittenIsAnErrorOfPut(t *testing.T) {
 	must(t, large.Close())
 }
 
-// TestPutWhoseAnswerIsLost has a put take effect without an answer: it is put again where nothing may be lost, and told
-// where nothing may be there twice. Those behind it keep their order.
+// TestPutWhoseAnswerIsLost has a put take effect without an answer: it is put again where nothing may be lost, and
+// reported where nothing may be there twice. Those behind it keep their order.
 func TestPutWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
@@ -301,7 +301,7 @@ func testLostPut(t *testing.T, mode modifier, action curatortest.Action, cut int
 	uncertain := map[string]bool{}
 	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
 		if ev.Err != nil && !errors.Is(ev.Err, queue.ErrUncertain) {
-			t.Errorf("told %v", ev.Err)
+			t.Errorf("got %v", ev.Err)
 		}
 		uncertain[ev.Items[0]] = ev.Err != nil
 	})
@@ -382,7 +382,7 @@ func TestPutsGoTogether(t *testing.T) {
 			}
 			for i, name := range children(t, connect, queuePath)[1:] {
 				if paths[i] != queuePath+"/"+name {
-					t.Errorf("item %d is told to be at %s, not %s", i, paths[i], name)
+					t.Errorf("item %d is reported at %s, not %s", i, paths[i], name)
 				}
 			}
 		})

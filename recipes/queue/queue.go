@@ -195,7 +195,7 @@ func (q *queue[T]) reportToClient(ctx context.Context, err error) {
 	q.client.ReportUnhandled(ctx, q.label(), err)
 }
 
-// label is what the client calls the queue.
+// label is the queue's name in errors.
 func (q *queue[T]) label() string { return "queue " + q.path }
 
 // serialize returns what a node holds with these items, put with ctx.

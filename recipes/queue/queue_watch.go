@@ -34,7 +34,7 @@ type queueWatch struct {
 	locks  map[string][]*itemLock // of claims that are not settled, by item
 }
 
-// news is what has happened to an item or its lock.
+// news is a change of an item or its lock.
 type news struct {
 	what change
 	name string
@@ -166,7 +166,7 @@ func (w *queueWatch) listed(path, before int64) (epoch int64) {
 // verify finds out whether the path was deleted without an event.
 func (w *queueWatch) verify(ctx context.Context) {
 	before := w.current()
-	stat, err := w.place.client.CheckExists().Submit(builders.InOneFlight(ctx), w.place.path).Wait(ctx)
+	stat, err := w.place.client.CheckExists().Submit(builders.Pipelined(ctx), w.place.path).Wait(ctx)
 	if err != nil {
 		return
 	}

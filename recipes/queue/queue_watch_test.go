@@ -75,7 +75,7 @@ func TestQueueWatchOutlivesThatOfAnotherQueueThatIsClosed(t *testing.T) {
 		if _, err := client.Create().ForPath(ctx, "/queue", nil); err != nil {
 			t.Fatal(err)
 		}
-		p, flight := &place{client: client, path: "/queue"}, builders.InOneFlight(ctx)
+		p, flight := &place{client: client, path: "/queue"}, builders.Pipelined(ctx)
 		open, closed := newQueueWatch(p), newQueueWatch(p)
 		for _, w := range []*queueWatch{open, closed} {
 			if err := w.all(flight); err != nil {

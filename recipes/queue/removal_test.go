@@ -19,21 +19,21 @@ func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 	t.Parallel()
 	lost, told := consumeBesideAnother(t, 0)
 	if diff := cmp.Diff([]string{"item 2"}, lost); diff != "" || told != 0 {
-		t.Errorf("not consumed (-want +got), with %d told:\n%s", told, diff)
+		t.Errorf("not consumed (-want +got), with %d reported:\n%s", told, diff)
 	}
 }
 
-// When they are removed one by one after that and the answers are lost, each that is not consumed is told of.
-func TestRemovalOneByOneWithALostReplyIsTold(t *testing.T) {
+// When they are removed one by one after that and the answers are lost, each that is not consumed is reported.
+func TestRemovalOneByOneWithLostReplyIsReported(t *testing.T) {
 	t.Parallel()
 	lost, told := consumeBesideAnother(t, curatortest.CutAfter)
 	if diff := cmp.Diff([]string{"item 1", "item 2"}, lost); diff != "" || told != len(lost) {
-		t.Errorf("not consumed (-want +got), with %d told:\n%s", told, diff)
+		t.Errorf("not consumed (-want +got), with %d reported:\n%s", told, diff)
 	}
 }
 
 // consumeBesideAnother has a consumer remove items together of which another takes the last, and the action done to the
-// first removal after that. It returns what was not consumed, and how many times that was told.
+// first removal after that. It returns what was not consumed, and how many times that was reported.
 func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []string, told int) {
 	t.Helper()
 	ctx, chroot := testenv.Context(t), testenv.Chroot(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -248,7 +249,7 @@ func (s *settler) giveUp(x *settlement) {
 		if isUnanswered(err) {
 			_ = awaitConnection(session, s.place.client)
 		} else {
-			_ = pause(session, doubled(firstRefusalPause, maxRefusalPause, tries))
+			_ = waitqueue.Pause(session, doubled(firstRefusalPause, maxRefusalPause, tries))
 		}
 		isSettled, err = s.resend(session, x)
 	}
@@ -257,7 +258,7 @@ func (s *settler) giveUp(x *settlement) {
 // resend settles x on a connection on which it finds the lock of the claim. Without that the error says what to try
 // next.
 func (s *settler) resend(session context.Context, x *settlement) (isSettled bool, err error) {
-	flight := builders.InOneFlight(session)
+	flight := builders.Pipelined(session)
 	held, err := s.place.readLock(flight, x.m.name)
 	if err != nil {
 		return false, err
@@ -307,7 +308,7 @@ func (s *settler) sessionLost(x *settlement) error {
 }
 
 func (s *settler) deleteConsumed(x *settlement) error {
-	flight := builders.InOneFlight(s.life)
+	flight := builders.Pipelined(s.life)
 	held, err := s.place.readLock(flight, x.m.name)
 	if err != nil || held != "" {
 		return err

@@ -251,9 +251,9 @@ func (s *QueueSharder[Q]) run() {
 			s.report(err)
 		}
 		if len(s.shards) == 0 { // somebody may wait for the first
-			wait = min(wait, failurePause)
+			wait = min(wait, waitqueue.FailurePause)
 		}
-		if errors.Is(err, framework.ErrClosed) || pause(s.life, wait) != nil {
+		if errors.Is(err, framework.ErrClosed) || waitqueue.Pause(s.life, wait) != nil {
 			return
 		}
 	}
@@ -359,5 +359,5 @@ func (s *QueueSharder[Q]) reportToClient(ctx context.Context, err error) {
 	s.client.ReportUnhandled(ctx, s.label(), err)
 }
 
-// label is what the client calls the sharder.
+// label is the sharder's name in errors.
 func (s *QueueSharder[Q]) label() string { return "queues " + s.path }

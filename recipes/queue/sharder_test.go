@@ -26,7 +26,7 @@ const (
 	threshold  = 6
 )
 
-// fakeLeader leads when it is told to, and counts how often it is asked: that is when a queue is full.
+// fakeLeader leads when its test says so, and counts the calls: one when a queue is full.
 type fakeLeader struct {
 	leads atomic.Bool
 	asked atomic.Int32
@@ -211,7 +211,7 @@ func TestLeaderAddsAShardWhenOneIsFull(t *testing.T) {
 	// The second is full, too, and there may be no more.
 	fill(t, s, numbered(threshold)...)
 	if err := <-told; !errors.Is(err, queue.ErrMaxQueues) || s.ShardQty() != 2 {
-		t.Fatalf("told %v, %d queues", err, s.ShardQty())
+		t.Fatalf("got %v, %d queues", err, s.ShardQty())
 	}
 	testenv.Eventually(t, func() bool { return len(chosen(t, s)) == 2 }, "both are chosen")
 	// Where it becomes less again it is chosen again, not before it is much less.
@@ -374,11 +374,11 @@ func TestSharderOfAClosedClient(t *testing.T) {
 	must(t, err)
 	must(t, client.Close())
 	if err := told.next(t); !errors.Is(err, framework.ErrClosed) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	must(t, s.Close())
 	if n := len(told.told); n > 0 {
-		t.Errorf("told %d times more", n)
+		t.Errorf("got %d times more", n)
 	}
 }
 
@@ -417,7 +417,7 @@ func TestShardThatCannotBeBuiltIsTriedAgain(t *testing.T) {
 	must(t, s.Start())
 	for range 3 {
 		if err := told.next(t); !strings.Contains(err.Error(), "broken") || !strings.Contains(err.Error(), shardsPath) {
-			t.Errorf("told %v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 	_, err := s.Queue(testenv.Context(t))
@@ -432,7 +432,7 @@ func TestShardThatCannotBeBuiltIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestErrorsOfASharderGoToTheClientUnlessSomebodyIsTold(t *testing.T) {
+func TestSharderErrorsWithoutHandlerGoToClient(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -446,7 +446,7 @@ func TestErrorsOfASharderGoToTheClientUnlessSomebodyIsTold(t *testing.T) {
 	s := start(t, queue.NewQueueSharder(client, allocate, shardsPath, leading(true), every, queue.WithOnError(nil)))
 	for range 2 {
 		if err := <-heard; !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("told %v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 	must(t, s.Close())

@@ -47,6 +47,6 @@ func (f *fetcher) shareOut() {
 
 // isEmpty reports whether nothing is left in the queue.
 func (f *fetcher) isEmpty() bool {
-	stat, err := f.place.client.CheckExists().ForPath(builders.InOneFlight(f.life), f.place.path)
+	stat, err := f.place.client.CheckExists().ForPath(builders.Pipelined(f.life), f.place.path)
 	return err == nil && stat != nil && stat.NumChildren == 0
 }

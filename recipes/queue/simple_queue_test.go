@@ -369,7 +369,7 @@ func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
 	})
 }
 
-func TestThoseWhoWaitForAnElementShareTheLooking(t *testing.T) {
+func TestWaitingTakesShareListing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	chroot := testenv.Chroot(t)
@@ -463,7 +463,7 @@ func TestPeekSeesWhatOthersHaveTaken(t *testing.T) {
 	want(t, "")(q.Peek(ctx))
 }
 
-func TestThoseWhoPeekDoNotDisturbThoseWhoTake(t *testing.T) {
+func TestPeeksDoNotDisturbTakes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	connect := testenv.ConnectString(t)
@@ -581,7 +581,7 @@ func TestSimpleQueueThatIsNotAllowed(t *testing.T) {
 	want(t, "a")(other.Take(ctx))
 }
 
-// hookedCompression stores bytes as they are, and tells of what is read.
+// hookedCompression stores bytes as they are, and reports what is read.
 type hookedCompression struct{ read func() }
 
 func (hookedCompression) Compress(_ string, data []byte) ([]byte, error) { return data, nil }
@@ -808,7 +808,7 @@ func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, l
 	case changes && !late && r.err != nil:
 		t.Errorf("got %v of what was answered", r.err)
 	case op == "delete" && late && string(item.Data) != "a":
-		t.Errorf("told of %q", item.Data)
+		t.Errorf("got %q", item.Data)
 	}
 	got := drain(t, direct)
 	if r.data != nil {
@@ -906,7 +906,7 @@ func TestSimpleQueueWithLostReplies(t *testing.T) {
 						}
 					}
 					if len(told) > 1 {
-						t.Errorf("%v of request %d: told %v", action, k, told)
+						t.Errorf("%v of request %d: got %v", action, k, told)
 					}
 					hit = cut.Hits() > 0
 				}
@@ -1026,7 +1026,7 @@ func TestElementOfTheSameNameIsNotTakenForTheOld(t *testing.T) {
 	offer(t, direct, "new")
 	restore()
 	if err := <-polled; !errors.Is(err, queue.ErrUncertain) || !bytes.Equal(dataOf(t, err), []byte("old")) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	want(t, "new")(q.Poll(ctx))
 }

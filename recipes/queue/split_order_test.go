@@ -27,7 +27,7 @@ func TestClaimsOfRefusedBatchAreKeptInOrderWhenConnectionIsLost(t *testing.T) {
 		}
 		defer func() { _ = client.Close() }()
 		p := &place{client: client, path: "/queue"}
-		w, flight := newQueueWatch(p), builders.InOneFlight(ctx)
+		w, flight := newQueueWatch(p), builders.Pipelined(ctx)
 		claims := make([]*deleteClaim, 3)
 		for i := range claims {
 			create := client.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)

@@ -8,15 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/curatortest"
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/queue"
-	"github.com/gocurator/curator/retry"
 )
 
 const (
@@ -24,37 +21,14 @@ const (
 	lockPath  = "/queue-locks"
 )
 
-func newClient(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
-	tb.Helper()
-	client, err := framework.New(connect, append([]framework.Option{
-		framework.WithSessionTimeout(20 * time.Second),
-		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
-		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
-		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)...)
-	must(tb, err)
-	must(tb, client.Start())
-	tb.Cleanup(func() { must(tb, client.Close()) })
-	return client
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// newProxy returns a proxy to the server, and a connect string through it.
-func newProxy(tb testing.TB, chroot string) (*curatortest.Proxy, string) {
-	tb.Helper()
-	proxy := curatortest.NewProxyT(tb, testenv.Addr(tb))
-	return proxy, proxy.Addr() + chroot
-}
+var (
+	newClient = testclient.Start
+	newProxy  = testclient.Proxy
+	must      = testclient.Must
+)
 
 // builder returns a builder of queues of strings; without a consumer if consumer is nil. What goes wrong in the
-// background fails the test, if it is not told to somebody else.
+// background fails the test, unless another handler gets it.
 func builder(tb testing.TB, client queue.Client, consumer queue.Consumer[string]) queue.Builder[string] {
 	tb.Helper()
 	return queue.NewBuilder(client, consumer, queue.String{}, queuePath).

@@ -21,10 +21,10 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// consumerVariable tells the process of a consumer where its server is.
+// consumerVariable has the server of the process of a consumer.
 const consumerVariable = "QUEUE_TEST_CONSUMER_CONNECT"
 
-// account is what the process of a consumer tells of its spans.
+// account is what the process of a consumer prints of its spans.
 type account struct {
 	Tree          string
 	Traces        []string // of each span that is not of a connection
@@ -33,7 +33,7 @@ type account struct {
 }
 
 // TestTraceOfAPutGoesOnInAnotherProcess has the consumer be one, which goes on in the background, and compares what it
-// tells of its spans with those of the producer. The worst is an item that is put back once, and a connection that is
+// reports its spans with those of the producer. The worst is an item that is put back once, and a connection that is
 // lost, with a callback's request, twice.
 func TestTraceOfAPutGoesOnInAnotherProcess(t *testing.T) {
 	if connect := os.Getenv(consumerVariable); connect != "" {
@@ -157,7 +157,7 @@ func consumeElsewhere(t *testing.T, connect string) {
 		t.Fatal("the last callback is not called")
 	}
 	must(t, q.Close())
-	must(t, client.Close()) // all that there is to tell is told
+	must(t, client.Close()) // everything is reported
 	told := account{Tree: o.Tree("curator.outcome", "curator.retry.count")}
 	for _, s := range o.Spans() {
 		if !strings.HasPrefix(s.Name(), "curator.conn") {

@@ -406,7 +406,7 @@ func TestTrailerOfSomebodyElseIsKeptOnARequeue(t *testing.T) {
 	}
 }
 
-// TestPutThatNobodyTracesIsAsJavas has a propagator, and nothing for it to tell.
+// TestPutThatNobodyTracesIsAsJavas has a propagator, and nothing to propagate.
 func TestPutThatNobodyTracesIsAsJavas(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
@@ -600,7 +600,7 @@ func TestErrorOfTheConsumerIsTheStatusOfItsSpan(t *testing.T) {
 				t.Errorf("error type %q, status %v", got, span.Status())
 			}
 			if strings.Contains(span.Status().Description, "secret") {
-				t.Errorf("the status tells %q", span.Status().Description)
+				t.Errorf("the status reports %q", span.Status().Description)
 			}
 			awaitNothing(t, r.direct)
 		})
@@ -926,7 +926,7 @@ func passDistributed(r *relay, path string) error {
 	return errors.Join(err, q.Close())
 }
 
-// TestQueueThatNobodyObservesAllocatesNothingForIt is for all that a queue tells of an item.
+// TestQueueThatNobodyObservesAllocatesNothingForIt covers all telemetry of an item.
 func TestQueueThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
 	ctx := testenv.Context(t)
 	put := time.Now()

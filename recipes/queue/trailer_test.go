@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// traced returns a queue without a client that propagates what it is told, and a context to put in.
+// traced returns a queue without a client that propagates everything, and a context to put in.
 func traced(tb testing.TB) (*queue[string], context.Context) {
 	tb.Helper()
 	o := observe.New(tb)

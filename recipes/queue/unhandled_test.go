@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-func TestErrorOfAConsumerIsReportedInTheTraceOfItsItemUnlessSomebodyIsTold(t *testing.T) {
+func TestConsumerErrorWithoutHandlerIsReportedInTraceOfItem(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	type handler func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string]
@@ -24,7 +24,7 @@ func TestErrorOfAConsumerIsReportedInTheTraceOfItsItemUnlessSomebodyIsTold(t *te
 			client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 			return b.OnError(nil)
 		},
-		"who is told, and panics": func(
+		"which panics": func(
 			client *framework.Client, b queue.Builder[string], heard chan<- error,
 		) queue.Builder[string] {
 			client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
@@ -41,7 +41,7 @@ func TestErrorOfAConsumerIsReportedInTheTraceOfItsItemUnlessSomebodyIsTold(t *te
 			q := start(t, built(to(client, builder(t, client, consumer), heard).BuildQueue()))
 			must(t, q.Put(ctx, "a"))
 			if err := <-heard; !strings.Contains(err.Error(), "on purpose") {
-				t.Errorf("told of %v", err)
+				t.Errorf("got %v", err)
 			}
 			process := o.Named("process")
 			if len(process) != 1 {
@@ -70,7 +70,7 @@ func TestPanicOfAPutListenerIsReportedAndEndsNothing(t *testing.T) {
 	for range 2 {
 		must(t, q.Put(testenv.Context(t), "a"))
 		if err := <-heard; !strings.Contains(err.Error(), "panic in a listener: on purpose") {
-			t.Errorf("told of %v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/retry"
 )
 
@@ -34,7 +35,7 @@ func TestEarlierSession(t *testing.T) {
 				s := chaos.New(t)
 				kept, failed := 0, ""
 				for n := 0; n < 20 && failed == ""; n++ {
-					client := connect(t, server.ConnectString(), framework.WithDialer(server.DialContext),
+					client := testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 						framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
 					root := fmt.Sprint("/", n)
 					e := &chaos.EarlierSession{Server: server, Client: client, Root: root, Alone: tt.alone}

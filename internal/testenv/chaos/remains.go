@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// Remains are the leftovers of clients: the counts of a server's mntr and wchs, and goroutines of this process.
+// Remains are what clients leave behind: the counts of a server's mntr and wchs, and goroutines of this process.
 type Remains struct {
 	Nodes, Watches, Connections int
 	Goroutines                  int

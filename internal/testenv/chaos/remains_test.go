@@ -13,12 +13,13 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 func TestRemains(t *testing.T) {
 	ctx := testenv.Context(t)
 	server := testenv.NewServer(t)
-	s, client := chaos.New(t), connect(t, server.ConnectString())
+	s, client := chaos.New(t), testclient.Connect(t, server.ConnectString())
 	s.AwaitRemains(ctx, server, chaos.Remains{Connections: 1}, "recipes/...")
 	node, err := client.Create().WithMode(builders.Ephemeral).ForPath(ctx, "/n", nil)
 	if err != nil {

@@ -9,32 +9,13 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
-
-func connect(tb testing.TB, connect string, opts ...framework.Option) *framework.Client {
-	tb.Helper()
-	client, err := framework.New(connect, append(opts, framework.WithEnsembleTracker(false))...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := client.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	if err := client.BlockUntilConnected(testenv.Context(tb)); err != nil {
-		tb.Fatal(err)
-	}
-	return client
-}
 
 func TestFaultsOfAVictim(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
-	client := connect(t, proxy.ConnectString())
+	client := testclient.Connect(t, proxy.ConnectString())
 	states := make(chan framework.ConnectionState, 100)
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
 		if s != framework.Connected { // of which it may have heard before

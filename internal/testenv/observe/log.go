@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Log is what a logger has written.
+// Log has the output of a logger.
 type Log struct {
 	mu      sync.Mutex
 	written bytes.Buffer

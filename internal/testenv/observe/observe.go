@@ -1,5 +1,4 @@
-// Package observe is for tests of what is told to OpenTelemetry: it records the spans and the metrics of a test, and
-// prints them so that a test can say what it wants to see.
+// Package observe records the spans and the metrics of a test, and prints them so that the test can compare them.
 package observe
 
 import (
@@ -18,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Observer records what its providers are told.
+// Observer records what its providers get.
 type Observer struct {
 	Tracers *sdktrace.TracerProvider
 	Meters  *sdkmetric.MeterProvider
@@ -148,7 +147,7 @@ func Events(s sdktrace.ReadOnlySpan, name string) (events []string) {
 	return events
 }
 
-// Metrics returns what was measured so far, by name.
+// Metrics returns the metrics so far, by name.
 func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	tb.Helper()
 	var data metricdata.ResourceMetrics

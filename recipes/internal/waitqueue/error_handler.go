@@ -20,7 +20,7 @@ func CallErrorHandler(
 ) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errtext.Wrap(err, "curator", "panic in the error handler: %s, told of", errtext.Panic(p))
+			err = errtext.Wrap(err, "curator", "panic in the error handler: %s, called with", errtext.Panic(p))
 			client.ReportUnhandled(ctx, recipe, err)
 		}
 	}()

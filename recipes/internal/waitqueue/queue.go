@@ -109,7 +109,7 @@ func (q *Queue) listOnce(ctx context.Context, c *Contender, count bool) ([]strin
 	if q.CountPath == "" || !count {
 		return list.ForPath(ctx, q.Path)
 	}
-	flight := builders.InOneFlight(ctx) // retried on its own, the count could be older than the list
+	flight := builders.Pipelined(ctx) // retried on its own, the count could be older than the list
 	listed := list.Submit(flight, q.Path)
 	counted := q.Client.CheckExists().Submit(flight, q.CountPath)
 	children, err := listed.Wait(flight)

@@ -1,6 +1,6 @@
 package waitqueue
 
-// Verdict is what a list of the queue means for one contender.
+// Verdict is the meaning of a list of the queue for one contender.
 type Verdict struct {
 	Found   bool   // its node exists
 	Granted bool   // it has its turn

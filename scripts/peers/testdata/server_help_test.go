@@ -1,7 +1,6 @@
+// Package zk has the file that scripts/peers.sh puts in place of the file of the same name in the tests of
+// go-zookeeper, which starts Apache ZooKeeper: the tests then run on the servers of curatortest.
 package zk
-
-// This file takes the place of the file of the same name in the tests of go-zookeeper, which starts Apache ZooKeeper.
-// scripts/peers.sh puts it there: the tests then run on the servers of curatortest.
 
 import (
 	"context"

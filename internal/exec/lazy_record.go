@@ -6,20 +6,19 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// recording is the making of a record while others have something to note in it. Nobody who notes waits for whoever
-// makes it.
-type recording struct {
+// lazyRecord makes its record at the first use and replays earlier notes. A note never waits for the record.
+type lazyRecord struct {
 	making sync.Once
-	told   sync.Once
+	ended  sync.Once
 
 	mu     sync.Mutex
 	done   bool
-	record *telemetry.Record // nil if there is to be none
+	record *telemetry.Record // nil if there is none
 	notes  []func(*telemetry.Record)
 }
 
-// make returns the record, which it has begin make the first time.
-func (r *recording) make(begin func() *telemetry.Record) *telemetry.Record {
+// make returns the record, and calls begin for it the first time.
+func (r *lazyRecord) make(begin func() *telemetry.Record) *telemetry.Record {
 	r.making.Do(func() {
 		record := begin()
 		r.mu.Lock()
@@ -35,7 +34,7 @@ func (r *recording) make(begin func() *telemetry.Record) *telemetry.Record {
 }
 
 // made returns the record, nil if it is not made yet.
-func (r *recording) made() *telemetry.Record {
+func (r *lazyRecord) made() *telemetry.Record {
 	if r == nil {
 		return nil
 	}
@@ -45,7 +44,7 @@ func (r *recording) made() *telemetry.Record {
 }
 
 // note calls in with the record, now or when it is made.
-func (r *recording) note(in func(*telemetry.Record)) {
+func (r *lazyRecord) note(in func(*telemetry.Record)) {
 	r.mu.Lock()
 	if !r.done {
 		r.notes = append(r.notes, in)
