@@ -92,6 +92,23 @@ func TestBarriers(t *testing.T) {
 	}
 }
 
+func TestCaches(t *testing.T) {
+	curators := open(t, curator, testenv.ConnectString(t))
+	check(t, curators, short(cacheLoad))
+	check(t, curators, short(cacheChange))
+	for _, nodes := range []int{10, 10_500} { // without directories and with them
+		l := short(cacheMemory).window(nodes)
+		if r := mustRun(t, curators, l); r.Ops < int64(nodes) || r.Waiting.HeapBytes == 0 || r.Elapsed <= 0 {
+			t.Errorf("%+v: %+v", l, r)
+		}
+	}
+	for _, name := range []string{cacheLoad, cacheMemory, cacheChange} {
+		if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(name)); err == nil {
+			t.Errorf("%s: a library had a cache that has none", name)
+		}
+	}
+}
+
 func TestReconnect(t *testing.T) {
 	cut, err := startCutter(testenv.Addr(t))
 	if err != nil {

@@ -24,6 +24,9 @@ const (
 	doubleBarrier    = "double-barrier"
 	connecting       = "connect"
 	reconnecting     = "reconnect"
+	cacheLoad        = "cache-load"
+	cacheMemory      = "cache-memory"
+	cacheChange      = "cache-change"
 
 	// lockLine has its threads stand in line for one lock with one client, again and again: the latency of the
 	// hand-over with a line of that length.
@@ -55,6 +58,7 @@ type load struct {
 	Leases  int     `json:"leases"` // of a semaphore
 	Batch   int     `json:"batch"`  // so many items in one node of a queue
 	Safe    bool    `json:"safe"`   // a queue with a lock path
+	Cache   string  `json:"cache"`
 	// Keep leaves the created nodes where they are: a null server has none.
 	Keep bool `json:"keep"`
 }
@@ -64,7 +68,8 @@ const payload = 100
 
 // work returns the load of a case, without a time.
 func work(name string) load {
-	return load{Case: name, Threads: 1, Window: 1000, Payload: payload, Waiters: 1000, Lock: mutex, Leases: 1, Batch: 1}
+	return load{Case: name, Threads: 1, Window: 1000, Payload: payload, Waiters: 1000, Lock: mutex, Leases: 1, Batch: 1,
+		Cache: curatorCache}
 }
 
 func (l load) threads(n int) load     { l.Threads = n; return l }
@@ -73,6 +78,7 @@ func (l load) leases(leases int) load { l.Leases = leases; return l }
 func (l load) window(n int) load      { l.Window = n; return l }
 func (l load) batch(n int) load       { l.Batch = n; return l }
 func (l load) safe() load             { l.Safe = true; return l }
+func (l load) cache(kind string) load { l.Cache = kind; return l }
 
 func (l load) duration() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
 

@@ -26,6 +26,10 @@ var (
 		}
 		return per(float64(r.Waiting.RSSKB-r.Before.RSSKB), r.Ops)
 	}}
+	// heap is the growth of the heap for each operation, after a garbage collection.
+	heap = metric{"heap bytes/node", func(r result) float64 {
+		return per(float64(r.Waiting.HeapBytes-r.Before.HeapBytes), r.Ops)
+	}}
 	// threads is what a waiter takes of them, or of goroutines.
 	threads = metric{"threads/waiter", func(r result) float64 {
 		return per(float64(r.Waiting.Threads-r.Before.Threads), r.Ops)

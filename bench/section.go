@@ -9,7 +9,7 @@ type section struct {
 // sections is everything, in the order of the tables.
 var sections = []section{
 	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, connectionWork,
-	tracingWork,
+	cacheWork, tracingWork,
 }
 
 // allRows gives the rows of all sections.

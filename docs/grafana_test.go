@@ -41,12 +41,16 @@ type panel struct {
 	Datasource  datasource `json:"datasource"`
 	FieldConfig struct {
 		Defaults struct {
-			Unit string `json:"unit"`
+			Unit       string `json:"unit"`
+			Thresholds struct {
+				Steps []struct{} `json:"steps"`
+			} `json:"thresholds"`
 		} `json:"defaults"`
 	} `json:"fieldConfig"`
 	Targets []struct {
 		Expr         string     `json:"expr"`
 		LegendFormat string     `json:"legendFormat"`
+		Exemplar     bool       `json:"exemplar"`
 		Datasource   datasource `json:"datasource"`
 	} `json:"targets"`
 }
@@ -105,6 +109,14 @@ func TestDashboardPanelsAreComplete(t *testing.T) {
 			t.Errorf("%s: has to have a query, of %v", p.Title, prometheus)
 		}
 		for _, target := range p.Targets {
+			if strings.Contains(target.Expr, "histogram_quantile") != target.Exemplar {
+				t.Errorf("%s: a query of a histogram, and no other, has exemplars", p.Title)
+			}
+			for _, filter := range []string{`instance=~"$instance"`, `curator_client_name=~"$client"`} {
+				if strings.Count(target.Expr, filter) != strings.Count(target.Expr, "{") {
+					t.Errorf("%s: a selector is without %s", p.Title, filter)
+				}
+			}
 			if target.LegendFormat == "" || target.Datasource != prometheus {
 				t.Errorf("%s: a query has to have a legend, and %v", p.Title, prometheus)
 			}
@@ -175,6 +187,8 @@ var (
 	word      = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
+var functions = []string{"sum", "max", "min", "rate", "increase", "histogram_quantile", "or", "unless"}
+
 // query is what the tests know of one.
 type query struct {
 	selectors []selector
@@ -216,7 +230,7 @@ func parse(t *testing.T, expr string) (q query) {
 	}
 	rest = window.ReplaceAllString(grouping.ReplaceAllString(rest, ""), "")
 	for _, w := range word.FindAllString(rest, -1) {
-		if !slices.Contains([]string{"sum", "max", "min", "rate", "histogram_quantile"}, w) {
+		if !slices.Contains(functions, w) {
 			t.Fatalf("%s: what is %s?", expr, w)
 		}
 	}

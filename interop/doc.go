@@ -120,6 +120,8 @@
 //	                                                    options as in Java's CuratorCache.Options
 //	cacheDump  name                                     [Bytes] by path
 //	cacheClose name                                     null
+//	nodeCache, childrenCache, treeCache                 Start, Dump and Close as those of cache, without options;
+//	                                                    events by Java's names of their types
 //
 // The events are "state" with the client and the state, and those of the recipes with the name of the object, see
 // [Event].

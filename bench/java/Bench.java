@@ -51,6 +51,7 @@ public final class Bench {
         Latches.addTo(cases);
         Queues.addTo(cases);
         Barriers.addTo(cases);
+        Caches.addTo(cases);
     }
 
     private Map<String, Object> answer(JsonNode request) {

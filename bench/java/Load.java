@@ -12,6 +12,7 @@ final class Load {
     final int leases;
     final int batch;
     final boolean safe;
+    final String cache;
 
     Load(Target target, JsonNode request) {
         this.target = target;
@@ -24,6 +25,7 @@ final class Load {
         leases = request.path("leases").asInt(1);
         batch = request.path("batch").asInt(1);
         safe = request.path("safe").asBoolean(false);
+        cache = request.path("cache").asText("curator");
     }
 
     long nanos() {

@@ -58,6 +58,12 @@ func TestRealServer(t *testing.T) {
 		{"case": "queue-put", "window": 20},
 		{"case": "queue-put", "window": 20, "batch": 10},
 		{"case": "double-barrier", "threads": 2},
+		{"case": "cache-load", "window": 20},
+		{"case": "cache-load", "window": 20, "cache": "tree"},
+		{"case": "cache-load", "window": 20, "cache": "children"},
+		{"case": "cache-change", "window": 20},
+		{"case": "cache-change", "window": 20, "cache": "tree"},
+		{"case": "cache-change", "window": 20, "cache": "children"},
 	} {
 		t.Logf("%v", load)
 		r := b.run("real", load)
@@ -69,6 +75,7 @@ func TestRealServer(t *testing.T) {
 	for _, load := range []interop.Args{
 		{"case": "queue-consume", "window": 20},
 		{"case": "queue-backlog", "window": 20},
+		{"case": "cache-memory", "window": 20},
 	} {
 		if r := b.run("real", load); r.Ops <= 0 || r.Errors != 0 || r.Elapsed <= 0 {
 			t.Errorf("%v: %+v", load, r)

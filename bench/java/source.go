@@ -13,8 +13,9 @@
 //	memory                     [Memory]
 //	close  target
 //
-// Commands run one after the other. A load is case lock threads seconds window payload waiters leases batch safe. What
-// is left out: a mutex, 1 thread, 1 second, a window of 1000, 100 bytes, 1000 waiters, 1 lease, batches of 1, not safe.
+// Commands run one after the other. A load is case lock threads seconds window payload waiters leases batch safe cache.
+// What is left out: a mutex, 1 thread, 1 second, a window of 1000, 100 bytes, 1000 waiters, 1 lease, batches of 1, not
+// safe, a CuratorCache.
 //
 // # Cases
 //
@@ -34,13 +35,16 @@
 //	queue-consume               window items are there before
 //	queue-backlog               window items are there, and for each consumed another one is put
 //	double-barrier              threads members with a client each enter and leave; latency of such a round
+//	cache-load                  a cache of window nodes after the other; latency from start until all are read
+//	cache-memory                one such cache, an operation is a node; memory before, and when all are read
+//	cache-change                a node is written; latency from the call to the listener
 //	connect                     clients one after the other; latency from start to the first answer, while
 //	                            Elapsed and CPU include the close
 //	reconnect                   asks all the time while the caller cuts the connection; Ops counts the cuts
 //	                            noticed, latency from the last answer before to the first one after. Java
 //	                            waits 0.1 s and up to 1 s more, and another 1 s if connect has one server
 //
-// The locks are mutex, read, write and semaphore. Single operations and connections work on a null server, everything
+// The locks are mutex, read, write and semaphore, the caches curator, tree and children. Single operations and connections work on a null server, everything
 // else needs a real one.
 package java
 
@@ -70,8 +74,8 @@ type Result struct {
 
 	Answers int64         `json:"answers"` // reconnect: all operations answered
 	Ready   time.Duration `json:"readyNs"` // waiters: until all of them waited
-	Before  Memory        `json:"before"`  // waiters: without them
-	Waiting Memory        `json:"waiting"` // waiters: when all of them waited
+	Before  Memory        `json:"before"`  // waiters, cache-memory: without them
+	Waiting Memory        `json:"waiting"` // when all of them waited, or all nodes were read
 }
 
 // Memory is what the process uses after a garbage collection.

@@ -149,7 +149,9 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 		<-op.done
 		return op.outcome()
 	}
-	record.End(time.Now(), telemetry.Facts{Err: cause, Children: -1})
+	if record != nil {
+		record.End(time.Now(), telemetry.Facts{Err: cause, Children: -1, Waits: e.waitsOf(op)})
+	}
 	if e.takeBack(op) || e.withdraw(op) {
 		op.Finish(cause)
 	}

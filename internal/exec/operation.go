@@ -83,6 +83,7 @@ type Operation struct {
 	schedule      backoff.BackOff
 	before, after *Operation // while it is parked
 	recording     *recording // nil if it is not observed
+	waits         []connectionWait
 	err           error
 
 	// Of an operation that somebody waits for.
@@ -318,6 +319,9 @@ func (d *delivery) Run() {
 func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
 	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
+	if len(op.waits) > 0 {
+		f.Waits = op.ex.waitsOf(op)
+	}
 	f.RequestSize, f.ResponseSize = op.Sizes()
 	f.Watch = op.Request.Watcher != nil && op.Op != jute.OpRemoveWatches
 	if op.WasSent() && op.on != nil {

@@ -79,6 +79,7 @@ func (e *Executor) park(op *Operation) {
 		e.again(op, op.loss())
 		return
 	}
+	e.beginWait(op)
 	e.parkBehind(e.parked.last, op)
 	conn, waitedFor := e.conn(), !op.background
 	e.mu.Unlock()
@@ -129,6 +130,7 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 			failed = append(failed, op)
 			continue
 		}
+		e.beginWait(op)
 		e.parkBehind(last, op)
 		last = op
 		if !op.background {
@@ -186,6 +188,7 @@ func (e *Executor) Connected() {
 		}
 		before := op.on
 		op.on = conn
+		resumeWait := e.endWait(op)
 		e.unpark(op) // before the answer can come
 		// Submitted under the lock: whoever comes meanwhile parks behind.
 		err := conn.Submit(&op.Request, false)
@@ -193,6 +196,7 @@ func (e *Executor) Connected() {
 			op.on = before
 		}
 		if err != nil && !errors.Is(err, zk.ErrAuthFailed) {
+			resumeWait()
 			e.parkBehind(nil, op)
 			e.mu.Unlock()
 			return

@@ -126,6 +126,7 @@ func (e *Executor) wake() {
 			was := op.place
 			t.remove(op)
 			if was == parking {
+				e.endWait(op)
 				e.parked.remove(op)
 			}
 			op.place = nowhere

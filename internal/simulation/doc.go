@@ -30,7 +30,8 @@
 //     closed over it. An item has a second node after a failure, or if the connection was lost when it was put.
 //   - Without a lock path an item is delivered when its node is gone, and once. What nobody is given was told with its
 //     bytes, or claimed by a process that has died.
-//   - Nodes are in the order of the puts of one producer. Without a lock path, a consumer gets items in that order.
+//   - Nodes are in the order of the puts of one producer, but for a put whose outcome was told as unknown.
+//     Without a lock path, a consumer gets items in that order.
 //   - Nothing is delivered before it is due, after it was removed by its id, or after Close.
 //   - Close takes no longer than its time to flush, from when the consumers are back.
 //   - Once the faults end everything is consumed in bounded time.

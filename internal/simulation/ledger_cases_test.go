@@ -283,6 +283,33 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.create(second)
 			s.create(first)
 		}},
+		"out of order, and its put was not known to be uncertain": {
+			want: "behind one that was put after it",
+			play: func(s *scene) {
+				first := s.putBegins()
+				time.Sleep(time.Millisecond)
+				s.create(s.putBegins())
+				s.create(first)
+				s.ledger.putEnded(first, "", queue.ErrUncertain)
+			},
+		},
+		"late, and its put was known to be uncertain": {play: func(s *scene) {
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			s.ledger.putEnded(first, "", queue.ErrUncertain)
+			s.create(s.putBegins())
+			s.create(first)
+		}},
+		"out of order, behind one that came late": {want: "behind one that was put after it", play: func(s *scene) {
+			late := s.putBegins()
+			time.Sleep(time.Millisecond)
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			s.ledger.putEnded(late, "", queue.ErrUncertain)
+			s.create(s.putBegins())
+			s.create(late)
+			s.create(first)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) { inScene(t, plainQueue, true, tt.play, tt.want) })
 	}

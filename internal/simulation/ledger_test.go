@@ -587,10 +587,16 @@ func (l *ledger) hasDied(n *node) bool {
 	return false
 }
 
-// judgeOrder judges the first node of an item: those of one putter are in the order of the puts.
+// judgeOrder judges the first node of an item: those of one putter are in the order of the puts. A put that is told as
+// uncertain may come later: the client has another session, and a server that stood still has sent the create on.
 func (l *ledger) judgeOrder(i *item, n *node) {
 	last := l.latest[i.put.putter]
-	if last != nil && last.put.began.After(i.put.began) && last.nodes[0].epoch == n.epoch {
+	isLate := last != nil && last.put.began.After(i.put.began)
+	if isLate && errors.Is(i.put.err, queue.ErrUncertain) && !n.born.Before(i.put.ended) {
+		l.count("put with an unknown outcome comes late")
+		return
+	}
+	if isLate && last.nodes[0].epoch == n.epoch {
 		l.violate(i, "it gets %s behind one that was put after it:\n%v", n.name, last)
 		return
 	}

@@ -45,6 +45,7 @@ type Facts struct {
 	Stat         *zk.Stat // nil if there is none
 	Session      int64
 	Server       string // host and port
+	Waits        []ConnectionWait
 }
 
 // Record is the telemetry of one operation, from its beginning to its end. A nil one takes everything and does nothing.
@@ -267,6 +268,7 @@ func (r *Record) endSpan(err error) {
 		event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
 			errorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
 	}
+	r.eventWaits()
 	for _, change := range r.t.history.Load().since(r.start, r.end) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
 	}

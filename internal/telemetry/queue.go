@@ -50,9 +50,9 @@ func (q *Queue) messages() *messages {
 
 // messagingBase returns the attributes that an operation has on spans and metrics. Its name is that of its type.
 func (t *Telemetry) messagingBase(name string) []attribute.KeyValue {
-	return slices.Concat(t.client, t.server, []attribute.KeyValue{
+	return slices.Concat(t.client, []attribute.KeyValue{
 		messagingSystem.String(system), messagingName.String(name), messagingType.String(name),
-	})
+	}, t.server)
 }
 
 // messaging is one of the things that are done with messages.

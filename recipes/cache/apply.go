@@ -60,8 +60,8 @@ func (e *engine) applyData(n *node, res callbacks.ReadResult) {
 	delete(e.failed, n)
 	e.meanSize = (7*e.meanSize + len(res.Data)) / 8
 	changed := n.mzxid != stat.Mzxid
-	n.czxid, n.mzxid, n.pzxid = stat.Czxid, stat.Mzxid, stat.Pzxid
-	n.size, n.children = stat.DataLength, stat.NumChildren
+	n.czxid, n.mzxid, n.size = stat.Czxid, stat.Mzxid, stat.DataLength
+	n.saw(stat)
 	e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: res.Data}, changed)
 	e.lookBelow(n)
 }
@@ -92,23 +92,29 @@ func (e *engine) applyCheck(n *node, res callbacks.ReadResult) {
 	case !n.live || n.czxid != stat.Czxid || n.mzxid != stat.Mzxid:
 		e.suspect(n, data)
 	default:
-		n.pzxid, n.children = stat.Pzxid, stat.NumChildren
+		n.saw(stat)
 		e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: e.settings.storage.Get(n.path).Data}, false)
 		e.lookBelow(n)
 	}
 }
 
+// saw takes what a Stat says of the children of n.
+func (n *node) saw(stat *zk.Stat) {
+	n.listed = n.listed && n.pzxid == stat.Pzxid
+	n.pzxid, n.children = stat.Pzxid, stat.NumChildren
+}
+
 // lookBelow wants the children of n if they may be others than those that are known.
 func (e *engine) lookBelow(n *node) {
 	switch {
-	case !e.hasChildren(n) || n.listed == n.pzxid:
+	case !e.hasChildren(n) || n.listed:
 	case n.children > 0 || e.oneShot:
 		e.want(n, list, n.generation)
 	default:
-		for kid := range n.kids {
+		for _, kid := range n.kids() {
 			e.want(kid, data, n.generation)
 		}
-		n.listed = n.pzxid
+		n.listed = true
 	}
 }
 
@@ -145,14 +151,14 @@ func (e *engine) applyList(n *node, res callbacks.ReadResult) {
 			e.want(kid, data, n.generation)
 		}
 	}
-	for kid := range n.kids {
+	for _, kid := range n.kids() {
 		if _, ok := listed[kid.path]; !ok {
 			e.want(kid, data, n.generation)
 		}
 	}
-	n.listed = n.pzxid
+	n.listed = true
 	if res.Stat.Czxid != 0 {
-		n.listed, n.pzxid = res.Stat.Pzxid, res.Stat.Pzxid
+		n.pzxid = res.Stat.Pzxid
 	}
 }
 
@@ -181,7 +187,8 @@ func (e *engine) remove(n *node) {
 
 // removeBelow removes the nodes below n, those at the bottom first.
 func (e *engine) removeBelow(n *node) {
-	for kid := range n.kids {
+	for len(n.kids()) > 0 {
+		kid := n.kids()[len(n.kids())-1]
 		e.removeBelow(kid)
 		e.removed(kid)
 		e.forget(kid)
@@ -190,7 +197,7 @@ func (e *engine) removeBelow(n *node) {
 
 // removed takes n itself out of the cache.
 func (e *engine) removed(n *node) {
-	n.czxid, n.mzxid, n.pzxid, n.listed = 0, 0, 0, 0
+	n.czxid, n.mzxid, n.pzxid, n.listed = 0, 0, 0, false
 	n.size, n.children = 0, 0
 	if n.live {
 		n.live = false

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -95,8 +96,8 @@ type loop struct {
 	refusals    int             // of the watch, one after the other
 	limit       int             // reads in one batch, at most
 	meanSize    int             // of the data of a node, a running mean
-	generation  int             // counts fences
-	pending     map[int]int     // how many nodes are pending, by generation
+	generation  int32           // counts fences, and wraps
+	pending     map[int32]int   // how many nodes are pending, by generation
 	fences      []*fence
 	retry       *time.Timer
 	retryAt     time.Time
@@ -114,10 +115,16 @@ func newEngine(
 		inbox: newMailbox[func()](),
 		ready: make(chan struct{}), done: make(chan struct{}),
 		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
-		loop: loop{limit: maxReads, meanSize: firstMean, pending: make(map[int]int)},
+		loop: loop{
+			limit: maxReads, meanSize: firstMean, pending: make(map[int32]int),
+			generation: math.MaxInt32 - 2, // so that it wraps in every test
+		},
 	}
 	e.root = &node{path: path}
 	e.nodes = map[string]*node{path: e.root}
+	if e.settings.storage == nil {
+		e.settings.storage = &nodeStorage{nodes: e.nodes, dataless: s.dataless}
+	}
 	e.watcher = callbacks.NewWatcher(e.watched)
 	return e
 }
@@ -234,7 +241,7 @@ func (e *engine) settle() {
 
 // fence waits until all that was wanted up to a generation is read.
 type fence struct {
-	generation int
+	generation int32
 	reached    chan struct{}
 }
 
@@ -245,9 +252,9 @@ func (e *engine) raise(f *fence) {
 	e.fences = append(e.fences, f)
 }
 
-func (e *engine) isPendingSince(generation int) bool {
+func (e *engine) isPendingSince(generation int32) bool {
 	for g := range e.pending {
-		if g <= generation {
+		if !isOlder(generation, g) {
 			return true
 		}
 	}

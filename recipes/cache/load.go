@@ -75,7 +75,10 @@ func (e *engine) batch() []read {
 		n.flying |= n.wanted
 		n.wanted = 0
 	}
-	slices.SortStableFunc(reads, func(a, b read) int { return cmp.Compare(a.n.depth, b.n.depth) })
+	if len(e.todo) == 0 {
+		e.todo = nil // it may be as long as the tree is large
+	}
+	slices.SortStableFunc(reads, func(a, b read) int { return cmp.Compare(len(a.n.path), len(b.n.path)) })
 	return reads
 }
 

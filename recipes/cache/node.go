@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -11,15 +12,18 @@ import (
 type node struct {
 	path   string
 	parent *node
-	kids   map[*node]struct{}
+	below  *[]*node // nil without any: see kids
 
-	czxid, mzxid, pzxid int64 // of its last answer
-	listed              int64 // the pzxid whose children are known
-	size                int32 // of its data
-	children            int32
-	depth               int32
+	kept *ChildData // by nodeStorage
+
+	czxid, mzxid, pzxid         int64 // of its last answer
+	size                        int32 // of its data
+	children                    int32
+	place                       int32 // in the parent's kids
+	generation, againGeneration int32 // of the oldest hint
 
 	live       bool // it is in the cache
+	listed     bool // its children are known as of pzxid
 	gone       bool // it is not in the tree any more: what is still under way for it is ignored
 	doubt      bool // it may have been deleted and created again since the read of its last answer
 	doubtAgain bool // the same of the read under way
@@ -28,8 +32,6 @@ type node struct {
 	wanted want // to be read
 	flying want // being read
 	again  want // wanted while being read
-
-	generation, againGeneration int // of the oldest hint
 }
 
 // want is a set of reads.
@@ -41,6 +43,25 @@ const (
 	birth                  // of the root that is not there: only sets a watch
 	check                  // of the Stat, without the data: of a large node that may not have changed
 )
+
+// kids returns the nodes directly below n, in any order.
+func (n *node) kids() []*node {
+	if n.below == nil {
+		return nil
+	}
+	return *n.below
+}
+
+// removeKid removes a node from the kids of n. The last one takes its place.
+func (n *node) removeKid(kid *node) {
+	kids := *n.below
+	last := kids[len(kids)-1]
+	kids[kid.place], last.place = last, kid.place
+	kids[len(kids)-1] = nil
+	if *n.below = kids[:len(kids)-1]; len(kids) == 1 {
+		n.below = nil
+	}
+}
 
 // failure is why a node could not be read.
 type failure struct {
@@ -77,11 +98,12 @@ func (e *engine) node(path string) *node {
 	if parent == nil || !e.hasChildren(parent) || !e.accepts(path) {
 		return nil
 	}
-	n := &node{path: path, parent: parent, depth: parent.depth + 1}
-	if parent.kids == nil {
-		parent.kids = make(map[*node]struct{})
+	if parent.below == nil {
+		parent.below = new([]*node)
 	}
-	parent.kids[n] = struct{}{}
+	kids := parent.below
+	n := &node{path: path, parent: parent, place: int32(len(*kids))}
+	*kids = append(*kids, n)
 	e.nodes[path] = n
 	e.want(n, data, e.generation)
 	return n
@@ -93,8 +115,16 @@ func isBelow(path, root string) bool {
 
 // hasChildren reports whether the cache has the children of n.
 func (e *engine) hasChildren(n *node) bool {
-	return int(n.depth) < e.settings.maxDepth &&
+	maxDepth := e.settings.maxDepth
+	return (maxDepth == math.MaxInt || depth(n.path)-depth(e.root.path) < maxDepth) &&
 		(e.settings.selector == nil || e.settings.selector.TraverseChildren(n.path))
+}
+
+func depth(path string) int {
+	if path == "/" {
+		return 0
+	}
+	return strings.Count(path, "/")
 }
 
 func (e *engine) accepts(path string) bool {
@@ -102,10 +132,10 @@ func (e *engine) accepts(path string) bool {
 }
 
 // want has n read. The generation is that of the hint.
-func (e *engine) want(n *node, w want, generation int) {
+func (e *engine) want(n *node, w want, generation int32) {
 	e.ahead = false
 	if n.flying&w != 0 {
-		if n.again == 0 || generation < n.againGeneration {
+		if n.again == 0 || isOlder(generation, n.againGeneration) {
 			n.againGeneration = generation
 		}
 		n.again |= w
@@ -114,12 +144,15 @@ func (e *engine) want(n *node, w want, generation int) {
 	switch {
 	case !n.isPending():
 		e.pend(n, generation)
-	case generation < n.generation:
+	case isOlder(generation, n.generation):
 		e.unpend(n)
 		e.pend(n, generation)
 	}
 	e.queue(n, w)
 }
+
+// isOlder compares two generations, of which those that are in use are close to each other: the count wraps.
+func isOlder(a, b int32) bool { return a-b < 0 }
 
 func (e *engine) queue(n *node, w want) {
 	n.wanted |= w
@@ -135,7 +168,7 @@ func (e *engine) suspect(n *node, w want) {
 	e.want(n, w, e.generation)
 }
 
-func (e *engine) pend(n *node, generation int) {
+func (e *engine) pend(n *node, generation int32) {
 	n.generation = generation
 	e.pending[generation]++
 }
@@ -173,7 +206,7 @@ func (e *engine) forget(n *node) {
 	}
 	n.gone = true
 	n.wanted, n.flying, n.again = 0, 0, 0
-	delete(n.parent.kids, n)
+	n.parent.removeKid(n)
 	delete(e.nodes, n.path)
 	delete(e.failed, n)
 }

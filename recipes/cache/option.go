@@ -12,7 +12,8 @@ type settings struct {
 	maxDepth    int
 	compressed  bool
 	keepOnClose bool
-	storage     Storage
+	storage     Storage // nil for nodeStorage
+	dataless    bool    // without the data, of nodeStorage
 	selector    Selector
 	jitter      time.Duration
 	name        string
@@ -43,10 +44,14 @@ func WithCompressedData() Option { return option(func(s *settings) { s.compresse
 func WithoutClearOnClose() Option { return option(func(s *settings) { s.keepOnClose = true }) }
 
 // WithStorage sets where the nodes are kept. A storage serves one cache. In Java: withStorage.
-func WithStorage(storage Storage) Option { return option(func(s *settings) { s.storage = storage }) }
+func WithStorage(storage Storage) Option {
+	return option(func(s *settings) { s.storage, s.dataless = storage, false })
+}
 
 // WithDataNotCached keeps the nodes without their data; events have it. In Java: CuratorCacheStorage.dataNotCached.
-func WithDataNotCached() Option { return WithStorage(DataNotCachedStorage()) }
+func WithDataNotCached() Option {
+	return option(func(s *settings) { s.storage, s.dataless = nil, true })
+}
 
 // WithSelector sets which nodes the cache has. In Java: TreeCacheSelector.
 func WithSelector(selector Selector) Option {
@@ -75,9 +80,6 @@ func settingsOf(opts []Option) settings {
 	s := settings{maxDepth: math.MaxInt}
 	for _, o := range opts {
 		o.apply(&s)
-	}
-	if s.storage == nil {
-		s.storage = StandardStorage()
 	}
 	return s
 }

@@ -58,5 +58,60 @@ func DataNotCachedStorage() Storage { return dataless{make(standardStorage)} }
 type dataless struct{ standardStorage }
 
 func (s dataless) Put(node *ChildData) (old *ChildData) {
-	return s.standardStorage.Put(&ChildData{Path: node.Path, Stat: node.Stat})
+	return s.standardStorage.Put(withoutData(node))
+}
+
+func withoutData(node *ChildData) *ChildData { return &ChildData{Path: node.Path, Stat: node.Stat} }
+
+// nodeStorage keeps the nodes with what the engine has of them, so that there is one map: the default.
+type nodeStorage struct {
+	nodes    map[string]*node // of the engine
+	count    int
+	dataless bool
+}
+
+func (s *nodeStorage) Put(now *ChildData) (old *ChildData) {
+	if s.dataless {
+		now = withoutData(now)
+	}
+	return s.set(s.nodes[now.Path], now)
+}
+
+func (s *nodeStorage) Remove(path string) (old *ChildData) { return s.set(s.nodes[path], nil) }
+
+func (s *nodeStorage) set(n *node, now *ChildData) (old *ChildData) {
+	old, n.kept = n.kept, now
+	if old != nil {
+		s.count--
+	}
+	if now != nil {
+		s.count++
+	}
+	return old
+}
+
+func (s *nodeStorage) Get(path string) *ChildData {
+	if n := s.nodes[path]; n != nil {
+		return n.kept
+	}
+	return nil
+}
+
+func (s *nodeStorage) All() iter.Seq[*ChildData] {
+	return func(yield func(*ChildData) bool) {
+		for _, n := range s.nodes {
+			if n.kept != nil && !yield(n.kept) {
+				return
+			}
+		}
+	}
+}
+
+func (s *nodeStorage) Len() int { return s.count }
+
+func (s *nodeStorage) Clear() {
+	for _, n := range s.nodes {
+		n.kept = nil
+	}
+	s.count = 0
 }

@@ -44,8 +44,8 @@ func (e *engine) children(path string) map[string]*ChildData {
 	if n == nil || !n.live {
 		return nil
 	}
-	out := make(map[string]*ChildData, len(n.kids))
-	for kid := range n.kids {
+	out := make(map[string]*ChildData, len(n.kids()))
+	for _, kid := range n.kids() {
 		if kid.live {
 			out[kid.path[strings.LastIndexByte(kid.path, '/')+1:]] = e.settings.storage.Get(kid.path)
 		}
@@ -142,7 +142,7 @@ func (e *engine) clearAndRefresh() error {
 		e.settings.storage.Clear()
 		e.obs.Entries(e.ctx, -e.liveNodes())
 		for _, n := range e.nodes {
-			n.live, n.mzxid, n.listed = false, 0, 0
+			n.live, n.mzxid, n.listed = false, 0, false
 		}
 		e.wantAll()
 	})

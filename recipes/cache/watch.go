@@ -119,11 +119,9 @@ func (e *engine) wantAll() {
 				e.suspect(n, data)
 			}
 			if !e.watching && e.oneShot {
-				n.listed = 0 // the list has to set a watch
+				n.listed = false // the list has to set a watch
 			}
-			for kid := range n.kids {
-				next = append(next, kid)
-			}
+			next = append(next, n.kids()...)
 		}
 		level = next
 	}

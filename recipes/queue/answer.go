@@ -15,21 +15,25 @@ func once(ctx context.Context) context.Context {
 	return builders.InOneFlight(context.WithoutCancel(ctx))
 }
 
+// outliving returns a context for a question that is to be answered all the same when ctx ends. It ends a little later.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = pause(out, lastAnswer)
+		cancel()
+	})
+	return out, func() { stop(); cancel() }
+}
+
 // lastAnswer is how long an answer is waited for after the end of the context.
 const lastAnswer = time.Second
 
 // awaitAnswer waits for the answer to what changes the queue: without it nobody knows what has become of an element,
 // and in all likelihood it is on its way.
 func awaitAnswer(ctx context.Context, done <-chan struct{}) {
-	if awaitDone(ctx, done) {
-		return
-	}
-	t := time.NewTimer(lastAnswer)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
+	ctx, cancel := outliving(ctx)
+	defer cancel()
+	_ = awaitDone(ctx, done)
 }
 
 // answer waits for the answer to f, as awaitAnswer does.

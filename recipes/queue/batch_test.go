@@ -61,7 +61,7 @@ func TestBatchIsNoLargerThanWhatTheClientSends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-				ctx, client := testenv.Context(t), through(t, place, chroot, framework.WithMaxBuffer(10_000))
+				ctx, client := testenv.Context(t), clientAt(t, place, chroot, framework.WithMaxBuffer(10_000))
 				q := built(builder(t, client, nil).PutWindow(100).BuildQueue())
 				must(t, q.Start())
 				events := outcomes(q)
@@ -91,7 +91,7 @@ func TestBatchIsNoLargerThanWhatTheClientSends(t *testing.T) {
 func TestBatchOfLongNamesIsBounded(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot, framework.WithMaxBuffer(20_000))
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot, framework.WithMaxBuffer(20_000))
 		q := start(t, built(builder(t, client, nil).PutWindow(200).BuildIDQueue()))
 		id := strings.Repeat("i", 2000)
 		for i := range 100 {
@@ -138,7 +138,7 @@ func TestServerWithASmallerBuffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onServerOf(t, buffer, func(t *testing.T, place testenv.Place) {
-				ctx, client := testenv.Context(t), through(t, place, "")
+				ctx, client := testenv.Context(t), clientAt(t, place, "")
 				q := built(builder(t, client, nil).LockPath(lockPath).PutWindow(200).BuildQueue())
 				must(t, q.Start())
 				events := outcomes(q)
@@ -196,7 +196,7 @@ func TestServerWithASmallerBufferAtMostOnce(t *testing.T) {
 	const buffer = 8 << 10
 	tooLarge := strings.Repeat("x", 2*buffer)
 	onServerOf(t, buffer, func(t *testing.T, place testenv.Place) {
-		ctx, client := testenv.Context(t), through(t, place, "")
+		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := built(builder(t, client, nil).PutWindow(200).BuildQueue())
 		must(t, q.Start())
 		events := outcomes(q)
@@ -236,7 +236,7 @@ func TestPutThatLosesConnectionsForAnotherReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-				ctx, client := testenv.Context(t), through(t, place, chroot)
+				ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 				q := built(builder(t, client, nil).LockPath(lockPath).BuildQueue())
 				must(t, q.Start())
 				putItems(t, q, "first")
@@ -266,7 +266,7 @@ func TestPutThatLosesConnectionsForAnotherReason(t *testing.T) {
 func TestPutIsNotTakenForTheCauseOfAnOutage(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -281,7 +281,7 @@ func TestPutIsNotTakenForTheCauseOfAnOutage(t *testing.T) {
 func TestBatchesGrowAgain(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).LockPath(lockPath).PutWindow(200).BuildQueue()))
 		cut := place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 2, Action: curatortest.CutBefore})
 		putBatches(t, place, q, numbered(100)...)

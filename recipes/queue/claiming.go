@@ -57,8 +57,9 @@ func (f *fetcher) due() *waitingItem {
 func (f *fetcher) lock() {
 	for x := f.due(); x != nil && f.mayClaim(x.name); x = f.due() {
 		f.backlog.pop()
+		f.claimed++
 		c := &lockClaim{
-			place: f.place, watch: f.watch, name: x.name, id: f.newID(),
+			place: f.place, watch: f.watch, name: x.name, id: fmt.Sprint(f.id, "-", f.claimed),
 			epoch: f.watch.current(), gap: f.watch.gap(), unlocks: x.unlocks,
 		}
 		c.begin(f.flight)
@@ -121,10 +122,4 @@ func (f *fetcher) goesBefore(n nodeName) bool {
 		return f.mayClaim(n)
 	}
 	return f.kind.order(n, f.prefetched[0].name) < 0
-}
-
-// newID returns the id of the next claim.
-func (f *fetcher) newID() string {
-	f.claimed++
-	return fmt.Sprint(f.id, "-", f.claimed)
 }

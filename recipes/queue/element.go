@@ -89,6 +89,8 @@ func (e *element) resolve(ctx context.Context) error {
 // confirm finds out whether it was this element that was deleted: its name recurs in a path made anew. A path that is
 // gone was removed by the server, as an empty container; so was, at worst, one that somebody had made anew in between.
 func (e *element) confirm(ctx context.Context) error {
+	ctx, cancel := outliving(ctx)
+	defer cancel()
 	p := e.claim.place
 	var stat *zk.Stat
 	err := retryOutage(ctx, p.client, func() (err error) {

@@ -168,19 +168,8 @@ func (f *elementFetcher) next(c *call) (*element, error) {
 		if err := c.waitCtx.Err(); err != nil {
 			return nil, err
 		}
-		f.await(c)
+		f.watch.await(c.waitCtx, c.yieldUntil)
 	}
-}
-
-// await waits until there may be something to claim.
-func (f *elementFetcher) await(c *call) {
-	var until <-chan time.Time
-	if !c.yieldUntil.IsZero() {
-		t := time.NewTimer(time.Until(c.yieldUntil))
-		defer t.Stop()
-		until = t.C
-	}
-	f.watch.await(c.waitCtx, until)
 }
 
 // peek returns the first element, nil if there is none.

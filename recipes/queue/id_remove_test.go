@@ -28,7 +28,7 @@ func removeIDWithCut(t *testing.T, mode modifier, action curatortest.Action, k i
 	t.Helper()
 	const n = 3
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(mode(builder(t, client, nil)).BuildIDQueue()))
 		for range n {
 			must(t, q.Put(ctx, "a", "x"))
@@ -55,7 +55,7 @@ func removeIDWithCut(t *testing.T, mode modifier, action curatortest.Action, k i
 func TestRemoveLeavesWhatWasPutAfterIt(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 		q, producer := start(t, built(builder(t, client, nil).BuildIDQueue())),
 			start(t, built(builder(t, other, nil).BuildIDQueue()))
 		must(t, producer.Put(ctx, "old", "x"))
@@ -87,7 +87,7 @@ func TestRemoveLeavesWhatWasPutAfterIt(t *testing.T) {
 func TestRemoveWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		client := through(t, place, chroot)
+		client := clientAt(t, place, chroot)
 		ctx, cancel := context.WithCancel(testenv.Context(t))
 		q := start(t, built(builder(t, client, nil).BuildIDQueue()))
 		must(t, q.Put(ctx, "a", "x"))

@@ -235,15 +235,6 @@ func (q *queue[T]) releaseHeld() {
 	}
 }
 
-// putAgain puts items into the queue again that are not in it any longer. The error has the bytes.
-func (q *queue[T]) putAgain(ctx context.Context, n nodeName, data []byte) error {
-	_, err := q.producer.putBack(ctx, n.prefix, data).Wait(ctx)
-	if err == nil {
-		q.obs.PutBack(ctx)
-	}
-	return err
-}
-
 // putAgainInBackground puts a message into the queue again. An error is reported.
 func (q *queue[T]) putAgainInBackground(m *message) {
 	if q.life.Err() != nil { // there is no time for it
@@ -283,7 +274,11 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	data := p.rest()
 	switch {
 	case p.lock == nil && data != nil:
-		return p.q.putAgain(ctx, p.name, data)
+		_, err := p.q.producer.putBack(ctx, p.name.prefix, data).Wait(ctx)
+		if err == nil {
+			p.q.obs.PutBack(ctx)
+		}
+		return err
 	case p.lock == nil:
 		return nil
 	case !p.q.letGo(p):

@@ -36,10 +36,8 @@ var (
 		describe: func(i *Info, n nodeName) { i.ID = n.field },
 	}
 	elements = kind{
-		recipe:   "simple_queue",
-		parse:    parseElement,
-		order:    byNumber,
-		describe: func(*Info, nodeName) {},
+		parse: parseElement,
+		order: byNumber,
 	}
 )
 

@@ -38,18 +38,11 @@ func (c *lockClaim) begin(flight context.Context) {
 	c.watch.follow(c.lock)
 	create := c.place.client.Create().WithMode(builders.Ephemeral).Uncompressed().StoringStatIn(&c.lockStat)
 	c.created = create.Submit(flight, c.place.lock(c.name), []byte(c.id))
+	c.watch.submitted(c.lock, c.created.Done())
 	c.read = c.place.client.GetData().StoringStatIn(&c.stat).Submit(flight, c.place.node(c.name))
 }
 
 func (c *lockClaim) done() <-chan struct{} { return c.read.Done() }
-
-// asConnectionLoss returns err as a loss that leaves open what was done before.
-func asConnectionLoss(err error) error {
-	if errors.Is(err, framework.ErrNotSent) {
-		return framework.ErrConnectionLoss
-	}
-	return err
-}
 
 func (c *lockClaim) end(ctx context.Context) (*message, error) {
 	m, err := c.answer(ctx)
@@ -67,8 +60,10 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 		return nil, errTaken
 	case err != nil:
 		return nil, err
+	case errors.Is(readErr, framework.ErrNotSent): // the create was
+		return nil, framework.ErrConnectionLoss
 	case isUnanswered(readErr):
-		return nil, asConnectionLoss(readErr)
+		return nil, readErr
 	}
 	session := c.place.client.Session()
 	if session == nil || session.ID() != c.lockStat.EphemeralOwner {

@@ -38,6 +38,7 @@ type itemLock struct {
 	flight  context.Context    // on which it was created: it is ours as long as that lasts
 	gap     int64              // of the watch: no event was lost before it
 	session *framework.Session // that it goes with
+	created <-chan struct{}    // closed with the answer to the create; nil before it is submitted
 	deleted atomic.Bool        // an event says so
 }
 

@@ -134,7 +134,4 @@ func byDue(a, b nodeName) int {
 
 var idCleaner = strings.NewReplacer("/", "_", separator, "_")
 
-// cleanID returns what stands for an id in names.
-func cleanID(id string) string { return idCleaner.Replace(id) }
-
-func idPrefix(id string) string { return itemName + separator + cleanID(id) + separator }
+func idPrefix(id string) string { return itemName + separator + idCleaner.Replace(id) + separator }

@@ -67,12 +67,10 @@ func isRefusal(err error) bool {
 		!errors.Is(err, framework.ErrClosed) && !errors.Is(err, framework.ErrTooManyPending)
 }
 
-func isEndOf(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // isUnanswered reports whether a request that ended with err had no answer.
-func isUnanswered(err error) bool { return waitqueue.IsOutage(err) || isEndOf(err) }
+func isUnanswered(err error) bool {
+	return waitqueue.IsOutage(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
 
 // mayBeApplied reports whether a request that ended with err, without an answer, may have taken effect.
 func mayBeApplied(err error) bool { return isUnanswered(err) && !errors.Is(err, framework.ErrNotSent) }

@@ -27,7 +27,7 @@ func refuseOne(place testenv.Place) {
 func TestPendingPutHasTheOutcomeOfItsOwnItem(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -108,7 +108,7 @@ func TestFailureIsReportedByEveryFlushUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		place := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), through(t, place, "")
+		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -142,7 +142,7 @@ func TestFlushReportsWhatFailsBehindAnotherFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		place := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), through(t, place, "")
+		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))

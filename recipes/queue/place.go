@@ -6,9 +6,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -40,10 +37,4 @@ func (p *place) ensure(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// unwatch removes a watch that may not have fired, in the background.
-func unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = telemetry.Of(client).WithoutSpans(ctx)
-	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, path)
 }

@@ -28,7 +28,7 @@ func TestCloseWithASilentServerIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-				ctx, client := testenv.Context(t), through(t, place, chroot)
+				ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 				b := builder(t, client, nil).FinalFlushTime(flushTime)
 				if tt.bound > 0 {
 					b = b.MaxItems(tt.bound)

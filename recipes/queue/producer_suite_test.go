@@ -15,14 +15,6 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// through returns a client whose connections go through a place.
-func through(tb testing.TB, place testenv.Place, chroot string, opts ...framework.Option) *framework.Client {
-	tb.Helper()
-	client := newClient(tb, place.Addr()+chroot, append(opts, framework.WithDialer(place.DialContext))...)
-	must(tb, client.BlockUntilConnected(testenv.Context(tb)))
-	return client
-}
-
 // itemsOf returns the items of all nodes of a queue, in their order, and leaves them there.
 func itemsOf(tb testing.TB, client *framework.Client) (items []string) {
 	tb.Helper()
@@ -42,13 +34,8 @@ func itemsOf(tb testing.TB, client *framework.Client) (items []string) {
 }
 
 // countOf returns how often an operation was sent.
-func countOf(faults *curatortest.Faults, op string) (n int) {
-	for _, e := range faults.Trace() {
-		if !e.Reply && e.Op == op {
-			n++
-		}
-	}
-	return n
+func countOf(faults *curatortest.Faults, op string) int {
+	return requests(faults)[op]
 }
 
 // putItems puts items and does not wait for them.

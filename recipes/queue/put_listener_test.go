@@ -19,7 +19,7 @@ import (
 func TestPutListenerPuts(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).PutWindow(1).BuildQueue()))
 		var heard []string
 		q.PutListeners().AddListener(func(ctx context.Context, ev queue.PutEvent[string]) {
@@ -52,7 +52,7 @@ func TestSlowPutListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		place := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), through(t, place, "")
+		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).PutWindow(2).BuildQueue()))
 		goOn, inside := make(chan struct{}), make(chan error, 10)
 		q.PutListeners().AddListener(func(ctx context.Context, ev queue.PutEvent[string]) {

@@ -15,7 +15,7 @@ import (
 func TestPutsKeepTheirOrderAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).LockPath(lockPath).PutWindow(300).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -45,7 +45,7 @@ func TestFlushWaitsForAPutThatIsOvertaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		place := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), through(t, place, "")
+		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))

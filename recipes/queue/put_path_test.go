@@ -19,7 +19,7 @@ func TestPutsAfterThePathWasDeleted(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			ctx, client := testenv.Context(t), through(t, place, chroot)
+			ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 			q := start(t, built(mode(builder(t, client, nil)).PutWindow(200).BuildQueue()))
 			putItems(t, q, "first")
 			must(t, q.FlushPuts(ctx))
@@ -39,7 +39,7 @@ func TestPutsAfterThePathWasDeleted(t *testing.T) {
 func TestPutsWhileThePathIsDeleted(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).PutWindow(200).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -63,7 +63,7 @@ func TestPutsPauseWhileThereIsNoPath(t *testing.T) {
 	t.Parallel()
 	const minute, most = time.Minute, 100
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		creates := curatortest.Rule{
 			Ops: []string{"create2"}, Path: "/**/queue-", Action: curatortest.ReplyError,
@@ -95,7 +95,7 @@ func TestPutsPauseWhileThereIsNoPath(t *testing.T) {
 func TestPutsWithoutTheRightToMakeThePath(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		_, err := client.Create().ForPath(ctx, "/parent", nil)
 		must(t, err)
 		_, err = client.Create().ForPath(ctx, "/parent/queue", nil)
@@ -125,7 +125,7 @@ func TestPutsWithoutTheRightToMakeThePath(t *testing.T) {
 func TestPutThatIsRefusedAfterALostAnswerIsUncertain(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := built(builder(t, client, nil).LockPath(lockPath).BuildQueue())
 		must(t, q.Start())
 		putItems(t, q, "first")

@@ -12,6 +12,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -80,9 +81,9 @@ func (w *queueWatch) all(flight context.Context) error {
 
 // remove ends all watches, in the background.
 func (w *queueWatch) remove(ctx context.Context) {
-	unwatch(ctx, w.place.client, w.watcher, w.place.path)
+	waitqueue.Unwatch(ctx, w.place.client, w.watcher, w.place.path)
 	if w.place.hasLocks() {
-		unwatch(ctx, w.place.client, w.watcher, w.place.lockPath)
+		waitqueue.Unwatch(ctx, w.place.client, w.watcher, w.place.lockPath)
 	}
 }
 
@@ -115,11 +116,21 @@ func (w *queueWatch) gap() int64 {
 }
 
 // follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no
-// event is missed: one about an earlier lock of the item counts, too. Events come as long as all locks are watched.
+// event is missed. Events come as long as all locks are watched.
 func (w *queueWatch) follow(l *itemLock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.locks[l.name] = append(w.locks[l.name], l)
+}
+
+// submitted notes the create of a lock. An event that comes before its answer is about an earlier lock of the item.
+func (w *queueWatch) submitted(l *itemLock, created <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.created = created
+	if !isClosed(created) {
+		l.deleted.Store(false)
+	}
 }
 
 // forget is the end of follow.
@@ -135,7 +146,9 @@ func (w *queueWatch) forget(l *itemLock) {
 // noteDeletion notes that the lock of an item was deleted. mu is held.
 func (w *queueWatch) noteDeletion(name string) {
 	for _, l := range w.locks[name] {
-		l.deleted.Store(true)
+		if l.created == nil || isClosed(l.created) {
+			l.deleted.Store(true)
+		}
 	}
 }
 
@@ -177,11 +190,17 @@ func (w *queueWatch) take() (all []news, missed bool) {
 	return all, missed
 }
 
-// await waits for news, or a time on the channel.
-func (w *queueWatch) await(ctx context.Context, until <-chan time.Time) {
+// await waits for news, but no longer than until if that is not zero.
+func (w *queueWatch) await(ctx context.Context, until time.Time) {
+	var over <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case <-w.wake:
-	case <-until:
+	case <-over:
 	case <-ctx.Done():
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -20,7 +21,7 @@ func awaitingWatch(t *testing.T, fn func(w *queueWatch)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newQueueWatch(&place{path: "/queue", lockPath: "/locks"})
 			ctx, cancel := context.WithCancel(t.Context())
-			go w.await(ctx, nil)
+			go w.await(ctx, time.Time{})
 			synctest.Wait()
 			fn(w)
 			cancel()

@@ -61,10 +61,10 @@ func TestBoundIsExceededByOnePutOfEachProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := curatortest.NewServerT(t, curatortest.InMemory())
 				ctx, cancel := context.WithCancel(testenv.Context(t))
-				observer := through(t, server, "")
+				observer := clientAt(t, server, "")
 				done := make(chan error)
 				for range processes {
-					q := built(builder(t, through(t, server, ""), nil).MaxItems(bound).BuildQueue())
+					q := built(builder(t, clientAt(t, server, ""), nil).MaxItems(bound).BuildQueue())
 					must(t, q.Start())
 					go func() {
 						var err error
@@ -96,7 +96,7 @@ func TestOldCountAllowsNothing(t *testing.T) {
 	t.Parallel()
 	const bound, puts = 3200, 95 // of shares of 100 or 97, of which more than half is used: the next count is begun
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).MaxItems(bound).BuildQueue()))
 		putItems(t, q, numbered(puts)...)
 		must(t, q.FlushPuts(ctx))
@@ -118,7 +118,7 @@ func TestPutsFarFromTheBoundAreNotHeldUp(t *testing.T) {
 	t.Parallel()
 	const n = 2000
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), through(t, place, chroot)
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).MaxItems(2*n).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -136,7 +136,7 @@ func TestRequestsOfBlockedProducers(t *testing.T) {
 	t.Parallel()
 	const bound, goroutines, each = 1000, 10, 5
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 		fillUp(t, other, bound)
 		q := start(t, built(builder(t, client, nil).MaxItems(bound).BuildQueue()))
 		place.Faults().ResetTrace()
@@ -177,7 +177,7 @@ func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
 	t.Parallel()
 	const bound, puts = 10, 50
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 		fillUp(t, other, bound)
 		q := built(builder(t, client, nil).MaxItems(bound).BuildQueue())
 		must(t, q.Start())
@@ -222,7 +222,7 @@ func TestBlockedPutsAreServedInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), through(t, server, "")
+		ctx, client := testenv.Context(t), clientAt(t, server, "")
 		q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
 		putItems(t, q, "first")
 		must(t, q.FlushPuts(ctx))
@@ -284,7 +284,7 @@ func TestBlockedPutGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-				ctx, client, other := testenv.Context(t), through(t, place, chroot), through(t, place, chroot)
+				ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 				fillUp(t, other, 3)
 				q := start(t, built(builder(t, client, nil).MaxItems(3).BuildQueue()))
 				place.Faults().ResetTrace()
@@ -342,7 +342,7 @@ func TestBlockedProducerBesideAConsumerOfTheSameClient(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			ctx, client := testenv.Context(t), through(t, place, chroot)
+			ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 			got := newBasket(t)
 			q := start(t, built(mode(builder(t, client, got.consume)).MaxItems(2).BuildQueue()))
 			want := numbered(50)

@@ -484,13 +484,13 @@ func TestShardersThatStartAtOnceAddOneQueue(t *testing.T) {
 	t.Parallel()
 	const n = 6
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		observer := through(t, place, chroot)
+		observer := clientAt(t, place, chroot)
 		held := place.Faults().Add(curatortest.Rule{
 			Ops: []string{"create2", "multi"}, Path: "/**/queue-*", Action: curatortest.HoldRequest,
 		})
 		var sharders []stringSharder
 		for range n {
-			client := through(t, place, chroot)
+			client := clientAt(t, place, chroot)
 			s := sharder(t, client, leading(true), nil, queue.WithMaxQueues(1), queue.WithThresholdCheck(time.Second))
 			sharders = append(sharders, start(t, s))
 		}

@@ -307,8 +307,13 @@ func TestTakeOutlivesTheLossOfItsContainer(t *testing.T) {
 
 func TestEachElementIsGivenToOne(t *testing.T) {
 	t.Parallel()
-	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
-	producer := simple(newClient(t, connect))
+	testenv.InVirtualTime(t, testEachElementIsGivenToOne)
+}
+
+func testEachElementIsGivenToOne(t *testing.T, place testenv.Place, chroot string) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	producer := simple(clientAt(t, place, chroot))
 	elements := numbered(300)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -316,7 +321,7 @@ func TestEachElementIsGivenToOne(t *testing.T) {
 	var got []string
 	var workers sync.WaitGroup
 	for range 3 {
-		q := simple(newClient(t, connect))
+		q := simple(clientAt(t, place, chroot))
 		for range 3 {
 			workers.Go(func() {
 				for {
@@ -349,7 +354,7 @@ func TestEachElementIsGivenToOne(t *testing.T) {
 func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		q := simple(through(t, place, chroot))
+		q := simple(clientAt(t, place, chroot))
 		elements := numbered(100)
 		offer(t, q, elements...)
 		place.Faults().ResetTrace()
@@ -757,20 +762,23 @@ func TestEndOfTheContextLosesNothing(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s late %t", op, late), func(t *testing.T) {
 				t.Parallel()
-				testEndOfTheContext(t, op, late)
+				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+					testEndOfTheContext(t, place, chroot, op, late)
+				})
 			})
 		}
 	}
 }
 
-func testEndOfTheContext(t *testing.T, op string, late bool) {
+func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, late bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	q, direct := simple(newClient(t, connect)), simple(newClient(t, testenv.Addr(t)+chroot))
+	client := clientAt(t, place, chroot)
+	q, direct := simple(client), simple(clientAt(t, place, chroot))
 	offer(t, q, "a")
-	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{op}, Count: 1, Action: curatortest.HoldReply})
+	held := place.Faults().Add(curatortest.Rule{
+		SessionID: client.SessionID(), Ops: []string{op}, Count: 1, Action: curatortest.HoldReply,
+	})
 	defer held.Remove()
 	type result struct {
 		data []byte
@@ -816,6 +824,53 @@ func testEndOfTheContext(t *testing.T, op string, late bool) {
 	if diff := cmp.Diff(wantAll, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestAnsweredRemovalIsNotUncertainAfterTheEndOfTheContext has ctx end while an element is removed, of a queue whose
+// watch may have ended: it has to be found out that it was this element.
+func TestAnsweredRemovalIsNotUncertainAfterTheEndOfTheContext(t *testing.T) {
+	t.Parallel()
+	for name, answered := range map[string]bool{"answered": true, "not answered": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx, cancel := context.WithCancel(testenv.Context(t))
+				client, others := clientAt(t, place, chroot), clientAt(t, place, chroot)
+				q := simple(client)
+				offer(t, q, "a")
+				held := place.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest})
+				asked := curatortest.Rule{SessionID: client.SessionID(), Ops: []string{"exists"}, Skip: 1}
+				asked.Action, asked.MayMiss = curatortest.HoldReply, true
+				if !answered {
+					defer place.Faults().Add(asked).Remove()
+				}
+				ended := make(chan error)
+				var data []byte
+				go func() {
+					var err error
+					data, err = q.Poll(ctx)
+					ended <- err
+				}()
+				must(t, held.Wait(ctx))
+				must(t, setData(testenv.Context(t), others, queuePath))
+				<-time.After(10 * time.Millisecond) // the event of that has come
+				cancel()
+				held.Remove()
+				err := <-ended
+				switch isUncertain := errors.Is(err, queue.ErrUncertain) && errors.Is(err, context.Canceled); {
+				case answered && (err != nil || string(data) != "a"):
+					t.Errorf("got %q, %v", data, err)
+				case !answered && !isUncertain:
+					t.Errorf("got %q, %v without an answer", data, err)
+				}
+			})
+		})
+	}
+}
+
+func setData(ctx context.Context, client *framework.Client, path string) error {
+	_, err := client.SetData().ForPath(ctx, path, []byte("changed"))
+	return err
 }
 
 // TestSimpleQueueWithLostReplies cuts the connection before and after each request of a client in turn.

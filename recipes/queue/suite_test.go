@@ -2,12 +2,15 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -147,8 +150,8 @@ func children(tb testing.TB, connect, path string) []string {
 		path = "/" + chroot + path
 	}
 	names, _, err := testenv.Raw(tb).Children(path)
-	if err != nil {
-		return nil
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		tb.Fatalf("children of %s: %v", path, err)
 	}
 	slices.Sort(names)
 	return names

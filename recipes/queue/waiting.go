@@ -8,20 +8,13 @@ import (
 // await waits until there may be something to claim.
 func (f *fetcher) await(ctx context.Context) {
 	f.busy = 0
-	now := time.Now()
 	until := earlier(f.quarantine.first, f.checkAt)
 	if x := f.backlog.first(); x != nil {
 		until = earlier(until, later(x.due, f.yielding.until))
 	} else {
 		f.yielding.until = time.Time{}
 	}
-	var wake <-chan time.Time
-	if !until.IsZero() {
-		timer := time.NewTimer(until.Sub(now))
-		defer timer.Stop()
-		wake = timer.C
-	}
-	f.watch.await(ctx, wake)
+	f.watch.await(ctx, until)
 	if now := time.Now(); !f.checkAt.IsZero() && !now.Before(f.checkAt) {
 		f.checkAt = now.Add(checkPause)
 		f.checkCount(ctx)

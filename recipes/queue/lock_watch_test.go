@@ -1,0 +1,40 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// TestDeletionOfEarlierLockLeavesLockAlone has the event of a deletion come at each moment of a lock.
+func TestDeletionOfEarlierLockLeavesLockAlone(t *testing.T) {
+	t.Parallel()
+	answered := make(chan struct{})
+	close(answered)
+	for name, tt := range map[string]struct {
+		before, after <-chan struct{} // the answer to the create, when the event comes and afterwards
+		want          bool
+	}{
+		"before the create is noted, which is not answered":  {nil, make(chan struct{}), false},
+		"before the create is noted, which is answered then": {nil, answered, true},
+		"before the answer": {make(chan struct{}), nil, false},
+		"after the answer":  {answered, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newQueueWatch(&place{path: "/queue", lockPath: "/locks"})
+			l := &itemLock{name: "queue-0000000000"}
+			w.follow(l)
+			if tt.before != nil {
+				w.submitted(l, tt.before)
+			}
+			w.note(zk.Event{Type: zk.EventNodeDeleted, State: zk.StateHasSession, Path: "/locks/" + l.name})
+			if tt.after != nil {
+				w.submitted(l, tt.after)
+			}
+			if got := l.deleted.Load(); got != tt.want {
+				t.Errorf("deleted is %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
