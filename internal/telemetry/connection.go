@@ -131,8 +131,8 @@ func (t *Telemetry) outageEnded(ctx context.Context, state string, since, now ti
 	})
 }
 
-// passed writes the span of a time that has passed, and calls measure, if there is one, with its context. Listeners wait
-// behind it: it runs on another goroutine.
+// passed writes the span of a time that has passed, and calls measure, if there is one, with its context. Listeners
+// wait behind it: it runs on another goroutine.
 func (t *Telemetry) passed(
 	ctx context.Context, name string, since, now time.Time, attributes []attribute.KeyValue, measure func(context.Context),
 ) {

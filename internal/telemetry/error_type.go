@@ -47,7 +47,7 @@ func classify(err error) (name string, byServer bool) {
 
 // description returns what a status says of err beside its [ErrorType]: nothing if there is no more to say.
 func description(err error) string {
-	switch err.(type) {
+	switch err.(type) { //nolint:errorlint // whether it wraps another
 	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
 		return err.Error()
 	}

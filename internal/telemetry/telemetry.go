@@ -85,11 +85,12 @@ func New(cfg Config) *Telemetry {
 	if cfg.Name != "" {
 		t.client = []attribute.KeyValue{clientName.String(cfg.Name)}
 	}
-	t.tracers = newSource(cfg.TracerProvider, otel.GetTracerProvider, tracerPlaceholder, func(p trace.TracerProvider) *trace.Tracer {
+	tracerOf := func(p trace.TracerProvider) *trace.Tracer {
 		defer t.caught(inTracing)
 		return newTracer(p)
-	})
-	t.meters = newSource(cfg.MeterProvider, otel.GetMeterProvider, meterPlaceholder, func(p metric.MeterProvider) *instruments {
+	}
+	t.tracers = newSource(cfg.TracerProvider, otel.GetTracerProvider, tracerPlaceholder, tracerOf)
+	instrumentsOf := func(p metric.MeterProvider) *instruments {
 		defer t.caught(inMetrics)
 		meter := newMeter(p)
 		if meter == nil {
@@ -103,7 +104,8 @@ func New(cfg Config) *Telemetry {
 			cfg.Logger.Warn("metrics are left out", "error", err)
 		}
 		return in
-	})
+	}
+	t.meters = newSource(cfg.MeterProvider, otel.GetMeterProvider, meterPlaceholder, instrumentsOf)
 	t.sessions = newMeasurement(t.base()...)
 	return t
 }
