@@ -15,6 +15,8 @@ type lazyRecord struct {
 	done   bool
 	record *telemetry.Record // nil if there is none
 	notes  []func(*telemetry.Record)
+
+	waits []connectionWait // mu of the Executor
 }
 
 // make returns the record, and calls begin for it the first time.

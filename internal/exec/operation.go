@@ -83,7 +83,6 @@ type Operation struct {
 	schedule      backoff.BackOff
 	before, after *Operation  // while it is parked
 	lazy          *lazyRecord // nil if it is not observed
-	waits         []connectionWait
 	err           error
 
 	// Of an operation that somebody waits for.
@@ -319,7 +318,7 @@ func (d *delivery) Run() {
 func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
 	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
-	if len(op.waits) > 0 {
+	if op.lazy != nil && len(op.lazy.waits) > 0 {
 		f.Waits = op.ex.waitsOf(op)
 	}
 	f.RequestSize, f.ResponseSize = op.Sizes()

@@ -78,9 +78,18 @@ func (s *scene) newClient(place testenv.Place, opts ...framework.Option) *framew
 		framework.WithEnsembleTracker(false),
 	}, opts...)...)
 	s.must(err)
+	connected := make(chan struct{}, 1) // a cache that is started before would report the connection
+	remove := client.ConnectionStateListeners().AddListener(func(context.Context, framework.ConnectionState) {
+		select {
+		case connected <- struct{}{}:
+		default:
+		}
+	})
 	s.must(client.Start())
 	s.Cleanup(func() { s.must(client.Close()) })
 	s.must(client.BlockUntilConnected(s.ctx))
+	<-connected
+	remove()
 	return client
 }
 
