@@ -190,6 +190,6 @@ func (o *openQueue) pulled(item queue.Item[string], d *delivery, random *rand.Ra
 		err = item.Done(ctx)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		o.ledger.toldOf(d, err)
+		o.ledger.recordEnd(d, err)
 	}
 }

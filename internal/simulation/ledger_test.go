@@ -26,7 +26,7 @@ type ledger struct {
 	order    []*item            // as they were put
 	byPath   map[string][]*item // of the nodes that have held them
 	lockOf   map[string][]*node
-	asked    map[string]map[*process]bool // who has asked for the deletion of a node, by its path
+	asked    map[string]map[*process]bool // processes that requested the deletion of a node, by its path
 	newest   map[string]*node             // the last that was begun, by consumer
 	latest   map[string]*item             // the last that got a node, by whoever puts
 	wiped    []span                       // when an operator deletes the path of the queue, or that of its locks
@@ -55,7 +55,7 @@ func (l *ledger) violate(i *item, format string, args ...any) {
 	l.world.violate("%s: "+format+"\n%v", append(append([]any{l.queue.path}, args...), i)...)
 }
 
-// observe notes what the servers have decided since the last time.
+// observe records the decisions of the servers since its last call.
 func (l *ledger) observe(leader *curatortest.Server) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -476,8 +476,8 @@ func (l *ledger) itemsIn(at string, values []string) []*item {
 	return found
 }
 
-// toldOf notes what the end of an item that was pulled has returned.
-func (l *ledger) toldOf(d *delivery, err error) {
+// recordEnd records the result of the end of a pulled item.
+func (l *ledger) recordEnd(d *delivery, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.item != nil {
@@ -521,7 +521,7 @@ func (l *ledger) closed(o *openQueue, began time.Time, err error) {
 	}
 }
 
-// ask notes who has asked for the deletion of nodes.
+// ask records the processes that have requested the deletion of nodes.
 func (l *ledger) ask(p *process, paths []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -577,7 +577,7 @@ func (l *ledger) judgeLoss(i *item) {
 	}
 }
 
-// hasDied reports whether one of those has died who have asked for the deletion of a node.
+// hasDied reports whether a process that has requested the deletion of a node has died.
 func (l *ledger) hasDied(n *node) bool {
 	for p := range l.asked[n.path] {
 		if p.dead.Load() || p.left.Load() {
@@ -587,8 +587,9 @@ func (l *ledger) hasDied(n *node) bool {
 	return false
 }
 
-// judgeOrder judges the first node of an item: those of one putter are in the order of the puts. A put that is told as
-// uncertain may come later: the client has another session, and a server that stood still has sent the create on.
+// judgeOrder judges the first node of an item: the nodes of one putter are in the order of the puts. A put that is
+// reported as uncertain may come later: the client has another session, and a server that stood still has sent the
+// create on.
 func (l *ledger) judgeOrder(i *item, n *node) {
 	last := l.latest[i.put.putter]
 	isLate := last != nil && last.put.began.After(i.put.began)

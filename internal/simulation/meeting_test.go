@@ -164,7 +164,7 @@ func (m *meeting) hadRound(a *actor) {
 	close(m.over)
 }
 
-// observe notes what the servers have decided since the last time.
+// observe records the decisions of the servers since its last call.
 func (m *meeting) observe(leader *curatortest.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

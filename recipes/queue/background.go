@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// background are the goroutines that go on when the one who has begun them returns. The zero value is ready.
+// background counts the goroutines that outlive the call that starts them. The zero value is ready.
 type background struct {
 	mu      sync.Mutex
 	n       int
-	changed chan struct{} // closed when the last has ended; nil if nobody waits for that
+	changed chan struct{} // closed when the last has ended; nil without a waiter
 }
 
-// run runs fn on a goroutine of its own.
+// run runs fn on its own goroutine.
 func (b *background) run(fn func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +32,7 @@ func (b *background) end() {
 	}
 }
 
-// wait waits until none goes on, or ctx ends.
+// wait waits until no goroutine runs, or ctx ends.
 func (b *background) wait(ctx context.Context) {
 	b.mu.Lock()
 	if b.n > 0 && b.changed == nil {

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// backlog holds the known items of a queue: which are there, which of them are locked, and which one is claimed
-// next.
+// backlog holds the known items of a queue: all items, the locked ones, and the order of the claims.
 type backlog struct {
 	kind  kind
 	items map[string]*waitingItem
-	next  []*waitingItem // in order: those that may be claimed, and some that are gone or locked since
-	free  int            // those that may be claimed
+	next  []*waitingItem // in order: items that may be claimed, and some that are gone or locked since
+	free  int            // number of items that may be claimed
 }
 
 type waitingItem struct {
@@ -20,10 +19,10 @@ type waitingItem struct {
 	due     time.Time // zero if it is due at once
 	free    bool      // it may be claimed
 	queued  bool      // it is in next
-	unlocks int       // how often its lock went
+	unlocks int       // how often its lock was deleted
 }
 
-// fill replaces the items by those of a list.
+// fill replaces the items with those of a list.
 func (b *backlog) fill(names, locks []string) {
 	locked := make(map[string]struct{}, len(locks))
 	for _, name := range locks {
@@ -60,7 +59,7 @@ func (b *backlog) due(n nodeName) (due time.Time) {
 
 func (b *backlog) clear() { b.fill(nil, nil) }
 
-// note takes news, and reports whether an item went that might have been claimed.
+// note records an event, and reports whether an item disappeared that could have been claimed.
 func (b *backlog) note(n news) (lost bool) {
 	x := b.items[n.name]
 	switch n.what {
@@ -85,7 +84,7 @@ func (b *backlog) note(n news) (lost bool) {
 	return lost
 }
 
-// add makes x one that may be claimed.
+// add marks x as an item that may be claimed.
 func (b *backlog) add(x *waitingItem) {
 	if x == nil || x.free {
 		return
@@ -99,7 +98,7 @@ func (b *backlog) add(x *waitingItem) {
 	}
 }
 
-// take makes x one that may not be claimed, and reports whether it might before.
+// take marks x as an item that may not be claimed, and reports whether it could be claimed before.
 func (b *backlog) take(x *waitingItem) bool {
 	if x == nil || !x.free {
 		return false
@@ -109,7 +108,7 @@ func (b *backlog) take(x *waitingItem) bool {
 	return true
 }
 
-// first returns the item to be claimed next, nil if there is none; it may not be due yet.
+// first returns the next item to claim, nil if there is none. The item may not be due yet.
 func (b *backlog) first() *waitingItem {
 	for len(b.next) > 0 {
 		x := b.next[0]
@@ -121,7 +120,7 @@ func (b *backlog) first() *waitingItem {
 	return nil
 }
 
-// pop takes what first returns.
+// pop removes and returns the item that first returns.
 func (b *backlog) pop() *waitingItem {
 	x := b.first()
 	b.drop(x)
@@ -129,7 +128,7 @@ func (b *backlog) pop() *waitingItem {
 	return x
 }
 
-// drop removes x, the first of those in order.
+// drop removes x, the first item in order.
 func (b *backlog) drop(x *waitingItem) {
 	x.queued = false
 	b.next[0] = nil

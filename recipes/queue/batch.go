@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// How much one request puts, and how many of them are under way: while a server is at one, the next is there.
+// Limits of one request and of the requests under way: while the server handles one, the next is already there.
 const (
 	maxBatches    = 2
 	maxBatchPuts  = 50
@@ -19,24 +19,24 @@ const (
 	putOverhead   = 100 // bytes of a create beside its path and data
 )
 
-// batchLimit is how many bytes a batch may have. A batch that was too large, or was lost, halves it. It grows again,
-// the more slowly the more often it was halved.
+// batchLimit bounds the bytes of a batch. A batch that was too large, or was lost, halves the limit. The limit grows
+// again, more slowly after each halving.
 type batchLimit struct {
 	bytes     int
 	streak    int // batches in a row that succeeded
-	growAfter int // how many have to
+	growAfter int // successes that are needed before the limit grows
 }
 
 func newBatchLimit() batchLimit { return batchLimit{bytes: maxBatchBytes, growAfter: 16} }
 
-// shrink notes that a batch of so many bytes has failed.
+// shrink records that a batch of so many bytes has failed.
 func (l *batchLimit) shrink(bytes int) {
 	l.bytes = max(min(l.bytes, bytes/2), minBatchBytes)
 	l.streak = 0
 	l.growAfter = min(2*l.growAfter, 1<<16)
 }
 
-// grow notes that a batch has succeeded.
+// grow records that a batch has succeeded.
 func (l *batchLimit) grow() {
 	if l.bytes == maxBatchBytes {
 		return
@@ -46,18 +46,18 @@ func (l *batchLimit) grow() {
 	}
 }
 
-// batch is what one request puts: a node, or several in a transaction, which a server is done with much sooner than
-// with one after the other.
+// batch holds the puts of one request: one node, or several in a transaction. The server handles a transaction much
+// sooner than the same creates one after the other.
 type batch struct {
 	puts     []*PendingPut
 	bytes    int             // of the request, about
 	answered <-chan struct{} // closed when there is an answer
-	// wait waits for the answer: the paths of the nodes, of all or of none.
+	// wait waits for the answer and returns the paths of all nodes, or of none.
 	wait func(ctx context.Context) (paths []string, err error)
 }
 
-// nextBatch returns the batch of the first of the puts, of at most so many bytes if it is not one put alone. A put that
-// was lost alone goes alone again.
+// nextBatch returns the batch of the first puts. It has at most limit bytes, unless it is a single put. A put that was
+// lost alone is sent alone again.
 func nextBatch(puts []*PendingPut, path string, limit int) *batch {
 	n, bytes := 0, 0
 	for n < min(len(puts), maxBatchPuts) {
@@ -102,7 +102,7 @@ func (b *batch) submit(flight context.Context, client Client, queue string) {
 	}
 }
 
-// causedIn returns flight in the trace of the put, or linked to those of all.
+// causedIn returns flight in the trace of the only put, or linked to the traces of all puts.
 func (b *batch) causedIn(flight context.Context) context.Context {
 	var causes []context.Context
 	for _, x := range b.puts {
@@ -118,7 +118,7 @@ func (b *batch) causedIn(flight context.Context) context.Context {
 
 func (b *batch) isSingle() bool { return len(b.puts) == 1 }
 
-// isRefused reports whether the client has refused a batch of several puts, because of its size: nothing was sent.
+// isRefused reports whether the client refused a batch of several puts because of its size. Nothing was sent then.
 func (b *batch) isRefused(ctx context.Context) bool {
 	if b.isSingle() || !isClosed(b.answered) {
 		return false

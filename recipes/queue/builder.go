@@ -17,8 +17,8 @@ type Builder[T any] struct {
 	options
 }
 
-// NewBuilder returns a builder of queues at a path. Without a consumer the queue is for those who put, and for pulling
-// with Items. In Java: QueueBuilder.builder.
+// NewBuilder returns a builder of queues at a path. A queue without a consumer is for putting, and for pulling with
+// Items. In Java: QueueBuilder.builder.
 func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serializer[T], path string) Builder[T] {
 	return Builder[T]{
 		place: place{client: client, path: path}, consumer: consumer, serializer: serializer,
@@ -26,93 +26,94 @@ func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serialize
 	}
 }
 
-// Name sets what spans and metrics call the queue; the default is nothing. Metrics have a series for each name, so
-// there should be few.
+// Name sets the queue's name in spans and metrics; the default is no name. Metrics have one series for each name, so
+// keep the number of names small.
 func (b Builder[T]) Name(name string) Builder[T] { b.name = name; return b }
 
-// MeasureDepth adds gauges of how many nodes are in the queue and how old the first is, from Start to Close. Each
-// collection of the metrics lists the queue and reads its first item, for a second at most. So it is for one process,
-// and for a queue that has a name. The default is none.
+// MeasureDepth adds gauges of the number of nodes in the queue and of the age of the first, from Start to Close. Each
+// collection of the metrics lists the queue and reads its first item, for a second at most. Use it in one process only,
+// and for a queue that has a name. The default is no gauges.
 func (b Builder[T]) MeasureDepth() Builder[T] { b.measureDepth = true; return b }
 
-// LockPath has each item locked, below that path, while it is consumed, and deleted afterwards: it is delivered at
-// least once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All consumers of a
-// queue have to agree on it. In Java: lockPath.
+// LockPath sets the parent of the items' locks. Each item is locked while it is consumed, and deleted afterwards: it is
+// delivered at least once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All
+// consumers of a queue must agree on it. In Java: lockPath.
 func (b Builder[T]) LockPath(path string) Builder[T] { b.lockPath = path; return b }
 
-// MaxItems bounds the queue: Put waits while there are so many nodes in it. Of several processes that put at the same
-// moment each may add one more, and one that is held up between counting and putting up to a 32nd of the room that it
-// has counted. In Java: maxItems.
+// MaxItems bounds the queue: Put waits while the queue has so many nodes. Processes that put at the same moment may
+// each exceed the bound by one item. A process that is delayed between counting and putting may exceed it by up to a
+// 32nd of the room that it has counted. In Java: maxItems.
 func (b Builder[T]) MaxItems(n int) Builder[T] {
 	b.maxItems = n
 	return b.check(n >= 1, "a queue of at most %d items", n)
 }
 
-// PutWindow sets how many puts may be under way; the next Put waits. Without a lock path the outcome of
-// as many may be unknown after a lost connection ([ErrUncertain]). The default is 100.
+// PutWindow sets how many puts may be under way; the next Put waits. Without a lock path, a lost connection may leave
+// the outcome of as many puts unknown ([ErrUncertain]). The default is 100.
 func (b Builder[T]) PutWindow(n int) Builder[T] {
 	b.window = n
 	return b.check(n >= 1, "a window of %d puts", n)
 }
 
-// Prefetch sets how many items may be claimed ahead of the consumer, at most. It is as many as the consumer takes in
-// some milliseconds, and no more than 1 MB of data; while an item takes long, what is claimed ahead is given to others.
-// Without a lock path these are what a crash loses. The default is 100; 0 claims each item when it is wanted.
+// Prefetch sets how many items may be claimed ahead of the consumer, at most. The queue claims as many as the consumer
+// takes in some milliseconds, and no more than 1 MB of data. While an item takes long, the items claimed ahead are
+// returned for other consumers. Without a lock path a crash loses these items. The default is 100; 0 claims each item
+// when it is wanted.
 func (b Builder[T]) Prefetch(n int) Builder[T] {
 	b.prefetch = n
 	return b.check(n >= 0, "a prefetch of %d items", n)
 }
 
-// Concurrency sets how many items the consumer is given at a time. The default is 1, which keeps their order. In Java:
-// executor.
+// Concurrency sets how many items are consumed at a time. The default is 1, which keeps their order. In Java: executor.
 func (b Builder[T]) Concurrency(n int) Builder[T] {
 	b.concurrency = n
 	return b.check(n >= 1, "a concurrency of %d", n)
 }
 
-// ErrorMode sets what becomes of an item whose consumer fails. In Java: setErrorMode.
+// ErrorMode sets the handling of an item whose consumer fails. In Java: setErrorMode.
 func (b Builder[T]) ErrorMode(m ErrorMode) Builder[T] {
 	b.mode = m
 	return b.check(m == RequeueOnError || m == DeleteOnError, "error mode %d", int(m))
 }
 
-// MaxDeliveries sets how many times an item may be delivered whose consumer fails. The last time it is moved to the
-// dead letters, under the name that it was put with, and OnError is called. It needs a DeadLetterPath, a LockPath and
-// [RequeueOnError]. The default is 0, for any number. The deliveries are counted in the node: Java keeps the count when
-// it puts an item back, but does not add to it.
+// MaxDeliveries sets how many times an item is delivered while its consumer fails. After the last failure the item is
+// moved to the dead letters, under the name that it was put with, and OnError is called. It needs a DeadLetterPath, a
+// LockPath and [RequeueOnError]. The default is 0, for any number. The deliveries are counted in the node: Java keeps
+// the count when it puts an item back, but does not add to it.
 func (b Builder[T]) MaxDeliveries(n int) Builder[T] {
 	b.maxDeliveries = n
 	return b.check(n >= 0, "at most %d deliveries", n)
 }
 
-// FinalFlushTime sets how long Close takes, at most, apart from a consumer that does not return when its context ends.
-// The default is 5 s. In Java: finalFlushTime.
+// FinalFlushTime bounds the duration of Close, apart from a consumer that does not return when its context ends. The
+// default is 5 s. In Java: finalFlushTime.
 func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 	b.finalFlush = d
 	wrong := errtext.TooShort(d)
 	return b.check(d >= 0, "a final flush of %v", d).check(wrong == "", "a final flush of %s", wrong)
 }
 
-// OnError has fn called with what goes wrong in the background: errors of the consumer, a panic as an error, items of
-// which the outcome is not known ([ErrUncertain]), and what keeps the queue from being read. About an item it is an
-// [*ItemError]; when that has been consumed, ctx is in the same trace. fn is called for one error after the other, on a
-// goroutine of its own, and may call Close. The default reports to the client's unhandled-error listeners and its log.
+// OnError sets the handler of background errors: errors of the consumer, its panics as errors, items with an unknown
+// outcome ([ErrUncertain]), and failures to read the queue. An error about an item is an [*ItemError]; if the item has
+// been consumed, ctx is in the same trace. The calls of fn are serialized on their own goroutine, and fn may call
+// Close. The default reports to the client's unhandled-error listeners and its log.
 func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] {
 	b.onError = fn
 	return b
 }
 
-// OnCorrupt has fn called with the items that cannot be read. If it returns nil the item is deleted; else, as without
-// it, the item stays in the queue, OnError is called once, and the item is tried again after a while.
+// OnCorrupt sets the handler of items that cannot be read. If fn returns nil the item is deleted. If it returns an
+// error, or there is no handler, the item stays in the queue, OnError is called once, and the item is tried again after
+// a while.
 func (b Builder[T]) OnCorrupt(fn func(ctx context.Context, item Corrupt) error) Builder[T] {
 	b.onCorrupt = fn
 	return b
 }
 
-// DeadLetterPath has items that cannot be read moved below that path, with their names: it is a queue, too.
+// DeadLetterPath sets the path below which unreadable items are moved, with their names. That path is a queue, too.
 func (b Builder[T]) DeadLetterPath(path string) Builder[T] { b.deadLetters = path; return b }
 
-// check notes what is wrong, for the end of the building.
+// check records an invalid argument, to be returned at the end of the building.
 func (b Builder[T]) check(ok bool, format string, args ...any) Builder[T] {
 	if !ok && b.err == nil {
 		b.err = fmt.Errorf("queue: "+format, args...)

@@ -3,7 +3,7 @@ package queue
 // causes are the texts of the errors that were reported. The zero value is ready.
 type causes map[string]struct{}
 
-// isNew notes err, and reports whether it was not noted before.
+// isNew records err, and reports whether it is new.
 func (c *causes) isNew(err error) bool {
 	if *c == nil {
 		*c = make(causes)

@@ -66,7 +66,7 @@ func (s *queueChaos) run() {
 	var consumers, producers []*queue.DistributedQueue[string]
 	for i := range chaosSides {
 		q := built(s.mode(queue.NewBuilder(client(fmt.Sprint("consumer ", i)), s.consumer(i), queue.String{},
-			queuePath)).OnError(s.tell).BuildQueue())
+			queuePath)).OnError(s.notify).BuildQueue())
 		must(t, q.Start())
 		consumers = append(consumers, q)
 		p := built(s.mode(queue.NewBuilder(client(fmt.Sprint("producer ", i)), nil, queue.String{}, queuePath)).BuildQueue())
@@ -112,7 +112,7 @@ func (s *queueChaos) consumer(i int) queue.Consumer[string] {
 	}
 }
 
-func (s *queueChaos) tell(_ context.Context, err error) {
+func (s *queueChaos) notify(_ context.Context, err error) {
 	var item *queue.ItemError
 	if !errors.Is(err, queue.ErrUncertain) || !errors.As(err, &item) || len(item.Data) < 14 {
 		return

@@ -134,7 +134,7 @@ func TestUnlockAfterLockWasDeletedSparesTheLockOfAnother(t *testing.T) {
 	}
 }
 
-// holders notes who has which item, for a test in which nobody may have one that another has.
+// holders records the holder of each item, for a test in which an item must not have two holders at once.
 type holders struct {
 	tb testing.TB
 
@@ -245,7 +245,7 @@ func pullTogether(t *testing.T, queues, lost int) {
 	awaitNothing(t, direct)
 }
 
-// listsOf counts the lists of a path that were asked for.
+// listsOf counts the requested lists of a path.
 func listsOf(faults *curatortest.Faults, path string) (n int) {
 	for _, e := range faults.Trace() {
 		if !e.Reply && e.Path == path && (e.Op == "getChildren" || e.Op == "getChildren2") {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// claim claims the first that are left, and reads the next.
+// claim claims the first prefetched items, and reads the next ones.
 func (f *fetcher) claim(ctx context.Context) {
 	if f.due() != nil && f.isYielding(time.Now()) {
 		return
@@ -16,13 +16,13 @@ func (f *fetcher) claim(ctx context.Context) {
 		f.lock()
 		return
 	}
-	if f.alone > 0 || len(f.claims) < (f.limit()+1)/2 { // else more of them would go together a little later
+	if f.alone > 0 || len(f.claims) < (f.limit()+1)/2 { // else more of them are sent together a little later
 		f.delete(ctx)
 	}
 	f.readAhead()
 }
 
-// limit returns how many items may be claimed and not begun.
+// limit returns how many items may be claimed before they are delivered.
 func (f *fetcher) limit() int {
 	most := f.prefetch.maxClaimed() + 1
 	if f.kind.claimed > 0 {
@@ -68,7 +68,7 @@ func (f *fetcher) lock() {
 	}
 }
 
-// delete claims those that were read, in one transaction as long as nobody else takes some of them.
+// delete claims the items that were read. It uses one transaction unless another consumer takes some of them.
 func (f *fetcher) delete(ctx context.Context) {
 	var together []*deleteClaim
 	for f.readAhead(); len(f.prefetched) > 0 && f.mayClaim(f.prefetched[0].name); f.readAhead() {
@@ -93,7 +93,7 @@ func (f *fetcher) delete(ctx context.Context) {
 	}
 }
 
-// readAhead reads ahead, twice as far as is claimed ahead.
+// readAhead reads twice as many items ahead as may be claimed ahead.
 func (f *fetcher) readAhead() {
 	for x := f.due(); x != nil; x = f.due() {
 		goesBefore := f.goesBefore(x.name)
@@ -112,8 +112,8 @@ func (f *fetcher) readAhead() {
 	}
 }
 
-// goesBefore reports whether n goes before all that is read, and all that is claimed if nothing is read: nothing else
-// is delivered before it.
+// goesBefore reports whether n precedes all items that are read, and all that are claimed if none is read. Nothing else
+// is delivered before such an item.
 func (f *fetcher) goesBefore(n nodeName) bool {
 	if !f.kind.isSorted() {
 		return false

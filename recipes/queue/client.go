@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// Client is what the queues need of a [framework.Client].
+// Client has the methods of [framework.Client] that the queues need.
 type Client interface {
 	Create() builders.Create
 	Delete() builders.Delete

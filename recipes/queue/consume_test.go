@@ -18,19 +18,19 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// failures keeps what OnError gets.
+// failures holds the errors that OnError reports.
 type failures struct {
-	told chan error
+	errs chan error
 }
 
 func newFailures() *failures { return &failures{make(chan error, 10_000)} }
 
-func (f *failures) tell(_ context.Context, err error) { f.told <- err }
+func (f *failures) notify(_ context.Context, err error) { f.errs <- err }
 
 func (f *failures) next(tb testing.TB) error {
 	tb.Helper()
 	select {
-	case err := <-f.told:
+	case err := <-f.errs:
 		return err
 	case <-testenv.Context(tb).Done():
 		tb.Fatal("nothing is reported")
@@ -79,7 +79,7 @@ func TestItemWhoseConsumerFailsIsPutBack(t *testing.T) {
 	must(t, producer.PutMulti(ctx, "a", "b", "c"))
 	must(t, producer.Put(ctx, "d"))
 	must(t, producer.FlushPuts(ctx))
-	start(t, built(builder(t, client, consume).LockPath(lockPath).OnError(failed.tell).BuildQueue()))
+	start(t, built(builder(t, client, consume).LockPath(lockPath).OnError(failed.notify).BuildQueue()))
 	// What was consumed before the failure is not consumed again; the rest comes behind.
 	if diff := cmp.Diff([]string{"a", "b", "d", "b", "c"}, got.await(5)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -108,7 +108,7 @@ func TestItemWhoseConsumerFailsIsDropped(t *testing.T) {
 			return nil
 		}
 		q := start(t, built(mode(builder(t, client, consume)).
-			ErrorMode(queue.DeleteOnError).OnError(failed.tell).BuildQueue()))
+			ErrorMode(queue.DeleteOnError).OnError(failed.notify).BuildQueue()))
 		must(t, q.PutMulti(ctx, "a", "b", "c"))
 		must(t, q.Put(ctx, "d"))
 		if diff := cmp.Diff([]string{"a", "b", "c", "d"}, got.await(4)); diff != "" {
@@ -267,7 +267,7 @@ func TestCloseEndsTheWorkOfAConsumerThatTakesTooLong(t *testing.T) {
 		close(began)
 		<-ctx.Done()
 		return context.Cause(ctx)
-	}).LockPath(lockPath).OnError(failed.tell).FinalFlushTime(10 * time.Millisecond).BuildQueue())
+	}).LockPath(lockPath).OnError(failed.notify).FinalFlushTime(10 * time.Millisecond).BuildQueue())
 	must(t, q.Start())
 	must(t, q.Put(ctx, "a"))
 	<-began
@@ -298,7 +298,7 @@ func TestItemOfAConsumerWhoseSessionEndsIsConsumedByAnother(t *testing.T) {
 		began <- ctx
 		<-ctx.Done()
 		return context.Cause(ctx)
-	}).LockPath(lockPath).OnError(failed.tell).BuildQueue()))
+	}).LockPath(lockPath).OnError(failed.notify).BuildQueue()))
 	must(t, q.Put(ctx, "a"))
 	work := <-began
 	// Another consumer, idle: the queue itself does not change when the lock goes.
@@ -390,7 +390,7 @@ func TestConsumerOfAClosedClientEnds(t *testing.T) {
 	client, err := framework.New(connect)
 	must(t, err)
 	must(t, client.Start())
-	q := built(builder(t, client, newBasket(t).consume).OnError(newFailures().tell).BuildQueue())
+	q := built(builder(t, client, newBasket(t).consume).OnError(newFailures().notify).BuildQueue())
 	must(t, q.Start())
 	must(t, client.BlockUntilConnected(testenv.Context(t)))
 	must(t, client.Close())

@@ -11,25 +11,25 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// delivery is the work on a message.
+// delivery holds the state of the work on a message.
 type delivery[T any] struct {
 	*message
 	info    Info
 	items   []T
 	parts   [][]byte          // the bytes of each
-	trailer []byte            // behind them
+	trailer []byte            // the bytes behind the parts
 	history history           // in the trailer
-	origin  *telemetry.Origin // of the put, nil if it is not known
+	origin  *telemetry.Origin // of the put, nil if it is unknown
 
 	fence      *Fence          // nil without a lock
 	ctx        context.Context //nolint:containedctx // of the work
 	end        context.CancelFunc
 	at         int             // the item that is being consumed
-	in         context.Context //nolint:containedctx // of that
+	in         context.Context //nolint:containedctx // the context of that item
 	processing *telemetry.Message
 }
 
-// deliver begins the work on a message.
+// deliver starts the work on a message.
 func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
 	items, parts, trailer, err := q.deserialize(m.data)
 	if err != nil {
@@ -52,20 +52,20 @@ func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
 	return d, nil
 }
 
-// worker gives items to the consumer, one at a time.
+// worker passes items to the consumer, one at a time.
 type worker[T any] struct {
 	q       *queue[T]
 	current *delivery[T] // nil between two of them
 }
 
-// errExited is the error of a consumer that has ended its goroutine with runtime.Goexit, as a test that fails does.
+// errExited is the error of a consumer that ends its goroutine with runtime.Goexit, as a failing test does.
 var errExited = errors.New("queue: the consumer has ended its goroutine")
 
-// run gives items to the consumer until the queue is closed.
+// run passes items to the consumer until the queue is closed.
 func (w *worker[T]) run() {
 	ended := false
 	defer func() {
-		if !ended { // another goroutine goes on
+		if !ended { // another goroutine continues
 			w.q.workers.Go(w.run)
 		}
 	}()
@@ -86,7 +86,7 @@ func (w *worker[T]) run() {
 		switch {
 		case m.lock != nil:
 			w.q.release(m)
-		case w.q.working.Err() != nil: // there is no time for it, and it is in the queue no longer
+		case w.q.working.Err() != nil: // there is no time for it, and it is no longer in the queue
 			w.q.reportItem(w.q.root, m.name, m.data, ErrClosed)
 		default:
 			w.take(m)
@@ -105,7 +105,7 @@ func (w *worker[T]) take(m *message) {
 	w.process(d)
 }
 
-// process consumes what is left of a delivery. With a lock it is settled then.
+// process consumes the remaining parts of a delivery. An item with a lock is settled afterwards.
 func (w *worker[T]) process(d *delivery[T]) {
 	for d.at < len(d.items) {
 		d.in, d.processing = w.q.obs.Process(d.ctx, d.origin)
@@ -126,7 +126,7 @@ func (w *worker[T]) process(d *delivery[T]) {
 	d.end()
 }
 
-// consumed takes the result of an item of d, and reports whether to go on with the next.
+// consumed records the result of an item of d, and reports whether to continue with the next.
 func (q *queue[T]) consumed(d *delivery[T], err error) bool {
 	d.at++
 	if err == nil {
@@ -140,22 +140,22 @@ func (q *queue[T]) consumed(d *delivery[T], err error) bool {
 		return true
 	}
 	defer d.end()
-	x, err := q.putBack(d, d.parts[d.at-1:], err) // what was consumed before is not put back
+	x, err := q.putBack(d, d.parts[d.at-1:], err) // the parts consumed before are not put back
 	d.processing.Requeued(d.name.whole, err)
 	q.reportItem(d.in, d.name, failed, err)
 	q.settleInBackground(d, x)
 	return false
 }
 
-// How long an item is kept that the consumer has failed to consume.
+// The pauses of an item after its consumer has failed.
 const (
 	firstFailurePause = 10 * time.Millisecond
 	maxFailurePause   = 10 * time.Second
 )
 
-// putBack returns the settlement that puts the parts of d back, or into the dead letters, after cause.
+// putBack returns the settlement that puts the parts of d back, or into the dead letters, because of cause.
 func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settlement, error) {
-	if d.ctx.Err() != nil { // it is perhaps not the fault of the item
+	if d.ctx.Err() != nil { // the item may not be the cause
 		return &settlement{back: d.encodeAgain(d.history, parts)}, cause
 	}
 	h := d.history
@@ -170,13 +170,13 @@ func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settle
 	return &settlement{back: back, after: doubled(firstFailurePause, maxFailurePause, h.failures-1)}, cause
 }
 
-// encodeAgain returns what the node holds in which parts of d, with a history, are put back.
+// encodeAgain returns the data of a node that holds parts of d again, with a history.
 func (d *delivery[T]) encodeAgain(h history, parts [][]byte) []byte {
 	data, _ := encodeItems(withHistory(d.trailer, h.putBack(d.info.Put)), parts...) // they were read from such bytes
 	return data
 }
 
-// settleInBackground ends the claim of d with x. An error is reported.
+// settleInBackground ends the claim of d with x, and reports an error.
 func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
 	ctx := d.in
 	q.settle(ctx, d, x, func(err error) {
@@ -190,7 +190,7 @@ func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
 	})
 }
 
-// settle ends the claim of d, which was worked on in the trace of ctx, with x. done is called when that has happened.
+// settle ends the claim of d with x. The work on d was in the trace of ctx. done is called when the claim has ended.
 func (q *queue[T]) settle(ctx context.Context, d *delivery[T], x *settlement, done func(error)) {
 	d.fence.close()
 	ctx, settling := q.obs.Settle(ctx)
@@ -207,7 +207,7 @@ func (q *queue[T]) settle(ctx context.Context, d *delivery[T], x *settlement, do
 	q.settler.settle(x)
 }
 
-// count counts what became of an item with x.
+// count counts the outcome of an item that was settled with x.
 func (q *queue[T]) count(ctx context.Context, x *settlement, err error) {
 	switch {
 	case errors.Is(err, ErrLockLost):
@@ -222,12 +222,12 @@ func (q *queue[T]) count(ctx context.Context, x *settlement, err error) {
 
 func (q *queue[T]) claimLost() { q.obs.ClaimLost(q.root, telemetry.Taken) }
 
-// release gives an item to others: its lock is deleted, and it stays.
+// release returns an item for other consumers: it deletes the lock and keeps the item.
 func (q *queue[T]) release(m *message) {
 	q.settler.settle(&settlement{m: m, keep: true, done: func(error) {}})
 }
 
-// call calls the consumer; a panic is an error, so that the next item is consumed whatever happens.
+// call calls the consumer. It returns a panic as an error, so that the next item is consumed in any case.
 func (q *queue[T]) call(ctx context.Context, item T) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// corrupt does with an item that cannot be read what the user wants. If it stays, that is reported only if the cause is
-// new. The error says why it could not be moved.
+// corrupt handles an item that cannot be read as the user has configured. If the item stays, it reports that only if
+// the cause is new. The error is the reason why the item could not be moved.
 func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 	handled := false
 	if q.onCorrupt != nil {
@@ -38,7 +38,7 @@ func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 				x.dead = []byte{}
 			}
 		}
-		if isNew { // else it was in quarantine
+		if isNew { // else the item was in quarantine
 			x.refused = func(err error) { q.reportItem(q.root, m.name, m.data, err) }
 		}
 		q.settler.settle(x)
@@ -51,7 +51,7 @@ func (q *queue[T]) corrupt(m *message, cause error, isNew bool) error {
 	return err
 }
 
-// move deletes an item without a lock, and puts it into the dead letters if there are any.
+// move deletes an item without a lock, and puts it into the dead letters if they are configured.
 func (q *queue[T]) move(m *message) error {
 	op := q.client.TransactionOp()
 	ops := []builders.TransactionOperation{op.Delete().WithVersion(m.stat.Version).ForPath(q.node(m.name))}
@@ -67,7 +67,7 @@ func (q *queue[T]) move(m *message) error {
 		return err
 	}
 	err := transaction()
-	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.life) == nil { // it, or where the letters go
+	if errors.Is(err, zk.ErrNoNode) && q.deadLetters != "" && q.ensure(q.life) == nil { // the item or the other path
 		err = transaction()
 	}
 	if err == nil && q.deadLetters != "" {
@@ -76,7 +76,7 @@ func (q *queue[T]) move(m *message) error {
 	return err
 }
 
-// handleCorrupt calls the handler of the user, on a goroutine of its own, which it may end.
+// handleCorrupt calls the user's handler on its own goroutine, which the handler may end.
 func (q *queue[T]) handleCorrupt(c Corrupt) (err error) {
 	err = errors.New("queue: OnCorrupt has ended its goroutine")
 	done := make(chan struct{})

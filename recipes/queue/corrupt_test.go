@@ -42,7 +42,7 @@ func TestCorruptItemStaysAndIsReported(t *testing.T) {
 		connect := testenv.ConnectString(t)
 		client := newClient(t, connect)
 		got, failed := newBasket(t), newFailures()
-		q := start(t, built(mode(builder(t, client, got.consume)).OnError(failed.tell).BuildQueue()))
+		q := start(t, built(mode(builder(t, client, got.consume)).OnError(failed.notify).BuildQueue()))
 		putCorrupt(t, client, q)
 		got.await(1)
 		for _, data := range corrupt {
@@ -59,7 +59,7 @@ func TestCorruptItemStaysAndIsReported(t *testing.T) {
 		testenv.Eventually(t, func() bool {
 			return len(children(t, connect, queuePath)) == len(corrupt) && len(children(t, connect, lockPath)) == 0
 		}, "they stay, unlocked")
-		if n := len(failed.told); n != 0 {
+		if n := len(failed.errs); n != 0 {
 			t.Errorf("got %d times more", n)
 		}
 	})
@@ -73,7 +73,7 @@ func TestCorruptItemGoesToTheHandler(t *testing.T) {
 		got := newBasket(t)
 		handled := make(chan queue.Corrupt, len(corrupt))
 		failed := newFailures()
-		q := start(t, built(mode(builder(t, client, got.consume)).OnError(failed.tell).
+		q := start(t, built(mode(builder(t, client, got.consume)).OnError(failed.notify).
 			OnCorrupt(func(_ context.Context, item queue.Corrupt) error {
 				handled <- item
 				switch len(handled) {
@@ -94,7 +94,7 @@ func TestCorruptItemGoesToTheHandler(t *testing.T) {
 		testenv.Eventually(t, func() bool {
 			return len(children(t, connect, queuePath)) == 2 && len(children(t, connect, lockPath)) == 0
 		}, "those that were handled are gone")
-		if n := len(failed.told); n != 2 {
+		if n := len(failed.errs); n != 2 {
 			t.Errorf("got %d times", n)
 		}
 	})
@@ -107,7 +107,7 @@ func TestCorruptItemIsMovedToTheDeadLetters(t *testing.T) {
 		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 		client := newClient(t, connect)
 		got, failed := newBasket(t), newFailures()
-		q := start(t, built(mode(builder(t, client, got.consume)).OnError(failed.tell).DeadLetterPath(dead).BuildQueue()))
+		q := start(t, built(mode(builder(t, client, got.consume)).OnError(failed.notify).DeadLetterPath(dead).BuildQueue()))
 		putCorrupt(t, client, q)
 		got.await(1)
 		awaitNothing(t, connect)
@@ -132,12 +132,13 @@ func TestDeadLettersOfAQueueThatIsThereBefore(t *testing.T) {
 		_, err := client.Create().CreatingParentsIfNeeded().ForPath(ctx, queuePath+"/queue-0000000000", corrupt[1])
 		must(t, err)
 		failed := newFailures()
-		start(t, built(mode(builder(t, client, newBasket(t).consume)).OnError(failed.tell).DeadLetterPath(dead).BuildQueue()))
+		start(t, built(mode(builder(t, client, newBasket(t).consume)).OnError(failed.notify).
+			DeadLetterPath(dead).BuildQueue()))
 		testenv.Eventually(t, func() bool {
 			return len(children(t, connect, dead)) == 1 && len(children(t, connect, queuePath)) == 0
 		}, "it is moved")
-		if err := failed.next(t); !errors.Is(err, queue.ErrCorrupt) || len(failed.told) != 0 {
-			t.Errorf("got %v and %d more", err, len(failed.told))
+		if err := failed.next(t); !errors.Is(err, queue.ErrCorrupt) || len(failed.errs) != 0 {
+			t.Errorf("got %v and %d more", err, len(failed.errs))
 		}
 	})
 }

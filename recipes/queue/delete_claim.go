@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// deleteClaim claims an item without a lock: it is ours if it is we who delete it. It is read before.
+// deleteClaim claims an item without a lock. The item is read first, and it is ours if our delete succeeds.
 type deleteClaim struct {
 	place   *place
 	name    nodeName
@@ -25,19 +25,19 @@ type deleteClaim struct {
 	data    []byte
 	err     error // of reading
 	isRead  bool
-	batch   *deleteBatch // that it goes with, nil if it goes alone
-	isSplit bool         // it was submitted again, behind claims that come after it
+	batch   *deleteBatch // of its deletion, nil if it is deleted alone
+	isSplit bool         // it was submitted again, behind later claims
 	deleted builders.Future[struct{}]
 }
 
-// begin begins to read the item. The deletion is submitted when it can be read.
+// begin starts to read the item. The deletion is submitted when the item turns out to be readable.
 func (c *deleteClaim) begin(flight context.Context) {
 	c.read = c.place.client.GetData().StoringStatIn(&c.stat).Submit(flight, c.place.node(c.name))
 }
 
 func (c *deleteClaim) node() nodeName { return c.name }
 
-// isReadable waits for the item and reports whether it is one that can be consumed.
+// isReadable waits for the item and reports whether it can be consumed.
 func (c *deleteClaim) isReadable(ctx context.Context) bool {
 	if !c.isRead {
 		c.data, c.err = c.read.Wait(ctx)
@@ -97,7 +97,7 @@ func (c *deleteClaim) end(ctx context.Context) (*message, error) {
 	return nil, err
 }
 
-// message returns the deleted item. If the path was deleted since it was read, it was perhaps another that was deleted.
+// message returns the deleted item. If the path was deleted after the read, the deleted node may be another item.
 func (c *deleteClaim) message() (*message, error) {
 	if c.watch.current() != c.epoch {
 		return c.item(), errPathDeleted
@@ -110,10 +110,10 @@ func (c *deleteClaim) item() *message {
 	return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
 }
 
-// errPathDeleted is the error of an item of a path that was deleted since the item was read.
+// errPathDeleted is the error of an item whose path was deleted after the item was read.
 var errPathDeleted = errtext.Wrap(ErrUncertain, "queue", "the path of the queue was deleted")
 
-// resolve deletes an item again that may be deleted, and one whose batch was split: claims after it may be ours.
+// resolve deletes again an item that may be deleted, and one whose batch was split: later claims may be ours.
 func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	if c.err != nil {
 		return nil, nil //nolint:nilnil // it is there
@@ -124,7 +124,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	case err == nil:
 		return c.message()
 	case !isUnanswered(err), !isUncertain && !c.isSplit:
-		return nil, nil //nolint:nilnil // it is there, or another's
+		return nil, nil //nolint:nilnil // it is there, or another consumer has it
 	}
 	for {
 		deleteErr := c.retryDelete(ctx)
@@ -141,7 +141,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, zk.ErrBadVersion), !isUncertain: // it is there, with other data, or another's
+	case errors.Is(err, zk.ErrBadVersion), !isUncertain: // it is there, with other data, or another consumer has it
 		return nil, nil //nolint:nilnil // so it is listed again
 	case errors.Is(err, ErrUncertain):
 		return c.item(), err
@@ -149,8 +149,8 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 	return c.item(), errtext.Join(ErrUncertain, err)
 }
 
-// retryDelete deletes the item if it is the same that was read. If it is there no longer, it was deleted by us or by
-// another.
+// retryDelete deletes the item if it is the same node that was read. If it is gone, it was deleted by us or by another
+// consumer.
 func (c *deleteClaim) retryDelete(ctx context.Context) error {
 	flight := builders.Pipelined(ctx)
 	if err := c.place.client.Sync().ForPath(flight, c.place.node(c.name)); err != nil {
@@ -169,25 +169,25 @@ func (c *deleteClaim) retryDelete(ctx context.Context) error {
 		return ErrUncertain
 	}
 	if stat, _ := path.Wait(ctx); err == nil && stat != nil && stat.Czxid > c.stat.Czxid {
-		return errPathDeleted // since the look
+		return errPathDeleted // after the check
 	}
 	return err
 }
 
-// deleteBatch is several deletions in one transaction, which costs the server little more than one. All of the items
-// become ours, or none.
+// deleteBatch groups deletions in one transaction, which costs the server little more than a single deletion. Either
+// all of the items become ours, or none.
 type deleteBatch struct {
 	sent  builders.Future[[]callbacks.OperationResult]
-	split func() // tries each by itself: it is enough for one to be another's
+	split func() // retries each by itself: one item of another consumer fails the transaction
 }
 
-// deleteTogether submits the deletions of items that are read. failed is called if each has to be tried by itself.
+// deleteTogether submits the deletions of items that were read. failed is called if each must be retried by itself.
 func deleteTogether(flight context.Context, p *place, claims []*deleteClaim, failed func()) {
 	b := &deleteBatch{split: func() {
 		failed()
 		for _, c := range claims {
 			c.batch, c.isSplit = nil, true
-			if c.watch.current() != c.epoch { // another item may have the name by now
+			if c.watch.current() != c.epoch { // the name may belong to another item now
 				c.err = zk.ErrNoNode
 				continue
 			}

@@ -12,10 +12,10 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// maxDepthReads is how many items are read for the age of the first that is still there.
+// maxDepthReads bounds the items that are read to find the age of the first one that still exists.
 const maxDepthReads = 3
 
-// depth reads how much is in the queue. It reports false without a connection.
+// depth returns the depth of the queue. It returns false without a connection.
 func (q *queue[T]) depth(ctx context.Context) (telemetry.Depth, bool) {
 	flight := builders.Pipelined(telemetry.Untraced(ctx))
 	children, err := q.client.GetChildren().ForPath(flight, q.path)
@@ -48,5 +48,5 @@ func (q *queue[T]) depth(ctx context.Context) (telemetry.Depth, bool) {
 		d.Age = max(time.Since(h.firstPut(time.UnixMilli(stat.Ctime))), 0)
 		return d, true
 	}
-	return d, true // they were taken meanwhile: the queue is not stuck
+	return d, true // the items were taken meanwhile: the queue is not stuck
 }

@@ -1,5 +1,5 @@
-// Package queue has queues between processes, as Java Curator has them: the same nodes with the same names and bytes,
-// so that Go and Java put into one queue and consume from it.
+// Package queue provides queues between processes, compatible with Java Curator's: the nodes have the same names and
+// bytes, so that Go and Java put into one queue and consume from it.
 //
 //	q, err := queue.NewBuilder(client, consume, queue.JSON[Job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
 //	if err != nil {
@@ -11,14 +11,14 @@
 //	defer q.Close()
 //	err = q.Put(ctx, Job{ID: 7})
 //
-// There are queues in the order of putting, by priority, with delays and with ids; a [Builder] builds them all. Without
-// a consumer the items can be pulled with Items.
+// The kinds of queues are: in the order of putting, by priority, with delays and with ids. A [Builder] builds them all.
+// Without a consumer the items can be pulled with Items.
 //
 // # What a queue promises
 //
 // With [Builder.LockPath] an item is delivered at least once: it is locked while it is consumed, and deleted
-// afterwards. Without, at most once: it is deleted, then consumed. docs/queues.md says what that means under each
-// fault.
+// afterwards. Without a lock path it is delivered at most once: it is deleted, then consumed. docs/queues.md describes
+// what that means under each fault.
 //
 // The names in Java:
 //

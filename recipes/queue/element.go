@@ -13,11 +13,11 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// element is an element of a simple queue on its way out.
+// element is an element of a simple queue that is being removed.
 type element struct {
 	claim  *deleteClaim
 	readAt time.Time // when the reading began
-	gap    int64     // of the watch, then
+	gap    int64     // of the watch, when the reading began
 }
 
 // awaitRead waits until the element is read.
@@ -29,7 +29,7 @@ func (e *element) awaitRead(ctx context.Context) error {
 	return e.claim.err
 }
 
-// data returns the bytes, which are not nil.
+// data returns the bytes. They are not nil.
 func (e *element) data() []byte {
 	if e.claim.data == nil {
 		return []byte{}
@@ -50,8 +50,8 @@ func (e *element) delete(ctx context.Context) error {
 	return nil
 }
 
-// end waits until the outcome of the deletion is known. The error is errTaken if the element is another's, and
-// errChanged if it is to be read again.
+// end waits for the outcome of the deletion. The error is errTaken if another consumer has the element, and errChanged
+// if it must be read again.
 func (e *element) end(ctx context.Context) error {
 	awaitAnswer(ctx, e.claim.done())
 	_, err := e.claim.end(ctx)
@@ -74,7 +74,7 @@ func (e *element) end(ctx context.Context) error {
 	return &ItemError{Path: e.node(), Data: e.data(), Err: err}
 }
 
-// resolve finds out, after a lost connection, what has become of the element.
+// resolve finds out the fate of the element after a lost connection.
 func (e *element) resolve(ctx context.Context) error {
 	m, err := e.claim.resolve(ctx)
 	switch {
@@ -86,8 +86,9 @@ func (e *element) resolve(ctx context.Context) error {
 	return err
 }
 
-// confirm finds out whether it was this element that was deleted: its name recurs in a path made anew. A path that is
-// gone was removed by the server, as an empty container; so was, at worst, one that somebody had made anew in between.
+// confirm finds out whether this very element was deleted, because its name recurs in a recreated path. A missing path
+// was removed by the server as an empty container. At worst that was a path which another process had recreated in
+// between.
 func (e *element) confirm(ctx context.Context) error {
 	ctx, cancel := outliving(ctx)
 	defer cancel()

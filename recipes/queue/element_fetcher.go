@@ -17,36 +17,36 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// elementFetcher claims the elements of a simple queue, one for each call that wants one. The calls share what is known
-// of the queue. While one of them waits, the elements are watched, and what happens comes without a request.
+// elementFetcher claims the elements of a simple queue, one for each call that wants one. The calls share the known
+// state of the queue. While a call waits, the elements are watched, and changes arrive without a request.
 type elementFetcher struct {
 	place *place
 	watch *queueWatch
 	obs   *telemetry.Queue
 
-	demand atomic.Int64  // the calls that want an element
-	waiter chan struct{} // of the one of them that waits until there is one
-	turn   chan struct{} // held while the first is sought; it guards what follows those below mu
+	demand atomic.Int64  // number of calls that want an element
+	waiter chan struct{} // held by the one call that waits for an element to appear
+	turn   chan struct{} // held while the first element is looked up; it guards the fields that follow those below mu
 
 	mu         sync.Mutex
 	calls      int               // under way
-	claimed    map[*element]bool // whose outcome is not known yet; true if a list had it
-	isWatched  bool              // there are watches to be removed
+	claimed    map[*element]bool // elements with an unknown outcome; true if a list had the element
+	isWatched  bool              // there are watches to remove
 	unwatch    *time.Timer       // removes them, nil before the first
-	lostClaims int               // that others were faster with
-	isStale    bool              // what is known is not to be relied on
+	lostClaims int               // number of claims lost to faster consumers
+	isStale    bool              // the known state is not reliable
 
 	watching    bool  // all elements are watched, since before the list
 	pathOnly    bool  // the path is watched, since before the reading
 	unsupported bool  // the server has no such watches
-	lastEmpty   bool  // there was nothing in the last list
-	listed      bool  // what is known is complete, but for what was created since
+	lastEmpty   bool  // the last list was empty
+	listed      bool  // the known state is complete, except for later creations
 	newest      int64 // zxid of the list: neither the path nor an element in it is younger
 	backlog     backlog
 	reading     []*element // in order
 	misses      int        // elements in a row that were gone
 	yielding    yielding
-	ensureAt    time.Time // when the path is created that was deleted; zero if it is there
+	ensureAt    time.Time // when to recreate the deleted path; zero if it exists
 }
 
 func newElementFetcher(client Client, path string) *elementFetcher {
@@ -63,14 +63,14 @@ func newElementFetcher(client Client, path string) *elementFetcher {
 // call is one call of a method.
 type call struct {
 	ctx     context.Context
-	waitCtx context.Context // bounds the waiting for an element, and for a connection before there is one
+	waitCtx context.Context // bounds the wait for an element, and for a connection before there is one
 	waits   bool            // for an element
-	began   time.Time       // what was read before is not good enough
+	began   time.Time       // data read before it is too old
 
 	yieldUntil time.Time // the end of a pause, zero if there is none
 }
 
-// enter begins a call. leave has to follow.
+// enter starts a call. The caller must call leave afterwards.
 func (f *elementFetcher) enter() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,18 +94,18 @@ func (f *elementFetcher) leave() {
 	}
 }
 
-// removeWatches removes the watches if there is no call under way.
+// removeWatches removes the watches if no call is under way.
 func (f *elementFetcher) removeWatches() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.calls == 0 && f.isWatched {
-		f.watch.remove(context.Background()) //nolint:forbidigo // it goes on in the background
+		f.watch.remove(context.Background()) //nolint:forbidigo // it continues in the background
 		f.isWatched, f.watching, f.pathOnly = false, false, false
 	}
 }
 
-// take claims the first element and waits until it is known that it is ours. It returns nil if there is none, as far as
-// the call does not wait for one.
+// take claims the first element and waits until the claim has succeeded. It returns nil if there is no element and the
+// call does not wait for one.
 func (f *elementFetcher) take(c *call) (*element, error) {
 	f.enter()
 	defer f.leave()
@@ -129,7 +129,7 @@ func (f *elementFetcher) take(c *call) (*element, error) {
 	}
 }
 
-// ended notes the outcome of a claim, for the call whose turn it is.
+// ended records the outcome of a claim, for the call that holds the turn.
 func (f *elementFetcher) ended(e *element, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,8 +146,8 @@ func (f *elementFetcher) ended(e *element, err error) {
 	f.watch.nudge()
 }
 
-// next claims the first element, as soon as there is one if the call waits. Of those who share the value one waits for
-// it, the others for that one.
+// next claims the first element. If the call waits, next returns as soon as there is one. Of the calls of one value,
+// one waits for the element, and the others wait for that call.
 func (f *elementFetcher) next(c *call) (*element, error) {
 	f.demand.Add(1)
 	defer f.demand.Add(-1)
@@ -178,15 +178,14 @@ func (f *elementFetcher) peek(c *call) (first *element, err error) {
 	defer f.leave()
 	err = f.inTurn(c, func() (err error) {
 		if first, err = f.first(c); first != nil {
-			first.readAt = time.Time{} // the bytes are the caller's: the next call reads them again
+			first.readAt = time.Time{} // the caller owns the bytes: the next call reads them again
 		}
 		return err
 	})
 	return first, err
 }
 
-// claim submits the deletion of the first element and returns it, nil if there is none. A list behind it is one without
-// it.
+// claim submits the deletion of the first element and returns it, nil if there is none. Later lists do not have it.
 func (f *elementFetcher) claim(c *call) (claimed *element, err error) {
 	err = f.inTurn(c, func() error {
 		e, err := f.first(c)
@@ -206,7 +205,7 @@ func (f *elementFetcher) claim(c *call) (claimed *element, err error) {
 	return claimed, err
 }
 
-// inTurn calls fn when nobody else looks at the queue, and again after a lost connection.
+// inTurn calls fn while no other call uses the queue, and calls it again after a lost connection.
 func (f *elementFetcher) inTurn(c *call, fn func() error) error {
 	return retryOutage(c.waitCtx, f.place.client, func() error { return f.onceInTurn(c, fn) })
 }
@@ -228,7 +227,7 @@ func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
 	return err
 }
 
-// takeNews takes the news. Without a call that waits they are passed on to the one that does.
+// takeNews applies the recorded events. A call that does not wait wakes the one that does.
 func (f *elementFetcher) takeNews(c *call) {
 	all, missed := f.watch.take()
 	if !c.waits && (missed || len(all) > 0) {
@@ -268,14 +267,14 @@ func (f *elementFetcher) takeNews(c *call) {
 	}
 }
 
-// forget has the queue listed before anything else.
+// forget marks the known state as stale, so that the queue is listed first.
 func (f *elementFetcher) forget() {
 	f.backlog.clear()
 	f.reading, f.listed, f.ensureAt = nil, false, time.Time{}
 }
 
-// first returns the first element, read; nil if there is none, or it is left to others for a while. Those that are
-// offered come behind those of the last list, so that one is enough for all that are in it.
+// first returns the first element, read. It returns nil if there is none, or if it is left to other consumers for a
+// while. New elements come behind those of the last list, so that one list is enough for all its elements.
 func (f *elementFetcher) first(c *call) (*element, error) {
 	c.yieldUntil = time.Time{}
 	for {
@@ -292,7 +291,7 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		}
 		if c.waits && f.watching && len(f.reading) == 0 && f.yielding.isYielding(time.Now()) {
 			c.yieldUntil = f.yielding.until
-			return nil, nil //nolint:nilnil // the end of the pause is awaited
+			return nil, nil //nolint:nilnil // the caller waits for the end of the pause
 		}
 		if f.watching && f.backlog.free >= maxWatched {
 			f.watchLess(c)
@@ -300,7 +299,7 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		watched := f.watchPath(c)
 		f.read(c)
 		e := f.reading[0]
-		if e.readAt.Before(c.began) { // it may have gone since, and another come by its name in a queue made anew
+		if e.readAt.Before(c.began) { // it may be gone, and another may have its name in a recreated queue
 			e = f.readElement(c, e.claim.name)
 			f.reading[0] = e
 		}
@@ -328,7 +327,7 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 	}
 }
 
-// awaitPath creates the path after it was deleted, unless another does so before.
+// awaitPath recreates the path after it was deleted, unless another process does so first.
 func (f *elementFetcher) awaitPath(c *call) error {
 	if f.ensureAt.IsZero() || time.Now().Before(f.ensureAt) {
 		c.yieldUntil = f.ensureAt
@@ -338,14 +337,14 @@ func (f *elementFetcher) awaitPath(c *call) error {
 	return f.ensure(c.ctx)
 }
 
-// read reads as many as are wanted, and further the more of them are gone.
+// read reads as many elements as are wanted, and more as more of them turn out to be gone.
 func (f *elementFetcher) read(c *call) {
 	for most := max(int(f.demand.Load()), 1) + f.misses; len(f.reading) < most && f.backlog.first() != nil; {
 		f.reading = append(f.reading, f.readElement(c, f.backlog.pop().name))
 	}
 }
 
-// readElement begins to read an element.
+// readElement starts to read an element.
 func (f *elementFetcher) readElement(c *call, n nodeName) *element {
 	e := &element{readAt: time.Now(), gap: f.watch.gap(), claim: &deleteClaim{
 		place: f.place, name: n, watch: f.watch, epoch: f.watch.current(), check: func([]byte) error { return nil },
@@ -354,9 +353,9 @@ func (f *elementFetcher) readElement(c *call, n nodeName) *element {
 	return e
 }
 
-// list lists the queue, and reports whether it is known that there is nothing to wait for. For a call that waits the
-// queue is watched if there was nothing in it before, and created, as a container like its parents: the server may have
-// removed it after the last element.
+// list lists the queue, and reports whether there is nothing to wait for. If the call waits, list also watches a queue
+// whose last list was empty, and creates a missing path, as a container like its parents: the server may have removed
+// it after the last element.
 func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	f.forget()
 	f.misses = 0
@@ -384,7 +383,7 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	isWatched := f.watching || f.unsupported && f.lastEmpty
 	f.backlog.fill(children, nil)
 	f.mu.Lock()
-	for e := range f.claimed { // after a lost connection it may still be there
+	for e := range f.claimed { // it may still exist after a lost connection
 		if f.backlog.take(f.backlog.items[e.claim.name.whole]) {
 			f.claimed[e] = true
 		}
@@ -409,8 +408,8 @@ func (f *elementFetcher) addWatches(flight context.Context) error {
 	return err
 }
 
-// watchPath watches the path alone, unless it is watched: before an element is deleted that was read, it is known
-// whether its name may be that of another by now. awaitWatch has to follow.
+// watchPath watches the path alone, unless it is watched already. So a deletion of the path is noticed before an
+// element is deleted whose name may belong to another by now. The caller must call awaitWatch afterwards.
 func (f *elementFetcher) watchPath(c *call) *builders.Future[*zk.Stat] {
 	if f.watching || f.pathOnly {
 		return nil
@@ -436,13 +435,13 @@ func (f *elementFetcher) awaitWatch(c *call, exists *builders.Future[*zk.Stat]) 
 	return nil
 }
 
-// watchLess ends the watches of the elements: with so many, a list costs less than events.
+// watchLess ends the watches of the elements: with so many elements, a list costs less than events.
 func (f *elementFetcher) watchLess(c *call) {
 	f.watch.remove(context.WithoutCancel(c.ctx))
 	f.watching = false
 }
 
-// willWatch prepares for watches.
+// willWatch prepares for new watches.
 func (f *elementFetcher) willWatch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -452,7 +451,7 @@ func (f *elementFetcher) willWatch() {
 	}
 }
 
-// ensure creates what is missing of the path.
+// ensure creates the missing nodes of the path.
 func (f *elementFetcher) ensure(ctx context.Context) error {
 	exists := f.place.client.CheckExists().CreatingParentContainersIfNeeded()
 	_, err := exists.ForPath(builders.Pipelined(ctx), zkpath.Join(f.place.path, elementName))

@@ -40,7 +40,7 @@ func consumeWithCut(t *testing.T, mode modifier, action curatortest.Action, k in
 	must(t, client.BlockUntilConnected(ctx))
 	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
 	got, failed := newBasket(t), newFailures()
-	q := built(mode(builder(t, client, got.consume)).OnError(failed.tell).BuildQueue())
+	q := built(mode(builder(t, client, got.consume)).OnError(failed.notify).BuildQueue())
 	atLeastOnce := mode(builder(t, client, nil)).ErrorMode(queue.RequeueOnError)
 	_, err := atLeastOnce.BuildQueue()
 	lossless := err == nil
@@ -53,8 +53,8 @@ func consumeWithCut(t *testing.T, mode modifier, action curatortest.Action, k in
 		times[item]++
 	}
 	unknown := 0
-	for len(failed.told) > 0 {
-		if errors.Is(<-failed.told, queue.ErrUncertain) {
+	for len(failed.errs) > 0 {
+		if errors.Is(<-failed.errs, queue.ErrUncertain) {
 			unknown++
 		}
 	}
@@ -96,7 +96,7 @@ func pullWithCut(t *testing.T, mode modifier, action curatortest.Action, k int) 
 	proxy, connect := newProxy(t, chroot)
 	client := newClient(t, connect)
 	failed := newFailures()
-	q := built(mode(builder(t, client, nil)).OnError(failed.tell).BuildQueue())
+	q := built(mode(builder(t, client, nil)).OnError(failed.notify).BuildQueue())
 	must(t, q.Start())
 	must(t, q.PutMulti(ctx, "a", "b"))
 	must(t, q.Put(ctx, "c"))
@@ -129,9 +129,9 @@ func pullWithCut(t *testing.T, mode modifier, action curatortest.Action, k int) 
 			for _, left := range itemsOf(t, reader) { // of one node, which may have two
 				n += strings.Count(left, item)
 			}
-			return n > 0 || len(failed.told) > 0
+			return n > 0 || len(failed.errs) > 0
 		}, "item "+item)
-		if n != 1 && len(failed.told) == 0 {
+		if n != 1 && len(failed.errs) == 0 {
 			t.Errorf("%v of request %d: %q comes %d times", action, k, item, n)
 		}
 	}

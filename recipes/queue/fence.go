@@ -15,14 +15,14 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// fenceName is in front of the ids of fence nodes, below the lock path. It is no name of an item.
+// fenceName is the name prefix of fence nodes, below the lock path. No item has such a name.
 const fenceName = "fence-"
 
-// Fence makes writes depend on the lock of an item: when the lock is lost with its session, the server refuses them.
-// All methods are safe for concurrent use, and return [ErrLockLost] when the item is no longer ours or was settled.
+// Fence makes writes depend on the lock of an item: the server refuses them when the lock is lost with its session. All
+// methods are safe for concurrent use, and return [ErrLockLost] when the item is no longer ours or was settled.
 //
 // The lock of an item has the same name for every consumer, so that its existence proves nothing. The first use of a
-// fence creates an ephemeral node with a name of its own beside the lock, in the session of the lock; it is deleted
+// fence creates an ephemeral node with a unique name beside the lock, in the session of the lock. The node is deleted
 // before the item is settled. There is no Java counterpart.
 type Fence struct {
 	place *place
@@ -44,14 +44,14 @@ func newFence(p *place, m *message, work context.Context) *Fence { //nolint:revi
 
 type fenceKey struct{}
 
-// FenceOf returns the fence of the item that a context belongs to: that of a [Consumer] or of [Item.Context]. It
+// FenceOf returns the fence of the item that a context belongs to: the context of a [Consumer] or of [Item.Context]. It
 // returns nil for another context, and for an item without a lock. The methods of a nil Fence fail with [ErrLockLost].
 func FenceOf(ctx context.Context) *Fence {
 	f, _ := ctx.Value(fenceKey{}).(*Fence)
 	return f
 }
 
-// Operation returns an operation for transactions of any client: it fails, and the transaction with it, when the lock
+// Operation returns an operation for transactions of any client. It fails, and the transaction with it, when the lock
 // of the item is lost. ctx bounds the creation of the node on first use.
 func (f *Fence) Operation(ctx context.Context) (op builders.TransactionOperation, err error) {
 	if err := f.begin(ctx); err != nil {
@@ -60,8 +60,8 @@ func (f *Fence) Operation(ctx context.Context) (op builders.TransactionOperation
 	return f.fence.Operation(), nil
 }
 
-// Client returns a view of the queue's client whose writes the fence guards. When the item is settled they fail without
-// a request. ctx bounds the creation of the node on first use.
+// Client returns a view of the queue's client with writes that the fence guards. After the item is settled they fail
+// without a request. ctx bounds the creation of the node on first use.
 func (f *Fence) Client(ctx context.Context) (*framework.Client, error) {
 	if err := f.begin(ctx); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (f *Fence) Client(ctx context.Context) (*framework.Client, error) {
 	return f.fence.Client(f.tenure), nil
 }
 
-// Transaction commits operations behind the check of the lock: all of them, or none. ctx bounds the waiting. If the
-// answer is lost, the error wraps [builders.ErrUncertain].
+// Transaction commits operations behind a check of the lock: all of them, or none. ctx bounds the wait. If the answer
+// is lost, the error wraps [builders.ErrUncertain].
 func (f *Fence) Transaction(
 	ctx context.Context, ops ...builders.TransactionOperation,
 ) ([]callbacks.OperationResult, error) {
@@ -109,8 +109,8 @@ func (f *Fence) begin(ctx context.Context) error {
 	return errtext.Wrap(err, "queue", "fence of %s", f.place.node(f.m.name))
 }
 
-// create creates the node behind a look that finds the lock of the claim, on one connection: it belongs to the session
-// of the lock, and goes with it.
+// create creates the node after a read that finds the lock of the claim, on one connection. So the node belongs to the
+// session of the lock, and is deleted with it.
 func (f *Fence) create(ctx context.Context, node string) error {
 	if f.tenure.Err() != nil || f.ended {
 		return ErrLockLost
@@ -141,7 +141,7 @@ func (f *Fence) create(ctx context.Context, node string) error {
 	return nil
 }
 
-// close ends the writes, before the item is settled.
+// close ends the writes before the item is settled.
 func (f *Fence) close() {
 	if f == nil {
 		return
@@ -155,7 +155,7 @@ func (f *Fence) close() {
 	}
 }
 
-// delete deletes the node in the background until it is gone. Nobody else has its name.
+// delete deletes the node in the background until it is gone. No other node has its name.
 func (f *Fence) delete(node string) {
 	ctx := context.WithoutCancel(f.tenure)
 	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)

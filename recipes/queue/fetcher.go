@@ -15,52 +15,52 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// fetcher claims the items of a queue, one after the other, while next is called.
+// fetcher claims the items of a queue, one after the other, while next runs.
 //
-// A queue in which there is much is listed once for all items in it, and again when all of them are claimed. When
-// nothing is left, and always where newcomers may go before others, the items and locks are watched instead: what
-// happens comes without a request. What is going to be claimed is read ahead and claimed ahead, in one flight.
+// A long queue is listed once for all its items, and again when all of them are claimed. The items and locks are
+// watched instead when the queue is empty, and always where new items may precede others: then changes arrive without a
+// request. The next items are read ahead and claimed ahead, in one flight.
 type fetcher struct {
 	place   *place
 	kind    kind
 	watch   *queueWatch
 	handler handler
-	root    context.Context // of the requests, which outlive life
-	life    context.Context // bounds the waiting for answers
+	root    context.Context // of the requests, which may continue after life
+	life    context.Context // bounds the wait for answers
 	id      string          // of the claims, with a number
 
-	turn        chan struct{} // held during next; it guards what follows
+	turn        chan struct{} // held during next; it guards the fields below
 	slow        *time.Timer   // for an item that takes long
-	shareChecks int           // whether others are idle, while that item takes long
+	shareChecks int           // checks for idle consumers while that item takes long
 
 	isOpen      bool
 	watching    bool // all items and locks are watched
 	unsupported bool // the server has no such watches
-	stale       bool // what was listed and read is not to be relied on
+	stale       bool // the lists and reads are not reliable
 
 	flight     context.Context
 	listing    *listing // on its way, nil if there is none
-	lastEmpty  bool     // there was nothing to take in the last list
+	lastEmpty  bool     // the last list had nothing to take
 	epoch      int64    // of the path in the last list
-	gap        int64    // of the watch, behind which it is known whether the path was deleted
+	gap        int64    // of the watch, up to which deletions of the path are known
 	backlog    backlog
 	quarantine quarantine
 	prefetch   prefetch
 	prefetched []*deleteClaim // being read, in order
 	claims     []claim        // in the order in which they were submitted
 	ready      []*message
-	claimed    int64 // how many were, for the ids
-	misses     int   // items in a row that were another's
+	claimed    int64 // number of claims so far, for the ids
+	misses     int   // claims in a row that were lost to others
 	yielding   yielding
-	others     int       // nodes in the last list that are no items
-	checkAt    time.Time // when the nodes are counted, if nothing happens before; zero without watches
-	alone      int       // so many are not deleted together with others
-	busy       int       // how many were claimed since it had to wait for one
+	others     int       // nodes in the last list that are not items
+	checkAt    time.Time // when to count the nodes if there is no event before; zero without watches
+	alone      int       // number of items to delete one by one
+	busy       int       // claims since the last wait for one
 	failures   int       // in a row
 	reported   causes    // since the queue could be listed
 }
 
-// handler is the queue of a fetcher. It has what depends on the type of the items.
+// handler has the methods of a fetcher's queue that depend on the type of the items.
 type handler interface {
 	// check returns the error of an item that cannot be read.
 	check(data []byte) error
@@ -68,7 +68,7 @@ type handler interface {
 	corrupt(m *message, cause error, isNew bool) error
 	// release deletes the lock of an item.
 	release(m *message)
-	// claimLost counts an item that another has taken first.
+	// claimLost counts an item that another consumer has taken first.
 	claimLost()
 	// putAgainInBackground puts a deleted item into the queue again.
 	putAgainInBackground(m *message)
@@ -76,10 +76,10 @@ type handler interface {
 	reportItem(ctx context.Context, n nodeName, data []byte, err error)
 }
 
-// How a fetcher changes between lists and watches, and how it gives way.
+// Limits for the change between lists and watches, and for yielding to others.
 const (
-	maxWatched        = 512 // beyond that a list costs less than events
-	maxBusy           = 256 // so many items in a row without waiting
+	maxWatched        = 512 // with more items, a list costs less than events
+	maxBusy           = 256 // items in a row without waiting
 	aloneAfterFailure = 256
 	checkPause        = time.Minute
 )
@@ -97,7 +97,7 @@ func newFetcher(p *place, k kind, w *queueWatch, prefetchLimit int, h handler) *
 
 func (f *fetcher) start(root, life context.Context) { f.root, f.life = root, life }
 
-// next waits for an item and returns it, ours. It fails with the cause of the end of ctx, and when the client is
+// next waits for an item that is ours and returns it. It fails with the cause of the end of ctx, and when the client is
 // closed.
 func (f *fetcher) next(ctx context.Context) (*message, error) {
 	select {
@@ -139,7 +139,7 @@ func (f *fetcher) open() {
 	f.flight = builders.Pipelined(f.root)
 }
 
-// takeNews takes the news.
+// takeNews applies the recorded events.
 func (f *fetcher) takeNews() {
 	all, missed := f.watch.take()
 	f.stale = f.stale || missed
@@ -172,14 +172,14 @@ func (f *fetcher) note(all []news) {
 	}
 }
 
-// takeQuarantined takes an item in quarantine from those that may be claimed.
+// takeQuarantined removes an item in quarantine from the items that may be claimed.
 func (f *fetcher) takeQuarantined(name string) {
 	if len(f.quarantine.items) > 0 && f.quarantine.has(name, time.Now()) {
 		f.backlog.take(f.backlog.items[name])
 	}
 }
 
-// pick returns the item that comes next, nil if it is still to be claimed.
+// pick returns the next item, nil if it must still be claimed.
 func (f *fetcher) pick() *message {
 	if f.place.hasLocks() {
 		f.ready = slices.DeleteFunc(f.ready, f.isLost)
@@ -198,7 +198,7 @@ func (f *fetcher) pick() *message {
 	return m
 }
 
-// isLost reports whether a locked item is perhaps not ours any longer, or was deleted with the path.
+// isLost reports whether a locked item may no longer be ours, or was deleted with the path.
 func (f *fetcher) isLost(m *message) bool {
 	if m.lock.session.Context().Err() == nil && m.epoch == f.watch.current() && !m.lock.deleted.Load() {
 		return false
@@ -207,7 +207,7 @@ func (f *fetcher) isLost(m *message) bool {
 	return true
 }
 
-// isOvertaken reports whether an item that is not claimed yet goes before n.
+// isOvertaken reports whether an item that is not claimed yet precedes n.
 func (f *fetcher) isOvertaken(n nodeName) bool {
 	if f.isClaimedBefore(n) || len(f.prefetched) > 0 && f.kind.order(f.prefetched[0].name, n) < 0 {
 		return true
@@ -216,7 +216,7 @@ func (f *fetcher) isOvertaken(n nodeName) bool {
 	return x != nil && f.kind.order(x.name, n) < 0
 }
 
-// step claims what is to be claimed and takes the answer to the first claim. Without any it waits for one.
+// step submits claims and takes the answer to the first one. Without any claim it waits for an item.
 func (f *fetcher) step(ctx context.Context) error {
 	if err := f.refresh(ctx); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (f *fetcher) step(ctx context.Context) error {
 	return nil
 }
 
-// takeAnswer takes the answer to the first claim.
+// takeAnswer waits for the answer to the first claim and applies it.
 func (f *fetcher) takeAnswer(ctx context.Context) error {
 	c := f.claims[0]
 	waits := !isClosed(c.done())
@@ -262,7 +262,7 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 	return err
 }
 
-// verify finds out whether the path was deleted, when events may have been dropped.
+// verify checks whether the path was deleted, in case events were dropped.
 func (f *fetcher) verify() {
 	if gap := f.watch.gap(); f.gap != gap {
 		f.watch.verify(f.life)
@@ -270,11 +270,11 @@ func (f *fetcher) verify() {
 	}
 }
 
-// isUsedUp reports whether a new list is cheaper than following one of which so many names are left, after so many
-// misses in a row: others were faster.
+// isUsedUp reports whether a new list is cheaper than continuing with one that has so many names left, after so many
+// misses in a row. A miss is a claim lost to a faster consumer.
 func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 
-// outcome takes the end of a claim, and reports whether it has made an item ours.
+// outcome applies the result of a claim, and reports whether an item is ours now.
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
 	x := f.backlog.items[c.node().whole]
 	if err == nil && m.lock != nil {
@@ -295,7 +295,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	case errors.Is(err, errTaken):
 		f.handler.claimLost()
 		f.yielding.lost()
-		if l, ok := c.(*lockClaim); ok && x != nil && x.unlocks != l.unlocks { // the lock has gone meanwhile
+		if l, ok := c.(*lockClaim); ok && x != nil && x.unlocks != l.unlocks { // the lock was deleted meanwhile
 			f.backlog.add(x)
 		}
 	case errors.Is(err, errChanged):
@@ -315,7 +315,7 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 	return false, nil
 }
 
-// keepCorrupt does with an item that cannot be read what the user wants.
+// keepCorrupt handles an item that cannot be read as the user has configured.
 func (f *fetcher) keepCorrupt(m *message, cause error) {
 	isNew := f.quarantine.add(m.name.whole, time.Now(), cause)
 	if err := f.handler.corrupt(m, cause, isNew); err != nil {
@@ -323,18 +323,18 @@ func (f *fetcher) keepCorrupt(m *message, cause error) {
 	}
 }
 
-// quarantineItem leaves an item alone for a while, and reports the cause once.
+// quarantineItem skips an item for a while, and reports the cause once.
 func (f *fetcher) quarantineItem(n nodeName, data []byte, cause error) {
 	if f.quarantine.add(n.whole, time.Now(), cause) {
 		f.handler.reportItem(f.root, n, data, cause)
 	}
 }
 
-// adjustPrefetch goes further ahead or less far, after an item was ours or not and the answer had to be waited for or
-// not.
+// adjustPrefetch raises or lowers the prefetch. It depends on whether the item was ours, and whether the answer had to
+// be waited for.
 func (f *fetcher) adjustPrefetch(ours, waited bool) {
 	switch {
-	case !ours: // what was read ahead may be gone, too
+	case !ours: // the items that were read ahead may be gone, too
 		f.prefetch.missed()
 		f.forgetPrefetched()
 	case waited:
@@ -344,7 +344,7 @@ func (f *fetcher) adjustPrefetch(ours, waited bool) {
 	}
 }
 
-// forgetPrefetched has what was read ahead read again.
+// forgetPrefetched discards the items that were read ahead, so that they are read again.
 func (f *fetcher) forgetPrefetched() {
 	for _, c := range f.prefetched {
 		f.backlog.add(f.backlog.items[c.name.whole])
@@ -352,7 +352,7 @@ func (f *fetcher) forgetPrefetched() {
 	f.prefetched = nil
 }
 
-// recoverFrom goes on after an error: it finds out what has become of the claims, and begins with a new list.
+// recoverFrom continues after an error: it resolves the claims, and starts with a new list.
 func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	f.stale = true
 	if !waitqueue.IsOutage(err) {
@@ -368,7 +368,7 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 	f.flight = builders.Pipelined(f.root)
 }
 
-// resolve ends all claims.
+// resolve ends all claims and finds out their outcomes.
 func (f *fetcher) resolve() {
 	if len(f.claims) > 0 {
 		f.verify()
@@ -388,7 +388,7 @@ func (f *fetcher) resolve() {
 	f.claims, f.stale, f.lastEmpty = nil, true, false
 }
 
-// drain ends the fetching, and returns an item that is ours and was not returned by next, nil if there is none.
+// drain ends the fetching, and returns an item that is ours and that next did not return, nil if there is none.
 func (f *fetcher) drain() *message {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 )
 
-// failures are the puts that have failed between two flushes.
+// failures holds the failed puts between two flushes.
 type failures struct {
 	n     int
 	first error
@@ -21,7 +21,7 @@ func (f *failures) add(err error) {
 	}
 }
 
-// failure returns the error of x, nil if err is.
+// failure returns the error of x, nil if err is nil.
 func (p *producer) failure(x *PendingPut, err error) error {
 	if err == nil {
 		return nil
@@ -38,7 +38,7 @@ func (p *producer) fail(puts []*PendingPut, err error) {
 	}
 }
 
-// complete makes the outcome of x known: a failure is there for a flush when Wait returns.
+// complete publishes the outcome of x. A failure is visible to a flush before Wait returns.
 func (p *producer) complete(x *PendingPut, path string, err error) {
 	notify := x.ended(path, err)
 	p.mu.Lock()
@@ -55,11 +55,11 @@ func (p *producer) complete(x *PendingPut, path string, err error) {
 	<-p.slots
 }
 
-// listenerKey is the key of the producer in the context of a listener that it calls.
+// listenerKey is the context key of the producer that calls a listener.
 type listenerKey struct{}
 
-// flush waits until what was accepted before is completed, and its listeners were called unless it is one of them that
-// flushes. It reports the failures that no flush had reported when it began.
+// flush waits until all puts accepted before it are completed, and their listeners were called. It does not wait for
+// listeners if a listener calls it. It reports the failures that no flush had reported when it began.
 func (p *producer) flush(ctx context.Context) error {
 	p.mu.Lock()
 	puts, since := slices.Collect(maps.Keys(p.pending)), p.failures
@@ -80,7 +80,7 @@ func (p *producer) inListener(ctx context.Context) context.Context {
 	return context.WithValue(ctx, listenerKey{}, p)
 }
 
-// awaitSubmitted waits until all that were accepted are submitted.
+// awaitSubmitted waits until all accepted puts are submitted.
 func (p *producer) awaitSubmitted(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *producer) awaitSubmitted(ctx context.Context) error {
 	return nil
 }
 
-// awaitListeners waits until the listeners were called for what is completed.
+// awaitListeners waits until the listeners were called for all completed puts.
 func (p *producer) awaitListeners(ctx context.Context) error {
 	p.mu.Lock()
 	notified := p.notified
@@ -114,8 +114,8 @@ func (p *producer) awaitListeners(ctx context.Context) error {
 	return nil
 }
 
-// takeFailures returns the error about the failures since a flush. The flushes that begin now do not report them again,
-// those under way do.
+// takeFailures returns the error about the failures since a flush. Flushes that begin afterwards do not report them
+// again; flushes under way do.
 func (p *producer) takeFailures(since *failures) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

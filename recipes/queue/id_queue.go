@@ -12,17 +12,17 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// DistributedIDQueue is a queue whose items have ids, by which they can be removed. Several may have the same. In Java:
-// DistributedIdQueue.
+// DistributedIDQueue is a queue of items with ids. Remove removes items by id. Several items may have the same id. In
+// Java: DistributedIdQueue.
 type DistributedIDQueue[T any] struct{ *queue[T] }
 
-// Put is as [DistributedQueue.Put]. In the node's name each / and | of an id is _, as in Java.
+// Put works like [DistributedQueue.Put]. In the node's name each / and | of an id is _, as in Java.
 func (q *DistributedIDQueue[T]) Put(ctx context.Context, item T, id string) error {
 	_, err := q.PutAsync(ctx, item, id)
 	return err
 }
 
-// PutAsync is as [DistributedQueue.PutAsync].
+// PutAsync works like [DistributedQueue.PutAsync].
 func (q *DistributedIDQueue[T]) PutAsync(ctx context.Context, item T, id string) (*PendingPut, error) {
 	prefix, err := q.prefixOf(id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (q *DistributedIDQueue[T]) PutAsync(ctx context.Context, item T, id string)
 	return q.put(ctx, prefix, []T{item})
 }
 
-// PutMulti is as [DistributedQueue.PutMulti].
+// PutMulti works like [DistributedQueue.PutMulti].
 func (q *DistributedIDQueue[T]) PutMulti(ctx context.Context, id string, items ...T) error {
 	prefix, err := q.prefixOf(id)
 	if err != nil {
@@ -45,10 +45,10 @@ func (q *DistributedIDQueue[T]) prefixOf(id string) (string, error) {
 	return prefix, zkpath.Validate(zkpath.Join(q.path, prefix), true)
 }
 
-// Remove removes the items with an id that are in the queue and not being consumed, and returns how many nodes these
-// were. Ids that differ only where one has /, | or _ and the other another of these are the same. If the answer to a
-// removal is lost, and the node is gone then, the error is an [*ItemError] that wraps [ErrUncertain]: it is not
-// counted, and what is behind it is not removed. In Java: remove.
+// Remove removes the items with an id that are in the queue and not being consumed, and returns the number of removed
+// nodes. The characters /, | and _ are the same in ids. If the answer to a removal is lost, and the node is gone then,
+// the error is an [*ItemError] that wraps [ErrUncertain]. That node is not counted, and the items behind it are not
+// removed. In Java: remove.
 func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, err error) {
 	var list zk.Stat
 	children, err := q.client.GetChildren().StoringStatIn(&list).ForPath(ctx, q.path)
@@ -75,10 +75,10 @@ func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, e
 	return n, nil
 }
 
-// remove deletes the node of a name that was listed when newest was the zxid of the queue, unless somebody is consuming
-// it. A later node may have the same name: the path was deleted and made anew.
+// remove deletes a listed node, unless a consumer has it. newest was the zxid of the queue at the time of the list: a
+// later node may have the same name, because the path was deleted and recreated.
 func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, error) {
-	var lost error // of a removal that may have taken effect
+	var lost error // of a deletion that may have taken effect
 	for {
 		stat, err := q.client.CheckExists().ForPath(ctx, q.node(n))
 		if err != nil {
@@ -108,8 +108,8 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 	}
 }
 
-// removeOperations returns the operations that delete a node. The consumer of an item has its lock; here there is one
-// for a moment.
+// removeOperations returns the operations that delete a node. They create and delete its lock, which fails while a
+// consumer holds it.
 func (q *queue[T]) removeOperations(n nodeName, version int32) []builders.TransactionOperation {
 	op := q.client.TransactionOp()
 	remove := op.Delete().WithVersion(version).ForPath(q.node(n))
@@ -120,7 +120,7 @@ func (q *queue[T]) removeOperations(n nodeName, version int32) []builders.Transa
 	return []builders.TransactionOperation{lock, remove, op.Delete().ForPath(q.lock(n))}
 }
 
-// uncertain returns err, as that of a removal of which the outcome is not known if the answer to a try was lost.
+// uncertain returns the error of a removal. The outcome is unknown if the answer to an earlier try was lost.
 func (q *queue[T]) uncertain(n nodeName, lost, err error) error {
 	if lost == nil {
 		return err

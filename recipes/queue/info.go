@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Info has the known facts of an item beside its value.
+// Info holds the known facts about an item beside its value.
 type Info struct {
-	// Path is that of the item's node.
+	// Path is the path of the item's node.
 	Path string
-	// Put is when the server created the node, by its clock.
+	// Put is the time of the creation of the node, by the server's clock.
 	Put time.Time
-	// Priority is that of an item of a [DistributedPriorityQueue].
+	// Priority is the priority in a [DistributedPriorityQueue].
 	Priority int
-	// Due is when an item of a [DistributedDelayQueue] was due.
+	// Due is the due time in a [DistributedDelayQueue].
 	Due time.Time
-	// ID is that of an item of a [DistributedIDQueue], with _ for each / and |.
+	// ID is the id in a [DistributedIDQueue], with _ for each / and |.
 	ID string
 }
 
 type infoKey struct{}
 
-// InfoOf returns the [Info] of the item that the context of a [Consumer] belongs to; the zero Info for another
-// context.
+// InfoOf returns the [Info] of the item that the context of a [Consumer] belongs to. For another context it returns the
+// zero Info.
 func InfoOf(ctx context.Context) Info {
 	info, _ := ctx.Value(infoKey{}).(Info)
 	return info

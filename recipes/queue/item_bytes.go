@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A node holds one item or several: the version, then for each item its mark, its length and its bytes, then the mark
-// of the end. Java reads no further than that: what follows is a trailer of ours, or nothing.
+// Format of a node with one item or several: the version, then for each item its mark, its length and its bytes, then
+// the mark of the end. Java reads no further: the bytes that follow are a trailer of ours, or nothing.
 const (
 	bytesVersion = 0x00010001
 	itemMark     = 0x01
@@ -32,7 +32,7 @@ func encodeItems(trailer []byte, items ...[]byte) ([]byte, error) {
 	return append(append(data, endMark), trailer...), nil
 }
 
-// decodeItems returns the items that a node holds and what follows them; they share its bytes.
+// decodeItems returns the items of a node's data and the bytes that follow them. They share the memory of data.
 func decodeItems(data []byte) (items [][]byte, trailer []byte, err error) {
 	if len(data) < 4 {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(data))

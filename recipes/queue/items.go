@@ -9,7 +9,7 @@ import (
 )
 
 // Item is an item that was pulled from a queue. With a lock path it stays locked, and in the queue, until Done or
-// Requeue; when the queue is closed, or the session lost, before that, another consumer gets it.
+// Requeue. If the queue is closed or the session is lost before that, another consumer gets it.
 type Item[T any] struct {
 	Value T
 	Info  Info
@@ -18,7 +18,7 @@ type Item[T any] struct {
 	i  int
 }
 
-// pulled is a node of which the items were pulled.
+// pulled is a node with pulled items.
 type pulled[T any] struct {
 	*delivery[T]
 	q *queue[T]
@@ -29,9 +29,9 @@ type pulled[T any] struct {
 	back  [][]byte
 }
 
-// Items returns the items of a queue without a consumer, one after the other, each taken when it is asked for: by
-// several loops at a time, if there are. It ends with ctx, whose error comes last, and with Close, with [ErrClosed].
-// While the connection is lost it waits.
+// Items returns the items of a queue without a consumer, one after the other. Each item is claimed when the loop
+// requests it. Several loops may run at the same time. The sequence ends with ctx, with its error as the last, and with
+// Close, with [ErrClosed]. While the connection is lost it waits.
 func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	return func(yield func(Item[T], error) bool) {
 		if err := q.beginPulling(); err != nil {
@@ -61,8 +61,8 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 	}
 }
 
-// pull waits for the next delivery and returns it, held. It does not wait for requests when ctx ends: what comes then
-// goes back to the queue. Close waits for that.
+// pull waits for the next delivery and returns it, held. When ctx ends it does not wait for requests under way: their
+// items go back to the queue. Close waits for that.
 func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 	type answer struct {
 		p   *pulled[T]
@@ -109,7 +109,7 @@ func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 	return p, nil
 }
 
-// beginBackground runs fn in the background, unless the queue is closed.
+// beginBackground runs fn in the background unless the queue is closed.
 func (q *queue[T]) beginBackground(fn func()) (started bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,8 +135,8 @@ func (q *queue[T]) beginPulling() error {
 	return nil
 }
 
-// endPulling is the end of a loop. After the last one, what was claimed and not yielded goes back to the queue, unless
-// another loop begins before: in the background, because an answer may have to be waited for. Close does that itself.
+// endPulling ends a loop. After the last loop, claimed items that were not yielded go back to the queue, unless another
+// loop begins before. That happens in the background, because it may wait for an answer. Close does it itself.
 func (q *queue[T]) endPulling() {
 	q.mu.Lock()
 	q.loops--
@@ -151,21 +151,21 @@ func (q *queue[T]) endPulling() {
 	})
 }
 
-// isPulled reports whether there is a loop of Items.
+// isPulled reports whether a loop of Items is running.
 func (q *queue[T]) isPulled() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.loops > 0
 }
 
-// giveBack gives to others what was claimed and not yielded.
+// giveBack returns claimed items that were not yielded, for other consumers.
 func (q *queue[T]) giveBack() {
 	for m := q.fetcher.drain(); m != nil; m = q.fetcher.drain() {
 		q.returnUnused(m)
 	}
 }
 
-// giveUp gives to others what was pulled for a loop that has ended meanwhile.
+// giveUp returns a delivery that was pulled for a loop that has ended meanwhile, for other consumers.
 func (q *queue[T]) giveUp(p *pulled[T]) {
 	p.end()
 	if q.letGo(p) || p.lock == nil || len(p.items) == 0 {
@@ -173,7 +173,7 @@ func (q *queue[T]) giveUp(p *pulled[T]) {
 	}
 }
 
-// returnUnused gives to others what is ours and not yielded.
+// returnUnused returns an item of ours that was not yielded, for other consumers.
 func (q *queue[T]) returnUnused(m *message) {
 	if m.lock != nil {
 		q.release(m)
@@ -182,7 +182,7 @@ func (q *queue[T]) returnUnused(m *message) {
 	}
 }
 
-// yield yields the items of a delivery. Those that are not wanted any more go back.
+// yield yields the items of a delivery. The rest go back if the loop stops.
 func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
 	d := p.delivery
 	if len(d.items) == 0 && d.lock != nil {
@@ -204,7 +204,7 @@ func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
 	return true
 }
 
-// hold notes that p is ours.
+// hold records that p is ours.
 func (q *queue[T]) hold(p *pulled[T]) {
 	if p.lock == nil || len(p.items) == 0 {
 		return
@@ -214,7 +214,7 @@ func (q *queue[T]) hold(p *pulled[T]) {
 	q.held[p] = struct{}{}
 }
 
-// letGo is the end of hold. It reports whether p was held.
+// letGo ends hold. It reports whether p was held.
 func (q *queue[T]) letGo(p *pulled[T]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -223,7 +223,7 @@ func (q *queue[T]) letGo(p *pulled[T]) bool {
 	return isHeld
 }
 
-// releaseHeld gives all items to others that were pulled and are not done.
+// releaseHeld returns all pulled items that are not done, for other consumers.
 func (q *queue[T]) releaseHeld() {
 	q.mu.Lock()
 	held := q.held
@@ -235,7 +235,7 @@ func (q *queue[T]) releaseHeld() {
 	}
 }
 
-// putAgainInBackground puts a message into the queue again. An error is reported.
+// putAgainInBackground puts a message into the queue again, and reports an error.
 func (q *queue[T]) putAgainInBackground(m *message) {
 	if q.life.Err() != nil { // there is no time for it
 		q.reportItem(q.root, m.name, m.data, ErrClosed)
@@ -252,20 +252,20 @@ func (q *queue[T]) putAgainInBackground(m *message) {
 	})
 }
 
-// Context returns a context for the work on the item, in the trace of its put if that has travelled with it. It ends
-// when the lock of the item is lost, with the cause [ErrLockLost], and when the item is done.
+// Context returns a context for the work on the item, in the trace of its put if the item carries one. It ends when the
+// lock of the item is lost, with the cause [ErrLockLost], and when the item is done.
 func (i Item[T]) Context() context.Context { return i.of.in }
 
-// Done deletes the item from the queue. Without a lock path that has happened before, and Done does nothing. Of several
-// items that were put together the last one deletes them. It fails with [ErrLockLost] if another consumer may have got
-// the item meanwhile, and with [ErrClosed]; ctx bounds the waiting, not the deleting. It is idempotent.
+// Done deletes the item from the queue. Without a lock path the item was deleted before, and Done does nothing. Of
+// several items that were put together the last one deletes them. It fails with [ErrLockLost] if another consumer may
+// have got the item meanwhile, and with [ErrClosed]. ctx bounds the wait, not the deletion. It is idempotent.
 func (i Item[T]) Done(ctx context.Context) error { return i.of.finish(ctx, i.i, false) }
 
-// Requeue puts the item back, behind the others, with its priority, delay or id. It fails as Done does, and does
-// nothing after Done.
+// Requeue puts the item back, behind the others, with its priority, delay or id. It fails in the same cases as Done,
+// and does nothing after Done.
 func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.i, true) }
 
-// finish ends item i.
+// finish ends item number i.
 func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	if last := p.note(i, back); !last {
 		return nil
@@ -294,7 +294,7 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	}
 }
 
-// note notes that item i is done or put back, and reports whether it was the last of the node.
+// note records that item i is done or put back, and reports whether it was the last of the node.
 func (p *pulled[T]) note(i int, back bool) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -309,7 +309,7 @@ func (p *pulled[T]) note(i int, back bool) (last bool) {
 	return p.open == 0
 }
 
-// rest returns the items to put back after the last one, nil for none.
+// rest returns the data of the items to put back after the last one, nil for none.
 func (p *pulled[T]) rest() []byte {
 	if len(p.back) == 0 {
 		return nil
@@ -317,7 +317,7 @@ func (p *pulled[T]) rest() []byte {
 	return p.encodeAgain(p.history, p.back)
 }
 
-// finishInBackground puts back what is left after the last item. An error is reported.
+// finishInBackground puts the remaining items back after the last one, and reports an error.
 func (p *pulled[T]) finishInBackground() {
 	defer p.end()
 	data := p.rest()

@@ -15,7 +15,7 @@ import (
 // mostEnding is how long a loop may take to end: it does not wait for a connection.
 const mostEnding = time.Second
 
-// awaitLoss waits until a client knows that its connection is lost: what it sends before may be lost with it.
+// awaitLoss waits until a client reports that its connection is lost: what it sends before may be lost with it.
 func awaitLoss(tb testing.TB, client *framework.Client) {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool { return !client.IsConnected() }, "the connection is lost")

@@ -1,18 +1,17 @@
 package queue
 
-// kind has the differences between the kinds of queues.
+// kind holds the differences between the kinds of queues.
 type kind struct {
 	recipe   string // telemetry's name of it
 	parse    func(name string) (n nodeName, found bool)
 	order    func(a, b nodeName) int
 	describe func(*Info, nodeName)
-	delayed  bool // names say when their items are due
-	// claimed is how many items may be claimed and not begun where newcomers go before the rest; 0 if that does not
-	// matter.
+	delayed  bool // names contain the times when items are due
+	// claimed bounds the items claimed ahead where new items precede the rest; 0 if that does not matter.
 	claimed int
 }
 
-// isSorted reports whether newcomers may go before the rest.
+// isSorted reports whether new items may precede the rest.
 func (k *kind) isSorted() bool { return k.delayed || k.claimed > 0 }
 
 var (

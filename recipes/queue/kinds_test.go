@@ -216,7 +216,7 @@ func TestItemPutBackKeepsPriorityDelayAndID(t *testing.T) {
 		}
 		return nil
 	}
-	b := builder(t, client, consume).LockPath(lockPath).OnError(newFailures().tell)
+	b := builder(t, client, consume).LockPath(lockPath).OnError(newFailures().notify)
 	due := time.Now().Add(20 * time.Millisecond).Truncate(time.Millisecond)
 	check := func(kind string, same func(a, b queue.Info) bool) {
 		first, second := <-infos, <-infos

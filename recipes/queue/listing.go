@@ -15,13 +15,12 @@ type listing struct {
 	locks    *builders.Future[[]string] // nil without a lock path
 	children builders.Future[[]string]
 	stat     zk.Stat
-	news     []news // that came since
+	news     []news // events that came since
 }
 
 func (l *listing) isDone() bool { return isDone(l.children) && (l.locks == nil || isDone(*l.locks)) }
 
-// refresh lists the queue when that is needed to know what to claim next. It waits for the list only if nothing is
-// claimed.
+// refresh lists the queue when the next claim needs it. It waits for the list only if nothing is claimed.
 func (f *fetcher) refresh(ctx context.Context) error {
 	switch {
 	case f.stale && f.watching, f.stale && f.kind.isSorted() && !f.unsupported:
@@ -40,7 +39,7 @@ func (f *fetcher) refresh(ctx context.Context) error {
 		switch {
 		case f.lastEmpty && len(f.claims) > 0:
 			return nil
-		case f.lastEmpty && f.unsupported: // the watch of the list reports what comes
+		case f.lastEmpty && f.unsupported: // the watch of the list reports new items
 			return nil
 		case f.lastEmpty:
 			return f.watchAll(ctx)
@@ -78,7 +77,7 @@ func (f *fetcher) watchAll(ctx context.Context) error {
 	return f.listed(ctx)
 }
 
-// flightWithin returns the flight for a request that is not waited for any longer when ctx ends.
+// flightWithin returns the flight for a request whose answer is not awaited after the end of ctx.
 func (f *fetcher) flightWithin(ctx context.Context) (flight context.Context, cancel func()) {
 	flight, end := context.WithCancel(f.flight)
 	stop := context.AfterFunc(ctx, end)
@@ -97,13 +96,13 @@ func (f *fetcher) watchPath(ctx context.Context) error {
 	return f.listed(ctx)
 }
 
-// begin forgets what is known of the queue.
+// begin discards the known state of the queue.
 func (f *fetcher) begin() {
 	f.stale, f.lastEmpty, f.listing, f.prefetched = false, false, nil, nil
 	f.backlog.clear()
 }
 
-// unwatch ends the watches of items and locks. The path is still watched for those whose items are ours.
+// unwatch ends the watches of items and locks. The path stays watched because of the items that are ours.
 func (f *fetcher) unwatch() {
 	if !f.watching {
 		return
@@ -118,8 +117,8 @@ func (f *fetcher) endWatching() {
 	f.watch.remove(f.flight)
 }
 
-// list begins to list the queue. The locks come first: one that goes between the two is that of an item that goes, too,
-// or its end is in the news.
+// list starts to list the queue. The locks are listed first. If a lock disappears between the two lists, either its
+// item disappears, too, or the recorded events have the end of the lock.
 func (f *fetcher) list() {
 	l := &listing{}
 	list := f.place.client.GetChildren()
@@ -134,7 +133,7 @@ func (f *fetcher) list() {
 	f.listing = l
 }
 
-// listed waits for the list.
+// listed waits for the list and applies it.
 func (f *fetcher) listed(ctx context.Context) (err error) {
 	l := f.listing
 	if l == nil {
@@ -166,7 +165,7 @@ func (f *fetcher) listed(ctx context.Context) (err error) {
 	return nil
 }
 
-// found takes a list.
+// found applies a list.
 func (f *fetcher) found(l *listing, children, locks []string) {
 	f.epoch = f.watch.listed(l.stat.Czxid, f.epoch)
 	f.backlog.fill(children, locks)

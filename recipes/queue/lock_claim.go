@@ -10,8 +10,8 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim: a lock of the
-// same session may be that of another queue.
+// lockClaim claims an item by creating its lock. The lock is its own if it holds the id of the claim. Another lock of
+// the same session may belong to another queue.
 type lockClaim struct {
 	place    *place
 	watch    *queueWatch
@@ -19,7 +19,7 @@ type lockClaim struct {
 	id       string
 	epoch    int64
 	gap      int64 // of the watch
-	unlocks  int   // how often the lock of the item had gone before
+	unlocks  int   // how often the lock of the item was deleted before
 	lock     *itemLock
 	created  builders.Future[string]
 	lockStat zk.Stat
@@ -27,12 +27,12 @@ type lockClaim struct {
 	stat     zk.Stat
 }
 
-// unlockedInList stands for a lock that has gone before a list, perhaps since the claim was submitted.
+// unlockedInList stands for a lock that was deleted before a list, perhaps after the claim was submitted.
 const unlockedInList = -1
 
 func (c *lockClaim) node() nodeName { return c.name }
 
-// begin reads the item behind the lock: another may have consumed it before.
+// begin reads the item after the create of the lock: another may have consumed it before.
 func (c *lockClaim) begin(flight context.Context) {
 	c.lock = &itemLock{name: c.name.whole, id: c.id, flight: flight, gap: c.gap}
 	c.watch.follow(c.lock)
@@ -60,14 +60,14 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 		return nil, errTaken
 	case err != nil:
 		return nil, err
-	case errors.Is(readErr, framework.ErrNotSent): // the create was
+	case errors.Is(readErr, framework.ErrNotSent): // the create was sent
 		return nil, framework.ErrConnectionLoss
 	case isUnanswered(readErr):
 		return nil, readErr
 	}
 	session := c.place.client.Session()
 	if session == nil || session.ID() != c.lockStat.EphemeralOwner {
-		return nil, errTaken // the lock is gone with its session
+		return nil, errTaken // the lock was deleted with its session
 	}
 	c.lock.session = session
 	m := &message{name: c.name, data: data, stat: c.stat, epoch: c.epoch, lock: c.lock}
@@ -77,7 +77,7 @@ func (c *lockClaim) answer(ctx context.Context) (*message, error) {
 	return m, readErr
 }
 
-// resolve returns a lock that may be there, to be released: the item is listed again, and locked again.
+// resolve returns a lock that may exist, to be released. The item is then listed and locked again.
 func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	m, err := c.end(ctx)
 	session := c.place.client.Session()
@@ -89,8 +89,8 @@ func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	return &message{name: c.name, lock: c.lock}, err
 }
 
-// readLock returns the data of an item's lock, nothing if there is none. The server catches up before, so that it
-// has seen what was sent on an earlier connection.
+// readLock returns the data of an item's lock, nothing if there is none. It syncs first, so that the server has applied
+// the requests of an earlier connection.
 func (p *place) readLock(flight context.Context, n nodeName) (id string, err error) {
 	if err := p.client.Sync().ForPath(flight, p.lock(n)); err != nil {
 		return "", err

@@ -11,19 +11,19 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// message is a node that is ours, to be consumed: deleted, or locked.
+// message is a node that is ours to consume: deleted, or locked.
 type message struct {
 	name  nodeName
 	data  []byte
 	stat  zk.Stat
-	epoch int64     // in which it was read
+	epoch int64     // of the path when it was read
 	lock  *itemLock // nil without a lock path
 }
 
-// bytesToPutBack returns what the node holds in which m is put back: that which it was read from, with its history.
+// bytesToPutBack returns the data of the node in which m is put back: the data that was read, with its history.
 func (m *message) bytesToPutBack() []byte {
 	parts, trailer, err := decodeItems(m.data)
-	if err != nil || m.stat.Ctime == 0 { // the history is there
+	if err != nil || m.stat.Ctime == 0 { // the history is there already
 		return m.data
 	}
 	h, _ := historyOf(trailer)
@@ -34,24 +34,25 @@ func (m *message) bytesToPutBack() []byte {
 // itemLock is the lock of an item, by one claim.
 type itemLock struct {
 	name    string             // of the item
-	id      string             // what its node holds, and that of no other claim
-	flight  context.Context    // on which it was created: it is ours as long as that lasts
-	gap     int64              // of the watch: no event was lost before it
-	session *framework.Session // that it goes with
+	id      string             // data of its node, unique for each claim
+	flight  context.Context    // of the create: the lock is ours as long as it lasts
+	gap     int64              // of the watch: no event was lost before the claim
+	session *framework.Session // that owns the lock
 	created <-chan struct{}    // closed with the answer to the create; nil before it is submitted
-	deleted atomic.Bool        // an event says so
+	deleted atomic.Bool        // an event reports it
 }
 
-// claim is a try to make an item ours.
+// claim is an attempt to make an item ours.
 type claim interface {
 	node() nodeName
-	// done is closed when end does not wait any more.
+	// done returns a channel that is closed when end does not wait any more.
 	done() <-chan struct{}
-	// end waits for the answer. The error is errTaken if the item is another's or gone, and errChanged if it is to be read
-	// again. A message that comes with an error cannot be consumed; its lock, if it has one, is to be released.
+	// end waits for the answer. The error is errTaken if another consumer has the item or it is gone, and errChanged if
+	// it must be read again. A message that comes with an error cannot be consumed; its lock, if it has one, must be
+	// released.
 	end(ctx context.Context) (*message, error)
-	// resolve finds out what has become of a claim that ended without an answer. What is not ours then is listed again if
-	// it is still there. The error is about the item of the message.
+	// resolve finds out the outcome of a claim that ended without an answer. An item that is not ours then is listed
+	// again if it still exists. The error is about the item of the message.
 	resolve(ctx context.Context) (*message, error)
 }
 

@@ -10,25 +10,25 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// The names of nodes: "queue-", what the kind of queue puts between, and the number that the server gives.
+// Parts of node names: "queue-", the field of the queue's kind, and the number from the server.
 const (
 	itemName  = "queue-"
 	separator = "|"
 )
 
-// elementName is in front of the numbers of the elements of a simple queue.
+// elementName is the name prefix of the elements of a simple queue.
 const elementName = "qn-"
 
-// nodeName is the name of a node, in its parts.
+// nodeName holds the parts of a node's name.
 type nodeName struct {
 	whole  string
-	prefix string // all before the number: a node with the same priority, delay or id begins with it
+	prefix string // everything before the number: nodes with the same priority, delay or id share it
 	field  string // between the separators, or the priority
 	number int32
 	ok     bool // it has a number
 }
 
-// parseName takes a name apart. That of a node of somebody else is not found.
+// parseName parses a name. It does not find the names of foreign nodes.
 func parseName(name string) (n nodeName, found bool) {
 	rest, found := strings.CutPrefix(name, itemName)
 	if !found {
@@ -43,14 +43,14 @@ func parseName(name string) (n nodeName, found bool) {
 	}
 	number, err := strconv.ParseInt(rest, 10, 32)
 	if err != nil {
-		return n, true // somebody made it by hand: an item all the same
+		return n, true // created by hand: also an item
 	}
 	n.number, n.ok = int32(number), true
 	n.prefix = name[:len(name)-len(rest)]
 	return n, true
 }
 
-// parseElement takes the name of an element of a simple queue apart. That of a node of somebody else is not found.
+// parseElement parses the name of an element of a simple queue. It does not find the names of foreign nodes.
 func parseElement(name string) (n nodeName, found bool) {
 	rest, found := strings.CutPrefix(name, elementName)
 	if !found {
@@ -63,7 +63,7 @@ func parseElement(name string) (n nodeName, found bool) {
 	return n, true
 }
 
-// byNumber orders names as their nodes were created. The server counts on from the largest number to the smallest.
+// byNumber orders names as their nodes were created. After the largest number the server continues with the smallest.
 func byNumber(a, b nodeName) int {
 	switch {
 	case a.ok != b.ok && a.ok:
@@ -78,8 +78,8 @@ func byNumber(a, b nodeName) int {
 	return 1
 }
 
-// priorityDigits is how long a priority is in a name: a mark of its sign, so that names sort as priorities do, and its
-// bits.
+// priorityDigits is the length of a priority in a name: a mark of its sign, so that names sort as priorities do, and
+// its bits.
 const priorityDigits = 9
 
 func priorityPrefix(priority int32) string {
@@ -102,8 +102,8 @@ func (n nodeName) priority() int {
 	return int(int32(uint32(bits)))
 }
 
-// byPriority orders names by priority, the lowest first. Those that Java has put back have lost theirs: they come first
-// there, too.
+// byPriority orders names by priority, the lowest first. Items that Java has put back have lost theirs. They come
+// first, as in Java.
 func byPriority(a, b nodeName) int {
 	if c := cmp.Compare(a.field, b.field); c != 0 {
 		return c

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Consumer is given the items of a queue. ctx ends when the lock of the item is lost, with the cause [ErrLockLost], and
-// when Close has waited long enough, with [ErrClosed]; [InfoOf] returns more about the item. [ErrorMode] says what an
-// error or a panic does to the item. In Java: QueueConsumer.
+// Consumer consumes the items of a queue. ctx ends when the lock of the item is lost, with the cause [ErrLockLost], and
+// when Close has waited long enough, with [ErrClosed]. [InfoOf] returns more about the item. [ErrorMode] sets the
+// handling of an item after an error or a panic. In Java: QueueConsumer.
 type Consumer[T any] func(ctx context.Context, item T) error
 
-// ErrorMode decides the fate of an item whose consumer fails. In Java: ErrorMode.
+// ErrorMode sets the handling of an item whose consumer fails. In Java: ErrorMode.
 type ErrorMode int
 
 const (
-	// RequeueOnError puts the item back, behind the others, with its priority, delay or id, after a pause that grows with
-	// each failure up to 10 s. It is the default with a lock path, and needs one.
+	// RequeueOnError puts the item back, behind the others, with its priority, delay or id. It waits before for a pause
+	// that grows with each failure up to 10 s. It is the default with a lock path, and needs one.
 	RequeueOnError ErrorMode = iota + 1
-	// DeleteOnError drops the item. It is the default, and all there is, without a lock path.
+	// DeleteOnError drops the item. It is the default without a lock path, and the only mode then.
 	DeleteOnError
 )
 
@@ -25,10 +25,10 @@ const (
 type Corrupt struct {
 	Path string // of its node
 	Data []byte
-	Err  error // it wraps [ErrCorrupt], or is that of the serializer
+	Err  error // wraps [ErrCorrupt], or is the serializer's error
 }
 
-// options are those that do not depend on the type of the items.
+// options are the settings that do not depend on the type of the items.
 type options struct {
 	name          string
 	measureDepth  bool

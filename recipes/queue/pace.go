@@ -10,13 +10,13 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// outagePause is the pause before a connection that stands and falls is tried again.
+// outagePause is the pause before another try on an unstable connection.
 const outagePause = 10 * time.Millisecond
 
-// lingering is how long a queue is watched after the last call that needed that: the next one may come soon.
+// lingering is how long a queue stays watched after the last call that needs the watch: the next call may come soon.
 const lingering = time.Second
 
-// awaitConnection waits until it is worth trying again after a lost connection.
+// awaitConnection waits, after a lost connection, until another try makes sense.
 func awaitConnection(ctx context.Context, client Client) error {
 	if err := waitqueue.Pause(ctx, outagePause); err != nil {
 		return err
@@ -24,8 +24,8 @@ func awaitConnection(ctx context.Context, client Client) error {
 	return client.BlockUntilConnected(ctx)
 }
 
-// retryOutage calls fn, and calls it again with a new connection, until its error is not an outage. It returns the
-// error of fn, or the cause of the end of ctx.
+// retryOutage calls fn again with a new connection for as long as its error is an outage. It returns the error of fn,
+// or the cause of the end of ctx.
 func retryOutage(ctx context.Context, client Client, fn func() error) error {
 	for {
 		err := fn()
@@ -46,7 +46,7 @@ func doubled(first, limit time.Duration, n int) time.Duration {
 	return min(first, limit)
 }
 
-// isRefusal reports whether err is an answer about one node, which an operator may change.
+// isRefusal reports whether err is an answer about one node that an operator can change.
 func isRefusal(err error) bool {
 	return err != nil && !isUnanswered(err) &&
 		!errors.Is(err, framework.ErrClosed) && !errors.Is(err, framework.ErrTooManyPending)

@@ -10,16 +10,16 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// pauses are the settlements that wait. Each has a timer, and none a goroutine.
+// pauses holds the paused settlements. Each has a timer, and no goroutine.
 type pauses struct {
 	mu    sync.Mutex
-	over  bool                   // nothing waits any longer
-	stops map[*settlement]func() // what waits, with what stops the waiting
-	slots waitqueue.Serial       // those whose pause has ended wait for their slots, one after the other
+	over  bool                   // no settlement is paused any longer
+	stops map[*settlement]func() // the paused settlements, with the functions that end their pauses
+	slots waitqueue.Serial       // serializes the wait for slots after the pauses
 }
 
-// pause has x wait for d, until its session ends or until close, whichever comes first. Then it is submitted, or goes
-// on if it has kept its slot.
+// pause delays x for d, until its session ends or until close, whichever comes first. Then x is submitted, or it
+// continues if it has kept its slot.
 func (s *settler) pause(x *settlement, d time.Duration) {
 	p := &s.pauses
 	p.mu.Lock()
@@ -44,7 +44,7 @@ func (s *settler) endPause(x *settlement) {
 	}
 }
 
-// endPauses ends all pauses, and has none begin.
+// endPauses ends all pauses and prevents new ones.
 func (s *settler) endPauses() {
 	p := &s.pauses
 	p.mu.Lock()
@@ -65,8 +65,9 @@ func (s *settler) resume(x *settlement) {
 	s.pauses.slots.Do(func() { s.submit(x) })
 }
 
-// pauseAfter has x wait after a refusal. It reports false when it is time to give up: with the client, and after close
-// if it was refused before. Dead letters wait without a slot: where they may not be put, other items may be settled.
+// pauseAfter pauses x after a refusal. It returns false when it is time to give up: when the client is closed, and
+// after close if x was refused before. Dead letters wait without a slot: where they cannot be put, other items can
+// still be settled.
 func (s *settler) pauseAfter(x *settlement, refusal error) bool {
 	if errors.Is(refusal, framework.ErrClosed) {
 		return false

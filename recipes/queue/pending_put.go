@@ -6,13 +6,13 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// PendingPut is a put that was accepted. PutAsync returns it. All methods are safe for concurrent use.
+// PendingPut is an accepted put, as returned by PutAsync. All methods are safe for concurrent use.
 type PendingPut struct {
 	prefix string
 	data   []byte
-	// ended is called once, with the outcome, and returns what calls the listeners, nil if there are none.
+	// ended is called once, with the outcome. It returns the function that calls the listeners, nil if there are none.
 	ended   func(path string, err error) (notify func())
-	cause   context.Context //nolint:containedctx // of its span, nil if nobody traces
+	cause   context.Context //nolint:containedctx // of its span, nil without tracing
 	sending *telemetry.Message
 	back    bool // it was in the queue before
 
@@ -32,12 +32,12 @@ func newPendingPut(prefix string, data []byte) *PendingPut {
 	}
 }
 
-// Done returns a channel that is closed when the outcome is known.
+// Done returns a channel that is closed when the outcome is available.
 func (x *PendingPut) Done() <-chan struct{} { return x.done }
 
-// Wait waits for the outcome and returns the path of the node. The error is that of ctx, or says why the items are not
-// in the queue: an [*ItemError], with [ErrUncertain] if they may be. FlushPuts reports a failure whether or not Wait
-// has returned it.
+// Wait waits for the outcome and returns the path of the node. The error is the error of ctx, or the reason why the
+// items are not in the queue: an [*ItemError], with [ErrUncertain] if they may be. FlushPuts reports a failure whether
+// or not Wait has returned it.
 func (x *PendingPut) Wait(ctx context.Context) (path string, err error) {
 	if !isClosed(x.done) && !awaitDone(ctx, x.done) {
 		return "", ctx.Err()
@@ -45,13 +45,13 @@ func (x *PendingPut) Wait(ctx context.Context) (path string, err error) {
 	return x.path, x.err
 }
 
-// end makes the outcome known.
+// end publishes the outcome.
 func (x *PendingPut) end(path string, err error) {
 	x.path, x.err = path, err
 	close(x.done)
 }
 
-// awaitPuts waits until the outcome of all is known.
+// awaitPuts waits for the outcome of all puts.
 func awaitPuts(ctx context.Context, puts []*PendingPut) error {
 	for _, x := range puts {
 		if !isClosed(x.done) && !awaitDone(ctx, x.done) {

@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// place is where a queue keeps its nodes.
+// place holds the paths of a queue's nodes.
 type place struct {
 	client      Client
 	path        string

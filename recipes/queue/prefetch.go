@@ -2,17 +2,17 @@ package queue
 
 import "time"
 
-// How much is claimed ahead of the consumer: what it takes in a moment, and no more than some bytes.
+// Bounds of the prefetch: as many items as the consumer takes in a moment, and a number of bytes.
 const (
 	prefetchTime  = 5 * time.Millisecond
 	prefetchBytes = 1 << 20
 	slowItem      = 100 * time.Millisecond
 )
 
-// prefetch says how far to claim ahead: when the consumer would have to wait further, when another consumer was faster,
-// or items lie claimed and unused, less far.
+// prefetch computes how far to claim ahead. It goes further when the consumer would have to wait, and less far when
+// another consumer was faster or claimed items lie unused.
 type prefetch struct {
-	limit int // of the user
+	limit int // the user's limit
 	ahead int
 
 	size    float64       // bytes of an item, on the average
@@ -21,11 +21,11 @@ type prefetch struct {
 	takenAt time.Time // when the last item was taken, zero before the first
 }
 
-// maxClaimed returns how many items may be claimed and not begun.
+// maxClaimed returns how many items may be claimed before they are delivered.
 func (p *prefetch) maxClaimed() int {
 	n := p.ahead
 	switch {
-	case p.pace >= slowItem: // others may be idle
+	case p.pace >= slowItem: // other consumers may be idle
 		n = 0
 	case p.pace > 0:
 		n = min(n, int(prefetchTime/p.pace)+1)
@@ -33,7 +33,7 @@ func (p *prefetch) maxClaimed() int {
 	return min(n, p.maxRead())
 }
 
-// maxRead returns how many items may be read and not begun, beside the one that is wanted.
+// maxRead returns how many items may be read before they are delivered, beside the one that is wanted.
 func (p *prefetch) maxRead() int {
 	if p.size == 0 {
 		return 2*p.limit + 1
@@ -41,7 +41,7 @@ func (p *prefetch) maxRead() int {
 	return min(2*p.limit+1, int(prefetchBytes/p.size))
 }
 
-// consumed notes that the consumer is done with an item.
+// consumed records that the consumer is done with an item.
 func (p *prefetch) consumed(now time.Time) {
 	if p.takenAt.IsZero() {
 		return
@@ -54,10 +54,10 @@ func (p *prefetch) consumed(now time.Time) {
 	p.pace += (took - p.pace) / 4
 }
 
-// taken notes that the consumer gets an item.
+// taken records that the consumer gets an item.
 func (p *prefetch) taken(now time.Time) { p.takenAt = now }
 
-// read notes the size of an item.
+// read records the size of an item.
 func (p *prefetch) read(bytes int) {
 	if p.size == 0 {
 		p.size = float64(bytes)
@@ -66,11 +66,11 @@ func (p *prefetch) read(bytes int) {
 	p.size += (float64(bytes) - p.size) / 8
 }
 
-// missed notes that another was faster.
+// missed records that another consumer was faster.
 func (p *prefetch) missed() { p.ahead /= 2 }
 
-// waited notes that the consumer has waited for an answer.
+// waited records that the consumer has waited for an answer.
 func (p *prefetch) waited() { p.ahead = min(2*p.ahead+1, p.limit) }
 
-// unused notes that items lie claimed before they are wanted.
+// unused records that items were claimed before they are wanted.
 func (p *prefetch) unused() { p.ahead = max(p.ahead-1, 0) }

@@ -18,10 +18,10 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// producer creates the nodes of items in the order in which they are put, all in one flight. What is put while requests
-// are under way goes in one with the next. When the connection is lost it begins anew with the first that was not
-// answered: with resend also those that may have been created, so that nothing is lost, else only those that were not
-// sent, so that nothing is there twice.
+// producer creates the nodes of items in the order of their puts, all in one flight. Puts that arrive while requests
+// are under way are sent together in the next request. After a lost connection it starts again with the first put that
+// was not answered. With resend it sends again also the puts that may have been created, so that nothing is lost.
+// Without, it sends only the puts that were not sent before, so that nothing is there twice.
 type producer struct {
 	client    Client
 	path      string
@@ -37,24 +37,24 @@ type producer struct {
 	wake  chan struct{}
 	done  chan struct{}
 
-	// Of the goroutine that submits.
+	// Fields of the goroutine that submits.
 	sent      []*batch // under way, in their order
 	limit     batchLimit
-	ensured   bool  // the path was created, as far as that was allowed
-	ensureErr error // why it was not, nil after a put that succeeded
+	ensured   bool  // the path was created, as far as permitted
+	ensureErr error // the reason if not, nil after a put that succeeded
 	missing   int   // how many times in a row there was no path
 	outages   int   // how many times in a row the connection was lost
-	answered  bool  // in this flight: what is submitted is sent at once
+	answered  bool  // in this flight: requests are sent at once
 
 	mu        sync.Mutex
 	flight    context.Context
-	dead      context.Context // a flight in which somebody else has found the connection lost
+	dead      context.Context // a flight whose connection another goroutine has found lost
 	queue     []*PendingPut   // not submitted
-	unsent    int             // how many of those accepted were not submitted in this flight
+	unsent    int             // accepted puts that were not submitted in this flight
 	accepted  int
 	pending   map[*PendingPut]struct{} // accepted and not completed
 	waiting   int
-	submitted chan struct{} // closed, if anybody waits, when puts are submitted
+	submitted chan struct{} // closed when puts are submitted; nil without a waiter
 	notified  bool          // listeners were called
 	failures  *failures     // since the last flush
 }
@@ -75,7 +75,7 @@ func (p *producer) start(life context.Context) {
 	go p.run()
 }
 
-// close waits for what is under way, as flush does, and gives up the rest. ctx bounds that.
+// close waits for the puts under way, as flush does, and gives up the rest. ctx bounds the wait.
 func (p *producer) close(ctx context.Context) error {
 	p.mu.Lock()
 	p.stop(ErrClosed)
@@ -96,7 +96,7 @@ func (p *producer) nudge() {
 	}
 }
 
-// put accepts x, when there is a slot for it.
+// put accepts x when there is a slot for it.
 func (p *producer) put(ctx context.Context, x *PendingPut) error {
 	select {
 	case p.slots <- struct{}{}:
@@ -120,8 +120,8 @@ func (p *producer) put(ctx context.Context, x *PendingPut) error {
 	return nil
 }
 
-// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the waiting for a slot.
-// A failure is that of the pending put alone, not of a flush.
+// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the wait for a slot.
+// Only the pending put reports a failure; flushes do not.
 func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *PendingPut {
 	x := newPendingPut(prefix, data)
 	x.back = true
@@ -139,7 +139,7 @@ func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *Pen
 	return x
 }
 
-// run submits what is put and takes the answers, until the producer is closed and nothing is left, or its life is over.
+// run submits puts and takes the answers, until the producer is closed and nothing is left, or its life has ended.
 func (p *producer) run() {
 	defer close(p.done)
 	for p.life.Err() == nil {
@@ -160,8 +160,9 @@ func (p *producer) run() {
 	p.giveUp()
 }
 
-// submit submits as many batches as may be under way. Before the first answer in a flight that is one: it may wait for
-// a connection, and only then be refused, with others behind it. It reports whether no more will come.
+// submit submits as many batches as may be under way. Before the first answer in a flight that is a single batch: it
+// may have to wait for a connection, and be refused only then, with others behind it. It reports whether no more will
+// come.
 func (p *producer) submit() (over bool) {
 	p.leaveDeadFlight()
 	for p.life.Err() == nil && (len(p.sent) == 0 || p.answered && len(p.sent) < maxBatches) {
@@ -203,21 +204,21 @@ func (p *producer) load() (b *batch, closed bool) {
 	return b, false
 }
 
-// unload puts back what is to be submitted again, before all others.
+// unload returns puts to the front of the queue, to be submitted again.
 func (p *producer) unload(puts []*PendingPut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(puts[:len(puts):len(puts)], p.queue...)
 }
 
-// prepare sees to what has to be there before b is sent. It reports false if the connection was lost meanwhile.
+// prepare creates what b needs before it is sent. It returns false if the connection was lost meanwhile.
 func (p *producer) prepare(b *batch) bool {
 	if !p.ensured {
 		p.ensureErr = p.ensure(p.life) // the creates fail if they need what could not be created
 		p.ensured = !waitqueue.IsOutage(p.ensureErr)
 	}
 	if b.puts[0].losses > 0 {
-		// A small request that is answered on the same connection shows that it is not the server that is away.
+		// The answer to a small request on the same connection shows that the server is reachable.
 		if _, err := p.client.CheckExists().ForPath(p.flight, p.path); waitqueue.IsOutage(err) {
 			p.reconnect()
 			return false
@@ -226,8 +227,8 @@ func (p *producer) prepare(b *batch) bool {
 	return p.life.Err() == nil
 }
 
-// settleFirst takes the answer to the first batch. If some of its puts are to be submitted again, it waits for the
-// answers to all others before, so that none is overtaken.
+// settleFirst takes the answer to the first batch. If some of its puts must be submitted again, it first waits for the
+// answers to all other batches, so that no put is overtaken.
 func (p *producer) settleFirst() {
 	left, err := p.settle(p.sent[0])
 	if err == nil {
@@ -259,8 +260,8 @@ func (p *producer) settleFirst() {
 	}
 }
 
-// settle waits for the answer to b and completes the puts of which the outcome is decided. The others are left to be
-// submitted again, because of err.
+// settle waits for the answer to b and completes the puts with a final outcome. It returns the others, which must be
+// submitted again because of err.
 func (p *producer) settle(b *batch) (left []*PendingPut, err error) {
 	paths, err := b.wait(p.life)
 	if err == nil {
@@ -285,12 +286,12 @@ func (p *producer) settle(b *batch) (left []*PendingPut, err error) {
 	case lost:
 		p.fail(b.puts, err)
 		return nil, err
-	case errors.Is(err, zk.ErrNoNode) && (p.ensureErr == nil || !p.ensured): // it has created nothing
+	case errors.Is(err, zk.ErrNoNode) && (p.ensureErr == nil || !p.ensured): // nothing was created
 		return b.puts, err
 	case errors.Is(err, framework.ErrRequestTooLarge) && !b.isSingle():
 		return b.puts, err
 	case errors.Is(err, zk.ErrNoNode):
-		p.ensured = false // it is tried again for the next
+		p.ensured = false // the next put tries again
 		p.fail(b.puts, p.ensureErr)
 	default:
 		p.answered = true
@@ -299,15 +300,15 @@ func (p *producer) settle(b *batch) (left []*PendingPut, err error) {
 	return nil, nil
 }
 
-// maxLosses is how many connections in a row may be lost with one put alone under way that is larger than suspectSize,
-// before it is taken for the cause: a server closes the connection for a request that is too large for it.
+// maxLosses is how many connections in a row may be lost with a single put under way that is larger than suspectSize.
+// After that the put counts as the cause: a server closes the connection for a request that is too large for it.
 const (
 	maxLosses   = 8
 	suspectSize = 4 << 10
 )
 
-// adjustLimits draws conclusions from a failure of batches about how much is sent at a time. It returns what is left to
-// be submitted again.
+// adjustLimits adapts the amount that is sent at a time after a failure of batches. It returns the puts that must be
+// submitted again.
 func (p *producer) adjustLimits(sent []*batch, left []*PendingPut, err error) []*PendingPut {
 	if errors.Is(err, framework.ErrNotSent) || errors.Is(err, zk.ErrNoNode) {
 		return left
@@ -348,7 +349,7 @@ func (p *producer) newFlight() {
 	p.flight, p.answered = builders.Pipelined(p.life), false
 }
 
-// leaveDeadFlight begins another flight if the connection of this one was found lost while nothing was under way.
+// leaveDeadFlight starts another flight if the connection of this one was found lost while nothing was under way.
 func (p *producer) leaveDeadFlight() {
 	p.mu.Lock()
 	dead := p.dead == p.flight
@@ -358,7 +359,7 @@ func (p *producer) leaveDeadFlight() {
 	}
 }
 
-// reportLoss notes that somebody has found the connection of a flight lost.
+// reportLoss records that another goroutine has found the connection of a flight lost.
 func (p *producer) reportLoss(flight context.Context) {
 	p.mu.Lock()
 	p.dead = flight
@@ -366,7 +367,7 @@ func (p *producer) reportLoss(flight context.Context) {
 	p.nudge()
 }
 
-// giveUp ends everything at the end of the life.
+// giveUp completes all puts when the life ends.
 func (p *producer) giveUp() {
 	p.stop(ErrClosed)
 	for _, b := range p.sent {

@@ -12,25 +12,25 @@ import (
 // PutEvent is the outcome of a put.
 type PutEvent[T any] struct {
 	Items []T
-	// Path is that of the node that holds them.
+	// Path is the path of the node that holds the items.
 	Path string
-	// Err is nil if they are in the queue. With [ErrUncertain] they may be.
+	// Err is nil if the items are in the queue. With [ErrUncertain] they may be.
 	Err error
 }
 
-// PutListeners returns the listeners that are called with the outcome of every put, one at a time, in the order of the
-// outcomes. They run on a goroutine of their own, and no put waits for them: they may put, too, and events that they
-// are too slow for stay in memory. In Java: QueuePutListener, which is called for successes alone.
+// PutListeners returns the listeners of put outcomes. They are called with the outcome of every put, one at a time, in
+// the order of the outcomes. They run on their own goroutine, and no put waits for them: they may put, too. Events stay
+// in memory while the listeners are too slow. In Java: QueuePutListener, which is called for successes alone.
 func (q *queue[T]) PutListeners() callbacks.Listenable[PutEvent[T]] { return &q.listeners }
 
-// FlushPuts waits until the outcome of all puts that were accepted before it is known, and the listeners were called.
-// The error is that of ctx, or is about the puts that have failed, whoever has put them: those that no FlushPuts had
-// reported when this one began. So of several goroutines that put, one may be returned the failure of another, and
-// none its own if another has flushed before: PutAsync returns each put's own outcome. A listener calls FlushPuts with
-// the context that it was given: then no listeners are waited for. In Java: flushPuts.
+// FlushPuts waits until the outcome of all puts that were accepted before it is available, and the listeners were
+// called. The error is the error of ctx, or the failures of puts by any goroutine that no FlushPuts had reported when
+// this one began. So with several goroutines that put, one may get the failure of another, and miss its own if another
+// has flushed before: PutAsync returns each put's own outcome. A listener calls FlushPuts with its own context;
+// FlushPuts does not wait for listeners then. In Java: flushPuts.
 func (q *queue[T]) FlushPuts(ctx context.Context) error { return q.producer.flush(ctx) }
 
-// put hands items to the producer.
+// put passes items to the producer.
 func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingPut, error) {
 	ctx, sending := q.obs.Send(ctx, len(items))
 	data, err := q.serialize(ctx, items)
@@ -59,7 +59,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingP
 	return x, nil
 }
 
-// accept hands x to the producer, when there is room in the queue.
+// accept passes x to the producer when there is room in the queue.
 func (q *queue[T]) accept(ctx context.Context, x *PendingPut) error {
 	switch q.State() {
 	case Latent:
@@ -78,6 +78,6 @@ func (q *queue[T]) putMulti(ctx context.Context, prefix string, items []T) error
 	if len(items) == 0 {
 		return nil
 	}
-	_, err := q.put(ctx, prefix, slices.Clone(items)) // listeners get them later
+	_, err := q.put(ctx, prefix, slices.Clone(items)) // listeners use them later
 	return err
 }

@@ -84,9 +84,9 @@ func TestPutListenersAreCalledInOrder(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	q := start(t, built(builder(t, newClient(t, connect), nil).BuildQueue()))
-	var told []string
+	var reported []string
 	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
-		told = append(told, ev.Items...)
+		reported = append(reported, ev.Items...)
 		if ev.Err != nil || !strings.HasPrefix(ev.Path, queuePath+"/queue-") {
 			t.Errorf("got %+v", ev)
 		}
@@ -98,7 +98,7 @@ func TestPutListenersAreCalledInOrder(t *testing.T) {
 	}
 	must(t, q.PutMulti(ctx, want[98:]...))
 	must(t, q.FlushPuts(ctx))
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -112,8 +112,8 @@ func TestFailedPutIsReported(t *testing.T) {
 	}
 	q := built(builder(t, client, nil).BuildQueue())
 	must(t, q.Start())
-	told := make(chan error, 2)
-	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { told <- ev.Err })
+	reported := make(chan error, 2)
+	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { reported <- ev.Err })
 	must(t, q.Put(ctx, "a"))
 	must(t, q.Put(ctx, "b"))
 	if err := q.FlushPuts(ctx); !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), "2 puts") {
@@ -121,7 +121,7 @@ func TestFailedPutIsReported(t *testing.T) {
 	}
 	must(t, q.FlushPuts(ctx)) // which reports it once
 	for range 2 {
-		if err := <-told; !errors.Is(err, zk.ErrNoAuth) {
+		if err := <-reported; !errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("listener gets %v", err)
 		}
 	}
@@ -177,13 +177,13 @@ func TestCloseGivesUpWhatItCannotFlush(t *testing.T) {
 		for client.IsConnected() {
 			time.Sleep(time.Millisecond)
 		}
-		told := make(chan error, 1)
-		q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { told <- ev.Err })
+		reported := make(chan error, 1)
+		q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { reported <- ev.Err })
 		must(t, q.Put(ctx, "b"))
 		if err := q.Close(); !errors.Is(err, queue.ErrClosed) {
 			t.Errorf("close: %v", err)
 		}
-		if err := <-told; !errors.Is(err, queue.ErrClosed) || errors.Is(err, queue.ErrUncertain) {
+		if err := <-reported; !errors.Is(err, queue.ErrClosed) || errors.Is(err, queue.ErrUncertain) {
 			t.Errorf("got %v of what was never sent", err)
 		}
 	})

@@ -2,16 +2,16 @@ package queue
 
 import "time"
 
-// How long an item is left alone that cannot be taken.
+// Bounds of the pause of an item that cannot be taken.
 const (
 	firstQuarantine = time.Second
 	maxQuarantine   = time.Minute
 )
 
-// quarantine keeps the items that cannot be read or taken, each for a growing pause.
+// quarantine holds the items that cannot be read or taken, each for a growing pause.
 type quarantine struct {
 	items map[string]*quarantined
-	first time.Time // no item may be tried again before it; zero if none waits
+	first time.Time // the earliest end of a pause; zero if no item waits
 }
 
 type quarantined struct {
@@ -63,7 +63,7 @@ func (q *quarantine) ended(now time.Time) (names []string) {
 	return names
 }
 
-// keep forgets the items that are not there.
+// keep removes the items that do not exist any more.
 func (q *quarantine) keep(isThere func(name string) bool) {
 	for name := range q.items {
 		if !isThere(name) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// queue is what all kinds of queues share: the items that are put and those that are consumed.
+// queue is the common part of all kinds of queues: it puts items and consumes them.
 type queue[T any] struct {
 	*place
 	consumer   Consumer[T]
@@ -29,10 +29,10 @@ type queue[T any] struct {
 	listeners  listeners.Set[PutEvent[T]]
 	room       *room            // nil if the queue is not bounded
 	reports    waitqueue.Serial // the calls of OnError
-	background background       // what goes on for loops of Items that have ended, and what is put again
+	background background       // cleanup for ended loops of Items, and items that are put again
 
-	root       context.Context // of requests that nobody's context ends: they are answered, or lost, soon
-	life       context.Context // bounds the waiting for their answers; it ends when Close has waited long enough
+	root       context.Context // of requests that no caller's context ends: they are answered, or lost, soon
+	life       context.Context // bounds the wait for their answers; it ends when Close has waited long enough
 	end        context.CancelFunc
 	taking     context.Context // ends with Close
 	stopTaking context.CancelCauseFunc
@@ -50,7 +50,7 @@ type queue[T any] struct {
 	held   map[*pulled[T]]struct{}
 }
 
-// State is how far the life of a queue is.
+// State is the state of a queue's life.
 type State int
 
 // The states. In Java: State.
@@ -89,8 +89,8 @@ func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serialize
 	return q
 }
 
-// Start begins to put what is put and, with a consumer, to consume. It does not wait for a connection. It fails with
-// [ErrStarted] the second time and with [ErrClosed] after Close. In Java: start.
+// Start starts the queue: it puts items and, with a consumer, consumes them. It does not wait for a connection. It
+// fails with [ErrStarted] the second time and with [ErrClosed] after Close. In Java: start.
 func (q *queue[T]) Start() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,20 +116,20 @@ func (q *queue[T]) Start() error {
 	return nil
 }
 
-// State returns how far the life of the queue is.
+// State returns the state of the queue.
 func (q *queue[T]) State() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.state
 }
 
-// Close stops taking items, waits for puts that are under way, for the consumer, and until what it has consumed is
-// settled, for the final flush time in all. Then it ends the consumer's context and waits for its return; so it must
-// not be called by the consumer. What is taken and not consumed stays in the queue if there is a lock path; else it is
-// consumed, or put back for others while the consumer takes long. The error is about puts that have failed since the
-// last FlushPuts, or had to be given up, and about consumed items that are not settled: they may be delivered again.
-// OnError has been called for everything before Close returns, unless a call of it that began before Close goes on.
-// Close is idempotent. In Java: close.
+// Close stops taking items. It waits for the puts under way, for the consumer, and until consumed items are settled,
+// for the final flush time in all. Then it ends the consumer's context and waits for its return, so the consumer must
+// not call Close. Items that were taken and not consumed stay in the queue if there is a lock path. Without one they
+// are consumed, or put back for others while the consumer takes long. The error is about puts that have failed since
+// the last FlushPuts, or had to be given up, and about consumed items that are not settled: they may be delivered
+// again. OnError has been called for everything before Close returns, except while a call of it that began before Close
+// is still running. Close is idempotent. In Java: close.
 func (q *queue[T]) Close() error {
 	q.mu.Lock()
 	before := q.state
@@ -150,8 +150,8 @@ func (q *queue[T]) Close() error {
 	return q.err
 }
 
-// shutDown closes what was started. report is the number of a call of OnError that may be the caller, 0 if there is
-// none.
+// shutDown closes everything that was started. report is the number of a call of OnError that may be the caller, 0 if
+// there is none.
 func (q *queue[T]) shutDown(report int) error {
 	ctx, cancel := context.WithTimeout(q.root, q.finalFlush)
 	defer cancel()
@@ -170,7 +170,7 @@ func (q *queue[T]) shutDown(report int) error {
 		q.room.close()
 	}
 	q.workers.Wait()
-	q.background.wait(q.root) // which is not long now: neither puts nor life go on
+	q.background.wait(q.root) // this is soon: puts and life have ended
 	q.releaseHeld()
 	q.settler.close(ctx)
 	q.watch.remove(q.root)
@@ -181,7 +181,7 @@ func (q *queue[T]) shutDown(report int) error {
 	return err
 }
 
-// report has OnError called; ctx is that of what has failed.
+// report calls OnError with an error; ctx is the context of the failed work.
 func (q *queue[T]) report(ctx context.Context, err error) {
 	ctx = context.WithoutCancel(ctx)
 	q.reports.Do(func() { waitqueue.CallErrorHandler(ctx, q.client, q.label(), q.onError, err) })
@@ -198,7 +198,7 @@ func (q *queue[T]) reportToClient(ctx context.Context, err error) {
 // label is the queue's name in errors.
 func (q *queue[T]) label() string { return "queue " + q.path }
 
-// serialize returns what a node holds with these items, put with ctx.
+// serialize returns the data of a node with these items, put with ctx.
 func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {
 	parts := make([][]byte, len(items))
 	for i, item := range items {
@@ -217,7 +217,7 @@ func (q *queue[T]) check(data []byte) error {
 	return err
 }
 
-// deserialize returns the items that a node holds, the bytes of each, and those behind them.
+// deserialize returns the items of a node, the bytes of each, and the bytes behind them.
 func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, trailer []byte, err error) {
 	parts, trailer, err = decodeItems(data)
 	if err != nil {

@@ -16,25 +16,25 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// queueWatch gets the events of a queue. It watches the path alone, which costs nothing as long as that is not deleted,
-// or all items and locks too. An event is noted where it is read: in order, and ahead of the answers that came after
-// it.
+// queueWatch receives the events of a queue. It watches the path alone, which costs nothing until the path is deleted,
+// or all items and locks too. It records an event in the reading goroutine: in order, and before the answers that came
+// after it.
 type queueWatch struct {
 	place   *place
 	watcher *callbacks.Watcher
-	wake    chan struct{} // there is news, or something was missed
-	isOfAll bool          // the beginning and the end of the path are news, too, not reasons to list the queue
+	wake    chan struct{} // there are events, or some were missed
+	isOfAll bool          // the path's creation and deletion are events, too, not reasons to list the queue
 
 	mu     sync.Mutex
 	news   []news
-	missed bool // the news are not all: the queue is to be listed
+	missed bool // the events are incomplete: the queue must be listed
 	epoch  int64
 	path   int64                  // czxid of the path in the last list, 0 before
 	gaps   int64                  // how often the connection or the watch of the path was lost
 	locks  map[string][]*itemLock // of claims that are not settled, by item
 }
 
-// news is a change of an item or its lock.
+// news is an event: a change of an item or its lock.
 type news struct {
 	what change
 	name string
@@ -50,7 +50,7 @@ const (
 	emptied // the path was deleted
 )
 
-// maxNews is how much may wait: beyond that the queue is listed.
+// maxNews bounds the waiting events: beyond that the queue is listed.
 const maxNews = 512
 
 func newQueueWatch(p *place) *queueWatch {
@@ -64,7 +64,7 @@ func (w *queueWatch) newWatcher() *callbacks.Watcher {
 	return hook.InPlaceWatcher(w.note).(*callbacks.Watcher)
 }
 
-// pathOnly submits the watch of the path. The answer has to be waited for.
+// pathOnly submits the watch of the path. The caller must wait for the answer.
 func (w *queueWatch) pathOnly(flight context.Context) builders.Future[*zk.Stat] {
 	return w.place.client.CheckExists().UsingWatcher(w.watcher).Submit(flight, w.place.path)
 }
@@ -87,7 +87,7 @@ func (w *queueWatch) remove(ctx context.Context) {
 	}
 }
 
-// reset prepares for watches after others were removed, whose late removal must not take the new ones.
+// reset prepares for new watches after others were removed. The late removal must not affect the new ones.
 func (w *queueWatch) reset() {
 	w.take()
 	w.watcher = w.newWatcher()
@@ -101,29 +101,29 @@ func (w *queueWatch) nudge() {
 	}
 }
 
-// current returns a number that grows when the path is deleted: an item that was read before may be another by now.
+// current returns a number that grows when the path is deleted. An item that was read before may be another one by now.
 func (w *queueWatch) current() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.epoch
 }
 
-// gap returns a number that grows when the connection or the watch of the path is lost: an event may be missing.
+// gap returns a number that grows when the connection or the watch of the path is lost. An event may be missing then.
 func (w *queueWatch) gap() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.gaps
 }
 
-// follow begins to note whether the lock of a claim was deleted. It is called before the lock is created, so that no
-// event is missed. Events come as long as all locks are watched.
+// follow starts to record whether the lock of a claim was deleted. It is called before the lock is created, so that no
+// event is missed. Events arrive as long as all locks are watched.
 func (w *queueWatch) follow(l *itemLock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.locks[l.name] = append(w.locks[l.name], l)
 }
 
-// submitted notes the create of a lock. An event that comes before its answer is about an earlier lock of the item.
+// submitted records the create of a lock. An event before its answer is about an earlier lock of the item.
 func (w *queueWatch) submitted(l *itemLock, created <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *queueWatch) submitted(l *itemLock, created <-chan struct{}) {
 	}
 }
 
-// forget is the end of follow.
+// forget ends follow.
 func (w *queueWatch) forget(l *itemLock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func (w *queueWatch) forget(l *itemLock) {
 	}
 }
 
-// noteDeletion notes that the lock of an item was deleted. mu is held.
+// noteDeletion records that the lock of an item was deleted. mu is held.
 func (w *queueWatch) noteDeletion(name string) {
 	for _, l := range w.locks[name] {
 		if l.created == nil || isClosed(l.created) {
@@ -152,7 +152,7 @@ func (w *queueWatch) noteDeletion(name string) {
 	}
 }
 
-// listed notes the czxid of the path when it was listed, and returns the epoch of that.
+// listed records the czxid of the path at the time of the list, and returns the epoch of the list.
 func (w *queueWatch) listed(path, before int64) (epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +163,7 @@ func (w *queueWatch) listed(path, before int64) (epoch int64) {
 	return w.epoch
 }
 
-// verify finds out whether the path was deleted without an event.
+// verify checks whether the path was deleted without an event.
 func (w *queueWatch) verify(ctx context.Context) {
 	before := w.current()
 	stat, err := w.place.client.CheckExists().Submit(builders.Pipelined(ctx), w.place.path).Wait(ctx)
@@ -177,7 +177,7 @@ func (w *queueWatch) verify(ctx context.Context) {
 	}
 }
 
-// take returns the news, and whether they are not all.
+// take returns the recorded events, and whether some were missed.
 func (w *queueWatch) take() (all []news, missed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +190,7 @@ func (w *queueWatch) take() (all []news, missed bool) {
 	return all, missed
 }
 
-// await waits for news, but no longer than until if that is not zero.
+// await waits for events, but no longer than until if that is not zero.
 func (w *queueWatch) await(ctx context.Context, until time.Time) {
 	var over <-chan time.Time
 	if !until.IsZero() {
@@ -205,7 +205,7 @@ func (w *queueWatch) await(ctx context.Context, until time.Time) {
 	}
 }
 
-// note takes an event.
+// note records an event.
 func (w *queueWatch) note(ev zk.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,7 +229,7 @@ func (w *queueWatch) note(ev zk.Event) {
 		}
 		w.missed = true
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDataChanged:
-		w.gaps++ // the watch of the path may have ended: what is settled looks whether it is the same item
+		w.gaps++ // the path's watch may have ended: settlements check that it is the same item
 		w.missed = true
 	case w.place.hasLocks() && ev.Path == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
 		for name := range w.locks {

@@ -17,24 +17,24 @@ import (
 // it.
 func TestItemIsConsumedBesideOneThatAnotherTakes(t *testing.T) {
 	t.Parallel()
-	lost, told := consumeBesideAnother(t, 0)
-	if diff := cmp.Diff([]string{"item 2"}, lost); diff != "" || told != 0 {
-		t.Errorf("not consumed (-want +got), with %d reported:\n%s", told, diff)
+	lost, reported := consumeBesideAnother(t, 0)
+	if diff := cmp.Diff([]string{"item 2"}, lost); diff != "" || reported != 0 {
+		t.Errorf("not consumed (-want +got), with %d reported:\n%s", reported, diff)
 	}
 }
 
 // When they are removed one by one after that and the answers are lost, each that is not consumed is reported.
 func TestRemovalOneByOneWithLostReplyIsReported(t *testing.T) {
 	t.Parallel()
-	lost, told := consumeBesideAnother(t, curatortest.CutAfter)
-	if diff := cmp.Diff([]string{"item 1", "item 2"}, lost); diff != "" || told != len(lost) {
-		t.Errorf("not consumed (-want +got), with %d reported:\n%s", told, diff)
+	lost, reported := consumeBesideAnother(t, curatortest.CutAfter)
+	if diff := cmp.Diff([]string{"item 1", "item 2"}, lost); diff != "" || reported != len(lost) {
+		t.Errorf("not consumed (-want +got), with %d reported:\n%s", reported, diff)
 	}
 }
 
 // consumeBesideAnother has a consumer remove items together of which another takes the last, and the action done to the
 // first removal after that. It returns what was not consumed, and how many times that was reported.
-func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []string, told int) {
+func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []string, reported int) {
 	t.Helper()
 	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
 	direct := testenv.Addr(t) + chroot
@@ -51,7 +51,7 @@ func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []strin
 	must(t, client.BlockUntilConnected(ctx))
 	held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
 	got, failed := newBasket(t), newFailures()
-	q := built(builder(t, client, got.consume).OnError(failed.tell).BuildQueue())
+	q := built(builder(t, client, got.consume).OnError(failed.notify).BuildQueue())
 	must(t, q.Start())
 	must(t, held.Wait(ctx))
 	names, err := other.GetChildren().ForPath(ctx, queuePath)
@@ -77,10 +77,10 @@ func consumeBesideAnother(t *testing.T, action curatortest.Action) (lost []strin
 			lost = append(lost, item)
 		}
 	}
-	for len(failed.told) > 0 {
-		if errors.Is(<-failed.told, queue.ErrUncertain) {
-			told++
+	for len(failed.errs) > 0 {
+		if errors.Is(<-failed.errs, queue.ErrUncertain) {
+			reported++
 		}
 	}
-	return lost, told
+	return lost, reported
 }

@@ -13,30 +13,30 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// room has puts wait while a queue has as many nodes as it may. It counts them with an exists in the flight of the
-// puts, which so has those before it. A small share of the room, and one put at least, may go before the next count is
-// there: then processes that put at the same moment exceed the bound by one put each.
+// room delays puts while a queue has its maximum of nodes. It counts the nodes with an exists in the flight of the
+// puts, so that the count includes the puts before it. A small share of the room, and one put at least, may go before
+// the next count is answered. So processes that put at the same moment exceed the bound by one put each.
 type room struct {
 	producer *producer
 	maxItems int
-	turn     chan struct{} // of the one whose put is next; what follows is theirs
+	turn     chan struct{} // held by the next put; it guards the fields below
 
 	share       int           // how many puts the last count allows
-	allowedUpTo int           // the number of the last of these
-	until       time.Time     // when the count is too old
-	roundTrip   time.Duration // how long the last one took that was waited for
+	allowedUpTo int           // the number of the last put that it allows
+	until       time.Time     // when the count expires
+	roundTrip   time.Duration // duration of the last count that was waited for
 	count       *count        // under way, nil if there is none
 
 	changed chan zk.Event
 	watcher *callbacks.Watcher // nil if the queue is not watched
-	unused  *time.Timer        // ends the watch: the next put may have to wait, too
-	session *framework.Session // in which it is
+	unused  *time.Timer        // ends the watch after a while: the next put may have to wait, too
+	session *framework.Session // of the watch
 	oneShot bool               // the server has no persistent watches
 }
 
-// roomShares is in how many shares the room is divided, and roomAge how old a count may be beyond the time that it
-// takes: eight processes that put as fast as they can have the room filled before one of them has used what is left of
-// an old share only if that one is held up for many round trips.
+// roomShares is the number of shares of the room, and roomAge the maximum age of a count beyond its round trip. Eight
+// processes that put as fast as they can fill the room before one of them has used the rest of an old share, unless
+// that process is delayed for many round trips.
 const (
 	roomShares = 32
 	roomAge    = time.Millisecond
@@ -45,7 +45,7 @@ const (
 // count is a request for the number of nodes.
 type count struct {
 	flight    context.Context
-	behind    int // how many puts come before it
+	behind    int // number of puts before it
 	startedAt time.Time
 	stat      builders.Future[*zk.Stat]
 }
@@ -57,7 +57,7 @@ func newRoom(p *producer, maxItems int) *room {
 	return r
 }
 
-// put hands x to the producer when there is room for it. Those who wait are served in their order.
+// put passes x to the producer when there is room for it. Waiting puts are served in their order.
 func (r *room) put(ctx context.Context, x *PendingPut) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -100,14 +100,14 @@ func (r *room) await(ctx context.Context) error {
 	}
 }
 
-// left returns how many puts of the share may still go.
+// left returns the remaining puts of the share.
 func (r *room) left() int {
 	r.producer.mu.Lock()
 	defer r.producer.mu.Unlock()
 	return r.allowedUpTo - r.producer.accepted
 }
 
-// takeEarlyCount takes the count that was begun ahead, if there is an answer.
+// takeEarlyCount applies the count that was started ahead, if it is answered.
 func (r *room) takeEarlyCount() {
 	c := r.count
 	if c == nil || !isDone(c.stat) {
@@ -119,7 +119,7 @@ func (r *room) takeEarlyCount() {
 	}
 }
 
-// apply takes the answer to a count.
+// apply applies the answer to a count.
 func (r *room) apply(stat *zk.Stat, c *count) {
 	free := r.maxItems // without a path
 	if stat != nil {
@@ -133,7 +133,7 @@ func (r *room) apply(stat *zk.Stat, c *count) {
 	r.until = c.startedAt.Add(2*r.roundTrip + roomAge)
 }
 
-// countAhead begins the next count while half of the share is left, so that nobody has to wait for it.
+// countAhead starts the next count while half of the share is left, so that no put has to wait for it.
 func (r *room) countAhead() {
 	if r.count == nil && r.share > 2 && 2*r.left() <= r.share {
 		r.count = r.newCount()
@@ -149,7 +149,7 @@ func (r *room) newCount() *count {
 	return c
 }
 
-// tryOnce counts the nodes and reports whether there is room. If there is none it waits until there may be some.
+// tryOnce counts the nodes and reports whether there is room. Without room it waits until there may be some.
 func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 	c := r.count
 	r.count = nil
@@ -182,8 +182,8 @@ func (r *room) tryOnce(ctx context.Context) (found bool, err error) {
 	return false, err
 }
 
-// awaitChange waits until there may be more room. The first time it begins to watch the queue, which is counted again
-// then.
+// awaitChange waits until there may be more room. The first time it starts to watch the queue and returns, so that the
+// queue is counted again.
 func (r *room) awaitChange(ctx context.Context) error {
 	defer r.unused.Reset(lingering)
 	if r.watcher == nil || r.session != r.producer.client.Session() { // the watch ends with its session
@@ -206,7 +206,7 @@ func (r *room) awaitChange(ctx context.Context) error {
 	}
 }
 
-// forgetEvents is called before a count, which has what they tell.
+// forgetEvents drops the events before a count, because the count includes them.
 func (r *room) forgetEvents() {
 	for len(r.changed) > 0 {
 		if ev := <-r.changed; r.oneShot && ev.Type != zk.EventSession {
@@ -215,8 +215,8 @@ func (r *room) forgetEvents() {
 	}
 }
 
-// watch watches the queue. The watch is recursive as that of a consumer, because for a server before 3.9 all watches of
-// a session on one node have the mode of the last.
+// watch watches the queue. The watch is recursive like a consumer's, because on a server before 3.9 all watches of a
+// session on one node have the mode of the last.
 func (r *room) watch(ctx context.Context) (err error) {
 	p := r.producer
 	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.client.Session()
@@ -230,13 +230,13 @@ func (r *room) watch(ctx context.Context) (err error) {
 	if err != nil {
 		r.unwatch()
 	}
-	if errors.Is(err, zk.ErrNoNode) { // which is counted as room
+	if errors.Is(err, zk.ErrNoNode) { // a missing path counts as room
 		return nil
 	}
 	return err
 }
 
-// endWatch ends the watch if nobody waits for room.
+// endWatch ends the watch if no put waits for room.
 func (r *room) endWatch() {
 	select {
 	case r.turn <- struct{}{}:

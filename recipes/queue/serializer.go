@@ -9,7 +9,7 @@ type Serializer[T any] interface {
 	Deserialize(data []byte) (T, error)
 }
 
-// JSON is a serializer for what encoding/json reads and writes.
+// JSON is a serializer that uses encoding/json.
 type JSON[T any] struct{}
 
 // Serialize returns the JSON of an item.
@@ -21,7 +21,7 @@ func (JSON[T]) Deserialize(data []byte) (item T, err error) {
 	return item, err
 }
 
-// Bytes is the serializer of bytes, which are taken as they are.
+// Bytes is the serializer of bytes. It returns them unchanged.
 type Bytes struct{}
 
 // Serialize returns item.

@@ -93,15 +93,15 @@ func TestUnlockRefusedAtCloseIsTriedAgain(t *testing.T) {
 					t.Errorf("close: %v", err)
 				}
 				must(t, puller.Close())
-				told := len(errs.all())
+				reported := len(errs.all())
 				<-time.After(time.Second)
 				allow(t, client, lockPath, zk.PermAll)
 				again := newBasket(t)
 				start(t, built(builder(t, clientAt(t, place, chroot), again.consume).LockPath(lockPath).BuildQueue()))
 				again.await(2)
 				awaitEmpty(t, client)
-				if all := errs.all(); len(all) > told {
-					t.Errorf("after Close there are the reports %v", all[told:])
+				if all := errs.all(); len(all) > reported {
+					t.Errorf("after Close there are the reports %v", all[reported:])
 				}
 			})
 		})

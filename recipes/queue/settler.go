@@ -17,26 +17,27 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// How long a settlement waits that was refused, before it is tried again.
+// Bounds of the pause before a refused settlement is tried again.
 const (
 	firstRefusalPause = 10 * time.Millisecond
 	maxRefusalPause   = 10 * time.Second
 )
 
-// settler ends the claims of locked items, many at a time: the node and its lock go in one transaction, and what is
-// put back comes in the same. All that it sends is bound to the claim: it travels on the connection on which the lock
-// was created, or behind a look that has found the lock of the claim. It looks first if an event says that the lock
-// was deleted. Without an event, that is while the locks are not watched, or before it arrives, it cannot know that
-// somebody has deleted the lock: then it deletes the lock of another claim, if there is one by now.
+// settler ends the claims of locked items, many at a time: the node and its lock are deleted in one transaction, which
+// also creates the nodes of items that are put back. Every request is bound to the claim: it is sent on the connection
+// on which the lock was created, or after a read that has found the lock of the claim. The settler reads the lock first
+// if an event reports that the lock was deleted. An event may be missing while the locks are not watched, or arrive
+// late. The settler cannot detect then that another client has deleted the lock, and deletes the lock of another claim,
+// if there is one by now.
 type settler struct {
 	place *place
 	watch *queueWatch
 	life  context.Context // ends when close has waited long enough
 	end   context.CancelFunc
 
-	slots     chan struct{} // of those that are submitted and not settled
+	slots     chan struct{} // of the settlements that are submitted and not settled
 	submitted chan *settlement
-	closing   chan struct{} // closed: nothing is paused any longer
+	closing   chan struct{} // closed when pauses end
 	over      chan struct{} // closed when run has returned
 	pauses    pauses
 
@@ -45,16 +46,16 @@ type settler struct {
 	open   sync.WaitGroup // settlements
 }
 
-// settlement is how a claim ends.
+// settlement is the end of a claim.
 type settlement struct {
 	m     *message
-	keep  bool          // the item stays, and only its lock goes
-	back  []byte        // what is put back; nil for nothing
-	dead  []byte        // what is put into the dead letters; nil for nothing
-	after time.Duration // the item stays locked for so long before
-	once  bool          // after a refusal the item stays, and its lock goes
+	keep  bool          // the item stays, and only its lock is deleted
+	back  []byte        // data to put back; nil for nothing
+	dead  []byte        // data for the dead letters; nil for nothing
+	after time.Duration // how long the item stays locked before
+	once  bool          // after a refusal the item stays, and its lock is deleted
 
-	cause   context.Context //nolint:containedctx // of its span, nil if nobody traces
+	cause   context.Context //nolint:containedctx // of its span, nil without tracing
 	done    func(error)     // called once
 	refused func(error)     // called for each new cause of a refusal; may be nil
 
@@ -79,7 +80,7 @@ func (s *settler) start(life context.Context) {
 	go s.run()
 }
 
-// run waits for the answers, in order. What is not settled with the first answer goes on by itself.
+// run takes the answers, in order. A settlement that is not settled with its first answer continues on its own.
 func (s *settler) run() {
 	defer close(s.over)
 	for x := range s.submitted {
@@ -93,7 +94,7 @@ func (s *settler) run() {
 	}
 }
 
-// settle submits x. It waits while there are too many under way, unless x has to wait before.
+// settle submits x. It waits while too many settlements are under way, unless x is to be paused first.
 func (s *settler) settle(x *settlement) {
 	s.mu.Lock()
 	if s.closed {
@@ -128,15 +129,15 @@ func (s *settler) submit(x *settlement) {
 	case x.m.lock.gap != s.watch.gap(), x.m.lock.deleted.Load():
 		go s.retry(x, framework.ErrNotSent)
 		return
-	case x.m.epoch != s.watch.current(): // another item may have the name by now
+	case x.m.epoch != s.watch.current(): // the name may belong to another item now
 		x.keep = true
 	}
 	s.send(x.m.lock.flight, x)
 	s.submitted <- x
 }
 
-// close waits until all is settled, or ctx ends: then those that are not fail with ErrClosed. They go on as long as
-// their session. Nothing is submitted after it.
+// close waits until everything is settled, or ctx ends. Then the other settlements fail with ErrClosed, and continue
+// until their session ends. Nothing is submitted after close.
 func (s *settler) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -156,7 +157,7 @@ func (s *settler) close(ctx context.Context) {
 	s.end()
 }
 
-// finish is the end of x.
+// finish ends x with an error or nil.
 func (s *settler) finish(x *settlement, err error) {
 	s.watch.forget(x.m.lock)
 	x.notify(err)
@@ -166,7 +167,7 @@ func (s *settler) finish(x *settlement, err error) {
 	s.open.Done()
 }
 
-// send submits x with what belongs to it.
+// send submits x with all its operations.
 func (s *settler) send(flight context.Context, x *settlement) {
 	op := s.place.client.TransactionOp()
 	var ops []builders.TransactionOperation
@@ -187,8 +188,8 @@ func (s *settler) send(flight context.Context, x *settlement) {
 	x.sent = s.place.client.Transaction().Submit(flight, ops...)
 }
 
-// applied returns the error of x, which was applied: if the path was deleted since it was read, it was perhaps another
-// item that was deleted.
+// applied returns the error of x, which was applied. If the path was deleted after the read, x may have deleted another
+// item.
 func (s *settler) applied(x *settlement) error {
 	if !x.keep && x.m.lock.gap != s.watch.gap() {
 		s.watch.verify(s.life)
@@ -199,7 +200,7 @@ func (s *settler) applied(x *settlement) error {
 	return nil
 }
 
-// retry goes on with x after err, or after a pause, until it is settled, pauses, or its session has ended.
+// retry continues with x after err, or after a pause, until it is settled, pauses, or its session has ended.
 func (s *settler) retry(x *settlement, err error) {
 	session := telemetry.Untraced(x.m.lock.session.Context())
 	stop := context.AfterFunc(s.life, func() { x.notify(ErrClosed) })
@@ -237,8 +238,8 @@ func (x *settlement) reportRefusal(refusal error) {
 	}
 }
 
-// giveUp gives the item to others, which nobody can settle here. Close waits for the first try. Further ones go on as
-// long as the session, which would keep the item locked.
+// giveUp releases an item that cannot be settled here, for other consumers. Close waits for the first try. Further
+// tries continue until the end of the session, which would keep the item locked.
 func (s *settler) giveUp(x *settlement) {
 	x.notify(ErrClosed)
 	x.keep = true
@@ -255,8 +256,8 @@ func (s *settler) giveUp(x *settlement) {
 	}
 }
 
-// resend settles x on a connection on which it finds the lock of the claim. Without that the error says what to try
-// next.
+// resend settles x on a connection on which it finds the lock of the claim. If it does not settle x, the error selects
+// the next try.
 func (s *settler) resend(session context.Context, x *settlement) (isSettled bool, err error) {
 	flight := builders.Pipelined(session)
 	held, err := s.place.readLock(flight, x.m.name)
@@ -265,7 +266,7 @@ func (s *settler) resend(session context.Context, x *settlement) (isSettled bool
 	}
 	if held != x.m.lock.id {
 		if !x.uncertain {
-			return true, ErrLockLost // somebody has deleted it
+			return true, ErrLockLost // another client has deleted it
 		}
 		return true, nil
 	}
@@ -273,7 +274,7 @@ func (s *settler) resend(session context.Context, x *settlement) (isSettled bool
 	switch {
 	case err != nil:
 		return false, err
-	case stat == nil || stat.Czxid != x.m.stat.Czxid: // it is gone: with the path, or somebody has deleted it
+	case stat == nil || stat.Czxid != x.m.stat.Czxid: // it is gone: with the path, or deleted by another client
 		x.keep = true
 	}
 	if x.dead != nil {
@@ -289,13 +290,13 @@ func (s *settler) resend(session context.Context, x *settlement) (isSettled bool
 		return false, err
 	}
 	if stat, err := path.Wait(session); !x.keep && err == nil && stat != nil && stat.Czxid > x.m.stat.Czxid {
-		return true, errPathDeleted // since the look
+		return true, errPathDeleted // after the check
 	}
 	return true, nil
 }
 
-// sessionLost ends x after the lock was lost with its session: another consumer may have the item. What is consumed is
-// deleted all the same if nobody has it locked, so that not one more gets it.
+// sessionLost ends x after the lock was lost with its session: another consumer may have the item. A consumed item is
+// deleted nevertheless if no consumer has it locked, so that it is not delivered once more.
 func (s *settler) sessionLost(x *settlement) error {
 	switch {
 	case x.keep:

@@ -16,10 +16,10 @@ type Shard interface {
 type shard[Q Shard] struct {
 	path      string
 	queue     Q
-	preferred bool // it has not been full since it was at most half so
+	preferred bool // it has not been full since it was at most half full
 }
 
-// addShard builds and starts the queue of a path, if it is not among ours.
+// addShard builds and starts the queue of a path, unless the sharder has it.
 func (s *QueueSharder[Q]) addShard(path string) error {
 	if slices.ContainsFunc(s.shards, func(sh *shard[Q]) bool { return sh.path == path }) {
 		return nil

@@ -18,24 +18,24 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// shardName is in front of the ids of shards.
+// shardName is the name prefix of shards.
 const shardName = "queue-"
 
-// ErrMaxQueues is the error in the background when the queues are full and there are as many as there may be.
+// ErrMaxQueues is the background error when the queues are full and no more may be added.
 var ErrMaxQueues = errors.New("queue: no more queues may be added")
 
 // QueueAllocator builds the queue of a path; it does not start it. In Java: QueueAllocator.
 type QueueAllocator[Q Shard] func(path string) (Q, error) //nolint:revive // the name is Java's
 
-// Leader says whether it is up to us to add queues. A LeaderLatch of package leader is one, on a path that is not below
-// that of the queues; who has started it closes it.
+// Leader reports whether this process may add queues. A LeaderLatch of package leader is one, on a path that is not
+// below the path of the queues. The sharder does not close it.
 type Leader interface {
 	HasLeadership() bool
 }
 
-// QueueSharder spreads items over several queues, because one with very many nodes becomes slow to list. It adds one
-// when the others are full. All sharders of a path have the same queues, a while after one has added another, and each
-// builds them for itself, with its consumers if it has any. All methods are safe for concurrent use. In Java:
+// QueueSharder spreads items over several queues, because a queue with very many nodes becomes slow to list. It adds a
+// queue when the others are full. All sharders of a path have the same queues, a while after one has added another.
+// Each builds them for itself, with its consumers if it has any. All methods are safe for concurrent use. In Java:
 // QueueSharder, which adds one at each check for as long as any is full.
 type QueueSharder[Q Shard] struct { //nolint:revive // the name is Java's
 	client   Client
@@ -67,8 +67,8 @@ type sharderOptions struct {
 // SharderOption changes a default of a [QueueSharder]. In Java: QueueSharderPolicies.
 type SharderOption func(*sharderOptions)
 
-// WithNewQueueThreshold sets with how many nodes a queue is full, until it has half of them; the default is 10,000. In
-// Java: newQueueThreshold.
+// WithNewQueueThreshold sets the number of nodes at which a queue is full. It stays full until it has half of them. The
+// default is 10,000. In Java: newQueueThreshold.
 func WithNewQueueThreshold(n int) SharderOption {
 	return func(o *sharderOptions) {
 		o.threshold = n
@@ -76,8 +76,8 @@ func WithNewQueueThreshold(n int) SharderOption {
 	}
 }
 
-// WithThresholdCheck sets how often a sharder looks how full the queues are, and for those that others have added; the
-// default is 30 s. In Java: thresholdCheckMs.
+// WithThresholdCheck sets the interval at which a sharder measures the queues, and looks for queues that others have
+// added. The default is 30 s. In Java: thresholdCheckMs.
 func WithThresholdCheck(every time.Duration) SharderOption {
 	return func(o *sharderOptions) {
 		o.interval = every
@@ -87,7 +87,7 @@ func WithThresholdCheck(every time.Duration) SharderOption {
 	}
 }
 
-// WithMaxQueues sets how many queues there may be; the default is 10. In Java: maxQueues.
+// WithMaxQueues sets the maximum number of queues; the default is 10. In Java: maxQueues.
 func WithMaxQueues(n int) SharderOption {
 	return func(o *sharderOptions) {
 		o.maxQueues = n
@@ -95,9 +95,9 @@ func WithMaxQueues(n int) SharderOption {
 	}
 }
 
-// WithOnError has fn called with the errors in the background: queues that cannot be listed, added, built or started,
-// and [ErrMaxQueues]; the sharder tries again. The default reports to the client's unhandled-error listeners and its
-// log. fn must not call Close.
+// WithOnError sets the handler of background errors: queues that cannot be listed, added, built or started, and
+// [ErrMaxQueues]. The sharder tries again. The default reports to the client's unhandled-error listeners and its log.
+// fn must not call Close.
 func WithOnError(fn func(ctx context.Context, err error)) SharderOption {
 	return func(o *sharderOptions) { o.onError = fn }
 }
@@ -108,8 +108,8 @@ func (o *sharderOptions) check(ok bool, format string, args ...any) {
 	}
 }
 
-// NewQueueSharder returns a sharder of the queues below a path. It does no I/O; what makes no sense is the error of
-// Start. In Java the leader is a path.
+// NewQueueSharder returns a sharder of the queues below a path. It does no I/O; Start returns the error of an invalid
+// argument. In Java the leader is a path.
 func NewQueueSharder[Q Shard](
 	client Client, allocate QueueAllocator[Q], path string, leader Leader, opts ...SharderOption,
 ) *QueueSharder[Q] {
@@ -133,7 +133,7 @@ func NewQueueSharder[Q Shard](
 	return s
 }
 
-// Start begins to look for queues, and adds one if there is none. It does not wait for a connection. It fails with
+// Start starts to look for queues, and adds one if there is none. It does not wait for a connection. It fails with
 // [ErrStarted] the second time and with [ErrClosed] after Close. In Java: start.
 func (s *QueueSharder[Q]) Start() error {
 	s.mu.Lock()
@@ -151,8 +151,7 @@ func (s *QueueSharder[Q]) Start() error {
 	return nil
 }
 
-// Close closes all queues. The error is that of those that cannot be closed as they should. Close is idempotent. In
-// Java: close.
+// Close closes all queues and returns their errors. Close is idempotent. In Java: close.
 func (s *QueueSharder[Q]) Close() error {
 	s.mu.Lock()
 	before := s.state
@@ -171,7 +170,7 @@ func (s *QueueSharder[Q]) Close() error {
 	return s.err
 }
 
-// closeShards closes all at a time: each may wait for what is under way.
+// closeShards closes all queues concurrently: each may wait for requests under way.
 func (s *QueueSharder[Q]) closeShards() error {
 	errs := make([]error, len(s.shards))
 	var wg sync.WaitGroup
@@ -182,8 +181,8 @@ func (s *QueueSharder[Q]) closeShards() error {
 	return errors.Join(errs...)
 }
 
-// Queue returns one of the queues, by chance, to put the next item in: one that is not full, if there is one. It waits
-// until there is a queue; ctx bounds that waiting. Put one item in it, or a few, and ask again. In Java: getQueue.
+// Queue returns a random queue to put the next item in, one that is not full if possible. It waits until there is a
+// queue; ctx bounds that wait. Put one item in it, or a few, and call Queue again. In Java: getQueue.
 func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	s.mu.Lock()
 	latent := s.state == Latent
@@ -205,7 +204,7 @@ func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	return s.choose().queue, nil
 }
 
-// choose chooses a preferred shard, or else any. mu is held.
+// choose returns a random preferred shard, or any shard if none is preferred. mu is held.
 func (s *QueueSharder[Q]) choose() *shard[Q] {
 	preferred := make([]*shard[Q], 0, len(s.shards))
 	for _, sh := range s.shards {
@@ -219,10 +218,10 @@ func (s *QueueSharder[Q]) choose() *shard[Q] {
 	return preferred[rand.IntN(len(preferred))]
 }
 
-// ShardQty returns how many queues the sharder knows. In Java: getShardQty.
+// ShardQty returns the number of the sharder's queues. In Java: getShardQty.
 func (s *QueueSharder[Q]) ShardQty() int { return len(s.QueuePaths()) }
 
-// QueuePaths returns the paths of the queues that the sharder knows. In Java: getQueuePaths.
+// QueuePaths returns the paths of the sharder's queues. In Java: getQueuePaths.
 func (s *QueueSharder[Q]) QueuePaths() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +233,7 @@ func (s *QueueSharder[Q]) QueuePaths() []string {
 	return paths
 }
 
-// run checks the queues until the sharder is closed, or its client.
+// run checks the queues until the sharder or its client is closed.
 func (s *QueueSharder[Q]) run() {
 	defer close(s.done)
 	for {
@@ -250,7 +249,7 @@ func (s *QueueSharder[Q]) run() {
 		case err != nil:
 			s.report(err)
 		}
-		if len(s.shards) == 0 { // somebody may wait for the first
+		if len(s.shards) == 0 { // a caller may wait for the first
 			wait = min(wait, waitqueue.FailurePause)
 		}
 		if errors.Is(err, framework.ErrClosed) || waitqueue.Pause(s.life, wait) != nil {
@@ -259,8 +258,7 @@ func (s *QueueSharder[Q]) run() {
 	}
 }
 
-// checkQueues finds the queues that there are, looks how full they are, and adds one if there has to be another and we
-// are the one to add it.
+// checkQueues finds the existing queues, measures them, and adds one if another is needed and this process may add it.
 func (s *QueueSharder[Q]) checkQueues() error {
 	there, err := s.find()
 	if err != nil && there == 0 {
@@ -279,7 +277,7 @@ func (s *QueueSharder[Q]) checkQueues() error {
 	return errors.Join(errs...)
 }
 
-// find lists the queues and opens those that are new. It returns how many there are.
+// find lists the queues and opens the new ones. It returns the number of queues in the list.
 func (s *QueueSharder[Q]) find() (there int, err error) {
 	children, err := s.client.GetChildren().ForPath(s.life, s.path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -295,11 +293,11 @@ func (s *QueueSharder[Q]) find() (there int, err error) {
 	return max(there, len(s.shards)), errors.Join(errs...)
 }
 
-// measure looks how full the queues are, and reports whether there has to be another: one has reached the threshold,
-// and there is none to prefer to it.
+// measure measures the queues, and reports whether another is needed: one has reached the threshold, and no other is
+// preferred.
 func (s *QueueSharder[Q]) measure() (full bool, err error) {
 	preferred := false
-	for _, sh := range s.shards { // nobody else changes them
+	for _, sh := range s.shards { // no other goroutine changes them
 		stat, err := s.client.CheckExists().ForPath(s.life, sh.path)
 		if err != nil {
 			return false, err
@@ -317,9 +315,9 @@ func (s *QueueSharder[Q]) measure() (full bool, err error) {
 	return full && !preferred, nil
 }
 
-// add adds a queue if there are still as many as there were. Each addition writes the data of the path, as they are,
-// with the version that was read before the queues were listed: of several sharders one is the first. The others find
-// the queue by its node, which is as the queue itself would create it.
+// add adds a queue if the number of queues has not changed. Each addition writes the data of the path, unchanged, with
+// the version that was read before the queues were listed, so that only one of several sharders succeeds. The others
+// find the queue by its node, which is the same as the queue itself would create.
 func (s *QueueSharder[Q]) add(there int) error {
 	path := zkpath.Join(s.path, shardName+zkpath.NewProtectionID())
 	if _, err := s.client.CheckExists().CreatingParentContainersIfNeeded().ForPath(s.life, path); err != nil {
@@ -340,7 +338,7 @@ func (s *QueueSharder[Q]) add(there int) error {
 	_, err = s.client.Transaction().ForOperations(s.life,
 		op.SetData().WithVersion(stat.Version).Uncompressed().ForPath(s.path, data),
 		op.Create().ForPath(path, nil))
-	if errors.Is(err, zk.ErrBadVersion) { // another was first, or we were and the answer was lost
+	if errors.Is(err, zk.ErrBadVersion) { // another sharder was first, or we were and the answer was lost
 		_, err = s.find()
 		return err
 	}
@@ -350,7 +348,7 @@ func (s *QueueSharder[Q]) add(there int) error {
 	return s.addShard(path)
 }
 
-// report calls the handler of errors with one of the background.
+// report calls the error handler with a background error.
 func (s *QueueSharder[Q]) report(err error) {
 	waitqueue.CallErrorHandler(context.WithoutCancel(s.life), s.client, s.label(), s.onError, err)
 }

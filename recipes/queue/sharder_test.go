@@ -82,7 +82,7 @@ func fill(tb testing.TB, s stringSharder, items ...string) {
 	}
 }
 
-// awaitShards waits until a sharder knows n queues, and returns their paths.
+// awaitShards waits until a sharder has n queues, and returns their paths.
 func awaitShards[Q queue.Shard](tb testing.TB, s *queue.QueueSharder[Q], n int) []string {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool { return s.ShardQty() >= n }, fmt.Sprintf("%d queues", n))
@@ -182,10 +182,10 @@ func TestLeaderAddsAShardWhenOneIsFull(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, testenv.ConnectString(t))
 	l := leading(false)
-	told := make(chan error)
+	reported := make(chan error)
 	s := start(t, sharder(t, client, l, nil, queue.WithMaxQueues(2), queue.WithOnError(func(_ context.Context, err error) {
 		select {
-		case told <- err:
+		case reported <- err:
 		default: // at each check
 		}
 	})))
@@ -210,7 +210,7 @@ func TestLeaderAddsAShardWhenOneIsFull(t *testing.T) {
 	}
 	// The second is full, too, and there may be no more.
 	fill(t, s, numbered(threshold)...)
-	if err := <-told; !errors.Is(err, queue.ErrMaxQueues) || s.ShardQty() != 2 {
+	if err := <-reported; !errors.Is(err, queue.ErrMaxQueues) || s.ShardQty() != 2 {
 		t.Fatalf("got %v, %d queues", err, s.ShardQty())
 	}
 	testenv.Eventually(t, func() bool { return len(chosen(t, s)) == 2 }, "both are chosen")
@@ -367,17 +367,17 @@ func TestSharderOfAClosedClient(t *testing.T) {
 	client, err := framework.New(testenv.ConnectString(t))
 	must(t, err)
 	must(t, client.Start())
-	told := newFailures()
-	s := sharder(t, client, leading(true), nil, queue.WithOnError(told.tell))
+	failed := newFailures()
+	s := sharder(t, client, leading(true), nil, queue.WithOnError(failed.notify))
 	must(t, s.Start())
 	_, err = s.Queue(testenv.Context(t))
 	must(t, err)
 	must(t, client.Close())
-	if err := told.next(t); !errors.Is(err, framework.ErrClosed) {
+	if err := failed.next(t); !errors.Is(err, framework.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 	must(t, s.Close())
-	if n := len(told.told); n > 0 {
+	if n := len(failed.errs); n > 0 {
 		t.Errorf("got %d times more", n)
 	}
 }
@@ -408,15 +408,15 @@ func TestShardThatCannotBeBuiltIsTriedAgain(t *testing.T) {
 		func() (*fakeShard, error) { panic(broken) },
 		func() (*fakeShard, error) { return &fakeShard{close: broken}, nil },
 	}
-	told := newFailures()
+	failed := newFailures()
 	s := queue.NewQueueSharder(client, func(string) (*fakeShard, error) {
 		next := tries[0]
 		tries = tries[1:]
 		return next()
-	}, shardsPath, leading(true), queue.WithThresholdCheck(time.Millisecond), queue.WithOnError(told.tell))
+	}, shardsPath, leading(true), queue.WithThresholdCheck(time.Millisecond), queue.WithOnError(failed.notify))
 	must(t, s.Start())
 	for range 3 {
-		if err := told.next(t); !strings.Contains(err.Error(), "broken") || !strings.Contains(err.Error(), shardsPath) {
+		if err := failed.next(t); !strings.Contains(err.Error(), "broken") || !strings.Contains(err.Error(), shardsPath) {
 			t.Errorf("got %v", err)
 		}
 	}

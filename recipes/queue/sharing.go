@@ -6,10 +6,10 @@ import (
 	"github.com/gocurator/curator/builders"
 )
 
-// maxSharingPause is the longest pause between two checks whether others are idle.
+// maxSharingPause is the longest pause between two checks for idle consumers.
 const maxSharingPause = 10 * time.Second
 
-// shareOut gives back what is claimed while an item takes long: others may be idle.
+// shareOut returns claimed items while an item takes long, because other consumers may be idle.
 func (f *fetcher) shareOut() {
 	select {
 	case f.turn <- struct{}{}:
@@ -22,13 +22,13 @@ func (f *fetcher) shareOut() {
 	}
 	for len(f.claims) > 0 {
 		if f.takeAnswer(f.life) != nil || f.life.Err() != nil {
-			break // the following next finds that out
+			break // the next call of next reports that
 		}
 	}
 	if len(f.ready) == 0 || f.life.Err() != nil {
 		return
 	}
-	if !f.place.hasLocks() && !f.isEmpty() { // others have enough to do
+	if !f.place.hasLocks() && !f.isEmpty() { // other consumers have enough to do
 		f.shareChecks++
 		f.slow.Reset(doubled(slowItem, maxSharingPause, f.shareChecks))
 		return
@@ -45,7 +45,7 @@ func (f *fetcher) shareOut() {
 	}
 }
 
-// isEmpty reports whether nothing is left in the queue.
+// isEmpty reports whether the queue is empty.
 func (f *fetcher) isEmpty() bool {
 	stat, err := f.place.client.CheckExists().ForPath(builders.Pipelined(f.life), f.place.path)
 	return err == nil && stat != nil && stat.NumChildren == 0

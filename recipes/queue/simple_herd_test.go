@@ -13,21 +13,21 @@ import (
 // time to many who wait, each with a client of its own.
 func TestElementOfferedAloneIsFoundByIdleTakesWithFewRequests(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ takers, most int }{{1, 6}, {10, 6}, {50, 40}} {
-		t.Run(fmt.Sprintf("%d takers", tt.takers), func(t *testing.T) {
+	for _, tt := range []struct{ consumers, most int }{{1, 6}, {10, 6}, {50, 40}} {
+		t.Run(fmt.Sprintf("%d consumers", tt.consumers), func(t *testing.T) {
 			t.Parallel()
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 				most := tt.most
 				if testenv.Real() { // where a busy machine may have everybody go for the element, but nobody list the queue
-					most = max(most, 3*tt.takers)
+					most = max(most, 3*tt.consumers)
 				}
-				testSimpleHerd(t, tt.takers, most, place, chroot)
+				testSimpleHerd(t, tt.consumers, most, place, chroot)
 			})
 		})
 	}
 }
 
-func testSimpleHerd(t *testing.T, takers, most int, place testenv.Place, chroot string) {
+func testSimpleHerd(t *testing.T, consumers, most int, place testenv.Place, chroot string) {
 	t.Helper()
 	const warmUp, elements = 2, 5
 	ctx, cancel := context.WithCancel(testenv.Context(t))
@@ -38,7 +38,7 @@ func testSimpleHerd(t *testing.T, takers, most int, place testenv.Place, chroot 
 	var taking sync.WaitGroup
 	defer taking.Wait()
 	defer cancel()
-	for range takers {
+	for range consumers {
 		q := simple(clientAt(t, place, chroot))
 		taking.Go(func() {
 			for {

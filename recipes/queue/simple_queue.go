@@ -14,20 +14,19 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// SimpleDistributedQueue is a queue of bytes, the same as the queue among ZooKeeper's own recipes: each element is
-// given to one of those who ask for it, in the order in which they were offered. There is nothing to start or to close.
-// All methods are safe for concurrent use, and those of one value are the cheaper for it: they share what they know of
-// the queue.
+// SimpleDistributedQueue is a queue of bytes, the same as the queue among ZooKeeper's own recipes. Each element goes to
+// one caller, in the order in which the elements were offered. There is nothing to start or to close. All methods are
+// safe for concurrent use. Calls of one value share their state of the queue, so that they cost less than calls of
+// several values.
 //
-// While there is no connection the methods wait for one, for as long as ctx lasts. No element is put, or given, twice.
-// The end of ctx leaves the answer to what is under way another second to come; where it does not, or the connection is
-// lost, the error wraps [ErrUncertain]. If it is about an element that was to be removed it is an [*ItemError], with
-// the bytes, which may be in no queue any more.
+// While there is no connection the methods wait for one, for as long as ctx lasts. No element is put, or returned,
+// twice. After the end of ctx a method waits up to a second for the answer to a request under way. If no answer
+// arrives, or the connection is lost, the error wraps [ErrUncertain]. An error about the removal of an element is an
+// [*ItemError] with its bytes, which may be in no queue any more.
 //
 // The queue is watched until a second after the last call that removes an element or reads one.
 //
-// An element that cannot be read stays the first, and is the error of all methods but Offer. In Java:
-// SimpleDistributedQueue.
+// An unreadable element stays the first, and all methods but Offer return its error. In Java: SimpleDistributedQueue.
 type SimpleDistributedQueue struct {
 	client  Client
 	path    string
@@ -37,8 +36,8 @@ type SimpleDistributedQueue struct {
 	fetcher *elementFetcher
 }
 
-// NewSimpleDistributedQueue returns the queue of a path. It does no I/O; a path that cannot be is the error of all
-// methods.
+// NewSimpleDistributedQueue returns the queue of a path. It does no I/O. All methods return an error if the path is
+// invalid.
 func NewSimpleDistributedQueue(client Client, path string, opts ...SimpleOption) *SimpleDistributedQueue {
 	q := &SimpleDistributedQueue{client: client, path: path, fetcher: newElementFetcher(client, path)}
 	if err := zkpath.Validate(path, false); err != nil {
@@ -61,7 +60,7 @@ type simpleName string
 
 func (o simpleName) applySimple(q *SimpleDistributedQueue) { q.name = string(o) }
 
-// WithName sets what spans and metrics call a [SimpleDistributedQueue]; see [Builder.Name] for the others.
+// WithName sets the name of a [SimpleDistributedQueue] in spans and metrics; see [Builder.Name] for the others.
 func WithName(name string) SimpleOption { return simpleName(name) }
 
 // Offer puts an element, which may be empty, behind the others. In Java: offer.
@@ -94,7 +93,7 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 		switch {
 		case err == nil:
 			return zkpath.Node(created), nil
-		case errors.Is(err, zk.ErrNoNode): // without parents, so that a lost connection leaves open no more than it must
+		case errors.Is(err, zk.ErrNoNode): // no parents, so that a lost connection leaves open as little as possible
 			if err = q.fetcher.ensure(ctx); err == nil {
 				continue
 			}
@@ -115,7 +114,7 @@ func (q *SimpleDistributedQueue) Poll(ctx context.Context) ([]byte, error) {
 	return q.take(&call{ctx: ctx, waitCtx: ctx})
 }
 
-// PollFor is Poll that waits for an element, but no longer than wait; nil then. In Java: poll(timeout, unit).
+// PollFor works like Poll, but waits for an element up to wait; nil then. In Java: poll(timeout, unit).
 func (q *SimpleDistributedQueue) PollFor(ctx context.Context, wait time.Duration) ([]byte, error) {
 	if wait <= 0 {
 		return q.Poll(ctx)
@@ -129,17 +128,17 @@ func (q *SimpleDistributedQueue) PollFor(ctx context.Context, wait time.Duration
 	return data, err
 }
 
-// Take is Poll that waits for an element. In Java: take.
+// Take works like Poll, but waits for an element. In Java: take.
 func (q *SimpleDistributedQueue) Take(ctx context.Context) ([]byte, error) {
 	return q.take(&call{ctx: ctx, waitCtx: ctx, waits: true})
 }
 
-// Remove is Poll that fails with [ErrEmpty] if there is no element. In Java: remove.
+// Remove works like Poll, but fails with [ErrEmpty] if there is no element. In Java: remove.
 func (q *SimpleDistributedQueue) Remove(ctx context.Context) ([]byte, error) {
 	return orEmpty(q.Poll(ctx))
 }
 
-// Peek returns the first element, which stays; nil if there is none. In Java: peek.
+// Peek returns the first element without removing it; nil if there is none. In Java: peek.
 func (q *SimpleDistributedQueue) Peek(ctx context.Context) ([]byte, error) {
 	if q.err != nil {
 		return nil, q.err
@@ -151,7 +150,7 @@ func (q *SimpleDistributedQueue) Peek(ctx context.Context) ([]byte, error) {
 	return e.data(), nil
 }
 
-// Element is Peek that fails with [ErrEmpty] if there is no element. In Java: element.
+// Element works like Peek, but fails with [ErrEmpty] if there is no element. In Java: element.
 func (q *SimpleDistributedQueue) Element(ctx context.Context) ([]byte, error) {
 	return orEmpty(q.Peek(ctx))
 }

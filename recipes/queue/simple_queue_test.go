@@ -800,10 +800,10 @@ func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, l
 	}
 	r := <-done
 	var item *queue.ItemError
-	told := errors.Is(r.err, queue.ErrUncertain) && errors.Is(r.err, context.Canceled) && errors.As(r.err, &item)
+	reported := errors.Is(r.err, queue.ErrUncertain) && errors.Is(r.err, context.Canceled) && errors.As(r.err, &item)
 	changes := op == "delete" || op == "create2"
 	switch {
-	case changes && late && !told, !changes && (told || r.data == nil && !errors.Is(r.err, context.Canceled)):
+	case changes && late && !reported, !changes && (reported || r.data == nil && !errors.Is(r.err, context.Canceled)):
 		t.Errorf("got %q, %v", r.data, r.err)
 	case changes && !late && r.err != nil:
 		t.Errorf("got %v of what was answered", r.err)
@@ -876,7 +876,7 @@ func setData(ctx context.Context, client *framework.Client, path string) error {
 // TestSimpleQueueWithLostReplies cuts the connection before and after each request of a client in turn.
 func TestSimpleQueueWithLostReplies(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []error){
+	tests := map[string]func(t *testing.T, q, direct *queue.SimpleDistributedQueue) (reported []error){
 		"offer": offerWithCut,
 		"take":  takeWithCut,
 		"peek":  peekWithCut,
@@ -897,16 +897,16 @@ func TestSimpleQueueWithLostReplies(t *testing.T) {
 					client := newClient(t, connect)
 					must(t, client.BlockUntilConnected(testenv.Context(t)))
 					cut := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-					told := test(t, simple(client), simple(newClient(t, testenv.Addr(t)+chroot)))
+					reported := test(t, simple(client), simple(newClient(t, testenv.Addr(t)+chroot)))
 					// A create is not sent again; a delete that was not executed is.
-					mayTell := name == "offer" || name != "peek" && action == curatortest.CutAfter
-					for _, err := range told {
-						if !mayTell || !errors.Is(err, queue.ErrUncertain) {
+					mayReport := name == "offer" || name != "peek" && action == curatortest.CutAfter
+					for _, err := range reported {
+						if !mayReport || !errors.Is(err, queue.ErrUncertain) {
 							t.Errorf("%v of request %d: %v", action, k, err)
 						}
 					}
-					if len(told) > 1 {
-						t.Errorf("%v of request %d: got %v", action, k, told)
+					if len(reported) > 1 {
+						t.Errorf("%v of request %d: got %v", action, k, reported)
 					}
 					hit = cut.Hits() > 0
 				}
@@ -915,12 +915,12 @@ func TestSimpleQueueWithLostReplies(t *testing.T) {
 	}
 }
 
-func offerWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []error) {
+func offerWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (reported []error) {
 	t.Helper()
 	var unknown []string
 	for _, e := range numbered(3) {
 		if err := q.Offer(testenv.Context(t), []byte(e)); err != nil {
-			told, unknown = append(told, err), append(unknown, e)
+			reported, unknown = append(reported, err), append(unknown, e)
 		}
 	}
 	times := map[string]int{}
@@ -932,10 +932,10 @@ func offerWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told [
 			t.Errorf("%q is there %d times, unknown are %q", e, n, unknown)
 		}
 	}
-	return told
+	return reported
 }
 
-func peekWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []error) {
+func peekWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (reported []error) {
 	t.Helper()
 	ctx := testenv.Context(t)
 	peek := func(what string) {
@@ -944,7 +944,7 @@ func peekWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []
 			t.Errorf("got %q, want %q", data, what)
 		}
 		if err != nil {
-			told = append(told, err)
+			reported = append(reported, err)
 		}
 	}
 	offer(t, direct, "a")
@@ -952,10 +952,10 @@ func peekWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []
 	peek("a")
 	want(t, "a")(direct.Poll(ctx))
 	peek("")
-	return told
+	return reported
 }
 
-func takeWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []error) {
+func takeWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (reported []error) {
 	t.Helper()
 	for _, e := range numbered(3) {
 		var data []byte
@@ -967,31 +967,31 @@ func takeWithCut(t *testing.T, q, direct *queue.SimpleDistributedQueue) (told []
 		}()
 		offer(t, direct, e)
 		if err := <-taken; err != nil {
-			told, data = append(told, err), dataOf(t, err)
+			reported, data = append(reported, err), dataOf(t, err)
 		}
 		if string(data) != e {
 			t.Errorf("got %q, want %q", data, e)
 		}
 	}
-	return told
+	return reported
 }
 
 func removeWithCut(
 	t *testing.T, remove func(context.Context) ([]byte, error), direct *queue.SimpleDistributedQueue,
-) (told []error) {
+) (reported []error) {
 	t.Helper()
 	offer(t, direct, numbered(3)...)
 	for _, e := range append(numbered(3), "") {
 		data, err := remove(testenv.Context(t))
 		if err != nil {
-			told, data = append(told, err), dataOf(t, err)
+			reported, data = append(reported, err), dataOf(t, err)
 		}
 		if string(data) != e {
 			t.Errorf("got %q, want %q", data, e)
 		}
 	}
 	want(t, "")(direct.Poll(testenv.Context(t)))
-	return told
+	return reported
 }
 
 // dataOf returns the bytes of the element that err is about.

@@ -158,16 +158,16 @@ func consumeElsewhere(t *testing.T, connect string) {
 	}
 	must(t, q.Close())
 	must(t, client.Close()) // everything is reported
-	told := account{Tree: o.Tree("curator.outcome", "curator.retry.count")}
+	got := account{Tree: o.Tree("curator.outcome", "curator.retry.count")}
 	for _, s := range o.Spans() {
 		if !strings.HasPrefix(s.Name(), "curator.conn") {
-			told.Traces = append(told.Traces, s.SpanContext().TraceID().String())
+			got.Traces = append(got.Traces, s.SpanContext().TraceID().String())
 		}
 		if s.Name() == "process orders" {
-			told.Causes = append(told.Causes, s.Parent().SpanID().String())
+			got.Causes = append(got.Causes, s.Parent().SpanID().String())
 		}
 	}
 	set := o.Named("setData")[0]
-	told.Tries, told.States = observe.Events(set, "curator.retry"), observe.Events(set, "curator.connection.state")
-	must(t, json.NewEncoder(os.Stdout).Encode(told))
+	got.Tries, got.States = observe.Events(set, "curator.retry"), observe.Events(set, "curator.connection.state")
+	must(t, json.NewEncoder(os.Stdout).Encode(got))
 }

@@ -934,18 +934,18 @@ func TestQueueThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
 		"none": nil,
 		"off":  telemetry.New(telemetry.Config{}),
 	} {
-		told := off.NewQueue("queue", "orders", queuePath)
+		obs := off.NewQueue("queue", "orders", queuePath)
 		allocations := testing.AllocsPerRun(100, func() {
-			_, sending := told.Send(ctx, 1)
-			told.Inject(ctx)
+			_, sending := obs.Send(ctx, 1)
+			obs.Inject(ctx)
 			sending.End("queue-0000000000", nil)
-			origin := told.Extract(nil)
-			asked := told.Clock()
-			told.Received(ctx, asked, 1, origin)
-			told.HandedOver(ctx, put, 1)
-			working, processing := told.Process(told.In(ctx, origin), origin)
+			origin := obs.Extract(nil)
+			requested := obs.Clock()
+			obs.Received(ctx, requested, 1, origin)
+			obs.HandedOver(ctx, put, 1)
+			working, processing := obs.Process(obs.In(ctx, origin), origin)
 			processing.End("queue-0000000000", nil)
-			_, settling := told.Settle(working)
+			_, settling := obs.Settle(working)
 			settling.End("queue-0000000000", nil)
 		})
 		if allocations != 0 {

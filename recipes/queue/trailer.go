@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Behind the items of a node there may be sections, each with a mark in front: no mark of an item, a word that nobody
-// writes by chance, and the version of what follows. The history comes first.
+// Marks of the sections that may follow the items of a node. Each differs from the mark of an item, has letters that
+// are not there by chance, and ends with the version of the section. The history comes first.
 var (
-	trailerMark = []byte{0, 'C', 'T', 'C', 1} // and a trace context, up to the end
-	historyMark = []byte{0, 'C', 'D', 'C', 2} // and a history
+	trailerMark = []byte{0, 'C', 'T', 'C', 1} // a trace context follows, up to the end
+	historyMark = []byte{0, 'C', 'D', 'C', 2} // a history follows
 )
 
-// history is what has happened to items that were put back. In bytes it is two numbers of 4, and one of 8 for the time.
+// history records the past of items that were put back. In bytes it is two numbers of 4, and one of 8 for the time.
 type history struct {
 	failures int       // deliveries that have failed
 	requeues int       // how many times they were put back
@@ -30,8 +30,7 @@ func appendTrailer(data, traceContext []byte) []byte {
 	return append(append(data, trailerMark...), traceContext...)
 }
 
-// traceContextOf returns the trace context in a trailer, nil if there is none. What others may have put there is no
-// error.
+// traceContextOf returns the trace context in a trailer, nil if there is none. Foreign bytes are not an error.
 func traceContextOf(trailer []byte) []byte {
 	_, trailer = historyOf(trailer)
 	traceContext, found := bytes.CutPrefix(trailer, trailerMark)
@@ -53,7 +52,7 @@ func historyOf(trailer []byte) (h history, rest []byte) {
 	return h, b[historySize:]
 }
 
-// withHistory returns a trailer with a history. One of somebody else stays as it is.
+// withHistory returns a trailer with a history. A foreign trailer stays unchanged.
 func withHistory(trailer []byte, h history) []byte {
 	_, rest := historyOf(trailer)
 	if len(rest) > 0 && !bytes.HasPrefix(rest, trailerMark) {
@@ -65,15 +64,15 @@ func withHistory(trailer []byte, h history) []byte {
 	return append(changed, rest...)
 }
 
-// firstPut returns when items were put first, whose node was created at a time.
+// firstPut returns the time of the first put of the items of a node that was created at a time.
 func (h history) firstPut(created time.Time) time.Time {
-	if h.requeues == 0 || h.put.After(created) { // it says what cannot be
+	if h.requeues == 0 || h.put.After(created) { // the recorded time is impossible
 		return created
 	}
 	return h.put
 }
 
-// putBack returns the history of items that are put back, whose node was created at a time.
+// putBack returns the new history when the items of a node that was created at a time are put back.
 func (h history) putBack(created time.Time) history {
 	return history{failures: h.failures, requeues: h.requeues + 1, put: h.firstPut(created)}
 }

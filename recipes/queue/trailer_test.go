@@ -59,8 +59,8 @@ func TestTrailerGivesTheSpanOfThePutBack(t *testing.T) {
 func TestWorkKeepsTheBaggageOfAPutThatNobodyTraced(t *testing.T) {
 	o := observe.New(t)
 	both := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
-	told := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: both}).NewQueue("queue", "", "/queue")
-	ctx, processing := told.Process(t.Context(), told.Extract([]byte(`{"baggage":"customer=7"}`)))
+	obs := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: both}).NewQueue("queue", "", "/queue")
+	ctx, processing := obs.Process(t.Context(), obs.Extract([]byte(`{"baggage":"customer=7"}`)))
 	processing.End("", nil)
 	if got := baggage.FromContext(ctx).String(); got != "customer=7" {
 		t.Errorf("the baggage is %q", got)

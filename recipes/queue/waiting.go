@@ -21,7 +21,7 @@ func (f *fetcher) await(ctx context.Context) {
 	}
 }
 
-// checkCount looks for items of which there was no event: a server does not report nodes that may not be read.
+// checkCount looks for items without an event: a server does not report nodes that may not be read.
 func (f *fetcher) checkCount(ctx context.Context) {
 	stat, err := f.place.client.CheckExists().Submit(f.flight, f.place.path).Wait(ctx)
 	if err == nil && stat != nil {
@@ -45,7 +45,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// isYielding reports whether to leave the first item to a consumer that was faster lately.
+// isYielding reports whether to leave the first item to a consumer that was recently faster.
 func (f *fetcher) isYielding(now time.Time) bool {
 	return f.watching && len(f.claims)+len(f.prefetched) == 0 && f.yielding.isYielding(now)
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// yielding leaves a new item to a consumer that was faster lately.
+// yielding leaves a new item to a consumer that was recently faster.
 type yielding struct {
-	losses int           // how often another was faster, since a pause ended and the item was still there
+	losses int           // losses to faster consumers since a pause ended with the item still there
 	until  time.Time     // the end of the pause, zero if there is none
-	others time.Duration // how long others need to take an item, on the average
+	others time.Duration // average time that others need to take an item
 }
 
 const (
@@ -19,14 +19,14 @@ const (
 	maxTaking        = 250 * time.Millisecond
 )
 
-// lost notes that another was faster.
+// lost records that another consumer was faster.
 func (y *yielding) lost() { y.losses = min(y.losses+1, maxLossesCounted) }
 
-// taken notes how long another needed to take an item.
+// taken records how long another consumer needed to take an item.
 func (y *yielding) taken(after time.Duration) { y.others += (min(after, maxTaking) - y.others) / 4 }
 
-// isYielding reports whether to wait with the first item. When a pause ends and the item is still there, nobody was
-// faster.
+// isYielding reports whether to wait with the first item. If the item is still there when a pause ends, no other
+// consumer was faster.
 func (y *yielding) isYielding(now time.Time) bool {
 	switch {
 	case y.losses == 0:
