@@ -68,8 +68,10 @@ const payload = 100
 
 // work returns the load of a case, without a time.
 func work(name string) load {
-	return load{Case: name, Threads: 1, Window: 1000, Payload: payload, Waiters: 1000, Lock: mutex, Leases: 1, Batch: 1,
-		Cache: curatorCache}
+	return load{
+		Case: name, Threads: 1, Window: 1000, Payload: payload, Waiters: 1000, Lock: mutex, Leases: 1, Batch: 1,
+		Cache: curatorCache,
+	}
 }
 
 func (l load) threads(n int) load     { l.Threads = n; return l }

@@ -64,13 +64,19 @@ func TestOlderCachesOfGoAndJavaHaveTheSameEvents(t *testing.T) {
 			{"NODE_CHANGED =1"}, {"NODE_CHANGED =3"}, nil, {"NODE_CHANGED ="}, {"NODE_CHANGED =5"}, {"NODE_CHANGED =6"},
 		},
 		"childrenCache": {
-			{"CHILD_ADDED /tree/a=1"}, {"CHILD_UPDATED /tree/a=3"}, {"CHILD_ADDED /tree/b=4"},
-			{"CHILD_REMOVED /tree/a=3"}, {"CHILD_ADDED /tree/a=5"},
+			{"CHILD_ADDED /tree/a=1"},
+			{"CHILD_UPDATED /tree/a=3"},
+			{"CHILD_ADDED /tree/b=4"},
+			{"CHILD_REMOVED /tree/a=3"},
+			{"CHILD_ADDED /tree/a=5"},
 			{"CHILD_UPDATED /tree/a=6", "CHILD_REMOVED /tree/b=4", "CHILD_ADDED /tree/c=7"},
 		},
 		"treeCache": {
-			{"NODE_ADDED /tree=", "NODE_ADDED /tree/a=1", "NODE_ADDED /tree/a/deep=2"}, {"NODE_UPDATED /tree/a=3"},
-			{"NODE_ADDED /tree/b=4"}, {"NODE_REMOVED /tree/a/deep=2", "NODE_REMOVED /tree/a=3"}, {"NODE_ADDED /tree/a=5"},
+			{"NODE_ADDED /tree=", "NODE_ADDED /tree/a=1", "NODE_ADDED /tree/a/deep=2"},
+			{"NODE_UPDATED /tree/a=3"},
+			{"NODE_ADDED /tree/b=4"},
+			{"NODE_REMOVED /tree/a/deep=2", "NODE_REMOVED /tree/a=3"},
+			{"NODE_ADDED /tree/a=5"},
 			{"NODE_UPDATED /tree/a=6", "NODE_REMOVED /tree/b=4", "NODE_ADDED /tree/c=7"},
 		},
 	}

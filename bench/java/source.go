@@ -44,8 +44,8 @@
 //	                            noticed, latency from the last answer before to the first one after. Java
 //	                            waits 0.1 s and up to 1 s more, and another 1 s if connect has one server
 //
-// The locks are mutex, read, write and semaphore, the caches curator, tree and children. Single operations and connections work on a null server, everything
-// else needs a real one.
+// The locks are mutex, read, write and semaphore, the caches curator, tree and children. Single operations and
+// connections work on a null server, everything else needs a real one.
 package java
 
 import (
