@@ -12,13 +12,13 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// apply takes the answer to a read.
+// apply handles the answer to a read.
 func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult) {
 	n := r.n
 	if n.gone {
 		return
 	}
-	if e.oneShot && flight == e.flight && (res.Err == nil || r.w == birth) {
+	if e.oneShot && flight == e.flight && (res.Err == nil || r.w == exists) {
 		e.watching = true
 	}
 	switch r.w {
@@ -26,29 +26,29 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 		e.applyData(n, res)
 	case list:
 		e.applyList(n, res)
-	case birth:
-		e.applyBirth(n, res)
+	case exists:
+		e.applyExists(n, res)
 	case check:
 		e.applyCheck(n, res)
 	}
-	e.landed(n, r.w)
+	e.finishRead(n, r.w)
 }
 
-// applyData makes the answer to a read of data the state of n.
+// applyData makes the answer to a read of the data the state of n.
 func (e *engine) applyData(n *node, res callbacks.ReadResult) {
-	n.doubt, n.doubtAgain = n.doubtAgain, false
+	n.suspected, n.suspectedAgain = n.suspectedAgain, false
 	if errors.Is(res.Err, zk.ErrNoNode) {
 		e.remove(n)
 		return
 	}
-	if e.awaitsParent(n, data) {
+	if e.waitForParent(n, data) {
 		return
 	}
 	stat := &res.Stat
-	known := stat.Czxid != 0 // else it could not be read at all
+	known := stat.Czxid != 0 // false if the server returned no Stat
 	if known && n.czxid != 0 && n.czxid != stat.Czxid {
 		e.removeBelow(n)
-		e.removed(n)
+		e.removeOnly(n)
 	}
 	if res.Err != nil {
 		e.fail(n, res.Err)
@@ -61,15 +61,16 @@ func (e *engine) applyData(n *node, res callbacks.ReadResult) {
 	e.meanSize = (7*e.meanSize + len(res.Data)) / 8
 	changed := n.mzxid != stat.Mzxid
 	n.czxid, n.mzxid, n.size = stat.Czxid, stat.Mzxid, stat.DataLength
-	n.saw(stat)
+	n.updateChildStat(stat)
 	e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: res.Data}, changed)
-	e.lookBelow(n)
+	e.wantChildren(n)
 }
 
-// awaitsParent reads n again, behind the node above it, if that may be gone, and what is below it.
-func (e *engine) awaitsParent(n *node, w want) bool {
+// waitForParent postpones the read w of n until its parent is read, if the parent may be deleted and, with it, n. It
+// reports whether it did so.
+func (e *engine) waitForParent(n *node, w want) bool {
 	p := n.parent
-	if p == nil || !p.doubt && e.isPresent(p) {
+	if p == nil || !p.suspected && e.isPresent(p) {
 		return false
 	}
 	if !p.isPending() {
@@ -79,33 +80,33 @@ func (e *engine) awaitsParent(n *node, w want) bool {
 	return true
 }
 
-// applyCheck reads the data of n if it is not that which is known.
+// applyCheck reads the data of n if its Stat shows that the cached data is not current.
 func (e *engine) applyCheck(n *node, res callbacks.ReadResult) {
-	n.doubt, n.doubtAgain = n.doubtAgain, false
+	n.suspected, n.suspectedAgain = n.suspectedAgain, false
 	stat := &res.Stat
 	switch {
 	case res.Err != nil:
 		e.fail(n, res.Err)
 	case stat.Czxid == 0:
 		e.remove(n)
-	case e.awaitsParent(n, check):
+	case e.waitForParent(n, check):
 	case !n.live || n.czxid != stat.Czxid || n.mzxid != stat.Mzxid:
 		e.suspect(n, data)
 	default:
-		n.saw(stat)
+		n.updateChildStat(stat)
 		e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: e.settings.storage.Get(n.path).Data}, false)
-		e.lookBelow(n)
+		e.wantChildren(n)
 	}
 }
 
-// saw takes what a Stat says of the children of n.
-func (n *node) saw(stat *zk.Stat) {
+// updateChildStat copies the child fields of stat to n.
+func (n *node) updateChildStat(stat *zk.Stat) {
 	n.listed = n.listed && n.pzxid == stat.Pzxid
 	n.pzxid, n.children = stat.Pzxid, stat.NumChildren
 }
 
-// lookBelow wants the children of n if they may be others than those that are known.
-func (e *engine) lookBelow(n *node) {
+// wantChildren makes the children of n wanted if they may differ from the known ones.
+func (e *engine) wantChildren(n *node) {
 	switch {
 	case !e.hasChildren(n) || n.listed:
 	case n.children > 0 || e.oneShot:
@@ -118,19 +119,20 @@ func (e *engine) lookBelow(n *node) {
 	}
 }
 
-// put stores n and tells what has become of it.
+// put stores n and sends an event if it was created or changed.
 func (e *engine) put(n *node, now *ChildData, changed bool) {
 	old := e.settings.storage.Put(now)
 	switch {
 	case !n.live:
 		n.live = true
-		e.tellEvent(Event{Type: NodeCreated, New: now})
+		e.notifyEvent(Event{Type: NodeCreated, New: now})
 	case changed:
-		e.tellEvent(Event{Type: NodeChanged, Old: old, New: now})
+		e.notifyEvent(Event{Type: NodeChanged, Old: old, New: now})
 	}
 }
 
-// applyList has the children read that are not known, and those that are not in the list.
+// applyList makes two sets of children wanted: listed children that are not in the cache, and known children that are
+// not in the list.
 func (e *engine) applyList(n *node, res callbacks.ReadResult) {
 	switch {
 	case errors.Is(res.Err, zk.ErrNoNode):
@@ -162,8 +164,8 @@ func (e *engine) applyList(n *node, res callbacks.ReadResult) {
 	}
 }
 
-// applyBirth reads the root if it is there after all. If it is not, a watch of its creation is set.
-func (e *engine) applyBirth(n *node, res callbacks.ReadResult) {
+// applyExists reads the root if it exists now. If it does not, the request has set a watch for its creation.
+func (e *engine) applyExists(n *node, res callbacks.ReadResult) {
 	switch {
 	case res.Err != nil:
 		e.fail(n, res.Err)
@@ -172,40 +174,40 @@ func (e *engine) applyBirth(n *node, res callbacks.ReadResult) {
 	}
 }
 
-// remove takes a node that does not exist, and all below it, out of the cache.
+// remove removes a node that does not exist, and everything below it, from the cache.
 func (e *engine) remove(n *node) {
 	e.removeBelow(n)
-	e.removed(n)
+	e.removeOnly(n)
 	delete(e.failed, n)
 	switch {
 	case n == e.root && e.oneShot:
-		e.want(n, birth, n.generation)
+		e.want(n, exists, n.generation)
 	case n != e.root && n.again == 0:
 		e.forget(n)
 	}
 }
 
-// removeBelow removes the nodes below n, those at the bottom first.
+// removeBelow removes the nodes below n, children before parents.
 func (e *engine) removeBelow(n *node) {
 	for len(n.kids()) > 0 {
 		kid := n.kids()[len(n.kids())-1]
 		e.removeBelow(kid)
-		e.removed(kid)
+		e.removeOnly(kid)
 		e.forget(kid)
 	}
 }
 
-// removed takes n itself out of the cache.
-func (e *engine) removed(n *node) {
+// removeOnly removes n from the cache, without the nodes below it.
+func (e *engine) removeOnly(n *node) {
 	n.czxid, n.mzxid, n.pzxid, n.listed = 0, 0, 0, false
 	n.size, n.children = 0, 0
 	if n.live {
 		n.live = false
-		e.tellEvent(Event{Type: NodeDeleted, Old: e.settings.storage.Remove(n.path)})
+		e.notifyEvent(Event{Type: NodeDeleted, Old: e.settings.storage.Remove(n.path)})
 	}
 }
 
-// fail notes why n could not be read, and has it tried again after a pause.
+// fail records the error of a read of n and schedules a retry.
 func (e *engine) fail(n *node, err error) {
 	f := e.failed[n]
 	if f == nil {
@@ -217,7 +219,7 @@ func (e *engine) fail(n *node, err error) {
 	e.wake(pause)
 }
 
-// pauseAfter returns the pause after so many failures and one more.
+// pauseAfter returns the pause before the next retry, with jitter. failures counts the failures before the last one.
 func pauseAfter(failures int) time.Duration {
 	pause := min(firstPause<<min(failures, 16), lastPause)
 	return pause + rand.N(pause)/2

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// Client is what the caches need of a [framework.Client].
+// Client is the subset of [framework.Client] that the caches use.
 type Client interface {
 	CheckExists() builders.CheckExists
 	GetData() builders.GetData

@@ -9,16 +9,17 @@ import (
 	"github.com/gocurator/curator/internal/listeners"
 )
 
-// CuratorCache keeps a copy of a node and of all below it, and tells its listeners what changes. While the client is
-// connected the copy becomes equal to the tree; without a connection it stays as it is, and becomes equal when there is
-// one again. What happened and was undone meanwhile is not seen. All methods are safe for concurrent use. In Java:
-// CuratorCache.
+// CuratorCache keeps a copy of a node and of everything below it, and notifies its listeners of changes. While the
+// client is connected, the copy converges to the tree. Without a connection the copy stays as it is. It converges
+// again on the next connection, also in a new session. A change that was undone in the meantime has no event. All
+// methods are safe for concurrent use. In Java: CuratorCache.
 type CuratorCache struct {
 	engine    *engine
 	listeners listeners.Set[Event]
 }
 
-// NewCuratorCache returns a cache of the tree at path. It does no I/O; a path that cannot be is the error of Start.
+// NewCuratorCache returns a cache of the tree at path. It does no I/O. If path is invalid, Start returns an error. In
+// Java: CuratorCache.build.
 func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
 	c := new(CuratorCache)
 	c.engine = newEngine(client, "CuratorCache", "curator_cache", path, settingsOf(opts), c.notify)
@@ -34,25 +35,27 @@ func (c *CuratorCache) notify(ctx context.Context, n note) {
 	}
 }
 
-// Start begins to fill the cache, and does not wait: see [CuratorCache.Ready]. It fails with [ErrStarted] the second
-// time and with [ErrClosed] after Close.
+// Start begins to fill the cache and does not wait: see [CuratorCache.Ready]. It needs no connection. It returns an
+// error if the path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (c *CuratorCache) Start() error { return c.engine.start(nil) }
 
-// Close ends the cache and removes its watches, in the background until that is done. No call of a listener begins
-// after it. It waits for the call that is under way, for a second at most; within a listener it does not wait. A second
-// Close only waits. In Java: close, which waits for no listener.
+// Close stops the cache and always returns nil. No listener call begins after it returns. It waits at most one second
+// for the listener call that is under way. When a listener calls it, it does not wait. The watches are removed in the
+// background. A second Close only waits. In Java: close, which waits for no listener.
 func (c *CuratorCache) Close() error {
 	c.engine.close()
 	return nil
 }
 
-// Listenable returns the listeners. They are called one at a time, on a goroutine of the cache, with the events in
-// their order; events that they are too slow for stay in memory. The events of a path are in order. A node is created
-// after the one above it, and deleted before it. In Java: listenable.
+// Listenable returns the listeners of the cache. They are called one at a time, in the order of the events, on a
+// goroutine of the cache. Events wait in memory, without a limit, until the listeners have handled the earlier ones.
+// The events of one path are in order. A node is created after its parent and deleted before its parent. In Java:
+// listenable.
 func (c *CuratorCache) Listenable() callbacks.Listenable[Event] { return &c.listeners }
 
-// Ready returns when every node that there was at the start is in the cache, or could not be read: see
-// [CuratorCache.Err]. The error is that of ctx, [ErrNotStarted] or [ErrClosed].
+// Ready waits until the first load is complete: each node that existed at the start is in the cache, or a read of it
+// has failed: see [CuratorCache.Err]. ctx bounds the wait. Without a connection Ready keeps waiting. It returns the
+// error of ctx, [ErrNotStarted] or [ErrClosed].
 func (c *CuratorCache) Ready(ctx context.Context) error {
 	if err := c.engine.awaitReady(ctx); err != nil {
 		return errtext.Wrap(err, "cache", "await %s", c.engine.root.path)
@@ -60,9 +63,10 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Sync returns when the cache has everything that was written before the call, by any client: what the methods return
-// then is not older. Nodes that cannot be read are excepted: see [CuratorCache.Err]. It goes on waiting while there is
-// no connection. The error is that of ctx, of a server without a quorum, [ErrNotStarted] or [ErrClosed].
+// Sync waits until the cache contains everything that any client wrote before the call. What the methods return
+// afterwards is at least that new. Nodes that cannot be read are the exception: see [CuratorCache.Err]. ctx bounds
+// the wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
+// quorum, [ErrNotStarted] or [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
 	if err := c.engine.sync(ctx); err != nil {
 		return errtext.Wrap(err, "cache", "sync %s", c.engine.root.path)
@@ -70,28 +74,32 @@ func (c *CuratorCache) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Get returns a node. In Java: get.
+// Get returns the node at path. ok is false if the node is not in the cache. In Java: get.
 func (c *CuratorCache) Get(path string) (node *ChildData, ok bool) {
 	node = c.engine.get(path)
 	return node, node != nil
 }
 
-// Children returns the children of a node by name; nil if the node is not in the cache.
+// Children returns the children of a node, keyed by name, or nil if the node is not in the cache.
 func (c *CuratorCache) Children(path string) map[string]*ChildData { return c.engine.children(path) }
 
-// All yields the nodes by path as they were at one moment, a node before those below it. In Java: stream.
+// All returns an iterator over a snapshot of the cache, keyed by path and sorted by path. A parent comes before its
+// children. In Java: stream.
 func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all() }
 
-// Size returns the number of nodes. In Java: size.
+// Size returns the number of nodes in the cache. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
-// Err returns why a node could not be read when that was tried last, nil if it was read or nothing is known of it; for
-// the node of the cache also why it cannot be watched. It is tried again with growing pauses. What Get returns of such
-// a node may be old.
+// Err returns the error of the last read of a node. It returns nil if that read succeeded, or if the cache has not
+// read the node. For the root of the cache it also returns the reason why the watch cannot be set. The cache retries
+// with growing pauses. Until a retry succeeds, Get may return an old state of the node.
 func (c *CuratorCache) Err(path string) error { return c.engine.err(path) }
 
-// Changes yields what the cache has, when it is ready, as nodes that are created, then [Initialized], and then every
-// change, without a gap. It ends with ctx and with the cache. Events that the caller is too slow for stay in memory.
+// Changes returns an iterator over the contents of the cache and then over every later change, without a gap. It
+// first waits for the first load: see [CuratorCache.Ready]. It then yields the nodes in the cache as [NodeCreated]
+// events, then [Initialized], then the changes. The iterator ends when ctx ends or the cache is closed, and yields
+// nothing if the cache is not started. Events wait in memory, without a limit, until the caller takes them. Not in
+// Java.
 func (c *CuratorCache) Changes(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if c.engine.awaitReady(ctx) != nil {

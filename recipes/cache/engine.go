@@ -17,95 +17,97 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// engine keeps a copy of a tree. It works in four steps, with a file for each:
+// engine keeps a copy of a tree. It works in four steps, one file each:
 //
-//   - watch: a recursive watch is set, and set again in a new session; its events say which nodes to read.
-//   - load: the nodes that are wanted are read, many with one request.
-//   - apply: an answer becomes the state of its node, and says what else to read.
-//   - tell: what has changed is told to the listeners, in order.
+//   - watch: the engine sets a recursive watch, and sets it again in a new session. Its events name the nodes to read.
+//   - load: the engine reads the wanted nodes, many with one request.
+//   - apply: an answer becomes the state of its node and determines the next reads.
+//   - notify: the listeners receive the changes in order.
 //
 // # Hints and facts
 //
-// An event is a hint: it says that a node has to be read, and changes nothing. So are a list of children and a
-// connection that was lost. Only the answer to a read of a node is a fact. For a hint that comes while the node is
-// being read, the node is read again: the answer may be older than the hint. So the copy goes through states that a
-// client which reads the nodes has seen, and never goes back:
+// An event is a hint: it makes the engine read a node, and changes nothing else. A list of children and a lost
+// connection are hints too. Only the answer to a read of a node is a fact. If a hint arrives while its node is being
+// read, the engine reads the node again, because the answer may be older than the hint. So the copy passes through
+// states that a client which reads the nodes has seen, and never goes back:
 //
-//   - The answers on one connection come in the order of the server's transactions, and so do they come here: all
-//     events and answers come through the dispatcher of the client.
-//   - On the next connection of the session the server refuses a client that has seen more than it knows. A fact is an
-//     answer, and the client knows the transaction that an answer came after. That of an event it does not know; if a
-//     deletion were believed on an event, a server that lags could show the node again.
-//   - In a new session the server knows the transaction that has made it, which is newer than all that was seen. A
-//     local session has none, so a sync goes ahead of the reads.
+//   - On one connection the answers arrive in the order of the server's transactions. They reach the engine in that
+//     order, because all events and answers pass through the dispatcher of the client.
+//   - On the next connection of the session, a server refuses a client that has seen newer transactions than the server
+//     has. Facts are answers, and the client records the transaction of each answer. It does not record the transaction
+//     of an event. If the engine removed a node on an event, a server that lags could show the node again.
+//   - In a new session, the server has the transaction that created the session, which is newer than everything the
+//     client saw. A local session has no such transaction, so a sync precedes the reads.
 //
 // # Identity
 //
-// The czxid says which node it is: one that was deleted and created again has another, whatever its versions. The mzxid
-// says which data, the pzxid which children. Versions start anew with each node and say nothing. A zxid that differs is
-// a change; none is compared for being larger, because a tree that was restored from a backup has smaller ones.
+// The czxid identifies a node: a node that was deleted and created again has another czxid, whatever its versions. The
+// mzxid identifies its data, and the pzxid its children. Versions restart with each new node, so they identify nothing.
+// A different zxid is a change. The engine does not test which zxid is larger, because a tree that was restored from a
+// backup has smaller ones.
 //
-// # What cannot be missed
+// # Completeness
 //
-// The watch is requested ahead of the reads on the same connection, so what happens after a read is seen as an event. A
-// new connection makes all nodes wanted, because the server does not send a persistent watch what it missed. With
-// one-shot watches it does, within the session. A list of children that is as new as the pzxid of its node, and the
-// events since, have all children. A read that fails keeps its node wanted: after a lost connection at once when there
-// is another, after a refusal in growing pauses.
+// The engine requests the watch before the reads, on the same connection. So a change after a read has an event. On a
+// new connection all nodes are wanted, because a server does not send the events that a persistent watch missed. It
+// does send them to one-shot watches, within the session. A list of children that is as new as the pzxid of its node,
+// together with the later events, contains all children. A node whose read failed stays wanted. After a lost connection
+// it is read on the next connection; after an error of the server it is read again with growing pauses.
 type engine struct {
 	root     *node
 	settings settings
 	watcher  *callbacks.Watcher
-	inbox    *mailbox[func()] // what the loop has to do
+	inbox    *mailbox[func()] // the tasks of the loop
 	listener func(ctx context.Context, n note)
 	obs      telemetry.Cache
 	*notifier
-	ready chan struct{} // closed when everything was read once
+	ready chan struct{} // closed when the first load is complete
 	done  chan struct{} // closed when the loop has ended
 
 	life  sync.Mutex
 	state lifeState
 
-	// What readers see. The loop changes it with mu held.
+	// The state that readers see. The loop changes it with mu held.
 	mu        sync.RWMutex
 	nodes     map[string]*node
 	failed    map[*node]*failure
-	watchErr  error // why no watch can be set
+	watchErr  error // why the watch cannot be set
 	followers map[*mailbox[Event]]struct{}
 
-	loop // what only the loop sees
+	loop // used by the loop only
 }
 
+// lifeState is the state of a cache or of a PersistentWatcher.
 type lifeState int
 
 const (
-	latent lifeState = iota
+	notStarted lifeState = iota
 	started
 	closed
 )
 
 // loop is the state of the engine's goroutine.
 type loop struct {
-	flight      context.Context // of the reads on this connection; nil without one
-	watching    bool            // a watch is set in this session
-	oneShot     bool            // the server has no persistent watches
-	greeting    bool            // the watch is to be requested on this connection
-	ahead       bool            // nothing was changed since the listeners were told that all is read
-	todo        []*node         // that are wanted, in this order
-	batches     int             // under way
-	refusals    int             // of the watch, one after the other
-	limit       int             // reads in one batch, at most
-	meanSize    int             // of the data of a node, a running mean
-	generation  int32           // counts fences, and wraps
-	pending     map[int32]int   // how many nodes are pending, by generation
-	fences      []*fence
-	retry       *time.Timer
-	retryAt     time.Time
-	reconnectAt time.Time // when the reading begins on a new connection; zero if it need not wait
-	removeState func()
+	flight        context.Context // pipeline of the reads on this connection; nil without a connection
+	watching      bool            // a watch is set in this session
+	oneShot       bool            // the server has no persistent watches
+	needsSetup    bool            // the setup of this connection is not sent yet
+	announced     bool            // the listeners received a loaded note after the last change
+	todo          []*node         // wanted nodes, in the order of their reads
+	batches       int             // requests under way
+	watchFailures int             // consecutive failures to set the watch
+	limit         int             // maximum number of reads in one request
+	meanSize      int             // running mean of the data size of a node, in bytes
+	generation    int32           // generation of new hints; each fence and connection increments it; it wraps
+	pending       map[int32]int   // number of pending nodes by generation
+	fences        []*fence
+	retry         *time.Timer
+	retryAt       time.Time
+	reconnectAt   time.Time // start of the reads on a new connection; zero without a delay
+	removeState   func()
 }
 
-// newEngine returns the engine of a path that is valid.
+// newEngine returns the engine of a cache. It does not validate path: start does.
 func newEngine(
 	client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note),
 ) *engine {
@@ -125,11 +127,11 @@ func newEngine(
 	if e.settings.storage == nil {
 		e.settings.storage = &nodeStorage{nodes: e.nodes, dataless: s.dataless}
 	}
-	e.watcher = callbacks.NewWatcher(e.watched)
+	e.watcher = callbacks.NewWatcher(e.onEvent)
 	return e
 }
 
-// start begins to watch and load, and does not wait. It calls first, which may be nil, before any listener is called.
+// start begins to watch and load, and does not wait. It calls first, unless it is nil, before any listener is called.
 func (e *engine) start(first func()) error {
 	if err := zkpath.Validate(e.root.path, false); err != nil {
 		return errtext.Wrap(err, "cache", "start")
@@ -155,7 +157,7 @@ func (e *engine) start(first func()) error {
 	return nil
 }
 
-// close ends the cache. No call of a listener begins after it.
+// close stops the cache. No listener call begins after it returns.
 func (e *engine) close() {
 	e.life.Lock()
 	was := e.state
@@ -163,7 +165,7 @@ func (e *engine) close() {
 	e.life.Unlock()
 	e.cancel()
 	switch was {
-	case latent:
+	case notStarted:
 		close(e.done)
 	case started:
 		e.removeState()
@@ -174,7 +176,7 @@ func (e *engine) close() {
 	e.notifier.close()
 }
 
-// clear empties the storage of a cache that is closed.
+// clear empties the storage of a closed cache, unless keepOnClose is set.
 func (e *engine) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,7 +185,7 @@ func (e *engine) clear() {
 	}
 }
 
-// run is the goroutine that everything is decided on. It never blocks.
+// run is the loop of the engine. All decisions are made on its goroutine. A task never blocks.
 func (e *engine) run() {
 	defer close(e.done)
 	for e.ctx.Err() == nil {
@@ -211,7 +213,7 @@ func (e *engine) run() {
 	e.unwatch()
 }
 
-// settle looks whether what others wait for has come about.
+// settle releases the fences that are reached, and sends a loaded note if nothing is pending.
 func (e *engine) settle() {
 	if e.flight == nil || !e.watching && !e.oneShot {
 		return
@@ -225,10 +227,10 @@ func (e *engine) settle() {
 		}
 	}
 	e.fences = waiting
-	if len(e.pending) > 0 || e.ahead {
+	if len(e.pending) > 0 || e.announced {
 		return
 	}
-	e.ahead = true
+	e.announced = true
 	first := false
 	select {
 	case <-e.ready:
@@ -236,22 +238,23 @@ func (e *engine) settle() {
 		first = true
 		close(e.ready)
 	}
-	e.tell(note{kind: loaded, first: first})
+	e.notify(note{kind: loaded, first: first})
 }
 
-// fence waits until all that was wanted up to a generation is read.
+// fence is reached when everything that was wanted up to its generation is read.
 type fence struct {
 	generation int32
 	reached    chan struct{}
 }
 
-// raise makes f wait for all that is wanted now.
-func (e *engine) raise(f *fence) {
+// addFence adds f for everything that is wanted now.
+func (e *engine) addFence(f *fence) {
 	f.generation = e.generation
 	e.generation++
 	e.fences = append(e.fences, f)
 }
 
+// isPendingSince reports whether a node of this or an older generation is pending.
 func (e *engine) isPendingSince(generation int32) bool {
 	for g := range e.pending {
 		if !isOlder(generation, g) {
@@ -273,11 +276,11 @@ func (e *engine) await(ctx context.Context, f *fence) error {
 	}
 }
 
-// sync returns when the cache has all that was written before: see CuratorCache.Sync.
+// sync waits until the cache contains everything that was written before the call: see CuratorCache.Sync.
 func (e *engine) sync(ctx context.Context) error {
 	for {
 		f := &fence{reached: make(chan struct{})}
-		err := e.agree(ctx, f)
+		err := e.commitCheck(ctx, f)
 		if err == nil {
 			return e.await(ctx, f)
 		}
@@ -290,20 +293,20 @@ func (e *engine) sync(ctx context.Context) error {
 	}
 }
 
-// agree has a majority of the servers agree to a transaction that changes nothing, and raises f behind it. The answer
-// comes behind all events of what was written before.
-func (e *engine) agree(ctx context.Context, f *fence) error {
-	if err := e.isRunning(); err != nil {
+// commitCheck commits a transaction that changes nothing and then adds f. A majority of the servers commits the
+// transaction, and its answer arrives after the events of all earlier writes.
+func (e *engine) commitCheck(ctx context.Context, f *fence) error {
+	if err := e.checkRunning(); err != nil {
 		return err
 	}
 	agreed := make(chan error, 1)
 	check := e.client.TransactionOp().Check().ForPath(e.root.path)
 	answered := func(_ context.Context, ev callbacks.Event) {
-		if ev.Err != nil && !isVerdict(ev.Err) {
+		if ev.Err != nil && !isNodeError(ev.Err) {
 			agreed <- ev.Err
 			return
 		}
-		e.inbox.put(func() { e.raise(f) })
+		e.inbox.put(func() { e.addFence(f) })
 		agreed <- nil
 	}
 	err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
@@ -321,17 +324,18 @@ func (e *engine) agree(ctx context.Context, f *fence) error {
 	}
 }
 
+// ignoreError discards an error that the callback of the operation handles.
 func ignoreError(string, error) {}
 
-// isVerdict reports whether err is what a majority has agreed to say of the node.
-func isVerdict(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) }
+// isNodeError reports whether err is a result of a committed check, about the node.
+func isNodeError(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) }
 
-// isRunning returns the reason why not.
-func (e *engine) isRunning() error {
+// checkRunning returns nil if the cache is started and not closed, else the reason.
+func (e *engine) checkRunning() error {
 	e.life.Lock()
 	defer e.life.Unlock()
 	switch e.state {
-	case latent:
+	case notStarted:
 		return ErrNotStarted
 	case closed:
 		return ErrClosed
@@ -339,9 +343,9 @@ func (e *engine) isRunning() error {
 	return nil
 }
 
-// awaitReady returns when everything was read once.
+// awaitReady waits until the first load is complete.
 func (e *engine) awaitReady(ctx context.Context) error {
-	if err := e.isRunning(); err != nil {
+	if err := e.checkRunning(); err != nil {
 		return err
 	}
 	select {

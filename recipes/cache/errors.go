@@ -9,7 +9,7 @@ import (
 var (
 	// ErrStarted is returned by a second Start.
 	ErrStarted = errors.New("cache: started already")
-	// ErrNotStarted is returned by what needs a cache that is started.
+	// ErrNotStarted is returned by methods that need a started cache.
 	ErrNotStarted = errors.New("cache: not started")
 	// ErrClosed is returned by the methods of a closed cache.
 	ErrClosed error = telemetry.Closed("cache: closed")

@@ -1,14 +1,17 @@
 package cache
 
-// EventType says what has happened to a node. In Java: CuratorCacheListener.Type.
+// EventType is the type of an event of a [CuratorCache]. In Java: CuratorCacheListener.Type.
 type EventType int
 
 // The event types.
 const (
+	// NodeCreated means that a node was created, or that the first load found it.
 	NodeCreated EventType = iota + 1
+	// NodeChanged means that the data of a node was set.
 	NodeChanged
+	// NodeDeleted means that a node was deleted.
 	NodeDeleted
-	// Initialized says, once, that all nodes that there were at the start are in the cache. In Java:
+	// Initialized means that the first load is complete: see [CuratorCache.Ready]. It is sent once. In Java:
 	// CuratorCacheListener.initialized.
 	Initialized
 )
@@ -28,16 +31,16 @@ func (t EventType) String() string {
 	return "UNKNOWN"
 }
 
-// Event is a change of a node in the cache.
+// Event is a change of a node in a [CuratorCache], or [Initialized], which has no node.
 type Event struct {
 	Type EventType
-	Old  *ChildData // nil of a node that is created
-	New  *ChildData // nil of a node that is deleted
+	Old  *ChildData // the previous state; nil if the node was created
+	New  *ChildData // the new state; nil if the node was deleted
 
-	ready bool // the cache is initialized
+	ready bool // sent after the first load
 }
 
-// Path returns the path of the node, "" of Initialized.
+// Path returns the path of the node, or "" if the event has no node.
 func (e Event) Path() string {
 	switch {
 	case e.New != nil:

@@ -6,11 +6,11 @@ import (
 	"github.com/gocurator/curator/callbacks"
 )
 
-// Listener takes the events of a [CuratorCache]. The functions whose names begin with For make one, as Java's
-// CuratorCacheListenerBuilder does.
+// Listener receives the events of a [CuratorCache]. The For functions return listeners for some of the events, as
+// Java's CuratorCacheListenerBuilder does.
 type Listener = callbacks.Listener[Event]
 
-// ForAll returns a listener for all events of nodes. In Java: forAll.
+// ForAll returns a listener for all node events, without [Initialized]. In Java: forAll.
 func ForAll(fn func(ctx context.Context, ev Event)) Listener {
 	return func(ctx context.Context, ev Event) {
 		if ev.Type != Initialized {
@@ -19,18 +19,18 @@ func ForAll(fn func(ctx context.Context, ev Event)) Listener {
 	}
 }
 
-// ForCreates returns a listener for nodes that are created. In Java: forCreates.
+// ForCreates returns a listener for created nodes. In Java: forCreates.
 func ForCreates(fn func(ctx context.Context, node *ChildData)) Listener {
 	return forType(NodeCreated, func(ctx context.Context, ev Event) { fn(ctx, ev.New) })
 }
 
-// ForChanges returns a listener for nodes whose data is changed. In Java: forChanges.
+// ForChanges returns a listener for nodes whose data changed. In Java: forChanges.
 func ForChanges(fn func(ctx context.Context, old, node *ChildData)) Listener {
 	return forType(NodeChanged, func(ctx context.Context, ev Event) { fn(ctx, ev.Old, ev.New) })
 }
 
-// ForCreatesAndChanges returns a listener for nodes that are created, of which old is nil, and those whose data is
-// changed. In Java: forCreatesAndChanges.
+// ForCreatesAndChanges returns a listener for created nodes and for nodes whose data changed. old is nil for a
+// created node. In Java: forCreatesAndChanges.
 func ForCreatesAndChanges(fn func(ctx context.Context, old, node *ChildData)) Listener {
 	return func(ctx context.Context, ev Event) {
 		if ev.Type == NodeCreated || ev.Type == NodeChanged {
@@ -39,25 +39,26 @@ func ForCreatesAndChanges(fn func(ctx context.Context, old, node *ChildData)) Li
 	}
 }
 
-// ForDeletes returns a listener for nodes that are deleted. In Java: forDeletes.
+// ForDeletes returns a listener for deleted nodes. node is the last state in the cache. In Java: forDeletes.
 func ForDeletes(fn func(ctx context.Context, node *ChildData)) Listener {
 	return forType(NodeDeleted, func(ctx context.Context, ev Event) { fn(ctx, ev.Old) })
 }
 
-// ForInitialized returns a listener that is called once, when all nodes that there were at the start are in the cache.
+// ForInitialized returns a listener that is called once, when the first load is complete: see [CuratorCache.Ready].
 // In Java: forInitialized.
 func ForInitialized(fn func(ctx context.Context)) Listener {
 	return forType(Initialized, func(ctx context.Context, _ Event) { fn(ctx) })
 }
 
-// ForNodeCache returns a listener that is called as one of a [NodeCache] is: without saying what has happened. In Java:
-// forNodeCache.
+// ForNodeCache returns a listener that is called for each node event, without the event, as Java's NodeCacheListener
+// is. In Java: forNodeCache.
 func ForNodeCache(fn func(ctx context.Context)) Listener {
 	return ForAll(func(ctx context.Context, _ Event) { fn(ctx) })
 }
 
-// ForPathChildrenCache returns a listener that hears of the children of a node as one of a [PathChildrenCache] does. In
-// Java: forPathChildrenCache.
+// ForPathChildrenCache returns a listener for the children of the node at path. fn receives the events of a
+// [PathChildrenCache], except those of the connection. A [ChildrenInitialized] has no InitialData here. In Java:
+// forPathChildrenCache.
 func ForPathChildrenCache(path string, fn callbacks.Listener[PathChildrenCacheEvent]) Listener {
 	return func(ctx context.Context, ev Event) {
 		if out, ok := childEvent(path, ev); ok {
@@ -66,13 +67,14 @@ func ForPathChildrenCache(path string, fn callbacks.Listener[PathChildrenCacheEv
 	}
 }
 
-// ForTreeCache returns a listener that hears what one of a [TreeCache] does. In Java: forTreeCache.
+// ForTreeCache returns a listener for all events. fn receives the events of a [TreeCache], except those of the
+// connection. In Java: forTreeCache.
 func ForTreeCache(fn callbacks.Listener[TreeCacheEvent]) Listener {
 	return func(ctx context.Context, ev Event) { fn(ctx, treeEvent(ev)) }
 }
 
-// AfterInitialized returns a listener to which events are passed on once all nodes that there were at the start are in
-// the cache. In Java: afterInitialized.
+// AfterInitialized returns a listener that drops the events of the first load and passes [Initialized] and all later
+// events to listener. In Java: afterInitialized.
 func AfterInitialized(listener Listener) Listener {
 	return func(ctx context.Context, ev Event) {
 		if ev.ready {
@@ -81,6 +83,7 @@ func AfterInitialized(listener Listener) Listener {
 	}
 }
 
+// forType returns a listener for the events of one type.
 func forType(typ EventType, fn Listener) Listener {
 	return func(ctx context.Context, ev Event) {
 		if ev.Type == typ {

@@ -12,14 +12,14 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// What is on its way is bounded: a request by the number of its reads and the size that its answer is expected to have,
-// and the number of requests. A node whose size is not known yet counts as one of the others.
+// Limits of the requests under way. A request is bounded by its number of reads and by the expected size of its
+// answer, in bytes. A node whose size is not known yet is expected to have the mean size of the others.
 const (
 	maxBatches = 4
 	maxReads   = 1000
 	maxBytes   = 512 << 10
 	firstMean  = 8 << 10
-	overhead   = 128 // of one read: its Stat and what stands around it
+	overhead   = 128 // of one read: its Stat and the framing
 	nameSize   = 24
 )
 
@@ -29,36 +29,36 @@ type read struct {
 	w want
 }
 
-// isAlone reports whether r cannot be part of a multiRead.
-func (r read) isAlone() bool { return r.w == check }
+// isSingle reports whether r needs a request of its own: a multiRead has no exists.
+func (r read) isSingle() bool { return r.w == check }
 
-// load sends reads of what is wanted.
+// load sends reads of the wanted nodes, up to the limits.
 func (e *engine) load() {
-	e.greet()
+	e.setUp()
 	for e.flight != nil && e.batches < maxBatches {
 		reads := e.batch()
 		if len(reads) == 0 {
 			return
 		}
-		together, each := reads, []read(nil)
+		multi, single := reads, []read(nil)
 		if e.oneShot {
-			together, each = nil, reads
-		} else if slices.ContainsFunc(reads, read.isAlone) {
-			each = slices.DeleteFunc(slices.Clone(reads), func(r read) bool { return !r.isAlone() })
-			together = slices.DeleteFunc(reads, read.isAlone)
+			multi, single = nil, reads
+		} else if slices.ContainsFunc(reads, read.isSingle) {
+			single = slices.DeleteFunc(slices.Clone(reads), func(r read) bool { return !r.isSingle() })
+			multi = slices.DeleteFunc(reads, read.isSingle)
 		}
-		if len(together) > 0 {
+		if len(multi) > 0 {
 			e.batches++
-			e.readTogether(together)
+			e.readMulti(multi)
 		}
-		if len(each) > 0 {
+		if len(single) > 0 {
 			e.batches++
-			e.readEach(each)
+			e.readSingle(single)
 		}
 	}
 }
 
-// batch takes the reads of the next request. A node stands before those below it.
+// batch removes the reads of the next request from todo. A parent comes before its children.
 func (e *engine) batch() []read {
 	var reads []read
 	size := 0
@@ -66,24 +66,24 @@ func (e *engine) batch() []read {
 		n := e.todo[0]
 		e.todo[0], e.todo = nil, e.todo[1:]
 		n.queued = false
-		for _, w := range []want{check, data, list, birth} {
+		for _, w := range []want{check, data, list, exists} {
 			if n.wanted&w != 0 {
 				reads = append(reads, read{n, w})
-				size += e.expected(n, w)
+				size += e.expectedSize(n, w)
 			}
 		}
-		n.flying |= n.wanted
+		n.reading |= n.wanted
 		n.wanted = 0
 	}
 	if len(e.todo) == 0 {
-		e.todo = nil // it may be as long as the tree is large
+		e.todo = nil // release an array that may be as large as the tree
 	}
 	slices.SortStableFunc(reads, func(a, b read) int { return cmp.Compare(len(a.n.path), len(b.n.path)) })
 	return reads
 }
 
-// expected returns how many bytes of an answer a read is.
-func (e *engine) expected(n *node, w want) int {
+// expectedSize returns the expected size of the answer to a read, in bytes.
+func (e *engine) expectedSize(n *node, w want) int {
 	switch {
 	case w == list:
 		return overhead + int(n.children)*nameSize
@@ -95,8 +95,8 @@ func (e *engine) expected(n *node, w want) int {
 	return overhead + int(n.size)
 }
 
-// readTogether sends one request for all reads.
-func (e *engine) readTogether(reads []read) {
+// readMulti sends one request for all reads.
+func (e *engine) readMulti(reads []read) {
 	flight := e.flight
 	requests := make([]builders.Read, len(reads))
 	for i, r := range reads {
@@ -110,7 +110,7 @@ func (e *engine) readTogether(reads []read) {
 		e.inbox.put(func() {
 			e.batches--
 			if ev.Err != nil {
-				e.refused(flight, reads, ev.Err)
+				e.requestFailed(flight, reads, ev.Err)
 				return
 			}
 			e.limit = min(2*e.limit, maxReads)
@@ -125,15 +125,15 @@ func (e *engine) readTogether(reads []read) {
 	}
 }
 
-// refused takes a request that failed as a whole.
-func (e *engine) refused(flight context.Context, reads []read, err error) {
+// requestFailed handles a request that failed as a whole.
+func (e *engine) requestFailed(flight context.Context, reads []read, err error) {
 	tooLarge := errors.Is(err, builders.ErrReplyTooLarge) || errors.Is(err, builders.ErrRequestTooLarge)
 	switch {
 	case errors.Is(err, framework.ErrUnimplemented):
 		e.watchAnswered(flight, err)
 	case tooLarge && len(reads) > 1:
 		e.limit = max(1, len(reads)/2)
-	case isPassing(err):
+	case isTransient(err):
 		e.disconnected(flight)
 	default:
 		for _, r := range reads {
@@ -144,23 +144,24 @@ func (e *engine) refused(flight context.Context, reads []read, err error) {
 	e.putBack(reads)
 }
 
-// putBack wants reads again that were not answered.
+// putBack makes reads wanted again that were not answered.
 func (e *engine) putBack(reads []read) {
 	for _, r := range reads {
 		if !r.n.gone {
 			e.want(r.n, r.w, r.n.generation)
-			e.landed(r.n, r.w)
+			e.finishRead(r.n, r.w)
 		}
 	}
 }
 
-// isPassing reports whether err says nothing about the node.
-func isPassing(err error) bool {
+// isTransient reports whether err says nothing about the node: an outage, a closed client or too many pending
+// operations.
+func isTransient(err error) bool {
 	return waitqueue.IsOutage(err) || errors.Is(err, framework.ErrClosed) || errors.Is(err, framework.ErrTooManyPending)
 }
 
-// readEach sends a request for each read. With one-shot watches it sets one.
-func (e *engine) readEach(reads []read) {
+// readSingle sends a request for each read. With one-shot watches each of them sets a watch.
+func (e *engine) readSingle(reads []read) {
 	flight, left := e.flight, len(reads)
 	for _, r := range reads {
 		answered := func(_ context.Context, ev callbacks.Event) {
@@ -172,7 +173,7 @@ func (e *engine) readEach(reads []read) {
 				if left--; left == 0 {
 					e.batches--
 				}
-				if isPassing(res.Err) {
+				if isTransient(res.Err) {
 					e.disconnected(flight)
 					e.putBack([]read{r})
 					return
@@ -186,11 +187,12 @@ func (e *engine) readEach(reads []read) {
 	}
 }
 
+// readOne returns the operation of a read.
 func (e *engine) readOne(r read, answered callbacks.BackgroundCallback) builders.Background {
 	switch r.w {
 	case list:
 		return e.client.GetChildren().UsingWatcher(e.watcher).InBackground(answered)
-	case birth:
+	case exists:
 		return e.client.CheckExists().UsingWatcher(e.watcher).InBackground(answered)
 	case check:
 		return e.client.CheckExists().InBackground(answered)

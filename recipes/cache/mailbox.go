@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// mailbox is a queue without a bound: putting never blocks. The zero value is not ready: see newMailbox.
+// mailbox is an unbounded queue: put never blocks. Use newMailbox; the zero value is not usable.
 type mailbox[T any] struct {
 	mu     sync.Mutex
 	items  []T
 	closed bool
-	wake   chan struct{} // has one element when something was put or the mailbox was closed
+	wake   chan struct{} // receives one element when an item is added or the mailbox is closed
 }
 
 func newMailbox[T any]() *mailbox[T] { return &mailbox[T]{wake: make(chan struct{}, 1)} }
 
-// put reports whether item will be taken: not after close.
+// put adds item. It returns false if the mailbox is closed.
 func (m *mailbox[T]) put(item T) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -27,7 +27,7 @@ func (m *mailbox[T]) put(item T) bool {
 	return true
 }
 
-// take returns all items.
+// take removes and returns all items.
 func (m *mailbox[T]) take() (items []T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *mailbox[T]) take() (items []T) {
 	return items
 }
 
-// close ends the mailbox; what is in it is dropped.
+// close closes the mailbox and drops its items.
 func (m *mailbox[T]) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *mailbox[T]) close() {
 	m.signal()
 }
 
-// signal is called with mu held.
+// signal wakes the reader. The caller holds mu.
 func (m *mailbox[T]) signal() {
 	select {
 	case m.wake <- struct{}{}:
@@ -51,7 +51,7 @@ func (m *mailbox[T]) signal() {
 	}
 }
 
-// next waits for an item and takes it. It reports false when the mailbox or ctx has ended.
+// next waits for an item and removes it. ok is false when the mailbox is closed or ctx ends.
 func (m *mailbox[T]) next(ctx context.Context) (item T, ok bool) {
 	for {
 		m.mu.Lock()

@@ -13,11 +13,11 @@ import (
 type NodeCache struct {
 	engine    *engine
 	listeners listeners.Set[*ChildData]
-	quiet     bool // the node that there is at the start is no event
+	quiet     bool // the first load sends no events
 }
 
-// NewNodeCache returns a cache of the node at path. It does no I/O; a path that cannot be is the error of Start. In
-// Java the nodes above it are created; here they are not.
+// NewNodeCache returns a cache of the node at path. It does no I/O. If path is invalid, Start returns an error. It
+// ignores [WithMaxDepth]. It does not create the parents of the node. In Java the cache creates them.
 func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 	c := new(NodeCache)
 	s := settingsOf(opts)
@@ -32,15 +32,17 @@ func (c *NodeCache) notify(ctx context.Context, n note) {
 	}
 }
 
-// Start begins to fill the cache, and does not wait. In Java: start.
+// Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
 func (c *NodeCache) Start() error { return c.engine.start(nil) }
 
-// StartAndBuild is Start that waits until the node is read, without an event for it. When it fails with the error of
-// ctx the cache is started. In Java: start(true).
+// StartAndBuild starts the cache and waits until the node is read. The listeners receive no event for that first
+// state. ctx bounds the wait. If StartAndBuild returns the error of ctx, the cache is started and goes on. The other
+// errors are those of [CuratorCache.Start]. In Java: start(true).
 func (c *NodeCache) StartAndBuild(ctx context.Context) error {
 	return startAndBuild(ctx, c.engine, func() { c.quiet = true })
 }
 
+// startAndBuild starts e and waits for its first load. first runs before any listener is called.
 func startAndBuild(ctx context.Context, e *engine, first func()) error {
 	if err := e.start(first); err != nil {
 		return err
@@ -51,24 +53,27 @@ func startAndBuild(ctx context.Context, e *engine, first func()) error {
 	return nil
 }
 
-// Close ends the cache as [CuratorCache.Close] does.
+// Close stops the cache as [CuratorCache.Close] does. In Java: close.
 func (c *NodeCache) Close() error {
 	c.engine.close()
 	return nil
 }
 
-// Listenable returns the listeners. They are called with the node when it is created or its data is changed, and with
-// nil when it is deleted. In Java: NodeCacheListener, which has no argument.
+// Listenable returns the listeners of the cache. They receive the new state of the node when it is created or its
+// data changes, and nil when it is deleted. They are called as the listeners of a [CuratorCache] are. In Java:
+// getListenable. A NodeCacheListener there has no argument.
 func (c *NodeCache) Listenable() callbacks.Listenable[*ChildData] { return &c.listeners }
 
-// CurrentData returns the node, nil if it does not exist or is not read yet. In Java: getCurrentData.
+// CurrentData returns the node, or nil if it does not exist or is not read yet. In Java: getCurrentData.
 func (c *NodeCache) CurrentData() *ChildData { return c.engine.get(c.engine.root.path) }
 
-// Err is as [CuratorCache.Err].
+// Err returns the error of the last read of the node, as [CuratorCache.Err] does.
 func (c *NodeCache) Err() error { return c.engine.err(c.engine.root.path) }
 
 // Path returns the path of the node. In Java: getPath.
 func (c *NodeCache) Path() string { return c.engine.root.path }
 
-// Rebuild reads the node again, and waits for it. What has changed is told. In Java: rebuild, which tells nothing.
+// Rebuild reads the node again and waits for the answer. The listeners receive an event if the node has changed. ctx
+// bounds the wait. Without a connection Rebuild keeps waiting. It returns the error of ctx, [ErrNotStarted] or
+// [ErrClosed]. In Java: rebuild, which sends no events.
 func (c *NodeCache) Rebuild(ctx context.Context) error { return c.engine.rebuild(ctx) }

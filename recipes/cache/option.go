@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// Option changes a default of a [CuratorCache] or [TreeCache].
+// Option configures a cache.
 type Option interface{ apply(*settings) }
 
+// settings is the result of the options of a cache.
 type settings struct {
 	maxDepth    int
 	compressed  bool
 	keepOnClose bool
-	storage     Storage // nil for nodeStorage
-	dataless    bool    // without the data, of nodeStorage
+	storage     Storage // nil: nodeStorage
+	dataless    bool    // nodeStorage drops the data
 	selector    Selector
 	jitter      time.Duration
 	name        string
@@ -23,11 +24,11 @@ type option func(*settings)
 
 func (o option) apply(s *settings) { o(s) }
 
-// WithSingleNode caches the node alone. In Java: Options.SINGLE_NODE_CACHE.
+// WithSingleNode caches only the root, without anything below it. In Java: Options.SINGLE_NODE_CACHE.
 func WithSingleNode() Option { return WithMaxDepth(0) }
 
-// WithMaxDepth caches the nodes that are at most so many levels below the node of the cache: 0 is that node alone, 1
-// has its children too. The default has no limit, and so has a negative depth.
+// WithMaxDepth limits the cache to depth levels below its root. With 0 it caches only the root, with 1 also the
+// children of the root. A negative depth is no limit, which is the default. In Java: TreeCache.Builder.setMaxDepth.
 func WithMaxDepth(depth int) Option {
 	return option(func(s *settings) {
 		if s.maxDepth = depth; depth < 0 {
@@ -36,43 +37,47 @@ func WithMaxDepth(depth int) Option {
 	})
 }
 
-// WithCompressedData decompresses the data of nodes with the client's CompressionProvider. [CuratorCache.Err] has
-// the reason for a node whose data does not decompress. In Java: Options.COMPRESSED_DATA.
+// WithCompressedData decompresses the data of the nodes with the client's CompressionProvider. If the data of a node
+// does not decompress, [CuratorCache.Err] returns the reason. In Java: Options.COMPRESSED_DATA.
 func WithCompressedData() Option { return option(func(s *settings) { s.compressed = true }) }
 
-// WithoutClearOnClose leaves the nodes in the storage when the cache is closed. In Java: Options.DO_NOT_CLEAR_ON_CLOSE.
+// WithoutClearOnClose keeps the nodes in the storage when the cache is closed. In Java:
+// Options.DO_NOT_CLEAR_ON_CLOSE.
 func WithoutClearOnClose() Option { return option(func(s *settings) { s.keepOnClose = true }) }
 
-// WithStorage sets where the nodes are kept. A storage serves one cache. In Java: withStorage.
+// WithStorage sets the storage of the nodes. Do not share a storage between caches. In Java: withStorage.
 func WithStorage(storage Storage) Option {
 	return option(func(s *settings) { s.storage, s.dataless = storage, false })
 }
 
-// WithDataNotCached keeps the nodes without their data; events have it. In Java: CuratorCacheStorage.dataNotCached.
+// WithDataNotCached keeps the nodes without their data. New in an event still has its data. In Java:
+// CuratorCacheStorage.dataNotCached.
 func WithDataNotCached() Option {
 	return option(func(s *settings) { s.storage, s.dataless = nil, true })
 }
 
-// WithSelector sets which nodes the cache has. In Java: TreeCacheSelector.
+// WithSelector sets the filter of the nodes below the root. In Java: TreeCache.Builder.setSelector.
 func WithSelector(selector Selector) Option {
 	return option(func(s *settings) { s.selector = selector })
 }
 
-// WithName names the cache in metrics. Give few different names. Not in Java.
+// WithName sets the name of the cache in metrics. Use few different names: each is a metric attribute. Not in Java.
 func WithName(name string) Option { return option(func(s *settings) { s.name = name }) }
 
-// WithReconnectJitter has the cache wait for a random part of limit before it reads again on a new connection, so that
-// many processes do not read at once. [CuratorCache.Sync] waits with it. The first load does not wait. Not in Java.
+// WithReconnectJitter delays the reads on a new connection by a random duration up to limit, so that many processes
+// do not read at once. [CuratorCache.Sync] waits for that delay too. The first load is not delayed. The default is no
+// delay. Not in Java.
 func WithReconnectJitter(limit time.Duration) Option {
 	return option(func(s *settings) { s.jitter = limit })
 }
 
-// Selector decides which nodes a cache has below its own. The methods must be quick and always answer the same; they
-// are called on a goroutine of the cache. In Java: TreeCacheSelector.
+// Selector filters the nodes of a cache below its root. Its methods must be fast, and must always return the same
+// result for a path. They are called on a goroutine of the cache. In Java: TreeCacheSelector.
 type Selector interface {
-	// TraverseChildren reports whether the cache has children of the node.
+	// TraverseChildren reports whether the children of the node at path may be in the cache.
 	TraverseChildren(path string) bool
-	// AcceptChild reports whether the cache has the node, whose parent it has.
+	// AcceptChild reports whether the node at path may be in the cache. It is called only if TraverseChildren of the
+	// parent returned true.
 	AcceptChild(path string) bool
 }
 

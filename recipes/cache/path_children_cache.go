@@ -10,39 +10,47 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// PathChildrenCache keeps a copy of the children of a node. It is a [CuratorCache] of depth 1 with the events of Java's
-// older cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
+// PathChildrenCache keeps a copy of the children of a node. It is a [CuratorCache] of depth 1 with the events of
+// Java's older cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
 type PathChildrenCache struct {
 	engine    *engine
 	listeners listeners.Set[PathChildrenCacheEvent]
 	mode      StartMode
 }
 
-// StartMode says what is told of the children that there are when a [PathChildrenCache] is started. In Java:
+// StartMode selects the events that a [PathChildrenCache] sends for the children that exist at its start. In Java:
 // PathChildrenCache.StartMode.
 type StartMode int
 
 // The start modes.
 const (
-	// Normal has a [ChildAdded] for each.
+	// Normal sends a [ChildAdded] for each child.
 	Normal StartMode = iota
-	// BuildInitialCache has Start wait until they are read, and tells nothing of them.
+	// BuildInitialCache makes Start wait until the children are read. No events are sent for them.
 	BuildInitialCache
-	// PostInitializedEvent has a [ChildAdded] for each and then one [ChildrenInitialized].
+	// PostInitializedEvent sends a [ChildAdded] for each child and then one [ChildrenInitialized].
 	PostInitializedEvent
 )
 
-// PathChildrenCacheEventType says what an event of a [PathChildrenCache] tells of.
+// PathChildrenCacheEventType is the type of an event of a [PathChildrenCache]. In Java: PathChildrenCacheEvent.Type.
 type PathChildrenCacheEventType int
 
-// The types of the events. In Java: PathChildrenCacheEvent.Type.
+// The event types.
 const (
+	// ChildAdded means that a child was created.
 	ChildAdded PathChildrenCacheEventType = iota + 1
+	// ChildUpdated means that the data of a child changed.
 	ChildUpdated
+	// ChildRemoved means that a child was deleted.
 	ChildRemoved
+	// ChildrenConnectionSuspended means that the client lost its connection.
 	ChildrenConnectionSuspended
+	// ChildrenConnectionReconnected means that the client is connected, for the first time or again.
 	ChildrenConnectionReconnected
+	// ChildrenConnectionLost means that the client lost its session. The cache keeps its children, and compares them in
+	// the next session.
 	ChildrenConnectionLost
+	// ChildrenInitialized means that the first load is complete. It needs [PostInitializedEvent].
 	ChildrenInitialized
 )
 
@@ -60,17 +68,18 @@ func (t PathChildrenCacheEventType) String() string {
 	return childrenEventNames[t]
 }
 
-// PathChildrenCacheEvent is what a listener of a [PathChildrenCache] is told. In Java: PathChildrenCacheEvent.
+// PathChildrenCacheEvent is an event of a [PathChildrenCache]. In Java: PathChildrenCacheEvent.
 type PathChildrenCacheEvent struct {
 	Type PathChildrenCacheEventType
-	// Data is the child; of a child that is removed what it was. It is nil if the event is not about a child.
+	// Data is the child. For a removed child it is the last state in the cache. It is nil if the event is not about a
+	// child.
 	Data *ChildData
-	// InitialData has the children when the type is ChildrenInitialized, sorted by path.
+	// InitialData contains the children, sorted by path, if the type is ChildrenInitialized.
 	InitialData []*ChildData
 }
 
-// NewPathChildrenCache returns a cache of the children of the node at path. It does no I/O; a path that cannot be is
-// the error of Start. In Java the node is created; here it is not.
+// NewPathChildrenCache returns a cache of the children of the node at path. It does no I/O. If path is invalid, Start
+// returns an error. It ignores [WithMaxDepth]. It does not create the node. In Java the cache creates it.
 func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChildrenCache {
 	c := new(PathChildrenCache)
 	s := settingsOf(opts)
@@ -108,7 +117,7 @@ func (c *PathChildrenCache) notify(ctx context.Context, n note) {
 	c.listeners.Notify(ctx, out, c.engine.call)
 }
 
-// childEvent returns the event of a child of path that ev is, if it is one.
+// childEvent converts ev to an event of a child of path. ok is false if ev is about another node.
 func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 	if ev.Type == Initialized {
 		return PathChildrenCacheEvent{Type: ChildrenInitialized}, true
@@ -125,8 +134,9 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 	return PathChildrenCacheEvent{Type: ChildRemoved, Data: ev.Old}, true
 }
 
-// Start begins to fill the cache. ctx bounds the waiting of [BuildInitialCache]; when it ends first, the cache is
-// started. In Java: start.
+// Start begins to fill the cache. It waits only with [BuildInitialCache], until the children are read. ctx bounds
+// that wait. If Start returns the error of ctx, the cache is started and goes on. The other errors are those of
+// [CuratorCache.Start]. In Java: start.
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	set := func() { c.mode = mode }
 	if mode == BuildInitialCache {
@@ -135,13 +145,14 @@ func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	return c.engine.start(set)
 }
 
-// Close ends the cache as [CuratorCache.Close] does.
+// Close stops the cache as [CuratorCache.Close] does. In Java: close.
 func (c *PathChildrenCache) Close() error {
 	c.engine.close()
 	return nil
 }
 
-// Listenable returns the listeners, which are called as those of a [CuratorCache] are. In Java: getListenable.
+// Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
+// getListenable.
 func (c *PathChildrenCache) Listenable() callbacks.Listenable[PathChildrenCacheEvent] {
 	return &c.listeners
 }
@@ -151,7 +162,8 @@ func (c *PathChildrenCache) CurrentData() []*ChildData {
 	return slices.DeleteFunc(c.engine.snapshot(), func(n *ChildData) bool { return n.Path == c.engine.root.path })
 }
 
-// CurrentDataOf returns a child, nil if it is not in the cache. In Java: getCurrentData(fullPath).
+// CurrentDataOf returns the child at the full path, or nil if it is not in the cache. In Java:
+// getCurrentData(fullPath).
 func (c *PathChildrenCache) CurrentDataOf(path string) *ChildData {
 	if path == c.engine.root.path {
 		return nil
@@ -159,17 +171,20 @@ func (c *PathChildrenCache) CurrentDataOf(path string) *ChildData {
 	return c.engine.get(path)
 }
 
-// Err is as [CuratorCache.Err].
+// Err returns the error of the last read of the node at path, as [CuratorCache.Err] does.
 func (c *PathChildrenCache) Err(path string) error { return c.engine.err(path) }
 
-// Rebuild reads all again, and waits for it. What has changed is told. In Java: rebuild, which tells nothing.
+// Rebuild reads the node and all its children again and waits for the answers. The listeners receive an event for
+// each change. ctx bounds the wait. Without a connection Rebuild keeps waiting. It returns the error of ctx,
+// [ErrNotStarted] or [ErrClosed]. In Java: rebuild, which sends no events.
 func (c *PathChildrenCache) Rebuild(ctx context.Context) error { return c.engine.rebuild(ctx) }
 
-// RebuildNode reads one child again, and waits for it. In Java: rebuildNode.
+// RebuildNode reads one child again and waits for the answer. path is its full path. RebuildNode returns an error if
+// path is not in the tree of the cache, and the errors of [PathChildrenCache.Rebuild]. In Java: rebuildNode.
 func (c *PathChildrenCache) RebuildNode(ctx context.Context, path string) error {
 	return c.engine.rebuildNode(ctx, path)
 }
 
-// ClearAndRefresh forgets all, without an event, and reads it again, with a [ChildAdded] for each child. It does not
-// wait. In Java: clearAndRefresh.
+// ClearAndRefresh empties the cache without an event and reads everything again, with a [ChildAdded] for each child.
+// It does not wait. It returns [ErrNotStarted] or [ErrClosed]. In Java: clearAndRefresh.
 func (c *PathChildrenCache) ClearAndRefresh() error { return c.engine.clearAndRefresh() }

@@ -16,9 +16,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// PersistentWatcher keeps a persistent watch over connections and sessions. What happened without a connection is not
-// told: the reset listeners say when to look at the nodes again. The server must be 3.6 or newer. All methods are safe
-// for concurrent use. In Java: PersistentWatcher.
+// PersistentWatcher keeps a persistent watch across connections and sessions. Changes that happen without a
+// connection have no event: add a reset listener and read the nodes again when it is called. The server must be 3.6
+// or newer. All methods are safe for concurrent use. In Java: PersistentWatcher.
 type PersistentWatcher struct {
 	path      string
 	mode      builders.AddWatchMode
@@ -34,8 +34,8 @@ type PersistentWatcher struct {
 	failures    int
 }
 
-// NewPersistentWatcher returns a watcher of a node, or of a node and all below it if recursive is set. It does no I/O;
-// a path that cannot be is the error of Start.
+// NewPersistentWatcher returns a watcher of the node at path. If recursive is set, it watches everything below the
+// node too. It does no I/O. If path is invalid, Start returns an error.
 func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
 	w := &PersistentWatcher{
 		path: path, mode: builders.PersistentWatch, notifier: newNotifier(client, "PersistentWatcher "+path),
@@ -43,21 +43,22 @@ func NewPersistentWatcher(client Client, path string, recursive bool) *Persisten
 	if recursive {
 		w.mode = builders.PersistentRecursiveWatch
 	}
-	w.watcher = callbacks.NewWatcher(w.watched)
+	w.watcher = callbacks.NewWatcher(w.onEvent)
 	return w
 }
 
-// Listenable returns the listeners of the events of nodes. They are called one at a time, on a goroutine of the
-// watcher. In Java: getListenable.
+// Listenable returns the listeners of the node events. They are called one at a time, on a goroutine of the watcher.
+// In Java: getListenable.
 func (w *PersistentWatcher) Listenable() callbacks.Listenable[zk.Event] { return &w.listeners }
 
-// ResetListenable returns the listeners that are called when the watch is set, for the first time or on a new
-// connection: what happened before is not told. They run as the others do, in turn with them. In Java:
-// getResetListenable.
+// ResetListenable returns the listeners that are called each time the watch is set, on the first connection and on
+// every later one. Earlier changes may have had no event. These listeners and those of Listenable are called in turn
+// on the same goroutine. In Java: getResetListenable.
 func (w *PersistentWatcher) ResetListenable() callbacks.Listenable[struct{}] { return &w.resets }
 
-// Start begins to watch, and does not wait. A failure is told to the client's UnhandledErrorListeners, and it is tried
-// again after a pause. It fails with [ErrStarted] the second time and with [ErrClosed] after Close.
+// Start begins to watch and does not wait. If the watch cannot be set, the error is reported to the client's
+// UnhandledErrorListeners, and the watcher retries after a pause. Start returns an error if the path is invalid,
+// [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (w *PersistentWatcher) Start() error {
 	if err := zkpath.Validate(w.path, false); err != nil {
 		return errtext.Wrap(err, "cache", "start")
@@ -82,15 +83,15 @@ func (w *PersistentWatcher) Start() error {
 	return nil
 }
 
-// Close ends the watching and removes the watch, in the background until that is done. It waits for listeners as
-// [CuratorCache.Close] does.
+// Close stops the watcher and removes the watch in the background. It always returns nil. It waits for listeners as
+// [CuratorCache.Close] does. In Java: close.
 func (w *PersistentWatcher) Close() error {
 	w.stop()
 	w.notifier.close()
 	return nil
 }
 
-// stop removes the watch.
+// stop stops the retries and removes the watch.
 func (w *PersistentWatcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +109,8 @@ func (w *PersistentWatcher) stop() {
 		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(w.ctx), w.path)
 }
 
-func (w *PersistentWatcher) watched(_ context.Context, ev zk.Event) {
+// onEvent notifies the listeners of a node event. It runs on the dispatcher of the client.
+func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
 	if ev.Type != zk.EventSession {
 		w.do(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.call) })
 	}
@@ -123,33 +125,35 @@ func (w *PersistentWatcher) set() {
 	}
 }
 
-// submit submits the watch. It is tried once: a lost connection is followed by another. mu is held.
+// submit requests the watch, in one attempt: after a lost connection, the next connection requests it again. The
+// caller holds mu.
 func (w *PersistentWatcher) submit() {
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
-		InBackground(func(_ context.Context, ev callbacks.Event) { w.answered(ev.Err) }).
+		InBackground(func(_ context.Context, ev callbacks.Event) { w.onAnswer(ev.Err) }).
 		WithUnhandledErrorListener(ignoreError).ForPath(builders.Pipelined(w.ctx), w.path)
 	if err != nil {
-		w.failed(err)
+		w.retryLater(err)
 	}
 }
 
-func (w *PersistentWatcher) answered(err error) {
+// onAnswer handles the answer to the request of the watch.
+func (w *PersistentWatcher) onAnswer(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.failed(err)
+		w.retryLater(err)
 		return
 	}
 	w.failures = 0
 	w.do(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.call) })
 }
 
-// failed tries again after a pause. mu is held.
-func (w *PersistentWatcher) failed(err error) {
+// retryLater reports err, unless it is an outage, and requests the watch again after a pause. The caller holds mu.
+func (w *PersistentWatcher) retryLater(err error) {
 	if w.state != started {
 		return
 	}
-	if !isPassing(err) {
+	if !isTransient(err) {
 		w.do(func(ctx context.Context) { w.client.ReportUnhandled(ctx, w.recipe, err) })
 	}
 	pause := pauseAfter(w.failures)

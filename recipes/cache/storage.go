@@ -7,29 +7,33 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ChildData is a node as the cache has it. It does not change; neither may its Data be changed. In Java: ChildData.
+// ChildData is the cached state of a node. It is immutable: callers must not change Data either. In Java: ChildData.
 type ChildData struct {
 	Path string
 	Stat zk.Stat
 	Data []byte
 }
 
-// Storage is where a cache keeps its nodes. The cache calls one method that changes it at a time, and none meanwhile
-// that reads; the methods must not call the cache. In Java: CuratorCacheStorage.
+// Storage stores the nodes of a cache. The cache serializes the calls of Put, Remove and Clear, and makes no other
+// call at the same time. Other calls may be concurrent. The methods must not call the cache. In Java:
+// CuratorCacheStorage.
 type Storage interface {
-	// Put puts a node in, and returns what was at its path, nil if nothing was.
+	// Put stores a node and returns the previous node at its path, or nil.
 	Put(node *ChildData) (old *ChildData)
-	// Remove removes a node and returns it, nil if it was not there.
+	// Remove removes the node at path and returns it, or nil if there is none.
 	Remove(path string) (old *ChildData)
-	// Get returns a node, nil if it is not there.
+	// Get returns the node at path, or nil if there is none.
 	Get(path string) *ChildData
-	// All yields the nodes in any order.
+	// All returns an iterator over the nodes, in any order.
 	All() iter.Seq[*ChildData]
+	// Len returns the number of nodes.
 	Len() int
+	// Clear removes all nodes.
 	Clear()
 }
 
-// StandardStorage returns a storage in memory: the default. In Java: CuratorCacheStorage.standard.
+// StandardStorage returns a storage in memory, with the behavior of the default. In Java:
+// CuratorCacheStorage.standard.
 func StandardStorage() Storage { return make(standardStorage) }
 
 type standardStorage map[string]*ChildData
@@ -51,7 +55,7 @@ func (s standardStorage) All() iter.Seq[*ChildData]  { return maps.Values(s) }
 func (s standardStorage) Len() int                   { return len(s) }
 func (s standardStorage) Clear()                     { clear(s) }
 
-// DataNotCachedStorage returns a storage in memory that has the nodes without their data. In Java:
+// DataNotCachedStorage returns a storage in memory that keeps the nodes without their data. In Java:
 // CuratorCacheStorage.dataNotCached.
 func DataNotCachedStorage() Storage { return dataless{make(standardStorage)} }
 
@@ -63,9 +67,9 @@ func (s dataless) Put(node *ChildData) (old *ChildData) {
 
 func withoutData(node *ChildData) *ChildData { return &ChildData{Path: node.Path, Stat: node.Stat} }
 
-// nodeStorage keeps the nodes with what the engine has of them, so that there is one map: the default.
+// nodeStorage is the default storage. It keeps each ChildData in the engine's node, so that one map is enough.
 type nodeStorage struct {
-	nodes    map[string]*node // of the engine
+	nodes    map[string]*node // the engine's map
 	count    int
 	dataless bool
 }

@@ -9,26 +9,33 @@ import (
 	"github.com/gocurator/curator/internal/listeners"
 )
 
-// TreeCache is a [CuratorCache] with the events of Java's older cache. All methods are safe for concurrent use. In
-// Java: TreeCache.
+// TreeCache keeps a copy of a tree. It is a [CuratorCache] with the events of Java's older cache. All methods are
+// safe for concurrent use. In Java: TreeCache.
 type TreeCache struct {
 	engine    *engine
 	listeners listeners.Set[TreeCacheEvent]
-	lost      bool // the session was, since all was read; of the goroutine of the listeners
+	lost      bool // the session was lost since the last TreeInitialized; used by the listener goroutine only
 }
 
-// TreeCacheEventType says what an event of a [TreeCache] tells of.
+// TreeCacheEventType is the type of an event of a [TreeCache]. In Java: TreeCacheEvent.Type.
 type TreeCacheEventType int
 
-// The types of the events. In Java: TreeCacheEvent.Type.
+// The event types.
 const (
+	// TreeNodeAdded means that a node was created.
 	TreeNodeAdded TreeCacheEventType = iota + 1
+	// TreeNodeUpdated means that the data of a node changed.
 	TreeNodeUpdated
+	// TreeNodeRemoved means that a node was deleted.
 	TreeNodeRemoved
+	// TreeConnectionSuspended means that the client lost its connection.
 	TreeConnectionSuspended
+	// TreeConnectionReconnected means that the client is connected again.
 	TreeConnectionReconnected
+	// TreeConnectionLost means that the client lost its session. The cache keeps its nodes, and compares them in the
+	// next session.
 	TreeConnectionLost
-	// TreeInitialized says that all is read that there was at the start, and again after each loss of the session.
+	// TreeInitialized means that a load is complete: the first one, and the next one after each loss of the session.
 	TreeInitialized
 )
 
@@ -46,16 +53,17 @@ func (t TreeCacheEventType) String() string {
 	return treeEventNames[t]
 }
 
-// TreeCacheEvent is what a listener of a [TreeCache] is told. In Java: TreeCacheEvent.
+// TreeCacheEvent is an event of a [TreeCache]. In Java: TreeCacheEvent.
 type TreeCacheEvent struct {
 	Type TreeCacheEventType
-	// Data is the node; of a node that is removed what it was. It is nil if the event is not about a node.
+	// Data is the node. For a removed node it is the last state in the cache. It is nil if the event is not about a
+	// node.
 	Data *ChildData
-	// Old is what an updated node was before.
+	// Old is the previous state of an updated node, else nil.
 	Old *ChildData
 }
 
-// NewTreeCache returns a cache of the tree at path. It does no I/O; a path that cannot be is the error of Start.
+// NewTreeCache returns a cache of the tree at path. It does no I/O. If path is invalid, Start returns an error.
 func NewTreeCache(client Client, path string, opts ...Option) *TreeCache {
 	c := new(TreeCache)
 	c.engine = newEngine(client, "TreeCache", "tree_cache", path, settingsOf(opts), c.notify)
@@ -99,32 +107,33 @@ func treeEvent(ev Event) TreeCacheEvent {
 	return TreeCacheEvent{Type: TreeInitialized}
 }
 
-// Start begins to fill the cache, and does not wait. In Java: start.
+// Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
 func (c *TreeCache) Start() error { return c.engine.start(nil) }
 
-// Close ends the cache as [CuratorCache.Close] does.
+// Close stops the cache as [CuratorCache.Close] does. In Java: close.
 func (c *TreeCache) Close() error {
 	c.engine.close()
 	return nil
 }
 
-// Listenable returns the listeners, which are called as those of a [CuratorCache] are. In Java: getListenable.
+// Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
+// getListenable.
 func (c *TreeCache) Listenable() callbacks.Listenable[TreeCacheEvent] { return &c.listeners }
 
-// CurrentData returns a node, nil if it is not in the cache. In Java: getCurrentData.
+// CurrentData returns the node at path, or nil if it is not in the cache. In Java: getCurrentData.
 func (c *TreeCache) CurrentData(path string) *ChildData { return c.engine.get(path) }
 
-// CurrentChildren returns the children of a node by name; nil if the node is not in the cache. In Java:
+// CurrentChildren returns the children of a node, keyed by name, or nil if the node is not in the cache. In Java:
 // getCurrentChildren.
 func (c *TreeCache) CurrentChildren(path string) map[string]*ChildData {
 	return c.engine.children(path)
 }
 
-// All yields the nodes as [CuratorCache.All] does. In Java: iterator.
+// All returns an iterator over a snapshot of the cache, as [CuratorCache.All] does. In Java: iterator.
 func (c *TreeCache) All() iter.Seq2[string, *ChildData] { return c.engine.all() }
 
-// Size returns the number of nodes. In Java: size.
+// Size returns the number of nodes in the cache. In Java: size.
 func (c *TreeCache) Size() int { return c.engine.size() }
 
-// Err is as [CuratorCache.Err].
+// Err returns the error of the last read of the node at path, as [CuratorCache.Err] does.
 func (c *TreeCache) Err(path string) error { return c.engine.err(path) }

@@ -10,8 +10,8 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 )
 
-// Typed is a view of a [CuratorCache] whose nodes hold values. A node that does not decode has an error, and no value;
-// the others are not concerned. All methods are safe for concurrent use.
+// Typed is a view of a [CuratorCache] that decodes each node to a value. A node that does not decode has an error and
+// no value: see [Typed.Err]. The other nodes are not affected. All methods are safe for concurrent use.
 type Typed[T any] struct {
 	cache  *CuratorCache
 	decode func(path string, data []byte) (T, error)
@@ -20,73 +20,76 @@ type Typed[T any] struct {
 	decoded map[string]decodedNode[T]
 }
 
+// decodedNode is the result of decoding one state of a node.
 type decodedNode[T any] struct {
 	node  *ChildData
 	value T
 	err   error
 }
 
-// TypedEvent is a change of a node in the cache of a [Typed].
+// TypedEvent is an [Event] with the decoded value of New.
 type TypedEvent[T any] struct {
 	Event
-	Value T     // of New
-	Err   error // why New has no value
+	Value T     // the value of New; the zero value if New is nil or does not decode
+	Err   error // why New does not decode, else nil
 }
 
-// JSON decodes a node as encoding/json does.
+// JSON decodes the data of a node with encoding/json. Pass it to [NewTyped].
 func JSON[T any](_ string, data []byte) (value T, err error) {
 	err = json.Unmarshal(data, &value)
 	return value, err
 }
 
-// NewTyped returns a view of c, which has its own life. decode is called once for each state of a node that is asked
-// for; it may be called concurrently.
+// NewTyped returns a view of c. The caller starts and closes c. decode is called when a value is read, and its result
+// is kept while the node has the same state. It may be called concurrently. A panic of decode is an error of the
+// node.
 func NewTyped[T any](c *CuratorCache, decode func(path string, data []byte) (T, error)) *Typed[T] {
 	t := &Typed[T]{cache: c, decode: decode, decoded: make(map[string]decodedNode[T])}
 	c.Listenable().AddListener(ForDeletes(func(_ context.Context, node *ChildData) { t.forget(node.Path) }))
 	return t
 }
 
-// Get returns the value of a node; false if the node is not in the cache or has no value: see [Typed.Err].
+// Get returns the value of the node at path. ok is false if the node is not in the cache or has no value: see
+// [Typed.Err].
 func (t *Typed[T]) Get(path string) (value T, ok bool) {
 	node, ok := t.cache.Get(path)
 	if !ok {
 		return value, false
 	}
-	d := t.of(node)
+	d := t.decodedOf(node)
 	return d.value, d.err == nil
 }
 
-// Err returns why a node has no value: it could not be read, or does not decode. It returns nil if the node has a
-// value, and if nothing is known of it.
+// Err returns the reason why a node has no value: it could not be read, or it does not decode. It returns nil if the
+// node has a value, or if the cache has not read it.
 func (t *Typed[T]) Err(path string) error {
 	if err := t.cache.Err(path); err != nil {
 		return err
 	}
 	if node, ok := t.cache.Get(path); ok {
-		return t.of(node).err
+		return t.decodedOf(node).err
 	}
 	return nil
 }
 
-// All yields the nodes that have values as [CuratorCache.All] does.
+// All returns an iterator over the nodes that have values, as [CuratorCache.All] does.
 func (t *Typed[T]) All() iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for path, node := range t.cache.All() {
-			if d := t.of(node); d.err == nil && !yield(path, d.value) {
+			if d := t.decodedOf(node); d.err == nil && !yield(path, d.value) {
 				return
 			}
 		}
 	}
 }
 
-// Changes yields what [CuratorCache.Changes] does, with values.
+// Changes returns the iterator of [CuratorCache.Changes], with the decoded values.
 func (t *Typed[T]) Changes(ctx context.Context) iter.Seq[TypedEvent[T]] {
 	return func(yield func(TypedEvent[T]) bool) {
 		for ev := range t.cache.Changes(ctx) {
 			out := TypedEvent[T]{Event: ev}
 			if ev.New != nil {
-				d := t.of(ev.New)
+				d := t.decodedOf(ev.New)
 				out.Value, out.Err = d.value, d.err
 			}
 			if !yield(out) {
@@ -96,8 +99,8 @@ func (t *Typed[T]) Changes(ctx context.Context) iter.Seq[TypedEvent[T]] {
 	}
 }
 
-// of returns what a node decodes to.
-func (t *Typed[T]) of(node *ChildData) decodedNode[T] {
+// decodedOf returns the decoded form of node, from the map if possible.
+func (t *Typed[T]) decodedOf(node *ChildData) decodedNode[T] {
 	t.mu.Lock()
 	d, ok := t.decoded[node.Path]
 	t.mu.Unlock()
@@ -105,19 +108,19 @@ func (t *Typed[T]) of(node *ChildData) decodedNode[T] {
 		return d
 	}
 	d = decodedNode[T]{node: node}
-	if d.value, d.err = t.decoding(node); d.err != nil {
+	if d.value, d.err = t.safeDecode(node); d.err != nil {
 		d.err = errtext.Wrap(d.err, "cache", "decode %s", node.Path)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if current, ok := t.cache.Get(node.Path); ok && current == node { // when it goes, forget comes behind that
+	if current, ok := t.cache.Get(node.Path); ok && current == node { // a later deletion calls forget after this
 		t.decoded[node.Path] = d
 	}
 	return d
 }
 
-// decoding makes a panic an error of the node.
-func (t *Typed[T]) decoding(node *ChildData) (value T, err error) {
+// safeDecode calls decode and returns a panic as an error.
+func (t *Typed[T]) safeDecode(node *ChildData) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %s", errtext.Panic(p))

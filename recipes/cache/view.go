@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 )
 
-// get returns a node, nil if it is not in the cache.
+// get returns the node at path, or nil if it is not in the cache.
 func (e *engine) get(path string) *ChildData {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -23,7 +23,7 @@ func (e *engine) size() int {
 	return e.settings.storage.Len()
 }
 
-// err returns why a node could not be read.
+// err returns the error of the last read of a node: see CuratorCache.Err.
 func (e *engine) err(path string) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -36,7 +36,7 @@ func (e *engine) err(path string) error {
 	return nil
 }
 
-// children returns the children of a node by name.
+// children returns the children of a node, keyed by name.
 func (e *engine) children(path string) map[string]*ChildData {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -53,14 +53,14 @@ func (e *engine) children(path string) map[string]*ChildData {
 	return out
 }
 
-// snapshot returns the nodes of one moment, sorted by path.
+// snapshot returns all nodes at one moment, sorted by path.
 func (e *engine) snapshot() []*ChildData {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.sorted()
 }
 
-// all yields the nodes of the moment at which it is called.
+// all returns an iterator over a snapshot that it takes when the iteration begins.
 func (e *engine) all() iter.Seq2[string, *ChildData] {
 	return func(yield func(string, *ChildData) bool) {
 		for _, node := range e.snapshot() {
@@ -71,14 +71,15 @@ func (e *engine) all() iter.Seq2[string, *ChildData] {
 	}
 }
 
-// sorted is called with e.mu held.
+// sorted returns all nodes, sorted by path. The caller holds e.mu.
 func (e *engine) sorted() []*ChildData {
 	nodes := slices.Collect(e.settings.storage.All())
 	slices.SortFunc(nodes, func(a, b *ChildData) int { return strings.Compare(a.Path, b.Path) })
 	return nodes
 }
 
-// follow returns a mailbox with what is in the cache, and all that changes from then on. It is closed with the cache.
+// follow returns a mailbox with the contents of the cache, which also receives all later changes. It is closed with
+// the cache.
 func (e *engine) follow() *mailbox[Event] {
 	events := newMailbox[Event]()
 	e.mu.Lock()
@@ -101,10 +102,10 @@ func (e *engine) unfollow(events *mailbox[Event]) {
 	delete(e.followers, events)
 }
 
-// rebuild reads everything again, and waits for it.
+// rebuild reads all nodes again and waits for the answers.
 func (e *engine) rebuild(ctx context.Context) error { return e.reread(ctx, e.root.path, e.wantAll) }
 
-// rebuildNode reads a node again, and waits for it.
+// rebuildNode reads a node again and waits for the answer.
 func (e *engine) rebuildNode(ctx context.Context, path string) error {
 	if path != e.root.path && !isBelow(path, e.root.path) {
 		return fmt.Errorf("cache: rebuild %s: not below %s", path, e.root.path)
@@ -116,14 +117,14 @@ func (e *engine) rebuildNode(ctx context.Context, path string) error {
 	})
 }
 
-// reread has nodes wanted, and waits until they are read.
+// reread calls want on the loop and waits until everything that is wanted then is read.
 func (e *engine) reread(ctx context.Context, path string, want func()) error {
-	err := e.isRunning()
+	err := e.checkRunning()
 	if err == nil {
 		f := &fence{reached: make(chan struct{})}
 		e.inbox.put(func() {
 			want()
-			e.raise(f)
+			e.addFence(f)
 		})
 		err = e.await(ctx, f)
 	}
@@ -133,9 +134,9 @@ func (e *engine) reread(ctx context.Context, path string, want func()) error {
 	return nil
 }
 
-// clearAndRefresh forgets everything without an event, and reads it again.
+// clearAndRefresh empties the cache without an event and reads everything again.
 func (e *engine) clearAndRefresh() error {
-	if err := e.isRunning(); err != nil {
+	if err := e.checkRunning(); err != nil {
 		return err
 	}
 	e.inbox.put(func() {

@@ -14,12 +14,12 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// watched takes the events of the watches, on the dispatcher.
-func (e *engine) watched(_ context.Context, ev zk.Event) {
+// onEvent queues an event of a watch. It runs on the dispatcher of the client.
+func (e *engine) onEvent(_ context.Context, ev zk.Event) {
 	e.inbox.put(func() { e.hint(ev) })
 }
 
-// hint has the node of an event read.
+// hint makes the node of an event wanted.
 func (e *engine) hint(ev zk.Event) {
 	switch ev.Type {
 	case zk.EventSession:
@@ -43,7 +43,8 @@ func (e *engine) hint(ev zk.Event) {
 	}
 }
 
-// sessionChanged takes what a watcher is told of its session, in the order of its events and of the answers.
+// sessionChanged handles a session event of a watcher. Session events are in order with the node events and the
+// answers.
 func (e *engine) sessionChanged(state zk.State) {
 	switch state {
 	case zk.StateDisconnected:
@@ -58,11 +59,12 @@ func (e *engine) sessionChanged(state zk.State) {
 	}
 }
 
-// connectionChanged takes the states of the connection. They come in no order with the events, and are needed where no
-// watch is set, which alone has a session told of: before the first one, and where all that are one-shot have fired.
+// connectionChanged handles the states of the connection. They are in no order with the events. The engine needs them
+// while no watch is set, because only a watch receives session events: before the first watch, and after all one-shot
+// watches have fired.
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
-		e.tell(note{kind: connection, state: state})
+		e.notify(note{kind: connection, state: state})
 		switch {
 		case state == framework.Lost:
 			e.flight, e.watching = nil, false
@@ -72,13 +74,15 @@ func (e *engine) connectionChanged(_ context.Context, state framework.Connection
 	})
 }
 
+// connectIfPossible starts the reads if the client is connected and they are not started.
 func (e *engine) connectIfPossible() {
 	if e.flight == nil && e.client.IsConnected() {
 		e.connectAfterJitter()
 	}
 }
 
-// connectAfterJitter connects, after a part of WithReconnectJitter if everything was read before.
+// connectAfterJitter calls connect. If the first load is complete, it first waits for a random part of
+// WithReconnectJitter.
 func (e *engine) connectAfterJitter() {
 	if e.settings.jitter > 0 && e.isReady() {
 		now := time.Now()
@@ -97,7 +101,7 @@ func (e *engine) connectAfterJitter() {
 func (e *engine) connect() {
 	e.reconnectAt = time.Time{}
 	e.flight = builders.Pipelined(e.ctx)
-	e.greeting = true
+	e.needsSetup = true
 	if !e.oneShot || !e.watching {
 		e.obs.Reloaded(e.ctx)
 		e.wantAll()
@@ -108,7 +112,7 @@ func (e *engine) connect() {
 	e.generation++
 }
 
-// wantAll wants every node, from the root down: what happened to any of them is not known.
+// wantAll makes every node wanted, from the root down, because any of them may have changed.
 func (e *engine) wantAll() {
 	for level := []*node{e.root}; len(level) > 0; {
 		var next []*node
@@ -119,7 +123,7 @@ func (e *engine) wantAll() {
 				e.suspect(n, data)
 			}
 			if !e.watching && e.oneShot {
-				n.listed = false // the list has to set a watch
+				n.listed = false // the next list sets a watch
 			}
 			next = append(next, n.kids()...)
 		}
@@ -127,17 +131,17 @@ func (e *engine) wantAll() {
 	}
 }
 
-// largeNode is how large the data of a node has to be that its Stat is asked for first: with a request of its own,
-// because a multiRead has no exists.
+// largeNode is the data size, in bytes, above which the engine reads the Stat of a node before its data. That read is
+// a request of its own, because a multiRead has no exists.
 const largeNode = 8 << 10
 
-// greet sends what goes ahead of the reads on a new connection.
-func (e *engine) greet() {
-	if !e.greeting || e.flight == nil {
+// setUp sends the requests that precede the reads on a new connection: a sync in a new session, and the watch.
+func (e *engine) setUp() {
+	if !e.needsSetup || e.flight == nil {
 		return
 	}
-	e.greeting = false
-	if !e.watching { // the session is new, or may be
+	e.needsSetup = false
+	if !e.watching { // the session may be new
 		_ = e.client.Sync().InBackground(waitqueue.Ignore).WithUnhandledErrorListener(ignoreError).
 			ForPath(e.flight, e.root.path)
 	}
@@ -159,25 +163,26 @@ func (e *engine) greet() {
 	}
 }
 
-// watchAnswered takes the answer to the request of the recursive watch.
+// watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
 	case err == nil:
-		e.watching, e.watchErr, e.refusals = true, nil, 0
+		e.watching, e.watchErr, e.watchFailures = true, nil, 0
 	case flight != e.flight:
-	case errors.Is(err, framework.ErrUnimplemented): // such a server closes the connection, too
+	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
 		e.connectIfPossible()
-	case isPassing(err):
+	case isTransient(err):
 		e.disconnected(flight)
 	default:
 		e.flight, e.watchErr = nil, err
-		e.wake(pauseAfter(e.refusals))
-		e.refusals++
+		e.wake(pauseAfter(e.watchFailures))
+		e.watchFailures++
 	}
 }
 
-// disconnected ends the reading on a connection. Another one announces itself; that is only not relied upon.
+// disconnected stops the reads on a connection. Usually an event announces the next connection. The retry covers the
+// case that none does.
 func (e *engine) disconnected(flight context.Context) {
 	if flight != e.flight {
 		return
@@ -188,7 +193,7 @@ func (e *engine) disconnected(flight context.Context) {
 
 const reconnectPause = time.Second
 
-// wake has the retries looked at after a pause, if that is not earlier anyway.
+// wake schedules retryDue after a pause, unless it is scheduled earlier.
 func (e *engine) wake(pause time.Duration) {
 	due := time.Now().Add(pause)
 	if e.retry != nil {
@@ -201,14 +206,14 @@ func (e *engine) wake(pause time.Duration) {
 	e.retry = time.AfterFunc(pause, func() { e.inbox.put(e.retryDue) })
 }
 
-// retryDue wants what has failed and is due.
+// retryDue makes the failed nodes whose pause is over wanted.
 func (e *engine) retryDue() {
 	e.connectIfPossible()
 	now := time.Now()
 	next := time.Duration(-1)
 	for n, f := range e.failed {
 		switch left := f.due.Sub(now); {
-		case (n.wanted|n.flying)&(data|check) != 0: // its answer decides
+		case (n.wanted|n.reading)&(data|check) != 0: // the answer decides
 		case left <= 0:
 			e.want(n, data, e.generation)
 		case next < 0 || left < next:
@@ -220,7 +225,7 @@ func (e *engine) retryDue() {
 	}
 }
 
-// unwatch removes the watches, in the background until that is done.
+// unwatch removes the watches in the background.
 func (e *engine) unwatch() {
 	ctx := context.WithoutCancel(e.ctx)
 	remove := e.client.Watches().Remove(e.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
