@@ -6,10 +6,10 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Barrier is what a barrier tells.
+// Barrier records what a barrier does.
 type Barrier struct{ r resource }
 
-// NewBarrier returns what a barrier of a recipe tells; name is what the user calls it, "" for nothing.
+// NewBarrier returns the telemetry of a barrier. name is the name that the user gives it, or "".
 func (t *Telemetry) NewBarrier(recipe, name, path string) Barrier {
 	return Barrier{resource{t: t, recipe: recipe, name: name, path: path}}
 }

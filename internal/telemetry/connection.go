@@ -19,7 +19,7 @@ type change struct {
 // history is the last changes, the oldest first. It is not changed once it is there.
 type history []change
 
-// maxHistory is how many changes operations that lasted through them tell of.
+// maxHistory is the number of changes of the connection state that spans of operations can show.
 const maxHistory = 16
 
 func (h *history) with(c change) *history {
@@ -72,33 +72,33 @@ func (t *Telemetry) Started() {
 	t.outage.since, t.outage.connect = time.Now(), true
 }
 
-// StateNoted notes a change of the connection state, in order, when it happens: operations that end tell of it from
-// then on.
+// StateNoted adds a change of the connection state to the history, in order, when it happens. The spans of operations
+// that end afterwards show it.
 func (t *Telemetry) StateNoted(state string) {
 	if t.On() {
 		t.history.Store(t.history.Load().with(change{time.Now(), state}))
 	}
 }
 
-// StateChanged tells of a change of the connection state that happened at a time, in order.
+// StateChanged records a change of the connection state, with its time. Calls are in order.
 func (t *Telemetry) StateChanged(state string, now time.Time) {
 	if t == nil {
 		return
 	}
-	ctx := context.Background() //nolint:forbidigo // nobody has asked for it
+	ctx := context.Background() //nolint:forbidigo // no caller has a part in it
 	if m := t.meter(); m != nil {
 		t.add(ctx, m.stateChanges, 1, t.word(connectionState, state))
 		if state == StateLost {
 			t.add(ctx, m.expirations, 1, t.sessions)
 		}
 	}
-	if tell := t.outageChanged(ctx, state, now); tell != nil {
-		tell()
+	if record := t.outageChanged(ctx, state, now); record != nil {
+		record()
 	}
 }
 
-// outageChanged notes what a change means for the outage, and returns what there is to tell of it.
-func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Time) (tell func()) {
+// outageChanged applies a change to the outage. It returns the function that records the result, or nil.
+func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Time) (record func()) {
 	o := &t.outage
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,15 +110,15 @@ func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Ti
 	case state == StateSuspended, since.IsZero(), o.connect && state == StateLost:
 		return nil
 	case o.connect:
-		tell = func() { t.passed(ctx, "curator.connect", since, now, t.base(t.server...), nil) }
+		record = func() { t.passed(ctx, "curator.connect", since, now, t.base(t.server...), nil) }
 	default:
-		tell = func() { t.outageEnded(ctx, state, since, now) }
+		record = func() { t.outageEnded(ctx, state, since, now) }
 	}
 	o.since, o.connect = time.Time{}, false
-	return tell
+	return record
 }
 
-// outageEnded tells of the time without a connection: how it ended is all that there is to know.
+// outageEnded records the time without a connection, with the state that ended it.
 func (t *Telemetry) outageEnded(ctx context.Context, state string, since, now time.Time) {
 	outcome := outcomeKey.String("reconnected")
 	if state == StateLost {
@@ -150,7 +150,7 @@ func (t *Telemetry) passed(
 	})
 }
 
-// Unhandled notes an error that nobody else is told of; source is "background", "listener" or "callback".
+// Unhandled counts an error that no caller and no callback gets. source is "background", "listener" or "callback".
 func (t *Telemetry) Unhandled(ctx context.Context, source string, err error) {
 	if t == nil {
 		return

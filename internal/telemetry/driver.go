@@ -28,7 +28,7 @@ var Option func(change func(c *Config)) any
 // driver calls a Java-style driver, if there is one.
 type driver struct {
 	to   Driver       // nil if there is none
-	last atomic.Int32 // state of the connection that it was told of
+	last atomic.Int32 // the last state that the driver got
 	t    *Telemetry
 }
 
@@ -79,14 +79,14 @@ func (d *driver) later(call func()) {
 	})
 }
 
-// attempt tells of an attempt of an operation that goes on.
+// attempt reports a failed attempt of an operation that is tried again.
 func (d *driver) attempt(r *Record, err error, took time.Duration) {
 	if d.on() {
 		d.later(func() { d.operation(r, Facts{Children: -1}, err, took) }) // it has no answer
 	}
 }
 
-// operation tells of an operation that has ended, on the goroutine of whoever waits for it or takes its callback.
+// operation reports an operation that has ended. It runs on the caller's goroutine, or on that of the callback.
 func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
 	if !d.on() {
 		return
@@ -98,7 +98,7 @@ func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
 	})
 }
 
-// took tells of something that is no operation.
+// took reports the duration of something that is no operation.
 func (d *driver) took(name string, took time.Duration) {
 	if !d.on() {
 		return
@@ -121,10 +121,10 @@ func (d *driver) retry(allowed bool) {
 	d.count("retries-disallowed", 0)
 }
 
-// SessionEvent tells a Java-style driver of a state of go-zookeeper's connection, under Java's name.
+// SessionEvent reports a state of go-zookeeper's connection to a Java-style driver, under Java's name.
 func (t *Telemetry) SessionEvent(state zk.State, session int64) {
 	if t == nil || !t.driver.on() || t.driver.last.Swap(int32(state)) == int32(state) && state == zk.StateDisconnected {
-		return // as Java, which tells of a lost connection once
+		return // as Java, which reports a lost connection once
 	}
 	switch state {
 	case zk.StateHasSession:
@@ -147,14 +147,14 @@ func (t *Telemetry) ConnectStringChanged(session int64) {
 	}
 }
 
-// Connected tells a Java-style driver how long a connection was waited for.
+// Connected reports the time of a wait for a connection to a Java-style driver.
 func (t *Telemetry) Connected(took time.Duration) {
 	if t != nil {
 		t.driver.took("blockUntilConnectedOrTimedOut", took)
 	}
 }
 
-// Notified tells a Java-style driver how long the listeners of the client took for an event.
+// Notified reports the time that the listeners of the client took for an event to a Java-style driver.
 func (t *Telemetry) Notified(took time.Duration) {
 	if t != nil {
 		t.driver.took("EventListener", took)

@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// errorClosed is the ErrorType of what somebody has closed.
+// errorClosed is the ErrorType of an error that says that a client or a recipe is closed.
 const errorClosed = "CLOSED"
 
 // ErrorType returns a short name of err from a closed set: Java's name of the code ("NONODE", "CONNECTIONLOSS"),
@@ -57,7 +57,7 @@ func description(err error) string {
 	return ""
 }
 
-// Closed is the type of errors that say that somebody has closed what was used.
+// Closed is the type of errors that say that a client or a recipe is closed.
 type Closed string
 
 func (c Closed) Error() string { return string(c) }

@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Later runs a call behind those before it, on a goroutine on which it may block: whoever reads the connection must
-// not, nor whoever tells others of its state.
+// Later runs a call after the earlier ones, on a goroutine on which it may block. The goroutine that reads the
+// connection must not block, nor the one that notifies the state listeners.
 func (t *Telemetry) Later(call func()) {
 	if t.cfg.Post == nil {
 		call()
@@ -24,7 +24,7 @@ const (
 	inDriver     = "tracer driver"
 )
 
-// caught is deferred around calls of what the program has set: a panic there costs what it was to be told.
+// caught is deferred around calls of code of the program. A panic there loses no more than one record.
 func (t *Telemetry) caught(where string) {
 	if p := recover(); p != nil && t.cfg.Panicked != nil {
 		t.cfg.Panicked(where, p)

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Election is what one who takes part in an election tells.
+// Election records what a participant of an election does.
 type Election struct{ r resource }
 
 // NewElection returns the telemetry of a participant of a recipe. name and participant are what the user calls the

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Load is what a client has to do at a moment.
+// Load is the load of a client at a moment.
 type Load struct {
 	Connected   bool
 	SessionLeft time.Duration // after which the session is taken for lost; 0 without one

@@ -8,10 +8,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Lock is what a lock, or a semaphore, tells.
+// Lock records what a lock or a semaphore does.
 type Lock struct{ r resource }
 
-// NewLock returns what a lock of a recipe tells; name is what the user calls it, "" for nothing.
+// NewLock returns the telemetry of a lock. name is the name that the user gives it, or "".
 func (t *Telemetry) NewLock(recipe, name, path string) Lock {
 	return Lock{resource{t: t, recipe: recipe, name: name, path: path}}
 }
@@ -45,7 +45,7 @@ func (l *Lock) Hold(acquired *Wait) *HoldSpan {
 		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
 		dropped: isDropped(acquired.ctx), ended: letGo, durations: holdDuration,
 	}
-	if !trace.SpanContextFromContext(h.parent).IsValid() { // nobody's trace but that of the wait
+	if !trace.SpanContextFromContext(h.parent).IsValid() { // it has no other trace than that of the wait
 		h.parent = acquired.ctx
 	}
 	if h.metrics != nil {

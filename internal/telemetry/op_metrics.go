@@ -86,7 +86,7 @@ func decided(attributes []attribute.KeyValue, decision string) func(string) []at
 	}
 }
 
-// The marks in front of an end that the server has decided, and of one that somebody handles.
+// The marks in front of an end that the server has decided, and of one that the caller handles.
 const (
 	serverMark  = "!"
 	handledMark = "."

@@ -48,7 +48,7 @@ type Facts struct {
 	Waits        []ConnectionWait
 }
 
-// Record is the telemetry of one operation, from its beginning to its end. A nil one takes everything and does nothing.
+// Record is the telemetry of one operation, from its beginning to its end. All methods of a nil one do nothing.
 type Record struct {
 	t          *Telemetry
 	op         *opMetrics
@@ -72,7 +72,7 @@ type Record struct {
 	ended    bool // nothing is noted any more
 }
 
-// maxRetryEvents is how many retries of an operation are told one by one.
+// maxRetryEvents is the number of retries of an operation that are events of their own.
 const maxRetryEvents = 8
 
 // try is a failed attempt after which there was another.
@@ -89,8 +89,8 @@ type request struct {
 	err        error
 }
 
-// Begin begins the record of an operation that has begun at a time: of one that somebody waits for when its request is
-// on its way, so that what telemetry costs is no part of the wait.
+// Begin begins the record of an operation that began at a time. For a foreground operation it is called while the
+// request is under way, so that telemetry adds nothing to the wait.
 func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, at time.Time) *Record {
 	if !t.On() {
 		return nil
@@ -107,7 +107,7 @@ func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, 
 	if background && r.metrics != nil {
 		t.background.Add(1)
 	}
-	if how.ending != nil && !background { // which may be begun by who must not block
+	if how.ending != nil && !background { // which may begin on a goroutine that must not block
 		how.ending()
 	}
 	return r
@@ -198,7 +198,7 @@ func (r *Record) logRetry(err error, pause time.Duration) {
 	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
 }
 
-// End tells what was recorded of an operation that has ended at a time. A second End tells nothing: a result may be
+// End reports what was recorded of an operation that has ended at a time. A second End does nothing: a result may be
 // waited for twice. It is not called on the goroutine that reads the connection, because what takes the spans may
 // block.
 func (r *Record) End(at time.Time, f Facts) {
@@ -219,8 +219,8 @@ func (r *Record) End(at time.Time, f Facts) {
 	}
 }
 
-// close ends the noting, so that what was noted is told without mu: whoever is told may block. It reports whether it
-// was the first.
+// close ends the recording, so that the result is reported without mu: a provider may block. It reports whether it is
+// the first call.
 func (r *Record) close(at time.Time, f Facts) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +231,7 @@ func (r *Record) close(at time.Time, f Facts) bool {
 	return true
 }
 
-// isHandled reports whether err is an answer that whoever asked reckons with.
+// isHandled reports whether err is an answer that the caller handles.
 func (r *Record) isHandled(err error) bool { return r.expected && isState(err) }
 
 func (r *Record) measure(err error) {
@@ -324,7 +324,7 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 	return append(a, endAttributes(endOf(err, r.isHandled(err)))...)
 }
 
-// endRequests tells of each request as a span of its own.
+// endRequests makes a span of each request.
 func (r *Record) endRequests() {
 	for _, q := range r.requests {
 		k := r.t.opMetricsOf(q.name, r.what.Namespace)

@@ -15,10 +15,10 @@ type Origin struct {
 	span       trace.SpanContext
 }
 
-// maxOrigin is how many bytes of a message may tell where it comes from.
+// maxOrigin is the largest size of the trace context in a message, in bytes.
 const maxOrigin = 4 << 10
 
-// Inject returns what tells of ctx in a message: nothing if that is not wanted, or there is nothing to tell.
+// Inject returns the trace context of ctx for a message. It returns nil if that is off, or ctx has none.
 func (q *Queue) Inject(ctx context.Context) []byte {
 	if q.t == nil || q.t.cfg.Propagator == nil {
 		return nil
@@ -36,7 +36,7 @@ func (q *Queue) Inject(ctx context.Context) []byte {
 	return data
 }
 
-// Extract is the inverse of Inject. What cannot be read tells nothing: it must not do the message any harm.
+// Extract is the inverse of Inject. It ignores what it cannot read, which must not harm the message.
 func (q *Queue) Extract(data []byte) *Origin {
 	if q.t == nil || q.t.cfg.Propagator == nil || len(data) == 0 || len(data) > maxOrigin {
 		return nil

@@ -15,8 +15,8 @@ import (
 )
 
 // OpenTelemetry has placeholders for the global providers until the program sets them. A span of the placeholder is not
-// free, although nobody sees it, so a client does without until the global provider is another one. The placeholders
-// are the global providers at the start of the program, unless an init function has set others before.
+// free, although it is not recorded, so a client does without until the global provider is another one. The
+// placeholders are the global providers at the start of the program, unless an init function has set others before.
 var (
 	tracerPlaceholder = tracersIfUnset(otel.GetTracerProvider())
 	meterPlaceholder  = metersIfUnset(otel.GetMeterProvider())
@@ -36,7 +36,7 @@ func tracersIfUnset(p trace.TracerProvider) (placeholder trace.TracerProvider) {
 	return p
 }
 
-// metersIfUnset returns p if nobody reads its instruments. Otherwise it returns nil.
+// metersIfUnset returns p if its instruments record nothing. Otherwise it returns nil.
 func metersIfUnset(p metric.MeterProvider) (placeholder metric.MeterProvider) {
 	defer func() { _ = recover() }()
 	c, err := p.Meter(scope).Int64Counter("curator.client.retries")
@@ -97,7 +97,7 @@ func (s *source[P, V]) get() *V {
 	return s.made.Load()
 }
 
-// scope is the name of all that this library tells.
+// scope is the name of the instrumentation.
 const scope = "github.com/gocurator/curator"
 
 // develVersion is the version where the build has none: in a workspace, in place of a replaced module, in tests.

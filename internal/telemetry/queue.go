@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Queue is what a queue tells. To make one costs nothing: what it tells with is made when somebody listens.
+// Queue records what a queue does. Its instruments are made at the first use while telemetry is on.
 type Queue struct {
 	t                  *Telemetry
 	recipe, name, path string
@@ -25,12 +25,12 @@ type messages struct {
 	s                              *series
 }
 
-// NewQueue returns what a queue of a recipe tells; name is what the user calls it, "" for nothing.
+// NewQueue returns the telemetry of a queue. name is the name that the user gives it, or "".
 func (t *Telemetry) NewQueue(recipe, name, path string) Queue {
 	return Queue{t: t, recipe: recipe, name: name, path: path}
 }
 
-// messages returns what q tells with. It is called when somebody listens.
+// messages returns the instruments of q. It is called while telemetry is on.
 func (q *Queue) messages() *messages {
 	if m := q.made.Load(); m != nil {
 		return m
@@ -118,8 +118,8 @@ func (q *Queue) Send(ctx context.Context, count int) (context.Context, *Message)
 	return q.messages().send.begin(ctx, count)
 }
 
-// Process begins the work on an item that was put in the context origin, for nil in none that is known. ctx is what the
-// work is bound by.
+// Process begins the work on an item that was put in the context origin, or nil if that is not known. ctx bounds the
+// work.
 func (q *Queue) Process(ctx context.Context, origin *Origin) (context.Context, *Message) {
 	ctx = q.In(ctx, origin)
 	if !q.on() {
@@ -196,7 +196,7 @@ func (q *Queue) ClaimLost(ctx context.Context, outcome string) {
 	}
 }
 
-// End tells what has come of it; id is the name of the node.
+// End records the result. id is the name of the node.
 func (x *Message) End(id string, err error) { x.end(id, err, "") }
 
 // Batched records, the first time, that the wait of the message is over: it goes with others, so many in all.
@@ -216,7 +216,7 @@ func (x *Message) Requeues(n int) {
 	}
 }
 
-// Requeued tells that the item was put back after err.
+// Requeued records that the item was put back after err.
 func (x *Message) Requeued(id string, err error) { x.end(id, err, "requeued") }
 
 // Refused records that the message was not sent. The end of a wait by an orderly Close is no error.
@@ -232,10 +232,10 @@ func (x *Message) end(id string, err error, outcome string) {
 	if x == nil {
 		return
 	}
-	x.once.Do(func() { x.tell(id, err, outcome) })
+	x.once.Do(func() { x.record(id, err, outcome) })
 }
 
-func (x *Message) tell(id string, err error, outcome string) {
+func (x *Message) record(id string, err error, outcome string) {
 	q := x.of.q
 	name := ""
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric/embedded"
 )
 
-// Depth is what there is in a queue at a moment.
+// Depth is the size and the age of a queue at a moment.
 type Depth struct {
 	Nodes int
 	Age   time.Duration // of the first of them

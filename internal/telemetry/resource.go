@@ -44,22 +44,22 @@ func Outcome(err error, wanted string) string {
 	return Failed
 }
 
-// resource is one thing that a recipe works on: a lock, an election, a barrier. To make one costs nothing: what it
-// tells with is made when somebody listens.
+// resource is the object of a recipe: a lock, an election, a barrier. Its series are made at the first use while
+// telemetry is on.
 type resource struct {
 	t                  *Telemetry
-	recipe, name, path string // name is what the user calls it, "" for nothing
-	participant        string // of an election, as the user calls it, "" for nothing
+	recipe, name, path string // name is the name that the user gives it, or ""
+	participant        string // of an election: the name that the user gives it, or ""
 	made               atomic.Pointer[words]
 }
 
-// words are what a resource tells with.
+// words are the spans and measurements of a resource.
 type words struct {
 	*series
 	start []trace.SpanStartOption // of its spans
 }
 
-// words returns what r tells with. It is called when somebody listens.
+// words returns the spans and measurements of r. It is called while telemetry is on.
 func (r *resource) words() *words {
 	if w := r.made.Load(); w != nil {
 		return w
@@ -127,14 +127,14 @@ func (r *resource) with(more []trace.SpanStartOption) []trace.SpanStartOption {
 // IsSeen reports whether anybody will see more of the wait than how long it took.
 func (w *Wait) IsSeen() bool { return w != nil && w.span != nil }
 
-// set adds to what is told of the wait.
+// set adds an attribute to the span of the wait.
 func (w *Wait) set(attributes ...attribute.KeyValue) {
 	if w.IsSeen() {
 		w.span.SetAttributes(attributes...)
 	}
 }
 
-// End tells how the wait has ended. Only an outcome [Failed] is an error: the others are what may come of a wait.
+// End records how the wait has ended. Only an outcome [Failed] is an error: the others are what may come of a wait.
 func (w *Wait) End(outcome string, err error) {
 	if w == nil {
 		return
@@ -155,7 +155,7 @@ func (w *Wait) End(outcome string, err error) {
 }
 
 // HoldSpan is the time in which a client has what it waited for. It is recorded at its end, as a whole, so that no span
-// is open in a time that the user owns. A nil one takes everything and does nothing.
+// is open in a time that the user owns. All methods of a nil one do nothing.
 type HoldSpan struct {
 	of        *resource
 	metrics   *instruments // that have counted the beginning, nil for none
@@ -169,16 +169,16 @@ type HoldSpan struct {
 	over      atomic.Bool
 }
 
-// End tells of the tenure, the first time that it is called.
+// End records the hold. Only the first call has an effect.
 func (h *HoldSpan) End(outcome string) {
 	if h != nil {
 		h.end(outcome, time.Now())
 	}
 }
 
-// EndWith returns a context for the operation that ends the tenure, which is told of while that is on its way: the next
-// one gets its turn the sooner. The operation is in the trace of who ends the tenure, else in that of the tenure. End
-// is to be called behind it, because it may be refused.
+// EndWith returns a context for the operation that ends the hold. The hold is recorded while the request is under way,
+// so the next holder does not wait for that. The operation is in the trace of ctx, or in that of the hold if ctx has
+// none. The caller also calls End afterwards, because the operation may be refused.
 func (h *HoldSpan) EndWith(ctx context.Context, outcome string) context.Context {
 	if h == nil {
 		return ctx
@@ -206,7 +206,7 @@ func (h *HoldSpan) end(outcome string, at time.Time) {
 	if h.dropped || h.of.t.tracer() == nil {
 		return
 	}
-	if outcome == Lost { // which may be told where others wait for it
+	if outcome == Lost { // which may be recorded on a goroutine that others wait for
 		h.of.t.Later(func() { h.write(outcome, at) })
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// series are the measurements of all that one recipe does under one name, made when they are first told of.
+// series are the measurements of one recipe under one name. They are made at their first use.
 type series struct {
 	name     string // "" for none
 	all      measurement

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config says what a client tells, and to whom. The zero Config tells the program's global providers.
+// Config has the providers and the settings of telemetry. The zero Config uses the global providers.
 type Config struct {
 	TracerProvider trace.TracerProvider // nil for the global one
 	MeterProvider  metric.MeterProvider // nil for the global one
@@ -23,13 +23,13 @@ type Config struct {
 	Propagator propagation.TextMapPropagator
 	// FormatPath makes of a path what spans hold of it, nothing if that is empty; nil leaves it as it is.
 	FormatPath func(path string) string
-	// Driver is told as Java's TracerDriver is; with DriverFailures of failed foreground operations too.
+	// Driver gets what Java's TracerDriver gets, and with DriverFailures the failed foreground operations too.
 	Driver         Driver
 	DriverFailures bool
 	// Post runs calls in order, on a goroutine on which they may block: those of what happens where nothing may block.
 	// Without it they run there.
 	Post func(call func())
-	// Panicked is told of a panic of what the program has set, with its value. It is called where that happens.
+	// Panicked gets the value of a panic in code of the program. It is called on the goroutine of the panic.
 	Panicked func(where string, value any)
 	// RequestSpans makes a span for each request of an operation.
 	RequestSpans bool
@@ -41,14 +41,14 @@ type Config struct {
 	// with that.
 	DetachedConsumers bool
 	Logger            *slog.Logger
-	// Name is what the program calls the client, "" for nothing.
+	// Name is the name of the client, or "".
 	Name string
 	// Server is the host and port of the one server that there is, "" if there are several.
 	Server string
 }
 
-// Telemetry is what a client and its recipes tell what they do. It is safe for concurrent use; a nil one is told in
-// vain.
+// Telemetry records what a client and its recipes do. It is safe for concurrent use. All methods of a nil Telemetry do
+// nothing.
 type Telemetry struct {
 	cfg     Config
 	driver  driver
@@ -110,12 +110,12 @@ func New(cfg Config) *Telemetry {
 	return t
 }
 
-// On reports whether anybody is told anything.
+// On reports whether telemetry is on: there is a provider or a driver.
 func (t *Telemetry) On() bool {
 	return t != nil && (t.driver.on() || t.tracers.get() != nil || t.meters.get() != nil)
 }
 
-// tracer returns the tracer, nil if nobody would see what it traces.
+// tracer returns the tracer, or nil if tracing is off.
 func (t *Telemetry) tracer() trace.Tracer {
 	if t == nil {
 		return nil
@@ -126,7 +126,7 @@ func (t *Telemetry) tracer() trace.Tracer {
 	return nil
 }
 
-// meter returns the instruments, nil if nobody would see what they measure.
+// meter returns the instruments, or nil if metrics are off.
 func (t *Telemetry) meter() *instruments {
 	if t == nil {
 		return nil

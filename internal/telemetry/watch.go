@@ -33,7 +33,7 @@ func (t *Telemetry) WatchEvent(ev zk.Event) {
 	if m == nil {
 		return
 	}
-	ctx := context.Background() //nolint:forbidigo // nobody has asked for it
+	ctx := context.Background() //nolint:forbidigo // no caller has a part in it
 	t.add(ctx, m.watchEvents, 1, t.word(eventType, eventName(ev.Type)))
 }
 
