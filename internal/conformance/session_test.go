@@ -24,7 +24,7 @@ var sessionStories = []story{
 
 func sessionEnds(t stage) {
 	addr := t.addr
-	for _, timeout := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second} {
+	for _, timeout := range []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second} {
 		t.Run(timeout.String(), func(t *testing.T) {
 			t.Parallel()
 			path := "/ends-" + timeout.String()
