@@ -50,8 +50,8 @@ func WithStorage(storage Storage) Option {
 	return option(func(s *settings) { s.storage, s.dataless = storage, false })
 }
 
-// WithDataNotCached keeps the nodes without their data. New in an event still has its data. In Java:
-// CuratorCacheStorage.dataNotCached.
+// WithDataNotCached keeps the nodes without their data. New in an event of a listener still has its data; the nodes
+// that [CuratorCache.Changes] yields first have none. In Java: CuratorCacheStorage.dataNotCached.
 func WithDataNotCached() Option {
 	return option(func(s *settings) { s.storage, s.dataless = nil, true })
 }

@@ -50,7 +50,8 @@ const (
 	// ChildrenConnectionLost means that the client lost its session. The cache keeps its children, and compares them in
 	// the next session.
 	ChildrenConnectionLost
-	// ChildrenInitialized means that the first load is complete. It needs [PostInitializedEvent].
+	// ChildrenInitialized means that the first load is complete. A [PathChildrenCache] sends it with
+	// [PostInitializedEvent] only, [ForPathChildrenCache] always.
 	ChildrenInitialized
 )
 

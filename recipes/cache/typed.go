@@ -30,7 +30,7 @@ type decodedNode[T any] struct {
 // TypedEvent is an [Event] with the decoded value of New.
 type TypedEvent[T any] struct {
 	Event
-	Value T     // the value of New; the zero value if New is nil or does not decode
+	Value T     // the value of New; not meaningful if New is nil or Err is not nil
 	Err   error // why New does not decode, else nil
 }
 
