@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// counting is a driver that is told from one goroutine.
+// counting is a driver that one goroutine calls.
 type counting struct {
 	operations, events []string
 	traces             []telemetry.DriverOperation

@@ -119,7 +119,7 @@ func TestInstrumentsHaveTheirUnitsAndBounds(t *testing.T) {
 	}
 }
 
-// What is without bounds is told of single things only.
+// Unbounded values are in spans only.
 func TestMetricsHaveNoKeyWithoutBounds(t *testing.T) {
 	o := observe.New(t)
 	measureAll(t.Context(), newTelemetry(o, func(c *telemetry.Config) { c.SessionIDs, c.RequestSpans = true, true }))

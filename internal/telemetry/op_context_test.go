@@ -109,7 +109,7 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 		return o, tel, lock.Hold(asked)
 	}
 	const held = "curator.lock.held"
-	t.Run("told", func(t *testing.T) {
+	t.Run("recorded", func(t *testing.T) {
 		o, tel, tenure := begun(t)
 		ctx := tenure.EndWith(t.Context(), telemetry.Released)
 		if got := o.Values(t, held); got != "curator.recipe=mutex 1\n" {

@@ -55,7 +55,7 @@ func TestOperationIsToldOfOnce(t *testing.T) {
 				t.Errorf("queue size %q", o.Values(t, "curator.background.queue.size"))
 			}
 			if len(driver.operations) != 1 || len(driver.events) != 0 {
-				t.Errorf("the driver is told of %v and %v", driver.operations, driver.events)
+				t.Errorf("the driver got %v and %v", driver.operations, driver.events)
 			}
 			if got := o.Tree(); got != "create CLIENT\n" {
 				t.Errorf("spans %q", got)

@@ -19,7 +19,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// off are the ways in which nobody is told anything.
+// off are the configurations without telemetry.
 func off() map[string]*telemetry.Telemetry {
 	return map[string]*telemetry.Telemetry{
 		"nil": nil,

@@ -60,17 +60,17 @@ func (c *cacheChaos) run() {
 	w := c.newCache()
 	c.begin(w)
 	tree := cache.NewTreeCache(c.client, root)
-	tree.Listenable().AddListener(func(_ context.Context, ev cache.TreeCacheEvent) { c.told("tree", ev.Data) })
+	tree.Listenable().AddListener(func(_ context.Context, ev cache.TreeCacheEvent) { c.checkNewer("tree", ev.Data) })
 	c.must(tree.Start())
 	c.closing(tree)
 	children := cache.NewPathChildrenCache(c.client, group)
 	children.Listenable().AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
-		c.told("children", ev.Data)
+		c.checkNewer("children", ev.Data)
 	})
 	c.must(children.Start(c.ctx, cache.Normal))
 	c.closing(children)
 	node := cache.NewNodeCache(c.client, group+"/n0")
-	node.Listenable().AddListener(func(_ context.Context, n *cache.ChildData) { c.told("node", n) })
+	node.Listenable().AddListener(func(_ context.Context, n *cache.ChildData) { c.checkNewer("node", n) })
 	c.must(node.Start())
 	c.closing(node)
 
@@ -119,8 +119,8 @@ func (c *cacheChaos) becomes(name string, want []string, content func() []string
 	testenv.Eventually(c.TB, func() bool { return slices.Equal(want, content()) }, name+" that has what the tree has")
 }
 
-// told checks that a node is not older than what its listener knows.
-func (c *cacheChaos) told(name string, n *cache.ChildData) {
+// checkNewer checks that a node is not older than the last one that its listener got.
+func (c *cacheChaos) checkNewer(name string, n *cache.ChildData) {
 	if n == nil {
 		return
 	}

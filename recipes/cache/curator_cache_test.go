@@ -39,23 +39,23 @@ func TestCacheFollowsChanges(t *testing.T) {
 	inScene(t, func(s *scene) {
 		w := s.start()
 		s.set(root + "=1")
-		w.wantTold("NODE_CREATED /config=1")
+		w.wantEvents("NODE_CREATED /config=1")
 		s.set(root + "=2")
-		w.wantTold("NODE_CHANGED /config=2")
+		w.wantEvents("NODE_CHANGED /config=2")
 		s.set(root + "/a=1")
-		w.wantTold("NODE_CREATED /config/a=1")
+		w.wantEvents("NODE_CREATED /config/a=1")
 		s.set(root + "/a/b=1")
-		w.wantTold("NODE_CREATED /config/a/b=1")
+		w.wantEvents("NODE_CREATED /config/a/b=1")
 		s.set(root + "/a/b=2")
-		w.wantTold("NODE_CHANGED /config/a/b=2")
+		w.wantEvents("NODE_CHANGED /config/a/b=2")
 		s.remove(root + "/a/b")
-		w.wantTold("NODE_DELETED /config/a/b")
+		w.wantEvents("NODE_DELETED /config/a/b")
 		s.set(root + "/a/b=3")
-		w.wantTold("NODE_CREATED /config/a/b=3")
+		w.wantEvents("NODE_CREATED /config/a/b=3")
 		s.remove(root)
-		w.wantTold("NODE_DELETED /config/a/b", "NODE_DELETED /config/a", "NODE_DELETED /config")
+		w.wantEvents("NODE_DELETED /config/a/b", "NODE_DELETED /config/a", "NODE_DELETED /config")
 		s.set(root + "/a=4")
-		w.wantTold("NODE_CREATED /config", "NODE_CREATED /config/a=4")
+		w.wantEvents("NODE_CREATED /config", "NODE_CREATED /config/a=4")
 		w.equalsTree()
 	})
 }
@@ -76,11 +76,11 @@ func TestCacheOfASingleNode(t *testing.T) {
 		s.set(root+"=1", root+"/a=1")
 		w := s.start(cache.WithSingleNode())
 		s.set(root+"/a=2", root+"/b", root+"=2")
-		w.wantTold("NODE_CHANGED /config=2")
+		w.wantEvents("NODE_CHANGED /config=2")
 		s.remove(root)
-		w.wantTold("NODE_DELETED /config")
+		w.wantEvents("NODE_DELETED /config")
 		s.set(root + "=3")
-		w.wantTold("NODE_CREATED /config=3")
+		w.wantEvents("NODE_CREATED /config=3")
 	})
 }
 
@@ -99,7 +99,7 @@ func TestCacheHasWhatDepthAndSelectorSay(t *testing.T) {
 			s.Error(diff)
 		}
 		s.set(root+"/a/b/c=2", root+"/a/b/d=2", root+"/leaf/x=2", root+"/hidden/y=2", root+"/hidden=2", root+"/a/b=2")
-		w.wantTold("NODE_CHANGED /config/a/b=2")
+		w.wantEvents("NODE_CHANGED /config/a/b=2")
 	})
 }
 
@@ -109,14 +109,20 @@ func TestCacheWithoutDataHasItInEvents(t *testing.T) {
 		s.set(root + "=1")
 		w := s.start(cache.WithDataNotCached())
 		s.set(root + "=2")
-		w.wantTold("NODE_CHANGED /config=2")
+		w.wantEvents("NODE_CHANGED /config=2")
 		if node, ok := w.Get(root); !ok || node.Data != nil || node.Stat.DataLength != 1 {
 			s.Errorf("got %+v, %t", node, ok)
+		}
+		for ev := range w.Changes(s.ctx) {
+			if ev.Type != cache.NodeCreated || ev.New.Path != root || ev.New.Data != nil {
+				s.Errorf("changes begin with %v, %+v", ev.Type, ev.New)
+			}
+			break
 		}
 	})
 }
 
-func TestCacheClearsOnCloseUnlessToldNotTo(t *testing.T) {
+func TestCacheClearsOnCloseUnlessKept(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
 		s.set(root + "=1")
@@ -299,7 +305,7 @@ func TestCacheKeepsTheErrorOfANodeThatCannotBeRead(t *testing.T) {
 			s.Error("it is in the cache")
 		}
 		s.set(root + "/a=2")
-		w.wantTold("NODE_CHANGED /config/a=2")
+		w.wantEvents("NODE_CHANGED /config/a=2")
 		admin := s.newClient(s.place, framework.WithAuth("digest", []byte("u:p")))
 		_, err = admin.SetACL().WithACL(zk.WorldACL(zk.PermAll)...).ForPath(s.ctx, root+"/secret")
 		s.must(err)

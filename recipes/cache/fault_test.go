@@ -82,7 +82,7 @@ func TestCacheCatchesUpAfterAnOutage(t *testing.T) {
 				restore := s.cutOff()
 				tt.while(s)
 				restore()
-				w.wantTold(tt.want...)
+				w.wantEvents(tt.want...)
 				w.equalsTree()
 			})
 		})
@@ -96,7 +96,7 @@ func TestCacheCatchesUpAfterAnOutage(t *testing.T) {
 				lost()
 				tt.while(s)
 				restore()
-				w.wantTold(tt.want...)
+				w.wantEvents(tt.want...)
 				w.equalsTree()
 				s.set(root + "/later=1")
 				w.equalsTree()
@@ -180,7 +180,7 @@ func TestCacheHasANewChildAfterItsNewParent(t *testing.T) {
 			}
 		}
 		hold.Release()
-		w.wantTold("NODE_DELETED /config/p/c", "NODE_DELETED /config/p", "NODE_CREATED /config/p=2",
+		w.wantEvents("NODE_DELETED /config/p/c", "NODE_DELETED /config/p", "NODE_CREATED /config/p=2",
 			"NODE_CREATED /config/p/c=2")
 	})
 }
@@ -354,7 +354,7 @@ func TestCacheReconnectSendsFewRequests(t *testing.T) {
 		}
 		s.place.Faults().ResetTrace()
 		restore()
-		got := w.told()
+		got := w.received()
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
 			s.Errorf("events (-want +got):\n%s", diff)
@@ -436,7 +436,7 @@ func TestCacheLeavesNoWatch(t *testing.T) {
 }
 
 // Writers change the tree while connections and sessions are lost; then the cache has what the tree has, and the
-// listener was never told of anything older than what it knew.
+// listener never got anything older than what it had got before.
 func TestCacheEqualsTheTreeAfterRandomFaults(t *testing.T) {
 	t.Parallel()
 	for seed := range testenv.Size(20, 3, 500) {

@@ -177,14 +177,14 @@ func (s *scene) tree(path string) []string {
 	return out
 }
 
-// watched is a cache with a listener that remembers what it is told, and checks that each event follows from the last.
+// watched is a cache with a listener that keeps the events, and checks that each event follows from the last.
 type watched struct {
 	*scene
 	*cache.CuratorCache
 	mu     sync.Mutex
 	events []string
 	known  map[string]*cache.ChildData
-	newest map[string]int64 // zxid of the newest data that was told of a path
+	newest map[string]int64 // zxid of the newest data of a path in an event
 	more   chan struct{}
 }
 
@@ -254,7 +254,7 @@ func (w *watched) take(_ context.Context, ev cache.Event) {
 	}
 	if ev.New != nil {
 		if ev.New.Stat.Mzxid < w.newest[path] {
-			w.Errorf("%s: older than what was told before", text)
+			w.Errorf("%s: older than an earlier event", text)
 		}
 		w.newest[path] = ev.New.Stat.Mzxid
 	}
@@ -269,7 +269,7 @@ func (w *watched) take(_ context.Context, ev cache.Event) {
 	}
 }
 
-// await waits until an event was told, and forgets it and all before it.
+// await waits for an event, and drops it and all before it.
 func (w *watched) await(last string) {
 	w.Helper()
 	for {
@@ -290,8 +290,8 @@ func (w *watched) await(last string) {
 	}
 }
 
-// told returns the events that have come, and forgets them. What was written before is among them.
-func (w *watched) told() []string {
+// received returns the events since its last call. Those of all earlier writes are among them.
+func (w *watched) received() []string {
 	w.Helper()
 	w.must(w.Sync(w.ctx))
 	w.drained()
@@ -346,9 +346,9 @@ func (w *watched) equalsTree() {
 	w.drained()
 }
 
-func (w *watched) wantTold(want ...string) {
+func (w *watched) wantEvents(want ...string) {
 	w.Helper()
-	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, w.told()...)); diff != "" {
+	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, w.received()...)); diff != "" {
 		w.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -69,7 +69,7 @@ func TestCacheMetrics(t *testing.T) {
 		w := s.start(cache.WithName("limits"))
 		s.set(root+"/a=2", root+"/c=1")
 		s.remove(root + "/b")
-		if got := w.told(); len(got) != 3 {
+		if got := w.received(); len(got) != 3 {
 			t.Errorf("events %q", got)
 		}
 		want := map[string]int{
