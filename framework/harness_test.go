@@ -157,6 +157,15 @@ func record(client *framework.Client) states {
 	return s
 }
 
+// await takes states until these have come, in this order. Others may come between them.
+func (s states) await(tb testing.TB, want ...framework.ConnectionState) {
+	tb.Helper()
+	for _, state := range want {
+		for receive(tb, s) != state {
+		}
+	}
+}
+
 // want takes the next states, which must be these. A client is suspended before it is connected if its first try takes
 // more than a second, which a busy machine needs for a handshake.
 func (s states) want(tb testing.TB, want ...framework.ConnectionState) {
