@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/observe"
@@ -68,6 +69,23 @@ func TestUnhandledErrorOfLatchIsLoggedAndCounted(t *testing.T) {
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	must(t, latch.Start())
 	if err := u.want("not authenticated", "NOAUTH", latch); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// lateCompression is a compression that fails with the error of a deadline of its own.
+type lateCompression struct{ builders.CompressionProvider }
+
+func (lateCompression) Compress(string, []byte) ([]byte, error) { return nil, context.DeadlineExceeded }
+
+func TestUnhandledDeadlineErrorOfCompressionIsNotErrorOfLock(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t), framework.WithCompression(true),
+		framework.WithCompressionProvider(lateCompression{}))
+	errs := make(chan error, 100)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { errs <- e.Err })
+	startLatch(t, client, "late")
+	err := receive(t, errs, "the error of the compression")
+	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "locks:") {
 		t.Errorf("got %v", err)
 	}
 }
