@@ -40,7 +40,7 @@ func newServer(ln net.Listener) *Server {
 	return &Server{ln: ln, conns: make(map[net.Conn]struct{})}
 }
 
-// Addr gives the address clients connect to, as host:port.
+// Addr returns the address of the server, as host:port.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
 // Close stops the server, cuts its connections and waits until its goroutines have ended.
