@@ -41,10 +41,10 @@ func (f *ensembleFollower) run() {
 		changed = n.ServersChanged()
 	}
 	for {
-		var asked chan struct{}
+		var done chan struct{}
 		select {
 		case <-f.poke:
-		case asked = <-f.looks:
+		case done = <-f.looks:
 		case _, open := <-changed:
 			if !open {
 				changed = nil // no more changes
@@ -53,8 +53,8 @@ func (f *ensembleFollower) run() {
 			return
 		}
 		f.look()
-		if asked != nil {
-			close(asked)
+		if done != nil {
+			close(done)
 		}
 	}
 }

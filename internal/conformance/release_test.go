@@ -53,7 +53,7 @@ func (r release) scripts(tb testing.TB) []script {
 	return scripts
 }
 
-// write writes what was heard into testdata: all of it, or for a release with a directory the cases that differ.
+// write writes what was received into testdata: all of it, or for a release with a directory the cases that differ.
 func (r release) write(scripts []script) (err error) {
 	if r.dir == "" {
 		for _, s := range scripts {

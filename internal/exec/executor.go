@@ -236,7 +236,7 @@ func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
 // belongs to the goroutine that reads: it may have ended, and serve another call, before send returns.
 func (e *Executor) send(op *Operation) {
 	inline := op.inline
-	op.inline, op.asked = false, false // only the first request: whoever reads its answer goes on, and must not write
+	op.inline, op.decided = false, false // only the first request: whoever reads its answer goes on, and must not write
 	guarded := !inline && !op.background
 	if guarded {
 		op.gate.Lock()

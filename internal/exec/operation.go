@@ -64,7 +64,7 @@ type Operation struct {
 	observed   bool        // by telemetry
 	waited     atomic.Bool // a caller waits, and records the end
 	gaveUp     bool        // it failed with what the policy would have tried again
-	asked      bool        // the policy was, about its last answer
+	decided    bool        // by the policy, about its last answer
 	write      write
 	uncertain  bool // the answer to a write was lost
 	place      place

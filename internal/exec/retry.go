@@ -96,7 +96,7 @@ func (op *Operation) unasked(d *decision) {
 // deliverBehind delivers op, which has ended, behind the operations that ended before it and about which the policy is
 // being asked. It reports whether there are any.
 func (e *Executor) deliverBehind(op *Operation) bool {
-	if e.prompt || op.asked {
+	if e.prompt || op.decided {
 		return false
 	}
 	e.mu.Lock()
@@ -161,11 +161,11 @@ type decision struct {
 // decisions asks one question at a time, in order, on a goroutine that ends when there are none. A question that is not
 // answered for a while keeps its goroutine, and the others go on with another. It is guarded by Executor.mu.
 type decisions struct {
-	queue []*decision
-	asked []*decision // under way
-	turn  int         // of the goroutine that takes from queue; 0 if there is none
-	turns int
-	wg    sync.WaitGroup // of the goroutines
+	queue   []*decision
+	running []*decision
+	turn    int // of the goroutine that takes from queue; 0 if there is none
+	turns   int
+	wg      sync.WaitGroup // of the goroutines
 }
 
 const slowDecision = 10 * time.Millisecond
@@ -187,11 +187,11 @@ func (ds *decisions) begin(e *Executor) {
 
 // takeAll takes all questions back.
 func (ds *decisions) takeAll() []*decision {
-	all := append(ds.asked, ds.queue...)
+	all := append(ds.running, ds.queue...)
 	for _, d := range all {
 		d.answered = true
 	}
-	ds.asked, ds.queue = nil, nil
+	ds.running, ds.queue = nil, nil
 	return all
 }
 
@@ -204,7 +204,7 @@ func (e *Executor) take(turn int) *decision {
 		d := ds.queue[0]
 		ds.queue[0], ds.queue = nil, ds.queue[1:]
 		if !d.ended {
-			ds.asked = append(ds.asked, d)
+			ds.running = append(ds.running, d)
 		}
 		return d
 	}
@@ -252,12 +252,12 @@ func (e *Executor) decideOne(d *decision, turn int) {
 			defer e.pass(turn)
 		}
 		e.mu.Lock()
-		e.decisions.asked = slices.DeleteFunc(e.decisions.asked, func(o *decision) bool { return o == d })
+		e.decisions.running = slices.DeleteFunc(e.decisions.running, func(o *decision) bool { return o == d })
 		wanted := !d.answered
 		d.answered = true
 		e.mu.Unlock()
 		if wanted {
-			d.op.asked = true
+			d.op.decided = true
 			e.judge(d.op, d.err, v)
 		}
 	}()

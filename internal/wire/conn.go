@@ -493,7 +493,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	l.unheard = resp.ReadOnly && c.sawWrite
 	c.mu.Unlock()
 	l.established(timeout)
-	l.heard(l.greetedAt)
+	l.noteAnswer(l.greetedAt)
 	c.hosts.established(c)
 
 	c.mu.Lock()

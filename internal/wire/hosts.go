@@ -69,9 +69,9 @@ type Hosts struct {
 
 // proof is an established connection that may show that its server is well.
 type proof struct {
-	conn  *Conn
-	since time.Time
-	heard int64 // what was answered when it was established
+	conn         *Conn
+	since        time.Time
+	answerBefore int64 // the last answer when it was established
 }
 
 // review takes from the last connection what it says of its server. mu is held.
@@ -84,7 +84,7 @@ func (h *Hosts) review() {
 	switch {
 	case time.Since(p.since) >= lasting:
 		h.flaps = 0
-	case p.conn.lastAnswer.Load() > p.heard:
+	case p.conn.lastAnswer.Load() > p.answerBefore:
 		h.flaps++
 	default: // it failed, in a way
 		return

@@ -101,8 +101,8 @@ func (l *link) established(timeout time.Duration) {
 	l.c.mu.Unlock()
 }
 
-// heard notes that the server has answered what was sent at a time.
-func (l *link) heard(sent int64) {
+// noteAnswer records that the server has answered a request that was sent at this time.
+func (l *link) noteAnswer(sent int64) {
 	if l.unheard {
 		return
 	}
@@ -256,7 +256,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 	case h.Xid == jute.XidPing:
 		c.mu.Lock()
 		if len(l.pings) > 0 { // answered in order
-			l.heard(l.pings[0])
+			l.noteAnswer(l.pings[0])
 			l.pings = l.pings[1:]
 		}
 		c.mu.Unlock()
@@ -290,7 +290,7 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		l.landed()
 	}
 	c.mu.Unlock()
-	l.heard(r.sent)
+	l.noteAnswer(r.sent)
 	garbled := r.answer(c, h, body, l.frames.skipped)
 	if r.Err == nil && isWrite(r.Op) {
 		c.proved(l, r.sent)

@@ -104,7 +104,7 @@ func (s *Service) elapse() time.Time {
 		next = end
 	}
 	for _, m := range s.members {
-		if due, ok := m.hear(now); ok && due.Before(next) {
+		if due, ok := m.receive(now); ok && due.Before(next) {
 			next = due
 		}
 	}
@@ -112,8 +112,8 @@ func (s *Service) elapse() time.Time {
 	return next
 }
 
-// hear applies what has reached a member that lags, and gives the time when more will.
-func (m *Member) hear(now time.Time) (next time.Time, more bool) {
+// receive applies the writes that have reached a member that lags, and returns the time of the next ones.
+func (m *Member) receive(now time.Time) (next time.Time, more bool) {
 	if !m.serving() || m.lag <= 0 {
 		return time.Time{}, false
 	}

@@ -144,7 +144,7 @@ func TestFollowerServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 		other.want(t, other.send(t, createOf("/new")))
 		reads.want(t, reads.sendPing(t), reads.send(t, readRoot))
 		if exists(s.Member(3), "/new") {
-			t.Error("it hears of the others")
+			t.Error("it has the writes of the others")
 		}
 		writes.send(t, createOf("/x"))
 		syncs.send(t, syncRoot)

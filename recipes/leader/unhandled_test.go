@@ -94,10 +94,10 @@ func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	latch.AddListener(func(context.Context, leader.LatchEvent) { panic("on purpose") })
-	heard := make(chan leader.LatchEvent, 10)
-	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) { heard <- ev })
+	received := make(chan leader.LatchEvent, 10)
+	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) { received <- ev })
 	must(t, latch.Start())
-	if ev := receive(t, heard, "the other listener"); !ev.IsLeader {
+	if ev := receive(t, received, "the other listener"); !ev.IsLeader {
 		t.Errorf("got %+v", ev)
 	}
 	if err := receive(t, u.errs, "the panic"); !strings.Contains(err.Error(), "panic in a listener: on purpose") {
