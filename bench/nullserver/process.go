@@ -65,9 +65,6 @@ func Spawn(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 // Addr returns the address of the server, as host:port.
 func (p *Process) Addr() string { return p.addr }
 
-// PID returns the id of the process. A benchmark reads its CPU time by it.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
 // Close ends the process and waits for it.
 func (p *Process) Close() error {
 	_ = p.stdin.Close()

@@ -165,22 +165,6 @@ func TestLongFrame(t *testing.T) {
 	}
 }
 
-func TestServe(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- Serve(ln) }()
-	connect(t, ln.Addr().String())
-	if err := ln.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-}
-
 func TestSpawn(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asServer+"=1")
@@ -196,7 +180,7 @@ func TestSpawn(t *testing.T) {
 	if _, _, err := connect(t, p.Addr()).Get("/a"); err != nil {
 		t.Error(err)
 	}
-	if p.PID() == os.Getpid() {
+	if p.cmd.Process.Pid == os.Getpid() {
 		t.Error("the server is not a process of its own")
 	}
 }
