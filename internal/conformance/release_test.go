@@ -27,7 +27,7 @@ var (
 	releases = []release{release38, release39} // in order
 )
 
-// releaseOf gives the release that a real server is compared with.
+// releaseOf returns the release that a real server is compared with.
 func releaseOf(tb testing.TB, server testenv.Instance) release {
 	tb.Helper()
 	v := testenv.VersionOf(tb, server)
@@ -40,7 +40,7 @@ func releaseOf(tb testing.TB, server testenv.Instance) release {
 	return r
 }
 
-// scripts gives the scripts of testdata with the answers of the release.
+// scripts returns the scripts of testdata with the answers of the release.
 func (r release) scripts(tb testing.TB) []script {
 	tb.Helper()
 	scripts, err := readScripts("testdata")

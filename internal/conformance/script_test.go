@@ -99,7 +99,7 @@ func overlayScripts(scripts []script, dir string) ([]script, error) {
 	return scripts, nil
 }
 
-// find gives the case of a name in a script of a name, nil if there is none.
+// find returns the case of a name in a script of a name, nil if there is none.
 func find(scripts []script, name, caseName string) *scriptCase {
 	for _, s := range scripts {
 		for i := range s.cases {
@@ -111,7 +111,7 @@ func find(scripts []script, name, caseName string) *scriptCase {
 	return nil
 }
 
-// name gives the name of the script's file.
+// name returns the name of the script's file.
 func (s script) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txt") }
 
 // write writes the script back, with what was received now.
@@ -192,7 +192,7 @@ func (a *actor) act(client, verb, args string) ([]string, error) {
 	return a.request(client, verb, args)
 }
 
-// conn gives the client's connection, one without a handshake if it has none.
+// conn returns the client's connection, one without a handshake if it has none.
 func (a *actor) conn(client string) (*conn, error) {
 	if c := a.conns[client]; c != nil {
 		return c, nil
@@ -236,7 +236,7 @@ func (a *actor) open(client, args string) ([]string, error) {
 		c.timeout, slices.ContainsFunc(answer.Password, func(b byte) bool { return b != 0 }), answer.HasReadOnly)}, nil
 }
 
-// untilEnd gives what the client still hears before the server ends the connection.
+// untilEnd returns what the client still hears before the server ends the connection.
 func (a *actor) untilEnd(client string) (received []string, err error) {
 	for {
 		answer, err := a.conns[client].readAnswer()

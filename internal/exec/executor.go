@@ -303,7 +303,7 @@ func (e *Executor) Stop() {
 		op.Finish(ErrClosed)
 	}
 	for _, d := range undecided {
-		d.op.unasked(d)
+		d.op.continueClosed(d)
 	}
 }
 

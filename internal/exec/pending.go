@@ -131,7 +131,7 @@ func (p *pending) left() {
 	p.quiet = nil
 }
 
-// close has nobody wait to be accepted any more: they find out that the executor is closed.
+// close wakes all operations that wait to be accepted: the executor refuses them.
 func (p *pending) close() {
 	p.closed.Store(true)
 	p.mu.Lock()
@@ -142,8 +142,7 @@ func (p *pending) close() {
 	}
 }
 
-// WaitQuiet returns nil when every operation that was accepted is done: finished, and its callback, if it has one, has
-// returned.
+// WaitQuiet returns nil when every accepted operation has finished and its callback has returned.
 func (e *Executor) WaitQuiet(ctx context.Context) error {
 	p := &e.pending
 	p.waiting.Add(1)
@@ -171,7 +170,7 @@ func (e *Executor) WaitQuiet(ctx context.Context) error {
 
 // Load counts the pending work of an executor.
 type Load struct {
-	Pending int // operations that were accepted and are not done
+	Pending int // operations that were accepted and are not over
 	Parked  int // of those: that wait for a connection
 	Retries int // of those: that wait for the pause before a retry
 }

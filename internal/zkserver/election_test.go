@@ -52,7 +52,7 @@ func (r *reader) sendPing(t *testing.T) (xid int32) {
 	return jute.XidPing
 }
 
-// answers gives the xids and codes of what has come so far, and whether the connection is open.
+// answers returns the xids and codes of what has come so far, and whether the connection is open.
 func (r *reader) answers(t *testing.T) (headers []jute.ReplyHeader, open bool) {
 	t.Helper()
 	synctest.Wait()
