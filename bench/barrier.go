@@ -27,8 +27,8 @@ var barrierWork = section{
 	},
 }
 
-// runDoubleBarrier has members with a client each enter and leave together, again and again. The latency is that of the
-// first of them. They meet before they enter and before they leave, as Java's have to.
+// runDoubleBarrier runs members with a client each, which enter and leave together, again and again. The latency is
+// that of the first member. They meet before they enter and before they leave, as Java's must.
 func runDoubleBarrier(ctx context.Context, t *target, l load) (r result, err error) {
 	c, err := t.client(ctx, 0)
 	if err != nil {
@@ -54,7 +54,7 @@ func runDoubleBarrier(ctx context.Context, t *target, l load) (r result, err err
 	return r, c.removeTree(ctx, path)
 }
 
-// oneRound has the members enter, and when all have entered, leave.
+// oneRound lets the members enter and, when all have entered, leave.
 func oneRound(ctx context.Context, members []*barrier.DistributedDoubleBarrier) (time.Duration, error) {
 	entering, err := together(members, func(m *barrier.DistributedDoubleBarrier) error { return m.Enter(ctx) })
 	if err != nil {
@@ -64,7 +64,7 @@ func oneRound(ctx context.Context, members []*barrier.DistributedDoubleBarrier) 
 	return entering + leaving, err
 }
 
-// together has all members do something, and returns how long it takes the first of them.
+// together calls a function for all members at once, and returns how long the first of them takes.
 func together(
 	members []*barrier.DistributedDoubleBarrier, do func(m *barrier.DistributedDoubleBarrier) error,
 ) (latency time.Duration, err error) {

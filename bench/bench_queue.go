@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// benchQueue is a queue of a run's own, its producer and its consumer with a client each. Its items hold when they
-// were put.
+// benchQueue is the queue of one run. Its producer and its consumer have a client each. Each item holds the time of its
+// put.
 type benchQueue struct {
 	target   *target
 	load     load
@@ -21,7 +21,7 @@ type benchQueue struct {
 	consumer *queue.DistributedQueue[[]byte]
 }
 
-// queue gives a new queue that nobody consumes yet.
+// queue returns a new queue without a consumer.
 func (t *target) queue(ctx context.Context, l load) (q *benchQueue, err error) {
 	q = &benchQueue{target: t, load: l}
 	if q.path, err = t.node(ctx, "queue", nil); err != nil {
@@ -55,7 +55,7 @@ func (q *benchQueue) start(
 
 func (q *benchQueue) locks() string { return q.path + "-locks" }
 
-// consume has take called with the time at which each item was put.
+// consume starts a consumer, which calls take with the time of the put of each item.
 func (q *benchQueue) consume(ctx context.Context, take func(put time.Time)) (err error) {
 	q.consumer, err = q.start(ctx, 1, func(_ context.Context, item []byte) error {
 		take(putAt(item))

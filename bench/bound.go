@@ -1,11 +1,11 @@
 package main
 
-// bound is one line of the budget: a metric of the contender that a row is about, alone or as a ratio to that of
-// another, and its limit.
+// bound is one line of the budget: a metric of the row's contender, alone or as a ratio to the metric of another one,
+// and its limit.
 type bound struct {
 	metric  metric
 	against string // the other contender; "" for the metric alone
-	least   bool   // limit is the least it may be, else the most
+	least   bool   // limit is a minimum, else a maximum
 	limit   float64
 }
 
@@ -23,7 +23,7 @@ func (b bound) isMet(v float64) bool {
 	return v <= b.limit
 }
 
-// values gives what the bound is about, round by round; nothing without the other contender.
+// values returns the metric or the ratio, round by round. It returns nothing without the other contender.
 func (b bound) values(o *outcome) []float64 {
 	values := o.values(0, b.metric)
 	if b.against == "" {

@@ -18,7 +18,7 @@ const (
 	childrenCache = "children"
 )
 
-// cacheWork is caches of many nodes: as many as the window is wide.
+// cacheWork measures caches of many nodes: the window is their number.
 var cacheWork = section{
 	workloads: map[string]workload{
 		cacheLoad: runCacheLoad, cacheMemory: runCacheMemory, cacheChange: runCacheChange,
@@ -37,7 +37,7 @@ var cacheWork = section{
 			entries: againstJavaCaches(work(cacheMemory).window(10_000)),
 		},
 		{
-			// With their paths, of about 40 bytes, and their data. The time is for the writing of the nodes.
+			// The heap includes paths of about 40 bytes and the data. The extra time is for the creates.
 			name: "cache of 1,000,000 nodes in 1000 directories", server: realServer, stretch: 100, fresh: true,
 			show:    []metric{rate, heap},
 			entries: against(work(cacheMemory).window(1_000_000), curator),
@@ -131,16 +131,16 @@ func runCacheChange(ctx context.Context, t *target, l load) (r result, err error
 	return r, c.Close()
 }
 
-// benchTree is nodes that are written for a run.
+// benchTree is the nodes of one run.
 type benchTree struct {
 	client curatorClient
-	nodes  []string // the first is the one that the others are below; a node stands before those below it
+	nodes  []string // the first is the root of the tree; a parent comes before its children
 }
 
-// perDirectory is how many nodes a directory has in trees of more than 10,000; smaller ones have no directories.
+// perDirectory is the number of nodes in a directory of a tree of more than 10,000. Smaller trees have no directories.
 const perDirectory = 1000
 
-// tree writes as many nodes as the window is wide.
+// tree creates as many nodes as the window is wide.
 func (t *target) tree(ctx context.Context, l load) (*benchTree, error) {
 	c, err := t.client(ctx, 0)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestCasesOnNullServer(t *testing.T) {
 	}
 }
 
-// TestLocks needs a server that keeps nodes, as those of the other recipes do.
+// TestLocks needs a server that keeps nodes, and so do the tests of the other recipes.
 func TestLocks(t *testing.T) {
 	curators := open(t, curator, testenv.ConnectString(t))
 	for _, l := range []load{
@@ -145,7 +145,7 @@ func open(t *testing.T, library, connect string) *target {
 	return target
 }
 
-// atEnd closes something after what was opened later.
+// atEnd closes something before everything that was opened earlier.
 func atEnd(t *testing.T, closing func() error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -164,7 +164,7 @@ func mustRun(t *testing.T, target *target, l load) result {
 	return r
 }
 
-// check runs a load and looks at what every good result has.
+// check runs a load and checks what every good result has.
 func check(t *testing.T, target *target, l load) result {
 	t.Helper()
 	r := mustRun(t, target, l)

@@ -20,7 +20,7 @@ type answer struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// serveChild is the program as a contender: it answers requests, one JSON value each, until in ends.
+// serveChild runs the program as a contender. It answers requests, one JSON value each, until in ends.
 func serveChild(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	l, err := libraryNamed(name)
 	if err != nil {

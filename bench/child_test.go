@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestProcesses has both kinds of processes that the program starts do something.
+// TestProcesses uses both kinds of processes that the program starts.
 func TestProcesses(t *testing.T) {
 	ctx := testenv.Context(t)
 	srv, err := startNullServer(ctx)

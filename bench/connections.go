@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// connectionWork is connections that begin and end.
+// connectionWork measures connections that begin and end.
 var connectionWork = section{
 	workloads: map[string]workload{connecting: runConnect, reconnecting: runReconnect},
 	rows: []row{
 		{
-			// The latency is to the first answer, the rate is of whole lives, with the close.
+			// The latency is to the first answer. The rate counts whole clients, with their close.
 			name: "connect to first answer", server: realServer, show: []metric{rate, p50, p99},
 			entries: against(work(connecting), curator, plain, javas),
 			budget:  []bound{atMost(0.2, p50).of(javas), atLeast(5, rate).of(javas)},
@@ -46,8 +46,8 @@ func runConnect(ctx context.Context, t *target, l load) (result, error) {
 // retryPause is how long an operation that found no connection waits.
 const retryPause = time.Millisecond
 
-// runReconnect asks all the time while somebody else cuts the connection. An operation is an interruption, its latency
-// from the last answer before to the first one after it.
+// runReconnect sends requests without a pause while a proxy cuts the connection. An operation is an interruption. Its
+// latency is from the last answer before it to the first one after it.
 func runReconnect(ctx context.Context, t *target, l load) (r result, err error) {
 	c, err := connectTo(ctx, t.library.impatient, t.connect)
 	if err != nil {

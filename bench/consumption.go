@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// consumption is how many items have been consumed.
+// consumption counts the consumed items.
 type consumption struct {
 	items      atomic.Int64
 	last       int64 // that is consumed, if there is one
@@ -27,7 +27,7 @@ func (c *consumption) count() {
 	}
 }
 
-// wait waits until the last item is consumed or the time is up, but for one item at least.
+// wait waits until the last item is consumed or the time is up, and for at least one item.
 func (c *consumption) wait(ctx context.Context, l load) error {
 	select {
 	case <-c.all:

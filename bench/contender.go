@@ -10,9 +10,9 @@ import (
 
 // contender is a process that does work.
 type contender interface {
-	// connect has it work on this server from now on.
+	// connect connects it to a server.
 	connect(ctx context.Context, connect string) error
-	// leave has it close its connections.
+	// leave closes its connections.
 	leave(ctx context.Context) error
 	run(ctx context.Context, l load) (result, error)
 	// close ends the process.

@@ -8,18 +8,17 @@ import (
 	"strconv"
 )
 
-// On shared cores the kernel's scheduler decides what is measured: a real server answers 15,000 requests a second, or
-// 38,000, for as long as its threads happen to be where they are. So it has one half of the cores, and who works with
-// it the other, as if they were on two machines.
+// On shared cores the kernel's scheduler decides the result: a real server answers 15,000 requests a second, or 38,000,
+// depending on the cores of its threads. So the server has one half of the cores and the contender the other, like two
+// machines.
 var (
 	allCores       = coreRange(0, runtime.NumCPU())
 	serverCores    = coreRange(0, runtime.NumCPU()/2)
 	contenderCores = coreRange(runtime.NumCPU()/2, runtime.NumCPU())
 )
 
-// cores are those of the contenders of a row. How much memory a client takes it shows with all of them. With all of
-// them a client of the null server would fight for them with that server, and its goroutines for the memory of each
-// operation.
+// cores returns the cores of the contenders of a row. A row of memory uses all cores. On all cores a client of the null
+// server would compete with that server, and its goroutines would compete for memory.
 func (r row) cores() string {
 	if r.fresh {
 		return allCores
@@ -27,11 +26,11 @@ func (r row) cores() string {
 	return contenderCores
 }
 
-// coreRange gives the cores from one to before another, as taskset takes them.
+// coreRange returns the cores from one to before another, as taskset takes them.
 func coreRange(from, to int) string { return fmt.Sprintf("%d-%d", from, to-1) }
 
-// startedOn has start start a process that runs on those cores, where that can be had. Processes inherit the cores, so
-// we move there ourselves meanwhile.
+// startedOn starts a process on some cores, if the system allows it. Processes inherit the cores, so this process moves
+// there meanwhile.
 func startedOn[P any](cores string, start func() (P, error)) (P, error) {
 	if runtime.NumCPU() < 2 || cores == allCores || moveTo(cores) != nil {
 		return start()
@@ -40,7 +39,7 @@ func startedOn[P any](cores string, start func() (P, error)) (P, error) {
 	return start()
 }
 
-// moveTo has all threads of this process run on these cores.
+// moveTo moves all threads of this process to these cores.
 func moveTo(cores string) error {
 	return exec.Command("taskset", "--all-tasks", "--cpu-list", "--pid", cores, strconv.Itoa(os.Getpid())).Run()
 }

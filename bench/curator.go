@@ -22,7 +22,7 @@ const (
 // curatorClient is a client of this module.
 type curatorClient struct {
 	*framework.Client
-	after func() error // what ends after the client, nil for nothing
+	after func() error // called after the client is closed; may be nil
 }
 
 func openCurator(connect string) (client, error) {
@@ -47,7 +47,7 @@ func startCurator(connect string, policy retry.Policy, opts ...framework.Option)
 	return c, c.Start()
 }
 
-// asClient keeps a client that could not be started from looking like one.
+// asClient returns a nil client for an error.
 func asClient(c curatorClient, err error) (client, error) {
 	if err != nil {
 		return nil, err
@@ -123,10 +123,10 @@ func (c curatorClient) close() error {
 	return err
 }
 
-// flight is the operations in the background, at most as many as it has seats.
+// flight runs background operations, at most as many at a time as it has seats.
 type flight struct {
 	seats chan struct{}
-	tally tally // of the dispatcher until all have landed
+	tally tally // of the dispatcher until all operations have ended
 }
 
 func newFlight(window int) *flight { return &flight{seats: make(chan struct{}, window)} }

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// cutter is a proxy that cuts every connection some time after it has come into use.
+// cutter is a proxy that cuts each connection after some requests.
 type cutter struct {
 	proxy  *curatortest.Proxy
 	cancel context.CancelFunc
@@ -16,8 +16,8 @@ type cutter struct {
 	err    error
 }
 
-// requestsToCut is after how many requests a connection ends. It is some tenths of a second: a client may be wary of
-// one that ends at once.
+// requestsToCut is the number of requests before a cut. They take some tenths of a second: a client may pause before it
+// replaces a connection that ends at once.
 const requestsToCut = 1000
 
 func startCutter(server string) (*cutter, error) {
@@ -33,7 +33,7 @@ func startCutter(server string) (*cutter, error) {
 
 func (c *cutter) addr() string { return c.proxy.Addr() }
 
-// cut cuts one connection after the other until ctx ends. It counts only what those ask who are measured.
+// cut cuts one connection after the other until ctx ends. Only requests of the measured operation count.
 func (c *cutter) cut(ctx context.Context) error {
 	for {
 		in := c.proxy.Faults().Add(curatortest.Rule{

@@ -1,4 +1,4 @@
-// Command bench measures the library against go-zookeeper and Java Curator, and says where it misses its budget.
+// Command bench measures the library against go-zookeeper and Java Curator, and reports where it misses its budget.
 //
 //	go run ./bench                        # everything, some minutes
 //	go run ./bench -only 'null'           # the rows whose name and server match
@@ -8,12 +8,12 @@
 //
 // # How it measures
 //
-// A row of the table is one piece of work and its contenders. In each round every contender does the work for one
-// chunk of time on the same server, one after the other, and the order rotates from round to round; so a busy or a
-// slow minute of the machine meets all of them. The figures are medians over the rounds, ratios are medians of the
-// ratios within a round. Rounds to warm up, for the compiler of Java mostly, come first and do not count.
+// A row of the table is one piece of work and its contenders. In each round every contender does the work for one chunk
+// of time on the same server, one after the other. The order rotates from round to round, so a slow minute of the
+// machine affects all of them. The figures are medians over the rounds. Ratios are medians of the ratios within a
+// round. Rounds to warm up, mostly for Java's compiler, come first and do not count.
 //
 // Each contender has a process of its own and reports its own CPU time, user and system, garbage collection included.
-// The Go contenders are this program, started again. The null server, which answers everything at once and so shows
-// what a client can do, is a process too.
+// The Go contenders are this program, started again. The null server is a process too. It answers everything at once,
+// so its rows show the limit of a client.
 package main

@@ -28,7 +28,7 @@ var fenceWork = section{
 	}},
 }
 
-// runSetData has the holder of a lock write one node, without the fence of the lock.
+// runSetData writes one node as the holder of a lock, without the fence of the lock.
 func runSetData(ctx context.Context, t *target, l load) (result, error) {
 	return t.writeAsHolder(ctx, l, func(c *framework.Client, _ *locks.Hold) *framework.Client { return c })
 }
@@ -38,8 +38,8 @@ func runSetDataFenced(ctx context.Context, t *target, l load) (result, error) {
 	return t.writeAsHolder(ctx, l, func(_ *framework.Client, h *locks.Hold) *framework.Client { return h.Client() })
 }
 
-// writeAsHolder has each thread write one node, all with one client, which holds a lock; with chooses its view that
-// writes.
+// writeAsHolder writes one node in each thread. All threads use one client, which holds a lock. with returns the view
+// of the client that writes.
 func (t *target) writeAsHolder(
 	ctx context.Context, l load, with func(c *framework.Client, h *locks.Hold) *framework.Client,
 ) (r result, err error) {

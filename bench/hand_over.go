@@ -12,7 +12,7 @@ type handOver struct{ released atomic.Int64 }
 // epoch is the origin of the times of handOver.
 var epoch = time.Now()
 
-// operation gets the lock and gives it on.
+// operation acquires the lock and releases it.
 func (h *handOver) operation(ctx context.Context, l lock) operation {
 	return func() (time.Duration, error) { return h.through(ctx, l) }
 }

@@ -9,7 +9,7 @@ import (
 const (
 	histogramBits = 7 // classes are not wider than 1/128 of their values
 	histogramHalf = 1 << histogramBits
-	histogramMax  = 1<<36 - 1 // ns; above a minute it no longer matters
+	histogramMax  = 1<<36 - 1 // ns, about a minute; longer latencies count as this one
 	histogramSize = (36 - histogramBits + 1) * histogramHalf
 )
 
@@ -33,8 +33,8 @@ func (h *histogram) merge(o *histogram) {
 	h.total += o.total
 }
 
-// quantile gives, in microseconds, the middle of the class in which so great a part of the values is reached; 0
-// without any.
+// quantile returns the middle of the class, in microseconds, in which this part of the values is reached, or 0 without
+// values.
 func (h *histogram) quantile(part float64) float64 {
 	rank := max(1, int64(math.Ceil(part*float64(h.total))))
 	var seen int64
@@ -48,7 +48,7 @@ func (h *histogram) quantile(part float64) float64 {
 	return 0
 }
 
-// report puts the latencies into r.
+// report stores the latencies in r.
 func (h *histogram) report(r *result) {
 	r.P50, r.P99, r.Max = h.quantile(0.50), h.quantile(0.99), h.quantile(1)
 }

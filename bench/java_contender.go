@@ -10,7 +10,7 @@ import (
 // javaContender is Java Curator.
 type javaContender struct{ peer *interop.Peer }
 
-// javaTarget names the one server that Java works on.
+// javaTarget is Java's name of its one server.
 const javaTarget = "target"
 
 func (j javaContender) connect(ctx context.Context, connect string) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestJavaDoesTheSame has Java do a little of everything that it is to be compared in.
+// TestJavaDoesTheSame runs a short load of each case in Java.
 func TestJavaDoesTheSame(t *testing.T) {
 	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
@@ -20,7 +20,7 @@ func TestJavaDoesTheSame(t *testing.T) {
 	}
 	for _, r := range allRows() {
 		number := r.entry(javas)
-		if number < 0 || r.server == cutServer { // where nobody cuts there is nothing to do
+		if number < 0 || r.server == cutServer { // it needs a proxy that cuts
 			continue
 		}
 		l := r.entries[number].load

@@ -9,19 +9,19 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// latchWork is leader election.
+// latchWork measures leader election.
 var latchWork = section{
 	workloads: map[string]workload{latches: runLatches},
 	rows: []row{{
-		// The rate would be of whole rounds, with the closed one lining up again.
+		// There is no rate: it would include the next place in line of the closed latch.
 		name: "latch, the next of 3 leads after a close", server: realServer, show: waits,
 		entries: against(work(latches).threads(3), curator, javas),
 		budget:  []bound{atMost(1, p50).of(javas)},
 	}},
 }
 
-// runLatches has latches with a client each stand in line, and closes the one that leads, again and again; it lines up
-// anew. The latency is from the call of close to that of the next one's listener.
+// runLatches starts latches with a client each. It closes the leader again and again, and starts a new latch in its
+// place. The latency is from the call of Close to the call of the next leader's listener.
 func runLatches(ctx context.Context, t *target, l load) (r result, err error) {
 	c, err := t.client(ctx, 0)
 	if err != nil {
@@ -52,13 +52,13 @@ type election struct {
 	leads   beginning
 }
 
-// beginning is when a latch came to lead.
+// beginning is the time at which a latch began to lead.
 type beginning struct {
 	latch int
 	at    time.Time
 }
 
-// failOver closes the latch that leads, and has it line up anew.
+// failOver closes the leader and starts a new latch in its place.
 func (e *election) failOver(ctx context.Context) (time.Duration, error) {
 	last := e.leads.latch
 	start := time.Now()
@@ -72,7 +72,7 @@ func (e *election) failOver(ctx context.Context) (time.Duration, error) {
 	return latency, e.join(ctx, last, len(e.latches))
 }
 
-// join starts the latch of a number and waits until that many stand in line.
+// join starts the latch of a number and waits until there are that many contenders.
 func (e *election) join(ctx context.Context, number, contenders int) error {
 	c, err := e.target.client(ctx, number)
 	if err != nil {

@@ -18,7 +18,7 @@ type library struct {
 	base string // the node that everything is created under
 	// open opens a client, and does not wait until it is connected.
 	open func(connect string) (client, error)
-	// impatient is open for a client that tries nothing twice.
+	// impatient is open for a client that retries nothing.
 	impatient func(connect string) (client, error)
 }
 
@@ -29,15 +29,15 @@ type client interface {
 	exists(ctx context.Context, path string) error
 	children(ctx context.Context, path string) ([]string, error)
 	deleteAll(ctx context.Context, paths []string) error
-	// removeTree deletes a node and what is left below it, while others may still be deleting that.
+	// removeTree deletes a node and its tree, while others may still delete nodes of it.
 	removeTree(ctx context.Context, path string) error
 
-	// createMany and getMany keep so many operations in flight until stop is set, in the way of the library:
-	// asynchronously, or with as many goroutines. They return when nothing is in flight any more.
+	// createMany and getMany keep a window of operations in flight until stop is set: asynchronously, or with as many
+	// goroutines if the library has no asynchronous calls. They return when nothing is in flight.
 	createMany(ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool) tally
 	getMany(ctx context.Context, window int, path string, stop *atomic.Bool) tally
 
-	// lock returns one contender for the lock of a path, of the kind that the load says.
+	// lock returns one contender for the lock of a path. The load has the kind of the lock.
 	lock(path string, l load) (lock, error)
 
 	close() error

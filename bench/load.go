@@ -28,10 +28,10 @@ const (
 	cacheMemory      = "cache-memory"
 	cacheChange      = "cache-change"
 
-	// lockLine has its threads stand in line for one lock with one client, again and again: the latency of the
-	// hand-over with a line of that length.
+	// lockLine is one lock, one client, and threads that acquire it again and again. The latency is that of a hand-over in
+	// a line of that length.
 	lockLine = "lock-line"
-	// setDataSync has the holder of a lock write, setDataFenced with its fence.
+	// setDataSync writes as the holder of a lock, setDataFenced with the fence of the lock.
 	setDataSync   = "setData-sync"
 	setDataFenced = "setData-fenced"
 	// lockOneClient is lockShared with one client for all threads.
@@ -59,11 +59,11 @@ type load struct {
 	Batch   int     `json:"batch"`  // so many items in one node of a queue
 	Safe    bool    `json:"safe"`   // a queue with a lock path
 	Cache   string  `json:"cache"`
-	// Keep leaves the created nodes where they are: a null server has none.
+	// Keep leaves the created nodes in place: a null server has none.
 	Keep bool `json:"keep"`
 }
 
-// payload is the size of the data of all nodes, that of the null server's.
+// payload is the size of the data of all nodes. The null server has the same.
 const payload = 100
 
 // work returns the load of a case, without a time.
@@ -84,7 +84,7 @@ func (l load) cache(kind string) load { l.Cache = kind; return l }
 
 func (l load) duration() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
 
-// result is the outcome of a load, as Java prints it, and what only Go has.
+// result is the outcome of a load, as Java prints it, with fields of Go.
 type result struct {
 	java.Result
 	Allocs uint64 `json:"allocs"` // of objects, in the whole process

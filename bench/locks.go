@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// lockWork is the locks.
+// lockWork measures the locks.
 var lockWork = section{
 	workloads: map[string]workload{
 		lockAlone:     runLockAlone,
@@ -50,14 +50,14 @@ var lockWork = section{
 			budget:  []bound{atLeast(1.9, rate).of(javas)},
 		},
 		blocked("1000 blocked acquirers", mutex, blocking...),
-		// Readers are let through at once: there is no hand-over.
+		// All readers get the lock at once: there is no hand-over.
 		blocked("1000 blocked readers", readLock, memory, threads),
 		blocked("1000 blocked writers", writeLock, blocking...),
 		blocked("1000 blocked on a semaphore", semaphore, blocking...),
 	},
 }
 
-// blocking are the columns for waiters that get the lock one after the other.
+// blocking are the columns of waiters that get the lock one after the other.
 var blocking = []metric{memory, threads, p50, p99}
 
 func blocked(name, kind string, show ...metric) row {
@@ -68,7 +68,7 @@ func blocked(name, kind string, show ...metric) row {
 	}
 }
 
-// runLockAlone has each thread acquire and release a lock of its own, all with one client.
+// runLockAlone acquires and releases a lock of its own in each thread, all with one client.
 func runLockAlone(ctx context.Context, t *target, l load) (r result, err error) {
 	c, err := t.client(ctx, 0)
 	if err != nil {
@@ -93,30 +93,30 @@ func runLockAlone(ctx context.Context, t *target, l load) (r result, err error) 
 	return r, err
 }
 
-// runLockShared has threads with a client each acquire and release one lock, which several may hold.
+// runLockShared acquires and releases one lock, which several may hold, in threads with a client each.
 func runLockShared(ctx context.Context, t *target, l load) (result, error) {
 	return t.oneLock(ctx, l, t.client, acquireAndRelease)
 }
 
-// runLockOneClient has threads with one client acquire and release one lock, which several may hold.
+// runLockOneClient acquires and releases one lock, which several may hold, in threads with one client.
 func runLockOneClient(ctx context.Context, t *target, l load) (result, error) {
 	return t.oneLock(ctx, l, t.firstClient, acquireAndRelease)
 }
 
-// runLockContended has threads with a client each want one lock.
+// runLockContended acquires and releases one lock in threads with a client each.
 func runLockContended(ctx context.Context, t *target, l load) (result, error) {
 	return t.oneLock(ctx, l, t.client, new(handOver).operation)
 }
 
-// runLockLine has threads want one lock, all with one client, so that the line for it is always that long.
+// runLockLine acquires and releases one lock in threads with one client, so that its line always has that length.
 func runLockLine(ctx context.Context, t *target, l load) (result, error) {
 	return t.oneLock(ctx, l, t.firstClient, new(handOver).operation)
 }
 
-// firstClient gives all numbers the same client.
+// firstClient returns the same client for all numbers.
 func (t *target) firstClient(ctx context.Context, _ int) (client, error) { return t.client(ctx, 0) }
 
-// oneLock has each thread, with the client for its number, do the operation with the same lock.
+// oneLock runs the operation in each thread, with the client for its number and the same lock.
 func (t *target) oneLock(
 	ctx context.Context, l load,
 	clientFor func(ctx context.Context, number int) (client, error),

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestMain lets the test program be the processes that the program starts.
+// TestMain runs the test program as one of the processes that the program starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == asChild || os.Args[1] == asNullServer) {
 		if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {

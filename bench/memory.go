@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/bench/java"
 )
 
-// memoryNow gives what the process uses after a garbage collection, pages that are free given back.
+// memoryNow returns the memory of the process after a garbage collection, without free pages.
 func memoryNow() java.Memory {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -19,7 +19,7 @@ func memoryNow() java.Memory {
 	return java.Memory{HeapBytes: int64(m.HeapAlloc), RSSKB: residentKB(), Threads: runtime.NumGoroutine()}
 }
 
-// residentKB gives the resident set, -1 where the system has no number.
+// residentKB returns the resident set, -1 where the system has no number.
 func residentKB() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -18,7 +18,7 @@ type meter struct {
 	hasJava bool
 }
 
-// measure measures the rows that are asked for. What made a row fail is in its outcome.
+// measure measures the selected rows. The outcome of a failed row has its error.
 func measure(ctx context.Context, o options) (outcomes []*outcome, err error) {
 	m := &meter{options: o, servers: servers{given: o.connect}, teams: make(teams)}
 	defer func() { err = errors.Join(err, m.teams.close(), m.servers.close()) }()
@@ -45,7 +45,7 @@ func measure(ctx context.Context, o options) (outcomes []*outcome, err error) {
 	return outcomes, nil
 }
 
-// progress reports what is going on.
+// progress reports the progress.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // row runs the rounds of a row.
@@ -80,14 +80,14 @@ func (m *meter) row(ctx context.Context, out *outcome) (err error) {
 	return nil
 }
 
-// smallHeap keeps Java's heap small where its memory is measured: else the collector takes many times of what is in
-// use, and gives it back, some time after a collection, only in part. Should it be too small, the process ends.
+// smallHeap limits Java's heap where its memory is measured. Without a limit the heap is many times larger than the
+// data, and shrinks late and only in part. The process ends if the limit is too small.
 var smallHeap = []string{"-Xmx64m", "-XX:+ExitOnOutOfMemoryError"}
 
-// patience is the time beyond its work that a contender may take to make ready and to clean up.
+// patience is the time for preparation and cleanup of a contender, beside its work.
 const patience = time.Minute
 
-// chunk has one contender work for the time of a round.
+// chunk runs the load of one contender for the time of a round.
 func (m *meter) chunk(ctx context.Context, r row, e entry, connect string) (res result, err error) {
 	l := e.load
 	l.Seconds = m.options.chunk.Seconds() * max(r.stretch, 1)

@@ -30,7 +30,7 @@ var (
 	heap = metric{"heap bytes/node", func(r result) float64 {
 		return per(float64(r.Waiting.HeapBytes-r.Before.HeapBytes), r.Ops)
 	}}
-	// threads is what a waiter takes of them, or of goroutines.
+	// threads is the number of threads, or of goroutines, for each waiter.
 	threads = metric{"threads/waiter", func(r result) float64 {
 		return per(float64(r.Waiting.Threads-r.Before.Threads), r.Ops)
 	}}
@@ -53,7 +53,7 @@ func per(total float64, ops int64) float64 {
 // spread has the results of several rounds.
 type spread struct{ low, mid, high float64 }
 
-// spreadOf gives the lowest, the median and the highest value; those that are no number do not count.
+// spreadOf returns the lowest, the median and the highest value. It leaves out values that are no number.
 func spreadOf(values []float64) spread {
 	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	if len(values) == 0 {

@@ -2,8 +2,7 @@ package main
 
 import "strconv"
 
-// names gives a series of paths. They are made some at a time, so that the measurement of an operation hardly
-// counts the making of its path.
+// names is a series of paths. It makes many at a time, so that they cost little in the measurement of an operation.
 type names struct {
 	prefix string
 	given  int
@@ -18,7 +17,7 @@ func newNames(prefix string) *names {
 	return n
 }
 
-// next gives the next path of the series.
+// next returns the next path of the series.
 func (n *names) next() string {
 	if len(n.ready) == 0 {
 		n.make()
@@ -29,7 +28,7 @@ func (n *names) next() string {
 	return name
 }
 
-// again gives all paths that were given, in the same order.
+// again calls take for all earlier paths of the series, in order.
 func (n *names) again(take func(path string) error) error {
 	repeat := newNames(n.prefix)
 	for range n.given {

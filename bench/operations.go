@@ -8,18 +8,18 @@ import (
 
 // The budget of operations in the background.
 var (
-	// On a real server the server is the limit: what a client decides is its CPU time.
+	// On a real server the server is the limit, so the budget is about the CPU time of the client.
 	realBudget = []bound{
 		atLeast(0.95, rate).of(javas), atLeast(0.95, rate).of(plain),
 		atMost(0.75, cpu).of(javas), atMost(0.75, cpu).of(plain),
 	}
 	nullBudget = []bound{
 		atLeast(15, rate).of(javas), atLeast(10, rate).of(plain),
-		atLeast(1e6, rate), atMost(1, cpu), atMost(4.1, allocs), // one of them is the callback of the load
+		atLeast(1e6, rate), atMost(1, cpu), atMost(4.1, allocs), // one allocation is the callback of the load
 	}
 )
 
-// operationWork is single operations.
+// operationWork measures single operations.
 var operationWork = section{
 	workloads: map[string]workload{
 		createSync:       runCreateSync,
@@ -67,7 +67,7 @@ var operationWork = section{
 	},
 }
 
-// runCreateSync has each thread create nodes, all with one client.
+// runCreateSync creates nodes in each thread, all with one client.
 func runCreateSync(ctx context.Context, t *target, l load) (result, error) {
 	return t.withScratch(ctx, l, l.Threads, func(c client, s *scratch) result {
 		data := make([]byte, l.Payload)
@@ -80,7 +80,7 @@ func runCreateSync(ctx context.Context, t *target, l load) (result, error) {
 	})
 }
 
-// runGetDataSync has each thread read one node, all with one client.
+// runGetDataSync reads one node in each thread, all with one client.
 func runGetDataSync(ctx context.Context, t *target, l load) (result, error) {
 	return t.withData(ctx, l, func(c client, path string) result {
 		operations := make([]operation, l.Threads)

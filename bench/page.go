@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The tables are put between these lines of a file.
+// The report stands between these lines of a file.
 const (
 	markBegin = "<!-- tables of bench: begin -->"
 	markEnd   = "<!-- tables of bench: end -->"
 )
 
-// insertReport puts a report between the marks of a file. The rows that it does not have stay as they are there.
+// insertReport puts a report between the marks of a file. Rows that the report does not have stay.
 func insertReport(file, report string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -29,7 +29,7 @@ func insertReport(file, report string) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// merge adds to the tables of a report the rows that only the last one has.
+// merge adds the rows of the last report that a new one does not have.
 func merge(last, report string) string {
 	var all []string
 	lastTables := tables(last)
@@ -50,7 +50,7 @@ func merge(last, report string) string {
 // table is a table of a report, line by line.
 type table struct{ head, lines []string }
 
-// tables gives the tables of a report, which have an empty line between them.
+// tables returns the tables of a report. An empty line is between two tables.
 func tables(report string) (all []table) {
 	for part := range strings.SplitSeq(strings.TrimSpace(report), "\n\n") {
 		if lines := strings.Split(part, "\n"); len(lines) >= 2 { // names of columns, and their alignment
@@ -60,7 +60,7 @@ func tables(report string) (all []table) {
 	return all
 }
 
-// of gives the lines of a row.
+// of returns the lines of a row.
 func (t table) of(r row) (lines []string) {
 	for _, line := range t.lines {
 		if strings.HasPrefix(line, r.cells()) {

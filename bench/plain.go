@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// plainClient is go-zookeeper as it is. Its calls know no context.
+// plainClient is a plain go-zookeeper client. Its calls take no context.
 type plainClient struct {
 	conn   *zk.Conn
 	closed <-chan zk.Event // when the last goroutine has ended
@@ -26,7 +26,7 @@ func openPlain(connect string) (client, error) {
 	return plainClient{conn, events}, nil
 }
 
-// silence keeps the library's log off stderr.
+// silence discards the library's log.
 type silence struct{}
 
 func (silence) Printf(string, ...any) {}
@@ -115,7 +115,7 @@ func (c plainClient) close() error {
 	return nil
 }
 
-// plainLock has the requests of a lock without contention: create, getChildren and delete, with nothing around them.
+// plainLock sends the requests of a lock without contention: create, getChildren and delete.
 type plainLock struct {
 	conn *zk.Conn
 	path string

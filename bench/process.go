@@ -56,7 +56,7 @@ func (p *process) run(ctx context.Context, l load) (result, error) {
 	return p.call(ctx, request{Load: &l})
 }
 
-// call waits for the answer to q; when ctx ends first, the process is over.
+// call waits for the answer to q. If ctx ends first, the process cannot be used again.
 func (p *process) call(ctx context.Context, q request) (r result, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })
 	defer stop()

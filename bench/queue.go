@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// queueWork is the plain queue. An operation is an item.
+// queueWork measures the plain queue. An operation is an item.
 var queueWork = section{
 	workloads: map[string]workload{
 		queueing:     runQueue,
@@ -45,7 +45,7 @@ var queueWork = section{
 			entries: against(work(queueConsume).window(1000), curator, javas),
 		},
 		{
-			// For each item that is consumed another one is put, so that there are always as many.
+			// Each consumed item is replaced, so the number of items is constant.
 			name: "queue, consume out of many", server: realServer, show: throughput, stretch: 2,
 			entries: []entry{
 				{name: "50,000 queued", library: curator, load: work(queueBacklog).window(50_000)},
@@ -83,7 +83,7 @@ func runQueue(ctx context.Context, t *target, l load) (r result, err error) {
 	return r, err
 }
 
-// runQueuePut puts while fewer items than the window are under way; nobody consumes. The latency is of the put.
+// runQueuePut puts while fewer items than the window are on their way. Nobody consumes. The latency is that of the put.
 func runQueuePut(ctx context.Context, t *target, l load) (r result, err error) {
 	q, err := t.queue(ctx, l)
 	if err != nil {
@@ -105,8 +105,7 @@ func runQueuePut(ctx context.Context, t *target, l load) (r result, err error) {
 	return r, errors.Join(err, q.producer.FlushPuts(ctx))
 }
 
-// runQueueConsume consumes as many items as the window is wide, which are there before, or as many as the time is
-// enough for.
+// runQueueConsume consumes items that were put before: as many as the window is wide, or fewer if the time is up.
 func runQueueConsume(ctx context.Context, t *target, l load) (r result, err error) {
 	q, err := t.queue(ctx, l)
 	if err != nil {
@@ -127,8 +126,7 @@ func runQueueConsume(ctx context.Context, t *target, l load) (r result, err erro
 	return r, err
 }
 
-// runQueueBacklog consumes while as many items as the window is wide are in the queue: for each consumed, another one
-// is put.
+// runQueueBacklog consumes from a queue with as many items as the window is wide, and replaces each consumed item.
 func runQueueBacklog(ctx context.Context, t *target, l load) (r result, err error) {
 	q, err := t.queue(ctx, l)
 	if err != nil {

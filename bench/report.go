@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// newReport writes the tables: what the budget says, and what it is taken from.
+// newReport returns the tables: the budget, and the figures behind it.
 func newReport(outcomes []*outcome) string {
 	var b strings.Builder
 	b.WriteString("| work | server | metric | against | budget | measured | range | |\n")
@@ -72,12 +72,12 @@ func writeEntry(b *strings.Builder, o *outcome, i int, e entry) {
 	b.WriteByte('\n')
 }
 
-// number writes three digits, more only in front of the point, thousands apart.
+// number formats three digits, or more before the point, with separators of thousands.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "–"
-	case math.Abs(v) >= 999.5: // what %.3g would round to 1e+03
+	case math.Abs(v) >= 999.5: // %.3g would round these to 1e+03
 		digits := strconv.FormatFloat(v, 'f', 0, 64)
 		for i := len(digits) - 3; i > 0; i -= 3 {
 			digits = digits[:i] + "," + digits[i:]

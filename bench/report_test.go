@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/bench/java"
 )
 
-// rounds gives the results of a contender that did so many operations a second in each round.
+// rounds returns the results of a contender that did this many operations a second in each round.
 func rounds(ops ...int64) []result {
 	results := make([]result, len(ops))
 	for i, n := range ops {
@@ -72,7 +72,7 @@ func TestInsertReport(t *testing.T) {
 		{tables(line(1, "1"), line(3, "1")), tables(line(1, "1"), line(3, "1"))}, // changes nothing
 		{tables(line(3, "2")), tables(line(1, "1"), line(3, "2"))},
 		{tables(line(2, "3"), line(2, "4")), tables(line(1, "1"), line(2, "3"), line(2, "4"), line(3, "2"))},
-		{tables(gone), tables(line(1, "1"), line(2, "3"), line(2, "4"), line(3, "2"))}, // a row that there is not
+		{tables(gone), tables(line(1, "1"), line(2, "3"), line(2, "4"), line(3, "2"))}, // a row that no longer exists
 	} {
 		if err := insertReport(file, step.report); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestInsertReport(t *testing.T) {
 	}
 }
 
-// TestFailureReplacesTheFigures keeps no figures of a row that could not be measured.
+// TestFailureReplacesTheFigures checks that a failed row shows no figures.
 func TestFailureReplacesTheFigures(t *testing.T) {
 	r := allRows()[0]
 	good := &outcome{row: r, results: [][]result{rounds(1), rounds(1), rounds(1)}}
@@ -136,7 +136,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestRows checks what the table of rows must agree with.
+// TestRows checks that the rows agree with the rest of the program.
 func TestRows(t *testing.T) {
 	cases := make(map[string]workload)
 	for _, s := range sections {

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// server is where a row is measured.
+// server is the kind of server that a row needs.
 type server string
 
 const (
@@ -12,15 +12,15 @@ const (
 	cutServer server = "real server, cut off"
 )
 
-// row is a piece of work, who does it, and the budget for it.
+// row is a piece of work, its contenders, and its budget.
 type row struct {
 	name    string
 	server  server
-	entries []entry // the first is what the budget is about
+	entries []entry // the budget is about the first one
 	budget  []bound
-	fresh   bool    // a process for each run: what it has used before would show in its memory
-	stretch float64 // makes the time of a run that much longer; 0 is 1
-	often   int     // so many rounds for each that is asked for, where the difference is small; 0 is 1
+	fresh   bool    // a process for each run: memory of an earlier run would count
+	stretch float64 // multiplies the time of a run; 0 is 1
+	often   int     // multiplies the number of rounds, for small differences; 0 is 1
 	servers int     // how often the server is in the connect string; 0 is 1
 	show    []metric
 }
@@ -34,7 +34,7 @@ type entry struct {
 
 func (r row) String() string { return r.name + ", " + string(r.server) }
 
-// cells gives the cells that the lines of the row begin with.
+// cells returns the first cells of each line of the row.
 func (r row) cells() string { return "| " + r.name + " | " + string(r.server) + " |" }
 
 // against returns an entry for each library, all with the same load.
@@ -46,7 +46,7 @@ func against(l load, libraries ...string) []entry {
 	return entries
 }
 
-// entry gives the number of a contender, -1 if there is none of that name.
+// entry returns the number of a contender, or -1 if there is none of that name.
 func (r row) entry(name string) int {
 	return slices.IndexFunc(r.entries, func(e entry) bool { return e.name == name })
 }

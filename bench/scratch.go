@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// deletesAtOnce is how many nodes one transaction deletes.
+// deletesAtOnce is the number of deletes in one transaction.
 const deletesAtOnce = 500
 
-// scratch is a node of a run's own, with series of paths below it: one for each goroutine.
+// scratch is the node of one run, with a series of paths below it for each goroutine.
 type scratch struct {
 	client client
 	parent string
@@ -23,7 +23,7 @@ func newScratch(c client, parent string, series int) *scratch {
 	return s
 }
 
-// remove deletes the node and all nodes whose paths were given.
+// remove deletes the node and all nodes whose paths were used.
 func (s *scratch) remove(ctx context.Context) error {
 	batch := make([]string, 0, deletesAtOnce)
 	for _, n := range s.series {

@@ -20,7 +20,7 @@ type servers struct {
 	cutter *cutter
 }
 
-// connectString gives what the contenders of r connect to.
+// connectString returns the connect string for the contenders of r.
 func (s *servers) connectString(ctx context.Context, r row) (string, error) {
 	addr, err := s.addr(ctx, r.server)
 	if err != nil {
@@ -89,11 +89,11 @@ func startNullServer(ctx context.Context) (*nullserver.Process, error) {
 	return nullserver.Spawn(ctx, exec.Command(self, asNullServer))
 }
 
-// javaOptions is where the virtual machine takes flags from that go before those it is started with.
+// javaOptions is the variable with flags of the virtual machine. They come before those of the command line.
 const javaOptions = "_JAVA_OPTIONS"
 
-// startRealServer starts ZooKeeper with the compiler and the memory that it has in production: curatortest has them
-// set for a quick start.
+// startRealServer starts ZooKeeper with the compiler and the memory of a production server: curatortest sets both for a
+// quick start.
 func startRealServer() (*curatortest.RealServer, error) {
 	before, was := os.LookupEnv(javaOptions)
 	if err := os.Setenv(javaOptions, before+" -XX:TieredStopAtLevel=4 -Xmx1g"); err != nil {

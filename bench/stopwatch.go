@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stopwatch measures what passes between start and stop in this process.
+// stopwatch measures the resources of this process between start and stop.
 type stopwatch struct {
 	start  time.Time
 	cpu    time.Duration
@@ -19,14 +19,14 @@ func startWatch() stopwatch {
 	return w
 }
 
-// stop puts what was measured into r.
+// stop stores the measurement in r.
 func (w stopwatch) stop(r *result) {
 	r.Elapsed = time.Since(w.start)
 	r.CPU = cpuTime() - w.cpu
 	r.Allocs = allocations() - w.allocs
 }
 
-// cpuTime gives the user and system time of the process so far.
+// cpuTime returns the user and system time of the process until now.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

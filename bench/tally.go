@@ -30,7 +30,7 @@ func (t *tally) merge(o tally) {
 	}
 }
 
-// report puts the counts into r.
+// report stores the counts in r.
 func (t *tally) report(r *result) {
 	r.Ops, r.Errors = t.ops, t.errors
 	if t.first != nil {

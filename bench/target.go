@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// target is a server, and the clients of one library that are connected to it, which stay for later runs.
+// target is a server and the clients of one library. The clients stay connected for later runs.
 type target struct {
 	library library
 	connect string
@@ -24,7 +24,7 @@ func openTarget(ctx context.Context, l library, connect string) (*target, error)
 	return t, nil
 }
 
-// client gives the client of a number and opens those that are still missing.
+// client returns the client of a number, and opens the missing ones.
 func (t *target) client(ctx context.Context, number int) (client, error) {
 	for len(t.clients) <= number {
 		c, err := connectTo(ctx, t.library.open, t.connect)
@@ -50,23 +50,23 @@ func connectTo(
 	return c, nil
 }
 
-// node gives the path of a new node below the base, which is there when it returns.
+// node creates a new node below the base and returns its path.
 func (t *target) node(ctx context.Context, name string, data []byte) (string, error) {
 	c, err := t.client(ctx, 0)
 	if err != nil {
 		return "", err
 	}
 	t.runs++
-	_ = c.create(ctx, t.library.base, nil) // there since the first run, and if not, the next create fails
+	_ = c.create(ctx, t.library.base, nil) // it exists since the first run; if not, the next create fails
 	path := t.library.base + "/" + name + "-" + strconv.Itoa(t.runs)
 	return path, c.create(ctx, path, data)
 }
 
-// close removes the base, if nothing below it was kept, and closes the clients.
+// close closes the clients. It removes the base first, if the base is empty.
 func (t *target) close(ctx context.Context) error {
 	var errs []error
 	if len(t.clients) > 0 {
-		_ = t.clients[0].deleteAll(ctx, []string{t.library.base}) // one that is not there, or not empty, is fine
+		_ = t.clients[0].deleteAll(ctx, []string{t.library.base}) // the base may be missing or not empty
 	}
 	for _, c := range t.clients {
 		errs = append(errs, c.close())

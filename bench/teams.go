@@ -8,7 +8,7 @@ import (
 // teams are the contenders that have been started.
 type teams map[place]*team
 
-// place is a library and the cores that it works on: there is one contender for each.
+// place is a library and the cores that it runs on: there is one contender for each.
 type place struct{ library, cores string }
 
 type team struct {
@@ -16,7 +16,7 @@ type team struct {
 	connected bool
 }
 
-// connected gives a contender that is connected. The flags are for Java, should it have to be started.
+// connected returns a connected contender. The flags are for Java, if it starts one.
 func (t teams) connected(ctx context.Context, at place, connect string, flags ...string) (contender, error) {
 	if t[at] == nil {
 		c, err := startedOn(at.cores, func() (contender, error) { return startContender(ctx, at.library, flags...) })
@@ -33,7 +33,7 @@ func (t teams) connected(ctx context.Context, at place, connect string, flags ..
 	return m, m.connect(ctx, connect)
 }
 
-// leave has all of them close their connections. Those that cannot are ended: the next row starts them again.
+// leave closes the connections of all contenders. It ends a contender that fails; the next row starts it again.
 func (t teams) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -51,7 +51,7 @@ func (t teams) leave(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// close ends all of them.
+// close ends all contenders.
 func (t teams) close() error {
 	var errs []error
 	for at, m := range t {

@@ -13,16 +13,15 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// The same library without telemetry, and with the SDK of OpenTelemetry, which takes a part of the traces and all
-// metrics. A client without either uses the global providers, of which there are none here.
+// The same library without telemetry, and with the SDK of OpenTelemetry, which samples a part of the traces and records
+// all metrics. A client without either uses the global providers, and here there are none.
 const (
 	telemetryOff = "telemetry off"
 	sampledTenth = "SDK, 10 % sampled"
 	sampledAll   = "SDK, all sampled"
 )
 
-// The budgets of telemetry: free without providers, and a tenth of the rate with the SDK, if there is a server to wait
-// for.
+// The budgets of telemetry: no cost without providers, and a tenth of the rate with the SDK if the server is the limit.
 var (
 	free  = []bound{atLeast(0.98, rate).of(telemetryOff), atMost(1.01, allocs).of(telemetryOff)}
 	tenth = []bound{atLeast(0.9, rate).of(telemetryOff)}
@@ -76,7 +75,7 @@ var tracingWork = section{
 	},
 }
 
-// openWithoutTelemetry returns the opener of a client without telemetry.
+// openWithoutTelemetry returns an open function for clients without telemetry.
 func openWithoutTelemetry(policy retry.Policy) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
 		return asClient(startCurator(connect, policy,
@@ -85,7 +84,7 @@ func openWithoutTelemetry(policy retry.Policy) func(connect string) (client, err
 	}
 }
 
-// openWithSDK returns the opener of a client with the SDK, which takes this part of the traces.
+// openWithSDK returns an open function for clients with the SDK, which samples this part of the traces.
 func openWithSDK(policy retry.Policy, part float64) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
 		sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(part))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// tracker counts what passes, by any goroutine, and how long it took.
+// tracker counts operations of any goroutine, and their latencies.
 type tracker struct {
 	mu        sync.Mutex
 	latencies histogram

@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// runWaiters has one client hold a lock that so many goroutines want: readers wait for a writer. Memory is read before
-// they come and when all of them wait; then the lock goes through all of them.
+// runWaiters holds a lock with one client while many goroutines wait for it: readers wait for a writer. It reads the
+// memory before they start and when all of them wait. Then the lock goes through all of them.
 func runWaiters(ctx context.Context, t *target, l load) (r result, err error) {
 	c, err := t.client(ctx, 0)
 	if err != nil {
@@ -35,7 +35,7 @@ func runWaiters(ctx context.Context, t *target, l load) (r result, err error) {
 	r.Before = memoryNow()
 
 	w := &waiters{client: c, line: path, holders: 1}
-	if l.Lock == semaphore { // who has a lease no longer stands in the line for one
+	if l.Lock == semaphore { // the holder of a lease is no longer in the line
 		w.line, w.holders = path+"/locks", 0
 	}
 	start := time.Now()
@@ -56,11 +56,11 @@ func runWaiters(ctx context.Context, t *target, l load) (r result, err error) {
 	return r, c.removeTree(ctx, path)
 }
 
-// waiters want one lock, one goroutine each.
+// waiters wait for one lock, one goroutine each.
 type waiters struct {
 	client   client
-	line     string // the node whose children they are
-	holders  int    // who stands there and does not wait
+	line     string // the parent node of the waiters
+	holders  int    // number of children that do not wait
 	handOver handOver
 	wg       sync.WaitGroup
 
@@ -70,14 +70,14 @@ type waiters struct {
 }
 
 const (
-	// waitersAtOnce is how many come at a time: more lists of the whole line than that are never in memory.
+	// waitersAtOnce is how many start at a time. It bounds the lists of the whole line in memory.
 	waitersAtOnce = 100
-	// calmLooks is how often in a row a line must be complete: answers come in order, so what a waiter still asked for
-	// at one look is there at the next.
+	// calmLooks is how many reads in a row must see the complete line: answers come in order, so a node that a waiter
+	// still creates during one read is there at the next.
 	calmLooks = 3
 )
 
-// come returns when all waiters wait.
+// come starts all waiters, and returns when all of them wait.
 func (w *waiters) come(ctx context.Context, path string, l load) error {
 	for i := range l.Waiters {
 		if i > 0 && i%waitersAtOnce == 0 {
@@ -94,13 +94,13 @@ func (w *waiters) come(ctx context.Context, path string, l load) error {
 	return w.stand(ctx, l.Waiters, calmLooks)
 }
 
-// stand waits until so many waiters stand in line, at so many looks one after the other.
+// stand waits until this many waiters are in line, in as many reads in a row.
 func (w *waiters) stand(ctx context.Context, waiters, looks int) error {
 	pause := time.NewTicker(20 * time.Millisecond)
 	defer pause.Stop()
 	for calm := 0; calm < looks; calm++ {
 		children, err := w.client.children(ctx, w.line)
-		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a line that is empty for long is deleted
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // the server deletes a line that is empty for long
 			return fmt.Errorf("look at the line: %w", err)
 		}
 		if len(children) != w.holders+waiters {
@@ -115,7 +115,7 @@ func (w *waiters) stand(ctx context.Context, waiters, looks int) error {
 	return nil
 }
 
-// through waits for the lock, and gives it on.
+// through waits for the lock and releases it.
 func (w *waiters) through(ctx context.Context, l lock) {
 	latency, err := w.handOver.through(ctx, l)
 	w.mu.Lock()

@@ -13,7 +13,7 @@ type window struct {
 
 func newWindow(l load) *window { return &window{l, make(chan struct{}, l.Window)} }
 
-// keep puts a batch whenever there is room for one, until the time is up, and waits for the last item.
+// keep puts a batch whenever there is room for one. When the time is up, it waits for the last item.
 func (w *window) keep(ctx context.Context, put func() error) error {
 	for end, over := time.Now().Add(w.load.duration()), false; !over; over = time.Now().After(end) {
 		if err := w.enter(ctx, w.load.Batch); err != nil {

@@ -21,10 +21,10 @@ func (t *target) run(ctx context.Context, l load) (result, error) {
 	return result{}, fmt.Errorf("no case %q", l.Case)
 }
 
-// operation is one operation; it gives the latency to record, below 0 for none.
+// operation is one operation. It returns the latency to record; a negative one is not recorded.
 type operation func() (time.Duration, error)
 
-// timed makes an operation of fn whose latency is all of it.
+// timed returns an operation that records the whole latency of fn.
 func timed(fn func() error) operation {
 	return func() (time.Duration, error) {
 		start := time.Now()
@@ -33,8 +33,8 @@ func timed(fn func() error) operation {
 	}
 }
 
-// loop runs each operation over and over in a goroutine of its own until the time is up, at least once; one that fails
-// is out.
+// loop repeats each operation on a goroutine of its own until the time is up, at least once. An operation that fails is
+// not repeated.
 func loop(d time.Duration, operations []operation) result {
 	var r result
 	var stop atomic.Bool

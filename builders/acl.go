@@ -15,11 +15,11 @@ type GetACL struct {
 	stat *zk.Stat
 }
 
-// StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
-// is called.
+// StoringStatIn stores the Stat of the node in stat before ForPath returns, or in the background before
+// the callback is called.
 func (g GetACL) StoringStatIn(stat *zk.Stat) GetACL { g.stat = stat; return g }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (g GetACL) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }
@@ -61,14 +61,14 @@ type SetACL struct {
 	version int32
 }
 
-// WithACL sets the ACL that the node is to have.
+// WithACL sets the new ACL of the node.
 func (s SetACL) WithACL(acl ...zk.ACL) SetACL { s.acl = clone(acl); return s }
 
-// WithVersion changes only that version of the ACL (Stat.Aversion), else fails with zk.ErrBadVersion; -1, the
-// default, is any.
+// WithVersion sets the expected version of the ACL (Stat.Aversion). ForPath fails with zk.ErrBadVersion on another one.
+// -1, the default, is any.
 func (s SetACL) WithVersion(version int32) SetACL { s.version = version; return s }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (s SetACL) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, s.start}
 }
@@ -109,7 +109,7 @@ func (s SetACL) prepare(o *aclOp, path string) error {
 	return nil
 }
 
-// aclOp is the protocol of both: one request.
+// aclOp is the protocol of GetACL and SetACL: one request.
 type aclOp struct {
 	call
 	request jute.Request
@@ -117,7 +117,7 @@ type aclOp struct {
 }
 
 // Begin sends the request.
-func (o *aclOp) Begin() { o.ask(o.request, func() { o.Finish(o.Request.Err) }) }
+func (o *aclOp) Begin() { o.send(o.request, func() { o.Finish(o.Request.Err) }) }
 
 func (o *aclOp) store() {
 	if o.into != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// OpenACL gives everybody everything: the default of a client. In Java: ZooDefs.Ids.OPEN_ACL_UNSAFE.
+// OpenACL gives everybody all permissions. It is the default of a client. In Java: ZooDefs.Ids.OPEN_ACL_UNSAFE.
 var OpenACL = []zk.ACL{{Perms: zk.PermAll, Scheme: "world", ID: "anyone"}}
 
-// ACLProvider decides the ACL of nodes that are created without one being given. Both methods may return nil: first
-// ACLForPath is called, then DefaultACL, then [OpenACL] is taken. They are called on the goroutine that calls ForPath,
-// before anything is sent, once for each node that may have to be created: the node itself, its parents if they are to
-// be created too, and those of the namespace. They may be called concurrently; a panic is an error of the operation.
-// The path has the namespace, not the chroot. In Java: ACLProvider.
+// ACLProvider provides the ACLs of nodes that are created without one. A client calls ACLForPath, then DefaultACL if
+// the result is nil, and uses [OpenACL] if that is nil too. It calls them on the goroutine that calls ForPath, before
+// it sends anything, once for each node that it may create: the node itself, its parents if they are to be created too,
+// and the nodes of the namespace. The calls may be concurrent. A panic is an error of the operation. The path has the
+// namespace, not the chroot. In Java: ACLProvider.
 type ACLProvider interface {
 	DefaultACL() []zk.ACL
 	ACLForPath(path string) []zk.ACL
@@ -32,11 +32,12 @@ func (a FixedACL) DefaultACL() []zk.ACL { return a }
 // ACLForPath returns nil: the default.
 func (FixedACL) ACLForPath(string) []zk.ACL { return nil }
 
-// acls are the answers of a provider by the paths of the nodes. The provider is called before an operation begins: what
-// follows runs on the goroutine that reads the connection, where the program's code must not. A [FixedACL] has none.
+// acls are the results of a provider by the paths of the nodes. The provider is called before an operation begins:
+// later steps run on the goroutine that reads the connection, which must not run the program's code. A [FixedACL] has
+// none.
 type acls map[string][]zk.ACL
 
-// resolve adds to answers, which may be nil, those of the provider for the paths.
+// resolve adds the ACLs of the paths to answers, which may be nil.
 func (e *environment) resolve(answers acls, paths ...string) (acls, error) {
 	if _, fixed := e.ACL.(FixedACL); fixed {
 		return nil, nil
@@ -54,7 +55,8 @@ func (e *environment) resolve(answers acls, paths ...string) (acls, error) {
 	return answers, nil
 }
 
-// resolveTree resolves path and what is above it, but for the namespace, whose nodes come with its first operation.
+// resolveTree resolves path and the nodes above it, without the namespace: its nodes are created before its first
+// operation.
 func (e *environment) resolveTree(answers acls, path string) (_ acls, err error) {
 	for ; len(path) > len(e.namespace.prefix) && path != "/" && err == nil; path = zkpath.Parent(path) {
 		answers, err = e.resolve(answers, path)
@@ -72,7 +74,7 @@ func (e *environment) provided(path string) (acl []zk.ACL, err error) {
 	return acl, err
 }
 
-// aclOf returns given, or the answer of the provider for path.
+// aclOf returns given, or the ACL of the provider for path.
 func (e *environment) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL {
 	acl := given
 	if fixed, ok := e.ACL.(FixedACL); ok && len(acl) == 0 {
@@ -90,7 +92,7 @@ func (e *environment) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL 
 	return acl
 }
 
-// guarded calls a provider of the program; a panic of it is the error, which names it.
+// guarded calls a provider of the program. It returns a panic as an error with the name of the provider.
 func guarded(what string, provider any, call func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

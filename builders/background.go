@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 )
 
-// recycled returns memory of an operation that has been delivered, or new memory.
+// recycled returns the memory of an earlier operation, or new memory.
 func recycled[T any](pool *sync.Pool) *T {
 	if o, ok := pool.Get().(*T); ok {
 		return o
@@ -27,16 +27,16 @@ type Background struct {
 	start func(ctx context.Context, path string, b background) error
 }
 
-// WithUnhandledErrorListener calls fn when the operation is given up, in place of the client's unhandled-error
-// listeners. The callback is called all the same. In Java: withUnhandledErrorListener.
+// WithUnhandledErrorListener calls fn if the operation fails for good, instead of the client's unhandled-error
+// listeners. The callback is called too. In Java: withUnhandledErrorListener.
 func (b Background) WithUnhandledErrorListener(fn func(message string, err error)) Background {
 	b.onError = fn
 	return b
 }
 
-// ForPath submits the operation and does not wait. The error says only that it was not accepted: the path is bad, or
-// the client is not started or closed; otherwise the callback is called exactly once. The operation lives on when
-// ctx ends; its values are handed to the callback.
+// ForPath submits the operation and does not wait. An error means only that it was not accepted: the path is invalid,
+// or the client is not started or closed. Otherwise the callback is called exactly once. The operation continues when
+// ctx ends; the callback gets the values of ctx.
 func (b Background) ForPath(ctx context.Context, path string) error {
 	return b.start(ctx, path, b.background)
 }
@@ -47,25 +47,25 @@ type BackgroundData struct {
 	start func(ctx context.Context, path string, data []byte, b background) error
 }
 
-// WithUnhandledErrorListener is as that of [Background].
+// WithUnhandledErrorListener works as in [Background].
 func (b BackgroundData) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundData {
 	b.onError = fn
 	return b
 }
 
-// ForPath submits the operation as [Background.ForPath] does. data must not be changed before the callback; nil
-// stands for the default data of the client, an empty slice for none.
+// ForPath submits the operation as [Background.ForPath] does. data must not change before the callback. nil stands for
+// the default data of the client, an empty slice for no data.
 func (b BackgroundData) ForPath(ctx context.Context, path string, data []byte) error {
 	return b.start(ctx, path, data, b.background)
 }
 
-// BackgroundEnsemble is a [Background] for the ensemble in place of a path.
+// BackgroundEnsemble is a [Background] for the ensemble, without a path.
 type BackgroundEnsemble struct {
 	background
 	start func(ctx context.Context, b background) error
 }
 
-// WithUnhandledErrorListener is as that of [Background].
+// WithUnhandledErrorListener works as in [Background].
 func (b BackgroundEnsemble) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundEnsemble {
 	b.onError = fn
 	return b
@@ -80,7 +80,7 @@ type BackgroundTransaction struct {
 	start func(ctx context.Context, ops []TransactionOperation, b background) error
 }
 
-// WithUnhandledErrorListener is as that of [Background].
+// WithUnhandledErrorListener works as in [Background].
 func (b BackgroundTransaction) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundTransaction {
 	b.onError = fn
 	return b

@@ -11,13 +11,13 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// bind returns w as the registry of the connection knows it; absolute says that its path is that of the server.
+// bind returns w for the registry of the connection. absolute means that its path is that of the server.
 func (e *environment) bind(w *callbacks.Watcher, absolute bool) wire.Watcher {
 	return boundWatcher{setWatcher{e.namespace.name, w, absolute}, e.root, e.watchers}
 }
 
-// boundWatcher is a watcher as set through one client. It is comparable: the same watcher set through views of the same
-// namespace is one.
+// boundWatcher is a watcher in one namespace of a client. It is comparable: the same watcher set through views of the
+// same namespace is one.
 type boundWatcher struct {
 	setWatcher
 	root     *environment

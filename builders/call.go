@@ -58,7 +58,7 @@ func (c *call) Describe() telemetry.Operation {
 	return telemetry.Operation{Name: c.verb, Namespace: c.env.telemetryNamespace, Path: c.given}
 }
 
-// foreground runs p, whose call c is, and waits.
+// foreground runs p, the protocol of c, and waits.
 func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 	if c.env.err != nil {
 		return c.wrap(c.env.err)
@@ -73,15 +73,14 @@ func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 	return nil
 }
 
-// Future is an operation that was submitted and is still to be waited for.
+// Future is a submitted operation. Wait returns its result.
 type Future[T any] struct {
 	err  error // not accepted
 	op   *exec.Operation
 	wait func(ctx context.Context) (T, error)
 }
 
-// Done returns a channel that is closed when the operation has ended, or a Wait has given up: then Wait returns at
-// once.
+// Done returns a channel that is closed when the operation has ended or a Wait has given up. Wait then returns at once.
 func (f Future[T]) Done() <-chan struct{} {
 	if f.err != nil {
 		return ended
@@ -91,8 +90,8 @@ func (f Future[T]) Done() <-chan struct{} {
 
 var ended = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Wait returns the result of the operation. ctx bounds the waiting as that of a ForPath does: when it ends, the
-// operation is given up, and every other Wait returns the same error.
+// Wait returns the result of the operation. ctx bounds the wait, like that of a ForPath. When ctx ends, Wait gives the
+// operation up, and every other Wait returns the same error.
 func (f Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.err != nil {
 		var zero T
@@ -101,7 +100,7 @@ func (f Future[T]) Wait(ctx context.Context) (T, error) {
 	return f.wait(ctx)
 }
 
-// submit begins p, whose call c is; result is what it comes to.
+// submit begins p, the protocol of c. result returns its result.
 func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() (T, error)) Future[T] {
 	if c.env.err != nil {
 		return Future[T]{err: c.wrap(c.env.err)}
@@ -121,7 +120,7 @@ func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() 
 	}}
 }
 
-// background runs p, whose call c is, and does not wait.
+// background runs p, the protocol of c, and does not wait.
 func (c *call) background(ctx context.Context, p exec.Protocol, b background) error {
 	if c.env.err != nil {
 		return c.wrap(c.env.err)
@@ -136,14 +135,14 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 	return nil
 }
 
-// detached runs p, whose call c is, until it is done or the client is closed, without a report. ctx is that of the
-// operation that it cleans up after.
+// detached runs p, the protocol of c, until it has ended or the client is closed, without a report. It cleans up after
+// the operation of ctx.
 func (c *call) detached(ctx context.Context, p exec.Protocol) {
 	c.Protocol, c.Detached = p, true
-	_ = c.env.Executor.Go(exec.Detach(ctx), &c.Operation) // refused: closed, and nothing can be done any more
+	_ = c.env.Executor.Go(exec.Detach(ctx), &c.Operation) // refused: the client is closed
 }
 
-// deliver hands ev, completed with what all events have, to the callback.
+// deliver calls the callback with ev and the fields that all events have.
 func (c *call) deliver(ev callbacks.Event) {
 	if c.Detached {
 		return
@@ -166,7 +165,7 @@ func (c *call) statCopy() *zk.Stat {
 	return &stat
 }
 
-// givenUp reports an unhandled failure to the operation's listener, or to those of the client.
+// givenUp reports an unhandled failure to the operation's listener, or to the listeners of the client.
 func (c *call) givenUp(err error) {
 	message := "background operation given up"
 	if c.onError != nil {
@@ -176,16 +175,16 @@ func (c *call) givenUp(err error) {
 	c.env.Unhandled(c.Context(), message, err)
 }
 
-// guard runs the user's code on the dispatcher: a panic in it is reported like that of a callback.
+// guard runs the user's code on the dispatcher. It reports a panic like that of a callback.
 func (c *call) guard(fn func()) {
 	c.env.Deliver(c.Context(), func(context.Context, callbacks.Event) { fn() }, callbacks.Event{})
 }
 
-// ask sends r; next goes on with the answer, or Replied if it is nil.
-func (c *call) ask(r jute.Request, next func()) { c.askWatching(r, nil, next) }
+// send sends r. next handles the answer; it is Replied if it is nil.
+func (c *call) send(r jute.Request, next func()) { c.sendWatching(r, nil, next) }
 
-// askWatching is ask for a request that sets a watch, if w is not nil.
-func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
+// sendWatching is send for a request that sets a watch, if w is not nil.
+func (c *call) sendWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	if !c.prepare(r) {
 		return
 	}
@@ -198,7 +197,7 @@ func (c *call) askWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 	c.Send(next)
 }
 
-// prepare makes r the request to be sent. It reports false if r is too large, which ends the operation.
+// prepare sets r as the request. It returns false if r is too large, which ends the operation.
 func (c *call) prepare(r jute.Request) bool {
 	if n := size(&r); n > c.env.maxRequest {
 		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.maxRequest))
@@ -208,7 +207,7 @@ func (c *call) prepare(r jute.Request) bool {
 	return true
 }
 
-// size returns about how many bytes r takes on the wire.
+// size returns the approximate size of r in bytes.
 func size(r *jute.Request) int {
 	n := len(r.Path) + len(r.Data) + 32
 	for i := range r.ACL {

@@ -35,13 +35,14 @@ func (e CheckExists) CreatingParentContainersIfNeeded() CheckExists {
 // WithACL sets the ACL of the parents that are created.
 func (e CheckExists) WithACL(acl ...zk.ACL) CheckExists { e.acl = clone(acl); return e }
 
-// UsingWatcher sets a watch: of the node's data and deletion if it exists, of its creation if it does not.
+// UsingWatcher sets a watch: for the data and the deletion of a node that exists, for the creation of one that does
+// not.
 func (e CheckExists) UsingWatcher(w *callbacks.Watcher) CheckExists { e.watcher = w; return e }
 
 // Watched sets a watch whose event goes to the listeners of the client.
 func (e CheckExists) Watched() CheckExists { return e.UsingWatcher(e.env.DefaultWatcher) }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil. The
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil. The
 // Stat of the event is nil if the node does not exist.
 func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, e.start}
@@ -87,7 +88,7 @@ type existsOp struct {
 
 var existsOps sync.Pool
 
-// Recycle gives its memory to another exists.
+// Recycle returns its memory to the pool.
 func (o *existsOp) Recycle() {
 	*o = existsOp{}
 	existsOps.Put(o)
@@ -105,7 +106,7 @@ func (o *existsOp) prepare(path string) error {
 	return o.wrap(err)
 }
 
-// Begin sends the request, after the parents are there.
+// Begin sends the request, after the creates of the parents.
 func (o *existsOp) Begin() {
 	if !o.b.parents {
 		o.exists()
@@ -121,10 +122,10 @@ func (o *existsOp) Begin() {
 }
 
 func (o *existsOp) exists() {
-	o.askWatching(jute.Request{Op: jute.OpExists, Path: o.full}, o.b.watcher, nil)
+	o.sendWatching(jute.Request{Op: jute.OpExists, Path: o.full}, o.b.watcher, nil)
 }
 
-// Replied takes the answer to the exists.
+// Replied handles the answer to the exists.
 func (o *existsOp) Replied() {
 	err := o.Request.Err
 	o.found = err == nil

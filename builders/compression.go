@@ -17,42 +17,42 @@ import (
 // [GzipCompression].MaxSize allows.
 var ErrDecompressedTooLarge = errors.New("curator: decompressed data too large")
 
-// CompressionProvider compresses the data of nodes. All readers and writers of a node must use the same one: the node
-// does not say whether or how its data is compressed.
+// CompressionProvider compresses the data of nodes. All readers and writers of a node must use the same one: nothing in
+// the node shows whether or how its data is compressed.
 //
-// Both methods are given the path of the node, keep neither path nor data, do not change data and return a
-// slice of the caller's own. They must be safe for concurrent use.
+// Both methods get the path of the node. They keep neither path nor data, do not change data, and return a slice of
+// their own. They must be safe for concurrent use.
 //
 // In Java: CompressionProvider.
 type CompressionProvider interface {
-	// Compress returns what is stored in the node for data.
+	// Compress returns the bytes to store in the node for data.
 	Compress(path string, data []byte) ([]byte, error)
-	// Decompress returns the data that Compress was given.
+	// Decompress returns the data of the stored bytes.
 	Decompress(path string, compressed []byte) ([]byte, error)
 }
 
-// defaultMaxSize is ample: a server takes 1 MiB in a node unless configured otherwise.
+// defaultMaxSize is more than enough: by default a server accepts 1 MiB in a node.
 const defaultMaxSize = 64 << 20
 
-// keptBuffer is the capacity up to which the buffer of a compressor is worth keeping.
+// keptBuffer is the largest capacity of a compressor's buffer that is kept.
 const keptBuffer = 1 << 20
 
-// GzipCompression is the [CompressionProvider] of a client that was given no other: one gzip member a node.
-// Java Curator reads what it writes, and the other way round. The zero value is ready to use.
+// GzipCompression is the default [CompressionProvider] of a client: one gzip member a node. It and Java Curator read
+// each other's data. The zero value is ready to use.
 //
 // In Java: GzipCompressionProvider.
 type GzipCompression struct {
-	// MaxSize is the most bytes that Decompress returns: a node of a kilobyte may well hold a gigabyte of
-	// zeros. Anything below 1 means 64 MiB. Java has no such bound.
+	// MaxSize is the largest result of Decompress in bytes: a node of a kilobyte may hold a gigabyte of zeros. Anything
+	// below 1 means 64 MiB. Java has no such bound.
 	MaxSize int64
 }
 
 var _ CompressionProvider = GzipCompression{}
 
-// emptyGzip is the data of a node that Java writes for no data.
+// emptyGzip is the data of a node that Java writes without data.
 var emptyGzip = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-// A compressor weighs most of a megabyte, so they are kept.
+// A compressor has almost a megabyte, so they are reused.
 var (
 	compressors   = sync.Pool{New: func() any { return &compressor{gzip: gzip.NewWriter(io.Discard)} }}
 	decompressors = sync.Pool{New: func() any { return new(decompressor) }}
@@ -82,7 +82,7 @@ func (GzipCompression) Compress(path string, data []byte) ([]byte, error) {
 		compressors.Put(c)
 	}()
 	c.gzip.Reset(&c.buffer)
-	c.gzip.OS = 0 // as Java
+	c.gzip.OS = 0 // as in Java
 	if _, err := c.gzip.Write(data); err != nil {
 		return nil, fmt.Errorf("curator: compress %s: %w", path, err)
 	}
@@ -92,9 +92,8 @@ func (GzipCompression) Compress(path string, data []byte) ([]byte, error) {
 	return bytes.Clone(c.buffer.Bytes()), nil
 }
 
-// Decompress returns the data of compressed, which has to be one gzip member and nothing else, with any
-// header. If it is not, the error has the code DATAINCONSISTENCY; if the data is too large, it is
-// [ErrDecompressedTooLarge].
+// Decompress returns the data of compressed, which must be one gzip member and nothing else, with any header. If it is
+// not, the error has the code DATAINCONSISTENCY. If the data is too large, the error is [ErrDecompressedTooLarge].
 func (g GzipCompression) Decompress(path string, compressed []byte) ([]byte, error) {
 	if bytes.Equal(compressed, emptyGzip) {
 		return []byte{}, nil
@@ -149,18 +148,18 @@ func (d *decompressor) read(limit int64, hint int) ([]byte, error) {
 	}
 }
 
-// sizeHint guesses how much memory the data takes. The member says so in its last four bytes, but those may
-// be anything: what they ask for is bounded by a good compression.
+// sizeHint estimates the size of the data. The last four bytes of the member have it, but may be anything, so a good
+// compression bounds the estimate.
 func sizeHint(compressed []byte, limit int64) int {
 	const usual = 16
 	size := usual * int64(len(compressed))
 	if n := len(compressed); n >= 4 {
 		size = min(size, int64(binary.LittleEndian.Uint32(compressed[n-4:])))
 	}
-	return int(min(size, limit)) + 1 // one more, to see the end without growing
+	return int(min(size, limit)) + 1 // one more: the end comes without growing
 }
 
-// noEOF keeps the end of the data from being taken for an end that is in order.
+// noEOF turns an io.EOF within the data into an error.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

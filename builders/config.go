@@ -20,8 +20,8 @@ type GetConfig struct {
 	watcher *callbacks.Watcher
 }
 
-// StoringStatIn has the Stat of the node stored in stat before ForEnsemble returns, in the background before the
-// callback is called.
+// StoringStatIn stores the Stat of the node in stat before ForEnsemble returns, or in the background before
+// the callback is called.
 func (g GetConfig) StoringStatIn(stat *zk.Stat) GetConfig { g.stat = stat; return g }
 
 // UsingWatcher sets a watch of the configuration. The path of its event is [ConfigNode].
@@ -30,7 +30,7 @@ func (g GetConfig) UsingWatcher(w *callbacks.Watcher) GetConfig { g.watcher = w;
 // Watched sets a watch whose event goes to the listeners of the client.
 func (g GetConfig) Watched() GetConfig { return g.UsingWatcher(g.env.DefaultWatcher) }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (g GetConfig) InBackground(cb callbacks.BackgroundCallback) BackgroundEnsemble {
 	return BackgroundEnsemble{background{cb: cb}, g.start}
 }
@@ -59,8 +59,8 @@ func (g GetConfig) operation() *configOp {
 	return o
 }
 
-// Reconfig builds a change of the ensemble's members; it is a value like [Create]. Either Joining and Leaving, or
-// WithNewMembers, which replaces all. In Java: ReconfigBuilder.
+// Reconfig builds a change of the ensemble's members; it is a value like [Create]. Use either Joining and Leaving, or
+// WithNewMembers, which replaces all members. In Java: ReconfigBuilder.
 type Reconfig struct {
 	env              *environment
 	joining, leaving []string
@@ -69,29 +69,29 @@ type Reconfig struct {
 	stat             *zk.Stat
 }
 
-// Joining adds servers, given as "server.<id>=<host>:<quorum port>:<election port>;<client port>".
+// Joining adds servers, each as "server.<id>=<host>:<quorum port>:<election port>;<client port>".
 func (r Reconfig) Joining(servers ...string) Reconfig { r.joining = clone(servers); return r }
 
-// Leaving removes servers, given by their ids.
+// Leaving removes the servers with these ids.
 func (r Reconfig) Leaving(ids ...string) Reconfig { r.leaving = clone(ids); return r }
 
 // WithNewMembers replaces all servers by these.
 func (r Reconfig) WithNewMembers(servers ...string) Reconfig { r.members = clone(servers); return r }
 
-// FromConfig makes the change only if the configuration has this version, else it fails with zk.ErrBadVersion.
+// FromConfig sets the expected version of the configuration. ForEnsemble fails with zk.ErrBadVersion on another one.
 func (r Reconfig) FromConfig(version int64) Reconfig { r.from = version; return r }
 
-// StoringStatIn has the Stat of the configuration node stored in stat before ForEnsemble returns, in the background
+// StoringStatIn stores the Stat of the configuration node in stat before ForEnsemble returns, or in the background
 // before the callback is called.
 func (r Reconfig) StoringStatIn(stat *zk.Stat) Reconfig { r.stat = stat; return r }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (r Reconfig) InBackground(cb callbacks.BackgroundCallback) BackgroundEnsemble {
 	return BackgroundEnsemble{background{cb: cb}, r.start}
 }
 
 // ForEnsemble makes the change and returns the new configuration. Errors: zk.ErrReconfigDisabled, zk.ErrBadVersion,
-// zk.ErrNoAuth (the right to write [ConfigNode] is needed), a quorum that cannot be formed, framework.ErrUnimplemented
+// zk.ErrNoAuth (it needs the right to write [ConfigNode]), a quorum that cannot be formed, framework.ErrUnimplemented
 // if the client is fenced, and, when the retry policy has given up, connection loss.
 func (r Reconfig) ForEnsemble(ctx context.Context) ([]byte, error) {
 	o, err := r.operation()
@@ -135,7 +135,7 @@ func (r Reconfig) operation() (*configOp, error) {
 	return o, nil
 }
 
-// configOp is the protocol of both: one request.
+// configOp is the protocol of GetConfig and Reconfig: one request.
 type configOp struct {
 	call
 	request jute.Request
@@ -145,7 +145,7 @@ type configOp struct {
 
 // Begin sends the request.
 func (o *configOp) Begin() {
-	o.askWatching(o.request, o.watcher, func() {
+	o.sendWatching(o.request, o.watcher, func() {
 		if o.Request.Err == nil {
 			o.watched(o.watcher, false)
 		}

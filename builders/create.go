@@ -52,7 +52,7 @@ func (m CreateMode) IsSequential() bool {
 	return m == PersistentSequential || m == EphemeralSequential || m == PersistentSequentialWithTTL
 }
 
-// HasTTL reports whether the server removes the node when it was not changed for a while.
+// HasTTL reports whether the server removes the node after a time without a change.
 func (m CreateMode) HasTTL() bool { return m == PersistentWithTTL || m == PersistentSequentialWithTTL }
 
 func (m CreateMode) valid() bool { return m >= 0 && int(m) < len(modeNames) }
@@ -88,7 +88,7 @@ func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
 }
 
 // Create builds a create. Every step returns a changed copy: a Create may be kept, branched and shared between
-// goroutines, and nothing happens before ForPath. In Java: CreateBuilder.
+// goroutines. Nothing happens before ForPath. In Java: CreateBuilder.
 type Create struct {
 	env        *environment
 	mode       CreateMode
@@ -109,14 +109,14 @@ type Create struct {
 // WithMode sets the kind of node; the default is [Persistent].
 func (c Create) WithMode(m CreateMode) Create { c.mode = m; return c }
 
-// WithTTL sets the time without a change, and without children, after which the server removes a node of the modes
-// with a TTL. The server must have TTL nodes enabled.
+// WithTTL sets the time without a change, and without children, after which the server removes a node of the modes with
+// a TTL. The server must have TTL nodes enabled.
 func (c Create) WithTTL(ttl time.Duration) Create { c.ttl = ttl; return c }
 
-// WithACL sets the ACL of the node in place of that of the client's [ACLProvider].
+// WithACL sets the ACL of the node, instead of that of the client's [ACLProvider].
 func (c Create) WithACL(acl ...zk.ACL) Create { c.acl, c.aclParents = clone(acl), false; return c }
 
-// WithACLAppliedToParents is WithACL also for the parents that are created. In Java: withACL(list, true).
+// WithACLAppliedToParents is WithACL also for the parents that ForPath creates. In Java: withACL(list, true).
 func (c Create) WithACLAppliedToParents(acl ...zk.ACL) Create {
 	c.acl, c.aclParents = clone(acl), true
 	return c
@@ -126,57 +126,56 @@ func (c Create) WithACLAppliedToParents(acl ...zk.ACL) Create {
 func (c Create) CreatingParentsIfNeeded() Create { c.parents, c.containers = true, false; return c }
 
 // CreatingParentContainersIfNeeded creates missing parents as container nodes without data, which the server removes
-// some time after their last child is gone; as persistent ones if the server or the client's options have no
+// some time after their last child is gone. They are persistent nodes if the server or the client's options have no
 // containers.
 func (c Create) CreatingParentContainersIfNeeded() Create {
 	c.parents, c.containers = true, true
 	return c
 }
 
-// WithProtection puts a random id in front of the node's name ("_c_<uuid>-"), so that a node whose creation was
-// answered with a lost connection is found again, and never left behind: a retry adopts it, a failure or an ended
-// context has it removed in the background. A node found that belongs to an earlier session is not adopted but
-// removed. Each ForPath draws an id of its own. Needed for all sequential ephemeral nodes that somebody waits behind.
+// WithProtection puts a random id in front of the node's name ("_c_<uuid>-"), so that a node is found again and not
+// left behind if the answer to its create is lost. A retry adopts the node. After a failure or the end of the context,
+// the client removes it in the background. It also removes, and does not adopt, a node of an earlier session. Each
+// ForPath has an id of its own. Use it for every sequential ephemeral node that others wait for.
 func (c Create) WithProtection() Create { c.protected = true; return c }
 
-// WithProtectionID is WithProtection with a given id, in the form that zkpath.NewProtectionID returns: for the owner
-// of a node that is created again under one name.
+// WithProtectionID is WithProtection with a given id, in the form that zkpath.NewProtectionID returns. It is for the
+// owner of a node that is created again under one name.
 func (c Create) WithProtectionID(id string) Create { c.protected, c.protection = true, id; return c }
 
 // Compressed compresses the data with the client's [CompressionProvider].
 func (c Create) Compressed() Create { c.compress = on; return c }
 
-// Uncompressed writes the data as it is, whatever the client's default.
+// Uncompressed writes the data unchanged, whatever the client's default.
 func (c Create) Uncompressed() Create { c.compress = off; return c }
 
 // OrSetData sets the data of the node if it exists already. In Java: orSetData().
 func (c Create) OrSetData() Create { return c.OrSetDataWithVersion(-1) }
 
-// OrSetDataWithVersion is OrSetData that fails with zk.ErrBadVersion on an existing node of another version.
+// OrSetDataWithVersion is OrSetData that fails with zk.ErrBadVersion if the existing node has another version.
 func (c Create) OrSetDataWithVersion(version int32) Create {
 	c.orSet, c.version = true, version
 	return c
 }
 
-// Idempotent makes it a success if the node exists already with the same data at version 0: as a create whose answer
-// was lost has left it.
+// Idempotent succeeds if the node exists with the same data at version 0: that is how a create with a lost answer
+// leaves it.
 func (c Create) Idempotent() Create { c.idempotent = true; return c }
 
-// StoringStatIn has the Stat of the created node stored in stat before ForPath returns, in the background before the
-// callback is called.
+// StoringStatIn stores the Stat of the created node in stat before ForPath returns, or in the background before
+// the callback is called.
 func (c Create) StoringStatIn(stat *zk.Stat) Create { c.stat = stat; return c }
 
-// InBackground makes the create run in the background; its result goes to cb, or to the client's listeners if cb is
-// nil.
+// InBackground runs the create in the background. cb gets its result, or the client's listeners if cb is nil.
 func (c Create) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 	return BackgroundData{background{cb: cb}, c.start}
 }
 
 // ForPath creates the node and returns its path, with protection prefix and sequence number. data nil stands for the
-// default data of the client, an empty slice for none. A path of a sequential mode may end in a slash.
+// default data of the client, an empty slice for no data. A path of a sequential mode may end in a slash.
 //
-// ctx bounds the waiting: when it ends first, the error is that of ctx and the node may or may not be created; with
-// protection, a node that was created is removed. Other errors: zk.ErrNodeExists, zk.ErrNoNode (a parent is missing),
+// ctx bounds the wait. When it ends first, the error is that of ctx and the node may or may not be created; with
+// protection, the client removes it. Other errors: zk.ErrNodeExists, zk.ErrNoNode (a parent is missing),
 // zk.ErrNoChildrenForEphemerals, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (c Create) ForPath(ctx context.Context, path string, data []byte) (string, error) {
 	o, err := c.operation(path, data)
@@ -190,8 +189,8 @@ func (c Create) ForPath(ctx context.Context, path string, data []byte) (string, 
 	return o.name, nil
 }
 
-// Submit submits the create and does not wait, so that what is submitted next travels with it. The future must be
-// waited for. It is ForPath in two halves, and unlike the callback of the background it needs no dispatcher.
+// Submit submits the create and does not wait, so that later requests travel with it. The caller must wait for the
+// future. Submit and Wait are ForPath in two steps. Unlike a background callback they need no dispatcher.
 func (c Create) Submit(ctx context.Context, path string, data []byte) Future[string] {
 	o, err := c.operation(path, data)
 	if err != nil {
@@ -243,7 +242,7 @@ func (o *createOp) prepare(c Create, path string, data []byte) error {
 	return nil
 }
 
-// resolveACLs calls the provider for all nodes that may have to be created, but for those whose ACL is given.
+// resolveACLs calls the provider for all nodes that the create may have to create, except those with a given ACL.
 func (o *createOp) resolveACLs() (answers acls, err error) {
 	if o.env.err != nil {
 		return nil, nil
@@ -273,15 +272,15 @@ type createOp struct {
 	b      Create
 	data   []byte
 	acls   acls
-	name   string   // of the created node, for the caller
+	name   string   // of the created node
 	ours   bool     // the node is of this call
-	rounds int32    // of repairing what others undo
-	known  *zk.Stat // of a node that we have created, while the rest of its Stat is still to be asked for
+	rounds int32    // number of repairs after changes by others
+	known  *zk.Stat // of a node that this create has created, while the rest of its Stat is still missing
 }
 
 var createOps sync.Pool
 
-// Recycle gives its memory to another create.
+// Recycle returns its memory to the pool.
 func (o *createOp) Recycle() {
 	*o = createOp{}
 	createOps.Put(o)
@@ -294,10 +293,10 @@ func (o *createOp) Describe() telemetry.Operation {
 	return what
 }
 
-// maxRounds bounds how often an operation repairs what somebody else undoes.
+// maxRounds bounds the repairs of an operation after changes by others.
 const maxRounds = 10
 
-// Begin creates the node, or after an attempt of which the outcome is not known looks for it first.
+// Begin creates the node. After an attempt with an unknown outcome it looks for the node first.
 func (o *createOp) Begin() {
 	if o.known != nil {
 		o.findStat(o.name)
@@ -316,7 +315,7 @@ func (o *createOp) create() {
 	o.write(o.b.mode.request(o.full, o.data, acl, o.b.ttl), repeatable, nil)
 }
 
-// Replied takes the answer to the create.
+// Replied handles the answer to the create.
 func (o *createOp) Replied() {
 	switch err := o.Request.Err; {
 	case err == nil:
@@ -340,8 +339,8 @@ func (o *createOp) Replied() {
 	}
 }
 
-// makesParents reports whether a missing parent is made: if asked for, and if it is the namespace itself, which the
-// server may have removed as an empty container.
+// makesParents reports whether to create missing parents: if the caller has set it, and for the namespace itself, which
+// the server may have removed as an empty container.
 func (o *createOp) makesParents() bool {
 	ns := o.env.namespace.prefix
 	return o.b.parents || ns != "" && zkpath.Parent(o.full) == ns
@@ -349,7 +348,7 @@ func (o *createOp) makesParents() bool {
 
 func (o *createOp) again() bool { o.rounds++; return o.rounds <= maxRounds }
 
-// set writes the data to the node that exists already.
+// set writes the data to the existing node.
 func (o *createOp) set() {
 	r := jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}
 	o.write(r, o.b.version == -1, func() {
@@ -364,9 +363,9 @@ func (o *createOp) set() {
 	})
 }
 
-// compare takes the node that exists already for ours if it looks as we would have left it.
+// compare adopts an existing node with the data and version that a create leaves.
 func (o *createOp) compare() {
-	o.ask(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
+	o.send(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
 		switch err := o.Request.Err; {
 		case err == nil && o.Reply.Stat.Version == 0 && bytes.Equal(o.Reply.Data, o.data):
 			o.done(o.full)
@@ -380,13 +379,13 @@ func (o *createOp) compare() {
 	})
 }
 
-// find looks for a node with our prefix, which an attempt whose answer was lost may have created. The server that we
-// are connected to now may not know of it yet: it has to catch up first.
+// find looks for a node with our prefix: an attempt with a lost answer may have created it. The connected server may
+// not have it yet, so it has to catch up first.
 func (o *createOp) find() { o.catchUp(zkpath.Parent(o.full), o.list) }
 
 func (o *createOp) list() {
 	parent := zkpath.Parent(o.full)
-	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: parent}, func() {
+	o.send(jute.Request{Op: jute.OpGetChildren2, Path: parent}, func() {
 		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
 			o.Finish(err)
 			return
@@ -403,10 +402,9 @@ func (o *createOp) list() {
 	})
 }
 
-// adopt takes a node found for ours, unless it is an ephemeral one of an earlier session: that one is about to vanish
-// and must not be granted anything.
+// adopt accepts a found node as ours, unless it is an ephemeral one of an earlier session, which is about to vanish.
 func (o *createOp) adopt(path string) {
-	o.ask(jute.Request{Op: jute.OpExists, Path: path}, func() {
+	o.send(jute.Request{Op: jute.OpExists, Path: path}, func() {
 		switch err := o.Request.Err; {
 		case err == zk.ErrNoNode && o.again():
 			o.create()
@@ -417,7 +415,7 @@ func (o *createOp) adopt(path string) {
 			before := o.full
 			name := strings.LastIndexByte(before, '/') + 1
 			unprotected := before[:name] + before[name+len(zkpath.ProtectedPrefix(o.b.protection)):]
-			o.b.protection = zkpath.NewProtectionID() // the old name must not be found again
+			o.b.protection = zkpath.NewProtectionID() // no retry may find the old name
 			o.full = zkpath.ProtectPath(o.b.protection, unprotected)
 			if o.acls != nil {
 				o.acls[o.full] = o.acls[before]
@@ -430,8 +428,8 @@ func (o *createOp) adopt(path string) {
 	})
 }
 
-// created goes on when the node is there. Servers before 3.8.2 do not give its Stat in a transaction, which is what a
-// fenced client sends (ZOOKEEPER-4026).
+// created continues when the node exists. Servers before 3.8.2 do not return its Stat in a transaction, and a fenced
+// client sends transactions (ZOOKEEPER-4026).
 func (o *createOp) created(full string) {
 	if o.env.fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
 		o.done(full)
@@ -445,11 +443,11 @@ func (o *createOp) created(full string) {
 	o.findStat(full)
 }
 
-// findStat asks for the Stat of the node that we have created. If there is another node by now, or none, the Stat is
-// that of a new node, without the times, which only the server knows.
+// findStat reads the Stat of the node that we have created. If another node, or none, is there by now, the Stat is that
+// of a new node, without the times, which only the server has.
 func (o *createOp) findStat(full string) {
-	o.name = full // until it is done
-	o.ask(jute.Request{Op: jute.OpExists, Path: full}, func() {
+	o.name = full // until the read has ended
+	o.send(jute.Request{Op: jute.OpExists, Path: full}, func() {
 		if o.Request.Err != nil || o.Reply.Stat.Czxid != o.known.Czxid {
 			o.Reply.Stat = *o.known
 		}
@@ -462,11 +460,11 @@ func (o *createOp) done(full string) {
 	o.Finish(nil)
 }
 
-// CleanUp sees to it that a protected create that its caller takes for failed leaves no node.
+// CleanUp removes the node of a failed protected create.
 func (o *createOp) CleanUp(err error) {
 	switch {
 	case !o.b.protected || !o.Sent():
-	case err == nil && !o.ours: // it was there before
+	case err == nil && !o.ours: // it existed before
 	case err == nil: // the caller had given up
 		deleteGuaranteed(o.Context(), o.env, o.env.namespace.full(o.name))
 	case exec.IsIndefinite(err) || o.Attempts() > 1:

@@ -138,7 +138,7 @@ func TestCompression(t *testing.T) {
 		on, off      bool // by the builders
 		packed, read bool
 	}{
-		{"not unless asked for", false, false, false, false, false},
+		{"not by default", false, false, false, false, false},
 		{"by the builder", false, true, false, true, true},
 		{"by the client", true, false, false, true, true},
 		{"not against the builder", true, false, true, false, false},

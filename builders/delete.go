@@ -23,39 +23,38 @@ type Delete struct {
 	quiet      bool
 }
 
-// WithVersion deletes only that version of the node, else fails with zk.ErrBadVersion; -1, the default, is any.
+// WithVersion sets the expected version of the node. ForPath fails with zk.ErrBadVersion on another one. -1, the
+// default, is any.
 func (d Delete) WithVersion(version int32) Delete { d.version = version; return d }
 
-// Guaranteed has the delete go on in the background when it fails for want of a connection or because its context
-// ended, until it is done or the client is closed. The failure is returned all the same.
+// Guaranteed continues the delete in the background if it fails without a connection or because its context ended,
+// until it succeeds or the client is closed. ForPath returns the failure too.
 func (d Delete) Guaranteed() Delete { d.guaranteed = true; return d }
 
-// DeletingChildrenIfNeeded deletes the whole tree below the node first, if there is one. The version counts only for
-// the node itself.
+// DeletingChildrenIfNeeded deletes the tree below the node first. The version applies to the node itself alone.
 func (d Delete) DeletingChildrenIfNeeded() Delete { d.children = true; return d }
 
-// Quietly makes it a success if the node does not exist.
+// Quietly succeeds if the node does not exist.
 func (d Delete) Quietly() Delete { d.quiet = true; return d }
 
 // Idempotent is another word for Quietly, as in Java.
 func (d Delete) Idempotent() Delete { return d.Quietly() }
 
-// InBackground makes the delete run in the background; its result goes to cb, or to the client's listeners if cb is
-// nil.
+// InBackground runs the delete in the background. cb gets its result, or the client's listeners if cb is nil.
 func (d Delete) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, d.start}
 }
 
-// ForPath deletes the node. ctx bounds the waiting: when it ends first, the node may or may not be deleted. Errors:
+// ForPath deletes the node. ctx bounds the wait: when it ends first, the node may or may not be deleted. Errors:
 // zk.ErrNoNode, zk.ErrNotEmpty, zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection
-// loss. A delete whose answer was lost and that is tried again finds no node: see [Delete.Quietly].
+// loss. A delete that is retried after a lost answer may find no node: see [Delete.Quietly].
 func (d Delete) ForPath(ctx context.Context, path string) error {
 	o := &deleteOp{b: d}
 	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
 	err := o.foreground(ctx, o)
-	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.err == nil { // it was not even begun
+	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.err == nil { // it never began
 		o.goOn(ctx)
 	}
 	return err
@@ -76,29 +75,29 @@ func (d Delete) start(ctx context.Context, path string, b background) error {
 	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
-	o.Internal = d.guaranteed // what is promised is not refused
+	o.Internal = d.guaranteed // a guaranteed delete is not refused
 	return o.background(ctx, o, b)
 }
 
-// deleteGuaranteed deletes a node, given with its namespace, in the background, until it is done.
+// deleteGuaranteed deletes a node in the background, until that succeeds. The path has the namespace.
 func deleteGuaranteed(ctx context.Context, env *environment, full string) {
 	o := &deleteOp{
 		call: call{env: env, verb: "delete", given: env.namespace.strip(full), full: full},
 		b:    Delete{env: env, version: -1, quiet: true},
 	}
-	o.detached(exec.Unfenced(ctx), o) // what it undoes was fenced
+	o.detached(exec.Unfenced(ctx), o) // the create that it undoes was fenced
 }
 
 // deleteOp is the protocol of a delete.
 type deleteOp struct {
 	call
 	b     Delete
-	stack []string // what is to be deleted before the node: each behind what it is the parent of
+	stack []string // nodes to delete before the node, parents before their children
 }
 
 var deleteOps sync.Pool
 
-// Recycle gives its memory to another delete.
+// Recycle returns its memory to the pool.
 func (o *deleteOp) Recycle() {
 	*o = deleteOp{}
 	deleteOps.Put(o)
@@ -114,7 +113,7 @@ func (o *deleteOp) delete() {
 	o.write(jute.Request{Op: jute.OpDelete, Path: o.full, Version: o.b.version}, o.b.quiet, nil)
 }
 
-// Replied takes the answer to the delete of the node.
+// Replied handles the answer to the delete of the node.
 func (o *deleteOp) Replied() {
 	switch err := o.Request.Err; {
 	case err == zk.ErrNoNode && o.b.quiet:
@@ -128,7 +127,7 @@ func (o *deleteOp) Replied() {
 
 // list puts the children of path on the stack.
 func (o *deleteOp) list(path string) {
-	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: path}, func() {
+	o.send(jute.Request{Op: jute.OpGetChildren2, Path: path}, func() {
 		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
 			o.Finish(err)
 			return
@@ -140,8 +139,8 @@ func (o *deleteOp) list(path string) {
 	})
 }
 
-// sweep deletes what is on the stack, then the node. Others may create and delete below it meanwhile: a node that is
-// gone is done, one that has children again is listed again.
+// sweep deletes the nodes on the stack, then the node. Others may create and delete nodes meanwhile: sweep skips a node
+// that is gone, and lists one again that has children again.
 func (o *deleteOp) sweep() {
 	if len(o.stack) == 0 {
 		o.delete()
@@ -161,14 +160,14 @@ func (o *deleteOp) sweep() {
 	})
 }
 
-// CleanUp goes on with a guaranteed delete.
+// CleanUp continues a guaranteed delete.
 func (o *deleteOp) CleanUp(err error) {
 	if o.b.guaranteed && !o.Detached && exec.IsPassing(err) {
 		o.goOn(o.Context())
 	}
 }
 
-// goOn leaves the delete to the background.
+// goOn continues the delete in the background.
 func (o *deleteOp) goOn(ctx context.Context) {
 	next := &deleteOp{call: call{env: o.env, verb: "delete", given: o.given, full: o.full}, b: o.b}
 	next.b.quiet = true // the first may have taken effect
@@ -178,8 +177,8 @@ func (o *deleteOp) goOn(ctx context.Context) {
 // Run delivers the result.
 func (o *deleteOp) Run() { o.deliver(callbacks.Event{}) }
 
-// findAndDelete deletes, in the background, the children of parent whose names begin with prefix: what an operation
-// left whose outcome is not known.
+// findAndDelete deletes, in the background, the children of parent whose names begin with prefix: an operation with an
+// unknown outcome may have left them.
 func findAndDelete(ctx context.Context, env *environment, parent, prefix string) {
 	o := &findAndDeleteOp{
 		call:   call{env: env, verb: "delete", given: env.namespace.strip(parent), full: parent},
@@ -193,18 +192,18 @@ type findAndDeleteOp struct {
 	prefix string
 }
 
-// Describe has Java's name.
+// Describe returns Java's name.
 func (o *findAndDeleteOp) Describe() telemetry.Operation {
 	what := o.call.Describe()
 	what.Java = "FindAndDeleteProtectedNodeInBackground"
 	return what
 }
 
-// Begin has the server catch up, and lists: see [createOp.find].
+// Begin lets the server catch up, and lists: see [createOp.find].
 func (o *findAndDeleteOp) Begin() { o.catchUp(o.full, o.list) }
 
 func (o *findAndDeleteOp) list() {
-	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
+	o.send(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
 		for _, child := range o.Reply.Children {
 			if strings.HasPrefix(child, o.prefix) {
 				deleteGuaranteed(o.Context(), o.env, zkpath.Join(o.full, child))
@@ -218,5 +217,5 @@ func (o *findAndDeleteOp) list() {
 	})
 }
 
-// Run does nothing: no callback waits for a clean-up.
+// Run does nothing: a clean-up has no callback.
 func (o *findAndDeleteOp) Run() {}

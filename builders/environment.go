@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// environment has the parts of a client that the operations in a namespace need.
+// environment has the parts of a client that the operations in a namespace use.
 type environment struct {
 	*opconfig.Config
 	*view
@@ -26,7 +26,7 @@ type environment struct {
 	root *environment
 }
 
-// newEnvironment returns that of a view in which nothing is fenced and no watcher remembered. A nil root stands for
+// newEnvironment returns the environment of a view without a fence and without a set of watchers. A nil root stands for
 // the environment itself.
 func newEnvironment(c *opconfig.Config, v *view, ns string, root *environment) *environment {
 	chroot := c.Chroot()
@@ -50,7 +50,7 @@ func newEnvironment(c *opconfig.Config, v *view, ns string, root *environment) *
 	return e
 }
 
-// parentRequest is the create of a node that others are put under.
+// parentRequest is the create of a parent node.
 func (e *environment) parentRequest(path string, container bool, acl []zk.ACL) jute.Request {
 	r := jute.Request{Op: jute.OpCreate2, Path: path, Data: []byte{}, ACL: acl}
 	if container && !e.NoContainers {
@@ -96,7 +96,7 @@ func (e *environment) unpacked(path string, data []byte, decompress option) ([]b
 	return plain, nil
 }
 
-// option is a switch that may be left to the client.
+// option is a switch with a third state: the default of the client.
 type option int8
 
 const (
@@ -112,5 +112,5 @@ func (o option) or(def bool) bool {
 	return o == on
 }
 
-// clone keeps builders from sharing a slice with their caller.
+// clone copies a slice, so that a builder does not share it with its caller.
 func clone[E any](s []E) []E { return slices.Clone(s) }

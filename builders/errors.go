@@ -10,14 +10,14 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// OpError reports which operation on which path failed, and why. errors.Is matches what it wraps: the zk.Err… that
-// the server answered, ErrConnectionLoss and the like of package framework, or the error of the context.
+// OpError is the error of an operation on a path. errors.Is matches its cause: the zk.Err… of the server, an error of
+// package framework such as ErrConnectionLoss, or the error of the context.
 type OpError struct {
-	// Op is the operation in ZooKeeper's words: "create", "getData".
+	// Op is ZooKeeper's name of the operation: "create", "getData".
 	Op string
-	// Path is the path as it was given.
+	// Path is the path that the caller gave.
 	Path string
-	// Attempts is how many times it was tried; 0 if the arguments were bad.
+	// Attempts is the number of attempts; 0 if the arguments were invalid.
 	Attempts int
 	Err      error
 }
@@ -44,17 +44,17 @@ func (e *OpError) ErrorType() string {
 	return telemetry.ErrorType(e.Err)
 }
 
-// ErrNotSent says that an operation has not taken effect, because there was no connection to send it on. It matches the
-// connection loss that it is, which alone leaves that open.
+// ErrNotSent means that an operation has not taken effect: there was no connection to send it on. It matches connection
+// loss, which alone does not say so.
 var ErrNotSent = exec.ErrNotSent
 
-// ErrRequestTooLarge is wrapped by the error of an operation that the server would not read but hang up on, and all
-// other operations with it.
+// ErrRequestTooLarge is wrapped by the error of an operation that the server would not read: it would close the
+// connection, and fail all other operations too.
 var ErrRequestTooLarge = errors.New("request too large")
 
-// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than the client reads. It is not
-// tried again.
+// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than the client reads. The operation
+// is not retried.
 var ErrReplyTooLarge = wire.ErrReplyTooLarge
 
-// ErrBadArguments is wrapped by errors about arguments that make no sense together.
+// ErrBadArguments is wrapped by errors about arguments that contradict each other.
 var ErrBadArguments = errors.New("bad arguments")

@@ -206,19 +206,21 @@ func TestProtectedCreateThatIsGivenUpLeavesNoNode(t *testing.T) {
 }
 
 // asked is a policy that counts how often a failure is asked about.
-type asked struct {
+type countedPolicy struct {
 	retry.Policy
 	times *atomic.Int32
 }
 
-func (a asked) NewBackOff() backoff.BackOff { return askedBackOff{a.Policy.NewBackOff(), a.times} }
+func (a countedPolicy) NewBackOff() backoff.BackOff {
+	return countedBackOff{a.Policy.NewBackOff(), a.times}
+}
 
-type askedBackOff struct {
+type countedBackOff struct {
 	backoff.BackOff
 	times *atomic.Int32
 }
 
-func (a askedBackOff) NextBackOff() time.Duration {
+func (a countedBackOff) NextBackOff() time.Duration {
 	a.times.Add(1)
 	return a.BackOff.NextBackOff()
 }
@@ -230,7 +232,7 @@ func TestCleanUpOfAProtectedCreateWaitsForTheServer(t *testing.T) {
 		for _, ns := range []string{"", "ns"} {
 			t.Run(fmt.Sprintf("%s, namespace %q", w, ns), func(t *testing.T) {
 				t.Parallel()
-				policy := asked{retry.NTimes(1, 0), new(atomic.Int32)} // a second failure is the end
+				policy := countedPolicy{retry.NTimes(1, 0), new(atomic.Int32)} // a second failure is the end
 				client, tr, proxy := setUpProxied(t,
 					append(impatient(), framework.WithNamespace(ns), framework.WithRetryPolicy(policy))...)
 				succeed(t, w.create(t, client.Create(), "/a", nil))

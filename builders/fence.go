@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// ErrUncertain is wrapped by the error of a fenced write whose answer was lost, so that it may have taken effect. It
-// matches connection loss, which it is.
+// ErrUncertain is wrapped by the error of a fenced write whose answer was lost: it may have taken effect. It matches
+// connection loss.
 var ErrUncertain = exec.ErrUncertain
 
 // fence holds the nodes on which the writes of a client depend.
@@ -64,7 +64,7 @@ func newGuard(env *environment, lost error, nodes []string) (*guard, error) {
 	return g, nil
 }
 
-// ended returns the error of a write that is not to be sent, nil if it is.
+// ended returns the error of a write that must not be sent, or nil.
 func (f *fence) ended() error {
 	if f.err != nil {
 		return f.err
@@ -77,7 +77,7 @@ func (f *fence) ended() error {
 	return nil
 }
 
-// around returns r behind the checks.
+// around returns a transaction of the checks and r.
 func (f *fence) around(r jute.Request) jute.Request {
 	ops := make([]jute.Request, 0, len(f.checks)+max(1, len(r.Ops)))
 	ops = append(ops, f.checks...)
@@ -108,10 +108,10 @@ func (g *guard) meaning(err error) error {
 	return err
 }
 
-// fenceError is the error of a write that a fence has refused. It names the node only at the edge: telemetry does not
-// hold paths in its errors.
+// fenceError is the error of a write that a fence has refused. named adds the node: telemetry takes errors without
+// paths.
 type fenceError struct {
-	op   int // of the transaction
+	op   int // in the transaction
 	node string
 	err  error
 }
@@ -125,7 +125,7 @@ func (f *fenceError) Error() string { return f.err.Error() }
 // Unwrap returns the cause.
 func (f *fenceError) Unwrap() error { return f.err }
 
-// IsAnswer says that the outcome is known.
+// IsAnswer marks an error with a known outcome.
 func (f *fenceError) IsAnswer() {}
 
 // named returns the error with the node of the fence in its text.
@@ -139,14 +139,14 @@ func (f *fenceError) named() error {
 	return fmt.Errorf("fence %s: %w", f.node, f.err)
 }
 
-// write sends r, which is a write; next goes on with the answer as in ask. A fenced client sends r behind the checks of
-// its fence, and sends it again after a lost answer only if it is repeatable.
+// write sends the write r. next handles the answer, as in send. A fenced client sends r behind the checks of its fence,
+// and sends it again after a lost answer only if it is repeatable.
 func (c *call) write(r jute.Request, repeatable bool, next func()) {
 	if f := c.env.fence; f != nil && !exec.IsUnfenced(c.Context()) {
 		c.writeFenced(f, r, repeatable, next)
 		return
 	}
-	c.ask(r, next)
+	c.send(r, next)
 }
 
 func (c *call) writeFenced(f *fence, r jute.Request, repeatable bool, next func()) {
@@ -174,7 +174,7 @@ func (c *call) takeOut(f *fence, r jute.Request) {
 		if i := failedAt(results); i >= 0 && i < n {
 			c.Request.Err = f.refusal(i, c.Request.Err)
 		}
-	} else if len(results) != n+max(1, len(r.Ops)) { // not an answer to what was asked
+	} else if len(results) != n+max(1, len(r.Ops)) { // the server has answered another request
 		c.Request.Err = jute.ErrMarshalling
 	}
 	c.Reply = jute.Reply{}
@@ -187,7 +187,7 @@ func (c *call) takeOut(f *fence, r jute.Request) {
 	}
 }
 
-// failedAt returns the index of the operation that made a transaction fail, -1 if there is none.
+// failedAt returns the index of the operation that failed the transaction, or -1.
 func failedAt(results []jute.Result) int {
 	for i, r := range results {
 		if r.Op == jute.OpError && r.Code != jute.CodeOK && r.Code != jute.CodeRuntimeInconsistency {
@@ -197,7 +197,7 @@ func failedAt(results []jute.Result) int {
 	return -1
 }
 
-// expanded returns the requests of the operations, of which a fence has several.
+// expanded returns the requests of all operations. A fence has several.
 func (o *transactionOp) expanded() []jute.Request {
 	if !o.fenced {
 		return o.requests
@@ -243,7 +243,7 @@ func (o *transactionOp) fold(err error) error {
 	return err
 }
 
-// unfenceable returns the error of a write that a fenced client cannot do.
+// unfenceable returns the error of a write that a fenced client refuses.
 func (c *call) unfenceable() error {
 	if c.env.fence == nil {
 		return nil

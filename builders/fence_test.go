@@ -483,7 +483,7 @@ func TestFencedCreateGivesTheStat(t *testing.T) {
 // TestFencedCreateWhoseNodeIsGoneGivesAStat deletes the node before its Stat can be asked for.
 func TestFencedCreateWhoseNodeIsGoneGivesAStat(t *testing.T) {
 	if givesStatsOfCreates(t) {
-		t.Skip("nothing is asked for")
+		t.Skip("no request")
 	}
 	for _, w := range ways {
 		for _, lost := range []bool{false, true} {
@@ -495,7 +495,7 @@ func TestFencedCreateWhoseNodeIsGoneGivesAStat(t *testing.T) {
 				if lost {
 					action = curatortest.CutBefore
 				}
-				asked := proxy.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldRequest, Count: 1})
+				exists := proxy.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldRequest, Count: 1})
 				cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Action: action, Count: 1})
 				var stat zk.Stat
 				result := make(chan callbacks.Event)
@@ -503,12 +503,12 @@ func TestFencedCreateWhoseNodeIsGoneGivesAStat(t *testing.T) {
 					b := fenced.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
 					result <- w.create(t, b, dir+"/new", []byte("data"))
 				}()
-				if err := asked.Wait(testenv.Context(t)); err != nil {
+				if err := exists.Wait(testenv.Context(t)); err != nil {
 					t.Fatal(err)
 				}
 				_, real := tr.read("/ns" + dir + "/new")
 				tr.remove("/ns" + dir + "/new")
-				asked.Release()
+				exists.Release()
 				cut.Release()
 				succeed(t, receive(t, result))
 				real.Ctime, real.Mtime = 0, 0

@@ -17,8 +17,8 @@ type GetChildren struct {
 	watcher *callbacks.Watcher
 }
 
-// StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
-// is called.
+// StoringStatIn stores the Stat of the node in stat before ForPath returns, or in the background before
+// the callback is called.
 func (g GetChildren) StoringStatIn(stat *zk.Stat) GetChildren { g.stat = stat; return g }
 
 // UsingWatcher sets a watch of the node's children and deletion.
@@ -27,7 +27,7 @@ func (g GetChildren) UsingWatcher(w *callbacks.Watcher) GetChildren { g.watcher 
 // Watched sets a watch whose event goes to the listeners of the client.
 func (g GetChildren) Watched() GetChildren { return g.UsingWatcher(g.env.DefaultWatcher) }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (g GetChildren) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }
@@ -75,7 +75,7 @@ type getChildrenOp struct {
 
 var getChildrenOps sync.Pool
 
-// Recycle gives its memory to another getChildren.
+// Recycle returns its memory to the pool.
 func (o *getChildrenOp) Recycle() {
 	*o = getChildrenOp{}
 	getChildrenOps.Put(o)
@@ -83,10 +83,10 @@ func (o *getChildrenOp) Recycle() {
 
 // Begin sends the request.
 func (o *getChildrenOp) Begin() {
-	o.askWatching(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, o.b.watcher, nil)
+	o.sendWatching(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, o.b.watcher, nil)
 }
 
-// Replied takes the answer.
+// Replied handles the answer.
 func (o *getChildrenOp) Replied() {
 	if o.Request.Err == nil {
 		o.watched(o.b.watcher, false)

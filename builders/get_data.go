@@ -22,26 +22,26 @@ type GetData struct {
 // Decompressed decompresses the data with the client's [CompressionProvider].
 func (g GetData) Decompressed() GetData { g.decompress = on; return g }
 
-// Undecompressed returns the data as it is, whatever the client's default.
+// Undecompressed returns the stored bytes, whatever the client's default.
 func (g GetData) Undecompressed() GetData { g.decompress = off; return g }
 
-// StoringStatIn has the Stat of the node stored in stat before ForPath returns, in the background before the callback
-// is called.
+// StoringStatIn stores the Stat of the node in stat before ForPath returns, or in the background before
+// the callback is called.
 func (g GetData) StoringStatIn(stat *zk.Stat) GetData { g.stat = stat; return g }
 
-// UsingWatcher sets a watch of the node's data and deletion. On a node that does not exist none is set.
+// UsingWatcher sets a watch for the node's data and deletion. It sets none on a node that does not exist.
 func (g GetData) UsingWatcher(w *callbacks.Watcher) GetData { g.watcher = w; return g }
 
 // Watched sets a watch whose event goes to the listeners of the client.
 func (g GetData) Watched() GetData { return g.UsingWatcher(g.env.DefaultWatcher) }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (g GetData) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, g.start}
 }
 
-// ForPath returns the data of the node; data that does not decompress is returned as it is, with the error. Other
-// errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+// ForPath returns the data of the node. If the data does not decompress, it returns the stored bytes with the error.
+// Other errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
 	o := &getDataOp{b: g}
 	if err := o.init(g.env, callbacks.GetData, "getData", path, false); err != nil {
@@ -87,7 +87,7 @@ type getDataOp struct {
 
 var getDataOps sync.Pool
 
-// Recycle gives its memory to another getData.
+// Recycle returns its memory to the pool.
 func (o *getDataOp) Recycle() {
 	*o = getDataOp{}
 	getDataOps.Put(o)
@@ -95,10 +95,10 @@ func (o *getDataOp) Recycle() {
 
 // Begin sends the request.
 func (o *getDataOp) Begin() {
-	o.askWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, nil)
+	o.sendWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, nil)
 }
 
-// Replied takes the answer.
+// Replied handles the answer.
 func (o *getDataOp) Replied() {
 	err := o.Request.Err
 	if err == nil {
@@ -108,7 +108,7 @@ func (o *getDataOp) Replied() {
 	o.Finish(err)
 }
 
-// unpack decompresses: not on the goroutine that reads the connection.
+// unpack decompresses. It does not run on the goroutine that reads the connection.
 func (o *getDataOp) unpack() error {
 	if !o.isPacked() {
 		return nil
@@ -122,7 +122,7 @@ func (o *getDataOp) unpack() error {
 
 func (o *getDataOp) isPacked() bool { return o.b.decompress.or(o.env.CompressAll) }
 
-// unpackGuarded is unpack on the dispatcher, which has to survive the user's code.
+// unpackGuarded is unpack on the dispatcher, which must survive a panic of the user's code.
 func (o *getDataOp) unpackGuarded() error {
 	err := errPanicked // unless unpack returns
 	o.guard(func() { err = o.unpack() })
@@ -137,7 +137,7 @@ func (o *getDataOp) store() {
 	}
 }
 
-// Run delivers the result. Data that does not decompress is handed over as it is, with the error.
+// Run delivers the result. If the data does not decompress, it delivers the stored bytes with the error.
 func (o *getDataOp) Run() {
 	var ev callbacks.Event
 	if o.Result() == nil {

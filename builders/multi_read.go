@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// MultiRead builds the reading of many nodes with one request; it is a value like [Create]. The server must be 3.6 or
-// newer. Java Curator has none.
+// MultiRead builds a read of many nodes with one request; it is a value like [Create]. The server must be 3.6 or newer.
+// Java Curator has no such operation.
 type MultiRead struct {
 	env        *environment
 	decompress option
@@ -19,24 +19,24 @@ type MultiRead struct {
 // Read is one of the reads of a [MultiRead].
 type Read struct {
 	Path string
-	// Children asks for the names of the children in place of the data.
+	// Children reads the names of the children instead of the data.
 	Children bool
 }
 
-// Decompressed is as that of [GetData].
+// Decompressed works as in [GetData].
 func (m MultiRead) Decompressed() MultiRead { m.decompress = on; return m }
 
-// Undecompressed is as that of [GetData].
+// Undecompressed works as in [GetData].
 func (m MultiRead) Undecompressed() MultiRead { m.decompress = off; return m }
 
-// InBackground makes it run in the background; its results go to cb, or to the client's listeners if cb is nil.
+// InBackground runs the reads in the background. cb gets the results, or the client's listeners if cb is nil.
 func (m MultiRead) InBackground(cb callbacks.BackgroundCallback) BackgroundMultiRead {
 	return BackgroundMultiRead{background{cb: cb}, m.start}
 }
 
 // ForReads returns the results of reads in their order. A read that fails does not fail the others: its error is in its
-// result. The error is that of the request: a server without it, an answer that is too large, and, when the retry
-// policy has given up, connection loss.
+// result. The returned error is that of the request: a server that does not support it, an answer that is too large,
+// and, when the retry policy has given up, connection loss.
 func (m MultiRead) ForReads(ctx context.Context, reads ...Read) ([]callbacks.ReadResult, error) {
 	o, err := m.operation(reads)
 	if err != nil {
@@ -92,7 +92,7 @@ type multiReadOp struct {
 	requests []jute.Request
 }
 
-// Describe says how many reads it has.
+// Describe adds the number of reads.
 func (o *multiReadOp) Describe() telemetry.Operation {
 	what := o.call.Describe()
 	what.Batch = len(o.reads)
@@ -100,18 +100,20 @@ func (o *multiReadOp) Describe() telemetry.Operation {
 }
 
 // Begin sends the request.
-func (o *multiReadOp) Begin() { o.ask(jute.Request{Op: jute.OpMultiRead, Ops: o.requests}, o.answered) }
+func (o *multiReadOp) Begin() {
+	o.send(jute.Request{Op: jute.OpMultiRead, Ops: o.requests}, o.answered)
+}
 
 func (o *multiReadOp) answered() {
 	err := o.Request.Err
-	if err == nil && len(o.Reply.Results) != len(o.reads) { // not an answer to what was asked
+	if err == nil && len(o.Reply.Results) != len(o.reads) { // the server has answered another request
 		err = jute.ErrMarshalling
 	}
 	o.Finish(err)
 }
 
-// results pairs the reads with their answers. It runs code of the program: not on the goroutine that reads the
-// connection.
+// results pairs the reads with their answers. It runs the program's code, so it does not run on the goroutine that
+// reads the connection.
 func (o *multiReadOp) results() []callbacks.ReadResult {
 	out := make([]callbacks.ReadResult, len(o.reads))
 	for i := range o.Reply.Results {
@@ -148,7 +150,7 @@ type BackgroundMultiRead struct {
 	start func(ctx context.Context, reads []Read, b background) error
 }
 
-// WithUnhandledErrorListener is as that of [Background].
+// WithUnhandledErrorListener works as in [Background].
 func (b BackgroundMultiRead) WithUnhandledErrorListener(fn func(message string, err error)) BackgroundMultiRead {
 	b.onError = fn
 	return b

@@ -11,12 +11,12 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// namespace is the part of the tree that a client works in.
+// namespace is the part of the tree in which a client works.
 type namespace struct {
 	name    string
 	prefix  string // "" or "/" and the name
 	mu      sync.Mutex
-	ensured atomic.Bool // its nodes are there or on their way; changed under mu
+	ensured atomic.Bool // its nodes exist or are on their way; changed under mu
 	acls    atomic.Pointer[acls]
 }
 
@@ -54,17 +54,16 @@ func (n *namespace) paths() []string {
 // strip is the inverse of full.
 func (n *namespace) strip(path string) string { return zkpath.StripNamespace(n.name, path) }
 
-// ensureNamespace sends, ahead of the first operation in it, creates of the nodes of the namespace, without waiting:
-// the server executes them in order. What fails is left for the operations themselves to notice. Operations that begin
-// at the same time wait until the creates are on their way, else they would be ahead of them. The error is that of the
-// ACL provider.
+// ensureNamespace sends creates of the nodes of the namespace ahead of its first operation, and does not wait: the
+// server executes requests in order. Operations fail if these creates fail. Operations that begin at the same time wait
+// until the creates are on their way. The returned error is that of the ACL provider.
 func (e *environment) ensureNamespace() error {
 	n := e.namespace
 	if n.prefix == "" || n.ensured.Load() || e.fence != nil && e.fence.ended() != nil {
 		return nil
 	}
 	paths := n.paths()
-	answers, err := e.resolve(nil, paths...) // before the lock: it is the program's code
+	answers, err := e.resolve(nil, paths...) // before the lock: this runs the program's code
 	if err != nil {
 		return err
 	}

@@ -1,33 +1,33 @@
 package builders
 
-// Create builds the creation of a node.
+// Create builds a create of a node.
 func (e *environment) Create() Create { return Create{env: e} }
 
-// Delete builds the deletion of a node.
+// Delete builds a delete of a node.
 func (e *environment) Delete() Delete { return Delete{env: e, version: -1} }
 
-// CheckExists builds the question whether a node exists.
+// CheckExists builds a check whether a node exists.
 func (e *environment) CheckExists() CheckExists { return CheckExists{env: e} }
 
-// GetData builds the reading of a node's data.
+// GetData builds a read of a node's data.
 func (e *environment) GetData() GetData { return GetData{env: e} }
 
-// SetData builds the writing of a node's data.
+// SetData builds a write of a node's data.
 func (e *environment) SetData() SetData { return SetData{env: e, version: -1} }
 
-// GetChildren builds the listing of a node's children.
+// GetChildren builds a list of a node's children.
 func (e *environment) GetChildren() GetChildren { return GetChildren{env: e} }
 
-// MultiRead builds the reading of many nodes with one request.
+// MultiRead builds a read of many nodes with one request.
 func (e *environment) MultiRead() MultiRead { return MultiRead{env: e} }
 
-// GetACL builds the reading of a node's ACL.
+// GetACL builds a read of a node's ACL.
 func (e *environment) GetACL() GetACL { return GetACL{env: e} }
 
-// SetACL builds the writing of a node's ACL.
+// SetACL builds a write of a node's ACL.
 func (e *environment) SetACL() SetACL { return SetACL{env: e, version: -1} }
 
-// Sync builds the catching up of the server with the leader.
+// Sync builds a sync: the server catches up with the leader.
 func (e *environment) Sync() Sync { return Sync{env: e} }
 
 // Transaction builds a transaction of operations that TransactionOp builds.
@@ -36,10 +36,10 @@ func (e *environment) Transaction() Transaction { return Transaction{env: e} }
 // TransactionOp builds the operations of a transaction.
 func (e *environment) TransactionOp() TransactionOp { return TransactionOp{env: e} }
 
-// Watches builds the adding and removing of watches.
+// Watches builds additions and removals of watches.
 func (e *environment) Watches() Watches { return Watches{env: e} }
 
-// GetConfig builds the reading of the ensemble's configuration.
+// GetConfig builds a read of the ensemble's configuration.
 func (e *environment) GetConfig() GetConfig { return GetConfig{env: e} }
 
 // Reconfig builds a change of the ensemble's members.

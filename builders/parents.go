@@ -7,18 +7,18 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// found reports whether an exists has found the node. One that we may not read is there: newer servers say so.
+// found reports whether an exists has found the node. A node that we may not read exists: newer servers answer with
+// this error.
 func found(err error) bool { return err == nil || err == zk.ErrNoAuth }
 
-// makeParents creates what is missing of path and goes on with done. It looks for the deepest node that exists from
-// the bottom up, so that no right to read what is above is needed, and creates downward from there. That somebody
-// else creates the same is no error. acl is given for all of them; without it there are the answers of
-// the provider.
+// makeParents creates the missing nodes of path and calls done. It looks for the deepest existing node from the bottom
+// up, so that it needs no right to read the nodes above, and creates downward from there. A node that others create
+// meanwhile is no error. acl applies to all of them; without it the ACLs of the provider do.
 func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers acls, done func(err error)) {
 	var missing []string // from the bottom up
 	var look, create func(path string)
 	look = func(path string) {
-		c.ask(jute.Request{Op: jute.OpExists, Path: path}, func() {
+		c.send(jute.Request{Op: jute.OpExists, Path: path}, func() {
 			switch err := c.Request.Err; {
 			case found(err) && len(missing) == 0:
 				done(nil)
@@ -28,7 +28,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 				missing = append(missing, path)
 				if parent := zkpath.Parent(path); parent != "/" {
 					look(parent)
-				} else { // the root is there
+				} else { // the root exists
 					create(path)
 				}
 			default:
@@ -48,7 +48,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 			case err == jute.ErrUnimplemented && container: // a server without containers
 				container = false
 				create(path)
-			default: // NoNode too: somebody removes what we create; the operation will say so
+			default: // ErrNoNode too: another client removes the new nodes, and the operation fails
 				done(err)
 			}
 		})

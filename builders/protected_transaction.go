@@ -17,10 +17,10 @@ type protectedCreate struct {
 	index  int // of the operation
 	parent string
 	prefix string // of the node's name
-	path   string // of the node, once it is found
+	path   string // of the node that find has found
 }
 
-// protect draws an id for operation i.
+// protect creates an id for operation i.
 func (o *transactionOp) protect(i int) {
 	id, path := zkpath.NewProtectionID(), o.requests[i].Path
 	o.requests[i].Path = zkpath.ProtectPath(id, path)
@@ -29,8 +29,8 @@ func (o *transactionOp) protect(i int) {
 	})
 }
 
-// find looks for the protected nodes, which an attempt whose answer was lost may have created: where the first is the
-// transaction has taken effect. The server that we are connected to now may have to catch up first.
+// find looks for the protected nodes, which an attempt with a lost answer may have created. If the first one exists the
+// transaction has taken effect. The connected server may have to catch up first.
 func (o *transactionOp) find() {
 	o.executing = false
 	o.catchUp(o.protected[0].parent, func() { o.findFrom(0) })
@@ -42,7 +42,7 @@ func (o *transactionOp) findFrom(i int) {
 		return
 	}
 	p := &o.protected[i]
-	o.ask(jute.Request{Op: jute.OpGetChildren2, Path: p.parent}, func() {
+	o.send(jute.Request{Op: jute.OpGetChildren2, Path: p.parent}, func() {
 		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
 			o.Finish(err)
 			return
@@ -56,14 +56,14 @@ func (o *transactionOp) findFrom(i int) {
 			o.execute()
 			return
 		}
-		o.findFrom(i + 1) // one that is not there any more was deleted by somebody
+		o.findFrom(i + 1) // a missing one was deleted by others
 	})
 }
 
-// adopt takes what was found for ours, unless it is of an earlier session, which takes its nodes with it.
+// adopt accepts the found nodes as ours, unless they are of an earlier session, which ends with its nodes.
 func (o *transactionOp) adopt() {
 	first := o.protected[0]
-	o.ask(jute.Request{Op: jute.OpExists, Path: first.path}, func() {
+	o.send(jute.Request{Op: jute.OpExists, Path: first.path}, func() {
 		stat := o.Reply.Stat
 		ephemeral := o.ops[first.index].mode.IsEphemeral()
 		switch err := o.Request.Err; {
@@ -96,7 +96,7 @@ func (o *transactionOp) found() []callbacks.OperationResult {
 	return out
 }
 
-// CleanUp sees to it that a transaction that its caller takes for failed leaves no protected node.
+// CleanUp removes the protected nodes of a failed transaction.
 func (o *transactionOp) CleanUp(err error) {
 	if !o.Sent() {
 		return

@@ -19,27 +19,28 @@ type SetData struct {
 	idempotent bool
 }
 
-// WithVersion changes only that version of the node, else fails with zk.ErrBadVersion; -1, the default, is any.
+// WithVersion sets the expected version of the node. ForPath fails with zk.ErrBadVersion on another one. -1, the
+// default, is any.
 func (s SetData) WithVersion(version int32) SetData { s.version = version; return s }
 
 // Compressed compresses the data with the client's [CompressionProvider].
 func (s SetData) Compressed() SetData { s.compress = on; return s }
 
-// Uncompressed writes the data as it is, whatever the client's default.
+// Uncompressed writes the data unchanged, whatever the client's default.
 func (s SetData) Uncompressed() SetData { s.compress = off; return s }
 
-// Idempotent makes it a success if the node has the next version already, with the same data: as a setData whose
-// answer was lost has left it.
+// Idempotent succeeds if the node already has the next version with the same data: that is how a setData with a lost
+// answer leaves it.
 func (s SetData) Idempotent() SetData { s.idempotent = true; return s }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (s SetData) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 	return BackgroundData{background{cb: cb}, s.start}
 }
 
 // ForPath sets the data of the node and returns its new Stat. data nil stands for the default data of the client, an
-// empty slice for none. When ctx ends first, the data may or may not be set. Errors: zk.ErrNoNode,
-// zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+// empty slice for no data. When ctx ends first, the data may or may not be set. Errors: zk.ErrNoNode, zk.ErrBadVersion,
+// zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (s SetData) ForPath(ctx context.Context, path string, data []byte) (*zk.Stat, error) {
 	o, err := s.operation(path, data)
 	if err != nil {
@@ -85,7 +86,7 @@ type setDataOp struct {
 
 var setDataOps sync.Pool
 
-// Recycle gives its memory to another setData.
+// Recycle returns its memory to the pool.
 func (o *setDataOp) Recycle() {
 	*o = setDataOp{}
 	setDataOps.Put(o)
@@ -97,7 +98,7 @@ func (o *setDataOp) Begin() {
 	o.write(jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}, repeatable, nil)
 }
 
-// Replied takes the answer to the setData.
+// Replied handles the answer to the setData.
 func (o *setDataOp) Replied() {
 	if o.Request.Err == zk.ErrBadVersion && o.b.idempotent {
 		o.compare()
@@ -106,9 +107,9 @@ func (o *setDataOp) Replied() {
 	o.Finish(o.Request.Err)
 }
 
-// compare takes the change that is there for ours if it looks as we would have left it.
+// compare succeeds if the node has the data and version that the setData leaves.
 func (o *setDataOp) compare() {
-	o.ask(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
+	o.send(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
 		err := o.Request.Err
 		if err == nil && (o.Reply.Stat.Version != o.b.version+1 || !bytes.Equal(o.Reply.Data, o.data)) {
 			err = zk.ErrBadVersion

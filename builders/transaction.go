@@ -19,20 +19,21 @@ type Transaction struct {
 	zxid *int64
 }
 
-// StoringZxidIn has the id of the transaction stored in zxid before ForOperations returns, in the background before the
-// callback is called: that of all changes that it has made, and the Czxid of all nodes that it has created.
+// StoringZxidIn stores the id of the transaction in zxid before ForOperations returns, or in the background before the
+// callback is called. All changes of the transaction have this id, and it is the Czxid of all nodes that it has
+// created.
 func (t Transaction) StoringZxidIn(zxid *int64) Transaction { t.zxid = zxid; return t }
 
-// InBackground makes it run in the background; its results go to cb, or to the client's listeners if cb is nil.
+// InBackground runs the transaction in the background. cb gets the results, or the client's listeners if cb is nil.
 func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTransaction {
 	return BackgroundTransaction{background{cb: cb}, t.start}
 }
 
-// ForOperations executes ops as one and returns their results in order. When one fails, none takes effect, the error
-// is that of the one that failed, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
-// transaction that is tried again after its answer was lost may find its own work: guard it with a check of a version,
-// or with [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can
-// be repeated. When ctx ends first, it may or may not have taken effect.
+// ForOperations executes ops as one and returns their results in order. When one fails, none takes effect. The error is
+// that of the failed operation, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
+// transaction that is retried after a lost answer may find its own work: guard it with a check of a version, or with
+// [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can be
+// repeated. When ctx ends first, it may or may not have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -42,7 +43,7 @@ func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperat
 	}
 	err = o.foreground(ctx, o)
 	if ctx.Err() != nil && err != nil {
-		return nil, err // the answer may still be on its way into o
+		return nil, err // the answer may still be written into o
 	}
 	if err == nil {
 		o.store()
@@ -113,13 +114,13 @@ type transactionOp struct {
 	into      *int64
 	protected []protectedCreate
 	zxid      int64
-	fenced    bool // by its own operations
-	executing bool // what is asked is the transaction itself
-	done      bool // it was, by an attempt whose answer was lost
+	fenced    bool // one of its operations is a fence
+	executing bool // the current request is the transaction itself
+	done      bool // an attempt with a lost answer has taken effect
 }
 
-// isRepeatable reports whether it can be sent again after a lost answer: it finds its own work, or does the same once
-// more.
+// isRepeatable reports whether it can be sent again after a lost answer: it finds its own work, or has the same effect
+// again.
 func (o *transactionOp) isRepeatable() bool {
 	return len(o.protected) > 0 || !slices.ContainsFunc(o.requests, func(r jute.Request) bool {
 		return r.Op != jute.OpSetData && r.Op != jute.OpCheck || r.Version != -1
@@ -139,7 +140,8 @@ func (o *transactionOp) Describe() telemetry.Operation {
 	return what
 }
 
-// Begin sends the transaction; after an attempt with an unknown outcome only if that has not taken effect.
+// Begin sends the transaction. After an attempt with an unknown outcome it sends it only if that attempt has not taken
+// effect.
 func (o *transactionOp) Begin() {
 	if len(o.protected) > 0 && o.Attempts() > 1 {
 		o.find()
@@ -159,11 +161,11 @@ func (o *transactionOp) execute() {
 	}
 }
 
-// Replied takes the answer to the transaction.
+// Replied handles the answer to the transaction.
 func (o *transactionOp) Replied() {
 	o.zxid = o.Zxid
 	err := o.fold(o.Request.Err)
-	if err == nil && len(o.Reply.Results) != len(o.ops) { // not an answer to what was asked
+	if err == nil && len(o.Reply.Results) != len(o.ops) { // the server has answered another request
 		err = jute.ErrMarshalling
 	}
 	o.Finish(err)
@@ -175,7 +177,7 @@ func (o *transactionOp) store() {
 	}
 }
 
-// results pairs the operations with what the server said of each.
+// results pairs the operations with their results from the server.
 func (o *transactionOp) results() []callbacks.OperationResult {
 	if o.done {
 		return o.found()
@@ -193,7 +195,7 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 		switch op.typ {
 		case callbacks.OperationCreate:
 			out[i].ResultPath = op.env.namespace.strip(r.Path)
-			if r.Op != jute.OpCreate { // what servers answer that take a create2 in a transaction for a create
+			if r.Op != jute.OpCreate { // some servers answer a create2 in a transaction like a create
 				out[i].Stat = &o.Reply.Results[i].Stat
 			}
 		case callbacks.OperationSetData:
@@ -243,8 +245,8 @@ func (o TransactionOperation) Type() callbacks.OperationType { return o.typ }
 // Path returns the path as it was given.
 func (o TransactionOperation) Path() string { return o.path }
 
-// TransactionOp builds the operations of a transaction. An operation belongs to the client that it is built with: its
-// namespace counts. In Java: TransactionOp.
+// TransactionOp builds the operations of a transaction. Each operation is in the namespace of the client that has built
+// it. In Java: TransactionOp.
 type TransactionOp struct{ env *environment }
 
 // Create builds a create.
@@ -279,7 +281,7 @@ func (t TransactionOp) Fence(lost error, nodes ...string) TransactionOperation {
 	return op
 }
 
-// transactionCall checks what an operation is given.
+// transactionCall checks the arguments of an operation.
 func transactionCall(env *environment, typ callbacks.OperationType, verb, path string, sequential bool) (
 	*call, TransactionOperation,
 ) {
@@ -302,23 +304,23 @@ type TransactionCreate struct {
 	protected bool
 }
 
-// WithProtection is as that of [Create], for the whole transaction: tried again, it looks first whether it has taken
-// effect, and one that its caller takes for failed leaves no protected node. Java has none in transactions.
+// WithProtection works as in [Create], for the whole transaction: a retry looks first whether it has taken effect, and
+// a failed transaction leaves no protected node. Java has none in transactions.
 func (c TransactionCreate) WithProtection() TransactionCreate { c.protected = true; return c }
 
 // WithMode sets the kind of node; the default is [Persistent].
 func (c TransactionCreate) WithMode(m CreateMode) TransactionCreate { c.mode = m; return c }
 
-// WithTTL is as that of [Create].
+// WithTTL works as in [Create].
 func (c TransactionCreate) WithTTL(ttl time.Duration) TransactionCreate { c.ttl = ttl; return c }
 
-// WithACL is as that of [Create].
+// WithACL works as in [Create].
 func (c TransactionCreate) WithACL(acl ...zk.ACL) TransactionCreate { c.acl = clone(acl); return c }
 
-// Compressed is as that of [Create].
+// Compressed works as in [Create].
 func (c TransactionCreate) Compressed() TransactionCreate { c.compress = on; return c }
 
-// Uncompressed is as that of [Create].
+// Uncompressed works as in [Create].
 func (c TransactionCreate) Uncompressed() TransactionCreate { c.compress = off; return c }
 
 // ForPath returns the operation; data is as for [Create.ForPath]. Its errors are returned when the transaction is
@@ -348,7 +350,7 @@ type TransactionDelete struct {
 	version int32
 }
 
-// WithVersion is as that of [Delete].
+// WithVersion works as in [Delete].
 func (d TransactionDelete) WithVersion(version int32) TransactionDelete {
 	d.version = version
 	return d
@@ -369,16 +371,16 @@ type TransactionSetData struct {
 	compress option
 }
 
-// WithVersion is as that of [SetData].
+// WithVersion works as in [SetData].
 func (s TransactionSetData) WithVersion(version int32) TransactionSetData {
 	s.version = version
 	return s
 }
 
-// Compressed is as that of [SetData].
+// Compressed works as in [SetData].
 func (s TransactionSetData) Compressed() TransactionSetData { s.compress = on; return s }
 
-// Uncompressed is as that of [SetData].
+// Uncompressed works as in [SetData].
 func (s TransactionSetData) Uncompressed() TransactionSetData { s.compress = off; return s }
 
 // ForPath returns the operation; data is as for [SetData.ForPath].

@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// refusedError is the error of a transaction that names which of its operations the server has refused. It is made at
-// the edge: telemetry does not hold paths in its errors.
+// refusedError is the error of a transaction with the operation that the server has refused. It is made last: telemetry
+// takes errors without paths.
 type refusedError struct {
 	index      int
 	verb, path string
@@ -25,9 +25,9 @@ func (r *refusedError) Error() string {
 // Unwrap returns the cause.
 func (r *refusedError) Unwrap() error { return r.err }
 
-// refused returns err, which o has finished with, with the operation that the server has refused if it says so.
+// refused returns err, the error of o, with the operation that the server has refused, if the server has named it.
 func (o *transactionOp) refused(err error) error {
-	if err == nil || exec.IsIndefinite(err) { // not an answer, which may still be on its way into o
+	if err == nil || exec.IsIndefinite(err) { // no answer; one may still be written into o
 		return err
 	}
 	for i, r := range o.Reply.Results {
@@ -38,7 +38,7 @@ func (o *transactionOp) refused(err error) error {
 	return err
 }
 
-// named is refused for an error that is wrapped already.
+// named is refused for an error that has the operation already.
 func (o *transactionOp) named(err error) error {
 	var failed *OpError
 	if errors.As(err, &failed) {

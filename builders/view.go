@@ -7,13 +7,13 @@ import (
 	"github.com/gocurator/curator/callbacks"
 )
 
-// maxNamespaces bounds how many namespaces are remembered. One that is forgotten is created again.
+// maxNamespaces bounds the number of remembered namespaces. The others are created again.
 const maxNamespaces = 1000
 
-// view is shared by the operations of a view of a client. It has one environment for each namespace, so that a watcher
-// that is set in a namespace by two of them is one.
+// view is the state of a view of a client. It has one environment for each namespace, so that a watcher that is set
+// twice in a namespace is one.
 type view struct {
-	fence    *fence      // of a fenced view: what the writes depend on
+	fence    *fence      // of a fenced view: the nodes that writes depend on
 	watchers *watcherSet // of a watcher-removing view: the watchers that are set
 
 	mu     sync.Mutex
@@ -39,7 +39,7 @@ func (e *environment) in(ns string, v *view) *environment {
 		env, shared.view = &shared, v
 	}
 	if env.err == nil {
-		if len(v.byName) >= maxNamespaces { // those who make up names are not to fill the memory
+		if len(v.byName) >= maxNamespaces { // a program may use very many names
 			clear(v.byName)
 		}
 		v.byName[ns] = env
@@ -53,7 +53,7 @@ func (e *environment) Namespace() string { return e.namespace.name }
 // UsingNamespace returns the operations in another namespace.
 func (e *environment) UsingNamespace(ns string) any { return e.in(ns, e.view) }
 
-// Fenced returns the operations whose writes depend on nodes, as framework.Client.Fenced says.
+// Fenced returns the operations whose writes depend on nodes: see framework.Client.Fenced.
 func (e *environment) Fenced(tenure context.Context, lost error, nodes []string) any {
 	return e.in(e.Namespace(), newView(newFence(e, tenure, lost, nodes...), e.watchers))
 }
@@ -70,10 +70,10 @@ func (e *environment) RemoveWatchers(ctx context.Context) {
 		for path, watch := range paths {
 			r := watch.env.Watches().Remove(set.w).Guaranteed().Quietly()
 			r.absolute = set.absolute
-			_ = r.Locally().InBackground(ignore).ForPath(ctx, path) // refused only when closed: then there are none
+			_ = r.Locally().InBackground(ignore).ForPath(ctx, path) // refused only by a closed client, which has no watches
 		}
 	}
 }
 
-// WatcherCount returns how many watchers a watcher-removing view remembers.
+// WatcherCount returns the number of watchers that a watcher-removing view remembers.
 func (e *environment) WatcherCount() int { return e.watchers.len() }

@@ -39,21 +39,21 @@ func newWatcherSet() *watcherSet {
 	return s
 }
 
-// clear empties the set. mu is held, or nobody else has s yet.
+// clear empties the set. mu is held, or no other goroutine has s yet.
 func (s *watcherSet) clear() {
 	s.n = 0
 	s.byWatcher = make(map[setWatcher]map[string]rememberedWatch)
 	s.byPath = make(map[setPath]map[setWatcher]struct{})
 }
 
-// len returns how many watchers are remembered, each for each of its paths.
+// len returns the number of remembered watchers. A watcher counts once for each of its paths.
 func (s *watcherSet) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.n
 }
 
-// takeAll forgets all of them and returns what was remembered.
+// takeAll removes all watchers from the set and returns them.
 func (s *watcherSet) takeAll() map[setWatcher]map[string]rememberedWatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *watcherSet) add(env *environment, w *callbacks.Watcher, path string, ab
 	s.byPath[at][set] = struct{}{}
 }
 
-// forget is called with mu held.
+// forget removes a watcher of a path. mu is held.
 func (s *watcherSet) forget(set setWatcher, path string) {
 	paths := s.byWatcher[set]
 	if _, known := paths[path]; !known {
@@ -106,7 +106,7 @@ func (s setWatcher) isSet(env *environment, path string) bool {
 	return conn != nil && conn.Watches(wire.WatchAny, env.namespace.full(path), env.bind(s.w, s.absolute))
 }
 
-// removed forgets w, or every watcher of path if w is nil, where it has no watch any more.
+// removed removes w, or every watcher of path if w is nil, where it has no watch any more.
 func (s *watcherSet) removed(env *environment, w *callbacks.Watcher, path string, absolute bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *watcherSet) forgetEnded(env *environment, set setWatcher, path string) 
 	}
 }
 
-// notified forgets what ends with ev: not the watcher of which another watch is left.
+// notified removes a watcher whose last watch ends with ev.
 func (s *watcherSet) notified(set setWatcher, ev zk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

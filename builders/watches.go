@@ -20,7 +20,7 @@ const (
 	PersistentRecursiveWatch AddWatchMode = AddWatchMode(wire.PersistentRecursive)
 )
 
-// WatcherType selects watches by what they watch.
+// WatcherType selects watches by their kind of event.
 type WatcherType int32
 
 // The watcher types, with the values of the protocol.
@@ -30,11 +30,11 @@ const (
 	AnyWatches      WatcherType = WatcherType(wire.WatchAny)
 )
 
-// Watches builds the adding and removing of watches. In Java: WatchesBuilder.
+// Watches builds additions and removals of watches. In Java: WatchesBuilder.
 type Watches struct{ env *environment }
 
-// Add builds the adding of a persistent watch, which does not end with its first event. The server must be 3.6 or
-// newer. It survives reconnects, but gives no events of changes during an outage: read the state again then.
+// Add builds the addition of a persistent watch, which does not end with its first event. The server must be 3.6 or
+// newer. The watch survives reconnects, but sends no events for changes during an outage: read the state again then.
 func (w Watches) Add() AddWatch { return AddWatch{env: w.env, mode: PersistentRecursiveWatch} }
 
 // Remove builds the removal of one watcher.
@@ -58,15 +58,15 @@ func (a AddWatch) WithMode(m AddWatchMode) AddWatch { a.mode = m; return a }
 // UsingWatcher sets the watcher that gets the events.
 func (a AddWatch) UsingWatcher(w *callbacks.Watcher) AddWatch { a.watcher = w; return a }
 
-// Watched gives the events to the listeners of the client.
+// Watched sends the events to the listeners of the client.
 func (a AddWatch) Watched() AddWatch { return a.UsingWatcher(a.env.DefaultWatcher) }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (a AddWatch) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, a.start}
 }
 
-// ForPath adds the watch, whether the node exists or not. Errors: server without persistent watches, and, when the
+// ForPath adds the watch, whether the node exists or not. Errors: a server without persistent watches, and, when the
 // retry policy has given up, connection loss.
 func (a AddWatch) ForPath(ctx context.Context, path string) error {
 	o := &addWatchOp{b: a}
@@ -103,10 +103,10 @@ func (o *addWatchOp) prepare(path string) error {
 	return nil
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *addWatchOp) Begin() {
 	r := jute.Request{Op: jute.OpAddWatch, Path: o.full, Flags: int32(o.b.mode)}
-	o.askWatching(r, o.b.watcher, func() {
+	o.sendWatching(r, o.b.watcher, func() {
 		if o.Request.Err == nil {
 			o.watched(o.b.watcher, true)
 		}
@@ -126,37 +126,37 @@ type RemoveWatches struct {
 	guaranteed bool
 	locally    bool
 	quiet      bool
-	absolute   bool // the path is that of the server, see ConfigNode
+	absolute   bool // the path is that of the server: see ConfigNode
 }
 
 // OfType removes only watches of that type; the default is [AnyWatches].
 func (r RemoveWatches) OfType(t WatcherType) RemoveWatches { r.typ = t; return r }
 
 // Guaranteed makes sure that the watcher gets no further events even if the removal fails without a connection: the
-// watch is not set again on the next connection, nor left on the server. The failure is returned all the same.
+// watch is not set again on the next connection, nor left on the server. ForPath returns the failure too.
 func (r RemoveWatches) Guaranteed() RemoveWatches { r.guaranteed = true; return r }
 
-// Locally removes the watches on the side of the client at once, needs no connection, and leaves those on the server
-// to be removed when that can be done without waiting.
+// Locally removes the watches in the client at once and needs no connection. The server's watches are removed later,
+// without a wait.
 func (r RemoveWatches) Locally() RemoveWatches { r.locally = true; return r }
 
-// Quietly makes it a success if there is no such watch.
+// Quietly succeeds if there is no such watch.
 func (r RemoveWatches) Quietly() RemoveWatches { r.quiet = true; return r }
 
-// InBackground makes it run in the background; its result goes to cb, or to the client's listeners if cb is nil.
+// InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
 func (r RemoveWatches) InBackground(cb callbacks.BackgroundCallback) Background {
 	return Background{background{cb: cb}, r.start}
 }
 
-// ForPath removes the watches. The server's watch goes with its last watcher only. Errors: that there is no such
-// watch, and, when the retry policy has given up, connection loss.
+// ForPath removes the watches. The server's watch ends with its last watcher. Errors: there is no such watch, and, when
+// the retry policy has given up, connection loss.
 func (r RemoveWatches) ForPath(ctx context.Context, path string) error {
 	o := &removeWatchesOp{b: r}
 	if err := o.prepare(path); err != nil {
 		return err
 	}
 	err := o.foreground(ctx, o)
-	if ctx.Err() != nil { // it was not begun, or goes on without us
+	if ctx.Err() != nil { // it never began, or continues in the background
 		o.giveUp(err)
 	}
 	return err
@@ -167,7 +167,7 @@ func (r RemoveWatches) start(ctx context.Context, path string, b background) err
 	if err := o.prepare(path); err != nil {
 		return err
 	}
-	o.Internal = r.guaranteed // what is promised is not refused
+	o.Internal = r.guaranteed // a guaranteed removal is not refused
 	return o.background(ctx, o, b)
 }
 
@@ -201,7 +201,7 @@ func (o *removeWatchesOp) bound() wire.Watcher {
 	return o.env.bind(o.b.watcher, o.Absolute)
 }
 
-// Begin asks.
+// Begin sends the request.
 func (o *removeWatchesOp) Begin() {
 	conn := o.env.Executor.Conn()
 	if conn == nil || !o.Absolute && !conn.Watches(int32(o.b.typ), o.full, o.bound()) {
@@ -213,10 +213,6 @@ func (o *removeWatchesOp) Begin() {
 		o.removed(nil)
 		return
 	}
-	o.send()
-}
-
-func (o *removeWatchesOp) send() {
 	o.Request.Request = jute.Request{Op: jute.OpRemoveWatches, Path: o.full, Flags: int32(o.b.typ)}
 	o.Reply, o.Request.Watcher = jute.Reply{}, o.bound()
 	o.Send(func() { o.removed(o.Request.Err) })
@@ -232,7 +228,7 @@ func (o *removeWatchesOp) removed(err error) {
 	o.Finish(err)
 }
 
-// forget removes the watches on our side. With the connection those on the server's side go.
+// forget removes the watches in the client. Those on the server end with the connection.
 func (o *removeWatchesOp) forget() {
 	if conn := o.env.Executor.Conn(); conn != nil {
 		conn.Forget(&wire.Request{
@@ -242,10 +238,10 @@ func (o *removeWatchesOp) forget() {
 	}
 }
 
-// CleanUp comes before there can be another connection, on which the watch would be set again.
+// CleanUp runs before the next connection, which would set the watch again.
 func (o *removeWatchesOp) CleanUp(err error) { o.giveUp(err) }
 
-// giveUp forgets what a guaranteed removal could not remove, whether it was sent or not.
+// giveUp forgets the watches that a guaranteed removal could not remove, whether it was sent or not.
 func (o *removeWatchesOp) giveUp(err error) {
 	if o.b.guaranteed && exec.IsIndefinite(err) {
 		o.forget()

@@ -1,5 +1,5 @@
-// Package callbacks has what the framework calls back with: the results of background operations, the events of
-// watches, and the listeners that they are delivered to.
+// Package callbacks has the callbacks of the framework: for the results of background operations, for the events of
+// watches, and the listeners.
 //
 // # Where callbacks run
 //

@@ -51,7 +51,7 @@ type Event struct {
 	Type EventType
 	// Err is nil if the operation succeeded; errors.Is matches the zk.Err… of the failure. In Java: the result code.
 	Err error
-	// Path is the path as it was given, of a watch the path of its event; namespace and chroot are not part of it.
+	// Path is the path that the caller gave, or the path of a watch event, without namespace and chroot.
 	Path string
 	// Name is the path of the node that was created, with protection prefix and sequence number.
 	Name     string
@@ -64,9 +64,9 @@ type Event struct {
 	Watched  zk.Event          // of type Watched
 }
 
-// BackgroundCallback takes the result of a background operation. ctx has the values of the context that the
-// operation was given, not its end. It is called exactly once for each operation that was accepted, also when the
-// client is closed. In Java: BackgroundCallback.
+// BackgroundCallback gets the result of a background operation. ctx has the values of the operation's context, not its
+// end. It is called exactly once for each operation that was accepted, also when the client is closed. In Java:
+// BackgroundCallback.
 type BackgroundCallback func(ctx context.Context, ev Event)
 
 // OperationType is the kind of an operation in a transaction.
@@ -95,26 +95,27 @@ func (t OperationType) String() string {
 // OperationResult is the outcome of one operation of a transaction. In Java: CuratorTransactionResult.
 type OperationResult struct {
 	Type OperationType
-	// ForPath is the path as it was given.
+	// ForPath is the path that the caller gave.
 	ForPath string
 	// ResultPath is the path of the created node; empty for other operations.
 	ResultPath string
-	// Stat is that of a created or changed node, nil otherwise; servers before 3.8.2 do not send that of a node that is
-	// neither a container nor has a TTL. It is also nil if a protected transaction was found to have taken effect after
-	// its answer was lost.
+	// Stat is that of a created or changed node, nil otherwise. Servers before 3.8.2 send none for a node that is neither
+	// a container nor has a TTL. It is also nil if a protected transaction was found to have taken effect after its answer
+	// was lost.
 	Stat *zk.Stat
-	// Err says what this operation failed with. When one operation of a transaction fails, none takes effect: those
-	// before it then have no error, those after it one that says that they were not tried.
+	// Err is the error of this operation. When one operation of a transaction fails, none takes effect: the operations
+	// before it have no error, and those after it have one that means that they were not tried.
 	Err error
 }
 
 // ReadResult is the outcome of one read of a multiRead.
 type ReadResult struct {
-	// Path is the path as it was given.
+	// Path is the path that the caller gave.
 	Path     string
 	Data     []byte
 	Stat     zk.Stat  // of the node whose data was read
 	Children []string // of the node whose children were listed, in no order
-	// Err says what this read failed with; the others are not concerned. Data that does not decompress is there as it is.
+	// Err is the error of this read; the others are not affected. Data that does not decompress is returned as it is
+	// stored.
 	Err error
 }

@@ -8,13 +8,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Watcher gets the events of the watches that it is set with. Its identity is its address: set twice for the same node
-// and kind of watch it gets each event once, and RemoveWatches finds it by that. A one-shot watch ends with its event;
-// a persistent one does not.
+// Watcher gets the events of the watches that it is set with. Its identity is its address: if it is set twice for the
+// same node and kind of watch it gets each event once, and RemoveWatches finds it by its address. A one-shot watch ends
+// with its event; a persistent one does not.
 //
-// A Watcher also gets events of type [zk.EventSession]: zk.StateDisconnected and zk.StateHasSession when the connection
-// is lost and stands again, which end no watch, and zk.StateExpired when the session is over, which ends all its
-// watches. In Java: Watcher and CuratorWatcher.
+// A Watcher also gets events of type [zk.EventSession]: zk.StateDisconnected when the connection is lost and
+// zk.StateHasSession when it is back, which end no watch, and zk.StateExpired when the session has ended, which ends
+// all its watches. In Java: Watcher and CuratorWatcher.
 type Watcher struct {
 	fn      func(ctx context.Context, ev zk.Event)
 	ch      chan<- zk.Event
@@ -27,13 +27,13 @@ type Watcher struct {
 // NewWatcher returns a Watcher that calls fn on the dispatcher of the client.
 func NewWatcher(fn func(ctx context.Context, ev zk.Event)) *Watcher { return &Watcher{fn: fn} }
 
-// NewChanWatcher returns a Watcher that sends its events to ch, past the dispatcher and without ever blocking: an
-// event that finds ch full is dropped. With room for one event, ch never misses that something has happened since it
-// was last emptied, which is what a loop needs that looks at the state again each time. Remove the watcher before ch is
-// closed: else that is reported once to the unhandled-error listeners of the client, and further events are dropped.
+// NewChanWatcher returns a Watcher that sends its events to ch, past the dispatcher. It never blocks: it drops an event
+// if ch is full. With room for one event, ch never misses that an event has come since it was last emptied, which is
+// enough for a loop that reads the state again each time. Remove the watcher before you close ch. Otherwise the
+// unhandled-error listeners of the client get one report, and further events are dropped.
 func NewChanWatcher(ch chan<- zk.Event) *Watcher { return &Watcher{ch: ch} }
 
-// deliver hands ev to w: to its channel at once, to its function through dispatch.
+// deliver passes ev to w: to its channel at once, to its function through dispatch.
 func (w *Watcher) deliver(ev zk.Event, dispatch func(run func(ctx context.Context))) {
 	switch {
 	case w.inPlace != nil:
@@ -46,7 +46,7 @@ func (w *Watcher) deliver(ev zk.Event, dispatch func(run func(ctx context.Contex
 	if w.closed.Load() || w.send(ev) {
 		return
 	}
-	if w.closed.CompareAndSwap(false, true) { // reported as the panic that it is, where that ends nothing
+	if w.closed.CompareAndSwap(false, true) { // the panic is reported and ends nothing
 		dispatch(func(context.Context) { panic("the channel is closed") })
 	}
 }
@@ -65,10 +65,10 @@ func (w *Watcher) send(ev zk.Event) (open bool) {
 	return true
 }
 
-// noteSpan notes the span in which w was set last.
+// noteSpan records the span in which w was set last.
 func (w *Watcher) noteSpan(span trace.SpanContext) { w.setIn.Store(&span) }
 
-// lastSpan returns the span in which w was set last, if that was noted.
+// lastSpan returns the span in which w was set last, if that was recorded.
 func (w *Watcher) lastSpan() (span trace.SpanContext) {
 	if at := w.setIn.Load(); at != nil {
 		span = *at

@@ -51,8 +51,8 @@ func servers(n int) string {
 	return fmt.Sprintf("%d servers", n)
 }
 
-// dialable returns the address to connect to of a server that listens on addr: not every system can connect to a
-// wildcard, and no other machine.
+// dialable returns the address by which clients reach a server that listens on addr. Not every system can connect to a
+// wildcard, and no other machine can.
 func dialable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
@@ -61,8 +61,8 @@ func dialable(addr string) string {
 	return addr
 }
 
-// The addresses in memory are of the network that is reserved for documentation: no client needs a name server for
-// them, and one that dials them in earnest reaches nobody.
+// The addresses in memory belong to the network that is reserved for documentation. A client needs no name server for
+// them, and a dial over the real network reaches no machine.
 const (
 	memoryNetwork      = "192.0.2."
 	memoryHosts        = 254
@@ -76,10 +76,10 @@ func memoryAddr(i int) string {
 	return net.JoinHostPort(memoryNetwork+strconv.Itoa(1+i%memoryHosts), strconv.Itoa(memoryClientPort+i/memoryHosts))
 }
 
-// wildcard is how Apache ZooKeeper writes that a server listens on all interfaces.
+// wildcard is Apache ZooKeeper's text for a server that listens on all interfaces.
 const wildcard = "0.0.0.0"
 
-// addressesOf returns the addresses of servers that listen, as the configuration of an ensemble has them.
+// addressesOf returns the addresses of servers that listen, in the form of an ensemble's configuration.
 func addressesOf(servers []*Server) ([]zkserver.Address, error) {
 	addresses := make([]zkserver.Address, len(servers))
 	used := map[int]bool{} // ports of this machine
@@ -121,14 +121,14 @@ func addressesOf(servers []*Server) ([]zkserver.Address, error) {
 	return addresses, nil
 }
 
-// DialTimeout is [Server.DialContext] as zk.WithDialer of go-zookeeper takes it. It does not wait.
+// DialTimeout is [Server.DialContext] for zk.WithDialer of go-zookeeper. It does not wait.
 func (s *Server) DialTimeout(_, _ string, _ time.Duration) (net.Conn, error) {
 	return s.faults.connect(context.Background())
 }
 
-// DialContext connects to the server of the cluster that has the address, without the network: it is for
-// framework.WithDialer, and works within a bubble of testing/synctest. The error is that of a refused connection if no
-// server has the address.
+// DialContext connects to the server of the cluster with this address, without the network. It is for
+// framework.WithDialer, and works within a bubble of testing/synctest. If no server has the address, the error is that
+// of a refused connection.
 func (c *Cluster) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	for _, s := range c.servers {
 		if s.Addr() == address {
@@ -141,7 +141,7 @@ func (c *Cluster) DialContext(ctx context.Context, network, address string) (net
 	}
 }
 
-// DialTimeout is [Cluster.DialContext] as zk.WithDialer of go-zookeeper takes it. It does not wait.
+// DialTimeout is [Cluster.DialContext] for zk.WithDialer of go-zookeeper. It does not wait.
 func (c *Cluster) DialTimeout(network, address string, _ time.Duration) (net.Conn, error) {
 	return c.DialContext(context.Background(), network, address)
 }

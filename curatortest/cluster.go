@@ -58,10 +58,10 @@ func (c *Cluster) ConnectString() string {
 	return strings.Join(addrs, ",")
 }
 
-// Servers returns the servers, those that are stopped too. In Java: getInstances.
+// Servers returns all servers, stopped ones too. In Java: getInstances.
 func (c *Cluster) Servers() []*Server { return append([]*Server(nil), c.servers...) }
 
-// Leader returns the server that leads. The error wraps [ErrNoServer] if there is no majority to lead.
+// Leader returns the leader. The error wraps [ErrNoServer] if there is no majority.
 func (c *Cluster) Leader() (*Server, error) {
 	for _, s := range c.servers {
 		if s.member.Leads() {
@@ -88,11 +88,11 @@ func (c *Cluster) KillServer(s *Server) error { return s.Stop() }
 // RestartServer starts a server again. In Java: restartServer.
 func (c *Cluster) RestartServer(s *Server) error { return s.Restart() }
 
-// Partition parts the servers from each other: those in one group hear of each other, those in none are alone. The
-// group with a majority of all servers goes on, with a new leader if it must; the other servers end their connections
-// and serve nobody, or, with [WithReadOnlyMode], those that only read. With [WithSyncLimit] a server that has lost its
-// leader does so only later. Clients reach every server: to cut them off, see [Server.Faults]. heal ends the partition,
-// and does nothing once another one has replaced it.
+// Partition separates the servers from each other. The servers of one group stay connected; a server in no group is
+// alone. The group with a majority of all servers continues, with a new leader if necessary. The other servers end
+// their connections and serve no client or, with [WithReadOnlyMode], only clients that read. With [WithSyncLimit] a
+// server that has lost its leader does so later. Clients reach every server: to cut them off, see [Server.Faults]. heal
+// ends the partition. It does nothing after another partition has replaced it.
 func (c *Cluster) Partition(groups ...[]*Server) (heal func()) {
 	sides := make([]int, len(c.servers))
 	for i, s := range c.servers {
@@ -108,15 +108,15 @@ func (c *Cluster) Partition(groups ...[]*Server) (heal func()) {
 	return c.service.Part(sides)
 }
 
-// SetLag makes a server hear of what was written elsewhere only so much later, never if d is negative: its clients read
-// what is out of date. A write or a sync on the server brings it up to date, as it does in ZooKeeper. A leader that is
-// to lag leads no longer.
+// SetLag delays the writes of other servers on their way to a server by d, or stops them if d is negative: its clients
+// read old data. A write or a sync on the server brings it up to date, as in ZooKeeper. A leader that gets a lag leads
+// no longer.
 func (c *Cluster) SetLag(s *Server, d time.Duration) { s.member.SetLag(d) }
 
 // ExpireSession ends a session as [Server.ExpireSession] does.
 func (c *Cluster) ExpireSession(sessionID int64) error { return expireIn(c.service, sessionID) }
 
-// KillSession makes the client of a session find it expired, as [Server.KillSession] does.
+// KillSession lets the client of a session find it expired, as [Server.KillSession] does.
 func (c *Cluster) KillSession(sessionID int64) error {
 	for _, s := range c.servers {
 		s.faults.KillSession(sessionID)
@@ -136,7 +136,7 @@ func (c *Cluster) DropConnection(sessionID int64) error {
 func (c *Cluster) Advance(d time.Duration) { c.service.Advance(d) }
 
 // Close ends all servers and their connections and waits for them. The error names the rules that are not valid or have
-// not hit, see [Faults.Add]. A second Close does nothing but return that error.
+// not hit, see [Faults.Add]. A second Close only returns that error again.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, s := range c.servers {

@@ -118,7 +118,7 @@ func TestPartition(t *testing.T) {
 		t.Error("the minority leads")
 	}
 	if leader.Exists("/during") {
-		t.Error("the minority has heard of it")
+		t.Error("the minority has the write")
 	}
 	word, err := leader.FourLetterWord(t.Context(), "srvr")
 	if err != nil || word != "This ZooKeeper instance is not currently serving requests\n" {
@@ -223,7 +223,7 @@ func TestSessionOfAClusterExpires(t *testing.T) {
 	must(t, cluster.KillSession(session.ID()))
 	<-session.Context().Done()
 	if !cluster.Servers()[0].Exists("/mine") {
-		t.Error("the servers have heard of it")
+		t.Error("the servers have seen it")
 	}
 	must(t, cluster.ExpireSession(session.ID()))
 	for _, s := range cluster.Servers() {

@@ -143,7 +143,7 @@ func TestFollowerThatIsCutOffServesSessionsThatHaveEnded(t *testing.T) {
 			}
 			served = time.Since(began)
 			if h.Code != jute.CodeOK {
-				t.Fatalf("the follower has heard of the end: %v", h.Code)
+				t.Fatalf("the follower has seen the end: %v", h.Code)
 			}
 			if over == 0 {
 				witness.sendRequest(t, existsRequest("/mine"))

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// Faults makes the connections to a server fail on demand. It reads the protocol: a [Rule] picks single requests,
-// replies and watch events, to cut, hold, delay, refuse or swallow them. Other methods fail whole connections. Without
-// any of that everything passes unchanged, what is no ZooKeeper protocol too. Servers and proxies have Faults, so that
-// a test of them runs with either.
+// Faults makes the connections to a server fail on demand. It reads the protocol: a [Rule] selects single requests,
+// replies and watch events, and cuts, holds, delays, refuses or swallows them. Other methods fail whole connections.
+// Without a fault all bytes pass unchanged, also those of other protocols. Servers and proxies have Faults, so the same
+// test runs with either.
 //
 // All methods are safe for concurrent use.
 type Faults struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	dial   func(context.Context) (net.Conn, error) // to the server
-	// maxRequest is from which size on the server may refuse a frame that it has only seen the length of.
+	// maxRequest is the size from which on the server may refuse a frame by its length alone.
 	maxRequest int
 
 	wg      sync.WaitGroup // of every goroutine
@@ -27,12 +27,12 @@ type Faults struct {
 	trouble atomic.Pointer[trouble]      // replaced, never changed
 
 	listening sync.Mutex   // held while the listener changes, outside mu
-	listener  net.Listener // nil as long as connections are refused, and if there are none but in memory
+	listener  net.Listener // nil while connections are refused, and without a network
 
 	mu       sync.Mutex
-	address  string // where to listen; empty if there are no connections but in memory
+	address  string // where to listen; empty without a network
 	links    map[*link]struct{}
-	accepted int64 // connections ever
+	accepted int64 // number of all connections
 	refusals int
 	stopped  bool
 	killed   map[int64]struct{} // sessions whose clients are to find them expired
@@ -40,8 +40,8 @@ type Faults struct {
 	unproven []*Injection // rules that may not have hit yet
 }
 
-// newFaults makes faults for connections to the server that dial reaches. Those in memory can be made at once; listen
-// adds those of the network.
+// newFaults returns the faults of connections to the server that dial reaches. It accepts connections in memory at
+// once; listen adds those of the network.
 func newFaults(dial func(context.Context) (net.Conn, error)) *Faults {
 	f := &Faults{dial: dial, maxRequest: defaultMaxRequest, links: map[*link]struct{}{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background()) // ends with close
@@ -50,20 +50,20 @@ func newFaults(dial func(context.Context) (net.Conn, error)) *Faults {
 	return f
 }
 
-// Connections returns how many connections of clients are open. One whose client has gone counts until this side may
-// learn of it, which it may not while it is frozen or holds the client's requests.
+// Connections returns the number of open connections of clients. A connection that its client has closed counts until
+// the proxy reads its end, and it does not read while it is frozen or holds the client's requests.
 func (f *Faults) Connections() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.links)
 }
 
-// CutAll ends all connections and returns how many there were.
+// CutAll ends all connections and returns their number.
 func (f *Faults) CutAll() int {
 	return f.cutIf(func(*link) bool { return true })
 }
 
-// Cut ends the connections of a session and reports whether there was one.
+// Cut ends the connections of a session. It reports whether there was one.
 func (f *Faults) Cut(sessionID int64) bool {
 	return f.cutIf(func(l *link) bool { return l.session.Load() == sessionID }) > 0
 }
@@ -86,8 +86,8 @@ func (f *Faults) cutIf(which func(*link) bool) int {
 	return n
 }
 
-// accept takes over the server's end of a client's connection. It reports whether it does; else the connection is
-// closed.
+// accept takes over the server's end of a client's connection. It reports whether it does; else it closes the
+// connection.
 func (f *Faults) accept(conn net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,8 +111,8 @@ func (f *Faults) forget(l *link) {
 	delete(f.links, l)
 }
 
-// close ends all connections and everything that waits, for good, and returns an error about the rules that have
-// missed. A second close does nothing, and returns that error again.
+// close ends all connections and all waits for good. It returns an error about the rules that have missed. A second
+// close only returns that error again.
 func (f *Faults) close() error {
 	f.mu.Lock()
 	f.closed = true

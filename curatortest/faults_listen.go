@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// RefuseConnects refuses new connections until restore; open ones go on. restore returns when the port is listened on
-// again: should somebody else have got hold of it, when it is free.
+// RefuseConnects refuses new connections until restore. Open ones stay. restore returns when the port is open again; it
+// waits if another process has taken the port.
 func (f *Faults) RefuseConnects() (restore func()) {
 	f.refuse(1)
 	return sync.OnceFunc(func() { f.refuse(-1) })
@@ -26,7 +26,7 @@ func (f *Faults) refuse(more int) {
 	f.settle(f.ctx) //nolint:errcheck // it fails only after close
 }
 
-// listen accepts connections at addr, host and port, from now on. With port 0, it is a free one.
+// listen accepts connections at addr, host and port. Port 0 is a free port.
 func (f *Faults) listen(addr string) error {
 	f.listening.Lock()
 	defer f.listening.Unlock()
@@ -41,7 +41,7 @@ func (f *Faults) listen(addr string) error {
 	return nil
 }
 
-// addr returns where connections of the network are accepted, whether they are at present or not.
+// addr returns the address of the network connections, whether they are accepted now or not.
 func (f *Faults) addr() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *Faults) addr() string {
 
 // stopListening refuses new connections, in memory too, and ends those that are open.
 func (f *Faults) stopListening() {
-	f.setStopped(true) // before: somebody may hold listening, and wait for the port
+	f.setStopped(true) // first: another call may hold listening, and wait for the port
 	f.listening.Lock()
 	defer f.listening.Unlock()
 	f.settle(f.ctx) //nolint:errcheck // closing the listener is all it does
@@ -60,8 +60,8 @@ func (f *Faults) stopListening() {
 // listenLimit bounds the wait for the own port.
 const listenLimit = 10 * time.Second
 
-// listenAgain ends stopListening: connections are accepted where they were. It waits for the port, should somebody else
-// have got hold of it, but not for long.
+// listenAgain ends stopListening: connections are accepted at the same address. It waits for the port if another
+// process has taken it, but not for long.
 func (f *Faults) listenAgain() error {
 	f.listening.Lock()
 	defer f.listening.Unlock()
@@ -81,7 +81,7 @@ func (f *Faults) setStopped(stopped bool) {
 	f.stopped = stopped
 }
 
-// connect connects a client in memory and returns its end. Like a dial of the network it does not wait for the server.
+// connect connects a client in memory and returns its end. Like a dial of the network, it does not wait for the server.
 func (f *Faults) connect(ctx context.Context) (net.Conn, error) {
 	err := ctx.Err()
 	if err == nil {
@@ -94,7 +94,7 @@ func (f *Faults) connect(ctx context.Context) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: pipeNetwork, Addr: pipeAddr{}, Err: err}
 }
 
-// settle has the listener be there if connections are accepted, and not if they are not. The caller holds listening.
+// settle opens or closes the listener, as connections are accepted or refused. The caller holds listening.
 func (f *Faults) settle(ctx context.Context) error {
 	f.mu.Lock()
 	addr, open, closed := f.address, f.open(), f.closed
@@ -116,10 +116,10 @@ func (f *Faults) settle(ctx context.Context) error {
 			f.serve(l)
 			return nil
 		}
-		select { // a connection of somebody else may have been given the port for its own end
+		select { // the system may have given the port to a connection of another process
 		case <-t.C:
 			if !f.accepting() {
-				return err // nobody wants it any more
+				return err // the faults have ended
 			}
 		case <-ctx.Done():
 			return err
@@ -157,7 +157,7 @@ func (f *Faults) serve(l net.Listener) {
 				f.accept(conn)
 			case errors.Is(err, net.ErrClosed):
 				return
-			default: // no file descriptors, or the client has gone already
+			default: // no file descriptors, or the client has already closed the connection
 				select {
 				case <-time.After(acceptPause):
 				case <-f.ctx.Done():

@@ -28,20 +28,20 @@ func (d Direction) String() string {
 	return "Direction(" + strconv.Itoa(int(d)) + ")"
 }
 
-// trouble counts the faults that are set for all connections; each may be set several times.
+// trouble counts the faults of all connections; each may be set several times.
 type trouble struct {
 	frozen   int
 	silent   int
 	toServer int
 	toClient int
-	changed  chan struct{} // closed when other trouble replaces this
+	changed  chan struct{} // closed when another trouble replaces this one
 }
 
 func (t *trouble) swallows(d Direction) bool {
 	return d&ToServer != 0 && t.toServer > 0 || d&ToClient != 0 && t.toClient > 0
 }
 
-// change applies do to the trouble and returns the func that applies undo, once.
+// change applies do to the trouble. restore applies undo, once.
 func (f *Faults) change(do, undo func(*trouble)) (restore func()) {
 	apply := func(change func(*trouble)) {
 		f.mu.Lock()
@@ -57,22 +57,21 @@ func (f *Faults) change(do, undo func(*trouble)) (restore func()) {
 	return sync.OnceFunc(func() { apply(undo) })
 }
 
-// Freeze stops forwarding, in both directions and for new connections too, until thaw. Nothing is lost, and
-// that a side has closed its connection is not passed on either.
+// Freeze stops forwarding, in both directions and for new connections too, until thaw. No byte is lost. The end of a
+// connection is not forwarded either.
 func (f *Faults) Freeze() (thaw func()) {
 	return f.change(func(t *trouble) { t.frozen++ }, func(t *trouble) { t.frozen-- })
 }
 
-// AcceptSilently makes connections that are accepted until restore dead ones: they stay open and are never
+// AcceptSilently makes dead connections of those that are accepted until restore: they stay open and are never
 // answered, not after restore either.
 func (f *Faults) AcceptSilently() (restore func()) {
 	return f.change(func(t *trouble) { t.silent++ }, func(t *trouble) { t.silent-- })
 }
 
-// BlackHole swallows what is sent in the direction, as a network does that loses every packet: connections
-// stay open and no side learns that the other has closed its end. New connections can be made and are
-// swallowed too; the server does not hear of them unless the direction is ToClient. When no black hole is
-// left, restore ends the connections that lost something.
+// BlackHole swallows all bytes of the direction, like a network that loses every packet. Connections stay open, and no
+// side gets the end of the other one. New connections are accepted and swallowed too; the server gets them only if the
+// direction is ToClient. When no black hole is left, restore ends the connections that lost bytes.
 func (f *Faults) BlackHole(d Direction) (restore func()) {
 	toServer, toClient := int(d&ToServer), int(d&ToClient)>>1
 	undo := f.change(func(t *trouble) {

@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// fourLetterWord asks a server one of the questions that need no session.
+// fourLetterWord sends a server a command that needs no session, and returns the answer.
 func fourLetterWord(ctx context.Context, addr, word string) (string, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -16,7 +16,7 @@ func fourLetterWord(ctx context.Context, addr, word string) (string, error) {
 	return ask(ctx, c, word)
 }
 
-// ask asks the question on a connection and closes it.
+// ask sends the command on a connection, and closes it after the answer.
 func ask(ctx context.Context, c net.Conn, word string) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer func() {

@@ -10,9 +10,9 @@ import (
 const (
 	// lengthSize is the length in front of a frame.
 	lengthSize = 4
-	// maxFrame is what a server might just be configured for; a length above means that these are no frames.
+	// maxFrame is more than any server is configured for: a larger length does not belong to a frame.
 	maxFrame = 64 << 20
-	// defaultMaxRequest is the limit of a server that is not configured for another: jute.maxbuffer of Java.
+	// defaultMaxRequest is the default limit of a server: jute.maxbuffer of Java.
 	defaultMaxRequest = 1<<20 - 1
 )
 
@@ -34,8 +34,7 @@ func (m *message) readConnect(frame []byte) {
 	}
 }
 
-// readRequest reads any other frame of a client. What it cannot read it leaves out: that is for the server to
-// refuse.
+// readRequest reads any other frame of a client. It leaves out fields that it cannot read: the server refuses them.
 func (m *message) readRequest(frame []byte) {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
@@ -66,7 +65,7 @@ func (m *message) readRequest(frame []byte) {
 		if err == nil {
 			m.addWatches(&w)
 		}
-	default: // the path comes first in all others, and is all that is worth decoding
+	default: // the path comes first in all others, and nothing else is used
 		d := jute.NewDecoder(body)
 		if path := d.String(); d.Err() == nil && strings.HasPrefix(path, "/") {
 			m.path = path
@@ -74,7 +73,7 @@ func (m *message) readRequest(frame []byte) {
 	}
 }
 
-// addWatches leaves path empty: the trace would grow by all watches of a client with every connection.
+// addWatches leaves path empty: otherwise the trace would grow by all watches of a client with every connection.
 func (m *message) addWatches(w *jute.SetWatches) {
 	for _, list := range [][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
 		m.paths = append(m.paths, list...)
@@ -84,8 +83,8 @@ func (m *message) addWatches(w *jute.SetWatches) {
 // frameLength reads the length in front of a frame.
 func frameLength(b []byte) int { return int(int32(binary.BigEndian.Uint32(b))) }
 
-// isFourLetterWord reports whether the first bytes of a client are a command for people. As a length they would
-// be out of bounds.
+// isFourLetterWord reports whether the first bytes of a client are a four-letter word. As a length they would be out of
+// bounds.
 func isFourLetterWord(b []byte) bool {
 	for _, c := range b {
 		if c < 'a' || c > 'z' {
@@ -95,8 +94,8 @@ func isFourLetterWord(b []byte) bool {
 	return true
 }
 
-// innocent makes the request in frame one that changes nothing and is answered as well: exists of the root.
-// If the length has gone ahead it stays as it is; a server takes no notice of what is behind a request.
+// innocent turns the request in frame into one that changes nothing and has an answer: exists of the root. If the
+// length was sent already it stays; a server ignores the bytes behind a request.
 func innocent(frame []byte, xid int32, keepLength bool) []byte {
 	size := len(frame)
 	frame = jute.AppendRequestHeader(frame[:lengthSize], jute.RequestHeader{Xid: xid, Op: jute.OpExists})
@@ -108,7 +107,7 @@ func innocent(frame []byte, xid int32, keepLength bool) []byte {
 	return setLength(frame)
 }
 
-// verdict makes the reply in frame a header alone.
+// verdict turns the reply in frame into a header alone.
 func verdict(frame []byte, h jute.ReplyHeader) []byte {
 	return setLength(jute.AppendReplyHeader(frame[:lengthSize], h))
 }

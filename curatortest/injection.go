@@ -9,34 +9,32 @@ import (
 
 var errRemoved = errors.New("curatortest: injection was removed before its first hit")
 
-// Injection is a [Rule] at work. All methods are safe for concurrent use.
+// Injection is a [Rule] that was added. All methods are safe for concurrent use.
 type Injection struct {
 	faults *Faults
 	rule   Rule
 	glob   glob
 	err    error
-	added  string // where
+	added  string // file and line of Add
 
 	first    chan struct{} // closed at the first hit
 	released chan struct{}
 	removed  chan struct{}
 
 	mu    sync.Mutex
-	found uint64 // matches
-	seen  int    // of those, the ones that count
-	taken int    // of those, the ones the action is for; each becomes a hit unless its connection ends before
+	found uint64 // number of matches
+	seen  int    // matches that Chance lets count
+	taken int    // of those, the matches that Action is for; each becomes a hit unless its connection ends before
 	hits  int
-	met   bool // it was removed when something was on its way to be acted on
+	met   bool // it was removed after a match and before its hit
 }
 
-// Add puts a rule to work, for the frames that come from now on. When several rules match a frame, all of
-// them act, in the order they were added, until one ends the connection. A rule that is not valid matches
-// nothing and Err says why.
+// Add adds a rule for the frames that come from now on. When several rules match a frame, all of them act, in the order
+// in which they were added, until one ends the connection. An invalid rule matches nothing, and Err returns its error.
 //
-// Close of the server, cluster or proxy returns an error for each rule that is not valid, and one that wraps
-// [ErrNeverHit] for each that has not acted, removed or not, unless it has MayMiss. One that is removed while what it
-// acts on is on its way has acted. So a test fails whose fault did
-// not happen.
+// Close of the server, cluster or proxy returns an error for each invalid rule, and one that wraps [ErrNeverHit] for
+// each rule that has not acted, removed or not, unless it has MayMiss. A rule has acted if it is removed between a
+// match and its action. So a test fails if its fault did not happen.
 func (f *Faults) Add(r Rule) *Injection {
 	r.Ops = slices.Clone(r.Ops)
 	in := &Injection{
@@ -68,8 +66,8 @@ func (f *Faults) Add(r Rule) *Injection {
 // Err returns the error of an invalid rule, or nil.
 func (in *Injection) Err() error { return in.err }
 
-// Remove ends the rule: it matches nothing more, what it holds or delays goes on, and replies it was to act
-// on pass. A second Remove does nothing.
+// Remove ends the rule: it matches nothing more, held and delayed frames continue, and replies that it waits for pass.
+// A second Remove does nothing.
 func (in *Injection) Remove() {
 	in.mu.Lock()
 	in.met = in.taken > 0
@@ -89,21 +87,21 @@ func (in *Injection) remove() {
 	in.shut(in.released)
 }
 
-// Release lets go on what HoldRequest or HoldReply holds; later matches are hits, but are not held. To be
-// sure that there is something to release, call Wait before. A second Release does nothing.
+// Release lets frames pass that HoldRequest or HoldReply holds. Later matches are hits, but are not held. Call Wait
+// first to be sure that a frame is held. A second Release does nothing.
 func (in *Injection) Release() { in.shut(in.released) }
 
-// Hits returns how often the rule has acted: how many connections it has cut, and how many requests, replies
-// or events it has held, delayed, dropped, refused or duplicated.
+// Hits returns the number of actions: connections that were cut, and requests, replies and events that were held,
+// delayed, dropped, refused or duplicated.
 func (in *Injection) Hits() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.hits
 }
 
-// Wait returns nil after the first hit: the connection is cut, the request held, the reply, if that is what
-// the rule acts on, has come from the server. It returns an error when ctx ends, the rule is not valid, or
-// Remove or the end of the [Proxy] has ended it before it hit anything.
+// Wait returns nil after the first hit: the connection is cut, the request is held, or the server has sent the reply
+// that the rule is about. It returns an error when ctx ends, if the rule is invalid, and if Remove or the end of the
+// [Proxy] comes before the first hit.
 func (in *Injection) Wait(ctx context.Context) error {
 	if in.err != nil {
 		return in.err
@@ -125,7 +123,7 @@ func (in *Injection) Wait(ctx context.Context) error {
 	return errRemoved
 }
 
-// take reports whether the rule is to act on the frame, and counts it.
+// take reports whether the rule acts on the frame, and counts it.
 func (in *Injection) take(m *message) bool {
 	if !in.rule.wants(in.glob, m) {
 		return false
@@ -184,7 +182,7 @@ func (f *Faults) injections() []*Injection { return slices.Clone(*f.active.Load(
 
 func (f *Faults) setInjections(list []*Injection) { f.active.Store(&list) }
 
-// match returns the rules that are to act on the frame.
+// match returns the rules that act on the frame.
 func (f *Faults) match(m *message) []*Injection {
 	var acts []*Injection
 	for _, in := range *f.active.Load() {

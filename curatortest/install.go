@@ -13,7 +13,7 @@ import (
 var ErrNoZooKeeper = errors.New("curatortest: no Apache ZooKeeper on this machine: run scripts/install.sh, " +
 	"or install libzookeeper-java and a Java runtime (Debian, Ubuntu) or zookeeper (Homebrew)")
 
-// classPathVariable names the environment variable that overrides where ZooKeeper is looked for.
+// classPathVariable names the environment variable with the class path of ZooKeeper.
 const classPathVariable = "CURATOR_ZOOKEEPER_CLASSPATH"
 
 // installation is a ZooKeeper that can be started.
@@ -25,10 +25,10 @@ type installation struct {
 // places are where ZooKeeper and Java may be.
 type places struct {
 	java string   // preferred to the one on the path
-	jars []string // patterns; the first that matches gives the class path
+	jars []string // patterns; the first that matches is the class path
 }
 
-// wellKnown are where the package managers put them.
+// wellKnown are the places of the package managers.
 var wellKnown = places{
 	java: "/opt/homebrew/opt/openjdk/bin/java", // the formula needs it but does not put it on the path
 	jars: []string{
@@ -58,7 +58,7 @@ func (p places) find() (installation, error) {
 			continue
 		}
 		if filepath.Dir(jars[0]) == debianJars {
-			jars = append(jars, debianJars+"/slf4j-simple.jar") // no harm if it is not there
+			jars = append(jars, debianJars+"/slf4j-simple.jar") // it may be missing
 		}
 		return installation{java, strings.Join(jars, string(filepath.ListSeparator))}, nil
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// KillSession makes the client of a session find it expired: its connections end, and when it comes back it gets
-// the answer that the session is gone. The server does not learn of that: the ephemeral nodes stay until the session
-// times out. In Java: KillSession.
+// KillSession lets the client of a session find it expired. Its connections end, and when it reconnects it gets the
+// answer that the session has expired. The server has no part in this: the ephemeral nodes stay until the session times
+// out. In Java: KillSession.
 func (f *Faults) KillSession(sessionID int64) {
 	f.mu.Lock()
 	if f.killed == nil {
@@ -26,7 +26,7 @@ func (f *Faults) isKilled(sessionID int64) bool {
 	return ok
 }
 
-// Where the frame of a handshake has the session.
+// The place of the session in the frame of a handshake.
 const (
 	sessionStart = lengthSize + 4 + 8 + 4
 	sessionEnd   = sessionStart + 8
@@ -35,8 +35,7 @@ const (
 // nobodysSession is a session that no server has started.
 const nobodysSession = ^uint64(0)
 
-// askForNobody makes a handshake ask for a session that is not there, which a server answers as it does one that has
-// expired.
+// askForNobody replaces the session of a handshake by one that does not exist. A server answers as for an expired one.
 func askForNobody(frame []byte) {
 	if _, err := jute.DecodeConnectRequest(frame[lengthSize:]); err == nil {
 		binary.BigEndian.PutUint64(frame[sessionStart:sessionEnd], nobodysSession)

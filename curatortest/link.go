@@ -29,11 +29,11 @@ type link struct {
 	head    int       // the first of them
 }
 
-// request is a request that is on its way, and the rules that wait for its reply.
+// request is a request on its way, with the rules that wait for its reply.
 type request struct {
 	message
 	acts []*Injection
-	code jute.Code // what it is answered, if the server never gets it
+	code jute.Code // the code of the reply, if the server never gets the request
 }
 
 func newLink(f *Faults, client net.Conn, number int64) *link {
@@ -65,7 +65,7 @@ func (l *link) run() {
 	l.faults.wg.Go(down.run)
 	up.run()
 	if l.command.Load() {
-		<-l.ctx.Done() // the command is there, its answer still to come
+		<-l.ctx.Done() // the command was forwarded, and its answer comes
 	}
 }
 
@@ -80,7 +80,7 @@ func (l *link) setServer(conn net.Conn) bool {
 	return true
 }
 
-// cut closes both sides; it reports whether nobody did before.
+// cut closes both sides. It reports whether they were open.
 func (l *link) cut() bool {
 	l.mu.Lock()
 	first := !l.wasCut
@@ -112,8 +112,8 @@ func (l *link) awaitThaw() (*trouble, bool) {
 	}
 }
 
-// lose marks that something was swallowed, and reports whether the link goes on: if the black hole has been
-// restored since, restore may have looked at the mark too early, and the link is cut here.
+// lose records that bytes were swallowed, and reports whether the link continues. If the black hole has been restored
+// since, restore may have read the record too early, and the link is cut here.
 func (l *link) lose() bool {
 	l.lost.Store(true)
 	if l.faults.trouble.Load().swallows(Both) {
@@ -123,7 +123,7 @@ func (l *link) lose() bool {
 	return false
 }
 
-// push notes a request before it is forwarded.
+// push records a request before it is forwarded.
 func (l *link) push(r request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +134,8 @@ func (l *link) push(r request) {
 	l.pending = append(l.pending, r)
 }
 
-// pop finds the request a reply is for: the first of that xid, as pings and others share theirs. Usually it
-// is the first of all; the reply to auth may overtake others.
+// pop finds the request of a reply: the first with that xid, as pings and others share theirs. Usually it is the first
+// of all; the reply to auth may overtake others.
 func (l *link) pop(xid int32) (r request, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *link) pop(xid int32) (r request, ok bool) {
 	return r, true
 }
 
-// message begins the description of a frame.
+// message returns the beginning of the description of a frame.
 func (l *link) message() message { return message{connection: l.number, session: l.session.Load()} }
 
 // record adds a frame to the trace.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ErrNeverHit is wrapped by the error of a Close when a [Rule] has never acted: the fault that a test was meant to have
-// did not happen. A rule with MayMiss is none of them.
+// ErrNeverHit is wrapped by the error of a Close when a [Rule] has never acted: the fault of the test did not happen. A
+// rule with MayMiss may miss.
 var ErrNeverHit = errors.New("curatortest: rule never hit")
 
 // missed returns an error for each rule that is not valid or has not hit.
@@ -24,7 +24,7 @@ func (f *Faults) missed() error {
 	return errors.Join(errs...)
 }
 
-// forgetProven drops the rules that missed has nothing to say about. The caller holds mu.
+// forgetProven drops the rules that have hit or may miss. The caller holds mu.
 func (f *Faults) forgetProven() {
 	kept := f.unproven[:0]
 	for _, in := range f.unproven {
@@ -77,7 +77,7 @@ func (r Rule) String() string {
 	return b.String()
 }
 
-// callerOf returns file and line of the call of the function that calls it.
+// callerOf returns the file and line of the call of its caller.
 func callerOf() string {
 	_, file, line, ok := runtime.Caller(2)
 	if !ok {

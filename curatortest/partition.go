@@ -13,10 +13,10 @@ type network struct {
 	relays map[pair]relayPair
 
 	mu     sync.Mutex
-	parted int // how often the servers have been parted
+	parted int // number of partitions
 }
 
-// pair is a server that connects, and the one it connects to, by their numbers.
+// pair is the numbers of a server that connects and of its target.
 type pair struct{ from, to int }
 
 // relayPair has the relays to the two ports of a server.
@@ -68,7 +68,7 @@ func (n *network) spec(to, of *RealServer) string {
 	return fmt.Sprintf("server.%d=%s:%s:%s;%s:%d", of.id, loopback, quorum, election, loopback, of.port)
 }
 
-// part parts the servers whose sides differ, and brings the others together.
+// part separates the servers whose sides differ, and connects the others.
 func (n *network) part(sides map[int]int) (heal func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,19 +98,18 @@ func (n *network) close() error {
 	return errors.Join(errs...)
 }
 
-// WithPartitions has the servers of a [RealCluster] reach each other through this process, so that
-// [RealCluster.Partition] can part them. Each is given other addresses of the others, so that a reconfiguration is not
-// possible.
+// WithPartitions connects the servers of a [RealCluster] through this process, so that [RealCluster.Partition] can
+// separate them. Each server has other addresses of the others, so a reconfiguration is not possible.
 func WithPartitions() RealOption { return realOption(func(s *RealServer) { s.partitions = true }) }
 
-// ErrNoPartitions says that a [RealCluster] was started without [WithPartitions].
+// ErrNoPartitions is the error of a Partition of a [RealCluster] without [WithPartitions].
 var ErrNoPartitions = errors.New("curatortest: the cluster was started without WithPartitions")
 
-// Partition parts the servers from each other as [Cluster.Partition] does: those in one group hear of each other, those
-// in none are alone. Between the others no byte arrives, and no connection is seen to end, until heal. What was sent
-// then arrives late, as after the loss of packets. Clients reach every server. heal ends the partition, and does
-// nothing once another one has replaced it. A server notices after [WithSyncLimit] that it has lost its leader. The
-// error wraps [ErrNoPartitions].
+// Partition separates the servers from each other, as [Cluster.Partition] does: the servers of one group stay
+// connected; a server in no group is alone. Between separated servers no byte arrives and no connection ends until
+// heal. Their bytes arrive late then, as after the loss of packets. Clients reach every server. heal ends the
+// partition. It does nothing after another partition has replaced it. A server notices the loss of its leader after
+// [WithSyncLimit]. The error wraps [ErrNoPartitions].
 func (c *RealCluster) Partition(groups ...[]*RealServer) (heal func(), err error) {
 	if c.network == nil {
 		return nil, ErrNoPartitions

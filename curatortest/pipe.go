@@ -19,8 +19,8 @@ func (pipeAddr) Network() string { return pipeNetwork }
 
 func (pipeAddr) String() string { return pipeNetwork }
 
-// pipe is an end of a connection in memory. Unlike one of net.Pipe it has buffers, as a socket has: a writer does not
-// wait for the reader until the buffer is full. A wait here is durable in the sense of testing/synctest.
+// pipe is an end of a connection in memory. Unlike net.Pipe it has buffers, as a socket has: a writer does not wait for
+// the reader until the buffer is full. A wait here is durable for testing/synctest.
 type pipe struct {
 	in, out *stream
 }
@@ -31,7 +31,7 @@ func newPipe() (a, b *pipe) {
 	return &pipe{in: x, out: y}, &pipe{in: y, out: x}
 }
 
-// Read reads what has been written at the other end. After that end is closed it reads what is left, then io.EOF.
+// Read reads the bytes of the other end. After that end is closed it returns the remaining bytes, then io.EOF.
 func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.in.read(b)
 	return n, opError("read", err)
@@ -76,7 +76,7 @@ func (p *pipe) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// opError wraps an error as those of the network are; io.EOF is none to be wrapped.
+// opError wraps an error like the network does. It does not wrap io.EOF.
 func opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // it is ours, and bare
 		return err
@@ -84,7 +84,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: pipeNetwork, Source: pipeAddr{}, Addr: pipeAddr{}, Err: err}
 }
 
-// The buffer of a stream grows from the one to the other.
+// The first and the largest buffer of a stream.
 const (
 	streamLeast = 1 << 10
 	streamMost  = 64 << 10
@@ -95,10 +95,10 @@ type stream struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything below
 	buf     []byte    // a ring
-	start   int       // of what is in it
-	size    int       // of what is in it
-	ended   bool      // nobody writes any more
-	gone    bool      // nobody reads any more
+	start   int       // of the bytes in it
+	size    int       // of the bytes in it
+	ended   bool      // the writer has closed
+	gone    bool      // the reader has closed
 	reading deadline
 	writing deadline
 }
@@ -162,7 +162,7 @@ func (s *stream) take(b []byte) int {
 	return n
 }
 
-// put moves bytes into the buffer, as many as there is room for.
+// put moves as many bytes into the buffer as fit.
 func (s *stream) put(b []byte) int {
 	n := min(len(b), streamMost-s.size)
 	if need := s.size + n; need > len(s.buf) {
@@ -196,7 +196,7 @@ func (s *stream) endReading() {
 	s.changed.Broadcast()
 }
 
-// deadline is when the reading or the writing of a stream has to be done.
+// deadline is the deadline of the reads or the writes of a stream.
 type deadline struct {
 	at     time.Time // zero for none
 	passed bool

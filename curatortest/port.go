@@ -11,10 +11,10 @@ import (
 // loopback is where servers listen.
 const loopback = "127.0.0.1"
 
-// Servers and proxies are given ports below those that systems hand out by themselves (from 32768 on, Linux; from 49152
-// on, others): while one is down, or refuses connections, no connection of somebody's gets its port, nor does a client
-// that tries to reach it end up connected with itself. Nor is it given to the next: each process gives them one after
-// the other, and has others for Apache ZooKeeper, which takes a while to listen.
+// Servers and proxies get ports below those that systems assign themselves (from 32768 on Linux, from 49152 on others).
+// So no other connection takes the port of a server that is down or refuses connections, and no client that dials it is
+// connected with itself. Each process uses the ports one after the other, so the next server gets another one. Apache
+// ZooKeeper has ports of its own, because it listens only after a while.
 var (
 	realPorts = newPorts(15_000, 22_000)
 	ownPorts  = newPorts(22_000, 32_000)
@@ -34,10 +34,10 @@ func newPorts(first, last int) *ports {
 
 func (p *ports) next() int { return p.first + int(p.given.Add(1)%int64(p.last-p.first)) }
 
-// portTries is how many ports are tried before there is taken to be none that is free.
+// portTries is the number of ports that are tried.
 const portTries = 100
 
-// listen listens at a port that nobody uses.
+// listen listens at a free port.
 func (p *ports) listen(host string) (net.Listener, error) {
 	var last error
 	for range portTries {
@@ -46,7 +46,7 @@ func (p *ports) listen(host string) (net.Listener, error) {
 			return l, nil
 		}
 		if last == nil && !canListen(host) {
-			return nil, err // it is not about the port
+			return nil, err // another port would fail too
 		}
 		last = err
 	}
@@ -63,7 +63,7 @@ func canListen(host string) bool {
 	return true
 }
 
-// freePorts returns n ports of the loopback interface that nobody uses now.
+// freePorts returns n ports of the loopback interface that are free now.
 func freePorts(n int) ([]int, error) {
 	free := make([]int, 0, n)
 	for range n {
@@ -77,7 +77,7 @@ func freePorts(n int) ([]int, error) {
 	return free, nil
 }
 
-// listenOn listens at addr, host and port; port 0 is one that nobody uses.
+// listenOn listens at addr, host and port; port 0 is a free one.
 func listenOn(addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port != "0" {

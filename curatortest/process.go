@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// process is a child that does not outlive us. Its methods are not safe for concurrent use.
+// process is a child process that ends with this one at the latest. Its methods are not safe for concurrent use.
 type process struct {
 	cmd    *exec.Cmd
 	done   chan struct{} // closed when it has ended
@@ -31,7 +31,7 @@ func startProcess(name string, args []string, log io.Writer) (*process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // the exit status of a killed server says nothing
+			_ = cmd.Wait() // the exit status of a killed server means nothing
 			close(p.done)
 		}
 	}()
@@ -45,8 +45,7 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 
 func (p *process) signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// freeze stops the process without ending it, and returns when all its threads have stopped: until then they may
-// answer.
+// freeze stops the process without ending it. It returns when all its threads have stopped: until then they may answer.
 func (p *process) freeze() error {
 	if p.frozen {
 		return nil
@@ -70,18 +69,18 @@ func (p *process) freeze() error {
 	}
 }
 
-// thaw lets a frozen process go on.
+// thaw continues a frozen process.
 func (p *process) thaw() error {
 	p.frozen = false
 	return p.signal(syscall.SIGCONT)
 }
 
-// stopLimit is how long a server may take to end by itself.
+// stopLimit is the time that a server has to end by itself.
 const stopLimit = 5 * time.Second
 
 // stop ends the process and waits.
 func (p *process) stop(sig syscall.Signal) {
-	_ = p.thaw() // a frozen one could not end
+	_ = p.thaw() // a frozen one would not end
 	_ = p.signal(sig)
 	t := time.NewTimer(stopLimit)
 	defer t.Stop()

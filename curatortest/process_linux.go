@@ -2,5 +2,5 @@ package curatortest
 
 import "syscall"
 
-// childAttributes has the kernel end a child when we end, however we do.
+// childAttributes lets the kernel end a child when this process ends in any way.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

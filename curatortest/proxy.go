@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Proxy stands between clients and a ZooKeeper server. Its [Faults] make the network between them fail on demand;
-// without any, everything passes unchanged, four letter words too.
+// Proxy stands between clients and a ZooKeeper server. Its [Faults] make the network between them fail on demand.
+// Without a fault all bytes pass unchanged, four-letter words too.
 //
 // All methods are safe for concurrent use.
 type Proxy struct {
@@ -17,8 +17,8 @@ type Proxy struct {
 	target atomic.Pointer[string]
 }
 
-// NewProxy starts a proxy for the server at target, host and port, on a free port of the loopback interface.
-// The server need not run: as long as it does not, connections are closed as soon as they are made.
+// NewProxy starts a proxy for the server at target, host and port, on a free port of the loopback interface. The server
+// need not run: until it does, the proxy closes each connection at once.
 func NewProxy(target string) (*Proxy, error) {
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		return nil, err
@@ -57,14 +57,14 @@ func (p *Proxy) Addr() string { return p.faults.addr() }
 // ConnectString returns the connect string of the proxy.
 func (p *Proxy) ConnectString() string { return p.Addr() }
 
-// SetTarget makes addr the server that new connections go to; open ones stay where they are.
+// SetTarget sets the server of new connections. Open ones stay with theirs.
 func (p *Proxy) SetTarget(addr string) { p.target.Store(&addr) }
 
 // Close ends all connections and stops listening. The error names the rules that are not valid or have not hit, see
-// [Faults.Add]. A second Close does nothing but return that error.
+// [Faults.Add]. A second Close only returns that error again.
 func (p *Proxy) Close() error { return p.faults.close() }
 
-// dialTimeout bounds the connecting to the server.
+// dialTimeout bounds the dial of the server.
 const dialTimeout = 10 * time.Second
 
 func (p *Proxy) dial(ctx context.Context) (net.Conn, error) {

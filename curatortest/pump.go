@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// pump forwards one direction of a link. It alone reads from its source and writes to its destination; what
-// makes it wait makes everything behind wait.
+// pump forwards one direction of a link. It alone reads from its source and writes to its destination. While it waits,
+// all later frames wait.
 type pump struct {
 	link   *link
 	dir    Direction
@@ -20,10 +20,10 @@ type pump struct {
 	w      *bufio.Writer
 	dst    net.Conn
 	frame  []byte // with its length in front; reused
-	ahead  int    // how much of the frame has gone ahead
-	torn   bool   // a part of a frame was swallowed: what is behind would be taken for that part
-	opened bool   // the handshake is behind
-	raw    bool   // these are no frames
+	ahead  int    // bytes of the frame that were sent ahead
+	torn   bool   // a part of a frame was swallowed: the receiver would take the next bytes for that part
+	opened bool   // the handshake is over
+	raw    bool   // the bytes are no frames
 }
 
 const pumpBuffer = 16 << 10
@@ -38,7 +38,7 @@ func newPump(l *link, dir Direction, src, dst net.Conn) *pump {
 	}
 }
 
-// run forwards until the source ends or the link is cut, and passes the end on.
+// run forwards until the source ends or the link is cut, and forwards the end.
 func (u *pump) run() {
 	err := u.forward()
 	if errors.Is(err, io.EOF) && u.dir == ToServer && u.link.command.Load() {
@@ -58,10 +58,10 @@ func (u *pump) forward() error {
 		case !ok:
 			return errCut
 		case err != nil && pass:
-			u.write() // what came of a frame
+			u.write() // the complete part of a frame
 			return errors.Join(err, u.w.Flush())
 		case err != nil:
-			<-u.link.ctx.Done() // in a black hole, nobody hears the end
+			<-u.link.ctx.Done() // a black hole swallows the end
 			return errCut
 		case pass && !u.handle():
 			return errCut
@@ -69,7 +69,7 @@ func (u *pump) forward() error {
 	}
 }
 
-// read reads the next frame, or what came of it before an error. What is buffered for the destination is sent before
+// read reads the next frame, or a part of it before an error. It sends the buffer for the destination before a read
 // that blocks.
 func (u *pump) read() error {
 	u.frame, u.ahead = u.frame[:0], 0
@@ -95,7 +95,7 @@ func (u *pump) read() error {
 	case n < 0 || n > maxFrame: // the receiver refuses it
 		u.raw = true
 	}
-	if u.unframed() { // the server's side learns here of a command: it answers to what was forwarded
+	if u.unframed() { // the server's side learns of a command here: the server answers forwarded bytes
 		return u.readRaw()
 	}
 	if u.dir == ToServer && n > u.link.faults.maxRequest {
@@ -106,10 +106,10 @@ func (u *pump) read() error {
 	return u.fill(lengthSize + n)
 }
 
-// frameKept is the size up to which the memory of a frame is kept for the next.
+// frameKept is the largest frame whose memory is kept for the next one.
 const frameKept = 1 << 20
 
-// sendLength sends the length of a frame ahead: a server that refuses so much does so at once.
+// sendLength sends the length of a frame ahead: a server refuses a frame that is too long by its length.
 func (u *pump) sendLength() error {
 	if err := u.fill(lengthSize); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (u *pump) sendLength() error {
 	return u.w.Flush()
 }
 
-// fill reads on until the frame has size bytes. Memory grows with what comes, not with what a length claims.
+// fill reads until the frame has size bytes. Memory grows with the bytes that come, not with the length.
 func (u *pump) fill(size int) error {
 	for len(u.frame) < size {
 		have := len(u.frame)
@@ -151,7 +151,7 @@ func (u *pump) ready() bool {
 	return err == nil && frameLength(head) <= u.r.Buffered()-lengthSize
 }
 
-// unframed reports whether bytes pass as they come.
+// unframed reports whether bytes pass unread.
 func (u *pump) unframed() bool { return u.raw || u.link.command.Load() }
 
 func (u *pump) readRaw() error {
@@ -161,8 +161,8 @@ func (u *pump) readRaw() error {
 	return u.fill(u.r.Buffered())
 }
 
-// admit waits while everything is frozen and reports whether what was read may pass, or else is lost; ok is
-// false when the link is cut.
+// admit waits while the connections are frozen. pass reports whether the bytes pass or are lost; ok is false when the
+// link is cut.
 func (u *pump) admit() (pass, ok bool) {
 	if u.link.faults.trouble.Load().frozen > 0 && u.w.Flush() != nil {
 		return false, false
@@ -175,7 +175,7 @@ func (u *pump) admit() (pass, ok bool) {
 	return false, u.link.lose()
 }
 
-// handle does with the frame what the rules say; it returns false when that has cut the link.
+// handle applies the rules to the frame. It returns false when the link is cut.
 func (u *pump) handle() bool {
 	if u.unframed() {
 		return u.write()
@@ -274,7 +274,7 @@ func (u *pump) reply() bool {
 	return true
 }
 
-// readReply reads a frame of the server and finds the request it answers and the rules that wait for it.
+// readReply reads a frame of the server, and finds its request and the rules that wait for it.
 func (u *pump) readReply() (message, jute.ReplyHeader, []*Injection) {
 	l, frame := u.link, u.frame[lengthSize:]
 	if !u.opened {
@@ -317,7 +317,7 @@ func (u *pump) readReply() (message, jute.ReplyHeader, []*Injection) {
 	return r.message, h, r.acts
 }
 
-// act does what a rule says that ends the connection or waits; it returns false when that has cut the link.
+// act applies an action that ends the connection or waits. It returns false when the link is cut.
 func (u *pump) act(in *Injection) bool {
 	switch in.rule.Action {
 	case TruncateReply:
@@ -340,7 +340,7 @@ func (u *pump) act(in *Injection) bool {
 	}
 }
 
-// pause sends what is buffered and waits for either channel. It returns false when the link is cut.
+// pause sends the buffer and waits for either channel. It returns false when the link is cut.
 func (u *pump) pause(until <-chan struct{}, end <-chan time.Time) bool {
 	if u.w.Flush() != nil {
 		return false

@@ -26,7 +26,7 @@ type RealCluster struct {
 	network *network // nil without WithPartitions
 }
 
-// clusterStartLimit bounds how long an ensemble may take until all its servers serve.
+// clusterStartLimit bounds the start of an ensemble, until all its servers serve.
 const clusterStartLimit = 60 * time.Second
 
 // NewRealCluster starts an ensemble of n servers, each with the options, and returns when all of them serve. The error
@@ -46,17 +46,17 @@ func NewRealCluster(n int, opts ...RealOption) (*RealCluster, error) {
 		if c != nil {
 			err = errors.Join(err, c.Close())
 		}
-		if try > 0 || errors.Is(err, ErrNoZooKeeper) { // once is bad luck: somebody took a port
+		if try > 0 || errors.Is(err, ErrNoZooKeeper) { // the first failure may be a port that another process took
 			return nil, err
 		}
 	}
 }
 
-// clusterDefaults is the configuration of a member beyond that of a single server.
+// clusterDefaults is the further configuration of a member.
 var clusterDefaults = []RealOption{
 	WithConfig("initLimit", "50"), // ticks, as syncLimit
 	WithConfig("syncLimit", "25"),
-	// No server leaves the protocol of the ensemble when it is the last.
+	// The last server must not leave the protocol of the ensemble.
 	WithConfig("standaloneEnabled", "false"),
 	WithSystemProperty("zookeeper.fastleader.maxNotificationInterval", "400"), // ms until a lost vote is cast again
 }
@@ -102,7 +102,7 @@ func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 	return c, nil
 }
 
-// specsFor returns the lines of the ensemble as one server is to see it.
+// specsFor returns the lines of the ensemble for one server.
 func (c *RealCluster) specsFor(s *RealServer) []string {
 	var specs []string
 	for _, other := range c.servers {
@@ -140,10 +140,10 @@ func (c *RealCluster) ConnectString() string {
 	return strings.Join(addrs, ",")
 }
 
-// Servers returns the servers, those that do not run too.
+// Servers returns all servers, stopped ones too.
 func (c *RealCluster) Servers() []*RealServer { return append([]*RealServer(nil), c.servers...) }
 
-// Leader returns the server that leads. The error wraps [ErrNoServer] if none does now; AwaitQuorum waits for one.
+// Leader returns the leader. The error wraps [ErrNoServer] if there is none now; AwaitQuorum waits for one.
 func (c *RealCluster) Leader() (*RealServer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
 	defer cancel()
@@ -160,11 +160,11 @@ func (c *RealCluster) FindConnectionInstance(sessionID int64) (*RealServer, erro
 		fmt.Sprintf("has session %#x", uint64(sessionID)))
 }
 
-// ErrNoServer is wrapped by the error of a method that looks for a server of a [RealCluster] and finds none.
+// ErrNoServer is wrapped by the error of a method that finds no such server.
 var ErrNoServer = errors.New("curatortest: no such server")
 
 const (
-	// askLimit bounds a question to all servers: a frozen one does not answer.
+	// askLimit bounds a command to all servers: a frozen one does not answer.
 	askLimit = 2 * time.Second
 	// quorumPoll is the pause between two of them.
 	quorumPoll = 20 * time.Millisecond
@@ -177,7 +177,7 @@ type answer struct {
 	err    error
 }
 
-// ask asks all servers at once. The channel ends when all have answered or ctx is done.
+// ask sends the command to all servers at once. The channel is closed when all have answered or ctx has ended.
 func (c *RealCluster) ask(ctx context.Context, word string) <-chan answer {
 	answers := make(chan answer, len(c.servers))
 	var wg sync.WaitGroup
@@ -194,7 +194,7 @@ func (c *RealCluster) ask(ctx context.Context, word string) <-chan answer {
 	return answers
 }
 
-// find returns the first server whose answer is right.
+// find returns the first server with the right answer.
 func (c *RealCluster) find(
 	ctx context.Context, word string, right func(string) bool, what string,
 ) (*RealServer, error) {
@@ -202,7 +202,7 @@ func (c *RealCluster) find(
 	defer cancel()
 	var found *RealServer
 	var failures []error
-	for a := range c.ask(ctx, word) { // to its end: no goroutine is left
+	for a := range c.ask(ctx, word) { // all answers: no goroutine is left
 		switch {
 		case found != nil:
 		case a.err != nil:
@@ -252,7 +252,7 @@ func (c *RealCluster) hasQuorum(ctx context.Context) bool {
 	return leaders == 1 && serving > len(c.servers)/2
 }
 
-// ExpireSession ends a session as the function [ExpireSession] does, through whichever server serves.
+// ExpireSession ends a session as the function [ExpireSession] does, through any server that serves.
 func (c *RealCluster) ExpireSession(sessionID int64) error {
 	return c.onSession(ExpireSession, sessionID)
 }
@@ -262,7 +262,7 @@ func (c *RealCluster) KillSession(sessionID int64) error {
 	return c.onSession(KillSession, sessionID)
 }
 
-// DropConnection closes the connection of a session as the function [DropConnection] does, on the server that has it.
+// DropConnection closes the connection of a session as the function [DropConnection] does, on the session's server.
 func (c *RealCluster) DropConnection(sessionID int64) error {
 	s, err := c.FindConnectionInstance(sessionID)
 	if err != nil {

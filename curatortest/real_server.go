@@ -35,7 +35,7 @@ type RealServer struct {
 	closed  bool
 }
 
-// RealOption changes how a server is started.
+// RealOption changes a [RealServer], or all servers of a [RealCluster].
 type RealOption interface{ apply(*RealServer) }
 
 type realOption func(*RealServer)
@@ -52,7 +52,7 @@ func WithSystemProperty(key, value string) RealOption {
 	return realOption(func(s *RealServer) { s.props[key] = value })
 }
 
-// startLimit bounds how long a server may take to serve.
+// startLimit bounds the start of a server.
 const startLimit = 30 * time.Second
 
 // NewRealServer starts Apache ZooKeeper and returns when it serves. The error wraps [ErrNoZooKeeper] if there is none
@@ -67,7 +67,7 @@ func NewRealServer(opts ...RealOption) (*RealServer, error) {
 		if err = s.startOnFreePort(); err == nil {
 			return s, nil
 		}
-		if try > 0 { // once is bad luck: somebody took the port
+		if try > 0 { // the first failure may be a port that another process took
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -115,7 +115,7 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 		},
 		props: map[string]string{
 			"org.slf4j.simpleLogger.defaultLogLevel": "warn", // Debian, Ubuntu
-			// Connections that end while the server does not serve, as those of our own questions.
+			// No warnings about connections that end while the server does not serve, like those of AwaitServing.
 			"org.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn": "off",
 			"logback.configurationFile": filepath.Join(dir, "logback.xml"), // Homebrew
 		},
@@ -150,7 +150,7 @@ func (s *RealServer) PID() int {
 	return s.process.pid()
 }
 
-// Log returns the end of what the server has printed.
+// Log returns the end of the server's output.
 func (s *RealServer) Log() string { return s.log.String() }
 
 // Restart starts the server, on the same port and with the same data, and returns when it serves. A server that runs is
@@ -184,8 +184,8 @@ func (s *RealServer) Launch() error {
 
 func (s *RealServer) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
 
-// writeConfig writes the configuration, with these lines at its end. It is written once: a member of an ensemble
-// rewrites it itself when it starts and when the ensemble is reconfigured.
+// writeConfig writes the configuration, with these lines at its end. It writes it once: a member of an ensemble
+// rewrites it when it starts and when the ensemble is reconfigured.
 func (s *RealServer) writeConfig(lines ...string) error {
 	if err := os.MkdirAll(s.config["dataDir"], 0o700); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *RealServer) writeConfig(lines ...string) error {
 		os.WriteFile(filepath.Join(s.dir, "logback.xml"), []byte(logback), 0o600))
 }
 
-// logback has ZooKeeper print warnings and errors; without a configuration, logback prints everything.
+// logback limits ZooKeeper's log to warnings and errors; without a configuration, logback prints everything.
 const logback = `<configuration>
   <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d{ISO8601} %-5level %logger: %msg%n</pattern></encoder>
@@ -213,10 +213,10 @@ const logback = `<configuration>
 `
 
 const (
-	// servePoll is the pause between two questions to a server that is starting. No event says when it serves: it
-	// accepts connections, and says "imok", before.
+	// servePoll is the pause between two commands to a server that starts. There is no event for the end of the start: the
+	// server accepts connections and answers "imok" before it.
 	servePoll = 20 * time.Millisecond
-	// serveAsk bounds one of them: what is asked between the two is never answered.
+	// serveAsk bounds one command: a server never answers one that comes between the two.
 	serveAsk = 300 * time.Millisecond
 )
 
@@ -244,8 +244,8 @@ func (s *RealServer) AwaitServing(ctx context.Context) error {
 	}
 }
 
-// serves asks the server for its configuration, which it gives only while it serves and which has the name of our
-// directory: another process that has taken the port while the server was down is not mistaken for it.
+// serves requests the configuration of the server, which it returns only while it serves. The answer must have the name
+// of our directory: another process may have taken the port while the server was down.
 func (s *RealServer) serves(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, serveAsk)
 	defer cancel()
@@ -253,7 +253,7 @@ func (s *RealServer) serves(ctx context.Context) bool {
 	return err == nil && strings.Contains(answer, "dataDir="+s.config["dataDir"])
 }
 
-// Stop ends the server; port and data are kept for Restart.
+// Stop ends the server. Port and data stay for Restart.
 func (s *RealServer) Stop() error { return s.end(syscall.SIGTERM) }
 
 // Kill ends the server as a crash does.
@@ -273,10 +273,11 @@ func (s *RealServer) stopLocked(sig syscall.Signal) {
 	}
 }
 
-// Freeze stops the server without ending it: from when it returns, nothing is answered, but connections stay open.
+// Freeze stops the server without ending it. When it returns the server answers nothing more, but connections stay
+// open.
 func (s *RealServer) Freeze() error { return s.withProcess((*process).freeze) }
 
-// Thaw lets a frozen server go on.
+// Thaw continues a frozen server.
 func (s *RealServer) Thaw() error { return s.withProcess((*process).thaw) }
 
 func (s *RealServer) withProcess(do func(*process) error) error {
@@ -300,7 +301,7 @@ func (s *RealServer) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// FourLetterWord sends one of ZooKeeper's four-letter commands, as "mntr" or "wchs", and returns the answer.
+// FourLetterWord sends one of ZooKeeper's four-letter words, such as "mntr" or "wchs", and returns the answer.
 func (s *RealServer) FourLetterWord(ctx context.Context, word string) (string, error) {
 	return fourLetterWord(ctx, s.Addr(), word)
 }

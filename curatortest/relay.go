@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// relay forwards the connections from one server of an ensemble to a port of another, until the two are parted. Then it
-// keeps what is sent, as a network does that loses all packets and whose ends send them again: after the partition, the
-// connection goes on where it was. A connection that is made meanwhile ends.
+// relay forwards the connections from one server of an ensemble to a port of another, until the two are separated. Then
+// it keeps the bytes, like a network that loses all packets and whose ends send them again. After the partition the
+// connection continues. A connection that is opened meanwhile ends.
 type relay struct {
 	listener net.Listener
 	target   string
-	// callBack is how the other server reaches the first, if that one has to say so: "" if not.
+	// callBack is the address by which the other server reaches the first one, if that one sends its address; otherwise
+	// "".
 	callBack string
 
 	ctx    context.Context
@@ -24,7 +25,7 @@ type relay struct {
 	wg     sync.WaitGroup
 
 	mu   sync.Mutex
-	open chan struct{} // closed while the two are together
+	open chan struct{} // closed while the two are connected
 }
 
 func newRelay(target string) (*relay, error) {
@@ -40,7 +41,7 @@ func newRelay(target string) (*relay, error) {
 
 func (r *relay) addr() string { return r.listener.Addr().String() }
 
-// start has the relay accept connections.
+// start starts to accept connections.
 func (r *relay) start() { r.wg.Go(r.accept) }
 
 func (r *relay) accept() {
@@ -53,7 +54,7 @@ func (r *relay) accept() {
 	}
 }
 
-// gate returns a channel that is closed as soon as the two servers are together.
+// gate returns a channel that is closed as soon as the two servers are connected.
 func (r *relay) gate() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +70,7 @@ func (r *relay) isParted() bool {
 	}
 }
 
-// part parts the two servers, or brings them together.
+// part separates the two servers, or connects them.
 func (r *relay) part(parted bool) {
 	if parted == r.isParted() {
 		return
@@ -119,8 +120,8 @@ func (r *relay) forward(from net.Conn) {
 }
 
 const (
-	// dialLimit is how long a server may take to listen once it leads. Its followers, whom it would refuse meanwhile, are
-	// connected to the relay, and a connection that ends makes them look for another leader.
+	// dialLimit is the time that a new leader has to listen. It would refuse its followers meanwhile. They are connected
+	// to the relay, and would look for another leader if their connection ended.
 	dialLimit = 2 * time.Second
 	dialPoll  = 20 * time.Millisecond
 )
@@ -133,7 +134,7 @@ func (r *relay) dial() (net.Conn, error) {
 	defer t.Stop()
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.target)
-		if err == nil || r.callBack != "" { // a server always listens to elections
+		if err == nil || r.callBack != "" { // a server always listens for elections
 			return conn, err
 		}
 		select {
@@ -144,7 +145,7 @@ func (r *relay) dial() (net.Conn, error) {
 	}
 }
 
-// pump forwards one direction until it ends, or cannot be written.
+// pump forwards one direction until it ends, or a write fails.
 func (r *relay) pump(from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -178,9 +179,9 @@ const (
 	maxGreeting   = 1 << 12
 )
 
-// forwardGreeting forwards what a server says first on a connection to the election port of another. In it is the
-// address at which the other one calls back if it has the greater number: the connection is ended then, and made in the
-// other direction. The address becomes that of the relay for it.
+// forwardGreeting forwards the first message of a server on a connection to the election port of another. The message
+// has the sender's address. The other server calls back at it if it has the greater number; then the connection ends.
+// forwardGreeting replaces the address by that of the relay.
 func (r *relay) forwardGreeting(from, to net.Conn) bool {
 	if err := from.SetReadDeadline(time.Now().Add(greetingLimit)); err != nil {
 		return false

@@ -17,30 +17,30 @@ type Action int
 
 // The actions of a [Rule]. Those that end a connection close both sides of it.
 const (
-	// CutBefore ends the connection in place of forwarding the request. What was sent before it has been
-	// forwarded; replies that were still on their way are lost.
+	// CutBefore ends the connection instead of forwarding the request. Earlier requests were forwarded; replies that are
+	// still on their way are lost.
 	CutBefore Action = iota + 1
-	// CutAfter forwards the request, nothing behind it, and waits for the server's reply: the server has done
-	// what was asked. The replies before that one are delivered, it is not, and the connection ends.
+	// CutAfter forwards the request and nothing behind it, and waits for the server's reply: the server has executed the
+	// request. Earlier replies are delivered. The reply itself is not, and the connection ends.
 	CutAfter
 	// HoldRequest keeps the request, and everything the client sends behind it, until [Injection.Release].
 	HoldRequest
 	// HoldReply keeps the reply, and everything the server sends behind it, until [Injection.Release].
 	HoldReply
-	// DelayRequest is HoldRequest for the time of Rule.Delay. Every match waits in its turn: the delays of
-	// requests sent at once add up.
+	// DelayRequest is HoldRequest for the time of Rule.Delay. Matches wait one after the other: the delays of requests
+	// that are sent at once add up.
 	DelayRequest
-	// DelayReply is HoldReply for the time of Rule.Delay. Every match waits in its turn.
+	// DelayReply is HoldReply for the time of Rule.Delay. Matches wait one after the other.
 	DelayReply
 	// TruncateReply is CutAfter that also delivers the first half of the reply's frame.
 	TruncateReply
-	// DropReply swallows the reply; the connection goes on without it.
+	// DropReply swallows the reply; the connection continues without it.
 	DropReply
-	// ReplyError keeps the request from the server and has it answered, in its turn, with the code of Rule.Err
-	// and nothing else. No watch is left. A multi is answered so too, though its own errors come otherwise, one
-	// for each operation. A handshake and a watch event cannot be.
+	// ReplyError keeps the request from the server. The reply, in its place, has the code of Rule.Err and nothing else. No
+	// watch is set. A multi gets the same reply, although its own errors have one code for each operation. It is not valid
+	// for a handshake or a watch event.
 	ReplyError
-	// DuplicateReply delivers a watch event twice. A reply must not be: its xid is spent.
+	// DuplicateReply delivers a watch event twice. It is not valid for a reply, whose xid may come only once.
 	DuplicateReply
 )
 
@@ -59,7 +59,7 @@ var actionNames = [...]string{
 
 func (a Action) valid() bool { return a >= CutBefore && int(a) < len(actionNames) }
 
-// onRequest reports whether the action is over before the request is forwarded.
+// onRequest reports whether the action ends before the request is forwarded.
 func (a Action) onRequest() bool {
 	switch a {
 	case CutBefore, HoldRequest, DelayRequest, ReplyError:
@@ -77,12 +77,12 @@ func (a Action) String() string {
 	return "Action(" + strconv.Itoa(int(a)) + ")"
 }
 
-// The names of what is no request of the protocol.
+// The names of frames that are no requests of the protocol.
 const (
 	opConnect      = "connect"
 	opNotification = "notification"
 	opHeartbeat    = "heartbeat" // a transaction without an operation, which proves that there is a quorum
-	opNone         = ""          // what cannot be read
+	opNone         = ""          // an unreadable frame
 )
 
 var (
@@ -100,7 +100,7 @@ func requestNames() map[string]bool {
 	return names
 }
 
-// Rule selects requests and says what happens to them. The zero value of a field but Action selects all.
+// Rule selects requests and defines an action for them. The zero value of a field but Action selects all.
 //
 // Some faults, and the rules for them:
 //
@@ -117,36 +117,35 @@ func requestNames() map[string]bool {
 //	a watch event comes twice               Ops: "notification", Action: DuplicateReply
 //	one request in a hundred is lost        Action: CutBefore, Chance: 0.01, Seed: s, MayMiss: true
 type Rule struct {
-	// Ops are the names of operations as in ZooDefs.OpCode of Java: "create2", "delete", "multi". "connect" is
-	// the handshake, "notification" a watch event, which has no request: an action on its "reply" acts on the
-	// event. "heartbeat" is a multi without an operation. Empty is any request, which the handshake, pings, heartbeats
-	// and watch events are not.
+	// Ops are the names of operations as in ZooDefs.OpCode of Java: "create2", "delete", "multi". "connect" is the
+	// handshake. "notification" is a watch event: it has no request, and an action on its "reply" acts on the event.
+	// "heartbeat" is a multi without an operation. Empty selects any request, but no handshake, ping, heartbeat or watch
+	// event.
 	Ops []string
-	// Path is a pattern for the path the server sees, chroot included and, for a sequential node, before the
-	// server adds the number. Each segment is one of [path.Match]; "**" is any number of segments, at the end
-	// at least one. A multi, or a client that arms its watches again, matches by any of its paths.
+	// Path is a pattern for the path at the server: with the chroot and, for a sequential node, without the number. Each
+	// segment is a pattern of [path.Match]; "**" is any number of segments, at the end at least one. A multi, or a client
+	// that sets its watches again, matches by any of its paths.
 	Path string
-	// SessionID selects a session. A handshake belongs to the session the client asks for, 0 if a new one.
+	// SessionID selects a session. A handshake belongs to the session that it requests, or to 0 if that is a new one.
 	SessionID int64
-	// Connection selects a connection by its number: the first that was ever accepted is 1.
+	// Connection selects a connection by its number. The first one is 1.
 	Connection int64
-	// Chance is the probability with which a match counts, up to 1; else it passes as if it were none. 0 is
-	// always.
+	// Chance is the probability with which a match counts, up to 1. A match that does not count passes. 0 is always.
 	Chance float64
-	// Seed decides with Chance: with the same one, the same of a sequence of matches count. Clients that send at
-	// the same time make their own sequence.
+	// Seed seeds the random numbers of Chance: with the same Seed, the same matches of a sequence count. Clients that send
+	// at the same time have their own sequences.
 	Seed uint64
-	// Skip is how many matches pass before the first that Action is for.
+	// Skip is the number of matches that pass before the first Action.
 	Skip int
-	// Count is how many matches Action is for; those after them pass. 0 is all.
+	// Count is the number of matches that Action is for; later ones pass. 0 is all.
 	Count int
-	// Action is what happens. It has no default.
+	// Action is the action. It has no default.
 	Action Action
 	// Delay is the time of DelayRequest and DelayReply.
 	Delay time.Duration
 	// Err is the error of ReplyError: one that stands for a code of the server, such as zk.ErrNoAuth.
 	Err error
-	// MayMiss is for a rule that need not act, such as one with a small Chance. Any other that has not acted is
+	// MayMiss is for a rule that need not act, such as one with a small Chance. Any other rule that has not acted is an
 	// [ErrNeverHit].
 	MayMiss bool
 }
@@ -184,13 +183,13 @@ func (r Rule) Validate() error {
 	if r.Skip < 0 || r.Count < 0 || r.Delay < 0 || r.Connection < 0 {
 		add("negative number")
 	}
-	if !(r.Chance >= 0 && r.Chance <= 1) { // what is not a number is neither
+	if !(r.Chance >= 0 && r.Chance <= 1) { // NaN is neither
 		add("chance of %v", r.Chance)
 	}
 	return errors.Join(errs...)
 }
 
-// wants reports whether the rule is about the frame, whatever its Chance, Skip and Count.
+// wants reports whether the rule matches the frame, apart from its Chance, Skip and Count.
 func (r *Rule) wants(g glob, m *message) bool {
 	if len(r.Ops) > 0 {
 		if !slices.Contains(r.Ops, m.op) {
@@ -211,7 +210,7 @@ func (r *Rule) wants(g glob, m *message) bool {
 	return slices.ContainsFunc(m.paths, g.match)
 }
 
-// counts reports whether Chance has the match of that number count.
+// counts reports whether Chance lets the match of that number count.
 func (r *Rule) counts(number uint64) bool {
 	if r.Chance == 0 || r.Chance == 1 {
 		return true

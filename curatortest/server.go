@@ -12,18 +12,18 @@ import (
 	"github.com/gocurator/curator/internal/zkserver"
 )
 
-// Server is a ZooKeeper server in memory, for tests: it starts in less than a millisecond, needs no Java and no files,
-// and fails on demand, see [Server.Faults]. To clients it is Apache ZooKeeper, what they may see of it included;
-// docs/curatortest.md lists the differences that are known. It is no server for production.
+// Server is a ZooKeeper server in memory, for tests. It starts in less than a millisecond, needs no Java and no files,
+// and fails on demand, see [Server.Faults]. Clients see an Apache ZooKeeper, with its permissions and errors;
+// docs/curatortest.md lists the known differences. It is not for production.
 //
 // All methods are safe for concurrent use. In Java: TestingServer.
 type Server struct {
 	service *zkserver.Service
 	member  *zkserver.Member
 	faults  *Faults
-	memory  string         // its address if it listens on none
+	memory  string         // its address if it does not listen
 	cluster *Cluster       // nil for a server that stands alone
-	joined  chan struct{}  // closed once service and member are there
+	joined  chan struct{}  // closed when service and member are set
 	serving sync.WaitGroup // the member's connections
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func NewServer(opts ...ServerOption) (*Server, error) {
 	return servers[0], nil
 }
 
-// listenAll makes n servers that listen and are no members of a service yet.
+// listenAll returns n servers that listen and are not yet members of a service.
 func listenAll(n int, opts []ServerOption) ([]*Server, *serverOptions, error) {
 	o, err := serverOptionsOf(opts)
 	if err != nil {
@@ -82,20 +82,20 @@ func listenAll(n int, opts []ServerOption) ([]*Server, *serverOptions, error) {
 	return servers, o, nil
 }
 
-// newServer makes a server that has the address as long as it does not listen.
+// newServer returns a server with this address as long as it does not listen.
 func newServer(memory string) *Server {
 	s := &Server{memory: memory, joined: make(chan struct{})}
 	s.faults = newFaults(s.connect)
 	return s
 }
 
-// join makes the server a member of a service, which needs to know first where its servers listen.
+// join makes the server a member of a service, which needs the addresses of its servers first.
 func (s *Server) join(service *zkserver.Service, member *zkserver.Member) {
 	s.service, s.member = service, member
 	close(s.joined)
 }
 
-// connect is how the fault layer reaches the member.
+// connect connects the faults to the member.
 func (s *Server) connect(ctx context.Context) (net.Conn, error) {
 	select {
 	case <-s.joined:
@@ -123,7 +123,7 @@ func NewServerT(tb testing.TB, opts ...ServerOption) *Server {
 	return s
 }
 
-// Addr returns host and port that clients connect to. One that is [InMemory] has an address that no machine has.
+// Addr returns host and port for clients. A server that is [InMemory] has an address that no machine has.
 func (s *Server) Addr() string {
 	if addr := s.faults.addr(); addr != "" {
 		return dialable(addr)
@@ -134,8 +134,8 @@ func (s *Server) Addr() string {
 // ConnectString returns the connect string of the server.
 func (s *Server) ConnectString() string { return s.Addr() }
 
-// DialContext connects to the server without the network, whatever the network and the address: it is for
-// framework.WithDialer, and works within a bubble of testing/synctest.
+// DialContext connects to the server without the network, whatever the arguments. It is for framework.WithDialer, and
+// works within a bubble of testing/synctest.
 func (s *Server) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	return s.faults.connect(ctx)
 }
@@ -151,8 +151,8 @@ var (
 	errStopped = errors.New("curatortest: server does not run")
 )
 
-// Stop ends all connections and refuses new ones until Restart. Nodes and sessions stay; time does not pass for the
-// sessions of a service that nobody serves. A second Stop does nothing.
+// Stop ends all connections and refuses new ones until Restart. Nodes and sessions stay. While no server of a service
+// runs, no time passes for its sessions. A second Stop does nothing.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,15 +170,15 @@ func (s *Server) stop() {
 	s.stopped = true
 	s.faults.stopListening()
 	s.member.Stop()
-	s.unfreeze() // what starts again is not frozen
+	s.unfreeze() // a server that starts again is not frozen
 }
 
-// Kill is Stop: what the server has answered it has kept, however it ends.
+// Kill is Stop: the server has stored each change before its answer.
 func (s *Server) Kill() error { return s.Stop() }
 
-// Freeze halts the server until Thaw, as if its machine stood still: connections stay open, new ones are accepted by
-// the system, nothing is answered and no session ends. The other servers of a [Cluster] go on, and end the sessions of
-// its clients. A second Freeze does nothing.
+// Freeze halts the server until Thaw, as if its machine stood still: connections stay open, the system accepts new
+// ones, and the server answers nothing and ends no session. The other servers of a [Cluster] continue, and end the
+// sessions of its clients. A second Freeze does nothing.
 func (s *Server) Freeze() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +213,8 @@ func (s *Server) unfreeze() {
 	}
 }
 
-// Restart starts the server again, with the same address and data; one that runs is stopped first. Every session has
-// its whole timeout again. In Java: restart.
+// Restart starts the server again, with the same address and data. It stops a server that runs first. Every session
+// gets its whole timeout again. In Java: restart.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,8 +232,8 @@ func (s *Server) Restart() error {
 }
 
 // Close ends the server and all its connections and waits for them. The error names the rules that are not valid or
-// have not hit, see [Faults.Add]. A second Close does nothing but return that error. The servers of a [Cluster] are
-// closed with it.
+// have not hit, see [Faults.Add]. A second Close only returns that error again. Close of a [Cluster] closes its
+// servers.
 func (s *Server) Close() error {
 	if s.cluster != nil {
 		return s.cluster.Close()
@@ -243,7 +243,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// shut ends what is between the clients and the service.
+// shut ends the connections of the clients and the member.
 func (s *Server) shut() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,14 +263,14 @@ func (s *Server) shut() error {
 // [zk.ErrSessionExpired]: https://pkg.go.dev/github.com/go-zookeeper/zk#ErrSessionExpired
 func (s *Server) ExpireSession(sessionID int64) error { return expireIn(s.service, sessionID) }
 
-// KillSession makes the client of a session find it expired, and the server does not learn of it: the ephemeral nodes
-// stay until the session times out. In Java: KillSession.
+// KillSession lets the client of a session find it expired. The server has no part in this: the ephemeral nodes stay
+// until the session times out. In Java: KillSession.
 func (s *Server) KillSession(sessionID int64) error {
 	s.faults.KillSession(sessionID)
 	return nil
 }
 
-// DropConnection closes the connection of a session. The session lives on, if its client comes back in time. If that
+// DropConnection closes the connection of a session. The session lives on if its client comes back in time. If the
 // client is not connected to this server nothing happens.
 func (s *Server) DropConnection(sessionID int64) error {
 	s.mu.Lock()
@@ -282,19 +282,19 @@ func (s *Server) DropConnection(sessionID int64) error {
 	return nil
 }
 
-// KeepSession keeps a session from expiring, whether its client is heard of or not, until release.
+// KeepSession keeps a session from expiring until release, also without a client.
 func (s *Server) KeepSession(sessionID int64) (release func(), err error) {
 	release, err = s.service.Keep(sessionID)
 	return release, sessionError("keep", sessionID, err)
 }
 
-// MoveSession makes the server believe that the session has been taken to another server: it closes the session's
-// connection in place of doing the next write on it.
+// MoveSession makes the server believe that the session has moved to another server: it closes the session's connection
+// instead of executing the next write on it.
 func (s *Server) MoveSession(sessionID int64) error {
 	return sessionError("move", sessionID, s.service.Move(sessionID))
 }
 
-// Sessions returns the ids of the sessions, in the order in which they began.
+// Sessions returns the ids of the sessions, in the order of their beginnings.
 func (s *Server) Sessions() []int64 { return s.service.Sessions() }
 
 // SetSequence makes n the number of the next sequential child of a node. It can only be raised.
@@ -302,12 +302,12 @@ func (s *Server) SetSequence(path string, n int32) error {
 	return nodeError("set sequence", path, s.service.SetSequence(path, n))
 }
 
-// Advance moves the server's clock forward, and returns when all that this made due is done: sessions are over, nodes
-// removed. Clients do not notice.
+// Advance moves the server's clock forward. It returns when the sessions and nodes that are due then have ended.
+// Clients notice nothing.
 func (s *Server) Advance(d time.Duration) { s.service.Advance(d) }
 
-// Sweep removes the containers that are empty again and the nodes whose time to live is over. The server does so by
-// itself too, see [WithSweepInterval].
+// Sweep removes the containers that are empty again and the nodes whose time to live is over. The server also does so
+// by itself, see [WithSweepInterval].
 func (s *Server) Sweep() { s.service.Sweep() }
 
 // Snapshot is the state of a server at one moment.
@@ -316,11 +316,11 @@ type Snapshot struct{ state *zkserver.Snapshot }
 // Snapshot returns the nodes and sessions of this moment.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.service.Snapshot()} }
 
-// Restore brings back a state, as an operator does from a backup: all connections end, what was written since is lost,
-// and a client that has seen it is turned away until the server has as many writes behind it again.
+// Restore brings back a state, as an operator does from a backup. All connections end, and later writes are lost. The
+// server refuses a client that has seen later writes until it has as many writes again.
 func (s *Server) Restore(from *Snapshot) { s.service.Restore(from.state) }
 
-// FourLetterWord asks the server one of the questions that need no session: "ruok", "srvr", "wchp".
+// FourLetterWord sends a four-letter word, such as "ruok", "srvr" or "wchp", and returns the answer.
 func (s *Server) FourLetterWord(ctx context.Context, word string) (string, error) {
 	conn, err := s.faults.connect(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ type ServerOption interface{ applyServer(*serverOptions) }
 
 type serverOptions struct {
 	config   zkserver.Config
-	addrs    []string // nil if there are none given
+	addrs    []string // nil for the default
 	inMemory bool
 }
 
@@ -64,7 +64,7 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 	return o, nil
 }
 
-// check reports what does not go with n servers.
+// check returns an error if the options do not fit n servers.
 func (o *serverOptions) check(n int) error {
 	switch {
 	case n < 1:
@@ -90,12 +90,13 @@ func (t TickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(
 // SyncLimit is an option of both kinds of servers.
 type SyncLimit int
 
-// WithSyncLimit sets for how many ticks a server of a cluster goes on without its leader. A follower that is cut off
-// from its leader answers pings and reads of what it has until then, and so does a leader that is cut off from its
-// majority: their clients find nothing wrong, while the others end their sessions. What needs the leader is not
-// answered: writes, syncs and new sessions, and what the same session asks behind them. Then they end all connections.
+// WithSyncLimit sets the number of ticks for which a server of a cluster continues without its leader. Until then a
+// follower that is cut off from its leader answers pings and reads of its own data. So does a leader that is cut off
+// from its majority. Their clients notice nothing, while the others end their sessions. They do not answer requests
+// that need the leader: writes, syncs and new sessions, and later requests of the same session. After the limit they
+// end all connections.
 //
-// The default of a [Cluster] is 0: its servers find out at once. A [RealCluster] has 25 ticks; the configuration that
+// The default of a [Cluster] is 0: its servers notice at once. A [RealCluster] has 25 ticks; the configuration that
 // comes with Apache ZooKeeper has 5. In Java: syncLimit.
 func WithSyncLimit(ticks int) SyncLimit { return SyncLimit(ticks) }
 
@@ -103,8 +104,7 @@ func (l SyncLimit) apply(s *RealServer) { s.config["syncLimit"] = fmt.Sprint(int
 
 func (l SyncLimit) applyServer(o *serverOptions) { o.config.SyncLimit = int(l) }
 
-// WithSessionTimeouts sets the bounds of what a client can have for a session timeout; the default is from two ticks to
-// an hour.
+// WithSessionTimeouts sets the bounds of the session timeout of a client; the default is from two ticks to an hour.
 func WithSessionTimeouts(least, most time.Duration) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.MinSessionTimeout, o.config.MaxSessionTimeout = least, most })
 }
@@ -112,12 +112,13 @@ func WithSessionTimeouts(least, most time.Duration) ServerOption {
 // Version is a release of Apache ZooKeeper.
 type Version int
 
-// The releases that a [Server] can be, where they differ.
+// The releases of a [Server].
 const (
-	// Version38 is 3.8.0 as Debian 12 has it, the default.
+	// Version38 is 3.8.0, the version of Debian 12. It is the default.
 	Version38 Version = iota
-	// Version39 is 3.9.3 as Debian 13 has it. A client can watch one path in several modes at once, a watch event has the
-	// zxid of its change, exists needs the permission to read, and a transaction gives the stat of what it creates.
+	// Version39 is 3.9.3, the version of Debian 13. A client can watch one path in several modes at once, a watch event
+	// has the zxid of its change, exists needs the permission to read, and a transaction returns the Stat of each node
+	// that it creates.
 	Version39
 )
 
@@ -131,22 +132,22 @@ func WithVersion(v Version) ServerOption {
 	})
 }
 
-// WithAddr sets host and port that the server listens on; the default is port 0, a free one, of the loopback interface.
-// A [Cluster] takes an address for each server, or one with port 0 for all of them. A server that listens on all
+// WithAddr sets the host and port of the server; the default is port 0, a free one, of the loopback interface. A
+// [Cluster] takes an address for each server, or one with port 0 for all of them. A server that listens on all
 // interfaces, as "0.0.0.0:0", has an address of the loopback interface for its clients.
 func WithAddr(addrs ...string) ServerOption {
 	return serverOption(func(o *serverOptions) { o.addrs = append([]string{}, addrs...) })
 }
 
-// InMemory has the server listen on no port: clients reach it by [Server.DialContext] or [Server.DialTimeout] only. A
-// bubble of testing/synctest needs it.
+// InMemory makes a server that listens on no port: clients reach it by [Server.DialContext] or [Server.DialTimeout]
+// only. A bubble of testing/synctest needs it.
 func InMemory() ServerOption { return serverOption(func(o *serverOptions) { o.inMemory = true }) }
 
 // SweepInterval is an option of both kinds of servers.
 type SweepInterval time.Duration
 
 // WithSweepInterval sets how often the server removes containers that are empty again and nodes whose time to live is
-// over; the default is that of Apache ZooKeeper, a minute. In Java: znode.container.checkIntervalMs.
+// over. The default is a minute, as in Apache ZooKeeper. In Java: znode.container.checkIntervalMs.
 func WithSweepInterval(d time.Duration) SweepInterval { return SweepInterval(d) }
 
 func (i SweepInterval) apply(s *RealServer) {
@@ -158,8 +159,8 @@ func (i SweepInterval) applyServer(o *serverOptions) { o.config.SweepInterval = 
 // MaxNeverUsed is an option of both kinds of servers.
 type MaxNeverUsed time.Duration
 
-// WithMaxNeverUsed has the server remove containers too that never had a child, once they are older. By default they
-// stay, as in Apache ZooKeeper. In Java: znode.container.maxNeverUsedIntervalMs.
+// WithMaxNeverUsed lets the server remove also containers that never had a child, once they are older than d. By
+// default they stay, as in Apache ZooKeeper. In Java: znode.container.maxNeverUsedIntervalMs.
 func WithMaxNeverUsed(d time.Duration) MaxNeverUsed { return MaxNeverUsed(d) }
 
 func (m MaxNeverUsed) apply(s *RealServer) {
@@ -168,8 +169,8 @@ func (m MaxNeverUsed) apply(s *RealServer) {
 
 func (m MaxNeverUsed) applyServer(o *serverOptions) { o.config.MaxNeverUsed = time.Duration(m) }
 
-// WithMaxBuffer sets how many bytes a request may have; the default is that of Apache ZooKeeper, 1,048,575. A longer
-// one ends its connection. In Java: jute.maxbuffer.
+// WithMaxBuffer sets the largest request in bytes. The default is 1,048,575, as in Apache ZooKeeper. A longer request
+// ends its connection. In Java: jute.maxbuffer.
 func WithMaxBuffer(bytes int) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.MaxRequest = bytes })
 }
@@ -180,12 +181,11 @@ func WithSuperUser(credentials string) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.SuperDigest = zkserver.Digest(credentials) })
 }
 
-// WithReadOnlyMode lets the servers of a [Cluster] serve clients that are content with reading while they are cut off
-// from the majority. A server that stands alone, or a cluster of one, always has its majority: there the option is an
-// error.
+// WithReadOnlyMode lets the servers of a [Cluster] serve read-only clients while they are cut off from the majority. A
+// single server, or a cluster of one, always has its majority: there the option is an error.
 func WithReadOnlyMode() ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.ReadOnly = true })
 }
 
-// WithoutTTL has the server refuse nodes with a time to live, as Apache ZooKeeper does by default.
+// WithoutTTL makes the server refuse nodes with a time to live, as Apache ZooKeeper does by default.
 func WithoutTTL() ServerOption { return serverOption(func(o *serverOptions) { o.config.NoTTL = true }) }

@@ -179,7 +179,7 @@ func TestKillSessionWorksThroughAProxyToo(t *testing.T) {
 	proxy.Faults().KillSession(session.ID())
 	<-session.Context().Done()
 	if !server.Exists("/mine") {
-		t.Error("the server has heard of it")
+		t.Error("the server has seen it")
 	}
 }
 

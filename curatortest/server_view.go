@@ -7,7 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Node is a znode as a [Server] has it at one moment.
+// Node is a znode of a [Server] at one moment.
 type Node struct {
 	Data     []byte
 	Stat     zk.Stat
@@ -15,32 +15,32 @@ type Node struct {
 	ACL      []zk.ACL
 }
 
-// Node returns a znode, and false if there is none. It asks the server itself: no session, no watch and no permission
-// has a part in it.
+// Node returns a znode, and false if there is none. It reads the server itself, without a session, a watch or a
+// permission.
 func (s *Server) Node(path string) (Node, bool) {
 	v, ok := s.member.View(path)
 	return Node(v), ok
 }
 
-// Exists reports whether there is a znode.
+// Exists reports whether a znode exists.
 func (s *Server) Exists(path string) bool {
 	_, ok := s.member.View(path)
 	return ok
 }
 
-// Children returns the names of the children of a znode, sorted; none if there is no such node.
+// Children returns the sorted names of the children of a znode, and none if it does not exist.
 func (s *Server) Children(path string) []string {
 	v, _ := s.member.View(path)
 	return v.Children
 }
 
-// Watches returns how many clients watch a path of this server, for whatever happens to it. A recursive watch on a node
-// above is none of the path.
+// Watches returns the number of clients that watch a path on this server in any way. A recursive watch on a node above
+// does not count.
 func (s *Server) Watches(path string) int { return s.member.Watches(path) }
 
-// Eventually waits until cond is true, and returns the error of ctx if that ends first. It calls cond at once, and
-// again after everything that happens on the server: nothing is polled and nothing is missed. cond is to ask the
-// server, as [Server.Children], [Server.Watches] and [Server.Sessions] do.
+// Eventually waits until cond is true. It returns the error of ctx if that ends first. It calls cond at once, and again
+// after each event of the server: it does not poll, and misses nothing. cond reads the server, with [Server.Children],
+// [Server.Watches] or [Server.Sessions].
 func (s *Server) Eventually(ctx context.Context, cond func() bool) error {
 	for {
 		changes := s.service.Changes()

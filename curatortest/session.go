@@ -16,9 +16,9 @@ import (
 	"github.com/gocurator/curator/internal/zkserver"
 )
 
-// ExpireSession ends a session on the server at addr, or on any server of its ensemble, and returns when it is over:
-// its ephemeral nodes are gone, and its client, whose connection the server closes, finds the session expired when it
-// reconnects. The error wraps [zk.ErrSessionExpired] if there is no such session.
+// ExpireSession ends a session on the server at addr, or on any server of its ensemble. It returns when the ephemeral
+// nodes of the session are gone. The server closes the connection of the client, which finds the session expired when
+// it reconnects. The error wraps [zk.ErrSessionExpired] if there is no such session.
 func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
 	err := expireSession(ctx, addr, sessionID)
 	if err != nil {
@@ -27,17 +27,17 @@ func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
 	return nil
 }
 
-// KillSession is [ExpireSession]. In Java: KillSession, which for the client is the same, but leaves the session
-// to the server: there the ephemeral nodes stay until the session times out, as with [Faults.KillSession].
+// KillSession is [ExpireSession]. In Java: KillSession, which is the same for the client, but leaves the session on the
+// server: there the ephemeral nodes stay until the session times out, as with [Faults.KillSession].
 func KillSession(ctx context.Context, addr string, sessionID int64) error {
 	return ExpireSession(ctx, addr, sessionID)
 }
 
-// DropConnection has the server at addr close the connection of a session, and returns when it has. The session lives
-// on, if its client comes back in time. If that client is not connected to this server nothing happens.
+// DropConnection makes the server at addr close the connection of a session, and returns after that. The session lives
+// on if its client comes back in time. If the client is not connected to this server nothing happens.
 func DropConnection(ctx context.Context, addr string, sessionID int64) error {
-	// A server closes the connection that a session has when another asks for that session, and looks at the password
-	// of the other only then.
+	// A server closes the connection of a session when another one requests that session, and checks the other's password
+	// only then.
 	wrong := zkserver.Password(sessionID)
 	for i := range wrong {
 		wrong[i] = ^wrong[i]
@@ -48,12 +48,12 @@ func DropConnection(ctx context.Context, addr string, sessionID int64) error {
 		err = s.handshake(sessionID, wrong)
 	}
 	switch {
-	case err == nil, errors.Is(err, zk.ErrSessionExpired): // what a server says to a wrong password, too
+	case err == nil, errors.Is(err, zk.ErrSessionExpired): // a server also answers a wrong password so
 		return nil
-	case ctx.Err() != nil: // the end of the connection was our own doing
+	case ctx.Err() != nil: // this call has ended the connection itself
 		err = errors.Join(ctx.Err(), err)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		// The client, whose connection is closed, has come for its session, and the server has closed ours for that.
+		// The client has requested its session again, and the server has closed this connection for it.
 		return nil
 	}
 	return fmt.Errorf("curatortest: drop connection of session %#x: %w", sessionID, err)
@@ -85,29 +85,29 @@ func onSession(do func(context.Context, string, int64) error, addr string, sessi
 
 func expireSession(ctx context.Context, addr string, sessionID int64) error {
 	password := zkserver.Password(sessionID)
-	asked := false // to end it
+	requested := false // the end of the session
 	for {
 		s, err := dialSession(ctx, addr)
 		if err != nil {
 			return err
 		}
 		if err = s.handshake(sessionID, password); err == nil {
-			asked = true
+			requested = true
 			err = s.closeSession()
 		}
 		s.close()
 		switch {
 		case err == nil:
-			// The client may have taken it back just before the end. The server does not close that connection on its
-			// own: to the client its session would seem to live, until the connection is idle for too long.
+			// The client may have taken the session back just before the end. The server does not close that connection by
+			// itself: the client would take its session for alive until the connection is idle for too long.
 			return DropConnection(ctx, addr, sessionID)
 		case errors.Is(err, zk.ErrSessionExpired):
-			if asked { // by an earlier try, whose answer was lost
+			if requested { // an earlier try, whose answer was lost, has ended it
 				return nil
 			}
 			return err
 		}
-		// The client, whose connection we took the session from, took it back before we could end it: once more.
+		// The client has taken its session back before it could be ended: try again.
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
@@ -116,7 +116,7 @@ func expireSession(ctx context.Context, addr string, sessionID int64) error {
 	}
 }
 
-// sessionRetry is the pause before a session is taken over once more.
+// sessionRetry is the pause before the next try.
 const sessionRetry = 5 * time.Millisecond
 
 // sessionConn is a connection to a server that takes over a session.
@@ -135,10 +135,10 @@ func dialSession(ctx context.Context, addr string) (*sessionConn, error) {
 
 func (s *sessionConn) close() {
 	s.stop()
-	_ = s.Close() // all that counts has been answered
+	_ = s.Close() // all requests have been answered
 }
 
-// sessionTimeout is the timeout of a session that is taken over, if it cannot be ended.
+// sessionTimeout is the timeout of the session, if it cannot be ended.
 const sessionTimeout = 30 * time.Second
 
 func (s *sessionConn) handshake(sessionID int64, password []byte) error {

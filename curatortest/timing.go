@@ -32,10 +32,10 @@ func (t Timing) Connection() time.Duration { return t.Base() }
 // Session returns a session timeout, 1.5 times the base. In Java: session.
 func (t Timing) Session() time.Duration { return scale(t.Base(), sessionFactor) }
 
-// Waiting returns how long to wait for what has to happen, 5 times the base. In Java: forWaiting.
+// Waiting returns the limit of a wait for an event that must come, 5 times the base. In Java: forWaiting.
 func (t Timing) Waiting() time.Duration { return scale(t.Base(), waitingFactor) }
 
-// SessionSleep returns the time in which a session without a client has certainly ended, 1.75 times its timeout. In
+// SessionSleep returns the time after which a session without a client has certainly ended, 1.75 times its timeout. In
 // Java: forSessionSleep.
 func (t Timing) SessionSleep() time.Duration { return scale(t.Session(), sleepFactor) }
 

@@ -12,16 +12,16 @@ import (
 // TraceEntry is a request, a reply or a watch event on its way.
 type TraceEntry struct {
 	Connection int64  // its number, as in Rule.Connection
-	SessionID  int64  // 0 as long as the handshake for a new session is not answered
-	Xid        int32  // 0 for the handshake, negative for what the protocol numbers so
-	Op         string // as in Rule.Ops; of a reply, its request's; empty for what cannot be read
+	SessionID  int64  // 0 until the handshake for a new session is answered
+	Xid        int32  // 0 for the handshake, negative for pings and the like, as in the protocol
+	Op         string // as in Rule.Ops; for a reply, that of its request; empty for an unreadable frame
 	Path       string // of a multi, its paths joined by commas; empty if there is none, and for setWatches
 	Reply      bool   // from the server: a reply or a watch event
 	Code       int32  // of a reply; SESSIONEXPIRED (-112) in a handshake for a session that is gone
 	Zxid       int64  // of a reply
 }
 
-// String returns the entry as one line: connection, session and xid, then what was asked, or what was answered:
+// String returns the entry as one line: connection, session and xid, then the request or the reply:
 //
 //	#1 0x100004a5e8b0000 7 > create2 /a
 //	#1 0x100004a5e8b0000 7 < create2 /a NODEEXISTS zxid 0x1f
@@ -58,7 +58,7 @@ func FormatTrace(entries []TraceEntry) string {
 	return b.String()
 }
 
-// traceSize is how many entries a trace keeps.
+// traceSize is the number of entries of a trace.
 const traceSize = 10_000
 
 // trace is a ring of the last entries.
@@ -79,9 +79,8 @@ func (t *trace) add(e TraceEntry) {
 	t.next = (t.next + 1) % traceSize
 }
 
-// Trace returns the last 10,000 requests, replies and watch events in the order they came, pings and what
-// fell into a black hole left out. A request stands there even if a rule kept it from the server, a reply
-// even if the client never got it.
+// Trace returns the last 10,000 requests, replies and watch events in their order, without pings and without those in a
+// black hole. It has requests that a rule kept from the server, and replies that the client never got.
 func (f *Faults) Trace() []TraceEntry {
 	t := &f.trace
 	t.mu.Lock()

@@ -19,7 +19,7 @@ func aCache(ctx context.Context, client *framework.Client) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.Ready(ctx); err != nil { // all that there is is in the cache
+	if err := c.Ready(ctx); err != nil { // the whole tree is in the cache
 		return err
 	}
 	node, ok := c.Get("/config/rate")

@@ -22,8 +22,9 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// Client talks to a ZooKeeper ensemble: it keeps a session, retries, and runs operations in the foreground and in the
-// background. One Client serves a whole process; all methods are safe for concurrent use. In Java: CuratorFramework.
+// Client is a client of a ZooKeeper ensemble. It keeps a session, retries, and runs operations in the foreground and in
+// the background. One Client serves a whole process. All methods are safe for concurrent use. In Java:
+// CuratorFramework.
 type Client struct {
 	core       *core
 	operations operations
@@ -54,15 +55,15 @@ type core struct {
 	closeErr  error
 }
 
-// UnhandledError is an event of the unhandled-error listeners: the failure of a background operation that was given up,
-// or a panic of the user's code.
+// UnhandledError is an event of the unhandled-error listeners: the final failure of a background operation, or a panic
+// of the user's code.
 type UnhandledError struct {
 	Message string
 	Err     error
 }
 
-// New returns a client for a connect string such as "h1:2181,h2:2181/chroot". It does no I/O; what is wrong with the
-// arguments is an error that wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
+// New returns a client for a connect string such as "h1:2181,h2:2181/chroot". It does no I/O. An error about the
+// arguments wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
 func New(connectString string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(connectString, opts)
 	if err != nil {
@@ -91,7 +92,7 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	return &Client{core: c, operations: whole.UsingNamespace(cfg.namespace).(operations)}, nil
 }
 
-// Start begins to connect, and returns without waiting for it: operations wait for the connection, see also
+// Start begins to connect, and does not wait for a connection: operations wait for it, and so does
 // [Client.BlockUntilConnected]. A client is started once.
 func (c *Client) Start() error {
 	if c.view {
@@ -162,11 +163,11 @@ func (k *core) run(target connectString) error {
 	return nil
 }
 
-// Close ends the session, and with it ephemeral nodes, and returns when no goroutine of the client is left.
-// Operations in flight end with their answer, all others, and their callbacks, with [ErrClosed]. Close waits at most
-// the time of [WithMaxCloseWait] for the server to take the goodbye, once more for functions of the program that are
-// running, and once more for an ensemble provider to close. It says [ErrCloseTimeout] if they do not end, as when it
-// is called from one: then their goroutines are left. A second Close waits for the first.
+// Close ends the session, and with it ephemeral nodes, and returns when no goroutine of the client is left. Operations
+// in flight end with their answer. All others, and their callbacks, end with [ErrClosed]. Close waits at most the time
+// of [WithMaxCloseWait] for the server to close the session, once more for functions of the program that are running,
+// and once more for an ensemble provider to close. It returns [ErrCloseTimeout] if they do not end, as when one of them
+// calls Close: then their goroutines are left. A second Close waits for the first.
 func (c *Client) Close() error {
 	if c.view {
 		return ErrView
@@ -205,7 +206,7 @@ func (k *core) close() error {
 	return errors.Join(errs...)
 }
 
-// closeQueues reports whether all that was handed to other goroutines has run by end.
+// closeQueues reports whether all tasks of other goroutines have run by end.
 func (k *core) closeQueues(end time.Time) bool {
 	done := k.dispatcher.Close(time.Until(end))
 	done = k.states.close(time.Until(end)) && done
@@ -240,7 +241,7 @@ func (k *core) telemetryPanicked(where string, value any) {
 	k.reportLater(func() { k.reportUnhandled(exec.Root, inTelemetry, "panic in "+where, err) })
 }
 
-// State returns where the client is in its life. In Java: getState.
+// State returns the state of the client's life. In Java: getState.
 func (c *Client) State() State {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()
@@ -258,7 +259,7 @@ func (c *Client) SessionID() int64 {
 // Session returns the newest session of the client, which may have ended; nil before the first.
 func (c *Client) Session() *Session { return c.core.connection.currentSession() }
 
-// SessionTimeout returns the session timeout as negotiated with the server; before that, as asked for. In Java:
+// SessionTimeout returns the session timeout that the server has granted; before that, the requested one. In Java:
 // getLastNegotiatedSessionTimeoutMs.
 func (c *Client) SessionTimeout() time.Duration {
 	if conn := c.core.connection.current.Load(); conn != nil {
@@ -273,10 +274,10 @@ func (c *Client) IsConnected() bool {
 	return ok
 }
 
-// BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It ends with ctx, with
-// [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its credentials. The error
-// of ctx is joined with why the last try to connect has failed: syscall.ECONNREFUSED, a *net.DNSError, an error of
-// TLS. In Java: blockUntilConnected.
+// BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It fails with the error
+// of ctx, with [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its
+// credentials. The error of ctx is joined with the last error of a connect: syscall.ECONNREFUSED, a *net.DNSError, an
+// error of TLS. In Java: blockUntilConnected.
 func (c *Client) BlockUntilConnected(ctx context.Context) error {
 	start := time.Now()
 	for {
@@ -312,26 +313,26 @@ func (c *Client) Reset() error {
 	return nil
 }
 
-// ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of
-// their own, and miss nothing that happens after they were added. In Java: getConnectionStateListenable.
+// ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of their
+// own, and get all changes after they were added. In Java: getConnectionStateListenable.
 func (c *Client) ConnectionStateListeners() callbacks.Listenable[ConnectionState] {
 	return &c.core.states.listeners
 }
 
-// CuratorListeners has the listeners that get the results of background operations without a callback, the events of
-// watches set with Watched, and the event that the client is closing, ahead of what is then still in flight. In Java:
-// getCuratorListenable.
+// CuratorListeners has the listeners of the results of background operations without a callback, of the events of
+// watches set with Watched, and of the event that the client is closing, which comes before the results of operations
+// that are still in flight. In Java: getCuratorListenable.
 func (c *Client) CuratorListeners() callbacks.Listenable[callbacks.Event] { return &c.core.listeners }
 
-// UnhandledErrorListeners has the listeners that get the failures without another receiver. They may be called
-// concurrently. In Java: getUnhandledErrorListenable.
+// UnhandledErrorListeners has the listeners of failures without another receiver. They may be called concurrently. In
+// Java: getUnhandledErrorListenable.
 func (c *Client) UnhandledErrorListeners() callbacks.Listenable[UnhandledError] {
 	return &c.core.unhandled
 }
 
-// ReportUnhandled reports a failure without another receiver to the unhandled-error listeners, the log, with the ids of
-// the span of ctx, and the metrics. message says what has failed. Recipes use it, those of the user too. It waits for
-// nothing but the listeners, and is safe for concurrent use.
+// ReportUnhandled reports a failure without another receiver to the unhandled-error listeners, to the log, with the ids
+// of the span of ctx, and to the metrics. message names the failed task. Recipes use it, and programs may. It waits
+// only for the listeners, and is safe for concurrent use.
 func (c *Client) ReportUnhandled(ctx context.Context, message string, err error) {
 	c.core.reportUnhandled(ctx, inBackground, message, err)
 }
@@ -339,7 +340,7 @@ func (c *Client) ReportUnhandled(ctx context.Context, message string, err error)
 // ConnectionStateErrorPolicy returns the policy of the client.
 func (c *Client) ConnectionStateErrorPolicy() ErrorPolicy { return c.core.cfg.errorPolicy }
 
-// Namespace returns the namespace that the client works in, "" for the whole tree.
+// Namespace returns the namespace of the client, "" for the whole tree.
 func (c *Client) Namespace() string { return c.operations.Namespace() }
 
 // Fenced returns a view of the client whose writes take effect only while all of the nodes exist. The view sends each
@@ -361,49 +362,49 @@ func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Cl
 	return c.with(c.operations.Fenced(tenure, lost, nodes))
 }
 
-// UsingNamespace returns a view of the client that works below /ns: paths are given and returned without it, and the
-// nodes of the namespace are created, as containers, before the first operation. The views of a client share all but
-// the namespace; "" is the view without one. A namespace that is no path makes every operation of the view fail with
-// an error that wraps zk.ErrInvalidPath; it is written without the slash in front. In Java: usingNamespace.
+// UsingNamespace returns a view of the client that works below /ns. Its paths are without the namespace. The client
+// creates the nodes of the namespace, as containers, before the first operation. The views of a client share all but
+// the namespace; "" is the view without one. ns has no slash at its beginning. With an invalid namespace every
+// operation of the view fails with an error that wraps zk.ErrInvalidPath. In Java: usingNamespace.
 func (c *Client) UsingNamespace(ns string) *Client {
 	return c.with(c.operations.UsingNamespace(ns))
 }
 
-// with returns a view of the client that has other operations.
+// with returns a view of the client with other operations.
 func (c *Client) with(of any) *Client {
 	return &Client{core: c.core, operations: of.(operations), view: true}
 }
 
 // The verbs. Each returns a builder; see package builders.
 
-// Create builds the creation of a node.
+// Create builds a create of a node.
 func (c *Client) Create() builders.Create { return c.operations.Create() }
 
-// Delete builds the deletion of a node.
+// Delete builds a delete of a node.
 func (c *Client) Delete() builders.Delete { return c.operations.Delete() }
 
-// CheckExists builds the question whether a node exists.
+// CheckExists builds a check whether a node exists.
 func (c *Client) CheckExists() builders.CheckExists { return c.operations.CheckExists() }
 
-// GetData builds the reading of a node's data.
+// GetData builds a read of a node's data.
 func (c *Client) GetData() builders.GetData { return c.operations.GetData() }
 
-// SetData builds the writing of a node's data.
+// SetData builds a write of a node's data.
 func (c *Client) SetData() builders.SetData { return c.operations.SetData() }
 
-// GetChildren builds the listing of a node's children.
+// GetChildren builds a list of a node's children.
 func (c *Client) GetChildren() builders.GetChildren { return c.operations.GetChildren() }
 
-// MultiRead builds the reading of many nodes with one request.
+// MultiRead builds a read of many nodes with one request.
 func (c *Client) MultiRead() builders.MultiRead { return c.operations.MultiRead() }
 
-// GetACL builds the reading of a node's ACL.
+// GetACL builds a read of a node's ACL.
 func (c *Client) GetACL() builders.GetACL { return c.operations.GetACL() }
 
-// SetACL builds the writing of a node's ACL.
+// SetACL builds a write of a node's ACL.
 func (c *Client) SetACL() builders.SetACL { return c.operations.SetACL() }
 
-// Sync builds the catching up of the server with the leader.
+// Sync builds a sync: the server catches up with the leader.
 func (c *Client) Sync() builders.Sync { return c.operations.Sync() }
 
 // Transaction builds a transaction of operations that TransactionOp builds.
@@ -412,22 +413,22 @@ func (c *Client) Transaction() builders.Transaction { return c.operations.Transa
 // TransactionOp builds the operations of a transaction.
 func (c *Client) TransactionOp() builders.TransactionOp { return c.operations.TransactionOp() }
 
-// Watches builds the adding and removing of watches.
+// Watches builds additions and removals of watches.
 func (c *Client) Watches() builders.Watches { return c.operations.Watches() }
 
-// GetConfig builds the reading of the ensemble's configuration.
+// GetConfig builds a read of the ensemble's configuration.
 func (c *Client) GetConfig() builders.GetConfig { return c.operations.GetConfig() }
 
 // Reconfig builds a change of the ensemble's members.
 func (c *Client) Reconfig() builders.Reconfig { return c.operations.Reconfig() }
 
-// CreateContainers creates path and what is missing above it as containers. In Java: createContainers.
+// CreateContainers creates path and its missing parents as containers. In Java: createContainers.
 func (c *Client) CreateContainers(ctx context.Context, path string) error {
 	_, err := c.CheckExists().CreatingParentContainersIfNeeded().ForPath(ctx, zkpath.Join(path, "foo"))
 	return err
 }
 
-// CurrentConfig returns the configuration of the ensemble as last seen by the tracker, nil without one. In Java:
+// CurrentConfig returns the last configuration of the ensemble that the tracker has read, nil without one. In Java:
 // getCurrentConfig.
 func (c *Client) CurrentConfig() []byte { return c.core.tracker.current() }
 
@@ -469,7 +470,7 @@ func (k *core) notifyWatched(ctx context.Context, ev zk.Event) {
 	k.notify(ctx, callbacks.Event{Type: callbacks.Watched, Path: ev.Path, Watched: ev})
 }
 
-// guard keeps a panic of the user's code from everything else.
+// guard runs the user's code and recovers its panic.
 func (k *core) guard(ctx context.Context, what string, fn func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -522,5 +523,5 @@ func (c *Client) WatcherRemoving() *WatcherRemoveClient {
 // even without a connection; the server's watches are removed in the background.
 func (w *WatcherRemoveClient) RemoveWatchers(ctx context.Context) { w.operations.RemoveWatchers(ctx) }
 
-// WatcherCount returns how many watchers were set through this view and have not ended.
+// WatcherCount returns the number of watchers that were set through this view and have not ended.
 func (w *WatcherRemoveClient) WatcherCount() int { return w.operations.WatcherCount() }

@@ -283,7 +283,7 @@ func TestOperationsOfAClientThatIsNotRunning(t *testing.T) {
 			t.Errorf("%s: a connection or a session", name)
 		}
 		if got := client.SessionTimeout(); got != 10*time.Second {
-			t.Errorf("%s: session timeout %v, want that asked for", name, got)
+			t.Errorf("%s: session timeout %v, want the requested one", name, got)
 		}
 		client.WatcherRemoving().RemoveWatchers(t.Context()) // does nothing
 	}

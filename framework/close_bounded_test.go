@@ -116,7 +116,7 @@ func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
 			p := &stuckProvider{EnsembleProvider: framework.FixedEnsemble(connect), inClose: g}
 			return unclosed(t, "", framework.WithEnsembleProvider(p))
 		},
-		"ensemble provider that is asked": func(t *testing.T, g *gate) *framework.Client {
+		"ensemble provider in a call": func(t *testing.T, g *gate) *framework.Client {
 			t.Helper()
 			p := &stuckProvider{EnsembleProvider: framework.FixedEnsemble(connect), inServers: g}
 			return unclosed(t, "", framework.WithEnsembleProvider(p))
@@ -128,7 +128,7 @@ func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
 			defer close(g.open)
 			client := enter(t, g)
 			receiveEnd(t, g.entered)
-			if name == "ensemble provider that is asked" {
+			if name == "ensemble provider in a call" {
 				awaitConnected(t, client) // with the servers that it named at first
 			}
 			took(t, 3*closeWait+4*time.Second, "Close", func() {

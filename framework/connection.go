@@ -35,7 +35,7 @@ type connection struct {
 	closed    bool
 	replacing bool            // the current Conn is over, and the next is not there yet
 	refused   error           // why there will be no connection
-	target    connectString   // what the current Conn was opened with
+	target    connectString   // of the current Conn
 	state     ConnectionState // as published last
 	connected bool            // once in its life, with a quorum
 	relying   int             // how many rely on quorum heartbeats
@@ -63,7 +63,7 @@ func (c *connection) start(target connectString) error {
 	defer c.mu.Unlock()
 	c.since = time.Now()
 	c.target = target
-	c.follower.start() // it is asked as soon as there is a Conn
+	c.follower.start() // its first lookup begins as soon as there is a Conn
 	if len(target.servers) > 0 {
 		if err := c.open(); err != nil {
 			c.follower.stop()
@@ -158,7 +158,7 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 	c.refused = nil
 	if id := conn.SessionID(); c.session == nil || c.session.id != id || c.session.ctx.Err() != nil {
 		if c.session != nil && c.state != Lost {
-			c.lose() // a read-only server's session is unknown to the others
+			c.lose() // the others do not have a read-only server's session
 		}
 		c.session = newSession(id)
 	}
@@ -177,7 +177,7 @@ func (c *connection) up(conn *wire.Conn, readOnly bool) {
 	}
 }
 
-// become publishes s and wakes those who wait for a change. mu is held.
+// become publishes s and wakes the goroutines that wait for a change. mu is held.
 func (c *connection) become(s ConnectionState) {
 	c.state = s
 	c.telemetry.StateNoted(s.word())
@@ -227,7 +227,7 @@ func (c *connection) follow(target connectString, keepSession bool) {
 	defer c.mu.Unlock()
 	conn := c.current.Load()
 	switch {
-	case c.closed || c.replacing: // the next Conn asks again
+	case c.closed || c.replacing: // the next Conn calls follow again
 	case conn == nil:
 		c.target = target
 		if err := c.open(); err != nil {
@@ -314,8 +314,8 @@ func (c *connection) wind() {
 	c.clock.Stop()
 }
 
-// tick takes the session for lost when nothing remains of it, whatever the connection looks like: without an answer for
-// so long, the server may have given it up.
+// tick ends the session when its time is over, also with a connection: without an answer for so long, the server may
+// have ended it.
 func (c *connection) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -372,7 +372,7 @@ func (c *connection) refusal() error {
 	return c.refused
 }
 
-// lastError returns why there is no connection, nil if nothing is known.
+// lastError returns the last error of a connect, or nil.
 func (c *connection) lastError() error {
 	if conn := c.current.Load(); conn != nil {
 		return conn.LastError()
@@ -411,8 +411,8 @@ func (c *connection) sessionLeft() time.Duration {
 	return max(left, 0)
 }
 
-// close says goodbye, and reports whether all sessions have ended. It does not wait for much longer than the time for
-// closing, whatever functions of the program they call.
+// close ends the session on the server, and reports whether all sessions have ended. It waits little longer than the
+// time for closing, whatever functions of the program it calls.
 func (c *connection) close() bool {
 	c.mu.Lock()
 	c.closed = true
@@ -420,7 +420,7 @@ func (c *connection) close() bool {
 	if c.clock != nil {
 		c.clock.Stop()
 	}
-	if c.session != nil { // before the goodbye: with that, others get what it has
+	if c.session != nil { // before the end on the server, which releases the locks of the session
 		c.session.cancel(ErrClosed)
 	}
 	c.mu.Unlock()
@@ -441,7 +441,7 @@ func (c *connection) close() bool {
 	return ended
 }
 
-// libraryGoodbye is how long go-zookeeper waits for the answer to its goodbye, and a little more.
+// libraryGoodbye is the time for which go-zookeeper waits for the answer to its close, and a little more.
 const libraryGoodbye = 1500 * time.Millisecond
 
 // wait waits for dialers and the ensemble provider, and reports whether they have returned by end.

@@ -42,8 +42,8 @@ type ServerNotifier interface {
 	ServersChanged() <-chan struct{}
 }
 
-// FixedEnsembleProvider is the [EnsembleProvider] for servers that are known beforehand, see [FixedEnsemble].
-// It is safe for concurrent use.
+// FixedEnsembleProvider is the [EnsembleProvider] of a fixed list of servers, see [FixedEnsemble]. It is safe for
+// concurrent use.
 //
 // In Java: FixedEnsembleProvider.
 type FixedEnsembleProvider struct {
@@ -87,8 +87,8 @@ func (p *FixedEnsembleProvider) UpdateServerListEnabled() bool { return true }
 // Close does nothing.
 func (p *FixedEnsembleProvider) Close() error { return nil }
 
-// configToConnectString makes a connect string of the text of /zookeeper/config, "" if no server in it gives
-// where clients reach it. Host names stay names: what they resolve to may change. In Java:
+// configToConnectString returns the connect string of the text of /zookeeper/config, or "" if no server in it has an
+// address for clients. Host names stay names: their addresses may change. In Java:
 // EnsembleTracker.configToConnectionString, which writes IPv6 addresses without the brackets that they need.
 func configToConnectString(config []byte, chroot string) (string, error) {
 	var members []member
@@ -118,8 +118,8 @@ func configToConnectString(config []byte, chroot string) (string, error) {
 
 // member is one server of an ensemble.
 type member struct {
-	order  string // by which Java sorts
-	client string // host:port for clients, "" if it is not known
+	order  string // the key by which Java sorts
+	client string // host:port for clients, "" without one
 }
 
 // parseMember reads "host:quorum:election[:role][;[address:]port]". There may be more of

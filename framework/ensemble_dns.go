@@ -30,7 +30,7 @@ type dnsOption func(*dnsEnsemble)
 
 func (o dnsOption) applyDNS(e *dnsEnsemble) { o(e) }
 
-// WithDNSResolver sets what looks up the names; the default is net.DefaultResolver.
+// WithDNSResolver sets the resolver of the names; the default is net.DefaultResolver.
 func WithDNSResolver(r Resolver) DNSOption { return dnsOption(func(e *dnsEnsemble) { e.resolver = r }) }
 
 // WithDNSInterval sets the time between two lookups; the default is [DefaultDNSInterval].
@@ -43,12 +43,12 @@ func WithDNSTimeout(d time.Duration) DNSOption {
 	return dnsOption(func(e *dnsEnsemble) { e.timeout = d })
 }
 
-// SRVEnsemble returns an [EnsembleProvider] for the servers that the SRV records of a name list, with their ports:
-// "_zookeeper._tcp.example.com", or "_zookeeper._tcp.example.com/chroot". Priorities and weights do not count.
+// SRVEnsemble returns an [EnsembleProvider] for the servers in the SRV records of a name, with their ports:
+// "_zookeeper._tcp.example.com", or "_zookeeper._tcp.example.com/chroot". It ignores priorities and weights.
 //
-// The name is looked up again and again, and a client follows a change at once, with its session. A lookup that fails
-// leaves the servers as they are. The client starts before the first lookup has an answer. SetConnectionString does
-// nothing: what counts is DNS. The result is a [ServerNotifier], for one client at a time.
+// It looks the name up at an interval, and a client follows a change at once, with its session. After a failed lookup
+// the servers stay the same. The client starts before the first lookup has an answer. SetConnectionString does nothing:
+// DNS decides. The result is a [ServerNotifier], for one client at a time.
 func SRVEnsemble(name string, opts ...DNSOption) EnsembleProvider {
 	host, chroot, _ := strings.Cut(name, "/")
 	e := newDNSEnsemble(opts)
@@ -62,7 +62,7 @@ func SRVEnsemble(name string, opts ...DNSOption) EnsembleProvider {
 		}
 	}
 	e.lookUp = func(ctx context.Context) ([]string, error) {
-		// Records with bad names are left out, and an error says so.
+		// The resolver leaves out records with invalid names, and returns an error about them.
 		_, records, err := e.resolver.LookupSRV(ctx, "", "", host)
 		var servers []string
 		for _, r := range records {
@@ -79,13 +79,12 @@ func SRVEnsemble(name string, opts ...DNSOption) EnsembleProvider {
 	return e
 }
 
-// DNSEnsemble returns an [EnsembleProvider] for all addresses of the names in a connect string, which are servers each:
-// "zk-headless.namespace.svc:2181", the name of a headless service of Kubernetes, or several, or with a chroot.
+// DNSEnsemble returns an [EnsembleProvider] for all addresses of the names in a connect string. Each address is a
+// server: "zk-headless.namespace.svc:2181", the name of a headless service of Kubernetes, or several, or with a chroot.
 //
-// The names are looked up again and again, and a client follows a change at once, with its session: it leaves a
-// server whose address is gone. A lookup that fails leaves the servers as they are. The client starts before the
-// first lookup has an answer. SetConnectionString does nothing: what counts is DNS. The result is a [ServerNotifier],
-// for one client at a time.
+// It looks the names up at an interval, and a client follows a change at once, with its session: it leaves a server
+// whose address is gone. After a failed lookup the servers stay the same. The client starts before the first lookup has
+// an answer. SetConnectionString does nothing: DNS decides. The result is a [ServerNotifier], for one client at a time.
 //
 // The servers are addresses, so TLS needs a ServerName in the configuration of [WithTLS], or certificates for
 // addresses.
@@ -110,12 +109,12 @@ func DNSEnsemble(connectString string, opts ...DNSOption) EnsembleProvider {
 
 // dnsEnsemble is a [ServerNotifier] that looks up its servers.
 type dnsEnsemble struct {
-	lookUp   func(ctx context.Context) ([]string, error) // what it finds besides an error counts too, if nothing is known
+	lookUp   func(ctx context.Context) ([]string, error) // a result beside an error counts if there are no servers yet
 	chroot   string
 	resolver Resolver
 	interval time.Duration
 	timeout  time.Duration
-	invalid  error // what is wrong with the name
+	invalid  error // the error of the name
 	changed  chan struct{}
 
 	mu      sync.Mutex
@@ -207,14 +206,14 @@ func (e *dnsEnsemble) UpdateServerListEnabled() bool { return true }
 // ServersChanged returns a channel that receives when a lookup has found other servers.
 func (e *dnsEnsemble) ServersChanged() <-chan struct{} { return e.changed }
 
-// LastError returns why the last lookup has failed, nil if it has not.
+// LastError returns the error of the last lookup, or nil.
 func (e *dnsEnsemble) LastError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.failure
 }
 
-// run looks up the servers, as long as none are known more often.
+// run looks up the servers: more often until it has found some.
 func (e *dnsEnsemble) run(ctx context.Context) {
 	for pause := min(time.Second, e.interval); ; pause = min(2*pause, e.interval) {
 		if e.refresh(ctx) {
@@ -230,7 +229,7 @@ func (e *dnsEnsemble) run(ctx context.Context) {
 	}
 }
 
-// refresh looks up the servers once, and reports whether any are known.
+// refresh looks up the servers once, and reports whether there are any.
 func (e *dnsEnsemble) refresh(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
@@ -250,7 +249,7 @@ func (e *dnsEnsemble) refresh(ctx context.Context) bool {
 	e.servers = servers
 	select {
 	case e.changed <- struct{}{}:
-	default: // nobody has heard of the last change yet
+	default: // the last change was not received yet
 	}
 	return true
 }

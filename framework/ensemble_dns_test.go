@@ -22,7 +22,7 @@ type dns struct {
 	srv   []*net.SRV
 	err   error
 	mute  bool
-	asked []string
+	names []string
 }
 
 func (d *dns) set(change func(d *dns)) {
@@ -33,7 +33,7 @@ func (d *dns) set(change func(d *dns)) {
 
 func (d *dns) take(ctx context.Context, name string) error {
 	d.mu.Lock()
-	d.asked = append(d.asked, name)
+	d.names = append(d.names, name)
 	mute, err := d.mute, d.err
 	d.mu.Unlock()
 	if mute {
@@ -120,8 +120,8 @@ func TestSRVEnsembleTakesHostsAndPorts(t *testing.T) {
 		if got := e.ConnectionString(); got != "zk1.example:2181,zk2.example:2182/app" {
 			t.Errorf("servers %q", got)
 		}
-		if d.asked[0] != "_zookeeper._tcp.example" {
-			t.Errorf("asked for %q", d.asked)
+		if d.names[0] != "_zookeeper._tcp.example" {
+			t.Errorf("looked up %q", d.names)
 		}
 		must(t, e.Close())
 	})

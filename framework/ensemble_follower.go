@@ -13,7 +13,7 @@ type ensembleFollower struct {
 	inline   bool // the provider is ours, and does not block
 
 	poke  chan struct{}      // to look without waiting
-	ask   chan chan struct{} // to look; what is sent is closed afterwards
+	looks chan chan struct{} // requests for a look; a sent channel is closed after it
 	quit  chan struct{}
 	ended chan struct{}
 }
@@ -25,7 +25,7 @@ func newEnsembleFollower(p EnsembleProvider, apply func(connectString, bool)) *e
 
 // start may be called again after stop: a start of the client that fails may be tried again.
 func (f *ensembleFollower) start() {
-	f.poke, f.ask = make(chan struct{}, 1), make(chan chan struct{})
+	f.poke, f.looks = make(chan struct{}, 1), make(chan chan struct{})
 	f.quit, f.ended = make(chan struct{}), make(chan struct{})
 	if f.inline {
 		close(f.ended)
@@ -41,20 +41,20 @@ func (f *ensembleFollower) run() {
 		changed = n.ServersChanged()
 	}
 	for {
-		var asked chan struct{}
+		var done chan struct{}
 		select {
 		case <-f.poke:
-		case asked = <-f.ask:
+		case done = <-f.looks:
 		case _, open := <-changed:
 			if !open {
-				changed = nil // it has no more to say
+				changed = nil // no more changes
 			}
 		case <-f.quit:
 			return
 		}
 		f.look()
-		if asked != nil {
-			close(asked)
+		if done != nil {
+			close(done)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (f *ensembleFollower) followNow(ctx context.Context) {
 	}
 	done := make(chan struct{})
 	select {
-	case f.ask <- done:
+	case f.looks <- done:
 	case <-f.quit:
 		return
 	case <-ctx.Done():
@@ -101,7 +101,7 @@ func (f *ensembleFollower) followNow(ctx context.Context) {
 // stop ends the following; ended is closed when that has happened.
 func (f *ensembleFollower) stop() { close(f.quit) }
 
-// lastError returns why the provider has no servers, if it says so.
+// lastError returns the error of the provider, if it has one.
 func (f *ensembleFollower) lastError() error {
 	if p, ok := f.provider.(interface{ LastError() error }); ok {
 		return p.LastError()

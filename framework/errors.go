@@ -27,8 +27,8 @@ var (
 	ErrSessionFailed = errors.New("curator: session failed")
 	// ErrRequestTooLarge is wrapped by the error of an operation that is larger than [WithMaxBuffer] allows.
 	ErrRequestTooLarge = builders.ErrRequestTooLarge
-	// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than [WithMaxReply] allows. Whether
-	// the server has carried out a write is known: it has.
+	// ErrReplyTooLarge is wrapped by the error of an operation whose answer is larger than [WithMaxReply] allows. A write
+	// with this error has taken effect.
 	ErrReplyTooLarge = builders.ErrReplyTooLarge
 	// ErrTooManyPending is wrapped by the error of a background operation that is refused: see [WithMaxPending].
 	ErrTooManyPending = exec.ErrTooManyPending
@@ -38,27 +38,27 @@ var (
 
 // Errors of the protocol that go-zookeeper has no value for.
 var (
-	// ErrConnectionLoss says that there was no answer: the operation may or may not have taken effect. It matches
+	// ErrConnectionLoss means that there was no answer: the operation may or may not have taken effect. It matches
 	// zk.ErrConnectionClosed too.
 	ErrConnectionLoss = jute.ErrConnectionLoss
 	// ErrNotSent is a connection loss before anything was sent: the operation has not taken effect.
 	ErrNotSent = exec.ErrNotSent
-	// ErrUncertain says that the answer to a fenced write was lost: the write may or may not have taken effect. It matches
-	// ErrConnectionLoss. See [Client.Fenced].
+	// ErrUncertain means that the answer to a fenced write was lost: the write may or may not have taken effect. It
+	// matches ErrConnectionLoss. See [Client.Fenced].
 	ErrUncertain = builders.ErrUncertain
 	// ErrOperationTimeout is as ErrConnectionLoss.
 	ErrOperationTimeout = jute.ErrOperationTimeout
-	// ErrUnimplemented says that the server does not know the operation, or has it disabled.
+	// ErrUnimplemented means that the server does not support the operation, or has it disabled.
 	ErrUnimplemented = jute.ErrUnimplemented
 	// ErrNotReadOnly is the answer to a write of a server without a quorum.
 	ErrNotReadOnly = jute.ErrNotReadOnly
-	// ErrNoWatcher says that there is no such watch to remove.
+	// ErrNoWatcher means that there is no such watch to remove.
 	ErrNoWatcher = jute.ErrNoWatcher
-	// ErrQuotaExceeded says that a quota of the path is used up.
+	// ErrQuotaExceeded means that a quota of the path is used up.
 	ErrQuotaExceeded = jute.ErrQuotaExceeded
 	// ErrDataInconsistency is wrapped by the error about data that does not decompress.
 	ErrDataInconsistency = jute.ErrDataInconsistency
-	// ErrMarshalling says that client and server did not understand each other's bytes.
+	// ErrMarshalling means that client or server could not decode the other's bytes.
 	ErrMarshalling = jute.ErrMarshalling
 )
 

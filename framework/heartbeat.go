@@ -2,7 +2,7 @@ package framework
 
 import "time"
 
-// heartbeats says when a client sends quorum heartbeats.
+// heartbeats decides when a client sends quorum heartbeats.
 type heartbeats int
 
 const (
@@ -41,8 +41,8 @@ func WithoutQuorumHeartbeats() Option {
 	return option(func(c *config) { c.heartbeats = heartbeatsNever })
 }
 
-// WithTickTime sets the tickTime of the servers. Only quorum heartbeats use it: the leader hears
-// of a session up to half a tick late, and the less that is, the longer a lock outlives an outage. The default is half
-// of the session timeout, the largest that servers allow unless minSessionTimeout is set: then the option is needed,
-// and may be larger.
+// WithTickTime sets the tickTime of the servers. Only quorum heartbeats use it: a session's answer reaches the leader
+// up to half a tick late, and the shorter that is, the longer a lock outlives an outage. The default is half of the
+// session timeout, the largest value that servers allow unless minSessionTimeout is set: then the option is needed, and
+// may be larger.
 func WithTickTime(d time.Duration) Option { return option(func(c *config) { c.tickTime = d }) }

@@ -14,9 +14,8 @@ import (
 // lookupTimeout bounds how long a name server may hold up the first node that is created without data.
 const lookupTimeout = time.Second
 
-// localAddress returns the text of this host's IP address, the data of nodes that are given none, or nothing
-// if there is no address. The result is shared: it must not be changed. In Java:
-// InetAddress.getLocalHost().getHostAddress().
+// localAddress returns the text of this host's IP address, which is the default data of nodes, or nothing if there is
+// no address. The result is shared: do not change it. In Java: InetAddress.getLocalHost().getHostAddress().
 var localAddress = sync.OnceValue(func() []byte {
 	host, err := os.Hostname()
 	if err != nil {

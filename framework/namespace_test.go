@@ -267,7 +267,7 @@ func TestViewOfANamespaceThatCannotBe(t *testing.T) {
 // namespaceACL gives the nodes of a namespace an ACL of their own and remembers what it was asked for.
 type namespaceACL struct {
 	mu    sync.Mutex
-	asked []string
+	paths []string
 }
 
 const permOthers = zk.PermRead | zk.PermDelete | zk.PermAdmin
@@ -282,7 +282,7 @@ func (p *namespaceACL) DefaultACL() []zk.ACL { return aclOfOthers }
 func (p *namespaceACL) ACLForPath(path string) []zk.ACL {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = append(p.asked, path)
+	p.paths = append(p.paths, path)
 	if path == "/n" || path == "/n/s" {
 		return aclOfNamespaces
 	}
@@ -330,8 +330,8 @@ func TestNamespaceIsCreatedAsContainersWithTheACLOfTheClient(t *testing.T) {
 			}
 			provider.mu.Lock()
 			defer provider.mu.Unlock()
-			if diff := cmp.Diff([]string{"/n", "/n/s", "/n/s/a"}, provider.asked); diff != "" {
-				t.Errorf("paths asked for (-want +got):\n%s", diff)
+			if diff := cmp.Diff([]string{"/n", "/n/s", "/n/s/a"}, provider.paths); diff != "" {
+				t.Errorf("paths (-want +got):\n%s", diff)
 			}
 		})
 	}

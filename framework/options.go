@@ -40,7 +40,7 @@ const (
 type config struct {
 	ensemble          EnsembleProvider
 	sessionTimeout    time.Duration
-	tickTime          time.Duration // of the servers, 0 if it is not known
+	tickTime          time.Duration // of the servers, 0 if it is not set
 	heartbeats        heartbeats
 	connectionTimeout time.Duration
 	maxCloseWait      time.Duration
@@ -68,7 +68,7 @@ type config struct {
 	wall              func() time.Time                       // for tests, nil: that of the system
 	jitter            func(most time.Duration) time.Duration // for tests, nil: random
 	refusal           error                                  // of every operation, nil: none
-	target            connectString                          // as far as it is known before the start
+	target            connectString                          // if it is fixed before the start
 	logger            *slog.Logger
 	telemetry         telemetry.Config
 }
@@ -103,7 +103,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	}
 	err := c.validate()
 	if err == nil {
-		c.target, _ = parseConnectString(c.ensemble.ConnectionString()) // else it is known after the start
+		c.target, _ = parseConnectString(c.ensemble.ConnectionString()) // else the start returns it
 	}
 	return c, err
 }
@@ -122,7 +122,7 @@ func (c *config) validate() error {
 		}
 		check(least <= d && d <= most, "%s %v", what, d)
 	}
-	if _, fixed := c.ensemble.(*FixedEnsembleProvider); fixed { // another one may know its servers only after its start
+	if _, fixed := c.ensemble.(*FixedEnsembleProvider); fixed { // another one may find its servers only after its start
 		if _, err := parseConnectString(c.ensemble.ConnectionString()); err != nil {
 			errs = append(errs, err)
 		}
@@ -212,7 +212,7 @@ func (c *config) resolve() func(ctx context.Context, host string) ([]string, err
 // WithRetryPolicy sets when failed operations are tried again; the default is ExponentialBackoff(1 s, 3).
 func WithRetryPolicy(p retry.Policy) Option { return option(func(c *config) { c.retryPolicy = p }) }
 
-// WithSessionTimeout sets the session timeout to ask for; the default is 60 s. The server has its own limits: see
+// WithSessionTimeout sets the requested session timeout; the default is 60 s. The server has its own limits: see
 // [Client.SessionTimeout].
 func WithSessionTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.sessionTimeout = d })
@@ -250,8 +250,8 @@ func WithMaxPending(operations int) Option {
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }
 
 // WithAuth adds credentials, which every new connection sends: ("digest", "user:password"). Unlike Java's
-// authorization() it adds to those given before. The scheme may be that of a plug-in of the server; "sasl" is an error
-// of [New], because SASL is not supported.
+// authorization() it adds to earlier ones. The scheme may be that of a plug-in of the server; "sasl" is an error of
+// [New], because SASL is not supported.
 func WithAuth(scheme string, auth []byte) Option {
 	return option(func(c *config) {
 		c.auth = append(c.auth, jute.Auth{Scheme: scheme, Auth: slices.Clone(auth)})
@@ -274,8 +274,8 @@ func WithCompressionProvider(p builders.CompressionProvider) Option {
 	return option(func(c *config) { c.compression = p })
 }
 
-// WithCompression compresses and decompresses all data, unless a builder says otherwise. Every client of the data
-// must agree. In Java: enableCompression().
+// WithCompression sets whether data is compressed by default. A builder may override it. All clients of the data must
+// agree. In Java: enableCompression().
 func WithCompression(all bool) Option { return option(func(c *config) { c.compressAll = all }) }
 
 // WithEnsembleProvider sets where the connect string comes from, in place of that of New, which must be empty then.
@@ -290,8 +290,7 @@ func WithEnsembleTracker(follow bool) Option { return option(func(c *config) { c
 // canBeReadOnly.
 func WithReadOnly(allowed bool) Option { return option(func(c *config) { c.readOnly = allowed }) }
 
-// WithoutContainerParents creates persistent nodes wherever container parents are asked for. In Java:
-// dontUseContainerParents.
+// WithoutContainerParents creates persistent nodes instead of container parents. In Java: dontUseContainerParents.
 func WithoutContainerParents() Option { return option(func(c *config) { c.noContainers = true }) }
 
 // WithConnectionStateErrorPolicy sets in which states recipes take what they have for gone; the default is
@@ -311,16 +310,16 @@ func WithTLS(conf *tls.Config) Option {
 	return option(func(c *config) { c.useTLS, c.tls = true, conf.Clone() })
 }
 
-// WithDialer sets how TCP connections are opened, below TLS. It is given the servers as they are in the connect
-// string, with their names, and runs on a goroutine of its own: a dialer that ignores the end of its context holds
-// nobody, but what it returns then is closed. Without it the client looks names up, each time before it tries the
-// servers, and tries all addresses of each.
+// WithDialer sets the function that opens TCP connections, below TLS. It gets the servers of the connect string, with
+// their names, and runs on a goroutine of its own: a dialer that ignores the end of its context delays nothing, but its
+// late result is closed. Without it the client looks names up, each time before it tries the servers, and tries all
+// addresses of each.
 func WithDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return option(func(c *config) { c.dial, c.hasDialer = dial, true })
 }
 
-// WithResolver sets what looks up the names in the connect string; the default is net.DefaultResolver. A dialer of
-// [WithDialer] is given the names instead.
+// WithResolver sets the resolver of the names in the connect string; the default is net.DefaultResolver. A dialer of
+// [WithDialer] gets the names instead.
 func WithResolver(r Resolver) Option { return option(func(c *config) { c.resolver = r }) }
 
 // WithLogger sets where the client logs; the default is nowhere.

@@ -11,9 +11,10 @@ import (
 	"github.com/gocurator/curator/internal/exec"
 )
 
-// CallWithRetry calls fn until it succeeds, fails with what may not be retried, or the retry policy of the client gives
-// up. Operations that fn makes with its context are tried once each: the loop retries the whole of fn, and loops within
-// it share this one. It waits for a connection once, at most the connection timeout. In Java: RetryLoop.callWithRetry.
+// CallWithRetry calls fn until it succeeds, fails with an error that may not be retried, or the retry policy of the
+// client gives up. Operations with the context of fn are tried once each: the loop retries the whole of fn, and loops
+// within it share this one. It waits for a connection once, at most the connection timeout. In Java:
+// RetryLoop.callWithRetry.
 func (c *Client) CallWithRetry(ctx context.Context, fn func(ctx context.Context) error) error {
 	if exec.IsSingleAttempt(ctx) {
 		return fn(ctx)

@@ -21,10 +21,10 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// counting is a policy that counts what it is asked.
+// counting is a policy that counts what it is schedules.
 type counting struct {
 	retry.Policy
-	schedules, asked atomic.Int32
+	schedules, calls atomic.Int32
 }
 
 func (c *counting) NewBackOff() backoff.BackOff {
@@ -38,15 +38,15 @@ type countingSchedule struct {
 }
 
 func (s *countingSchedule) NextBackOff() time.Duration {
-	s.c.asked.Add(1)
+	s.c.calls.Add(1)
 	return s.BackOff.NextBackOff()
 }
 
 // wantAsked fails unless the policy was asked for so many pauses, by one operation.
 func (c *counting) wantAsked(t *testing.T, want int32) {
 	t.Helper()
-	if schedules, asked := c.schedules.Load(), c.asked.Load(); schedules != 1 || asked != want {
-		t.Errorf("%d schedules, asked %d times; want one, asked %d times", schedules, asked, want)
+	if schedules, calls := c.schedules.Load(), c.calls.Load(); schedules != 1 || calls != want {
+		t.Errorf("%d schedules, %d calls; want one, %d calls", schedules, calls, want)
 	}
 }
 
@@ -443,9 +443,9 @@ func TestPolicyOfOnesOwn(t *testing.T) {
 		t.Errorf("%q, %v", ev.Data, ev.Err)
 	}
 
-	var asked atomic.Int32
+	var schedules atomic.Int32
 	policy := retry.Func(func() backoff.BackOff {
-		asked.Add(1)
+		schedules.Add(1)
 		return backoff.WithMaxRetries(backoff.NewConstantBackOff(30*time.Millisecond), 2)
 	})
 	proxy, through := newProxy(t)
@@ -453,8 +453,8 @@ func TestPolicyOfOnesOwn(t *testing.T) {
 	proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutBefore})
 	_, err := client.Create().WithMode(builders.Ephemeral).ForPath(testenv.Context(t), "/a", nil)
 	wantErr(t, "create", err, framework.ErrConnectionLoss)
-	if n := requests(proxy, "create2"); asked.Load() != 1 || n != 3 {
-		t.Errorf("%d schedules and %d attempts, want one and 3", asked.Load(), n)
+	if n := requests(proxy, "create2"); schedules.Load() != 1 || n != 3 {
+		t.Errorf("%d schedules and %d attempts, want one and 3", schedules.Load(), n)
 	}
 }
 

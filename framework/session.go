@@ -22,8 +22,8 @@ func newSession(id int64) *Session {
 // ID returns the id of the session.
 func (s *Session) ID() int64 { return s.id }
 
-// Context returns a context that ends with the session: when the server says that it has expired, and at the latest
+// Context returns a context that ends with the session: when the server reports that it has expired, and at the latest
 // when the negotiated session timeout has passed since the server's last answer, by the clock of this process, also
-// without a connection. While somebody relies on the session, only answers count that a majority of the servers stands
-// behind: see [Client.QuorumHeartbeats]. Its cause is [ErrSessionLost], or [ErrClosed] when the client was closed.
+// without a connection. While a recipe relies on the session, only answers count that a majority of the servers proves:
+// see [Client.QuorumHeartbeats]. Its cause is [ErrSessionLost], or [ErrClosed] when the client was closed.
 func (s *Session) Context() context.Context { return s.ctx }

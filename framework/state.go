@@ -30,16 +30,16 @@ type ConnectionState int
 const (
 	// Connected is the first connection of the client's life, once.
 	Connected ConnectionState = iota + 1
-	// Suspended says that the connection is lost; the session may still live. Whoever leads or holds a lock had
-	// better pause.
+	// Suspended means that the connection is lost; the session may still live. A leader or a holder of a lock should
+	// pause.
 	Suspended
-	// Reconnected says that there is a connection again: with the same session after Suspended, with a new one after
+	// Reconnected means that there is a connection again: with the same session after Suspended, with a new one after
 	// Lost.
 	Reconnected
-	// Lost says that the session is over, or has to be taken for it by the client's own clock: ephemeral nodes,
-	// locks and leadership with it.
+	// Lost means that the session has ended, or must have ended by the client's own clock, with its ephemeral nodes, locks
+	// and leadership.
 	Lost
-	// ReadOnly says that there is a connection to a server without a quorum.
+	// ReadOnly means that there is a connection to a server without a quorum.
 	ReadOnly
 )
 
@@ -68,7 +68,7 @@ func (s ConnectionState) String() string {
 // word is telemetry's word for the state.
 func (s ConnectionState) word() string { return strings.ToLower(s.String()) }
 
-// ErrorPolicy decides in which connection states a recipe takes what it has, leadership say, for gone. In Java:
+// ErrorPolicy decides in which connection states a recipe gives up its hold, such as leadership. In Java:
 // ConnectionStateErrorPolicy.
 type ErrorPolicy interface {
 	IsErrorState(s ConnectionState) bool

@@ -32,13 +32,13 @@ func TestClientUsesGlobalProviders(t *testing.T) {
 func tellGlobalProviders(t *testing.T, connect string) {
 	t.Helper()
 	o, own := observe.New(t), observe.New(t)
-	asked := connectClient(t, connect)
+	traced := connectClient(t, connect)
 	none := connectClient(t, connect, framework.WithTracerProvider(nil), framework.WithMeterProvider(nil))
 	elsewhere := connectClient(t, connect, observed(own)...)
-	exists(t, asked, "/")
+	exists(t, traced, "/")
 	otel.SetTracerProvider(o.Tracers)
 	otel.SetMeterProvider(o.Meters)
-	for _, client := range []*framework.Client{asked, none, elsewhere} {
+	for _, client := range []*framework.Client{traced, none, elsewhere} {
 		exists(t, client, "/")
 	}
 	wantTree(t, o, "exists CLIENT\nexists CLIENT\n")

@@ -144,7 +144,7 @@ func ownJava(t *testing.T) (*peer, *interop.Peer) {
 	return &peer{Scope: process.Scope(""), language: javaPeer, t: t, ctx: ctx}, process
 }
 
-// startClient gives a part of a Java process with a connected client, and the id of its session.
+// startClient returns a part of a Java process with a connected client, and the id of its session.
 func startClient(t *testing.T) (j *peer, session int64) {
 	t.Helper()
 	connect := testenv.ConnectString(t)

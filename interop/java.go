@@ -42,7 +42,7 @@ type source struct {
 	text []byte
 }
 
-// sources gives the files of the program in the order of their names.
+// sources returns the files of the program in the order of their names.
 func (p *Program) sources() (files []source, err error) {
 	if p.Sources == nil {
 		return []source{{p.Class + ".java", p.Source}}, nil
@@ -61,8 +61,8 @@ func (p *Program) sources() (files []source, err error) {
 	return files, nil
 }
 
-// ClassPath gives the class path of Java Curator: that of CURATOR_JAVA_CLASSPATH, or the jars of the system. The error
-// is [ErrNoCurator] if there are none.
+// ClassPath returns the class path of Java Curator: that of CURATOR_JAVA_CLASSPATH, or the jars of the system. The
+// error is [ErrNoCurator] if there are none.
 func ClassPath() (string, error) {
 	if classPath := os.Getenv(classPathVariable); classPath != "" {
 		return classPath, nil

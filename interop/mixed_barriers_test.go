@@ -60,7 +60,7 @@ func newMembers(sides ...side) (all []*member) {
 	return all
 }
 
-// step gives a command that takes no arguments; if it has an answer, that has to be true.
+// step returns a command that takes no arguments; if it has an answer, that has to be true.
 func (o *object) step(op string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var answer any
@@ -121,7 +121,7 @@ func (m *meeting) pause() {
 	}
 }
 
-// children gives the names of the nodes at the barrier, in order.
+// children returns the names of the nodes at the barrier, in order.
 func (m *meeting) children() (names []string) {
 	m.t.Helper()
 	for _, n := range m.nodes(barrierPath) {

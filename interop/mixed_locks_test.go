@@ -31,7 +31,7 @@ type contender struct {
 	participants func(context.Context) ([]string, error) // names in order; nil if the lock has none
 
 	// revocable has the lock hear, from the next acquire on, of those who ask for it. asked waits until one does.
-	revocable func() (asked func(context.Context) error, err error)
+	revocable func() (requested func(context.Context) error, err error)
 }
 
 // held is a lock that a client has.

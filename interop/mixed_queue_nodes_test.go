@@ -117,7 +117,7 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 	}
 }
 
-// looksAt gives what the nodes of a queue, of its locks, and of both above them are like.
+// looksAt returns what the nodes of a queue, of its locks, and of both above them are like.
 func (m *meeting) looksAt(at spot) (all []looks) {
 	m.t.Helper()
 	for _, n := range m.nodes(meetingPath) {
@@ -131,7 +131,7 @@ func (m *meeting) looksAt(at spot) (all []looks) {
 	return all
 }
 
-// record gives what was put with the nodes that were made of it; they are in the order of their numbers then.
+// record returns what was put with the nodes that were made of it; they are in the order of their numbers then.
 func record(puts []put, nodes []node) (all []recording) {
 	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(lastDigits(a.path), lastDigits(b.path)) })
 	for i, n := range nodes {

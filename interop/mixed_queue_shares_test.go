@@ -41,8 +41,8 @@ func gather(m *meeting, use queueUse) *audience {
 	return a
 }
 
-// hears waits for a report of this kind, and counts the reports of each item.
-func (a *audience) hears(kind string) {
+// wantEvent waits for a report of this kind, and counts the reports of each item.
+func (a *audience) wantEvent(kind string) {
 	a.m.t.Helper()
 	for {
 		got, err := receive(a.m.ctx, a.tales)
@@ -64,7 +64,7 @@ func (a *audience) everybodyHolds(what string) {
 	a.m.t.Helper()
 	for i, e := range a.ends {
 		a.m.put(e, put{Items: []string{fmt.Sprint("hold ", what, " ", i)}})
-		a.hears("held")
+		a.wantEvent("held")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestGoAndJavaConsumeEveryItemOnce(t *testing.T) {
 		a.putAll(items)
 		a.letGo()
 		for len(a.reported) < items+len(a.ends) {
-			a.hears("item")
+			a.wantEvent("item")
 		}
 		a.everybodyHolds("last")
 		for item, n := range a.reported {
@@ -138,12 +138,12 @@ func TestNoItemIsLostWithASession(t *testing.T) {
 	}
 	for i := range m.sides[:2] {
 		for goal := (i + 1) * items / 4; len(a.reported) < goal; {
-			a.hears("item")
+			a.wantEvent("item")
 		}
 		m.expire(m.sides[i])
 	}
 	for len(a.reported) < items+len(a.ends) {
-		a.hears("item")
+		a.wantEvent("item")
 	}
 	m.awaitConsumed(at)
 }

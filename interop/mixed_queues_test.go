@@ -76,7 +76,7 @@ var (
 // spot is where a queue is.
 type spot struct{ items, locks string } // locks is empty if the items are not locked
 
-// newSpot gives a place that nobody else uses.
+// newSpot returns a place that nobody else uses.
 func newSpot(locked bool) spot {
 	at := spot{items: fmt.Sprint(meetingPath, "/", newName())}
 	if locked {

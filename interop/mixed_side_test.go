@@ -47,7 +47,7 @@ func (j *peer) look(ctx context.Context) error {
 
 var objects atomic.Int64
 
-// newName gives a name for an object of a process that no other has.
+// newName returns a name for an object of a process that no other has.
 func newName() string { return fmt.Sprint("object ", objects.Add(1)) }
 
 // meetingPath is where the sides meet.
@@ -63,7 +63,7 @@ type meeting struct {
 	peers []*peer // those of them that have a process of their own
 }
 
-// newMeeting gives a place where nobody is yet.
+// newMeeting returns a place where nobody is yet.
 func newMeeting(t *testing.T) (m *meeting, connect string) {
 	t.Helper()
 	connect = testenv.ConnectString(t)
@@ -130,7 +130,7 @@ func (m *meeting) invite(in language, connect string) *peer {
 	return p
 }
 
-// session gives the id of the session of a side.
+// session returns the id of the session of a side.
 func (m *meeting) session(s side) int64 {
 	m.t.Helper()
 	id, err := s.session(m.ctx)
@@ -174,7 +174,7 @@ type node struct {
 	acl  []zk.ACL
 }
 
-// nodes gives the nodes below a path, each before those below it.
+// nodes returns the nodes below a path, each before those below it.
 func (m *meeting) nodes(at string) (all []node) {
 	m.t.Helper()
 	children, _, err := m.raw.Children(path.Join(m.root, at))

@@ -190,7 +190,7 @@ func TestGoAndJavaRevokeEachOther(t *testing.T) {
 	forEvery(t, inLine, func(m *meeting, holder, waiter *peer, kinds rivals) {
 		m.t.Helper()
 		c := kinds.held.of(holder)
-		asked, err := c.revocable()
+		requested, err := c.revocable()
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -207,8 +207,8 @@ func TestGoAndJavaRevokeEachOther(t *testing.T) {
 		if err := waiter.Call(m.ctx, "revoke", interop.Args{"path": path.Join(meetingPath, line[0])}, nil); err != nil {
 			m.t.Fatal(err)
 		}
-		if err := asked(m.ctx); err != nil {
-			m.t.Fatalf("the holder is not asked: %v", err)
+		if err := requested(m.ctx); err != nil {
+			m.t.Fatalf("the holder gets no request: %v", err)
 		}
 		m.mustWait(waiting)
 		m.release(got)

@@ -52,7 +52,7 @@ type Args map[string]any
 // Bytes are binary data in a command or an answer, where they are written in hex.
 type Bytes []byte
 
-// MarshalText gives the bytes in hex.
+// MarshalText returns the bytes in hex.
 func (b Bytes) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, b), nil }
 
 // UnmarshalText reads hex.
@@ -186,7 +186,7 @@ func start(cmd *exec.Cmd) (*Peer, error) {
 	return p, nil
 }
 
-// Scope gives the part of the process with that name.
+// Scope returns the part of the process with that name.
 func (p *Peer) Scope(name string) *Scope { return &Scope{peer: p, name: name} }
 
 // Call is [Scope.Call] for the part without a name.
@@ -199,7 +199,7 @@ func (p *Peer) WaitEvent(ctx context.Context, match func(Event) bool) (Event, er
 	return p.Scope("").WaitEvent(ctx, match)
 }
 
-// Peer gives the process that the scope is a part of.
+// Peer returns the process that the scope is a part of.
 func (s *Scope) Peer() *Peer { return s.peer }
 
 // Call sends a command and waits for its answer, whose value is put into out unless that is nil. A command
@@ -268,7 +268,7 @@ func (s *Scope) Close(ctx context.Context) error {
 	return err
 }
 
-// PID gives the id of the process, to read its memory and CPU time by.
+// PID returns the id of the process, to read its memory and CPU time by.
 func (p *Peer) PID() int { return p.cmd.Process.Pid }
 
 // Kill ends the process as a crash would: its sessions stay at the server until they time out.

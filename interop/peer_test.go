@@ -153,7 +153,7 @@ func TestMutex(t *testing.T) {
 	}
 }
 
-// participants gives the line of the mutex "m".
+// participants returns the line of the mutex "m".
 func (j *peer) participants() (paths []string) {
 	j.t.Helper()
 	j.must("mutexParticipants", interop.Args{"name": "m"}, &paths)

@@ -36,7 +36,7 @@ func TestClassPathOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// version gives the version of Java Curator that the process runs.
+// version returns the version of Java Curator that the process runs.
 func (j *peer) version() testenv.Version {
 	j.t.Helper()
 	v, err := testenv.ParseVersion(j.text("version", nil))

@@ -17,10 +17,9 @@ final class Barriers {
     }
 
     /**
-     * "threads" members with a client each enter and leave together, again and again. An operation is such a round,
-     * its latency what it takes the first of them. Before they enter and before they leave they meet in the process,
-     * and each round has new objects: Java's members do not bear that one of them is ahead, nor that they have been
-     * notified before.
+     * "threads" members with a client each enter and leave together, again and again. An operation is such a round.
+     * Its latency is that of the first member. The members meet in the process before they enter and before they
+     * leave, and each round has new objects: Java's members fail if one of them is ahead, or has been notified before.
      */
     private static Result doubleBarrier(Load load) throws Exception {
         String path = Target.newPath("double-barrier");
@@ -53,7 +52,7 @@ final class Barriers {
                     }
                 } catch (Exception e) {
                     result.fail(e);
-                    meeting.members.reset(); // for the others too
+                    meeting.members.reset(); // this frees the others too
                 }
             });
             threads.add(thread);
@@ -61,7 +60,7 @@ final class Barriers {
         }
         for (Thread thread : threads) {
             thread.join(load.nanos() / 1_000_000 + TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
-            if (thread.isAlive()) { // what it waits for may have no limit
+            if (thread.isAlive()) { // it may wait without a limit
                 thread.interrupt();
                 thread.join();
             }
@@ -70,7 +69,7 @@ final class Barriers {
         return result;
     }
 
-    /** Where the members meet, and agree before each round but the first whether there is time for it. */
+    /** The meeting of the members. Before each round but the first they agree whether there is time for it. */
     private static final class Meeting {
         private final CyclicBarrier members;
         private volatile long end;

@@ -21,9 +21,9 @@ import java.util.Map;
  * {"id":4,"cmd":"close","target":"real"}
  * </pre>
  *
- * Several targets may be open. Whatever a run needs is made before its clock starts and removed after it has
- * stopped. cpuNs is the CPU time of the whole process, its garbage collector and compiler included. Latencies
- * are of the whole operation where the case does not say otherwise. The program ends with its input.
+ * Several targets may be open. A run creates what it needs before its clock starts, and removes it after the clock
+ * has stopped. cpuNs is the CPU time of the whole process, its garbage collector and compiler included. A latency is
+ * that of the whole operation unless the case has another. The program ends with its input.
  */
 public final class Bench {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -80,7 +80,7 @@ final class Caches {
         return result;
     }
 
-    /** Nodes that are written for a run; the others are children of the first. */
+    /** The nodes of a run; the others are children of the first. */
     private static final class Tree {
         private final CuratorFramework client;
         private final String kind;
@@ -109,7 +109,7 @@ final class Caches {
             client.delete().forPath(nodes.get(0));
         }
 
-        /** Gives a cache that has all nodes. */
+        /** Returns a cache that has all nodes. */
         AutoCloseable cached(Runnable changed) throws Exception {
             CountDownLatch ready = new CountDownLatch(1);
             AutoCloseable cache = start(ready, changed);

@@ -14,7 +14,7 @@ final class Connections {
         cases.put("reconnect", Connections::reconnect);
     }
 
-    /** An operation is a client's whole life; the latency is from its start to its first answer. */
+    /** An operation is the whole life of a client; the latency is from its start to its first answer. */
     private static Result connect(Load load) throws Exception {
         Loops loops = new Loops();
         loops.add(() -> {
@@ -29,9 +29,9 @@ final class Connections {
     }
 
     /**
-     * Asks all the time while somebody else cuts the connection. An operation is an interruption, its latency
-     * from the last answer before to the first one after it. The client does not retry by itself, so nothing
-     * but the connection is waited for.
+     * Sends requests without a pause while a proxy cuts the connection. An operation is an interruption. Its latency
+     * is from the last answer before it to the first one after it. The client does not retry by itself, so the
+     * latency is that of the connection alone.
      */
     private static Result reconnect(Load load) throws Exception {
         Result result = new Result();

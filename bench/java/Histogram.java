@@ -18,7 +18,7 @@ final class Histogram {
         total += part.total;
     }
 
-    /** Gives the middle of the class in which so great a part of the values is reached; 0 without any. */
+    /** Returns the middle of the class in which this part of the values is reached, or 0 without values. */
     double percentile(double part) {
         long rank = Math.max(1, (long) Math.ceil(part * total));
         long seen = 0;

@@ -19,8 +19,8 @@ final class Latches {
     }
 
     /**
-     * "threads" latches with a client each stand in line, and the one that leads is closed, again and again, and
-     * lines up anew. The latency is from the call of close to that of the next one's listener.
+     * "threads" latches with a client each stand in line. The leader is closed again and again, and a new latch starts
+     * in its place. The latency is from the call of close to the call of the next leader's listener.
      */
     private static Result latch(Load load) throws Exception {
         Election election = new Election(load.target, Target.newPath("latch"));
@@ -37,7 +37,7 @@ final class Latches {
         return result;
     }
 
-    /** When a latch came to lead. */
+    /** The time at which a latch began to lead. */
     private record Beginning(int latch, long at) {}
 
     private static final class Election {

@@ -1,6 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 
-/** What a run was asked for. */
+/** The arguments of a run. */
 final class Load {
     final Target target;
     final String lock;

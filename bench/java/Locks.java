@@ -7,7 +7,7 @@ import org.apache.zookeeper.KeeperException;
 
 /** Locks of all kinds. An operation is one acquire with its release. */
 final class Locks {
-    /** So many waiters come at a time: more lists of the whole line than that are never in memory. */
+    /** The number of waiters that start at a time. It bounds the lists of the whole line in memory. */
     private static final int AT_ONCE = 100;
 
     private Locks() {}
@@ -30,7 +30,7 @@ final class Locks {
         return loops.run(load.seconds);
     }
 
-    /** Each thread has a client of its own; all want one lock, which several may hold. */
+    /** Each thread has a client of its own; all acquire one lock, which several may hold. */
     private static Result shared(Load load) throws Exception {
         return sharedBy(load, load.target::client);
     }
@@ -40,7 +40,7 @@ final class Locks {
         return sharedBy(load, number -> load.target.client(0));
     }
 
-    /** Gives each thread its client. */
+    /** Returns the client of each thread. */
     private interface Clients {
         CuratorFramework client(int number) throws Exception;
     }
@@ -62,7 +62,7 @@ final class Locks {
         return System.nanoTime() - start;
     }
 
-    /** Each thread has a client of its own; all want one lock. The latency is of the hand-over. */
+    /** Each thread has a client of its own; all acquire one lock. The latency is that of the hand-over. */
     private static Result contended(Load load) throws Exception {
         String path = Target.newPath("contended");
         HandOver handOver = new HandOver();
@@ -75,9 +75,9 @@ final class Locks {
     }
 
     /**
-     * One client has a thread for each of "waiters", all of which want the lock it holds: readers wait for a writer.
-     * Memory is read before they come and when all wait. The run is the lock going through all of them, its latency
-     * the hand-over.
+     * One client holds a lock, and has a thread for each of "waiters", which wait for it: readers wait for a writer.
+     * Memory is read before they start and when all wait. Then the lock goes through all of them. The latency is that
+     * of the hand-over.
      */
     private static Result waiters(Load load) throws Exception {
         CuratorFramework client = load.target.client(0);
@@ -89,7 +89,7 @@ final class Locks {
 
         HandOver handOver = new HandOver();
         List<Thread> threads = new ArrayList<>();
-        // Who has a lease no longer stands in the line for one.
+        // The holder of a lease is no longer in the line.
         boolean leases = load.lock.equals("semaphore");
         String line = leases ? path + "/locks" : path;
         int holders = leases ? 0 : 1;
@@ -123,8 +123,8 @@ final class Locks {
     }
 
     /**
-     * Waits until a line is complete and all threads wait, at so many looks one after the other. Answers come in order:
-     * what a thread still asked for at one look is there at the next.
+     * Waits until a line is complete and all threads wait, in this many reads in a row. Answers come in order: a node
+     * that a thread still creates during one read is there at the next.
      */
     private static void awaitLine(
             CuratorFramework client, String line, int contenders, int looks, List<Thread> threads) throws Exception {
@@ -140,7 +140,7 @@ final class Locks {
         try {
             return client.getChildren().forPath(line).size();
         } catch (KeeperException.NoNodeException e) {
-            return 0; // a line that is empty for long is deleted
+            return 0; // the server deletes a line that is empty for long
         }
     }
 

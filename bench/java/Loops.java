@@ -2,9 +2,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** Operations that are done over and over, at least once, each on a thread of its own. */
+/** Operations that are repeated, at least once, each on a thread of its own. */
 final class Loops {
-    /** One operation; it gives the latency to record in ns, below 0 for none. */
+    /** One operation. It returns the latency to record in ns; a negative one is not recorded. */
     interface Operation {
         long run() throws Exception;
     }
@@ -34,7 +34,7 @@ final class Loops {
                         result.add(operation.run());
                     } while (System.nanoTime() < end);
                 } catch (Exception e) {
-                    result.fail(e); // and this loop is over
+                    result.fail(e); // this loop ends
                 }
             });
             threads.add(thread);

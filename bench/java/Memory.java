@@ -5,11 +5,11 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What the process uses. */
+/** The memory of the process. */
 final class Memory {
     private Memory() {}
 
-    /** Memory after a collection; rssKB is -1 where the system does not tell. */
+    /** Memory after a collection; rssKB is -1 if the system has no number. */
     static Map<String, Object> now() throws IOException {
         System.gc();
         Runtime runtime = Runtime.getRuntime();

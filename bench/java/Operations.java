@@ -92,7 +92,7 @@ final class Operations {
         return result;
     }
 
-    /** Gives the path of a node with so much data. */
+    /** Returns the path of a node with this much data. */
     private static String dataNode(CuratorFramework client, int payload) throws Exception {
         String path = Target.BASE + "/data";
         client.create().orSetData().creatingParentsIfNeeded().forPath(path, new byte[payload]);

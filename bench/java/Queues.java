@@ -50,7 +50,7 @@ final class Queues {
         return result;
     }
 
-    /** Puts while fewer puts than the window have no answer; nobody consumes. The latency is to the answer. */
+    /** Puts while fewer puts than the window are without an answer; nobody consumes. The latency is to the answer. */
     private static Result put(Load load) throws Exception {
         Result result = new Result();
         Semaphore window = new Semaphore(load.window);
@@ -85,7 +85,7 @@ final class Queues {
         return result;
     }
 
-    /** Consumes as many items as the window is wide, which are there before, or as many as the time is enough for. */
+    /** Consumes items that were put before: as many as the window is wide, or fewer if the time is up. */
     private static Result consume(Load load) throws Exception {
         Result result = new Result();
         CountDownLatch first = new CountDownLatch(1);
@@ -106,7 +106,7 @@ final class Queues {
         return result;
     }
 
-    /** Consumes while as many items as the window is wide are in the queue: for each consumed, another one is put. */
+    /** Consumes from a queue with as many items as the window is wide, and replaces each consumed item. */
     private static Result backlog(Load load) throws Exception {
         Result result = new Result();
         CountDownLatch first = new CountDownLatch(1);
@@ -147,7 +147,7 @@ final class Queues {
         }
     }
 
-    /** A queue of a run's own, which is gone with it. Its items tell when they were put. */
+    /** The queue of one run. Each item holds the time of its put. */
     private static final class Queue implements AutoCloseable {
         private static final QueueSerializer<byte[]> AS_IT_IS = new QueueSerializer<>() {
             @Override
@@ -254,7 +254,7 @@ final class Queues {
         }
     }
 
-    /** What is done with the time at which an item was put. */
+    /** A function of the time at which an item was put. */
     private interface Take {
         void item(long putAt) throws Exception;
     }

@@ -3,7 +3,7 @@ import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The outcome of a run, or of one thread's part in it. What is done after the end of a run does not count. */
+/** The outcome of a run, or of one thread's part in it. Operations after the end of a run do not count. */
 final class Result {
     private static final OperatingSystemMXBean OS =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();

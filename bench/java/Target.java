@@ -8,7 +8,7 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /** A server, and clients connected to it, which stay for later runs. */
 final class Target {
-    /** The node that everything is created under. */
+    /** The parent of all nodes. */
     static final String BASE = "/bench-java";
 
     private static int paths; // of all targets
@@ -43,7 +43,7 @@ final class Target {
                 .build();
     }
 
-    /** Gives a path that no other run of this process has. */
+    /** Returns a path that no other run of this process has. */
     static String newPath(String name) {
         return BASE + "/" + name + "-" + ++paths;
     }

@@ -96,7 +96,7 @@ func TestReconnect(t *testing.T) {
 	defer srv.Close()
 	p := newProxy(t, srv.Addr())
 	b := start(t)
-	// Twice, because ZooKeeper's client waits a second longer before it tries a server that is the only one.
+	// The address is there twice: ZooKeeper's client waits a second longer before it tries the only server again.
 	connect := p.ln.Addr().String() + "," + p.ln.Addr().String()
 	b.must("open", interop.Args{"target": "p", "connect": connect}, nil)
 	cut := make(chan struct{})
@@ -172,7 +172,7 @@ func (b *bench) run(target string, load interop.Args) (r java.Result) {
 	return r
 }
 
-// check looks at what is so in every good run.
+// check checks what every good run has.
 func (b *bench) check(r java.Result) {
 	b.t.Helper()
 	b.t.Logf("%+v", r)

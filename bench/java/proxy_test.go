@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// proxy carries connections to a server and hands them out, to be cut, once they have brought some answers.
+// proxy forwards connections to a server. It hands out a connection, for a cut, after some answers.
 type proxy struct {
 	ln   net.Listener
 	busy chan net.Conn // the client's side of each
 	wg   sync.WaitGroup
 }
 
-// someAnswers is more than a client gets that only connects, in bytes.
+// someAnswers is more than a client receives while it connects, in bytes.
 const someAnswers = 2000
 
 func newProxy(t *testing.T, server string) *proxy {
@@ -40,7 +40,7 @@ func newProxy(t *testing.T, server string) *proxy {
 	return p
 }
 
-// carry ends when either side does.
+// carry forwards a connection and returns when either side ends.
 func (p *proxy) carry(client net.Conn, server string) {
 	defer client.Close()
 	c, err := net.Dial("tcp", server)

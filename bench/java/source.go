@@ -22,25 +22,25 @@
 //	create-sync, getData-sync   threads use one client; latency of the operation
 //	create-bg, getData-bg       window operations in flight; latency from submission to callback
 //	lock-alone                  threads use one client, each a lock of its own; acquire and release
-//	lock-shared                 threads have a client each, all want one lock; acquire and release
+//	lock-shared                 threads have a client each, with one lock; acquire and release
 //	lock-one-client             the same with one client for all
 //	lock-contended              as lock-shared, for locks with one holder; latency of the hand-over
 //	waiters                     waiters threads blocked on one lock, then let through; latency of the
-//	                            hand-over. Memory means something in a fresh process only
-//	latch                       threads latches with a client each; the one that leads is closed, and lines up
-//	                            anew; latency from the call of close to that of the next one's listener
+//	                            hand-over. Memory is right in a fresh process only
+//	latch                       threads latches with a client each; the leader is closed, and starts again;
+//	                            latency from the call of close to the call of the next leader's listener
 //	queue                       one producer, one consumer, window items on their way, batch in a node, with
 //	                            a lock path if safe; latency from put to the consumer
 //	queue-put                   window puts without an answer, nobody consumes; latency of the put
 //	queue-consume               window items are there before
-//	queue-backlog               window items are there, and for each consumed another one is put
+//	queue-backlog               window items are there, and each consumed one is replaced
 //	double-barrier              threads members with a client each enter and leave; latency of such a round
-//	cache-load                  a cache of window nodes after the other; latency from start until all are read
+//	cache-load                  caches of window nodes, one after the other; latency from start until all are read
 //	cache-memory                one such cache, an operation is a node; memory before, and when all are read
 //	cache-change                a node is written; latency from the call to the listener
 //	connect                     clients one after the other; latency from start to the first answer, while
 //	                            Elapsed and CPU include the close
-//	reconnect                   asks all the time while the caller cuts the connection; Ops counts the cuts
+//	reconnect                   requests without a pause while the caller cuts; Ops counts the cuts
 //	                            noticed, latency from the last answer before to the first one after. Java
 //	                            waits 0.1 s and up to 1 s more, and another 1 s if connect has one server
 //

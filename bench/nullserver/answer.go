@@ -14,11 +14,11 @@ import (
 const PayloadSize = 100
 
 const (
-	maxFrame = 4 << 20 // what is longer is not a client's frame
-	zxid     = 1       // of every answer: nothing ever changes
+	maxFrame = 4 << 20 // no client sends a longer frame
+	zxid     = 1       // of every answer: no node changes
 )
 
-// sessions counts the sessions given out; their ids need only differ.
+// sessions counts the sessions; only their ids must differ.
 var sessions atomic.Int64
 
 // everyNode has the fields of any node; a reply takes those of its record.
@@ -32,7 +32,7 @@ var everyNode = jute.Reply{
 // statBody is the stat that ends the answer to a create.
 var statBody = jute.AppendStat(nil, &everyNode.Stat)
 
-// bodies holds, at its opcode, each answer that does not depend on the request; never nil for such an opcode.
+// bodies holds, at its opcode, each answer that does not depend on the request. It is never nil for such an opcode.
 var bodies = func() (b [jute.OpWhoAmI + 1][]byte) {
 	for _, op := range []jute.Op{
 		jute.OpDelete, jute.OpExists, jute.OpGetData, jute.OpSetData, jute.OpGetACL, jute.OpSetACL,
@@ -45,8 +45,8 @@ var bodies = func() (b [jute.OpWhoAmI + 1][]byte) {
 	return b
 }()
 
-// answerAll answers the connection's frames until it ends. All frames that one read brought are answered by
-// one write, so the cost of a request is little more than copying its answer.
+// answerAll answers the frames of the connection until it ends. It answers all frames of one read with one write, so a
+// request costs little more than a copy of its answer.
 func answerAll(c net.Conn) {
 	in := make([]byte, 256<<10)
 	out := make([]byte, 0, 256<<10)
@@ -82,7 +82,7 @@ func answerAll(c net.Conn) {
 	}
 }
 
-// cutFrame takes the first frame, without its length, off b; not ok when it is not all there yet.
+// cutFrame cuts the first frame, without its length, off b. ok is false if the frame is incomplete.
 func cutFrame(b []byte) (frame, after []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, b, false
@@ -94,8 +94,8 @@ func cutFrame(b []byte) (frame, after []byte, ok bool) {
 	return b[4 : 4+n], b[4+n:], true
 }
 
-// keep moves the unanswered rest to the front of the buffer, which grows if the frame in it needs that. The
-// buffer is nil when the frame is impossibly long.
+// keep moves the unanswered rest to the front of the buffer, which grows if its frame is larger. It returns nil if the
+// frame is too long.
 func keep(in, rest []byte) (buffer []byte, used int) {
 	if len(rest) >= 4 {
 		n := int64(binary.BigEndian.Uint32(rest)) + 4
@@ -109,7 +109,7 @@ func keep(in, rest []byte) (buffer []byte, used int) {
 	return in, copy(in, rest)
 }
 
-// appendHandshake answers the connect request with a session, the old one if the client asks for it.
+// appendHandshake answers the connect request with a session: the requested one, or a new one.
 func appendHandshake(out, frame []byte) (_ []byte, open bool) {
 	req, err := jute.DecodeConnectRequest(frame)
 	if err != nil {
@@ -129,7 +129,7 @@ func appendHandshake(out, frame []byte) (_ []byte, open bool) {
 	}), true
 }
 
-// appendAnswer answers one request; not open when the connection is to end after it.
+// appendAnswer answers one request. open is false if the connection ends after it.
 func appendAnswer(out, frame []byte) (_ []byte, open bool) {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
@@ -167,9 +167,9 @@ func appendBody(out []byte, op jute.Op, request []byte) ([]byte, jute.Code) {
 	return append(out, bodies[op]...), jute.CodeOK
 }
 
-// appendPath echoes the path a request begins with, as it stands there.
+// appendPath appends the path at the beginning of a request.
 func appendPath(out, request []byte) ([]byte, jute.Code) {
-	path, _, ok := cutFrame(request) // a string is a length and its bytes, as a frame is
+	path, _, ok := cutFrame(request) // a string has the format of a frame: a length and bytes
 	if !ok {
 		return out, jute.CodeMarshallingError
 	}

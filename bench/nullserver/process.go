@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Run is the server as a whole program: it listens on a free port of the loopback interface, writes the
-// address to out as one line, and serves until in ends.
+// Run runs the server as a whole program. It listens on a free port of the loopback interface, writes the address to
+// out as one line, and serves until in ends.
 func Run(in io.Reader, out io.Writer) error {
 	s, err := New()
 	if err != nil {
@@ -32,8 +32,8 @@ type Process struct {
 	stdin io.Closer
 }
 
-// Spawn starts a command that calls [Run] with its standard input and output; cmd has neither set. ctx bounds
-// the wait for the server's address, not its life.
+// Spawn starts a command that calls [Run] with its standard input and output. cmd has neither set. ctx bounds the wait
+// for the server's address, not the life of the server.
 func Spawn(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -62,11 +62,8 @@ func Spawn(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Addr gives the address clients connect to, as host:port.
+// Addr returns the address of the server, as host:port.
 func (p *Process) Addr() string { return p.addr }
-
-// PID gives the id of the process, to read its CPU time by.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Close ends the process and waits for it.
 func (p *Process) Close() error {

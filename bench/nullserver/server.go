@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Server serves one listener. It is made by [New] or [Serve].
+// Server is a server in this process. [New] starts one.
 type Server struct {
 	ln net.Listener
-	wg sync.WaitGroup // the accept loop of New and every connection
+	wg sync.WaitGroup // the accept loop and every connection
 
 	mu     sync.Mutex
 	closed bool
@@ -23,24 +23,12 @@ func New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nullserver: %w", err)
 	}
-	s := newServer(ln)
-	s.wg.Go(func() { _ = s.accept() })
+	s := &Server{ln: ln, conns: make(map[net.Conn]struct{})}
+	s.wg.Go(s.accept)
 	return s, nil
 }
 
-// Serve answers the clients of ln until ln is closed; then it closes their connections and returns nil. Any
-// other failure to accept ends it too and is returned.
-func Serve(ln net.Listener) error {
-	s := newServer(ln)
-	err := s.accept()
-	return errors.Join(err, s.Close())
-}
-
-func newServer(ln net.Listener) *Server {
-	return &Server{ln: ln, conns: make(map[net.Conn]struct{})}
-}
-
-// Addr gives the address clients connect to, as host:port.
+// Addr returns the address of the server, as host:port.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
 // Close stops the server, cuts its connections and waits until its goroutines have ended.
@@ -60,14 +48,11 @@ func (s *Server) Close() error {
 }
 
 // accept takes connections until the listener is closed.
-func (s *Server) accept() error {
+func (s *Server) accept() {
 	for {
 		c, err := s.ln.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
 		if err != nil {
-			return fmt.Errorf("nullserver: %w", err)
+			return
 		}
 		s.serve(c)
 	}

@@ -70,7 +70,7 @@ func TestEveryOpcode(t *testing.T) {
 	}
 	for op := jute.Op(1); op <= jute.OpWhoAmI; op++ {
 		if _, err := jute.DecodeRequest(op, nil); errors.Is(err, jute.ErrUnimplemented) || op == jute.OpSASL {
-			continue // no such request, or one this server does not take
+			continue // no such request, or one that this server does not support
 		}
 		t.Run(op.String(), func(t *testing.T) {
 			req := tests[op]
@@ -117,14 +117,14 @@ func TestBadInput(t *testing.T) {
 			if _, err := c.Write(tt.bytes); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.ReadAll(c); err != nil { // ends when the server hangs up
+			if _, err := io.ReadAll(c); err != nil { // the connection ends when the server closes it
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestAnyCut sends a session's frames cut at every place: what a read brings is never a matter of frames.
+// TestAnyCut sends the frames of a session cut at every place: a read may end anywhere.
 func TestAnyCut(t *testing.T) {
 	srv := newTestServer(t)
 	in := connectFrame()
@@ -165,22 +165,6 @@ func TestLongFrame(t *testing.T) {
 	}
 }
 
-func TestServe(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- Serve(ln) }()
-	connect(t, ln.Addr().String())
-	if err := ln.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-}
-
 func TestSpawn(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asServer+"=1")
@@ -196,7 +180,7 @@ func TestSpawn(t *testing.T) {
 	if _, _, err := connect(t, p.Addr()).Get("/a"); err != nil {
 		t.Error(err)
 	}
-	if p.PID() == os.Getpid() {
+	if p.cmd.Process.Pid == os.Getpid() {
 		t.Error("the server is not a process of its own")
 	}
 }
@@ -205,14 +189,13 @@ func TestSpawnFails(t *testing.T) {
 	if _, err := Spawn(t.Context(), exec.Command("/nonexistent")); err == nil {
 		t.Error("a program that is not there was started")
 	}
-	cmd := exec.Command(os.Args[0], "-test.run", "^$") // ends without being a server
+	cmd := exec.Command(os.Args[0], "-test.run", "^$") // ends without an address
 	if _, err := Spawn(t.Context(), cmd); err == nil {
 		t.Error("a program that is no server was taken for one")
 	}
 }
 
-// BenchmarkPipelined shows what the server can answer when nothing else costs: frames of getData, many in
-// flight, written and read as whole buffers.
+// BenchmarkPipelined measures the server alone: frames of getData, many in flight, written and read as whole buffers.
 func BenchmarkPipelined(b *testing.B) {
 	const batch = 1000
 	srv, err := New()
@@ -278,7 +261,7 @@ func newTestServer(t *testing.T) *Server {
 	return srv
 }
 
-// connect gives a client with a session.
+// connect returns a client with a session.
 func connect(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	c, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))

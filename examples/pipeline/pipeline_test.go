@@ -113,8 +113,8 @@ func (s said) Write(line []byte) (int, error) {
 func TestLeaderCountsTheJobsWhoseLastStepIsDone(t *testing.T) {
 	o, ctx := observe.New(t), testenv.Context(t)
 	seen := &observation{tracers: o.Tracers, meters: o.Meters}
-	heard := make(said, 10)
-	p := newPipeline(options{connect: testenv.ConnectString(t), jobs: 2}, seen, heard)
+	received := make(said, 10)
+	p := newPipeline(options{connect: testenv.ConnectString(t), jobs: 2}, seen, received)
 	if err := p.prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestLeaderCountsTheJobsWhoseLastStepIsDone(t *testing.T) {
 	want := func(line string) {
 		t.Helper()
 		select {
-		case got := <-heard:
+		case got := <-received:
 			if got != line {
 				t.Fatalf("said %q, want %q", got, line)
 			}

@@ -103,7 +103,7 @@ func (c *conn) readFrame() ([]byte, error) {
 	return b, err
 }
 
-// encode gives the frame of a request and its xid.
+// encode returns the frame of a request and its xid.
 func (c *conn) encode(op jute.Op, body []byte) ([]byte, int32) {
 	xid := jute.XidPing
 	switch op {

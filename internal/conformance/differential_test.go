@@ -103,10 +103,10 @@ func (d *differential) compare(steps []step) (diff string, err error) {
 		return "", fmt.Errorf("theirs: %w, ours: %w", their.err, err)
 	}
 	for i := range clients {
-		if slices.Equal(their.heard[i], ours.heard[i]) {
+		if slices.Equal(their.received[i], ours.received[i]) {
 			continue
 		}
-		diff += fmt.Sprintf("client %d:\n%s", i, cmp.Diff(their.heard[i], ours.heard[i]))
+		diff += fmt.Sprintf("client %d:\n%s", i, cmp.Diff(their.received[i], ours.received[i]))
 	}
 	if !slices.Equal(their.tree, ours.tree) {
 		diff += "tree:\n" + cmp.Diff(their.tree, ours.tree)

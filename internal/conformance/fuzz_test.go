@@ -48,7 +48,7 @@ func FuzzServer(f *testing.F) {
 		}
 		for _, want := range []int32{jute.XidNotification, xid} {
 			if a, err := witness.readAnswer(); err != nil || a.Xid != want || a.Code != jute.CodeOK {
-				t.Fatalf("heard %+v, not xid %d, error %v", a.ReplyHeader, want, err)
+				t.Fatalf("received %+v, not xid %d, error %v", a.ReplyHeader, want, err)
 			}
 		}
 		witness.ping(t)

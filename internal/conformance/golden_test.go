@@ -43,11 +43,11 @@ func playScripts(t *testing.T, addr string, scripts []script, update bool) {
 			n++
 			root := fmt.Sprintf("/golden%d", n)
 			t.Run(s.name()+"/"+c.name, func(t *testing.T) {
-				heard := playCase(t, addr, root, c)
+				received := playCase(t, addr, root, c)
 				for i, l := range c.lines {
 					if update {
-						c.lines[i].heard = heard[i]
-					} else if diff := cmp.Diff(l.heard, heard[i]); diff != "" {
+						c.lines[i].received = received[i]
+					} else if diff := cmp.Diff(l.received, received[i]); diff != "" {
 						t.Errorf("%s (-want +got)\n%s", l.command, diff)
 					}
 				}
@@ -56,7 +56,7 @@ func playScripts(t *testing.T, addr string, scripts []script, update bool) {
 	}
 }
 
-func playCase(t *testing.T, addr, root string, c *scriptCase) (heard [][]string) {
+func playCase(t *testing.T, addr, root string, c *scriptCase) (received [][]string) {
 	t.Helper()
 	admin, err := open(addr, 0, nil)
 	if err != nil {
@@ -86,9 +86,9 @@ func playCase(t *testing.T, addr, root string, c *scriptCase) (heard [][]string)
 		admin.end()
 	}()
 	for _, l := range c.lines {
-		heard = append(heard, a.run(l.command))
+		received = append(received, a.run(l.command))
 	}
-	return heard
+	return received
 }
 
 // end ends the session, if the connection still has it, and the connection.
@@ -102,7 +102,7 @@ func (c *conn) end() {
 	c.Close() //nolint:errcheck // the script may have closed it
 }
 
-// word asks a four letter word. What is heard is what the answer is made of: numbers, addresses and versions are a
+// word asks a four letter word. What is received is what the answer is made of: numbers, addresses and versions are a
 // server's own.
 func (a *actor) word(word string) ([]string, error) {
 	c, err := dial(a.addr)
@@ -120,14 +120,14 @@ func (a *actor) word(word string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var heard []string
+	var received []string
 	for line := range strings.Lines(text) {
 		line = key.FindString(strings.TrimRight(line, "\n"))
-		if line != "" && !slices.Contains(heard, line) {
-			heard = append(heard, line)
+		if line != "" && !slices.Contains(received, line) {
+			received = append(received, line)
 		}
 	}
-	return heard, nil
+	return received, nil
 }
 
 // key is what a line of an answer starts with.

@@ -14,17 +14,17 @@ import (
 // server: times are left out, zxids count from the beginning, sessions and paths are the sequence's.
 type player struct {
 	narrator
-	addr    string
-	newest  int64 // the newest zxid that was heard of
-	clients [clients]*conn
-	heard   [clients][]string
-	waiting [clients][]sent
+	addr     string
+	newest   int64 // the newest zxid that was heard of
+	clients  [clients]*conn
+	received [clients][]string
+	waiting  [clients][]sent
 }
 
-// transcript is what a sequence comes to: what each client heard, and the tree in the end.
+// transcript is what a sequence comes to: what each client received, and the tree in the end.
 type transcript struct {
-	heard [clients][]string
-	tree  []string
+	received [clients][]string
+	tree     []string
 }
 
 // superUser may do everything on both servers.
@@ -58,14 +58,14 @@ func play(addr, root string, steps []step) (t transcript, err error) {
 	}
 	for i, s := range steps {
 		if err := p.step(s); err != nil {
-			p.heard[s.client] = append(p.heard[s.client], fmt.Sprintf("step %d: %v", i, err))
+			p.received[s.client] = append(p.received[s.client], fmt.Sprintf("step %d: %v", i, err))
 			break
 		}
 	}
 	for i := range p.clients { // what was sent to them before
 		p.request(i, jute.Request{Op: jute.OpPing})
 	}
-	t.heard = p.heard
+	t.received = p.received
 	t.tree, err = p.walk(admin, root)
 	return t, err
 }
@@ -142,18 +142,18 @@ func (p *player) await(i int) error {
 			return err
 		}
 		if a.Xid == jute.XidNotification {
-			p.hear(i, p.event(a))
+			p.receive(i, p.event(a))
 			continue
 		}
 		w := p.waiting[i][0]
 		p.waiting[i] = p.waiting[i][1:]
 		p.newest = max(p.newest, a.Zxid)
-		p.hear(i, p.reply(w, a))
+		p.receive(i, p.reply(w, a))
 	}
 	return nil
 }
 
-func (p *player) hear(i int, what string) { p.heard[i] = append(p.heard[i], what) }
+func (p *player) receive(i int, what string) { p.received[i] = append(p.received[i], what) }
 
 func (p *player) setWatches(s step) error {
 	w := s.watches
@@ -181,7 +181,7 @@ func (p *player) newSession(i int) error {
 		if err := p.request(j, jute.Request{Op: jute.OpPing}); err != nil {
 			return err
 		}
-		from[j] = len(p.heard[j])
+		from[j] = len(p.received[j])
 	}
 	if err := p.request(i, jute.Request{Op: jute.OpCloseSession}); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p *player) newSession(i int) error {
 		return err
 	}
 	for j := range p.clients {
-		slices.Sort(p.heard[j][from[j] : len(p.heard[j])-1])
+		slices.Sort(p.received[j][from[j] : len(p.received[j])-1])
 	}
 	if err := p.hangUp(i); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (p *player) hangUp(i int) error {
 	if err == nil {
 		return fmt.Errorf("an answer in place of the end: %+v", a)
 	}
-	p.hear(i, "the end")
+	p.receive(i, "the end")
 	return p.clients[i].Close()
 }
 

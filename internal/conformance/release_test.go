@@ -27,7 +27,7 @@ var (
 	releases = []release{release38, release39} // in order
 )
 
-// releaseOf gives the release that a real server is compared with.
+// releaseOf returns the release that a real server is compared with.
 func releaseOf(tb testing.TB, server testenv.Instance) release {
 	tb.Helper()
 	v := testenv.VersionOf(tb, server)
@@ -40,7 +40,7 @@ func releaseOf(tb testing.TB, server testenv.Instance) release {
 	return r
 }
 
-// scripts gives the scripts of testdata with the answers of the release.
+// scripts returns the scripts of testdata with the answers of the release.
 func (r release) scripts(tb testing.TB) []script {
 	tb.Helper()
 	scripts, err := readScripts("testdata")
@@ -53,7 +53,7 @@ func (r release) scripts(tb testing.TB) []script {
 	return scripts
 }
 
-// write writes what was heard into testdata: all of it, or for a release with a directory the cases that differ.
+// write writes what was received into testdata: all of it, or for a release with a directory the cases that differ.
 func (r release) write(scripts []script) (err error) {
 	if r.dir == "" {
 		for _, s := range scripts {

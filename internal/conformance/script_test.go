@@ -36,8 +36,8 @@ type scriptCase struct {
 }
 
 type scriptLine struct {
-	command string
-	heard   []string
+	command  string
+	received []string
 }
 
 func readScripts(dir string) ([]script, error) {
@@ -70,7 +70,7 @@ func parseScript(file, text string) script {
 			s.cases = append(s.cases, scriptCase{name: line[2:]})
 		case strings.HasPrefix(line, "  "):
 			last := &c.lines[len(c.lines)-1]
-			last.heard = append(last.heard, line[2:])
+			last.received = append(last.received, line[2:])
 		default:
 			c.lines = append(c.lines, scriptLine{command: line})
 		}
@@ -99,7 +99,7 @@ func overlayScripts(scripts []script, dir string) ([]script, error) {
 	return scripts, nil
 }
 
-// find gives the case of a name in a script of a name, nil if there is none.
+// find returns the case of a name in a script of a name, nil if there is none.
 func find(scripts []script, name, caseName string) *scriptCase {
 	for _, s := range scripts {
 		for i := range s.cases {
@@ -111,10 +111,10 @@ func find(scripts []script, name, caseName string) *scriptCase {
 	return nil
 }
 
-// name gives the name of the script's file.
+// name returns the name of the script's file.
 func (s script) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txt") }
 
-// write writes the script back, with what was heard now.
+// write writes the script back, with what was received now.
 func (s script) write() error {
 	var b strings.Builder
 	for i, c := range s.cases {
@@ -124,7 +124,7 @@ func (s script) write() error {
 		fmt.Fprintf(&b, "# %s\n", c.name)
 		for _, l := range c.lines {
 			b.WriteString(l.command + "\n")
-			for _, h := range l.heard {
+			for _, h := range l.received {
 				b.WriteString("  " + h + "\n")
 			}
 		}
@@ -141,17 +141,17 @@ type actor struct {
 }
 
 // run runs a command and gives what its client hears.
-func (a *actor) run(command string) (heard []string) {
+func (a *actor) run(command string) (received []string) {
 	client, rest, _ := strings.Cut(command, " ")
 	verb, args, _ := strings.Cut(rest, " ")
-	heard, err := a.act(client, verb, args)
+	received, err := a.act(client, verb, args)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		heard = append(heard, "silence")
+		received = append(received, "silence")
 	case err != nil:
-		heard = append(heard, "the end")
+		received = append(received, "the end")
 	}
-	return heard
+	return received
 }
 
 func (a *actor) act(client, verb, args string) ([]string, error) {
@@ -192,7 +192,7 @@ func (a *actor) act(client, verb, args string) ([]string, error) {
 	return a.request(client, verb, args)
 }
 
-// conn gives the client's connection, one without a handshake if it has none.
+// conn returns the client's connection, one without a handshake if it has none.
 func (a *actor) conn(client string) (*conn, error) {
 	if c := a.conns[client]; c != nil {
 		return c, nil
@@ -236,18 +236,18 @@ func (a *actor) open(client, args string) ([]string, error) {
 		c.timeout, slices.ContainsFunc(answer.Password, func(b byte) bool { return b != 0 }), answer.HasReadOnly)}, nil
 }
 
-// untilEnd gives what the client still hears before the server ends the connection.
-func (a *actor) untilEnd(client string) (heard []string, err error) {
+// untilEnd returns what the client still hears before the server ends the connection.
+func (a *actor) untilEnd(client string) (received []string, err error) {
 	for {
 		answer, err := a.conns[client].readAnswer()
 		if err != nil {
-			return heard, err
+			return received, err
 		}
-		heard = append(heard, a.event(answer))
+		received = append(received, a.event(answer))
 	}
 }
 
-func (a *actor) request(client, verb, args string) (heard []string, err error) {
+func (a *actor) request(client, verb, args string) (received []string, err error) {
 	c := a.conns[client]
 	op, body, err := a.encode(verb, args)
 	if err != nil {
@@ -260,12 +260,12 @@ func (a *actor) request(client, verb, args string) (heard []string, err error) {
 	for {
 		got, err := c.readAnswer()
 		if err != nil {
-			return heard, err
+			return received, err
 		}
 		if got.Xid != jute.XidNotification {
-			return append(heard, a.reply(sent{op, xid}, got)), nil
+			return append(received, a.reply(sent{op, xid}, got)), nil
 		}
-		heard = append(heard, a.event(got))
+		received = append(received, a.event(got))
 	}
 }
 

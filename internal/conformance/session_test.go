@@ -138,7 +138,7 @@ func passwords(t stage) {
 	}
 }
 
-// passwordOf gives the bytes of java.util.Random that a server has for a password.
+// passwordOf returns the bytes of java.util.Random that a server has for a password.
 func passwordOf(session int64) (password []byte) {
 	const (
 		secret     = 0xb3415c00

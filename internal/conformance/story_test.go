@@ -148,15 +148,15 @@ func (c *conn) awaitDeleted(tb testing.TB, path string) time.Time {
 	now := time.Now()
 	e, err := jute.DecodeWatcherEvent(a.body)
 	if err != nil || a.Xid != jute.XidNotification || e.Type != zk.EventNodeDeleted || e.Path != path {
-		tb.Fatalf("heard %+v of %+v, error %v", e, a.ReplyHeader, err)
+		tb.Fatalf("received %+v of %+v, error %v", e, a.ReplyHeader, err)
 	}
 	return now
 }
 
-// awaitEnd waits for the end of the connection, before which nothing is heard.
+// awaitEnd waits for the end of the connection, before which nothing is received.
 func (c *conn) awaitEnd(tb testing.TB) {
 	tb.Helper()
 	if f, err := c.readFrame(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		tb.Errorf("heard %x, error %v, in place of the end", f, err)
+		tb.Errorf("received %x, error %v, in place of the end", f, err)
 	}
 }

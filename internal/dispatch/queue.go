@@ -16,8 +16,8 @@ type Func func()
 // Run calls f.
 func (f Func) Run() { f() }
 
-// Queue runs tasks one at a time, in the order of Push, on one goroutine. It is not bounded: it must take what the
-// reader of the connection brings, without blocking it.
+// Queue runs tasks one at a time, in the order of Push, on one goroutine. It has no bound: it must accept all tasks of
+// the reader of the connection without blocking it.
 type Queue struct {
 	mu     sync.Mutex
 	tasks  []Task
@@ -26,10 +26,10 @@ type Queue struct {
 	closed bool
 	wake   chan struct{}
 	done   chan struct{}
-	ahead  atomic.Int64 // how many of batch have not begun
+	ahead  atomic.Int64 // number of tasks of batch that have not begun
 
 	// Of the goroutine that runs.
-	batch []Task // what is left of what was taken
+	batch []Task // the rest of the taken tasks
 	spare []Task // its memory
 }
 
@@ -59,8 +59,8 @@ func (q *Queue) Push(t Task) bool {
 	return true
 }
 
-// Close takes no more tasks, and waits up to limit until those accepted have run. It reports whether they have; if
-// not, they still run when the one in front of them returns.
+// Close refuses further tasks, and waits up to limit until the accepted ones have run. It reports whether they have. If
+// not, they still run when the task in front of them returns.
 func (q *Queue) Close(limit time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true
@@ -122,7 +122,7 @@ func (q *Queue) run() {
 	}
 }
 
-// refill takes what was pushed meanwhile, all at once, and leaves the memory of the last batch for the next.
+// refill takes all tasks that were pushed meanwhile, and leaves the memory of the last batch for the next one.
 func (q *Queue) refill() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,8 +136,7 @@ func (q *Queue) refill() bool {
 	return len(q.batch) > 0
 }
 
-// Load returns how many tasks wait to be run, and how long the oldest has waited at the most, the one that runs
-// included.
+// Load returns the number of tasks that wait, and the age of the oldest at most. The task that runs counts for the age.
 func (q *Queue) Load() (waiting int, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

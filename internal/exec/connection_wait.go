@@ -2,7 +2,7 @@ package exec
 
 import "github.com/gocurator/curator/internal/telemetry"
 
-// maxConnectionWaits is how many waits of an operation are recorded.
+// maxConnectionWaits is the largest number of recorded waits of an operation.
 const maxConnectionWaits = 8
 
 // connectionWait is a time for which an operation has waited for a connection, in ns since Executor.epoch.

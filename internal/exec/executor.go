@@ -27,7 +27,7 @@ type Executor struct {
 	conn           func() *wire.Conn // of the current session, nil before the first
 	policy         Policy
 	prompt         bool // the policy answers at once: it may be called on any goroutine
-	crosses        bool // the policy lets operations go on in the next session
+	crosses        bool // the policy lets operations continue in the next session
 	connectTimeout time.Duration
 	dispatcher     func(dispatch.Task)
 	telemetry      *telemetry.Telemetry
@@ -37,12 +37,12 @@ type Executor struct {
 	holding atomic.Bool
 	pending pending
 
-	life atomic.Int32 // state, for those who are in a hurry
+	life atomic.Int32 // state, without the lock
 
 	mu        sync.Mutex
 	state     lifeState  // changed with setState
 	parked    parkedList // waiting for a connection, in order
-	timers    timers     // of those that sleep until a retry, and of those that are parked
+	timers    timers     // of operations that sleep until a retry, and of parked ones
 	decisions decisions
 }
 
@@ -54,8 +54,8 @@ const (
 	closed
 )
 
-// New returns an executor; it takes operations after Start. conn returns the connection of the current session, nil
-// before the first; dispatcher runs what is delivered, in order; t, which may be nil, records all operations.
+// New returns an executor, which accepts operations after Start. conn returns the connection of the current session,
+// nil before the first. dispatcher runs the callbacks in order. t records all operations; it may be nil.
 func New(
 	conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task),
 	t *telemetry.Telemetry,
@@ -69,14 +69,13 @@ func New(
 	return e
 }
 
-// crosses reports whether operations may go on in the next session. A policy that panics does not let
-// them.
+// crosses reports whether operations may continue in the next session. With a policy that panics they may not.
 func crosses(policy Policy) bool {
 	defer func() { _ = recover() }()
 	return policy.Retryable(zk.ErrSessionExpired)
 }
 
-// Start lets operations in.
+// Start begins to accept operations.
 func (e *Executor) Start() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +88,7 @@ func (e *Executor) setState(s lifeState) {
 	e.life.Store(int32(s))
 }
 
-// Err returns why no operation is accepted, or nil.
+// Err returns the reason why no operation is accepted, or nil.
 func (e *Executor) Err() error {
 	switch lifeState(e.life.Load()) {
 	case latent:
@@ -134,8 +133,7 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 	return nil
 }
 
-// Wait waits for the end of op. When ctx ends first, op is left to itself: its answer is still read and what has to
-// be cleaned up is.
+// Wait waits for the end of op. When ctx ends first, op continues alone: its answer is still read, and it cleans up.
 func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 	op.waited.Store(true)
 	record := op.recorded()
@@ -155,11 +153,11 @@ func (e *Executor) Wait(ctx context.Context, op *Operation) error {
 	if e.takeBack(op) || e.withdraw(op) {
 		op.Finish(cause)
 	}
-	close(op.done) // nothing refers to what is the caller's any more; another Wait returns the same
+	close(op.done) // nothing refers to the caller's memory any more; another Wait returns the same
 	return cause
 }
 
-// explain joins why there is no connection to err, which is about one. What err matches stays the same.
+// explain adds the reason of the lost connection to err. The result matches the same errors as err, and the reason.
 func (e *Executor) explain(err error) error {
 	if conn := e.conn(); conn != nil {
 		if cause := conn.LastError(); cause != nil {
@@ -169,12 +167,13 @@ func (e *Executor) explain(err error) error {
 	return err
 }
 
-// withdraw takes op back from the connection if its request is not encoded yet: what it refers to is the caller's.
+// withdraw takes op back from the connection if its request is not encoded yet: the request refers to the caller's
+// memory.
 func (e *Executor) withdraw(op *Operation) bool {
 	return op.on != nil && op.on.Withdraw(&op.Request)
 }
 
-// Go runs op without waiting. The error says only whether it was accepted; if so, its result is delivered once.
+// Go runs op without waiting. An error means only that it was not accepted. Otherwise its result is delivered once.
 func (e *Executor) Go(ctx context.Context, op *Operation) error {
 	op.background = true
 	if err := e.accept(ctx, op); err != nil {
@@ -198,10 +197,10 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 		op.recorded()
 	}
 	if err := e.admit(ctx, op); err != nil {
-		if !op.Detached { // which may begin where nothing may block
+		if !op.Detached { // a detached one may begin on a goroutine that must not block
 			op.recorded().End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 		}
-		op.ex = nil // it was not begun
+		op.ex = nil // it never began
 		return err
 	}
 	op.since, op.conn = op.started, e.conn()
@@ -211,13 +210,13 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	return nil
 }
 
-// admit counts an operation in, or returns why it does not.
+// admit counts an operation, or returns the reason why it is refused.
 func (e *Executor) admit(ctx context.Context, op *Operation) error {
 	exempt := op.Detached || op.Internal || e.pending.most > 0 && ctx.Value(unboundedKey{}) != nil
 	if err := e.pending.enter(ctx, op.background, exempt); err != nil {
 		return err
 	}
-	if err := e.Err(); err != nil { // behind the counting: Stop waits for whoever is counted
+	if err := e.Err(); err != nil { // after counting: Stop waits for all counted operations
 		e.pending.finished()
 		e.pending.left()
 		return err
@@ -236,7 +235,7 @@ func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
 // belongs to the goroutine that reads: it may have ended, and serve another call, before send returns.
 func (e *Executor) send(op *Operation) {
 	inline := op.inline
-	op.inline, op.asked = false, false // only the first request: whoever reads its answer goes on, and must not write
+	op.inline, op.decided = false, false // only the first request: later ones are sent by the reader, which must not write
 	guarded := !inline && !op.background
 	if guarded {
 		op.gate.Lock()
@@ -252,7 +251,7 @@ func (e *Executor) send(op *Operation) {
 	}
 	switch {
 	case sent:
-	case gone: // nobody wants what would follow
+	case gone: // there is no receiver for the rest
 		op.Finish(op.cause)
 	case refused != nil:
 		op.Finish(refused)
@@ -261,7 +260,7 @@ func (e *Executor) send(op *Operation) {
 	}
 }
 
-// submit reports whether op is on its way, or why it never will be.
+// submit reports whether op is on its way. It returns the error if op never will be.
 func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	conn := e.conn()
 	if conn == nil {
@@ -278,10 +277,10 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	if errors.Is(err, zk.ErrAuthFailed) { // for good: no session will follow
 		return false, err
 	}
-	return false, nil // the session that follows will do
+	return false, nil // the next session can take it
 }
 
-// outlived reports whether op began in an earlier session than that of conn and the policy does not let it go on.
+// outlived reports whether op began in an earlier session than that of conn and may not continue in this one.
 func (e *Executor) outlived(op *Operation, conn *wire.Conn) bool {
 	return op.conn != nil && op.conn != conn && !op.Detached && !e.crosses
 }
@@ -304,12 +303,12 @@ func (e *Executor) Stop() {
 		op.Finish(ErrClosed)
 	}
 	for _, d := range undecided {
-		d.op.unasked(d)
+		d.op.continueClosed(d)
 	}
 }
 
-// Drain waits up to limit until every accepted operation is done, its callback included, and the retry policy has
-// answered, and reports whether they have. It is called after Stop, when no connection is left.
+// Drain waits up to limit until every accepted operation has ended, with its callback, and the retry policy has
+// returned. It reports whether they have. Call it after Stop, without a connection.
 func (e *Executor) Drain(limit time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

@@ -24,9 +24,9 @@ func TestStopOnTheWayToTheParkedOnes(t *testing.T) {
 	for _, detached := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f := start(t, everySecond(3), false)
-			asked := 0
+			calls := 0
 			f.onConn = func() {
-				if asked++; asked == 2 { // the first is at the start of the operation, the second for its request
+				if calls++; calls == 2 { // the first is at the start of the operation, the second for its request
 					f.Stop()
 				}
 			}
@@ -275,7 +275,7 @@ func TestSingleAttemptNeedsNoPause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := start(t, policy(hooked{everySecond(1), func() { t.Error("asked") }}), true)
+				f := start(t, policy(hooked{everySecond(1), func() { t.Error("the policy is called") }}), true)
 				f.server.serve = func(p *peer, _ *request) bool {
 					p.cut()
 					return true

@@ -28,31 +28,31 @@ type Protocol interface {
 	Run()
 }
 
-// Cleaner is a Protocol that may leave something behind.
+// Cleaner is a Protocol that may leave nodes behind.
 type Cleaner interface {
-	// CleanUp is called when the operation has failed with err, and with nil when it has succeeded after its
-	// caller had given up waiting. See [Operation.Sent] for whether there is anything to clean up.
+	// CleanUp is called when the operation has failed with err, and with nil when it has succeeded after its caller had
+	// given up. [Operation.Sent] reports whether there is anything to clean up.
 	CleanUp(err error)
 }
 
-// Recycler is a Protocol whose memory serves another call when its result is delivered: nothing refers to it then.
+// Recycler is a Protocol whose memory is reused after the delivery of its result: nothing refers to it then.
 type Recycler interface{ Recycle() }
 
 // Described is a Protocol that telemetry records.
 type Described interface {
-	// Describe returns what is recorded. Operations without a name are not recorded.
+	// Describe returns the description for telemetry. Operations without a name are not recorded.
 	Describe() telemetry.Operation
 }
 
-// Operation is one call of a builder from start to result: a chain of requests of which each answer decides the
-// next. The zero value with Protocol set is ready for [Executor.Do] or [Executor.Go].
+// Operation is one call of a builder from start to result: a chain of requests, each of which follows from the last
+// answer. The zero value with Protocol set is ready for [Executor.Do] or [Executor.Go].
 type Operation struct {
 	// Request is the one in flight, or just answered.
 	wire.Request
-	// Protocol decides what is sent.
+	// Protocol decides which requests are sent.
 	Protocol Protocol
-	// Detached operations are the cleaning up that nobody waits for: they wait for a connection without a limit,
-	// and are tried until they are done or the client is closed.
+	// Detached operations are clean-ups without a receiver. They wait for a connection without a limit, and are retried
+	// until they succeed or the client is closed.
 	Detached bool
 
 	// Internal operations are the client's own: they do not count against its limit.
@@ -63,20 +63,20 @@ type Operation struct {
 	single     bool        // an outer loop retries
 	observed   bool        // by telemetry
 	waited     atomic.Bool // a caller waits, and records the end
-	gaveUp     bool        // it failed with what the policy would have tried again
-	asked      bool        // the policy was, about its last answer
+	gaveUp     bool        // it failed with an error that may be retried
+	decided    bool        // by the policy, about its last answer
 	write      write
 	uncertain  bool // the answer to a write was lost
 	place      place
 	attempts   atomic.Int32
 	state      atomic.Int32
-	timer      int32 // where it is among those that wake up, counted from 1
+	timer      int32 // its place in the heap of timers, counted from 1
 
 	ex            *Executor
 	ctx           context.Context
 	next          func()
 	started       int64      // ns since Executor.epoch
-	since         int64      // when its wait for a connection counts from
+	since         int64      // the beginning of its wait for a connection
 	ended         int64      // if it is observed
 	conn          *wire.Conn // of the session that it began in, nil before the first
 	on            *wire.Conn // that has the request in flight
@@ -85,9 +85,9 @@ type Operation struct {
 	lazy          *lazyRecord // nil if it is not observed
 	err           error
 
-	// Of an operation that somebody waits for.
-	gate  sync.Mutex // the caller does not leave while what is its own is being encoded
-	cause error      // of having been abandoned
+	// Of an operation with a waiting caller.
+	gate  sync.Mutex // the caller does not leave while its memory is being encoded
+	cause error      // the reason why it was abandoned
 	done  chan struct{}
 }
 
@@ -97,7 +97,8 @@ const (
 	abandoned // the caller has stopped waiting
 )
 
-// Context returns the context of the call, in the span of op if it has one. A background operation outlives its end.
+// Context returns the context of the call, in the span of op if it has one. A background operation continues after its
+// end.
 func (op *Operation) Context() context.Context {
 	if r := op.lazy.made(); r != nil {
 		return r.Context()
@@ -107,7 +108,7 @@ func (op *Operation) Context() context.Context {
 
 // recorded returns the record of op, nil if it is not recorded. It is made at its first use, which is never on the
 // reader, because a span processor may block: see note. The record of a foreground operation is made while its request
-// is under way.
+// is in flight.
 func (op *Operation) recorded() *telemetry.Record {
 	if !op.observed {
 		return nil
@@ -125,15 +126,15 @@ func (op *Operation) recorded() *telemetry.Record {
 	})
 }
 
-// note notes something in the record of op, or for it until it is made.
+// note adds a note to the record of op, now or when it is made.
 func (op *Operation) note(in func(r *telemetry.Record)) {
 	if op.observed {
 		op.lazy.note(in)
 	}
 }
 
-// isRecordedAtOnce reports whether the record of op is made before its first request: it has the times of that, or is
-// wanted for the context. A detached operation may begin on the goroutine that reads the connection.
+// isRecordedAtOnce reports whether the record of op is made before its first request: for its times, or for the
+// context. A detached operation may begin on the goroutine that reads the connection.
 func (op *Operation) isRecordedAtOnce() bool {
 	if !op.observed || op.Detached {
 		return false
@@ -153,7 +154,7 @@ func (op *Operation) recordEnd() {
 	})
 }
 
-// recordEndUnlessWaited records the end of op if no caller waits for it: a caller may never do.
+// recordEndUnlessWaited records the end of op if no caller waits for it: a caller may never wait.
 func (op *Operation) recordEndUnlessWaited() {
 	if op.observed && !op.waited.Load() {
 		op.ex.telemetry.Later(op.recordEnd)
@@ -166,10 +167,10 @@ func (op *Operation) Attempts() int { return int(op.attempts.Load()) }
 // Sent reports whether anything was ever sent.
 func (op *Operation) Sent() bool { return op.WasSent() }
 
-// GaveUp reports whether op failed with an error that may be tried again.
+// GaveUp reports whether op failed with an error that may be retried.
 func (op *Operation) GaveUp() bool { return op.gaveUp }
 
-// loss is the error of an attempt for which there was no connection.
+// loss returns the error of an attempt without a connection.
 func (op *Operation) loss() error {
 	if op.WasSent() {
 		return op.ex.explain(jute.ErrConnectionLoss)
@@ -177,27 +178,27 @@ func (op *Operation) loss() error {
 	return op.ex.explain(ErrNotSent)
 }
 
-// Result returns the error that the operation finished with.
+// Result returns the error of the finished operation.
 func (op *Operation) Result() error { return op.err }
 
 // Executor returns the executor of op.
 func (op *Operation) Executor() *Executor { return op.ex }
 
-// Background reports whether nobody waits for op.
+// Background reports whether op has no waiting caller.
 func (op *Operation) Background() bool { return op.background }
 
-// Replier is a Protocol that takes the answer to a request which is sent without a function for it.
+// Replier is a Protocol that handles the answer to a request that is sent without a function.
 type Replier interface{ Replied() }
 
-// Send sends op.Request behind everything sent before; next continues with the answer, or Replied of the Protocol if it
-// is nil. A failure that may be retried does not get there: it ends the attempt.
+// Send sends op.Request behind all earlier requests. next handles the answer, or Replied of the Protocol if it is nil.
+// A failure that may be retried ends the attempt instead.
 func (op *Operation) Send(next func()) {
 	op.next, op.write = next, unmarked
 	op.ex.send(op)
 }
 
 // SendWrite is Send for a write. If its answer is lost, an error of the operation is [ErrUncertain], and only a
-// repeatable write is tried again.
+// repeatable write is retried.
 func (op *Operation) SendWrite(repeatable bool, next func()) {
 	op.next, op.write = next, once
 	if repeatable {
@@ -206,14 +207,15 @@ func (op *Operation) SendWrite(repeatable bool, next func()) {
 	op.ex.send(op)
 }
 
-// SetUncertain sets whether an error of op leaves open what its writes have done. A protocol clears it when it has
-// found out, and sets it when a write is done and a request follows whose failure must not look as if nothing was done.
+// SetUncertain sets whether an error of op leaves the effect of its writes open. A protocol clears it when it has found
+// out the effect. It sets it after a write if a further request follows, whose failure must not look as if nothing was
+// written.
 func (op *Operation) SetUncertain(uncertain bool) { op.uncertain = uncertain }
 
 // AnsweredIn returns the id of the session in which the last answer came.
 func (op *Operation) AnsweredIn() int64 { return op.on.SessionID() }
 
-// noteRequest notes the request that has its answer.
+// noteRequest records the answered request.
 func (op *Operation) noteRequest() {
 	if !op.observed || op.on == nil {
 		return
@@ -267,7 +269,7 @@ func (op *Operation) goOn() {
 	op.next()
 }
 
-// Finish ends op. One of the background may serve another call when Finish returns.
+// Finish ends op. The memory of a background operation may be reused when Finish returns.
 func (op *Operation) Finish(err error) {
 	e := op.ex
 	if err != nil && op.uncertain {
@@ -296,7 +298,7 @@ func (op *Operation) Finish(err error) {
 	e.pending.finished()
 }
 
-// delivery is an operation whose callback is to run, as a task of the dispatcher.
+// delivery is an operation with a result, as a task of the dispatcher.
 type delivery Operation
 
 func (d *delivery) Run() {
@@ -306,7 +308,7 @@ func (d *delivery) Run() {
 		p.calling(-1)
 		p.left()
 	}()
-	(*Operation)(d).recordEnd() // before the callback, which is its child
+	(*Operation)(d).recordEnd() // before the callback, whose span is its child
 	protocol := d.Protocol
 	protocol.Run()
 	if r, ok := protocol.(Recycler); ok { // not behind a callback that ends its goroutine
@@ -314,7 +316,7 @@ func (d *delivery) Run() {
 	}
 }
 
-// facts returns what is recorded of op at its end.
+// facts returns the facts of op's end for telemetry.
 func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
 	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
@@ -332,17 +334,18 @@ func (op *Operation) facts() telemetry.Facts {
 	if op.Op == jute.OpGetChildren || op.Op == jute.OpGetChildren2 {
 		f.Children = len(op.Reply.Children)
 	}
-	if op.ex.telemetry.HasDriver() && op.Reply.Stat != (zk.Stat{}) { // nobody else wants to know
+	if op.ex.telemetry.HasDriver() && op.Reply.Stat != (zk.Stat{}) { // only a driver uses it
 		stat := op.Reply.Stat
 		f.Stat = &stat
 	}
 	return f
 }
 
-// Done returns a channel that is closed when an operation that somebody waits for has finished, or they have given up.
+// Done returns a channel that is closed when an operation with a waiting caller has finished, or the caller has given
+// up.
 func (op *Operation) Done() <-chan struct{} { return op.done }
 
-// abandon says that the caller has stopped waiting, and why. It returns false if op has finished or was abandoned
+// abandon records that the caller has given up, with the reason. It returns false if op has finished or was abandoned
 // before.
 func (op *Operation) abandon(cause error) bool {
 	op.gate.Lock()
@@ -372,7 +375,8 @@ type singleAttemptKey struct{}
 
 type unboundedKey struct{}
 
-// WithoutBound returns a context whose operations do not count against the limit of the client: they are its own.
+// WithoutBound returns a context whose operations do not count against the limit of the client: they are the client's
+// own.
 func WithoutBound(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unboundedKey{}, true)
 }
@@ -387,7 +391,7 @@ func WithFlight(ctx context.Context) context.Context {
 	return context.WithValue(ctx, singleAttemptKey{}, new(wire.Flight))
 }
 
-// WithRetries returns a context whose operations are tried again by themselves.
+// WithRetries returns a context whose operations are retried each.
 func WithRetries(ctx context.Context) context.Context {
 	if !IsSingleAttempt(ctx) {
 		return ctx
@@ -397,8 +401,8 @@ func WithRetries(ctx context.Context) context.Context {
 
 type unfencedKey struct{}
 
-// Unfenced returns a context whose writes a fenced client sends without its fence. It is for clearing away nodes of
-// one's own, which nobody else would do while the session lasts.
+// Unfenced returns a context whose writes a fenced client sends without its fence. It is for the removal of our own
+// nodes, which would otherwise stay as long as the session.
 func Unfenced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unfencedKey{}, true)
 }
@@ -406,8 +410,7 @@ func Unfenced(ctx context.Context) context.Context {
 // IsUnfenced reports whether ctx is from Unfenced.
 func IsUnfenced(ctx context.Context) bool { return ctx.Value(unfencedKey{}) != nil }
 
-// Detach returns a context for cleaning up after what was done with ctx: in its trace, but with neither its end nor its
-// bounds.
+// Detach returns a context for cleaning up after an operation of ctx: in its trace, but without its end and bounds.
 func Detach(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), singleAttemptKey{}, nil)
 }
@@ -429,7 +432,7 @@ var ErrUncertain = jute.ErrUncertain
 
 // uncertain joins ErrUncertain to err.
 func (e *Executor) uncertain(err error) error {
-	if errors.Is(err, jute.ErrConnectionLoss) { // which says less
+	if errors.Is(err, jute.ErrConnectionLoss) { // which is less exact
 		return e.explain(ErrUncertain)
 	}
 	return errtext.Join(ErrUncertain, err)
@@ -439,25 +442,24 @@ func (e *Executor) uncertain(err error) error {
 type write uint8
 
 const (
-	unmarked write = iota // another attempt, as the retry policy says
+	unmarked write = iota // another attempt, if the retry policy allows it
 	repeated              // the same, and the loss is remembered
 	once                  // the end of the operation
 )
 
-// isLost reports whether err says that there was no answer to a request that was sent.
+// isLost reports whether err means that a request was sent and got no answer.
 func isLost(err error) bool {
 	code, ok := jute.CodeOf(err)
 	return ok && (code == jute.CodeConnectionLoss || code == jute.CodeOperationTimeout)
 }
 
-// answer is an error that a protocol has put in place of the server's answer.
+// answer is an error of a protocol that replaces the server's answer.
 type answer interface{ IsAnswer() }
 
-// IsPassing reports whether err says nothing against another try: what is promised is tried again.
+// IsPassing reports whether another try may succeed after err: guaranteed operations are retried then.
 func IsPassing(err error) bool { return IsIndefinite(err) || errors.Is(err, jute.ErrThrottledOp) }
 
-// IsIndefinite reports whether err leaves open if the operation has taken effect: everything but an answer of the
-// server.
+// IsIndefinite reports whether err leaves the effect of the operation open: every error but an answer of the server.
 func IsIndefinite(err error) bool {
 	if err == nil {
 		return false

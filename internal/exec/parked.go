@@ -65,8 +65,8 @@ func (l *parkedList) takeAll() (all []*Operation) {
 	return all
 }
 
-// park lets op wait for a connection, for as long as the connection timeout since its start. One that has waited
-// so long before fails at once: an operation waits once, not at each attempt.
+// park makes op wait for a connection, for as long as the connection timeout since its start. If it has waited that
+// long before, it fails at once: an operation waits once, not at each attempt.
 func (e *Executor) park(op *Operation) {
 	e.mu.Lock()
 	if e.state == closed {
@@ -86,7 +86,7 @@ func (e *Executor) park(op *Operation) {
 	if waitedFor {
 		e.forsake(op)
 	}
-	e.recheck(conn) // it may have come while op was on its way here
+	e.recheck(conn) // the connection may have come while op was on its way here
 }
 
 // mayPark reports whether op still waits for a connection.
@@ -103,16 +103,16 @@ func (e *Executor) parkBehind(after, op *Operation) {
 	}
 }
 
-// forsake finishes op, which has just begun to wait, if its caller gave up before it could be found here. It is for
-// operations of the foreground: nobody gives up one of the background, which may serve another call by now.
+// forsake finishes op, which has just begun to wait, if its caller gave up before op could be found here. It is for
+// foreground operations: a background operation has no caller to give up, and its memory may be reused by now.
 func (e *Executor) forsake(op *Operation) {
 	if op.isAbandoned() && e.takeBack(op) {
 		op.Finish(op.cause)
 	}
 }
 
-// Unsent takes back operations that a connection had accepted and not sent when it ended: they are the oldest that wait
-// for the next one. They have waited for the server until now, not for a connection.
+// Unsent takes back operations that a connection had accepted and not sent when it ended: they are the oldest ones that
+// wait for the next connection. Until now they have waited for the server, not for a connection.
 func (e *Executor) Unsent(requests []*wire.Request) {
 	var failed []*Operation
 	var last *Operation
@@ -148,18 +148,18 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 			e.retry(op, op.loss())
 		}
 	}
-	e.recheck(e.conn()) // the next session may have been there before
+	e.recheck(e.conn()) // the next session may have come before
 }
 
-// recheck sends what is parked if conn takes it, and fails it if nothing will be taken any more.
+// recheck sends the parked operations if conn accepts them, and fails them if no session will follow.
 func (e *Executor) recheck(conn *wire.Conn) {
 	if conn != nil && (conn.IsConnected() || conn.IsRefused()) {
 		e.Connected()
 	}
 }
 
-// Connected sends what is parked, in order, before anything else. It is called when a connection stands, and when there
-// will be none because the servers refuse the credentials: then it fails what is parked.
+// Connected sends the parked operations, in order, before all others. It is called when a connection stands. It is also
+// called when the servers refuse the credentials: then it fails the parked operations.
 func (e *Executor) Connected() {
 	for {
 		e.mu.Lock()
@@ -169,7 +169,7 @@ func (e *Executor) Connected() {
 			e.mu.Unlock()
 			return
 		}
-		if op.isAbandoned() { // what it refers to is the caller's
+		if op.isAbandoned() { // its request refers to the caller's memory
 			e.unpark(op)
 			e.mu.Unlock()
 			op.Finish(op.cause)
@@ -190,7 +190,7 @@ func (e *Executor) Connected() {
 		op.on = conn
 		resumeWait := e.endWait(op)
 		e.unpark(op) // before the answer can come
-		// Submitted under the lock: whoever comes meanwhile parks behind.
+		// Submitted under the lock: operations that come meanwhile park behind.
 		err := conn.Submit(&op.Request, false)
 		if err != nil {
 			op.on = before
@@ -230,7 +230,7 @@ func (e *Executor) takeBack(op *Operation) bool {
 	return true
 }
 
-// overdue ends the wait of an operation whose time is over, and begins another attempt of one that slept.
+// overdue ends the wait of an operation whose time is over, or begins the next attempt of one that slept.
 func (e *Executor) overdue(op *Operation, was place) {
 	switch {
 	case was == parking:
@@ -242,7 +242,7 @@ func (e *Executor) overdue(op *Operation, was place) {
 	}
 }
 
-// sleep has another attempt of op begin after a pause.
+// sleep begins another attempt of op after a pause.
 func (e *Executor) sleep(op *Operation, pause time.Duration) {
 	e.mu.Lock()
 	if e.state == closed {
@@ -251,7 +251,7 @@ func (e *Executor) sleep(op *Operation, pause time.Duration) {
 		return
 	}
 	op.place = sleeping
-	// Even a pause of nothing goes over the timer: an attempt that fails at once must not recurse.
+	// Even a pause of 0 uses the timer: an attempt that fails at once must not recurse.
 	e.timers.add(e, op, e.now()+int64(pause))
 	waitedFor := !op.background
 	e.mu.Unlock()

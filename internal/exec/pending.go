@@ -9,19 +9,19 @@ import (
 	"sync/atomic"
 )
 
-// ErrTooManyPending is returned when a background operation would be one more than the client may have pending.
+// ErrTooManyPending is returned when a background operation would exceed the client's bound of pending operations.
 var ErrTooManyPending = errors.New("curator: too many pending operations")
 
-// pending counts operations, and bounds them if it is asked to.
+// pending counts operations. It bounds them if most is set.
 type pending struct {
 	most int // 0 is without a bound
 
-	open   atomic.Int64  // accepted and not done: finished, and their callback has returned
+	open   atomic.Int64  // accepted and not over: an operation is over when its callback has returned
 	closed atomic.Bool   // no more are accepted
 	idle   chan struct{} // closed when none is open and no more are accepted
 	once   sync.Once
 
-	// Counted for the bound alone: each counter costs what two processors need to agree.
+	// Counted for the bound alone: each counter costs time between processors.
 	alive     atomic.Int64 // accepted and not finished
 	callbacks atomic.Int64 // running
 
@@ -32,11 +32,11 @@ type pending struct {
 	quiet []chan struct{} // of those that wait for open to become 0
 }
 
-// Limit bounds the operations of the background that are accepted and whose callback has not begun, and those of the
-// foreground that are not finished, to most each. It is called before Start.
+// Limit bounds two numbers to most each: accepted background operations whose callback has not begun, and unfinished
+// foreground operations. It is called before Start.
 func (e *Executor) Limit(most int) { e.pending.most = most }
 
-// enter counts an operation in. At the bound one of the foreground waits, and one of the background is refused. exempt
+// enter counts an operation. At the bound a foreground operation waits, and a background operation is refused. exempt
 // ones, the executor's own, are counted and not bounded.
 func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	if p.most == 0 {
@@ -63,7 +63,7 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	place := p.queue.PushBack(turn)
 	p.mu.Unlock()
 	select {
-	case <-turn: // counted by whoever has made room
+	case <-turn: // already counted by the one that has made room
 		return nil
 	case <-ctx.Done():
 	}
@@ -79,7 +79,7 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	return ctx.Err()
 }
 
-// queued returns how many wait to be accepted. mu is held.
+// queued returns the number of operations that wait to be accepted. mu is held.
 func (p *pending) queued() int { return p.queue.Len() }
 
 // calling counts callbacks that run. Only the bound needs it.
@@ -131,7 +131,7 @@ func (p *pending) left() {
 	p.quiet = nil
 }
 
-// close has nobody wait to be accepted any more: they find out that the executor is closed.
+// close wakes all operations that wait to be accepted: the executor refuses them.
 func (p *pending) close() {
 	p.closed.Store(true)
 	p.mu.Lock()
@@ -142,8 +142,7 @@ func (p *pending) close() {
 	}
 }
 
-// WaitQuiet returns nil when every operation that was accepted is done: finished, and its callback, if it has one, has
-// returned.
+// WaitQuiet returns nil when every accepted operation has finished and its callback has returned.
 func (e *Executor) WaitQuiet(ctx context.Context) error {
 	p := &e.pending
 	p.waiting.Add(1)
@@ -171,7 +170,7 @@ func (e *Executor) WaitQuiet(ctx context.Context) error {
 
 // Load counts the pending work of an executor.
 type Load struct {
-	Pending int // operations that were accepted and are not done
+	Pending int // operations that were accepted and are not over
 	Parked  int // of those: that wait for a connection
 	Retries int // of those: that wait for the pause before a retry
 }

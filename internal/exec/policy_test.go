@@ -188,7 +188,7 @@ func TestPolicyIsNotCalledAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, programmed{retryable: func(err error) bool {
 			if errors.Is(err, zk.ErrNoNode) {
-				t.Error("asked")
+				t.Error("the policy is called")
 			}
 			return false
 		}}, true)
@@ -232,7 +232,7 @@ func TestSlowPolicyIsCalledInOrder(t *testing.T) {
 			receive(t, op.delivered)
 		}
 		if most != 1 {
-			t.Errorf("asked %d questions at once", most)
+			t.Errorf("%d calls at once", most)
 		}
 	})
 }
@@ -324,7 +324,7 @@ func TestDrainWaitsForThePolicy(t *testing.T) {
 		f.Stop()
 		receive(t, op.delivered)
 		if f.Drain(time.Second) {
-			t.Error("drained while the policy is asked")
+			t.Error("drained while the policy runs")
 		}
 		close(release)
 		if !f.Drain(time.Second) {

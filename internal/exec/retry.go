@@ -45,17 +45,16 @@ type verdict struct {
 	panic    any // of the policy
 }
 
-// retry begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be tried
-// again.
+// retry begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be retried.
 func (e *Executor) retry(op *Operation, err error) {
 	e.consult(op, err, true)
 }
 
-// failed takes an answer that is an error: another attempt, or the next step of op.
+// failed handles an answer that is an error: another attempt, or the next step of op.
 func (e *Executor) failed(op *Operation, err error) { e.consult(op, err, false) }
 
-// consult calls the policy for err: in place if the policy answers at once, else on another goroutine. retryable says
-// that only the pause is open.
+// consult calls the policy for err: in place if the policy answers at once, otherwise on another goroutine. retryable
+// means that only the pause is open.
 func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	if retryable && (op.single || op.isAbandoned()) {
 		op.gaveUp = true
@@ -67,22 +66,22 @@ func (e *Executor) consult(op *Operation, err error, retryable bool) {
 		started: e.at(op.started), schedule: op.schedule,
 	}
 	if e.prompt {
-		e.judge(op, err, e.ask(q))
+		e.apply(op, err, e.call(q))
 		return
 	}
 	d := &decision{op: op, question: q}
 	e.mu.Lock()
 	if e.state == closed {
 		e.mu.Unlock()
-		op.unasked(d)
+		op.continueClosed(d)
 		return
 	}
 	e.decisions.push(e, d)
 	e.mu.Unlock()
 }
 
-// unasked goes on with op, whose client is closed, without an answer to the question: there is no other attempt.
-func (op *Operation) unasked(d *decision) {
+// continueClosed continues op after the close of the client, without a call of the policy: there is no other attempt.
+func (op *Operation) continueClosed(d *decision) {
 	switch {
 	case d.ended:
 		op.ex.deliver((*delivery)(op))
@@ -93,10 +92,10 @@ func (op *Operation) unasked(d *decision) {
 	}
 }
 
-// deliverBehind delivers op, which has ended, behind the operations that ended before it and about which the policy is
-// being asked. It reports whether there are any.
+// deliverBehind delivers op, which has ended, behind the operations that ended before it and wait for the policy. It
+// reports whether there are any.
 func (e *Executor) deliverBehind(op *Operation) bool {
-	if e.prompt || op.asked {
+	if e.prompt || op.decided {
 		return false
 	}
 	e.mu.Lock()
@@ -108,9 +107,9 @@ func (e *Executor) deliverBehind(op *Operation) bool {
 	return true
 }
 
-// ask runs code of the program, unless the policy is prompt. It leaves the operation alone, which may have been taken
-// back meanwhile.
-func (e *Executor) ask(q question) (v verdict) {
+// call calls the policy, which is code of the program unless it is prompt. It does not touch the operation, which may
+// have been taken back meanwhile.
+func (e *Executor) call(q question) (v verdict) {
 	v.schedule, v.pause = q.schedule, backoff.Stop
 	v.retry = q.retryable || e.policy.Retryable(q.err) || q.detached && IsPassing(q.err)
 	if !v.retry || q.final {
@@ -123,8 +122,8 @@ func (e *Executor) ask(q question) (v verdict) {
 	return v
 }
 
-// judge does with op what the policy said.
-func (e *Executor) judge(op *Operation, err error, v verdict) {
+// apply applies the verdict of the policy to op.
+func (e *Executor) apply(op *Operation, err error, v verdict) {
 	op.schedule = v.schedule
 	switch {
 	case v.panic != nil:
@@ -150,22 +149,22 @@ func (e *Executor) judge(op *Operation, err error, v verdict) {
 	e.sleep(op, v.pause)
 }
 
-// decision is a question to a policy of the program, which may block or panic: that costs its own operation only.
+// decision is a call of a policy of the program. If the call blocks or panics, only its own operation suffers.
 type decision struct {
 	op *Operation
 	question
-	ended    bool // there is no question: op is delivered behind those before it
-	answered bool // or taken back: op may serve another call
+	ended    bool // there is no call: op is delivered behind those before it
+	answered bool // or taken back: the memory of op may be reused
 }
 
-// decisions asks one question at a time, in order, on a goroutine that ends when there are none. A question that is not
-// answered for a while keeps its goroutine, and the others go on with another. It is guarded by Executor.mu.
+// decisions calls the policy for one operation at a time, in order, on a goroutine that ends when there are none. A
+// call that takes too long keeps its goroutine, and another goroutine continues with the others. Executor.mu guards it.
 type decisions struct {
-	queue []*decision
-	asked []*decision // under way
-	turn  int         // of the goroutine that takes from queue; 0 if there is none
-	turns int
-	wg    sync.WaitGroup // of the goroutines
+	queue   []*decision
+	running []*decision
+	turn    int // number of the goroutine that takes from queue; 0 is none
+	turns   int
+	wg      sync.WaitGroup // of the goroutines
 }
 
 const slowDecision = 10 * time.Millisecond
@@ -185,17 +184,17 @@ func (ds *decisions) begin(e *Executor) {
 	ds.wg.Go(func() { e.decide(turn) })
 }
 
-// takeAll takes all questions back.
+// takeAll takes all decisions back.
 func (ds *decisions) takeAll() []*decision {
-	all := append(ds.asked, ds.queue...)
+	all := append(ds.running, ds.queue...)
 	for _, d := range all {
 		d.answered = true
 	}
-	ds.asked, ds.queue = nil, nil
+	ds.running, ds.queue = nil, nil
 	return all
 }
 
-// take returns the next question of the goroutine whose turn it is, or ends the turn.
+// take returns the next decision for the goroutine whose turn it is, or ends the turn.
 func (e *Executor) take(turn int) *decision {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -204,7 +203,7 @@ func (e *Executor) take(turn int) *decision {
 		d := ds.queue[0]
 		ds.queue[0], ds.queue = nil, ds.queue[1:]
 		if !d.ended {
-			ds.asked = append(ds.asked, d)
+			ds.running = append(ds.running, d)
 		}
 		return d
 	}
@@ -214,7 +213,7 @@ func (e *Executor) take(turn int) *decision {
 	return nil
 }
 
-// pass gives the turn to another goroutine if it still is that of turn.
+// pass gives the turn to another goroutine, if it still is that of turn.
 func (e *Executor) pass(turn int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -228,7 +227,7 @@ func (e *Executor) pass(turn int) {
 	}
 }
 
-// decide asks the policy until there is no question left, or until another goroutine has taken over.
+// decide calls the policy until no decision is left, or until another goroutine has taken over.
 func (e *Executor) decide(turn int) {
 	for d := e.take(turn); d != nil; d = e.take(turn) {
 		if d.ended {
@@ -252,15 +251,15 @@ func (e *Executor) decideOne(d *decision, turn int) {
 			defer e.pass(turn)
 		}
 		e.mu.Lock()
-		e.decisions.asked = slices.DeleteFunc(e.decisions.asked, func(o *decision) bool { return o == d })
+		e.decisions.running = slices.DeleteFunc(e.decisions.running, func(o *decision) bool { return o == d })
 		wanted := !d.answered
 		d.answered = true
 		e.mu.Unlock()
 		if wanted {
-			d.op.asked = true
-			e.judge(d.op, d.err, v)
+			d.op.decided = true
+			e.apply(d.op, d.err, v)
 		}
 	}()
-	v = e.ask(d.question)
+	v = e.call(d.question)
 	returned = true
 }

@@ -15,7 +15,7 @@ type timers struct {
 	sleeping int   // of those in queue that wait for a retry
 }
 
-// timerBatch is how many operations are woken before whoever waits for the lock gets it.
+// timerBatch is the number of operations that are woken before others get the lock.
 const timerBatch = 256
 
 type timerEntry struct {
@@ -23,7 +23,7 @@ type timerEntry struct {
 	op *Operation
 }
 
-// timerQueue is a heap; each operation in it knows its index.
+// timerQueue is a heap; each operation in it has its index.
 type timerQueue []timerEntry
 
 func (q timerQueue) Len() int           { return len(q) }
@@ -60,7 +60,7 @@ func (t *timers) add(e *Executor, op *Operation, at int64) {
 	}
 }
 
-// remove forgets op if it is here.
+// remove removes op if it is here.
 func (t *timers) remove(op *Operation) {
 	if op.timer == 0 {
 		return

@@ -95,7 +95,7 @@ func (c Code) known() bool {
 	return c <= 0 && c > Code(-len(codes)) && codes[-c].name != ""
 }
 
-// Err gives the error of the code: nil for OK, go-zookeeper's where it has one, else a sentinel of this
+// Err returns the error of the code: nil for OK, go-zookeeper's where it has one, else a sentinel of this
 // package, and [UnknownCode] for a code without a name.
 func (c Code) Err() error {
 	if !c.known() {
@@ -104,7 +104,7 @@ func (c Code) Err() error {
 	return codes[-c].err
 }
 
-// String gives the code's name in Java, such as "NONODE", or its number.
+// String returns the code's name in Java, such as "NONODE", or its number.
 func (c Code) String() string {
 	if !c.known() {
 		return strconv.Itoa(int(c))

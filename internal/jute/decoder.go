@@ -32,7 +32,7 @@ type Decoder struct {
 // NewDecoder starts at the beginning of b, which is neither copied nor written to.
 func NewDecoder(b []byte) Decoder { return Decoder{b: b} }
 
-// Err gives the first failure, which wraps [ErrMarshalling], or nil.
+// Err returns the first failure, which wraps [ErrMarshalling], or nil.
 func (d *Decoder) Err() error { return d.err }
 
 // Len returns the number of bytes left.
@@ -138,7 +138,7 @@ func (d *Decoder) Stat(s *zk.Stat) {
 	s.Pzxid = int64(be.Uint64(p[60:]))
 }
 
-// take gives the next n bytes of the frame, or nil and sets the error; n is not negative.
+// take returns the next n bytes of the frame, or nil and sets the error; n is not negative.
 func (d *Decoder) take(n int) []byte {
 	if n > len(d.b) || d.err != nil {
 		d.fail(errShort)
@@ -149,7 +149,7 @@ func (d *Decoder) take(n int) []byte {
 	return p
 }
 
-// bytes gives the content of a string or buffer, still in the frame; nil for Java's null.
+// bytes returns the content of a string or buffer, still in the frame; nil for Java's null.
 func (d *Decoder) bytes() []byte {
 	n := d.length()
 	if n < 0 {

@@ -1,7 +1,6 @@
-// Package jute speaks the records of the ZooKeeper protocol: it turns them into the bytes of a frame and
-// back, and knows nothing of sockets, sessions or frame lengths.
+// Package jute encodes and decodes the records of the ZooKeeper protocol. It has no sockets, sessions or frame lengths.
 //
-// Writing appends to a buffer the caller owns, so a request costs no allocation when the buffer has room:
+// Writing appends to a buffer of the caller, so a request costs no allocation when the buffer has room:
 //
 //	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: 1, Op: jute.OpGetData})
 //	b = jute.AppendRequest(b, chroot, &jute.Request{Op: jute.OpGetData, Path: "/a", Watch: true})
@@ -16,12 +15,12 @@
 //
 // # Errors
 //
-// Malformed input is an error that wraps [ErrMarshalling]. A server's verdict is a [Code];
-// [Code.Err] gives the error to match it by, the one of go-zookeeper where that has one.
+// Malformed input is an error that wraps [ErrMarshalling]. A server's error is a [Code]; [Code.Err] returns the error
+// for errors.Is, which is go-zookeeper's if it has one.
 //
 // # Trust
 //
 // Input is hostile until decoded. No input makes a decoder panic, and memory grows with the bytes received,
 // not with the lengths they claim. Bytes after the end of a record are ignored, as in Java, since later
-// releases add fields there; the connect response is the exception and says why.
+// releases add fields there; [DecodeConnectResponse] is the exception.
 package jute

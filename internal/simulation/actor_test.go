@@ -20,7 +20,7 @@ type recipe struct {
 // String is the name of the recipe.
 func (r recipe) String() string { return r.name }
 
-// allRecipes returns what the processes of a world can take part in.
+// allRecipes returns the recipes of a world.
 func allRecipes() []func(w *world) recipe {
 	all := []func(w *world) recipe{
 		mutexRecipe, readWriteRecipe, semaphoreRecipe, multiRecipe, latchRecipe, selectorRecipe,
@@ -43,39 +43,39 @@ func allRecipes() []func(w *world) recipe {
 	)
 }
 
-// role is what one actor of each process does, until its context ends or the world is calm and it has had a last turn.
+// role is the work of one actor of each process. It ends with its context, or after a last turn when the world is calm.
 type role struct {
 	name string
 	run  func(ctx context.Context, a *actor)
 }
 
-// actor is a line of execution of a process.
+// actor is a goroutine of a process that uses one recipe.
 type actor struct {
 	process *process
 	name    string
 	role    string
 	random  *rand.Rand
-	waiting atomic.Bool // for a grant that has to come
-	closing atomic.Bool // a queue, which has to come to an end
+	waiting atomic.Bool // for a grant that must come
+	closing atomic.Bool // a queue, whose Close must return
 }
 
-// holding is what an actor has got by one acquire.
+// holding is the result of one acquire.
 type holding struct {
 	claims  []*claim
 	context context.Context
 	release func(ctx context.Context) error
-	// next acquires something more before the release; nil for nothing.
+	// next acquires more before the release; it may be nil.
 	next func(ctx context.Context) (*holding, error)
 }
 
 // forever is the wait of an acquire that does not give up.
 const forever time.Duration = -1
 
-// attempt acquires, and gives up after wait unless that is forever.
+// attempt acquires. It gives up after wait, unless wait is forever.
 type attempt func(ctx context.Context, wait time.Duration) (*holding, error)
 
-// contend acquires, holds for a while and releases, again and again. When the world is calm it does so once more,
-// without giving up.
+// contend acquires, holds for a while and releases, again and again. When the world is calm it does so a last time, and
+// does not give up.
 func (a *actor) contend(ctx context.Context, try attempt) {
 	w := a.process.world
 	for ctx.Err() == nil {
@@ -109,7 +109,7 @@ func (a *actor) contend(ctx context.Context, try attempt) {
 	}
 }
 
-// acquire tries once. The last time it waits for as long as it takes.
+// acquire tries once. The last time it does not give up.
 func (a *actor) acquire(ctx context.Context, try attempt, last bool) (*holding, error) {
 	wait := forever
 	if !last {
@@ -141,19 +141,19 @@ func (a *actor) granted(h *holding) {
 	}
 }
 
-// hold works until it is done, or for a while after the hold is lost.
+// hold works until it has finished, or for a while after the hold is lost.
 func (a *actor) hold(h *holding) {
 	timer := time.NewTimer(a.within(a.process.world.longestHold(a.random)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-h.context.Done():
-		a.pause(a.process.ctx, nil, 10*time.Millisecond) // what is lost with a session ends at one moment
+		a.pause(a.process.ctx, nil, 10*time.Millisecond) // all that ends with a session ends at one moment
 	case <-a.process.ctx.Done():
 	}
 }
 
-// letGo releases; sometimes it does not wait for that.
+// letGo releases. Sometimes it does not wait for the release.
 func (a *actor) letGo(ctx context.Context, h *holding) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -165,7 +165,7 @@ func (a *actor) letGo(ctx context.Context, h *holding) {
 	}
 }
 
-// pause waits for a random time, not beyond the end of ctx nor, if it is not nil, done.
+// pause waits for a random time, or until ctx or done ends. done may be nil.
 func (a *actor) pause(ctx context.Context, done <-chan struct{}, most time.Duration) {
 	if a.process.world.isCalm() {
 		done = nil

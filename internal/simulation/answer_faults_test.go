@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// answerFaults happen to single requests and their answers.
+// answerFaults affect single requests and their answers.
 var answerFaults = []fault{
 	ruleFault("requests are lost", curatortest.Rule{Action: curatortest.CutBefore, Chance: 0.1}),
 	ruleFault("answers are lost", curatortest.Rule{Action: curatortest.CutAfter, Chance: 0.1}),
@@ -45,13 +45,13 @@ var answerFaults = []fault{
 	ruleFault("handshakes fail", curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutAfter, Count: 2}),
 }
 
-// ruleFault is a rule for some of the servers. It skips a few requests, so that it meets a recipe at any of its steps.
-// It has happened if it has hit anything.
+// ruleFault is a rule for some of the servers. It skips a few requests, so that it affects any step of a recipe. The
+// fault counts if the rule has hit a request.
 func ruleFault(name string, rule curatortest.Rule) fault {
 	return fault{name: name, counts: true, strike: func(w *world, random *rand.Rand) (string, func()) {
 		rule := rule
 		rule.Seed, rule.MayMiss = random.Uint64(), true
-		if !slices.Contains(rule.Ops, "connect") { // there are few
+		if !slices.Contains(rule.Ops, "connect") { // there are few such requests
 			rule.Skip = random.IntN(6)
 		}
 		var injections []*curatortest.Injection
@@ -60,7 +60,7 @@ func ruleFault(name string, rule curatortest.Rule) fault {
 		for _, i := range which {
 			injections = append(injections, servers[i].Faults().Add(rule))
 		}
-		if slices.Contains(rule.Ops, "connect") { // then there is one
+		if slices.Contains(rule.Ops, "connect") { // this makes one
 			if p := w.pickProcess(random); p != nil {
 				for _, l := range p.links {
 					l.reset()

@@ -10,11 +10,12 @@ import (
 // fault is something that goes wrong for a while.
 type fault struct {
 	name string
-	// long is whether it outlives a session.
+	// long is true for a fault that may outlive a session.
 	long bool
-	// counts is whether the fault counts itself, as it may come to nothing.
+	// counts is true for a fault that counts itself: it may hit nothing.
 	counts bool
-	// strike disturbs somebody, and says whom and how; "" if there is nobody to disturb. undo ends it; it may be nil.
+	// strike starts the fault and returns a description of its victim; "" if there is no victim. undo ends the fault; it
+	// may be nil.
 	strike func(w *world, random *rand.Rand) (what string, undo func())
 }
 
@@ -32,7 +33,7 @@ func allFaults() []fault {
 	return all
 }
 
-// chaos injects faults for a time, some at once, and returns when all are undone.
+// chaos injects faults for a time, some at once, and returns when all have ended.
 func (w *world) chaos(length time.Duration) {
 	ctx, cancel := context.WithTimeout(w.ctx, length)
 	defer cancel()
@@ -53,7 +54,7 @@ func (w *world) chaos(length time.Duration) {
 	}
 }
 
-// strike has one fault happen, and undoes it after a while.
+// strike starts one fault, and ends it after a while.
 func (w *world) strike(ctx context.Context, f fault, random *rand.Rand) {
 	what, undo := f.strike(w, random)
 	if what == "" {
@@ -79,7 +80,7 @@ func (w *world) strike(ctx context.Context, f fault, random *rand.Rand) {
 	w.history.note("%s: no more: %s", f.name, what)
 }
 
-// wait waits, and reports false if ctx ends first.
+// wait waits. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -9,17 +9,18 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// children follows the children of a node by what the leader of the ensemble has decided.
+// children records the children of a node as the leader of the ensemble has them.
 type children struct {
 	path  string
-	epoch int64 // czxid of the node, 0 if there is none
+	epoch int64 // czxid of the node, 0 if it does not exist
 	pzxid int64
-	nodes map[string]*node // those that are there, by name
+	nodes map[string]*node // those that exist, by name
 }
 
 func newChildren(path string) *children { return &children{path: path, nodes: map[string]*node{}} }
 
-// node is a child from its birth to its end. Names come again when the parent is made anew, and locks do anyway.
+// node is a child from its create to its end. A later node may have the same name, as locks do, or after the parent was
+// created again.
 type node struct {
 	name  string
 	path  string
@@ -28,14 +29,15 @@ type node struct {
 	owner int64 // session of an ephemeral node
 	data  []byte
 	born  time.Time
-	ended time.Time // zero while it is there
-	// withSession is whether an ephemeral node has ended with its session.
+	ended time.Time // zero while it exists
+	// withSession is true if an ephemeral node has ended with its session.
 	withSession bool
 }
 
 func (n *node) isThere() bool { return n.ended.IsZero() }
 
-// update returns the nodes that were born and that have ended since the last update, in the order of their births.
+// update returns the nodes that were created and those that have ended since the last update, in the order of their
+// creates.
 func (c *children) update(leader *curatortest.Server) (born, ended []*node) {
 	now := time.Now()
 	parent, ok := leader.Node(c.path)
@@ -57,12 +59,13 @@ func (c *children) update(leader *curatortest.Server) (born, ended []*node) {
 	return born, ended
 }
 
-// byBirth orders nodes as they were created. Those of one transaction have numbers, if any of them counts.
+// byBirth orders nodes as they were created. Nodes of one transaction are in the order of their numbers, if they have
+// numbers.
 func byBirth(a, b *node) int {
 	return cmp.Or(cmp.Compare(a.czxid, b.czxid), cmp.Compare(numberOf(a), numberOf(b)))
 }
 
-// remove ends the nodes that are gone, or another one by now.
+// remove ends the nodes that no longer exist, or that another node has replaced.
 func (c *children) remove(leader *curatortest.Server, now time.Time) (ended []*node) {
 	for name, n := range c.nodes {
 		if is, ok := leader.Node(n.path); ok && is.Stat.Czxid == n.czxid {

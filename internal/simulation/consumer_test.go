@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// The ways in which a consumer fails. They are counted as faults.
+// The failures of a consumer. They count as faults.
 const (
 	consumerFails   = "consumer fails"
 	consumerPanics  = "consumer panics"
@@ -25,7 +25,7 @@ var consumerFaults = []string{
 	consumerFails, consumerPanics, consumerEnds, consumerIsSlow, consumerIgnores, pullerForgets,
 }
 
-// consume opens a queue with a consumer and closes it, again and again. The last one is open until nothing is left.
+// consume opens a queue with a consumer and closes it, again and again. The last one is open until the queue is empty.
 func (u *workQueue) consume(ctx context.Context, a *actor) {
 	for ctx.Err() == nil {
 		last := u.world.isCalm()
@@ -43,8 +43,8 @@ func (u *workQueue) consume(ctx context.Context, a *actor) {
 	}
 }
 
-// leave closes the queue and reports whether the turn was the last one: what was taken may have been put back since the
-// queue was empty, while all others were leaving.
+// leave closes the queue and reports whether the turn was the last one: an item may have been put back since the queue
+// was empty, while all others were leaving.
 func (o *openQueue) leave(ctx context.Context, last bool) (over bool) {
 	if err := o.close(); err != nil {
 		o.world.history.note("%s: close: %v", o.actor.name, err)
@@ -64,7 +64,7 @@ func (o *openQueue) consumeItem(ctx context.Context, value string) error {
 	return err
 }
 
-// work is what a consumer does with an item. What that is depends on the item, and on how often it was begun.
+// work is the work of a consumer on an item. It depends on the item, and on the number of its deliveries.
 func (o *openQueue) work(ctx context.Context, d *delivery) error {
 	w := o.world
 	random := rand.New(rand.NewPCG(w.seed, sum(d.value)+uint64(d.attempt)))
@@ -102,10 +102,10 @@ func (o *openQueue) work(ctx context.Context, d *delivery) error {
 	if random.IntN(2) == 0 {
 		return context.Cause(ctx)
 	}
-	return nil // it was done all the same
+	return nil // the work is done in spite of the error
 }
 
-// pull opens a queue, pulls items and closes it, again and again. The last time it goes on until nothing is left.
+// pull opens a queue, pulls items and closes it, again and again. The last time it continues until the queue is empty.
 func (u *workQueue) pull(ctx context.Context, a *actor) {
 	for ctx.Err() == nil {
 		last := u.world.isCalm()
@@ -138,7 +138,7 @@ func (u *workQueue) pull(ctx context.Context, a *actor) {
 	}
 }
 
-// loop pulls items until ctx ends, or it has had enough.
+// loop pulls items until ctx ends, or until a random number of items.
 func (o *openQueue) loop(ctx context.Context, name string, random *rand.Rand) {
 	for item, err := range o.queue.Items(ctx) {
 		if err != nil {
@@ -156,7 +156,7 @@ func (o *openQueue) loop(ctx context.Context, name string, random *rand.Rand) {
 	}
 }
 
-// pulled works on an item that was pulled, and ends it.
+// pulled works on a pulled item, and ends it.
 func (o *openQueue) pulled(item queue.Item[string], d *delivery, random *rand.Rand) {
 	wait(item.Context(), within(random, pick(random, []time.Duration{1, 1, 50 * time.Millisecond, 2 * time.Second})))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(o.actor.process.ctx))
@@ -166,9 +166,9 @@ func (o *openQueue) pulled(item queue.Item[string], d *delivery, random *rand.Ra
 		n = 0
 	}
 	switch {
-	case n < 1: // it waits for the outcome
+	case n < 1: // wait for the outcome
 		defer context.AfterFunc(o.actor.process.ctx, cancel)()
-	case n < 4: // for a while
+	case n < 4: // wait for a while
 		timer := time.AfterFunc(within(random, 100*time.Millisecond), cancel)
 		defer timer.Stop()
 	case n == 4:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// history is what has happened in a world, the newest of it.
+// history has the newest events of a world.
 type history struct {
 	began time.Time
 
@@ -16,12 +16,12 @@ type history struct {
 	events []string
 }
 
-// mostEvents is how many events a failure prints.
+// mostEvents is the number of events that a failure prints.
 const mostEvents = 100
 
 func newHistory() *history { return &history{began: time.Now()} }
 
-// protection is what makes the name of a node unique, and differs each time.
+// protection is the part of a node's name that is unique, and differs from run to run.
 var protection = regexp.MustCompile(`_c_[0-9a-f-]{36}-`)
 
 // note adds an event.

@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// holderFaults part somebody who holds something from the rest for longer than a session lasts.
+// holderFaults cut a holder off for longer than a session lasts.
 var holderFaults = []fault{
 	{name: "holder is parted from all servers", long: true, strike: func(w *world, random *rand.Rand) (string, func()) {
 		p := w.judge.holder(random)

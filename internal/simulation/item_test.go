@@ -9,53 +9,53 @@ import (
 	"time"
 )
 
-// item is what has become of one item of a queue.
+// item is the record of one item of a queue.
 type item struct {
 	value        string
 	put          *put
-	nodes        []*node // that have held it, in the order of their births
+	nodes        []*node // that have held it, in the order of their creates
 	deliveries   []*delivery
 	reported     []string // errors about it
 	lossReported bool     // one of them had its bytes
 }
 
-// put is what has become of one put, of an item or several.
+// put is the record of one put, of one item or several.
 type put struct {
 	queue    *openQueue
-	putter   string // whoever puts one after the other
+	putter   string // the goroutine that puts one after the other
 	priority int
 	due      time.Time
 	id       string
 
-	items   []*item
-	began   time.Time
-	ended   time.Time
-	path    string // of its node
-	err     error
-	asked   bool // to remove it by its id
-	removed time.Time
+	items     []*item
+	began     time.Time
+	ended     time.Time
+	path      string // of its node
+	err       error
+	requested bool // to remove it by its id
+	removed   time.Time
 }
 
 func (p *put) isOver() bool { return !p.ended.IsZero() }
 
-// result is how the work on an item has ended.
+// result is the result of the work on an item.
 type result int
 
 const (
-	itemOpen result = iota // it has not
+	itemOpen result = iota // the work has not ended
 	itemDone
 	itemFailed
-	itemVoid // in a process that was dead by then: nothing came of it
+	itemVoid // the process was dead: the work has no effect
 )
 
 func (r result) String() string { return [...]string{"open", "done", "failed", "void"}[r] }
 
-// delivery is one time that an item is consumed or pulled.
+// delivery is one call of a consumer, or one pull, with an item.
 type delivery struct {
 	value    string
-	attempt  int // how many there were before
+	attempt  int // number of earlier deliveries
 	queue    *openQueue
-	item     *item // nil if it is not known
+	item     *item // nil if it is unknown
 	node     *node
 	lock     *node // nil without a lock path
 	ctx      context.Context
@@ -106,7 +106,7 @@ func (i *item) String() string {
 			fmt.Fprintf(&b, ", lock of session %#x from %s to %s", d.lock.owner, at(d.lock.born), at(d.lock.ended))
 		}
 	}
-	if i.put.asked {
+	if i.put.requested {
 		fmt.Fprintf(&b, "\n  to be removed, is removed: %v", !i.put.removed.IsZero())
 	}
 	for _, text := range i.reported {

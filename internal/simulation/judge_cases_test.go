@@ -24,7 +24,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// grant is a claim of a case: what is granted, and what ends before the next.
+// grant is a claim of a case, and the things that end before the next one.
 type grant struct {
 	claim  claim
 	ends   bool // its context
@@ -127,11 +127,11 @@ func checkViolation(t *testing.T, w *world, want string) {
 	w.ctx = context.Background() // the end is judged as well
 }
 
-// TestJudgeOfAClaimWithoutItsNode has the node of a claim go, whose holder gets the event late or never.
+// TestJudgeOfAClaimWithoutItsNode deletes the node of a claim, whose holder gets the event late or never.
 func TestJudgeOfAClaimWithoutItsNode(t *testing.T) {
 	for name, tt := range map[string]struct {
-		known    bool          // that the operator deleted it
-		reported time.Duration // when its holder is
+		known    bool          // the delete by the operator is recorded
+		reported time.Duration // the time at which the holder gets the event
 		want     string
 	}{
 		"nobody knows why":                 {false, time.Hour, "alive without a node"},
@@ -157,7 +157,7 @@ func TestJudgeOfAClaimWithoutItsNode(t *testing.T) {
 				if tt.known {
 					w.judge.taken(r, "/r/a", nil, time.Minute)
 				}
-				if err := w.delete("/r/a"); err != nil && w.ctx.Err() == nil { // which a violation ends
+				if err := w.delete("/r/a"); err != nil && w.ctx.Err() == nil { // a violation ends the world's context
 					t.Error(err)
 				}
 				<-time.After(2 * time.Minute)
@@ -193,7 +193,7 @@ func TestRemainsAreAViolation(t *testing.T) {
 func TestFaultsSpareAWorldWhoseProcessesAllComeAndGo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := &slot{number: 1}
-		s.mu.Lock() // a process comes or goes
+		s.mu.Lock() // as while a process starts or ends
 		w.slots = []*slot{s}
 		defer func() { w.slots = nil }()
 		for _, f := range allFaults() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// judge decides whether what the actors hold agrees with what the servers have decided.
+// judge compares the claims of the actors with the decisions of the servers.
 type judge struct {
 	world *world
 
@@ -17,10 +17,10 @@ type judge struct {
 	grants    int
 }
 
-// violate ends the world, which is not what it has to be.
+// violate ends the world with a violation.
 func (j *judge) violate(format string, args ...any) { j.world.violate(format, args...) }
 
-// granted judges a claim at the moment in which its actor gets it.
+// granted judges a claim when its actor gets it.
 func (j *judge) granted(c *claim) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -45,7 +45,7 @@ func (j *judge) granted(c *claim) {
 	})
 }
 
-// judgeOthers looks for a claim that is alive beside the new one and must not be.
+// judgeOthers looks for a claim that is alive and excludes the new one.
 func (j *judge) judgeOthers(c *claim) {
 	r := c.resource
 	r.claims = slices.DeleteFunc(r.claims, func(other *claim) bool { return !other.isAlive() })
@@ -64,8 +64,8 @@ func (j *judge) judgeOthers(c *claim) {
 	}
 }
 
-// judgeToken compares the token with those before it. Readers need not come in the order of their tokens, and a latch
-// may lead again with its node.
+// judgeToken compares the token with earlier ones. Readers may come in another order than their tokens, and a latch may
+// lead again with its node.
 func (j *judge) judgeToken(c *claim) {
 	r := c.resource
 	again := slices.ContainsFunc(r.claims, func(other *claim) bool { return other.owner == c.owner })
@@ -94,16 +94,16 @@ func (j *judge) judgeNode(c *claim) {
 		return
 	}
 	leader, err := j.world.cluster.Leader()
-	if err != nil { // nobody decides anything
+	if err != nil { // no server has a quorum
 		return
 	}
 	if !leader.Exists(c.path) && c.isAlive() {
 		j.violate("alive without a node: %v", c)
-		c.robbed = time.Now() // one is enough
+		c.robbed = time.Now() // one failure is enough
 	}
 }
 
-// holder returns a process that has a claim, nil if there is none.
+// holder returns a process with a claim, or nil.
 func (j *judge) holder(random *rand.Rand) *process {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -121,7 +121,7 @@ func (j *judge) holder(random *rand.Rand) *process {
 	return pick(random, alive).process
 }
 
-// watch judges all claims whenever the servers have decided anything, until ctx ends.
+// watch judges all claims after each decision of the servers, until ctx ends.
 func (j *judge) watch(ctx context.Context) {
 	_ = j.world.cluster.Servers()[0].Eventually(ctx, func() bool {
 		j.world.observe()
@@ -136,8 +136,8 @@ func (j *judge) watch(ctx context.Context) {
 	})
 }
 
-// taken notes that somebody takes a node away from whoever holds it, or ends its session. By then its holder has to be
-// reported; 0 is never.
+// taken records that a node was taken from its holder, or that its session was ended. The holder must get the event by
+// the time `by`; 0 is never.
 func (j *judge) taken(r *resource, node string, owner *process, within time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -147,13 +147,13 @@ func (j *judge) taken(r *resource, node string, owner *process, within time.Dura
 		if c.isAlive() && c.robbed.IsZero() && (c.path == node || c.path == "" && c.process == owner) {
 			j.rob(c, now)
 			if within > 0 {
-				time.AfterFunc(within, func() { j.judgeTold(c, within) })
+				time.AfterFunc(within, func() { j.judgeNotified(c, within) })
 			}
 		}
 	}
 }
 
-// isRobbed reports whether a node was taken away by others since then.
+// isRobbed reports whether others have taken a node away since a time.
 func (j *judge) isRobbed(r *resource, node string, since time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -166,8 +166,8 @@ func (j *judge) rob(c *claim, at time.Time) {
 	j.world.history.note("robbed  %v", c)
 }
 
-// judgeTold fails a claim that is still alive long after its node has gone.
-func (j *judge) judgeTold(c *claim, within time.Duration) {
+// judgeNotified fails a claim that is still alive long after its node has gone.
+func (j *judge) judgeNotified(c *claim, within time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if c.isAlive() {

@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// claimOf is what a leadership means.
+// claimOf returns the claim of a leadership.
 func (a *actor) claimOf(r *resource, l *leader.Leadership) *claim {
 	return &claim{
 		resource: r, process: a.process, actor: a.name, owner: a.process.world.owners.Add(1),
@@ -15,7 +15,7 @@ func (a *actor) claimOf(r *resource, l *leader.Leadership) *claim {
 	}
 }
 
-// latchRecipe is a latch that leads for a while and is closed, or leads on until it is lost.
+// latchRecipe is a latch that leads for a while and is closed, or leads until it loses its leadership.
 func latchRecipe(w *world) recipe {
 	r := newResource("/latch")
 	r.notifiedOfNode = true
@@ -28,7 +28,7 @@ func latchRecipe(w *world) recipe {
 	}}}}
 }
 
-// latch takes part once, until it has led and has had enough, or for a while.
+// latch takes part once, until it has led for a while, or for a while without leadership.
 func (a *actor) latch(ctx context.Context, r *resource) {
 	w := a.process.world
 	latch := leader.NewLeaderLatch(a.process.client, r.path)

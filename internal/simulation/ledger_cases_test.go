@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// scene is a queue whose nodes a case makes by hand.
+// scene is a queue whose nodes a case creates itself.
 type scene struct {
 	*testing.T
 	*workQueue
@@ -82,7 +82,7 @@ func (s *scene) create(value string) string {
 	return path
 }
 
-// put puts an item, as it should be.
+// put puts an item successfully.
 func (s *scene) put() (value string) {
 	s.Helper()
 	value = s.putBegins()
@@ -281,7 +281,7 @@ func TestLedgerWithLocks(t *testing.T) {
 		}},
 		"put twice": {want: "it is put twice", play: func(s *scene) { s.create(s.put()) }},
 		"put twice, with a lost connection": {play: func(s *scene) {
-			s.o.actor.process.is(framework.Suspended, 0)
+			s.o.actor.process.setState(framework.Suspended, 0)
 			s.create(s.put())
 		}},
 		"not put, and there": {want: "its put has failed", play: func(s *scene) {
@@ -414,7 +414,7 @@ func TestLedgerWithoutLocks(t *testing.T) {
 		}},
 		"lost with a process": {play: func(s *scene) {
 			s.put()
-			s.ledger.ask(s.o.actor.process, []string{s.node})
+			s.ledger.recordRequest(s.o.actor.process, []string{s.node})
 			s.delete(s.node)
 			s.o.actor.process.dead.Store(true)
 		}},
@@ -456,7 +456,7 @@ func TestLedgerWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestQueueThatIsNeverEmptyIsAViolation has consumers that wait for an item nobody takes.
+// TestQueueThatIsNeverEmptyIsAViolation starts consumers that wait for an item that nobody takes.
 func TestQueueThatIsNeverEmptyIsAViolation(t *testing.T) {
 	inScene(t, plainQueue, true, func(s *scene) {
 		s.put()
@@ -475,7 +475,7 @@ func TestQueueThatIsNeverEmptyIsAViolation(t *testing.T) {
 	}, "no last turn")
 }
 
-// TestPullerPullsWhatCloseHasPutBack has an answer come late: the queue is empty, and Close puts the item back.
+// TestPullerPullsWhatCloseHasPutBack delays an answer: the queue is empty, and then Close puts the item back.
 func TestPullerPullsWhatCloseHasPutBack(t *testing.T) {
 	inScene(t, plainQueue, false, func(s *scene) {
 		watching, stop := context.WithCancel(s.Context())

@@ -13,23 +13,23 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// ledger has what has become of each item of a queue: what the servers have decided, and what those who put and consume
-// got. It judges whether that is what the queue promises.
+// ledger has the record of each item of a queue: the decisions of the servers, and the results of puts and deliveries.
+// It compares them with the promises of the queue.
 type ledger struct {
 	world *world
 	queue *workQueue
 
-	mu       sync.Mutex
-	children *children
-	locks    *children // nil without a lock path
-	items    map[string]*item
-	order    []*item            // as they were put
-	byPath   map[string][]*item // of the nodes that have held them
-	lockOf   map[string][]*node
-	asked    map[string]map[*process]bool // processes that requested the deletion of a node, by its path
-	newest   map[string]*node             // the last that was begun, by consumer
-	latest   map[string]*item             // the last that got a node, by whoever puts
-	wiped    []span                       // when an operator deletes the path of the queue, or that of its locks
+	mu        sync.Mutex
+	children  *children
+	locks     *children // nil without a lock path
+	items     map[string]*item
+	order     []*item            // in the order of the puts
+	byPath    map[string][]*item // of the nodes that have held them
+	lockOf    map[string][]*node
+	requested map[string]map[*process]bool // processes that requested the deletion of a node, by its path
+	newest    map[string]*node             // the node of the last delivery that began, by consumer
+	latest    map[string]*item             // the last item that got a node, by putter
+	wiped     []span                       // when an operator deletes the path of the queue, or the path of its locks
 }
 
 // span is a time from its beginning to its end.
@@ -39,7 +39,7 @@ func newLedger(u *workQueue) *ledger {
 	l := &ledger{
 		world: u.world, queue: u, children: newChildren(u.path),
 		items: map[string]*item{}, byPath: map[string][]*item{}, lockOf: map[string][]*node{},
-		asked: map[string]map[*process]bool{}, newest: map[string]*node{},
+		requested: map[string]map[*process]bool{}, newest: map[string]*node{},
 		latest: map[string]*item{},
 	}
 	if u.locks != "" {
@@ -48,7 +48,7 @@ func newLedger(u *workQueue) *ledger {
 	return l
 }
 
-// count counts something that the report prints.
+// count counts an event for the report.
 func (l *ledger) count(what string) { l.world.report.count(what) }
 
 func (l *ledger) violate(i *item, format string, args ...any) {
@@ -79,7 +79,7 @@ func (l *ledger) observe(leader *curatortest.Server) {
 	}
 }
 
-// judgeBirth judges a node that holds items, maybe not for the first time.
+// judgeBirth judges a new node. Its items may have had a node before.
 func (l *ledger) judgeBirth(n *node) {
 	for _, value := range valuesIn(n.data) {
 		i := l.items[value]
@@ -98,7 +98,7 @@ func (l *ledger) judgeBirth(n *node) {
 	}
 }
 
-// judgeBirthAgain judges an item that gets another node: it was put back, or its put was not answered.
+// judgeBirthAgain judges an item that gets another node: it was put back, or its put had no answer.
 func (l *ledger) judgeBirthAgain(i *item, n *node) {
 	ended := slices.ContainsFunc(i.nodes, func(before *node) bool { return !before.isThere() })
 	switch {
@@ -113,7 +113,7 @@ func (l *ledger) judgeBirthAgain(i *item, n *node) {
 	}
 }
 
-// isDone reports whether an item was done by the one whose lock its newest node had the last, or by anyone if there are
+// isDone reports whether an item was consumed by the last holder of its newest node's lock, or by anybody if there are
 // no locks.
 func (l *ledger) isDone(i *item) bool {
 	last := i.nodes[len(i.nodes)-1]
@@ -145,11 +145,11 @@ func (l *ledger) judgePut(i *item) {
 	}
 }
 
-// judgeEnd judges the end of a node in a queue with a lock path, where only what was consumed goes.
+// judgeEnd judges the end of a node in a queue with a lock path: only consumed items may go.
 func (l *ledger) judgeEnd(n *node) {
 	for _, value := range valuesIn(n.data) {
 		i := l.items[value]
-		if i == nil || l.world.judge.isRobbed(l.queue.resource, n.path, n.born) || l.isWiped(n) || i.put.asked {
+		if i == nil || l.world.judge.isRobbed(l.queue.resource, n.path, n.born) || l.isWiped(n) || i.put.requested {
 			continue
 		}
 		putBack := slices.ContainsFunc(i.nodes, func(after *node) bool { return !after.born.Before(n.ended) })
@@ -166,7 +166,7 @@ func (l *ledger) judgeEnd(n *node) {
 	}
 }
 
-// wipe notes that an operator deletes the path of the queue, until the returned function is called.
+// wipe records that an operator deletes the path of the queue, until the returned function is called.
 func (l *ledger) wipe() (over func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +191,7 @@ func (l *ledger) wasWiped(since time.Time) bool {
 	return slices.ContainsFunc(l.wiped, func(s span) bool { return s.to.IsZero() || !s.to.Before(since) })
 }
 
-// putBegan makes the items of a put, and returns their values.
+// putBegan records the items of a put, and returns their values.
 func (l *ledger) putBegan(p *put, n int) (values []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,14 +207,14 @@ func (l *ledger) putBegan(p *put, n int) (values []string) {
 	return values
 }
 
-// putEnded notes the outcome of a put.
+// putEnded records the outcome of a put.
 func (l *ledger) putEnded(value, at string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := l.items[value]
 	p := i.put
 	if p.queue.actor.process.dead.Load() {
-		return // nobody gets the item
+		return // the item reaches nobody
 	}
 	if p.isOver() {
 		l.violate(i, "the outcome of its put is reported twice, now: %v", err)
@@ -232,7 +232,7 @@ func (l *ledger) putEnded(value, at string, err error) {
 	l.judgePut(i)
 }
 
-// flushed judges what a flush reports of the puts before it.
+// flushed judges the result of a flush by the puts before it.
 func (l *ledger) flushed(o *openQueue, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,10 +263,10 @@ func isRefused(err error) bool {
 func (l *ledger) removing(p *put) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.asked = true
+	p.requested = true
 }
 
-// removed notes the outcome of a removal by id.
+// removed records the outcome of a removal by id.
 func (l *ledger) removed(p *put, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,11 +275,11 @@ func (l *ledger) removed(p *put, n int, err error) {
 		l.count("items removed by id")
 	}
 	if n == 0 && err == nil && !slices.ContainsFunc(p.items[0].nodes, func(n *node) bool { return !n.isThere() }) {
-		p.asked = false // it is for the consumers
+		p.requested = false // consumers get it
 	}
 }
 
-// begin judges an item at the moment in which it is given to a consumer.
+// begin judges an item when a consumer gets it.
 func (l *ledger) begin(ctx context.Context, o *openQueue, loop, value string, info queue.Info) *delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -323,7 +323,7 @@ func (l *ledger) begin(ctx context.Context, o *openQueue, loop, value string, in
 	return d
 }
 
-// mostDeliveries is how often an item is delivered at most, if failures are followed by pauses.
+// mostDeliveries is the highest number of deliveries of an item with pauses after failures.
 const mostDeliveries = 60
 
 func newestNode(nodes []*node, is func(n *node) bool) *node {
@@ -360,8 +360,8 @@ func (l *ledger) judgeUnlocked(d *delivery, before []*delivery, loop string) {
 	l.newest[consumer] = d.node
 }
 
-// judgeLocked judges a delivery with a lock path: it is locked and in the queue, and every other delivery has come to
-// an end that explains this one.
+// judgeLocked judges a delivery with a lock path: the item is locked and in the queue, and the end of every other
+// delivery explains this one.
 func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	i, o := d.item, d.queue
 	d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return o.actor.process.had(n.owner) })
@@ -397,12 +397,12 @@ func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	}
 }
 
-// explain returns why an item is delivered again, "" if there is no reason.
+// explain returns the reason for another delivery, or "" if there is none.
 func (l *ledger) explain(before, again *delivery) string {
 	lock := before.lock
 	switch {
 	case lock == nil:
-		return "its lock was never seen" // which was judged
+		return "its lock was never seen" // this was judged before
 	case before.queue.actor.process.dead.Load():
 		return "the process died"
 	case again.lock != lock && !again.lock.born.After(lock.born) && l.isLost(again.lock):
@@ -433,8 +433,8 @@ func (l *ledger) isLost(lock *node) bool {
 	return lock.withSession || l.isWiped(lock) || l.world.judge.isRobbed(l.queue.resource, lock.path, lock.born)
 }
 
-// wasDeleted reports whether an operator has deleted an earlier lock of the same item. Whoever had that may end the
-// newer one.
+// wasDeleted reports whether an operator has deleted an earlier lock of the same item. The holder of the earlier lock
+// may end the newer one.
 func (l *ledger) wasDeleted(lock *node) bool {
 	return slices.ContainsFunc(l.lockOf[lock.name], func(n *node) bool {
 		return n.born.Before(lock.born) && !n.withSession && l.isLost(n)
@@ -453,7 +453,7 @@ func (l *ledger) isOpen(lock, n *node) bool {
 	return false
 }
 
-// end notes how the work on an item has ended.
+// end records the result of the work on an item.
 func (l *ledger) end(d *delivery, r result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -465,7 +465,7 @@ func (l *ledger) end(d *delivery, r result) {
 	}
 }
 
-// reported notes an error of the background.
+// reported records a background error.
 func (l *ledger) reported(o *openQueue, err error) {
 	var about *queue.ItemError
 	if !errors.As(err, &about) {
@@ -525,10 +525,10 @@ func (l *ledger) closing(o *openQueue) {
 	o.closing = true
 }
 
-// closeSlack is how much longer than it may wait a Close takes.
+// closeSlack is the time that Close may take beyond its limit.
 const closeSlack = time.Second
 
-// closed judges a Close by how long it took: the time to flush, from when the consumers are back.
+// closed judges the duration of a Close: it may take the time to flush, from the return of the consumers.
 func (l *ledger) closed(o *openQueue, began time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -549,19 +549,19 @@ func (l *ledger) closed(o *openQueue, began time.Time, err error) {
 	}
 }
 
-// ask records the processes that have requested the deletion of nodes.
-func (l *ledger) ask(p *process, paths []string) {
+// recordRequest records the processes that have requested the deletion of nodes.
+func (l *ledger) recordRequest(p *process, paths []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, path := range paths {
-		if l.asked[path] == nil {
-			l.asked[path] = map[*process]bool{}
+		if l.requested[path] == nil {
+			l.requested[path] = map[*process]bool{}
 		}
-		l.asked[path][p] = true
+		l.requested[path][p] = true
 	}
 }
 
-// judgeAll judges all items when everything is over.
+// judgeAll judges all items at the end of the world.
 func (l *ledger) judgeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -572,7 +572,7 @@ func (l *ledger) judgeAll() {
 	}
 }
 
-// stuck returns the lives of the items that are in the queue, of some of them.
+// stuck returns the records of some items that are still in the queue.
 func (l *ledger) stuck() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -585,7 +585,7 @@ func (l *ledger) stuck() string {
 	return strings.Join(lives, "\n")
 }
 
-// judgeLoss judges an item without a lock path that nobody was given.
+// judgeLoss judges an item without a lock path that was never delivered.
 func (l *ledger) judgeLoss(i *item) {
 	if len(i.deliveries) > 0 || len(i.nodes) == 0 || slices.ContainsFunc(i.nodes, (*node).isThere) {
 		return
@@ -594,7 +594,7 @@ func (l *ledger) judgeLoss(i *item) {
 	switch {
 	case l.world.judge.isRobbed(l.queue.resource, last.path, last.born) || l.isWiped(last):
 		l.count("lost: deleted by an operator")
-	case !i.put.removed.IsZero() || i.put.asked:
+	case !i.put.removed.IsZero() || i.put.requested:
 		l.count("lost: removed by its id")
 	case i.lossReported:
 		l.count("lost: reported with its bytes")
@@ -607,7 +607,7 @@ func (l *ledger) judgeLoss(i *item) {
 
 // hasDied reports whether a process that has requested the deletion of a node has died.
 func (l *ledger) hasDied(n *node) bool {
-	for p := range l.asked[n.path] {
+	for p := range l.requested[n.path] {
 		if p.dead.Load() || p.left.Load() {
 			return true
 		}

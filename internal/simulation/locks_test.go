@@ -27,7 +27,7 @@ func exclusively(w *world, r *resource, lock locks.InterProcessLock) attempt {
 	}
 }
 
-// holdingOf is what a hold means: the claims.
+// holdingOf returns the holding of a hold, with its claims.
 func holdingOf(hold *locks.Hold, claims ...*claim) *holding {
 	for i, c := range claims {
 		c.context = hold.Context()
@@ -38,7 +38,7 @@ func holdingOf(hold *locks.Hold, claims ...*claim) *holding {
 	return &holding{claims: claims, context: hold.Context(), release: hold.Release}
 }
 
-// mutexRecipe is the mutex, which some enter twice.
+// mutexRecipe is the mutex. Some actors enter it twice.
 func mutexRecipe(w *world) recipe {
 	r := newResource("/mutex")
 	return recipe{"mutex", []*resource{r}, []role{{"mutex", func(ctx context.Context, a *actor) {
@@ -96,7 +96,7 @@ func readWriteRecipe(w *world) recipe {
 	}}
 }
 
-// downgrade acquires the read lock for the owner of ctx, who writes.
+// downgrade acquires the read lock for the owner of ctx, who holds the write lock.
 func downgrade(
 	owned context.Context, lock *locks.InterProcessReadWriteLock, writer *claim,
 ) func(context.Context) (*holding, error) {
@@ -114,10 +114,10 @@ func downgrade(
 	}
 }
 
-// leases is how many leases the semaphore has.
+// leases is the number of leases of the semaphore.
 const leases = 2
 
-// semaphoreRecipe is a semaphore of which some take two leases at once.
+// semaphoreRecipe is a semaphore. Some actors take two leases at once.
 func semaphoreRecipe(w *world) recipe {
 	r := newSemaphore("/semaphore", leases)
 	act := func(ctx context.Context, a *actor) {
@@ -148,7 +148,7 @@ func semaphoreRecipe(w *world) recipe {
 	return recipe{"semaphore", []*resource{r}, []role{{"semaphore", act}, {"other semaphore", act}}}
 }
 
-// multiRecipe is a multi lock over a mutex and a semaphore mutex, beside others who contend for one of these.
+// multiRecipe is a multi lock over a mutex and a semaphore mutex. Other actors contend for one of these.
 func multiRecipe(w *world) recipe {
 	first, second := newResource("/multi/mutex"), newSemaphore("/multi/semaphore-mutex", 0)
 	return recipe{"multi lock", []*resource{first, second}, []role{

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// gathering is a double barrier for two whose nodes a case makes by hand.
+// gathering is a double barrier for two. A case creates the nodes of the members itself.
 type gathering struct {
 	*testing.T
 	*meeting
@@ -51,7 +51,7 @@ func (g *gathering) look() {
 	g.world.observe()
 }
 
-// come makes the node of a member.
+// come creates the node of a member.
 func (g *gathering) come(i int) {
 	g.Helper()
 	_, err := g.clients[i].Create().WithMode(builders.Ephemeral).
@@ -85,7 +85,7 @@ func (g *gathering) shut() {
 	g.look()
 }
 
-// enter has a member be in that has called Enter before.
+// enter records that the Enter of a member has returned.
 func (g *gathering) enter(i int, called time.Time, before *visit) *visit {
 	v := &visit{actor: g.actors[i], called: called}
 	g.entered(v, before)

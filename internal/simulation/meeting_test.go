@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/recipes/barrier"
 )
 
-// meeting is a double barrier of a world. It judges whether the members go in and out together.
+// meeting is a double barrier of a world. It judges whether the members enter and leave together.
 type meeting struct {
 	world    *world
 	resource *resource
@@ -24,7 +24,7 @@ type meeting struct {
 	mu       sync.Mutex
 	children *children
 	openings []*opening
-	enough   time.Time // when so many were there that it may open, the last time
+	enough   time.Time // the last time with enough members for an opening
 	rounds   map[*actor]bool
 	story    *history // of the barrier alone
 }
@@ -32,11 +32,11 @@ type meeting struct {
 // readyNode lets the members of a double barrier enter.
 const readyNode = "ready"
 
-// opening is one time that the barrier is open.
+// opening is one opening of the barrier.
 type opening struct {
 	ready    *node
 	members  []*node   // that were there when it opened
-	deserted time.Time // when there was no member left, zero if there always was one
+	deserted time.Time // when the last member had left, zero before that
 }
 
 // visit is one round of a member.
@@ -48,7 +48,7 @@ type visit struct {
 	left     bool // Leave has succeeded
 }
 
-// meetingRecipe is a double barrier with a member in each process. Some of them may have to wait for the next round.
+// meetingRecipe is a double barrier with a member in each process. Some members may have to wait for the next round.
 func meetingRecipe(w *world) recipe {
 	random := w.random("meeting")
 	m := &meeting{
@@ -56,7 +56,7 @@ func meetingRecipe(w *world) recipe {
 		children: newChildren("/meeting"), rounds: map[*actor]bool{}, story: newHistory(),
 	}
 	m.resource.isKept = func(leader *curatortest.Server, name string) bool {
-		// A member that waits to be let in hears neither of the end of its node nor that it has missed the opening.
+		// A member in Enter gets no event of the end of its node, nor of an opening that it has missed.
 		return name == readyNode || !leader.Exists(m.resource.path+"/"+readyNode)
 	}
 	if random.IntN(3) == 0 {
@@ -92,7 +92,7 @@ func (m *meeting) takePart(ctx context.Context, a *actor) {
 		case last:
 			m.hadRound(a)
 		}
-		if a.random.IntN(8) == 0 { // it is another one that comes
+		if a.random.IntN(8) == 0 { // a new member comes
 			member, before = barrier.NewDistributedDoubleBarrier(a.process.client, m.resource.path, m.members), nil
 		}
 		a.pause(ctx, w.calm, 4*time.Second)
@@ -153,7 +153,7 @@ func (m *meeting) isOver() bool {
 	}
 }
 
-// hadRound notes that a member had a round without faults.
+// hadRound records that a member had a round without faults.
 func (m *meeting) hadRound(a *actor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,12 +206,12 @@ func (m *meeting) newest() *opening {
 	return m.openings[len(m.openings)-1]
 }
 
-// violate notes a violation with the story of the barrier.
+// violate reports a violation with the story of the barrier.
 func (m *meeting) violate(format string, args ...any) {
 	m.world.violate(format+"\n%s", append(args, m.story.last())...)
 }
 
-// opened judges an opening: since the one before there must have been enough at one moment.
+// opened judges an opening: at one moment since the opening before there were enough members.
 func (m *meeting) opened(o *opening, present int) {
 	last := m.newest()
 	m.story.note("it opens with %d members", present)
@@ -222,7 +222,7 @@ func (m *meeting) opened(o *opening, present int) {
 	m.openings = append(m.openings, o)
 }
 
-// entered judges a member that is in.
+// entered judges a member whose Enter has returned.
 func (m *meeting) entered(v, before *visit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -261,13 +261,13 @@ func (m *meeting) sorted() []*node {
 	return members
 }
 
-// isTaken reports whether a member's node has not ended by its own doing.
+// isTaken reports whether the node of a member was ended by others, or with its session.
 func (m *meeting) isTaken(n *node) bool {
 	return n.withSession || m.world.judge.isRobbed(m.resource, n.path, n.born)
 }
 
-// left judges a member that is out: all who were there when the round began have left. A member whose node is gone with
-// its session waits for those that it has seen enter: it may not know those that came after it.
+// left judges a member whose Leave has returned: all members that were there when the round began have left. A member
+// whose node is gone with its session waits for the members that it has seen: it may not have seen later ones.
 func (m *meeting) left(v *visit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

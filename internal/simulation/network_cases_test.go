@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// dialed returns a link to a server and a connection that has asked a question.
+// dialed returns a link to a server and a connection with one request and no answer yet.
 func dialed(t *testing.T) (*link, net.Conn) {
 	t.Helper()
 	l := newLink(curatortest.NewServerT(t, curatortest.InMemory()), 1)

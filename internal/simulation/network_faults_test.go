@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// networkFaults happen between processes and servers.
+// networkFaults affect the network between processes and servers.
 var networkFaults = []fault{
 	{name: "connection is cut", strike: func(w *world, random *rand.Rand) (string, func()) {
 		p := w.pickProcess(random)
@@ -39,7 +39,7 @@ var networkFaults = []fault{
 	}},
 }
 
-// part blocks links in one direction or both. When they are open again the connections go on, or are reset.
+// part blocks links in one direction or both. After that the connections continue, or are reset.
 func (w *world) part(random *rand.Rand, p *process, links []*link, from string) (what string, undo func()) {
 	direction := pick(random, []curatortest.Direction{
 		curatortest.Both, curatortest.Both, curatortest.ToServer, curatortest.ToClient,

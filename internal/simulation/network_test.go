@@ -14,14 +14,14 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// link is the network between one process and one server: it carries bytes late, in order, and not at all while it is
-// blocked.
+// link is the network between one process and one server. It carries bytes late and in order, and carries nothing while
+// it is blocked.
 type link struct {
 	server *curatortest.Server
 	seed   uint64
 
 	mu      sync.Mutex
-	blocks  map[curatortest.Direction]int // how many faults block the direction
+	blocks  map[curatortest.Direction]int // number of faults that block the direction
 	changed chan struct{}                 // closed when blocks change
 	conns   map[*conn]struct{}
 	closed  bool
@@ -39,7 +39,7 @@ func newLink(server *curatortest.Server, seed uint64) *link {
 	}
 }
 
-// block holds back what is sent in the direction until unblock. Nothing is lost, as TCP sends it again.
+// block holds back the bytes of the direction until unblock. None is lost: TCP sends them again.
 func (l *link) block(d curatortest.Direction) (unblock func()) {
 	l.change(d, 1)
 	return sync.OnceFunc(func() { l.change(d, -1) })
@@ -57,7 +57,7 @@ func (l *link) change(d curatortest.Direction, n int) {
 	l.changed = make(chan struct{})
 }
 
-// isBlocked reports whether the direction is blocked; the channel is closed when that may have changed.
+// isBlocked reports whether the direction is blocked. The channel is closed when that may have changed.
 func (l *link) isBlocked(d curatortest.Direction) (bool, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *link) isBlocked(d curatortest.Direction) (bool, <-chan struct{}) {
 
 var errLinkClosed = errors.New("simulation: the network is gone")
 
-// pass waits for the latency of one message, and then until the direction is not blocked, but not beyond done.
+// pass waits for the latency of one message, and then until the direction is not blocked, or done ends.
 func (l *link) pass(d curatortest.Direction, done, expired <-chan struct{}) error {
 	timer := time.NewTimer(l.latency(d))
 	defer timer.Stop()
@@ -92,8 +92,8 @@ func (l *link) pass(d curatortest.Direction, done, expired <-chan struct{}) erro
 	}
 }
 
-// latency is how long a message takes that is sent now. The nanoseconds keep two messages from arriving at the same
-// moment. It depends on the time and nothing else, so that it does not matter how many messages there were before.
+// latency returns the time that a message takes that is sent now. Its nanoseconds keep two messages from arriving at
+// the same moment. It depends on the time alone, so that the number of earlier messages does not matter.
 func (l *link) latency(d curatortest.Direction) time.Duration {
 	const least, mean, most = 200 * time.Microsecond, 500 * time.Microsecond, 20 * time.Millisecond
 	random := rand.New(rand.NewPCG(l.seed+uint64(d), uint64(time.Now().UnixNano())))
@@ -149,8 +149,8 @@ func (l *link) close() {
 type conn struct {
 	net.Conn // to the server, without latency
 	link     *link
-	received []byte // of the one reader: what is not passed on yet
-	ready    []byte // of the one reader: the rest of a frame that is
+	received []byte // of the one reader: not returned yet
+	ready    []byte // of the one reader: the rest of a frame that is being returned
 	deadline atomic.Pointer[time.Time]
 	closing  sync.Once
 	closed   chan struct{}
@@ -160,8 +160,8 @@ type conn struct {
 	queue [][]byte
 }
 
-// Read returns what the server has written, a latency later. It returns one frame at a time: what a frame causes in the
-// client has happened before the next one is there.
+// Read returns the bytes of the server, a latency later. It returns one frame at a time: the client has handled a frame
+// before it gets the next one.
 func (c *conn) Read(b []byte) (int, error) {
 	if len(c.ready) == 0 {
 		frame, err := c.readFrame()
@@ -201,7 +201,7 @@ func (c *conn) readFrame() (frame []byte, err error) {
 	}
 }
 
-// arrive waits until what the server has sent is here.
+// arrive waits until the last bytes of the server are here.
 func (c *conn) arrive() error {
 	var expired <-chan struct{}
 	if d := c.deadline.Load(); d != nil && !d.IsZero() {
@@ -212,7 +212,7 @@ func (c *conn) arrive() error {
 	return c.link.pass(curatortest.ToClient, c.closed, expired)
 }
 
-// Write never waits: there is room for everything.
+// Write does not block: the buffer has no limit.
 func (c *conn) Write(b []byte) (int, error) {
 	if c.isClosed() {
 		return 0, net.ErrClosed
@@ -227,7 +227,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send delivers to the server what has been written, until the connection is closed and all is delivered.
+// send delivers the written bytes to the server, until the connection is closed and all are delivered.
 func (c *conn) send() {
 	defer func() {
 		c.Conn.Close() //nolint:errcheck // all that counts has been sent
@@ -236,7 +236,7 @@ func (c *conn) send() {
 		c.link.mu.Unlock()
 	}()
 	for {
-		closed := c.isClosed() // then nothing more comes behind the batch
+		closed := c.isClosed() // nothing follows the batch
 		c.mu.Lock()
 		batch := c.queue
 		c.queue = nil
@@ -258,13 +258,13 @@ func (c *conn) send() {
 				return
 			}
 		}
-		if len(batch) == 0 { // the server hears of the end as of anything else
+		if len(batch) == 0 { // the end of the connection takes a latency, too
 			return
 		}
 	}
 }
 
-// Close ends the connection on this side at once; the server hears of it later.
+// Close ends the connection on this side at once, and on the server's side later.
 func (c *conn) Close() error {
 	c.closing.Do(func() {
 		close(c.closed)

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// tracePace is how many changes there are between two looks at what the clients ask. A server keeps 10,000 requests.
+// tracePace is the number of changes between two reads of the servers' traces. A server keeps 10,000 requests.
 const tracePace = 300
 
-// observe has queues and barriers note what the servers have decided.
+// observe passes the decisions of the servers to queues and barriers.
 func (w *world) observe() {
 	if len(w.queues)+len(w.meets) == 0 {
 		return
 	}
 	leader, err := w.cluster.Leader()
-	if err != nil { // nobody decides anything
+	if err != nil { // no server has a quorum
 		return
 	}
 	for _, u := range w.queues {
@@ -28,7 +28,7 @@ func (w *world) observe() {
 	}
 }
 
-// readTraces notes who has asked for the deletion of items without a lock.
+// readTraces records which process requested the deletion of items without a lock.
 func (w *world) readTraces() {
 	unlocked := slices.DeleteFunc(slices.Clone(w.queues), func(u *workQueue) bool { return u.locks != "" })
 	if len(unlocked) == 0 {
@@ -41,7 +41,7 @@ func (w *world) readTraces() {
 			}
 			for _, u := range unlocked {
 				if p := w.clientOf(e.SessionID); p != nil && strings.HasPrefix(e.Path, u.path+"/") {
-					u.ledger.ask(p, strings.Split(e.Path, ","))
+					u.ledger.recordRequest(p, strings.Split(e.Path, ","))
 				}
 			}
 		}

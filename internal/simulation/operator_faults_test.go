@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// operatorFaults are mistakes of people.
+// operatorFaults are mistakes of operators.
 var operatorFaults = []fault{
 	{name: "operator deletes a node", strike: func(w *world, random *rand.Rand) (string, func()) {
 		r := pick(random, w.judge.resources)
@@ -23,7 +23,7 @@ var operatorFaults = []fault{
 	}},
 }
 
-// deleteNodes deletes up to n of the nodes in a line, whether somebody holds it by one of them or not.
+// deleteNodes deletes up to n nodes of a line. Some of them may stand for a hold.
 func (w *world) deleteNodes(random *rand.Rand, r *resource, l line, n int) (what string) {
 	leader, err := w.cluster.Leader()
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *world) deleteNodes(random *rand.Rand, r *resource, l line, n int) (what
 			node, _ := leader.Node(path)
 			var within time.Duration
 			if r.notifiedOfNode {
-				within = 4 * sessionTimeout // a server that lags reports late
+				within = 4 * sessionTimeout // a server that lags sends events late
 			}
 			w.judge.taken(r, path, w.processOf(node.Stat.EphemeralOwner), within)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// process is a client on a machine of its own, and the actors that use it.
+// process is a client on a machine of its own, with the actors that use it.
 type process struct {
 	world  *world
 	name   string
@@ -22,11 +22,11 @@ type process struct {
 	links  []*link // to each of the servers
 	ahead  atomic.Int64
 	dead   atomic.Bool
-	left   atomic.Bool // its client was closed whatever the actors had
+	left   atomic.Bool // its client was closed while actors held something
 
 	mu        sync.Mutex
 	sessions  map[int64]bool
-	suspended time.Time // when it was without a connection the last time
+	suspended time.Time // the last time at which it had no connection
 
 	ctx    context.Context // of the actors
 	cancel context.CancelFunc
@@ -41,7 +41,7 @@ func newProcess(w *world, name string) *process {
 	for _, s := range w.cluster.Servers() {
 		p.links = append(p.links, newLink(s, random.Uint64()))
 	}
-	// The client tries the servers in an order of its own, which no seed decides. So it gets them in another one.
+	// The client shuffles its servers without the seed. So the seed shuffles the links.
 	order := random.Perm(len(p.links))
 	var dials atomic.Int64
 	policy := retry.NTimes(3, time.Second)
@@ -71,7 +71,7 @@ func newProcess(w *world, name string) *process {
 	}
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
 		w.history.note("%s is %v, session %#x", name, s, client.SessionID())
-		p.is(s, client.SessionID())
+		p.setState(s, client.SessionID())
 	})
 	p.client = client
 	return p
@@ -93,8 +93,8 @@ func (p *process) act(recipes []recipe) {
 	}
 }
 
-// is notes the state of the connection.
-func (p *process) is(s framework.ConnectionState, session int64) {
+// setState records the state of the connection.
+func (p *process) setState(s framework.ConnectionState, session int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !s.IsConnected() {
@@ -105,22 +105,22 @@ func (p *process) is(s framework.ConnectionState, session int64) {
 	p.world.has(p, session)
 }
 
-// had reports whether the process has a session, or has had it.
+// had reports whether the process has or had a session.
 func (p *process) had(session int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sessions[session]
 }
 
-// wasSuspended reports whether the process was without a connection at some time since then.
+// wasSuspended reports whether the process was without a connection at some moment since a time.
 func (p *process) wasSuspended(since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.suspended.Before(since)
 }
 
-// crash ends the process as a loss of power does, or, if its kernel lives, as a kill does: then the servers see its
-// connections end.
+// crash ends the process, like a loss of power, or like a kill if its kernel lives: then the servers get the end of its
+// connections.
 func (p *process) crash(kernelLives bool) {
 	p.dead.Store(true)
 	for _, l := range p.links {
@@ -133,17 +133,17 @@ func (p *process) crash(kernelLives bool) {
 	p.end()
 }
 
-// leave ends the process with the goodbye of its client, whatever its actors hold.
+// leave closes the client of the process, whatever its actors hold, and ends the process.
 func (p *process) leave() {
 	p.left.Store(true)
 	_ = p.client.Close()
 	p.end()
 }
 
-// processEndLimit is until nothing of a process runs, whatever its network does.
+// processEndLimit bounds the end of a process, whatever its network does.
 const processEndLimit = 3 * time.Minute
 
-// end waits until nothing of the process runs.
+// end waits until no goroutine of the process runs.
 func (p *process) end() {
 	p.cancel()
 	ended := make(chan struct{})
@@ -161,7 +161,7 @@ func (p *process) end() {
 	_ = p.client.Close()
 }
 
-// closeNetwork ends all that is left of the connections.
+// closeNetwork ends all connections that are left.
 func (p *process) closeNetwork() {
 	for _, l := range p.links {
 		l.close()

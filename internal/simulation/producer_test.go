@@ -77,7 +77,7 @@ func (o *openQueue) putSome(ctx context.Context, putter string, random *rand.Ran
 	}
 }
 
-// removeItem removes what was just put, a moment later.
+// removeItem removes a new item, a moment after its put.
 func (o *openQueue) removeItem(ctx context.Context, p *put, random *rand.Rand) {
 	wait(ctx, within(random, 500*time.Millisecond))
 	o.ledger.removing(p)
@@ -85,7 +85,7 @@ func (o *openQueue) removeItem(ctx context.Context, p *put, random *rand.Rand) {
 	o.ledger.removed(p, n, err)
 }
 
-// flush waits for the outcome of what was put.
+// flush waits for the outcome of the puts.
 func (o *openQueue) flush(ctx context.Context, last bool) error {
 	if !last && o.actor.random.IntN(3) == 0 {
 		return nil

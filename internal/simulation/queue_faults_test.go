@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// queueFaults happen to the nodes of queues.
+// queueFaults affect the nodes of queues.
 var queueFaults = []fault{
 	{name: "queue is deleted", strike: func(w *world, random *rand.Rand) (string, func()) {
 		return w.deleteQueue(random, false)
@@ -60,7 +60,7 @@ var queueFaults = []fault{
 	}},
 }
 
-// pickQueue returns one of the queues, one with a lock path if locked is set; nil if there is none.
+// pickQueue returns one of the queues, or nil. If locked is set, it has a lock path.
 func (w *world) pickQueue(random *rand.Rand, locked bool) *workQueue {
 	var some []*workQueue
 	for _, u := range w.queues {
@@ -74,7 +74,7 @@ func (w *world) pickQueue(random *rand.Rand, locked bool) *workQueue {
 	return pick(random, some)
 }
 
-// deleteQueue deletes the path of a queue, with all that is in it. It may be made anew at once.
+// deleteQueue deletes the path of a queue with all its nodes. It may create the path again at once.
 func (w *world) deleteQueue(random *rand.Rand, anew bool) (what string, undo func()) {
 	u := w.pickQueue(random, false)
 	if u == nil {
@@ -82,7 +82,7 @@ func (w *world) deleteQueue(random *rand.Rand, anew bool) (what string, undo fun
 	}
 	what, undo = u.deleteTree(u.path)
 	if anew {
-		_ = w.insist(func(ctx context.Context) error {
+		_ = w.retryOutage(func(ctx context.Context) error {
 			_, err := w.operator.Create().ForPath(ctx, u.path, nil)
 			return err
 		})
@@ -93,7 +93,7 @@ func (w *world) deleteQueue(random *rand.Rand, anew bool) (what string, undo fun
 // deleteTree deletes a path of a queue.
 func (u *workQueue) deleteTree(path string) (what string, undo func()) {
 	over := u.ledger.wipe()
-	err := u.world.insist(func(ctx context.Context) error {
+	err := u.world.retryOutage(func(ctx context.Context) error {
 		return u.world.operator.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(ctx, path)
 	})
 	over()
@@ -119,14 +119,14 @@ func (w *world) protect(random *rand.Rand, path string) (what string, undo func(
 }
 
 func (w *world) setACL(path string, permissions int32) error {
-	return w.insist(func(ctx context.Context) error {
+	return w.retryOutage(func(ctx context.Context) error {
 		_, err := w.operator.SetACL().WithACL(zk.WorldACL(permissions)...).ForPath(ctx, path)
 		return err
 	})
 }
 
-// insist does what an operator does until there is an answer.
-func (w *world) insist(fn func(ctx context.Context) error) error {
+// retryOutage calls fn until there is an answer, as an operator does.
+func (w *world) retryOutage(fn func(ctx context.Context) error) error {
 	for {
 		err := fn(builders.Pipelined(w.ctx))
 		if !isOutage(err) || !wait(w.ctx, tick) {

@@ -23,7 +23,7 @@ const (
 
 func (k queueKind) String() string { return [...]string{"plain", "priority", "delay", "id"}[k] }
 
-// workQueue is a queue of a world, and how the processes use it.
+// workQueue is a queue of a world, with the way in which the processes use it.
 type workQueue struct {
 	world    *world
 	resource *resource
@@ -39,14 +39,14 @@ type workQueue struct {
 	finalFlush  time.Duration
 	putters     int  // goroutines that put into one queue at a time
 	pullers     int  // loops over the items of one queue at a time
-	keeps       bool // consumers have their last turn with the queue that they have
+	keeps       bool // in their last turn, consumers keep the queue that is open
 }
 
-// concurrency is how many items a consumer is given at a time. Several of its goroutines wait for a mutex that one of
-// them has while it waits for an item: then no virtual time passes.
+// concurrency is the number of items that a consumer gets at a time. With more, several of its goroutines would wait
+// for a mutex whose holder waits for an item: then no virtual time passes.
 const concurrency = 1
 
-// queueRecipe is a queue in which some put items that others consume or pull. The seed decides about the rest.
+// queueRecipe is a queue. Some actors put items, others consume or pull them. The seed decides about the rest.
 func queueRecipe(w *world, name string, kind queueKind, locked bool) recipe {
 	random := w.random(name)
 	u := &workQueue{
@@ -69,7 +69,7 @@ func queueRecipe(w *world, name string, kind queueKind, locked bool) recipe {
 	}
 	u.ledger = newLedger(u)
 	roles := []role{{"producer of " + name, u.produce}, {"consumer of " + name, u.consume}, {"puller of " + name, u.pull}}
-	switch random.IntN(4) { // what one of them does for ever to an item the others would put right
+	switch random.IntN(4) { // one actor's permanent mistake, which the others would correct
 	case 0:
 		roles = roles[:2]
 	case 1:
@@ -79,7 +79,7 @@ func queueRecipe(w *world, name string, kind queueKind, locked bool) recipe {
 	return recipe{name, []*resource{u.resource}, roles}
 }
 
-// anyQueue is what the kinds of queues share.
+// anyQueue is the part that all kinds of queues share.
 type anyQueue interface {
 	Start() error
 	Close() error
@@ -88,26 +88,26 @@ type anyQueue interface {
 	PutListeners() callbacks.Listenable[queue.PutEvent[string]]
 }
 
-// openQueue is a queue in the hands of an actor, from Start to Close.
+// openQueue is a queue of an actor, from Start to Close.
 type openQueue struct {
 	*workQueue
 	actor    *actor
 	queue    anyQueue
 	consumes bool // it has a consumer
-	// put puts items that are of one put.
+	// put puts the items of one put.
 	put func(ctx context.Context, p *put, values ...string) error
-	// remove removes the items with an id, of a queue that can do so.
+	// remove removes the items with an id. It is nil if the queue has no ids.
 	remove func(ctx context.Context, id string) (int, error)
 
-	// The ledger guards the rest.
+	// The ledger guards the fields below.
 	running  int       // calls of the consumer
-	returned time.Time // when the last of them was over
+	returned time.Time // when the last of them returned
 	closing  bool      // Close was called
 	closed   bool      // Close has returned
 	puts     []*put
 }
 
-// open builds and starts a queue. Without a consumer it is for those who put or pull.
+// open builds and starts a queue. Without a consumer it is for puts or pulls.
 func (u *workQueue) open(a *actor, consumes bool) *openQueue {
 	o := &openQueue{workQueue: u, actor: a, consumes: consumes}
 	var consumer queue.Consumer[string]
@@ -166,7 +166,7 @@ func (o *openQueue) build(b queue.Builder[string]) error {
 	}
 }
 
-// close closes the queue, which has to come to its end in time.
+// close closes the queue, which must return in time.
 func (o *openQueue) close() error {
 	o.ledger.closing(o)
 	o.actor.closing.Store(true)
@@ -177,11 +177,11 @@ func (o *openQueue) close() error {
 	return err
 }
 
-// reported is what OnError of the queue gets.
+// reported is the OnError of the queue.
 func (o *openQueue) reported(_ context.Context, err error) { o.ledger.reported(o, err) }
 
-// isOver reports whether ctx has ended, or there is nothing more to do: all who put have had their last turn, and the
-// queue is empty.
+// isOver reports whether ctx has ended, or the work is done: all putters have had their last turn, and the queue is
+// empty.
 func (u *workQueue) isOver(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
@@ -201,14 +201,14 @@ func (u *workQueue) isOver(ctx context.Context) bool {
 	return true
 }
 
-// awaitEmpty waits until there is nothing more to do.
+// awaitEmpty waits until the work is done.
 func (u *workQueue) awaitEmpty(ctx context.Context) {
 	for !u.isOver(ctx) && wait(ctx, tick) {
 		continue
 	}
 }
 
-// together runs fn several times at once, each with a random sequence of its own.
+// together runs fn several times at once, each with its own random sequence.
 func together(a *actor, n int, fn func(i int, random *rand.Rand)) {
 	var group sync.WaitGroup
 	for i := range n {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// report counts what all worlds have been through.
+// report counts the events of all worlds.
 type report struct {
 	mu     sync.Mutex
 	worlds int
 	time   time.Duration
 	grants int
 	hits   map[string]int // of faults, by kind
-	counts map[string]int // of what has happened in queues and barriers
+	counts map[string]int // of events in queues and barriers
 }
 
 func newReport() *report { return &report{hits: map[string]int{}, counts: map[string]int{}} }
@@ -41,7 +41,7 @@ func (r *report) count(what string) {
 	r.counts[what]++
 }
 
-// never returns the kinds of faults that have not happened.
+// never returns the kinds of faults that have not occurred.
 func (r *report) never() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// resource is what actors contend for.
+// resource is one thing that actors contend for.
 type resource struct {
 	path  string
-	lines []line // of the nodes of those who contend for it
+	lines []line // of the nodes of the contenders
 	most  int    // how many may share it; 0 is any number
-	// isKept reports whether no operator deletes a node now; nil if any may be deleted.
+	// isKept reports whether an operator may not delete a node now. It may be nil.
 	isKept func(leader *curatortest.Server, name string) bool
-	// notifiedOfNode is whether a holder gets an event when its node is deleted.
+	// notifiedOfNode is true if a holder gets an event when its node is deleted.
 	notifiedOfNode bool
 
-	// All below is guarded by the judge.
+	// The judge guards the fields below.
 	claims    []*claim             // those that may be alive
 	robbed    map[string]time.Time // nodes that were taken from their holders, and when
 	newest    int64                // the highest token of all
@@ -28,10 +28,10 @@ type resource struct {
 	leader    string               // the node of the last exclusive claim
 }
 
-// line is a node whose children belong to those who wait or hold.
+// line is a node whose children belong to waiters or holders.
 type line struct {
 	path  string
-	holds bool // a child may stand for a hold; else its owner only waits
+	holds bool // a child may stand for a hold; else its owner waits
 }
 
 // newResource returns a resource whose nodes stand in one line below its path.
@@ -39,7 +39,7 @@ func newResource(p string) *resource {
 	return &resource{path: p, lines: []line{{p, true}}, robbed: map[string]time.Time{}}
 }
 
-// name is what else the resource is called.
+// name is the name of the resource.
 func (r *resource) name() string { return zkpath.Node(r.path) }
 
 // newSemaphore returns the resource of a semaphore, which has two lines.
@@ -50,15 +50,15 @@ func newSemaphore(p string, leases int) *resource {
 	return r
 }
 
-// claim is what an actor was granted: it holds the resource for as long as the context is alive.
+// claim is the right of an actor: it holds the resource as long as the context is alive.
 type claim struct {
 	resource *resource
 	process  *process
 	actor    string
 	owner    int64 // claims of one owner do not exclude each other
 	shared   bool
-	follows  *claim // of the same owner, whose token it goes on with; nil if there is none
-	path     string // of its node; "" if the recipe does not give it
+	follows  *claim // an earlier claim of the same owner with the same token; may be nil
+	path     string // of its node; "" if the recipe does not return it
 	token    int64  // 0 for none
 	context  context.Context
 	robbed   time.Time // when its node was taken away; zero if it was not
@@ -73,5 +73,5 @@ func (c *claim) String() string {
 	return fmt.Sprintf("%s to %s (%s, node %s, token %#x)", c.resource.path, c.actor, kind, node, c.token)
 }
 
-// isAlive reports whether whoever has the claim believes in it.
+// isAlive reports whether the context of the claim is alive.
 func (c *claim) isAlive() bool { return c.context.Err() == nil && !c.process.dead.Load() }

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// serverFaults happen to the servers and between them.
+// serverFaults affect the servers and the network between them.
 var serverFaults = []fault{
 	{name: "server crashes", strike: func(w *world, random *rand.Rand) (string, func()) {
 		return w.crashServers(random, 1)
@@ -23,7 +23,7 @@ var serverFaults = []fault{
 	}},
 	{name: "servers are parted", strike: func(w *world, random *rand.Rand) (string, func()) {
 		servers := w.cluster.Servers()
-		groups := make([][]*curatortest.Server, 1+random.IntN(3)) // a server in none is alone
+		groups := make([][]*curatortest.Server, 1+random.IntN(3)) // a server in no group is alone
 		var sides []int
 		for _, s := range servers {
 			side := random.IntN(len(groups) + 1)
@@ -38,7 +38,7 @@ var serverFaults = []fault{
 		i, s := w.server(random)
 		lag := time.Duration(random.ExpFloat64() * float64(time.Second))
 		if random.IntN(4) == 0 {
-			lag = -1 // it hears nothing at all
+			lag = -1 // it gets no writes of others at all
 		}
 		w.cluster.SetLag(s, lag)
 		return fmt.Sprintf("server %d by %v", i, lag), func() { w.cluster.SetLag(s, 0) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sessionFaults happen to sessions.
+// sessionFaults affect sessions.
 var sessionFaults = []fault{
 	{name: "session is ended on the servers", strike: func(w *world, random *rand.Rand) (string, func()) {
 		p := w.pickProcess(random)
@@ -39,7 +39,7 @@ var sessionFaults = []fault{
 			return "", nil
 		}
 		session := p.client.SessionID()
-		if session == 0 { // which would be every new one
+		if session == 0 { // this would match every new session
 			return "", nil
 		}
 		_ = w.cluster.KillSession(session)
@@ -66,7 +66,7 @@ var sessionFaults = []fault{
 	}},
 }
 
-// processFaults happen to processes.
+// processFaults affect processes.
 var processFaults = []fault{
 	{name: "process crashes", strike: func(w *world, random *rand.Rand) (string, func()) {
 		return w.replace(random, func(p *process) { p.crash(true) })
@@ -88,11 +88,11 @@ var processFaults = []fault{
 	}},
 }
 
-// replace ends a process, and starts another one in its place a while later.
+// replace ends a process, and starts another one in its place later.
 func (w *world) replace(random *rand.Rand, end func(p *process)) (what string, undo func()) {
 	s := pick(random, w.slots)
 	if !s.mu.TryLock() {
-		return "", nil // it is being replaced
+		return "", nil // another fault replaces it already
 	}
 	old := s.process
 	w.history.note("%s ends", old.name)

@@ -25,7 +25,7 @@ var (
 // seedVariable names the environment variable with the one seed to simulate.
 const seedVariable = "CURATOR_SEED"
 
-// someSeeds is how many are simulated by default, from firstSeed on. In so many every kind of fault happens.
+// someSeeds is the number of seeds by default, from firstSeed on. Every kind of fault occurs in them.
 const (
 	someSeeds        = 60
 	firstSeed uint64 = 1 << 20
@@ -38,7 +38,7 @@ func TestSimulation(t *testing.T) {
 	if testenv.Real() {
 		t.Skip("Apache ZooKeeper is in no bubble")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a world leaves much behind
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a world leaves much garbage
 	r := newReport()
 	defer func() { t.Log(r) }()
 	if text := os.Getenv(seedVariable); text != "" {
@@ -51,7 +51,7 @@ func TestSimulation(t *testing.T) {
 	}
 	began, first := time.Now(), firstSeed
 	if *seconds > 0 {
-		first = rand.Uint64() >> 20 << 20 // who has time looks at new ones
+		first = rand.Uint64() >> 20 << 20 // a longer run takes new seeds
 	}
 	var next atomic.Int64
 	t.Run("seeds", func(t *testing.T) {

@@ -24,12 +24,12 @@ const (
 	connectionTimeout = 4 * time.Second
 	sweepInterval     = 7 * time.Second
 
-	chaosLength = 3 * time.Minute // how long faults happen
-	calmLimit   = 5 * time.Minute // until everybody has had a last turn without faults
-	endLimit    = time.Minute     // until nothing is left
+	chaosLength = 3 * time.Minute // the time with faults
+	calmLimit   = 5 * time.Minute // until every actor has had a last turn without faults
+	endLimit    = time.Minute     // until no node and no watch is left
 )
 
-// syncLimits are for how many ticks a server may go on without its leader, one of them in each world.
+// syncLimits are the numbers of ticks for which a server may continue without its leader. Each world has one of them.
 var syncLimits = []int{0, 5, 20}
 
 // world is one simulation: an ensemble, processes that contend for resources on it, and faults.
@@ -44,35 +44,35 @@ type world struct {
 	queues   []*workQueue
 	meets    []*meeting
 	owners   atomic.Int64
-	looks    int          // at what the servers have decided
-	refused  atomic.Int64 // when something was refused the last time, in nanoseconds
-	refusing atomic.Int64 // how many faults refuse something
-	// operator is a client beside the network, whom no fault of it is meant for.
+	looks    int          // number of reads of the servers' decisions
+	refused  atomic.Int64 // the last time at which something was refused, in nanoseconds
+	refusing atomic.Int64 // number of faults that refuse something
+	// operator is a client with a network without faults.
 	operator *framework.Client
 
-	calm   chan struct{} // closed when there are no more faults
+	calm   chan struct{} // closed at the end of the faults
 	ctx    context.Context
 	giveUp context.CancelFunc
 
 	mu        sync.Mutex
-	actors    map[*actor]struct{} // that run
+	actors    map[*actor]struct{} // those that run
 	clients   map[int64]*process  // by their sessions
 	allEnded  chan struct{}       // closed when there are none and the world is calm
 	violation string              // the first
-	evidence  string              // the history before it
+	evidence  string              // the history before the violation
 }
 
-// slot has one process after the other.
+// slot is the place of one process at a time.
 type slot struct {
 	number int
 	lives  int
 
-	mu      sync.Mutex // held while a process comes and goes
+	mu      sync.Mutex // held while a process starts or ends
 	process *process
 }
 
-// simulate runs the world of a seed in the bubble that it is called in. It returns the history before the first
-// violation, "" if there is none.
+// simulate runs the world of a seed in the bubble of its caller. It returns the history before the first violation, or
+// "".
 func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 	w := newWorld(seed, r)
 	w.history.note("seed %d: %d servers, %d processes, %v", seed, len(w.cluster.Servers()), len(w.slots), w.recipes)
@@ -103,7 +103,7 @@ func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 	return w.evidence
 }
 
-// newWorld makes a world out of a seed.
+// newWorld returns the world of a seed.
 func newWorld(seed uint64, r *report) *world {
 	w := &world{
 		seed: seed, report: r, history: newHistory(),
@@ -148,7 +148,7 @@ func newOperator(cluster *curatortest.Cluster) *framework.Client {
 	return client
 }
 
-// random returns a sequence of its own for each name, always the same for the same seed.
+// random returns the random sequence of a name. It is always the same for the same seed.
 func (w *world) random(name string) *rand.Rand { return rand.New(rand.NewPCG(w.seed, sum(name))) }
 
 func sum(text string) uint64 {
@@ -164,7 +164,7 @@ func (w *world) start(s *slot) {
 	s.process.act(w.recipes)
 }
 
-// processes returns those that run.
+// processes returns the processes that run.
 func (w *world) processes() (all []*process) {
 	for _, s := range w.slots {
 		if s.mu.TryLock() {
@@ -175,7 +175,7 @@ func (w *world) processes() (all []*process) {
 	return all
 }
 
-// pickProcess returns one of the processes that run, nil if all of them come and go.
+// pickProcess returns one of the processes that run, or nil.
 func (w *world) pickProcess(random *rand.Rand) *process {
 	all := w.processes()
 	if len(all) == 0 {
@@ -184,7 +184,7 @@ func (w *world) pickProcess(random *rand.Rand) *process {
 	return pick(random, all)
 }
 
-// processOf returns who has a session, nil if nobody has.
+// processOf returns the process with a session, or nil.
 func (w *world) processOf(session int64) *process {
 	for _, p := range w.processes() {
 		if p.client.SessionID() == session {
@@ -215,14 +215,14 @@ func (w *world) runs(role string) bool {
 	return false
 }
 
-// has notes that a process has a session.
+// has records that a process has a session.
 func (w *world) has(p *process, session int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clients[session] = p
 }
 
-// clientOf returns the process that has a session, or has had it; nil if none has.
+// clientOf returns the process that has or had a session, or nil.
 func (w *world) clientOf(session int64) *process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -234,7 +234,7 @@ func (w *world) hasEnded(session int64) bool {
 	return !slices.Contains(w.cluster.Servers()[0].Sessions(), session)
 }
 
-// refuse notes that something is refused until the returned function is called.
+// refuse records that something is refused until the returned function is called.
 func (w *world) refuse() (over func()) {
 	w.refusing.Add(1)
 	return func() {
@@ -243,12 +243,12 @@ func (w *world) refuse() (over func()) {
 	}
 }
 
-// wasRefused reports whether something was refused since then.
+// wasRefused reports whether something was refused since a time.
 func (w *world) wasRefused(since time.Time) bool {
 	return w.refusing.Load() > 0 || w.refused.Load() >= since.UnixNano()
 }
 
-// longestHold returns how long an actor holds at most what it is granted: some outlive a session without a server.
+// longestHold returns the longest time for which an actor holds. Some times outlive a session without a server.
 func (w *world) longestHold(random *rand.Rand) time.Duration {
 	switch {
 	case w.isCalm():
@@ -259,7 +259,7 @@ func (w *world) longestHold(random *rand.Rand) time.Duration {
 	return 3 * time.Second
 }
 
-// violate notes that the world is not what it has to be, and ends it.
+// violate records a violation and ends the world.
 func (w *world) violate(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.history.note("VIOLATION: %s", text)
@@ -287,7 +287,7 @@ func (w *world) ended(a *actor) {
 	}
 }
 
-// setCalm has every actor end after one more turn.
+// setCalm lets every actor end after one more turn.
 func (w *world) setCalm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,7 +297,7 @@ func (w *world) setCalm() {
 	}
 }
 
-// awaitLastTurns waits until every actor has had one.
+// awaitLastTurns waits until every actor has had its last turn.
 func (w *world) awaitLastTurns() {
 	timer := time.NewTimer(calmLimit)
 	defer timer.Stop()
@@ -311,7 +311,7 @@ func (w *world) awaitLastTurns() {
 	w.violate("no last turn in %v: %s\n%s", calmLimit, w.running(nil), w.tree())
 }
 
-// running returns the actors that run, of one process or, if that is nil, of all.
+// running returns the actors that run, of one process, or of all if it is nil.
 func (w *world) running(of *process) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -325,7 +325,7 @@ func (w *world) running(of *process) string {
 	return strings.Join(names, ", ")
 }
 
-// awaitNoRemains waits until neither nodes nor watches are left, while the clients are still there.
+// awaitNoRemains waits until no node and no watch is left, while the clients are still connected.
 func (w *world) awaitNoRemains() {
 	if w.ctx.Err() != nil {
 		return
@@ -415,7 +415,7 @@ func (w *world) end() {
 	if server.Eventually(ctx, func() bool { return len(server.Sessions()) == 0 }) != nil {
 		w.violate("sessions are left: %#x", server.Sessions())
 	}
-	synctest.Wait() // the servers hear of the end of each connection
+	synctest.Wait() // the servers see the end of each connection
 	for _, s := range w.cluster.Servers() {
 		if n := s.Faults().Connections(); n > 0 {
 			w.violate("%d connections are left", n)

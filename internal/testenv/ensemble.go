@@ -12,23 +12,23 @@ import (
 const (
 	EnsembleTick      = 500 * time.Millisecond
 	EnsembleSyncLimit = 5 // ticks
-	// EnsembleLinger is for how long a server goes on that is cut off from its leader.
+	// EnsembleLinger is the time for which a server continues without its leader.
 	EnsembleLinger = EnsembleSyncLimit * EnsembleTick
 )
 
-// Ensemble is three servers that can be parted from each other, with a way to each. A server that is cut off from its
-// leader goes on for EnsembleLinger: it answers pings and reads.
+// Ensemble is three servers that can be separated from each other, with a way to each. A server that is cut off from
+// its leader continues for EnsembleLinger: it answers pings and reads.
 type Ensemble struct {
 	Leader    Place
 	Followers []Place
 	cutOff    func(Place) (heal func())
 }
 
-// CutOff parts a server from the two others, not from its clients.
+// CutOff separates a server from the two others, not from its clients.
 func (e *Ensemble) CutOff(server Place) (heal func()) { return e.cutOff(server) }
 
-// OnEnsemble runs a test on an ensemble of its own: in memory and in a bubble of testing/synctest, or where the tests
-// run on Apache ZooKeeper, on that and in real time.
+// OnEnsemble runs a test on an ensemble of its own: in memory and in a bubble of testing/synctest. With Apache
+// ZooKeeper it runs in real time.
 func OnEnsemble(t *testing.T, test func(t *testing.T, e *Ensemble)) {
 	t.Helper()
 	if Real() {
@@ -38,8 +38,8 @@ func OnEnsemble(t *testing.T, test func(t *testing.T, e *Ensemble)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newMemoryEnsemble(t)) })
 }
 
-// EachOnEnsemble is [OnEnsemble] for many tests. Those in real time have their turns on one ensemble, which keeps their
-// nodes; each begins without a partition.
+// EachOnEnsemble is [OnEnsemble] for many tests. In real time they run one after the other on one ensemble, which keeps
+// their nodes. Each begins without a partition.
 func EachOnEnsemble(t *testing.T, names []string, test func(t *testing.T, e *Ensemble, name string)) {
 	t.Helper()
 	if !Real() {
@@ -68,7 +68,7 @@ func newMemoryEnsemble(t *testing.T) *Ensemble {
 		func(others []*curatortest.Server) (heal func()) { return cluster.Partition(others) })
 }
 
-// realEnsemble is the servers of ensembles that come one after the other.
+// realEnsemble is the servers of several ensembles, one after the other.
 type realEnsemble struct{ *curatortest.RealCluster }
 
 func startRealEnsemble(t *testing.T) realEnsemble {
@@ -114,7 +114,7 @@ func (r realEnsemble) ensemble(t *testing.T) *Ensemble {
 		})
 }
 
-// ensembleOf makes an ensemble of servers of either kind. part parts some of them from the rest.
+// ensembleOf returns an ensemble of servers of either kind. part separates some of them from the rest.
 func ensembleOf[S comparable](servers []S, leader S, place func(S) Place, part func([]S) (heal func())) *Ensemble {
 	e := &Ensemble{}
 	byPlace := map[Place]S{}

@@ -16,7 +16,7 @@ const serverVariable = "CURATOR_TEST_SERVER"
 // realServer is its value for Apache ZooKeeper.
 const realServer = "real"
 
-// Instance is a server that tests run on, of whichever kind.
+// Instance is a server of the tests, of either kind.
 type Instance interface {
 	Addr() string
 	ConnectString() string
@@ -39,7 +39,8 @@ var (
 // Real reports whether the tests run on Apache ZooKeeper.
 func Real() bool { return os.Getenv(serverVariable) == realServer }
 
-// sweepInterval has containers and nodes with a time to live go while a test waits; by default it is a minute.
+// sweepInterval is short enough for a test that waits for the end of containers and of nodes with a time to live; by
+// default it is a minute.
 const sweepInterval = curatortest.SweepInterval(200 * time.Millisecond)
 
 func newInstance(opts ...curatortest.RealOption) (Instance, error) {
@@ -56,7 +57,7 @@ func newInstance(opts ...curatortest.RealOption) (Instance, error) {
 	return server, nil
 }
 
-// NewServer returns a server of the test's own, one that may be stopped.
+// NewServer returns a server for one test, which may stop it.
 func NewServer(tb testing.TB) Instance {
 	tb.Helper()
 	server, err := newInstance()
@@ -71,8 +72,8 @@ func NewServer(tb testing.TB) Instance {
 	return server
 }
 
-// RequireReal is for a test about Apache ZooKeeper itself, or one that needs Java. It is skipped where nobody has asked
-// for them; where somebody has, it fails if they are not there.
+// RequireReal is for a test of Apache ZooKeeper itself, or one that needs Java. It skips the test if the tests run on
+// the server in memory.
 func RequireReal(tb testing.TB) {
 	tb.Helper()
 	if !Real() {

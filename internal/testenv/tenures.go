@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Tenures notes who has what only one may have, and when. All methods are safe for concurrent use.
+// Tenures records the holders of a thing that only one may hold, and the times. All methods are safe for concurrent
+// use.
 type Tenures struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -42,7 +43,7 @@ func (s *Tenures) Go(f func()) {
 	}
 }
 
-// Add notes that somebody has it from now on, until lost ends. After End it does nothing.
+// Add records a holder from now on, until lost ends. After End it does nothing.
 func (s *Tenures) Add(lost context.Context, who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +63,7 @@ func (s *Tenures) Add(lost context.Context, who string) {
 	})
 }
 
-// End ends the context and the tenures that go on, and waits for what Go runs.
+// End ends the context and all tenures, and waits for the functions of Go.
 func (s *Tenures) End() {
 	s.mu.Lock()
 	s.cancel()
@@ -70,7 +71,7 @@ func (s *Tenures) End() {
 	s.wg.Wait()
 }
 
-// Check fails the test if two had it at once, for longer than the process stood still. It is for after End.
+// Check fails the test if two held it at once, for longer than the process stood still. Call it after End.
 func (s *Tenures) Check(tb testing.TB, missed func(from, to time.Time) time.Duration) {
 	tb.Helper()
 	slices.SortFunc(s.all, func(a, b tenure) int { return a.from.Compare(b.from) })

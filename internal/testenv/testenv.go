@@ -1,6 +1,6 @@
 // Package testenv gives the tests of all packages a ZooKeeper server: one for each test binary, and a part of its tree
-// for each test. It is the in-process server of package curatortest, or Apache ZooKeeper if the environment says
-// CURATOR_TEST_SERVER=real, as make test does in its second pass: the tests are the same.
+// for each test. It is the in-process server of package curatortest, or Apache ZooKeeper with CURATOR_TEST_SERVER=real,
+// as in the second pass of make test. The tests are the same.
 package testenv
 
 import (
@@ -122,8 +122,8 @@ func deleteTree(conn *zk.Conn, root string) error {
 	}
 }
 
-// dialPatiently is for a server that so many connect to at once that it takes them a second time: the library waits for
-// a second, and fails what is asked meanwhile.
+// dialPatiently dials twice. A server with very many new connections may accept only the second time; the library would
+// wait for a second, and fail all requests meanwhile.
 func dialPatiently(network, address string, _ time.Duration) (net.Conn, error) {
 	return net.DialTimeout(network, address, 20*time.Second)
 }
@@ -132,7 +132,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Raw returns a connection of the plain library to the same server, at its root, for looking at what is there.
+// Raw returns a connection of the plain library to the same server, at its root.
 func Raw(tb testing.TB) *zk.Conn {
 	tb.Helper()
 	servers := strings.Split(Addr(tb), ",")
@@ -150,8 +150,8 @@ func Raw(tb testing.TB) *zk.Conn {
 	return conn
 }
 
-// limit bounds every test that uses Context or Eventually. It is for tests that hang: a machine with ten times as much
-// to do as it can is not to reach it.
+// limit bounds every test that uses Context or Eventually. It is for tests that hang: a very busy machine must not
+// reach it.
 const limit = 5 * time.Minute
 
 // Context returns a context for a test.

@@ -68,11 +68,11 @@ func TestChroot(t *testing.T) {
 }
 
 func TestEventually(t *testing.T) {
-	asked := 0
+	calls := 0
 	testenv.Eventually(t, func() bool {
-		asked++
-		return asked == 3
-	}, "asked thrice")
+		calls++
+		return calls == 3
+	}, "called three times")
 }
 
 func TestContextEndsWithTheTest(t *testing.T) {

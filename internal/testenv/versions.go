@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// versionsVariable names the environment variable with the versions that a run is about, as
-// "zookeeper=3.9.3 curator=5.7.1". make test-versions sets it, and a run on others fails.
+// versionsVariable names the environment variable with the versions of a run, as "zookeeper=3.9.3 curator=5.7.1". make
+// test-versions sets it, and a run on others fails.
 const versionsVariable = "CURATOR_EXPECT_VERSIONS"
 
-// The software whose versions a run may be about.
+// The names of the software in versionsVariable.
 const (
 	ZooKeeper = "zookeeper"
 	Curator   = "curator"
 )
 
-// ExpectedVersion returns the version of the software that the run is about, "" if any will do.
+// ExpectedVersion returns the expected version of the software, or "" if any will do.
 func ExpectedVersion(software string) string {
 	for pair := range strings.FieldsSeq(os.Getenv(versionsVariable)) {
 		if name, version, _ := strings.Cut(pair, "="); name == software {
@@ -62,7 +62,7 @@ func ParseVersion(text string) (v Version, err error) {
 	return v, nil
 }
 
-// VersionOf returns the version that a server says it is.
+// VersionOf returns the version that a server reports.
 func VersionOf(tb testing.TB, server Instance) Version {
 	tb.Helper()
 	v, err := askVersion(server)
@@ -82,7 +82,7 @@ func askVersion(server Instance) (v Version, err error) {
 	return ParseVersion(answer)
 }
 
-// checkVersion returns an error if the run is about another version than that of the server.
+// checkVersion returns an error if the server has another version than the expected one.
 func checkVersion(server Instance) error {
 	want := ExpectedVersion(ZooKeeper)
 	if want == "" {

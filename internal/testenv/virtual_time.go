@@ -21,8 +21,8 @@ type Place interface {
 const Tick = 100 * time.Millisecond
 
 // InVirtualTime runs a test of timeouts in a bubble of testing/synctest, on a server of its own in memory, so that a
-// busy machine fails none of them. Where the tests run on Apache ZooKeeper, which is in no bubble, the place is a proxy
-// to that one and time is real. The chroot is the test's own.
+// busy machine fails none of them. With Apache ZooKeeper the place is a proxy to that server, and time is real. The
+// chroot is the test's own.
 func InVirtualTime(t *testing.T, test func(t *testing.T, place Place, chroot string)) {
 	t.Helper()
 	if Real() {
@@ -34,7 +34,7 @@ func InVirtualTime(t *testing.T, test func(t *testing.T, place Place, chroot str
 	})
 }
 
-// InVirtualTimeTwice is [InVirtualTime] with two ways to one tree. Both dialers know both addresses.
+// InVirtualTimeTwice is [InVirtualTime] with two ways to one tree. Each dialer reaches both addresses.
 func InVirtualTimeTwice(t *testing.T, test func(t *testing.T, one, two Place, chroot string)) {
 	t.Helper()
 	if Real() {

@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// asked takes the requests that the server holds, and says what they ask.
-func asked(t *testing.T, held chan *request) (all []*request, lines []string) {
+// requested takes the requests that the server holds, and says what they ask.
+func requested(t *testing.T, held chan *request) (all []*request, lines []string) {
 	t.Helper()
 	synctest.Wait()
 	for len(held) > 0 {
@@ -36,14 +36,14 @@ func TestOneShotWatchIsSetWhenAddWatchBeforeItIsRefused(t *testing.T) {
 				for _, r := range requests {
 					c.submit(t, r)
 				}
-				all, lines := asked(t, held)
+				all, lines := requested(t, held)
 				if len(all) != 1 || all[0].Op != jute.OpAddWatch {
-					t.Fatalf("before addWatch is answered, the server is asked %v", lines)
+					t.Fatalf("before addWatch is answered, the server gets %v", lines)
 				}
 				p.no(all[0], jute.CodeUnimplemented)
-				all, lines = asked(t, held)
+				all, lines = requested(t, held)
 				if len(all) != 2 || !all[0].decoded(t).Watch || all[1].decoded(t).Watch {
-					t.Fatalf("behind a refused addWatch, the server is asked %v", lines)
+					t.Fatalf("behind a refused addWatch, the server gets %v", lines)
 				}
 				for _, r := range all {
 					p.yes(r)
@@ -114,11 +114,11 @@ func TestWithdrawnOneShotWatchFreesWhatWaitsBehindIt(t *testing.T) {
 		if !c.Withdraw(behind) {
 			t.Fatal("not withdrawn")
 		}
-		all, _ := asked(t, held)
+		all, _ := requested(t, held)
 		p.yes(all[0])
-		all, lines := asked(t, held)
+		all, lines := requested(t, held)
 		if diff := cmp.Diff([]string{"getData /last"}, lines); diff != "" {
-			t.Fatalf("asked (-want +got):\n%s", diff)
+			t.Fatalf("requested (-want +got):\n%s", diff)
 		}
 		p.yes(all[0])
 	})
@@ -133,9 +133,9 @@ func TestRequestsThatNoAddWatchCoversAreNotHeldBack(t *testing.T) {
 		c.submit(t, watch(jute.OpGetData, "/n/c", newWatcher(), discard))
 		c.submit(t, get("/n", discard))
 		c.submit(t, addWatch(wire.Persistent, "/n", newWatcher(), discard))
-		all, lines := asked(t, held)
+		all, lines := requested(t, held)
 		if len(all) != 5 {
-			t.Errorf("asked %v", lines)
+			t.Errorf("requested %v", lines)
 		}
 		for _, r := range all {
 			p.yes(r)

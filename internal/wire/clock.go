@@ -19,7 +19,8 @@ type clock struct {
 	mu sync.Mutex // of those that change them
 }
 
-// tolerance is the difference between the two clocks that is not worth a lock: they are slewed, and not read at once.
+// tolerance is the difference between the two clocks that needs no lock: the system slews them, and they are not read
+// at the same time.
 const tolerance = int64(time.Millisecond)
 
 // now returns the time in ns since epoch.
@@ -31,8 +32,8 @@ func (k *clock) now() int64 {
 	return elapsed + k.slept.Load()
 }
 
-// adjust counts what the wall clock has got ahead. It reads the clocks anew: an old reading would count a suspension
-// twice.
+// adjust adds the time by which the wall clock has got ahead. It reads the clocks again: an old reading would count a
+// suspension twice.
 func (k *clock) adjust() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -33,19 +33,19 @@ const (
 // Config has the settings of a Conn; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
 type Config struct {
 	Servers        []string // host:port
-	Hosts          *Hosts   // what the sessions of a client share, nil for none
+	Hosts          *Hosts   // shared by the sessions of a client; may be nil
 	Chroot         string   // "" or an absolute path without a trailing slash
 	SessionTimeout time.Duration
-	TickTime       time.Duration // of the servers, 0 if it is not known
+	TickTime       time.Duration // of the servers; 0 if it is unknown
 	ConnectTimeout time.Duration // bounds one dial and its handshake
-	CloseWait      time.Duration // bounds the goodbye to the server
-	ReadOnly       bool          // a server without a quorum will do
+	CloseWait      time.Duration // bounds the close of the session at the server
+	ReadOnly       bool          // accept a server without a quorum
 	Auth           []jute.Auth
 	// Dial opens a connection. It may ignore the end of its context.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Secure, if it is set, talks TLS on a connection to a host of Servers.
+	// Secure, if it is set, starts TLS on a connection to a host of Servers.
 	Secure func(ctx context.Context, nc net.Conn, host string) (net.Conn, error)
-	// Resolve, if it is set, returns the addresses of a host, which are all tried; else Dial is given the name.
+	// Resolve, if it is set, returns the addresses of a host, which are all tried. Without it Dial gets the name.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Refresh, if it is set, is called before each dial, and may call UpdateServers. It ends with its context.
 	Refresh func(ctx context.Context)
@@ -54,11 +54,11 @@ type Config struct {
 	// Wall is the wall clock, nil for that of the system.
 	Wall   func() time.Time
 	Logger *slog.Logger
-	// MaxReply is the size in bytes of the largest answer that is read, 64 MiB if it is 0. A larger one fails its own
-	// request with ErrReplyTooLarge.
+	// MaxReply is the size in bytes of the largest answer that is read; 0 is 64 MiB. A larger answer fails its own request
+	// with ErrReplyTooLarge.
 	MaxReply int
-	// OnUnsent gets back the requests that were accepted and not sent when their connection ended, in order, before a
-	// request can be sent on the next connection. It must not block.
+	// OnUnsent gets the requests that were accepted and not sent before their connection ended, in order, before a request
+	// can be sent on the next connection. It must not block.
 	OnUnsent func([]*Request)
 	// OnState gets each change before the watchers do. It gets Disconnected also when no server could be reached. It
 	// runs on the goroutine that reads the connection: it must not block, and it may submit.
@@ -81,11 +81,11 @@ type Conn struct {
 	hosts  *Hosts
 	clock  clock
 
-	ctx      context.Context // ends when no connection to a server is wanted any more
+	ctx      context.Context // ends when no further connection is needed
 	cancel   context.CancelFunc
 	flush    chan struct{} // wakes the flusher
 	quit     chan struct{} // ends the flusher
-	farewell chan struct{} // closed when the library talks to our farewell instead of a server
+	farewell chan struct{} // closed when the library is connected to our farewell instead of a server
 	wg       sync.WaitGroup
 	endOnce  sync.Once
 
@@ -94,13 +94,13 @@ type Conn struct {
 	session    atomic.Int64
 	timeoutNs  atomic.Int64 // as negotiated
 	lastAnswer atomic.Int64 // by clock
-	quorum     atomic.Int64 // what writes have proved, by clock
-	reliedAt   atomic.Int64 // since when somebody relies on that, by clock
+	quorum     atomic.Int64 // proved by writes, by clock
+	reliedAt   atomic.Int64 // the last beginning of a reliance on quorum, by clock
 	unproved   atomic.Bool  // no write was answered since
 	zxid       atomic.Int64 // highest seen in an answer
 
 	mu       sync.Mutex
-	end      error // why nothing is accepted any more
+	end      error // the reason why nothing is accepted any more
 	dialed   *link // the newest connection
 	link     *link // the connection with an established session, or the one that is being drained
 	xid      int32
@@ -145,10 +145,10 @@ func Open(cfg Config) (*Conn, error) {
 	return c, nil
 }
 
-// libraryBuffer is enough for the frames that are left to the library: handshake, pings and goodbye.
+// libraryBuffer is enough for the frames of the library: handshake, pings and close request.
 const libraryBuffer = 4096
 
-// libraryLogger keeps the library's log off stderr. It is about attempts that the states report too.
+// libraryLogger discards the library's log. It is about attempts that the states report too.
 type libraryLogger struct {
 	ctx context.Context
 	log *slog.Logger
@@ -163,22 +163,23 @@ func (l libraryLogger) Printf(format string, args ...any) {
 // SessionID returns the id of the session, 0 before it is established.
 func (c *Conn) SessionID() int64 { return c.session.Load() }
 
-// SessionTimeout returns the session timeout as negotiated with the server, as asked for before that.
+// SessionTimeout returns the session timeout that the server has granted; before that, the requested one.
 func (c *Conn) SessionTimeout() time.Duration { return time.Duration(c.timeoutNs.Load()) }
 
-// LastAnswer returns when the request or ping was sent that the server answered last. It is by hearing us that the
-// server keeps the session, and it has heard us then or later. When the answer was read says less: it may have waited
-// for us, or for the network. Watch events say nothing: the server sends them without hearing us.
+// LastAnswer returns when the last answered request or ping was sent. The server keeps the session from the time at
+// which it reads a request, which was then or later. The time of the read of the answer proves less: the answer may
+// have waited for this process, or for the network. Watch events prove nothing: the server sends them without a
+// request.
 func (c *Conn) LastAnswer() time.Time { return c.clock.at(c.lastAnswer.Load()) }
 
-// Silence returns how long ago that was, with the time in which the machine was suspended.
+// Silence returns the time since then, with the time in which the machine was suspended.
 func (c *Conn) Silence() time.Duration { return time.Duration(c.now() - c.lastAnswer.Load()) }
 
-// LastError returns why there is no connection: how the last try has failed, or the last connection was lost. It is nil
-// while a connection stands, and before the first try has ended.
+// LastError returns the last failure of a connect or of a connection. It is nil while a connection stands, and before
+// the first try has ended.
 func (c *Conn) LastError() error { return c.hosts.lastError() }
 
-// SentAt returns when r was written, zero if it never was.
+// SentAt returns when r was written, or zero.
 func (c *Conn) SentAt(r *Request) (at time.Time) {
 	if r.encoded {
 		at = c.clock.at(r.sent)
@@ -186,7 +187,7 @@ func (c *Conn) SentAt(r *Request) (at time.Time) {
 	return at
 }
 
-// now returns the time by which a session ages.
+// now returns the time of the clock of the session.
 func (c *Conn) now() int64 { return c.clock.now() }
 
 // IsConnected reports whether requests are accepted now.
@@ -203,8 +204,8 @@ func (c *Conn) IsRefused() bool {
 	return c.end == zk.ErrAuthFailed
 }
 
-// UpdateServers replaces the list of servers. A connection to one that is not in the list any more is given up for one
-// to a server that is, with the same session, as soon as such a server accepts it.
+// UpdateServers replaces the list of servers. If the current server is not in the list any more, the session moves to a
+// server that is, as soon as one accepts it.
 func (c *Conn) UpdateServers(servers []string) {
 	c.hosts.update(servers)
 	c.mu.Lock()
@@ -216,9 +217,9 @@ func (c *Conn) UpdateServers(servers []string) {
 }
 
 // Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected
-// without a connection or without that of its flight, else why the session has ended. wait says that the caller is
-// going to wait for the answer: it then writes by itself if nobody else is writing, which saves the way over another
-// goroutine.
+// without a connection or without that of its flight, otherwise the reason of the session's end. wait means that the
+// caller waits for the answer: it then writes by itself if no other goroutine is writing, which saves a switch to
+// another goroutine.
 func (c *Conn) Submit(r *Request, wait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +227,7 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 		return c.end
 	}
 	l := c.link
-	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead one nobody would complete it
+	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead connection nothing would complete it
 		return ErrNotConnected
 	}
 	l.submit(r)
@@ -240,16 +241,15 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 	return nil
 }
 
-// Withdraw takes r back if it is still waiting to be encoded, and reports whether it was: then it is neither sent nor
-// answered.
+// Withdraw takes r back if it is not encoded yet, and reports whether it was: then it is neither sent nor answered.
 func (c *Conn) Withdraw(r *Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.link != nil && c.link.withdraw(r)
 }
 
-// Watches reports whether w, or anybody if w is nil, watches path or is about to: a watch whose request is under way
-// can be removed behind it.
+// Watches reports whether w, or any watcher if w is nil, watches path or is about to: the removal of a watch may follow
+// a request that sets it.
 func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,8 +257,8 @@ func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	return c.watches.has(t, path, w) || w != nil && c.watches.traffic.isSetting(path, w)
 }
 
-// Forget removes the watcher of r, or everybody if it has none, from the registry. What the server has of it goes with
-// the connection or, if there is one, by a removal whose answer nobody waits for.
+// Forget removes the watcher of r, or all if it has none, from the registry. The server's watch ends with the
+// connection or, if there is one, by a removal without a receiver of its answer.
 func (c *Conn) Forget(r *Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,7 +281,7 @@ func (c *Conn) WatchCount() int {
 
 // Load counts the pending work of a connection.
 type Load struct {
-	Server   string // that it is connected to, "" if there is none
+	Server   string // of the connection; "" without one
 	InFlight int    // requests that were sent and are not answered
 	Queued   int    // requests that were accepted and not sent
 	Watches  int    // that are registered
@@ -298,12 +298,12 @@ func (c *Conn) Load() (l Load) {
 	return l
 }
 
-// Close says goodbye to the server, behind everything submitted before, and returns when no goroutine of c is
-// left. Without a connection it only ends. Watchers get an event that says that the session has ended.
+// Close closes the session at the server, behind all submitted requests, and returns when no goroutine of c is left.
+// Without a connection it only ends c. Watchers get an event for the end of the session.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
-// Expire refuses further requests, gives back what was not sent, so that it is ahead of what the next session takes,
-// and sends the watchers the end of the session. Call Abandon after it.
+// Expire refuses further requests, gives back the unsent ones, so that they come before those of the next session, and
+// sends the watchers the end of the session. Call Abandon after it.
 func (c *Conn) Expire() {
 	c.stop(zk.ErrSessionExpired)
 	c.mu.Lock()
@@ -318,21 +318,21 @@ func (c *Conn) Expire() {
 	c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
 }
 
-// Abandon ends c without a word to the server, which keeps the session until its own timeout.
+// Abandon ends c without a request to the server, which keeps the session until its own timeout.
 func (c *Conn) Abandon() { c.finish(zk.ErrSessionExpired, false) }
 
-func (c *Conn) finish(why error, goodbye bool) {
+func (c *Conn) finish(why error, closeSession bool) {
 	c.stop(why)
 	c.endOnce.Do(func() {
 		limit := time.AfterFunc(c.cfg.CloseWait, c.cutDialed)
 		defer limit.Stop()
-		if goodbye && c.settle() {
+		if closeSession && c.settle() {
 			c.zk.Close()
 			c.cancel()
 			c.cutDialed()
 		} else {
 			c.cancel()
-			c.cutDialed() // after cancel: a dial that is missed here sees the end of ctx
+			c.cutDialed() // after cancel: a dial that is missed here gets the end of ctx
 			<-c.farewell
 			c.zk.Close()
 		}
@@ -351,8 +351,8 @@ func (c *Conn) finish(why error, goodbye bool) {
 	c.wg.Wait()
 }
 
-// settle waits until everything submitted before is answered: the library waits only a second for the answer to its
-// goodbye, which may not overtake what waits to be sent. It reports whether there is a connection to say goodbye on.
+// settle waits until all submitted requests are answered: the library waits only a second for the answer to its close
+// request, which must come behind them. It reports whether there is a connection for it.
 func (c *Conn) settle() bool {
 	c.mu.Lock()
 	l := c.link
@@ -379,7 +379,7 @@ func (c *Conn) cutDialed() {
 	}
 }
 
-// stop refuses further requests, for the reason that comes first. It reports whether that is why.
+// stop refuses further requests with the first reason. It reports whether why is that reason.
 func (c *Conn) stop(why error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -390,7 +390,7 @@ func (c *Conn) stop(why error) bool {
 	return first
 }
 
-// broadcast hands a session event to all watchers. A final one also ends all watches.
+// broadcast sends a session event to all watchers. A final one also ends all watches.
 func (c *Conn) broadcast(ev zk.Event) {
 	c.mu.Lock()
 	all := c.watches.all()
@@ -403,18 +403,18 @@ func (c *Conn) broadcast(ev zk.Event) {
 	}
 }
 
-// dial is the library's dialer. Which server is next is decided here.
+// dial is the library's dialer. It chooses the next server.
 func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 	c.mu.Lock()
 	old := c.link
 	c.mu.Unlock()
-	if old != nil { // the library has given it up without reading to its end
+	if old != nil { // the library has given it up without reading its end
 		old.lost()
 	}
 	if c.hosts.pause(c.ctx) != nil || !c.refresh() {
 		return c.sayFarewell(), nil
 	}
-	// A share for each, so that the session outlives a pass over mute servers.
+	// A share for each server, so that the session outlives a pass over mute servers.
 	share := c.SessionTimeout() / time.Duration(c.hosts.size())
 	t, patience := c.hosts.pick(min(c.cfg.ConnectTimeout, share))
 	start := time.Now()
@@ -437,7 +437,7 @@ func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 	return l, nil
 }
 
-// refresh asks for the servers, and reports whether a connection to them is still wanted.
+// refresh updates the servers, and reports whether a connection to them is still needed.
 func (c *Conn) refresh() bool {
 	if c.cfg.Refresh != nil {
 		ctx, cancel := context.WithTimeout(c.ctx, minPatience)
@@ -447,7 +447,7 @@ func (c *Conn) refresh() bool {
 	c.mu.Lock()
 	ended := c.end != nil
 	c.mu.Unlock()
-	if ended { // the one that has ended the session is about to end ctx
+	if ended { // the caller that has ended the session is about to end ctx
 		<-c.ctx.Done()
 	}
 	return c.ctx.Err() == nil
@@ -468,7 +468,7 @@ func (c *Conn) open(ctx context.Context, t target) (net.Conn, target, error) {
 	return nc, t, err
 }
 
-// failed notes why there is no connection.
+// failed records a failure to connect.
 func (c *Conn) failed(err error) {
 	if err != nil && c.ctx.Err() == nil && c.hosts.failed(err) && c.cfg.OnFailure != nil {
 		c.cfg.OnFailure(err)
@@ -493,7 +493,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	l.unheard = resp.ReadOnly && c.sawWrite
 	c.mu.Unlock()
 	l.established(timeout)
-	l.heard(l.greetedAt)
+	l.noteAnswer(l.greetedAt)
 	c.hosts.established(c)
 
 	c.mu.Lock()
@@ -541,13 +541,13 @@ func (c *Conn) down(wasLinked bool) {
 	}
 }
 
-// failedToConnect notes that the handshake with the server that was dialed last has failed.
+// failedToConnect records that the handshake with the server that was dialed last has failed.
 func (c *Conn) failedToConnect() {
 	c.noteFailure("handshake")
 	c.reportExhausted()
 }
 
-// noteFailure notes the failure of the connection that was dialed last.
+// noteFailure records the failure of the connection that was dialed last.
 func (c *Conn) noteFailure(what string) {
 	c.mu.Lock()
 	l := c.dialed
@@ -571,7 +571,7 @@ func (c *Conn) authFailed() {
 	if !c.stop(zk.ErrAuthFailed) {
 		return
 	}
-	c.cancel() // the server hangs up on these credentials each time
+	c.cancel() // the server closes the connection for these credentials each time
 	c.report(AuthFailed)
 	c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateAuthFailed, Err: zk.ErrAuthFailed})
 }

@@ -187,7 +187,7 @@ func TestContractSessionIsTakenUpAgainAtOnce(t *testing.T) {
 		synctest.Wait()
 		// The host provider is asked for every dial, gets every session, and decides on pauses.
 		if nexts := l.hosts.nexts.all(); len(nexts) != 2 || !nexts[1].Equal(cut) {
-			t.Errorf("asked for a server at %v, cut at %v", nexts, cut)
+			t.Errorf("requested a server at %v, cut at %v", nexts, cut)
 		}
 		if got := len(l.hosts.connecteds.all()); got != 2 {
 			t.Errorf("host provider got %d sessions, want 2", got)

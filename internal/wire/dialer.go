@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// attempt is a connection that was opened to a target. It keeps the first error, which says why its handshake has
-// failed or it was lost: the library and the link only say that it has.
+// attempt is a connection to a target. It keeps the first error, the reason of the failure: the library and the link
+// only see that there is a failure.
 type attempt struct {
 	net.Conn
 	target
@@ -44,10 +44,10 @@ func (a *attempt) NetConn() net.Conn {
 	return a.Conn
 }
 
-// note keeps err as why the connection is over, unless reading or writing has failed before.
+// note keeps err as the failure, unless a read or a write has failed before.
 func (a *attempt) note(err error) { a.first.CompareAndSwap(nil, &err) }
 
-// failure returns why the connection is over, nil if we have ended it.
+// failure returns the reason of the connection's end; nil if this process has ended it.
 func (a *attempt) failure(what string) error {
 	first := a.first.Load()
 	if first == nil || errors.Is(*first, net.ErrClosed) {
@@ -87,7 +87,7 @@ func (c *Conn) dialAndSecure(ctx context.Context, t target) (net.Conn, error) {
 	return nil, err
 }
 
-// withoutContext returns err as one that matches no error of a context: what has ended is the time for one try, not the
+// withoutContext returns err as an error that matches no error of a context: the time for one try has ended, not the
 // context of the caller.
 func withoutContext(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -96,11 +96,11 @@ func withoutContext(err error) error {
 	return err
 }
 
-// errBusy says that a function of the program has not returned from an earlier call.
+// errBusy means that a function of the program has not returned from an earlier call.
 var errBusy = errors.New("still busy with an earlier call")
 
-// call runs fn, which is the program's, on a goroutine of its own: one that ignores the end of ctx holds nobody. What
-// it returns too late is discarded. There is one call with a key at a time.
+// call runs fn, a function of the program, on a goroutine of its own: if it ignores the end of ctx it delays nothing,
+// and its late result is discarded. There is one call with a key at a time.
 func call[T any](ctx context.Context, h *Hosts, key string, fn func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		value T
@@ -135,7 +135,7 @@ func call[T any](ctx context.Context, h *Hosts, key string, fn func() (T, error)
 	}
 }
 
-// enter waits until no other call with the key is under way.
+// enter waits until no other call with the key runs.
 func (h *Hosts) enter(ctx context.Context, key string) (done chan struct{}, err error) {
 	for {
 		h.mu.Lock()
@@ -165,8 +165,8 @@ func (h *Hosts) leave(key string, done chan struct{}) {
 	close(done)
 }
 
-// Wait waits up to limit until no call of a dialer or resolver is under way, and reports whether that is so. It is
-// called when all sessions are over.
+// Wait waits up to limit until no call of a dialer or resolver runs, and reports whether that is so. It is called after
+// the end of all sessions.
 func (h *Hosts) Wait(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()

@@ -1,7 +1,7 @@
 // Package wire speaks the ZooKeeper protocol beside go-zookeeper on go-zookeeper's own connection.
 //
 // A [Conn] is one session. go-zookeeper keeps what it does well: the host loop, dialing, the connect handshake,
-// the session id and password, pings and the goodbye. Every operation, the watches and the authentication are
+// the session id and password, pings and the close request. Every operation, the watches and the authentication are
 // frames of ours, because the library has no asynchronous call, no order between goroutines, and lacks half of
 // the opcodes.
 //

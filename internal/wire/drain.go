@@ -2,8 +2,8 @@ package wire
 
 import "github.com/gocurator/curator/internal/jute"
 
-// drain completes what is in flight on a dead connection with connection loss, in order, and then gives back what was
-// never sent. Until it is done nothing is sent on the next connection.
+// drain completes the requests in flight on a dead connection with connection loss, in order, and then gives back the
+// unsent ones. Until it returns nothing is sent on the next connection.
 func (l *link) drain() {
 	c := l.c
 	for {
@@ -32,7 +32,7 @@ func (l *link) drain() {
 	}
 }
 
-// takeUnsent takes back what waits to be encoded. Conn.mu is held.
+// takeUnsent takes back the requests that are not encoded. Conn.mu is held.
 func (l *link) takeUnsent() []*Request {
 	unsent := l.waiting.takeAll()
 	for _, r := range unsent {

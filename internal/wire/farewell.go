@@ -9,8 +9,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// farewell is the server that the library talks to when it is closed without a connection: it grants a session and
-// takes the goodbye. The library's Close would else wait a second for an answer that nobody can give.
+// farewell is a server for the library when it is closed without a connection: it grants a session and answers the
+// close request. Otherwise the library's Close would wait a second for an answer.
 type farewell struct {
 	once    sync.Once
 	replies chan []byte

@@ -13,24 +13,24 @@ import (
 // ErrReplyTooLarge is wrapped by the error of a request whose answer is larger than Config.MaxReply.
 var ErrReplyTooLarge = errors.New("reply too large")
 
-// Sizes of what a connection reads. Its buffer takes frames of usual sizes; a larger frame gets memory of its own,
-// which grows with the bytes that arrive, because a length is only a promise, and which goes with the frame.
+// Sizes of reads. The buffer takes frames of usual sizes. A larger frame gets memory of its own, for as long as it is
+// used. It grows with the bytes that arrive, because the length may be wrong.
 const (
-	firstBuffer   = 4 << 10 // idle connections are many
+	firstBuffer   = 4 << 10 // there are many idle connections
 	largestBuffer = 64 << 10
 	maxHandshake  = 4 << 10
 	maxFrame      = 64 << 20 // the default of Config.MaxReply
-	maxSkipped    = 1 << 30  // what claims to be larger is no answer
+	maxSkipped    = 1 << 30  // a longer frame is no answer
 	replyHeader   = 16
 )
 
-// frameReader cuts what a connection reads into frames. It belongs to the goroutine that reads.
+// frameReader cuts the bytes of a connection into frames. It belongs to the goroutine that reads.
 type frameReader struct {
 	conn     net.Conn
 	clock    func() int64
 	maxReply int
 	expects  func(xid int32) bool // whether an answer of that number may be too large
-	progress time.Duration        // within which something has to arrive; 0 leaves the deadline alone
+	progress time.Duration        // the time within which bytes must arrive; 0 leaves the deadline alone
 
 	buf      []byte
 	r, w     int
@@ -47,10 +47,10 @@ func newFrameReader(conn net.Conn, clock func() int64, maxReply int, expects fun
 	}
 }
 
-// established sets within which time something has to arrive.
+// established sets the time within which bytes must arrive.
 func (f *frameReader) established(progress time.Duration) { f.progress = progress }
 
-// next returns the next frame with its length, valid until the next call. Of one that is larger than maxReply it
+// next returns the next frame with its length, valid until the next call. If the frame is larger than maxReply it
 // returns the header alone.
 func (f *frameReader) next(established bool) ([]byte, error) {
 	f.skipped = 0
@@ -64,7 +64,7 @@ func (f *frameReader) next(established bool) ([]byte, error) {
 		if err := f.fill(8); err != nil {
 			return nil, err
 		}
-		if !f.expects(int32(binary.BigEndian.Uint32(f.buf[f.r+4:]))) { // what is no answer has no limit of its own
+		if !f.expects(int32(binary.BigEndian.Uint32(f.buf[f.r+4:]))) { // a frame that is no answer has no limit of its own
 			return f.buffered(4 + int(n))
 		}
 		return f.header(4 + int(n))
@@ -153,7 +153,7 @@ func (f *frameReader) fill(n int) error {
 		if f.w-f.r < n {
 			f.partAt.Store(f.readAt)
 		}
-		if f.w == len(f.buf) && len(f.buf) < largestBuffer && f.r == 0 { // a busy connection earns a larger buffer
+		if f.w == len(f.buf) && len(f.buf) < largestBuffer && f.r == 0 { // a busy connection gets a larger buffer
 			size := f.larger(len(f.buf) + 1)
 			f.buf = append(make([]byte, 0, size), f.buf...)[:size]
 		}

@@ -86,9 +86,9 @@ func TestSessionIsResumedOnTheNextConnection(t *testing.T) {
 func TestNegotiatedTimeoutCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
-		asked := make(chan struct{})
+		requested := make(chan struct{})
 		s.greet = func(p *peer, _ jute.ConnectRequest) bool {
-			<-asked
+			<-requested
 			p.respond(jute.ConnectResponse{TimeoutMs: 6000, SessionID: 5})
 			return true
 		}
@@ -96,9 +96,9 @@ func TestNegotiatedTimeoutCounts(t *testing.T) {
 		cfg.SessionTimeout = 40 * time.Second
 		c := open(t, cfg)
 		if got := c.SessionTimeout(); got != 40*time.Second {
-			t.Errorf("before the handshake %s, want what was asked for", got)
+			t.Errorf("before the handshake %s, want the requested one", got)
 		}
-		close(asked)
+		close(requested)
 		c.want(t, wire.Connected)
 		if got := c.SessionTimeout(); got != 6*time.Second {
 			t.Errorf("session timeout %s, want 6s", got)
@@ -174,7 +174,7 @@ func TestMuteServerCostsAtMostTheConnectTimeout(t *testing.T) {
 			}
 			synctest.Wait()
 			if len(fine.peers) != 1 || len(silent.peers) > 1 {
-				t.Errorf("asked the mute server %d times, the other %d", len(silent.peers), len(fine.peers))
+				t.Errorf("requested the mute server %d times, the other %d", len(silent.peers), len(fine.peers))
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestMuteServerAfterRefusedConnectionsIsTriedAgainSoon(t *testing.T) {
 	})
 }
 
-// Of many servers all but one are mute. The session must not expire before that one was asked.
+// Of many servers all but one are mute. The session must not expire before that one was requested.
 func TestSessionOutlivesAPassOverMuteServers(t *testing.T) {
 	for range 20 { // the order of the servers is random
 		synctest.Test(t, func(t *testing.T) {

@@ -109,7 +109,7 @@ func TestOddFrameIsPassedOver(t *testing.T) {
 		return framed(jute.AppendReplyHeader(nil, jute.ReplyHeader{Xid: xid}))
 	}
 	tests := map[string][]byte{
-		"a ping that nobody asked for":      answer(jute.XidPing),
+		"a ping without a request":          answer(jute.XidPing),
 		"an event that nobody watches":      event(zk.EventNodeDeleted, "/elsewhere"),
 		"an event of an unknown type":       event(77, "/elsewhere"),
 		"an event of the session":           event(zk.EventSession, ""),

@@ -40,8 +40,8 @@ func (t target) name() string {
 	return t.server + " (" + t.address + ")"
 }
 
-// Hosts is the list of servers, and what was learnt by trying them. The sessions of a client share it: a server that
-// ends every session at once is not met without a pause because the next session is another [Conn]. The zero value is
+// Hosts is the list of servers, with the results of earlier tries. The sessions of a client share it: the next session
+// is another [Conn], and must not retry a server that ends every session at once without a pause. The zero value is
 // ready.
 type Hosts struct {
 	// Jitter returns a random part of a pause; nil is one of any length. It is set before the first use.
@@ -60,21 +60,21 @@ type Hosts struct {
 	mute    bool                     // a try of this pass has used up its patience
 	mutes   int                      // passes before with such a try
 	flaps   int                      // connections in a row that had an answer and did not last
-	width   int                      // how many targets a pass has, as far as that is known
+	width   int                      // the number of targets in a pass, as far as they are resolved
 	proof   *proof                   // of the last connection
 	failure error                    // of the last try; nil while a connection stands
 	streak  bool                     // of failures, of which the first was reported
-	calls   map[string]chan struct{} // of the program's functions that are under way
+	calls   map[string]chan struct{} // of the program's functions that run
 }
 
 // proof is an established connection that may show that its server is well.
 type proof struct {
-	conn  *Conn
-	since time.Time
-	heard int64 // what was answered when it was established
+	conn         *Conn
+	since        time.Time
+	answerBefore int64 // the last answer when it was established
 }
 
-// review takes from the last connection what it says of its server. mu is held.
+// review evaluates the last connection. mu is held.
 func (h *Hosts) review() {
 	p := h.proof
 	if p == nil {
@@ -84,7 +84,7 @@ func (h *Hosts) review() {
 	switch {
 	case time.Since(p.since) >= lasting:
 		h.flaps = 0
-	case p.conn.lastAnswer.Load() > p.heard:
+	case p.conn.lastAnswer.Load() > p.answerBefore:
 		h.flaps++
 	default: // it failed, in a way
 		return
@@ -145,7 +145,7 @@ func (h *Hosts) begin() {
 	h.isNew = false
 }
 
-// size returns how many targets a pass has.
+// size returns the number of targets in a pass.
 func (h *Hosts) size() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,7 +189,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// pick returns the next target, and how long it may take to accept and to answer the handshake: at most limit.
+// pick returns the next target, and the time that it has to accept and to answer the handshake: at most limit.
 func (h *Hosts) pick(limit time.Duration) (target, time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -223,14 +223,14 @@ func (h *Hosts) expand(server string, addresses []string) target {
 	return all[0]
 }
 
-// dialing notes that t is tried.
+// dialing records the try of t.
 func (h *Hosts) dialing(t target) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = t
 }
 
-// established notes that a connection of c stands.
+// established records that a connection of c stands.
 func (h *Hosts) established(c *Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -238,8 +238,8 @@ func (h *Hosts) established(c *Conn) {
 	h.failure = nil
 }
 
-// failed notes why there is no connection. It reports whether that is the first failure since a connection has shown
-// that its server is well.
+// failed records a failure to connect. It reports whether it is the first failure since a connection has shown that its
+// server is well.
 func (h *Hosts) failed(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -250,7 +250,7 @@ func (h *Hosts) failed(err error) bool {
 	return first
 }
 
-// lastError returns why there is no connection, nil if there is one or nothing is known.
+// lastError returns the last failure, or nil while a connection stands.
 func (h *Hosts) lastError() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -300,7 +300,7 @@ func (hostProvider) Init([]string) error { return nil }
 // Len returns 1.
 func (hostProvider) Len() int { return 1 }
 
-// Next returns a name that stands for the next server, and never asks for a pause.
+// Next returns a name that stands for the next server, and never requests a pause.
 func (hostProvider) Next() (server string, retryStart bool) { return "the next server", false }
 
 // Connected does nothing.

@@ -18,7 +18,7 @@ import (
 // negative ones, and far from the library's, which count from 1.
 const firstXid int32 = 0x40000000
 
-// link is one TCP connection, as the library sees it: the library's frames pass, ours travel beside them.
+// link is one TCP connection from the library's view: the library's frames pass, ours travel beside them.
 type link struct {
 	net.Conn
 	c       *Conn
@@ -29,7 +29,7 @@ type link struct {
 	library []byte // bytes of a frame for the library that it has not taken yet
 
 	liveness liveness
-	unheard  bool // its answers say nothing: it has no quorum, and the session belongs to servers that have
+	unheard  bool // its answers prove nothing: it has no quorum, and the session belongs to servers that have one
 
 	// Of the library's goroutine that writes.
 	partial []byte // bytes of a frame that the library has not completed yet
@@ -45,21 +45,21 @@ type link struct {
 	dead          bool
 	timeout       time.Duration // without progress
 	out, spare    []byte        // encoded and not yet written
-	writing       bool          // somebody is in Conn.Write; the others only append
-	writeDeadline time.Time     // of the one who is writing
+	writing       bool          // a goroutine is in Conn.Write; the others only append
+	writeDeadline time.Time     // of the goroutine that writes
 	windows       windows
 	flight        ring          // encoded, in order
 	unanswered    int           // bytes of those in flight
 	waiting       list          // beyond the bounds, or for the answer to an addWatch, in order
-	goodbye       int32         // xid of the one request that the library has
+	closeXid      int32         // xid of the library's only request, the close
 	pings         []int64       // when those not yet answered were sent
 	batch         int64         // when the first of what is in out was encoded
 	beat          int64         // when the last heartbeat was encoded
 	landedAt      int64         // when the last answer was read
 	heartbeats    int           // that are under way
-	moved         int64         // when the server had done something last, at the last call of Heartbeat
-	mute          int           // so many calls ago
-	settled       chan struct{} // closed once nothing is left, if somebody waits for that
+	moved         int64         // the last time at which the server had done something, at the last call of Heartbeat
+	mute          int           // number of calls since then
+	settled       chan struct{} // closed once nothing is left; nil without a waiter
 }
 
 func newLink(c *Conn, nc net.Conn, address string) *link {
@@ -68,7 +68,7 @@ func newLink(c *Conn, nc net.Conn, address string) *link {
 	return l
 }
 
-// expects reports whether the answer of that number is the next.
+// expects reports whether the next answer has this number.
 func (l *link) expects(xid int32) bool {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -76,14 +76,14 @@ func (l *link) expects(xid int32) bool {
 	return r != nil && r.xid == xid
 }
 
-// The library's deadlines are replaced by ours, of the handshake, and of progress while reading and writing.
+// Our deadlines replace the library's: for the handshake, and for progress of reads and writes.
 
 func (l *link) SetDeadline(time.Time) error      { return nil }
 func (l *link) SetReadDeadline(time.Time) error  { return nil }
 func (l *link) SetWriteDeadline(time.Time) error { return nil }
 
-// cut closes the connection; the reader then notices. It goes below TLS first, whose own goodbye waits for a peer that
-// reads nothing.
+// cut closes the connection; the reader then notices. It closes the TCP connection first, because the close of TLS
+// would wait for a peer that reads nothing.
 func (l *link) cut() {
 	if t, ok := l.Conn.(interface{ NetConn() net.Conn }); ok {
 		_ = t.NetConn().Close()
@@ -101,13 +101,13 @@ func (l *link) established(timeout time.Duration) {
 	l.c.mu.Unlock()
 }
 
-// heard notes that the server has answered what was sent at a time.
-func (l *link) heard(sent int64) {
+// noteAnswer records that the server has answered a request that was sent at this time.
+func (l *link) noteAnswer(sent int64) {
 	if l.unheard {
 		return
 	}
 	l.liveness.answered(sent, l.frames.readAt)
-	if c := l.c; sent > c.lastAnswer.Load() { // only one goroutine at a time reads
+	if c := l.c; sent > c.lastAnswer.Load() { // one goroutine at a time reads
 		c.lastAnswer.Store(sent)
 	}
 }
@@ -156,7 +156,7 @@ func (l *link) pass(frame []byte) error {
 		l.pings = append(l.pings, c.now())
 		l.out = slices.Insert(l.out, 0, frame...) // ahead of what is not written yet: it keeps the session
 	} else {
-		l.goodbye = h.Xid
+		l.closeXid = h.Xid
 		l.out = append(l.out, frame...)
 	}
 	if !l.writing {
@@ -165,8 +165,8 @@ func (l *link) pass(frame []byte) error {
 	return nil
 }
 
-// greeting rewrites the library's connect request. The library does not see our answers, so it has neither the
-// newest zxid, without which a lagging server could show us an older view, nor a way to accept read-only servers.
+// greeting rewrites the library's connect request. The library does not see our answers. So it has no zxid, without
+// which a lagging server could show an older view, and no way to accept read-only servers.
 func (l *link) greeting(body []byte) ([]byte, error) {
 	req, err := jute.DecodeConnectRequest(body)
 	if err != nil {
@@ -176,7 +176,7 @@ func (l *link) greeting(body []byte) ([]byte, error) {
 	req.LastZxidSeen = max(req.LastZxidSeen, c.zxid.Load())
 	req.ReadOnly, req.HasReadOnly = c.cfg.ReadOnly, true
 	c.mu.Lock()
-	if !c.sawWrite { // a session that only a read-only server knows is unknown to the others
+	if !c.sawWrite { // other servers do not have the session of a read-only server
 		req.SessionID, req.Password = 0, make([]byte, 16)
 	}
 	c.mu.Unlock()
@@ -189,7 +189,7 @@ func sized(frame []byte) []byte {
 	return frame
 }
 
-// Read gives the library its frames and handles ours in passing.
+// Read returns the library's frames to the library, and handles ours.
 func (l *link) Read(p []byte) (int, error) {
 	for len(l.library) == 0 {
 		frame, err := l.frames.next(l.shook)
@@ -224,7 +224,7 @@ func (l *link) handshake(body []byte) error {
 	return l.c.established(l, resp)
 }
 
-// handle takes a frame that is ours.
+// handle handles a frame if it is ours.
 func (l *link) handle(body []byte) (ours bool, err error) {
 	h, rest, err := jute.DecodeReplyHeader(body)
 	if err != nil {
@@ -248,7 +248,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 			c.authFailed()
 		}
 		return true, nil
-	case h.Xid == jute.XidSetWatches: // without them the watchers would wait for ever: try another connection
+	case h.Xid == jute.XidSetWatches: // without these watches the watchers would wait for ever: try another connection
 		if h.Code != jute.CodeOK {
 			err = fmt.Errorf("wire: set watches again: %w", h.Code.Err())
 		}
@@ -256,7 +256,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 	case h.Xid == jute.XidPing:
 		c.mu.Lock()
 		if len(l.pings) > 0 { // answered in order
-			l.heard(l.pings[0])
+			l.noteAnswer(l.pings[0])
 			l.pings = l.pings[1:]
 		}
 		c.mu.Unlock()
@@ -264,7 +264,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 	case h.Xid < firstXid:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if h.Xid <= 0 || h.Xid != l.goodbye {
+		if h.Xid <= 0 || h.Xid != l.closeXid {
 			err = fmt.Errorf("wire: answer to request %d of nobody", h.Xid)
 		}
 		return false, err
@@ -275,8 +275,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 	return true, l.answered(h, rest)
 }
 
-// answered completes the request that an answer belongs to: the oldest in flight. The error is that the answer
-// cannot be read.
+// answered completes the oldest request in flight with its answer. It returns an error if the answer cannot be read.
 func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 	c := l.c
 	c.mu.Lock()
@@ -290,14 +289,14 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		l.landed()
 	}
 	c.mu.Unlock()
-	l.heard(r.sent)
+	l.noteAnswer(r.sent)
 	garbled := r.answer(c, h, body, l.frames.skipped)
 	if r.Err == nil && isWrite(r.Op) {
 		c.proved(l, r.sent)
 	}
 	if watching {
-		// In one step: a watch that is neither in flight nor registered would be taken off the server by the removal of
-		// another, and one that is going, and seems to stay, would be left there.
+		// In one step. Otherwise the removal of another watch could remove a watch that is neither in flight nor registered,
+		// or leave one that is being removed.
 		c.mu.Lock()
 		path := r.serverPath(c)
 		c.watches.landed(r, path)
@@ -313,7 +312,7 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 	return garbled
 }
 
-// landed takes the oldest request out of the flight and makes room after it. c.mu is held.
+// landed removes the oldest request from the flight, and fills the room. c.mu is held.
 func (l *link) landed() {
 	r := l.flight.pop()
 	now := l.frames.readAt
@@ -336,8 +335,8 @@ func (c *Conn) fire(ev jute.WatcherEvent) {
 	}
 }
 
-// lost runs on the reader, the last to touch l: it fails what is in flight, in order, after every answer that did
-// arrive, and gives back what was not sent.
+// lost runs on the reader, the last user of l. It fails the requests in flight, in order, after every answer that has
+// arrived, and gives back the unsent ones.
 func (l *link) lost() {
 	l.cut()
 	c := l.c

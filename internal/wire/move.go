@@ -19,7 +19,7 @@ func (c *Conn) follow(l *link) {
 	if c.end != nil || c.link != l || l.dead || c.readOnly || slices.Contains(servers, l.address) {
 		return
 	}
-	c.wg.Go(func() { c.move(l, version) }) // the session goes on: the flusher still runs, and somebody waits for both
+	c.wg.Go(func() { c.move(l, version) }) // the session continues: the flusher still runs, and finish waits for both
 }
 
 // move looks for a server of the list, of that version, for the session of l. It stays if the list has the server of l
@@ -36,18 +36,18 @@ func (c *Conn) move(l *link, version int) {
 	c.seek(l, 0, func() bool { return !c.hosts.isCurrent(version) }, c.serves)
 }
 
-// strangeSession is the id of a session that no server grants.
+// strangeSession is a session id that no server grants.
 const strangeSession = 1
 
-// serves reports whether a server would take the session. It asks for a session that does not exist: the server refuses
-// that as soon as it serves, and has seen what we have seen; else it hangs up or is mute. Nothing is written.
+// serves reports whether a server would accept the session. It requests a session that does not exist. A server that
+// serves, and has our newest zxid, refuses it; any other closes the connection or does not answer. Nothing is written.
 func (c *Conn) serves(ctx context.Context, t target) bool {
 	nc, err := c.connect(ctx, t)
 	if err != nil {
 		return false
 	}
 	defer nc.Close()                                          //nolint:errcheck // nothing is lost
-	defer context.AfterFunc(ctx, func() { _ = nc.Close() })() // it is mute, or nobody wants to know any more
+	defer context.AfterFunc(ctx, func() { _ = nc.Close() })() // no answer, or no need for one
 	if _, err := nc.Write(sized(jute.AppendConnectRequest(make([]byte, 4), &jute.ConnectRequest{
 		LastZxidSeen: c.zxid.Load(), TimeoutMs: int32(c.SessionTimeout() / time.Millisecond),
 		SessionID: strangeSession, Password: make([]byte, jute.PasswordSize), HasReadOnly: true,

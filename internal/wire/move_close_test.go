@@ -13,12 +13,12 @@ import (
 func TestCloseDuringAMoveSaysGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newServer(t), newServer(t)
-		asked := make(chan struct{}, 1)
+		requested := make(chan struct{}, 1)
 		second.greet = func(p *peer, req jute.ConnectRequest) bool {
 			if req.SessionID != 1 {
 				return false
 			}
-			asked <- struct{}{}
+			requested <- struct{}{}
 			<-time.After(500 * time.Millisecond) // busy
 			p.expire()
 			return true
@@ -42,7 +42,7 @@ func TestCloseDuringAMoveSaysGoodbye(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 		c.UpdateServers([]string{"b:1"})
-		receive(t, asked)
+		receive(t, requested)
 		c.submit(t, get("/a", a))
 		c.Close()
 		if r := receive(t, a); r.Err != nil {

@@ -50,7 +50,7 @@ func TestSessionMovesFromAServerThatIsNotInTheListAnyMore(t *testing.T) {
 			break
 		}
 		if got := questions.all(); len(got) != 1 || got[0].LastZxidSeen != first.zxid.Load() || got[0].ReadOnly {
-			t.Errorf("asked %+v", got)
+			t.Errorf("requested %+v", got)
 		}
 	})
 }

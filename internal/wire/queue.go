@@ -77,7 +77,7 @@ func (q *list) remove(r *Request) bool {
 	return true
 }
 
-// takeAll empties q and returns what was in it, in order.
+// takeAll empties q and returns its requests in order.
 func (q *list) takeAll() []*Request {
 	if q.n == 0 {
 		return nil

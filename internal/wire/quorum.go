@@ -6,14 +6,14 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// A session lives at the leader of the ensemble. A follower passes on which sessions it has heard from only when it
-// answers a ping of the leader, twice a tick. So an answer does not prove that the leader keeps the session: a follower
-// that is cut off goes on answering for a while, and the leader expires the session meanwhile.
+// The leader of the ensemble keeps the sessions. A follower reports the sessions that have sent it a request only when
+// it answers a ping of the leader, twice a tick. So an answer does not prove that the leader keeps the session: a
+// follower that is cut off still answers for a while, and the leader expires the session meanwhile.
 //
-// The answer to a write proves more. Let it be sent at s. It has passed through the leader of a majority, which the
-// follower was connected to then, and pinged at most half a tick before. So the leader knows of all requests that the
-// follower had read half a tick before s: of those that were answered by then. It has kept the session for its whole
-// timeout since it heard of them, which was not before they were sent.
+// The answer to a write proves more. Let the write be sent at s. It has passed through the leader of a majority. The
+// follower was connected to that leader then, and had its ping at most half a tick before. So the leader has counted
+// all requests that the follower had read half a tick before s, which are those that were answered by then. It has kept
+// the session for its whole timeout since then, and that was not before they were sent.
 //
 //	request r   ──sent──●────answered──●
 //	leader pings                            ●──── the follower reports the session
@@ -23,22 +23,22 @@ import (
 // A handshake needs no such pause: the leader itself is asked about the session. But the leader may be one that has
 // lost its majority and does not know yet, so it takes the answer to a write on the same connection, too.
 
-// liveness computes what the answers to writes prove. It belongs to one connection and to the goroutine that reads it.
+// liveness computes what answers to writes prove. It belongs to one connection and to the goroutine that reads it.
 type liveness struct {
-	delay   int64    // of what the leader hears, at most
+	delay   int64    // the longest delay of a session's sign on its way to the leader
 	spacing int64    // between marks
 	greeted int64    // when the handshake was sent
 	marks   [32]mark // a ring
 	next    int      // where the next mark goes
-	checked int64    // when the last write was sent that was looked at
+	checked int64    // when the last evaluated write was sent
 }
 
 // mark is a request that was answered.
 type mark struct{ sent, answered int64 }
 
-// newLiveness returns the liveness of a connection. tick is the tickTime of the servers, 0 if it is not known: then it
-// is half of the session timeout at most, the smallest timeout that servers grant unless they are configured otherwise.
-// One that is known may be larger, where they are.
+// newLiveness returns the liveness of a connection. tick is the tickTime of the servers. It is 0 if it is unknown: then
+// it is at most half of the session timeout, which is the smallest timeout that servers grant by default. A given one
+// may be larger.
 func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
 	if tick <= 0 {
 		tick = timeout / 2
@@ -46,7 +46,7 @@ func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
 	return liveness{delay: int64(tick/2 + timeout/50), spacing: int64(timeout / 50), greeted: greeted}
 }
 
-// answered notes that a request was answered.
+// answered records an answered request.
 func (p *liveness) answered(sent, now int64) {
 	if last := p.marks[(p.next+len(p.marks)-1)%len(p.marks)]; last.answered == 0 || sent-last.sent >= p.spacing {
 		p.marks[p.next] = mark{sent, now}
@@ -82,15 +82,15 @@ func isWrite(op jute.Op) bool {
 	return false
 }
 
-// Rely begins a time in which somebody relies on QuorumSilence. Until the answer to a write that is sent from now on,
-// that is Silence.
+// Rely starts a reliance on QuorumSilence. Until the answer to a write that is sent from now on, QuorumSilence is
+// Silence.
 func (c *Conn) Rely() {
 	c.reliedAt.Store(c.now())
 	c.unproved.Store(true)
 }
 
-// QuorumSilence returns for how long nothing has proved that the leader of a majority keeps the session. It takes
-// writes to prove that: see Heartbeat.
+// QuorumSilence returns the time since the last proof that the leader of a majority keeps the session. Only writes
+// prove it: see Heartbeat.
 func (c *Conn) QuorumSilence() time.Duration {
 	if c.unproved.Load() {
 		return c.Silence()
@@ -98,7 +98,7 @@ func (c *Conn) QuorumSilence() time.Duration {
 	return time.Duration(c.now() - c.quorum.Load())
 }
 
-// proved notes what the answer to a write proves. Only one goroutine at a time reads.
+// proved records the proof of a write's answer. Only one goroutine at a time reads.
 func (c *Conn) proved(l *link, sent int64) {
 	l.provedBy.Store(sent)
 	if at, ok := l.liveness.wrote(sent); ok && at > c.quorum.Load() {
@@ -109,18 +109,18 @@ func (c *Conn) proved(l *link, sent int64) {
 	}
 }
 
-// How a session timeout is divided for heartbeats. They come often enough for two of them to be further apart than the
-// leader hears late.
+// The division of a session timeout for heartbeats. Two of them must be further apart than the delay of a session's
+// sign at the leader.
 const (
 	heartbeatsIn   = 10 // as many as fit into a session timeout
-	mostHeartbeats = 3  // under way: a slow server is not to be kept busy with them
-	muteCalls      = 7  // so many calls of Heartbeat without an answer end the connection, a third of a session timeout
+	mostHeartbeats = 3  // in flight: they must not keep a slow server busy
+	muteCalls      = 7  // calls of Heartbeat without an answer that end the connection, a third of a session timeout
 )
 
-// Heartbeat sends a transaction that changes nothing if no write has proved anything for a while: a write that is
-// refused does not. Call it at least twenty times in a session timeout while somebody relies on the session. A server
-// that has lost its leader answers neither that nor what is sent behind it. It ends such a connection early, so that
-// another server can save the session.
+// Heartbeat sends a transaction that changes nothing if no write has proved anything for a while; a refused write
+// proves nothing. Call it at least twenty times in a session timeout while a recipe relies on the session. A server
+// that has lost its leader answers neither the heartbeat nor later requests. Heartbeat ends such a connection early, so
+// that another server can save the session.
 func (c *Conn) Heartbeat() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +141,8 @@ func (c *Conn) Heartbeat() {
 	}
 }
 
-// isMute reports whether the server has done nothing for us for many calls, with a heartbeat under way. Calls are
-// counted, not time: a process that gets no time for a while finds the answers only afterwards.
+// isMute reports whether the server has done nothing for many calls, with a heartbeat in flight. It counts calls, not
+// time: a process that was stopped for a while reads the answers only afterwards.
 func (l *link) isMute() bool {
 	at := l.movedAt()
 	if l.heartbeats == 0 || at != l.moved {
@@ -153,7 +153,8 @@ func (l *link) isMute() bool {
 	return l.mute >= muteCalls
 }
 
-// movedAt returns when the server did something for us last, or the oldest request was encoded that it owes an answer.
+// movedAt returns the later of two times: when the server did something last, and when the oldest unanswered request
+// was encoded.
 func (l *link) movedAt() int64 {
 	at := max(l.landedAt, l.frames.partAt.Load(), l.partAt.Load())
 	if first := l.flight.peek(); first != nil {

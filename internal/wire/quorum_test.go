@@ -321,21 +321,21 @@ func TestReadOnlyServerDoesNotKeepTheSessionOfAQuorum(t *testing.T) {
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
 		c.ask(t, get("/a", nil))
-		heard := time.Now()
+		answered := time.Now()
 		s.greet = readOnly
 		s.cutAll()
 		c.want(t, wire.Disconnected)
 		c.want(t, wire.ConnectedReadOnly)
 		c.ask(t, get("/a", nil))
 		pass(quorumTimeout) // pings, too
-		if got, want := c.Silence(), time.Since(heard); got != want {
-			t.Errorf("heard %v ago, want %v", got, want)
+		if got, want := c.Silence(), time.Since(answered); got != want {
+			t.Errorf("answered %v ago, want %v", got, want)
 		}
 		s.greet = nil
 		s.cutAll()
 		c.await(t, wire.Connected)
 		if got := c.Silence(); got > time.Second {
-			t.Errorf("heard %v ago, after a server with a quorum", got)
+			t.Errorf("answered %v ago, after a server with a quorum", got)
 		}
 	})
 }

@@ -11,14 +11,14 @@ func (c *Conn) seekQuorum(l *link) {
 	c.seek(l, minSeekPause, func() bool { return false }, c.hasQuorum)
 }
 
-// hasQuorum asks a server with the four-letter word that is for this.
+// hasQuorum reports whether a server has a quorum, by a four-letter word.
 func (c *Conn) hasQuorum(ctx context.Context, t target) bool {
 	nc, err := c.connect(ctx, t)
 	if err != nil {
 		return false
 	}
 	defer nc.Close()                                          //nolint:errcheck // nothing is lost
-	defer context.AfterFunc(ctx, func() { _ = nc.Close() })() // it is mute, or nobody wants to know any more
+	defer context.AfterFunc(ctx, func() { _ = nc.Close() })() // no answer, or no need for one
 	if _, err := io.WriteString(nc, "isro"); err != nil {
 		return false
 	}
@@ -32,7 +32,7 @@ const (
 )
 
 // seek looks for a server that accepts while l stands, first after a pause, and ends l when it has found one: the
-// library then connects to that. It gives up when enough returns true.
+// library then connects to that server. It gives up when enough returns true.
 func (c *Conn) seek(l *link, pause time.Duration, enough func() bool, accepts func(context.Context, target) bool) {
 	for ; ; pause = min(max(2*pause, minSeekPause), maxSeekPause) {
 		if sleep(c.ctx, pause) != nil {
@@ -48,7 +48,7 @@ func (c *Conn) seek(l *link, pause time.Duration, enough func() bool, accepts fu
 			ctx, cancel := context.WithTimeout(c.ctx, minPatience)
 			accepted := accepts(ctx, t)
 			cancel()
-			if accepted && !enough() && !c.isOver(l) { // a close meanwhile wants to say goodbye
+			if accepted && !enough() && !c.isOver(l) { // a close in between needs the connection
 				c.hosts.prefer(t)
 				l.cut()
 				return
@@ -67,7 +67,7 @@ func (c *Conn) isOver(l *link) bool {
 	return l.dead || c.link != l || c.end != nil
 }
 
-// targets returns all addresses of all servers, but for those whose names cannot be resolved now.
+// targets returns all addresses of all servers, except those whose names cannot be resolved now.
 func (c *Conn) targets() (all []target) {
 	servers, _ := c.hosts.list()
 	for _, server := range servers {

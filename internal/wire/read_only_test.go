@@ -68,7 +68,7 @@ func TestReadOnlySessionIsReplacedWhenAQuorumIsFound(t *testing.T) {
 		}
 		first := c.SessionID()
 		if p := lonely.next(t); p.session != first || p.greeting.SessionID != 0 {
-			t.Errorf("session %#x, asked for %#x", first, p.greeting.SessionID)
+			t.Errorf("session %#x, requested %#x", first, p.greeting.SessionID)
 		}
 		<-time.After(time.Minute) // nobody has a quorum: it stays
 		empty(t, c.states)
@@ -189,21 +189,21 @@ func TestCloseDoesNotWaitForTheSearchForAQuorum(t *testing.T) {
 		silent.greet = mute
 		cfg := dialTo(network{"a:1": lonely, "b:1": silent})
 		cfg.ReadOnly = true
-		asked := make(chan struct{}, 100)
+		requested := make(chan struct{}, 100)
 		dial := cfg.Dial
 		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			nc, err := dial(ctx, network, address)
 			if address == "b:1" {
-				asked <- struct{}{}
+				requested <- struct{}{}
 			}
 			return nc, err
 		}
 		c := open(t, cfg)
 		c.await(t, wire.ConnectedReadOnly)
-		for len(asked) > 0 {
-			<-asked
+		for len(requested) > 0 {
+			<-requested
 		}
-		receive(t, asked)
+		receive(t, requested)
 		start := time.Now()
 		c.Close()
 		if d := time.Since(start); d > 0 {

@@ -7,14 +7,13 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Request is one request and, once answered, its answer. It must not be touched between Submit and the call of
+// Request is one request and, once answered, its answer. The caller does not touch it between Submit and the call of
 // its Handler.
 type Request struct {
 	jute.Request
 	// Absolute paths are outside the chroot: /zookeeper/config.
 	Absolute bool
-	// Watcher is registered as soon as the server has set the watch; for a removal it is the one to remove,
-	// nil for all.
+	// Watcher is registered as soon as the server has set the watch. For a removal it is the one to remove; nil is all.
 	Watcher Watcher
 	// Handler gets the answer.
 	Handler Handler
@@ -40,7 +39,7 @@ type Request struct {
 // WasSent reports whether r was ever sent, in one attempt or another.
 func (r *Request) WasSent() bool { return r.encoded }
 
-// Sizes returns how many bytes r and its answer had on the wire, 0 for one that never was there.
+// Sizes returns the sizes of r and its answer on the wire in bytes; 0 if it was not sent or answered.
 func (r *Request) Sizes() (request, response int) { return int(r.size), int(r.received) }
 
 // Server returns the address of the server that r was sent to, "" if it never was.
@@ -62,8 +61,8 @@ func (r *Request) chroot(c *Conn) string {
 	return c.cfg.Chroot
 }
 
-// answer fills r from an answer of the server. One that cannot be read leaves open what the server has done, as a lost
-// one does; the error says why. skipped is the size of an answer that was too large to read.
+// answer fills r from an answer of the server. An answer that cannot be read leaves the effect open, like a lost one;
+// the error has the reason. skipped is the size of an answer that was too large to read.
 func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) error {
 	r.Zxid, r.received = h.Zxid, int32(max(len(body), skipped))
 	if r.Err = h.Code.Err(); r.Err != nil {
@@ -95,7 +94,7 @@ func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) 
 	// A multi is answered with success and its failure is in the results.
 	if r.Op == jute.OpMulti {
 		for _, res := range r.Reply.Results {
-			// The operations before and after the one that failed carry codes that say just that.
+			// The operations before and after the failed one have codes for that.
 			if res.Op == jute.OpError && res.Code != jute.CodeOK && res.Code != jute.CodeRuntimeInconsistency {
 				r.Err = res.Code.Err()
 				break

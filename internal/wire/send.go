@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxUnsent bounds what is encoded. What comes on top waits, else the pings of the session would wait behind
+	// maxUnsent bounds the encoded bytes. Further requests wait; otherwise the pings of the session would wait behind
 	// megabytes.
 	maxUnsent = 1 << 20
 
 	maxWrite = 64 << 10 // a deadline for each slice means no progress, not a large request
 
-	// A caller's context bounds its wait, so it writes only what the buffers of the sockets have room for even if
-	// the server reads nothing, and not for others without end. The rest is left to the flusher.
+	// A caller's context bounds its wait. So the caller writes only as much as fits into the buffers of the sockets, even
+	// if the server reads nothing, and not for others without end. The flusher writes the rest.
 	maxInlineWrite  = 32 << 10
 	maxInlineWrites = 16
 )
@@ -47,7 +47,7 @@ func (l *link) withdraw(r *Request) bool {
 	return true
 }
 
-// hasRoom reports whether r may be on its way now.
+// hasRoom reports whether r may be encoded now.
 func (l *link) hasRoom(r *Request, now int64) bool {
 	if l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
 		return false
@@ -59,7 +59,7 @@ func (l *link) hasRoom(r *Request, now int64) bool {
 	return l.windows.admits(r.Op, now, oldest)
 }
 
-// refill encodes what waits and has room now.
+// refill encodes waiting requests that have room now.
 func (l *link) refill(now int64) {
 	for r := l.waiting.first; r != nil && l.hasRoom(r, now); r = l.waiting.first {
 		l.waiting.remove(r)
@@ -76,7 +76,7 @@ func (l *link) settle() {
 	}
 }
 
-// startBatch looks at the clock, once for all that is written together.
+// startBatch reads the clock, once for all requests that are written together.
 func (l *link) startBatch() {
 	if len(l.out) == 0 {
 		l.batch = l.c.now()
@@ -107,8 +107,7 @@ func (l *link) encode(r *Request) {
 	l.windows.sent(r.Op)
 }
 
-// encodeWatch counts r among what is on the wire, and returns the opcode and the flags to send so that no watch goes
-// which somebody else needs.
+// encodeWatch counts r as sent. It returns an opcode and flags that remove no watch of another watcher.
 func (l *link) encodeWatch(r *Request) (op jute.Op, flags int32) {
 	ws := &l.c.watches
 	path := r.serverPath(l.c)
@@ -116,7 +115,7 @@ func (l *link) encodeWatch(r *Request) (op jute.Op, flags int32) {
 	if r.Op == jute.OpRemoveWatches {
 		op, flags = ws.removal(r.Flags, path, r.Watcher)
 		switch {
-		case ws.traffic.staysFor(r, path): // the watch that is just being set would go too
+		case ws.traffic.staysFor(r, path): // the watch that is being set would be removed too
 			op = jute.OpCheckWatches
 			ws.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = true })
 		case op == jute.OpRemoveWatches && flags == WatchAny:
@@ -138,8 +137,8 @@ func (l *link) append(xid int32, op jute.Op, body []byte) {
 	sized(l.out[at:])
 }
 
-// write writes until nothing is left, also what others append meanwhile; what is too much for a caller's goroutine
-// is left to the flusher. mu is released while it writes.
+// write writes until nothing is left, also bytes that others append meanwhile. The flusher writes what is too much for
+// a caller's goroutine. mu is released while it writes.
 func (l *link) write(inline bool) {
 	l.writing = true
 	if l.flight.len() > 1 { // others have their answers now and submit their next requests: write them together

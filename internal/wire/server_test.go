@@ -25,7 +25,7 @@ import (
 type server struct {
 	// greet answers a connect request by itself if it returns true; a peer that stays mute is left unanswered.
 	greet func(p *peer, req jute.ConnectRequest) bool
-	// serve answers a request by itself if it returns true. It is not asked about pings.
+	// serve answers a request by itself if it returns true. It is not requested about pings.
 	serve func(p *peer, r *request) bool
 	// mutePings leaves pings unanswered.
 	mutePings atomic.Bool

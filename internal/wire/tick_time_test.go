@@ -17,11 +17,11 @@ func TestQuorumClockBelievesATickTimeOfMoreThanHalfASession(t *testing.T) {
 		c := open(t, cfg)
 		pass(time.Second)
 		c.ask(t, get("/a", nil))
-		asked := time.Now()
+		requested := time.Now()
 		pass(tick/2 - time.Second)
 		c.ask(t, write("/a"))
-		if got, least := c.QuorumSilence(), time.Since(asked)+1; got < least {
-			t.Errorf("proved %v ago, by a read of which the leader may hear %v from now", got, tick/2-time.Since(asked))
+		if got, least := c.QuorumSilence(), time.Since(requested)+1; got < least {
+			t.Errorf("proved %v ago, by a read that may reach the leader %v from now", got, tick/2-time.Since(requested))
 		}
 	})
 }

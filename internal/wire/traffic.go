@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// traffic counts the requests under way that set or remove watches. A watch that is being set is not registered yet,
-// and one that is being removed still is: the removal of another watch of the same node has to take both into account.
+// traffic counts the requests in flight that set or remove watches. A watch that is being set is not registered yet,
+// and one that is being removed still is. The removal of another watch of the same node has to consider both.
 type traffic struct {
 	paths    map[string]pathTraffic
 	watchers map[watcherAt]watcherTraffic
@@ -19,8 +19,8 @@ type pathTraffic struct {
 	setting  int // that set a watch which nothing behind them removes
 	// Of addWatch, by the table that the watch comes in.
 	addingPersistent, addingRecursive int
-	// orphaned says that a watch of the server was not removed because a request that sets it for somebody else is on the
-	// wire. If the server refuses that request, nobody has the watch.
+	// orphaned means that a watch of the server was not removed because a request that sets it for another watcher is on
+	// the wire. If the server refuses that request, the watch has no watcher.
 	orphaned bool
 }
 
@@ -40,7 +40,7 @@ type watcherTraffic struct {
 
 func setsWatch(r *Request) bool { return r.Watcher != nil && r.Op != jute.OpRemoveWatches }
 
-// concernsWatches reports whether r is one that traffic counts.
+// concernsWatches reports whether traffic counts r.
 func concernsWatches(r *Request) bool { return r.Watcher != nil || r.Op == jute.OpRemoveWatches }
 
 // countAdding counts r, if it is an addWatch, among those on the wire.
@@ -82,7 +82,7 @@ func (t *traffic) updateWatcher(path string, w Watcher, change func(w *watcherTr
 	return after
 }
 
-// isLeaving reports whether a removal of all watches of w on path is on the wire; that of everybody's if w is nil.
+// isLeaving reports whether a removal of all watches of w on path is on the wire, or of all watchers if w is nil.
 func (t *traffic) isLeaving(path string, w Watcher) bool {
 	return t.watchers[watcherAt{path, w}].leaving > 0
 }
@@ -92,13 +92,13 @@ func (t *traffic) isSetting(path string, w Watcher) bool {
 	return t.watchers[watcherAt{path, w}].submitted > 0
 }
 
-// staysFor reports whether a watch on path that the removal r is not meant for is being set.
+// staysFor reports whether a watch on path is being set that the removal r does not remove.
 func (t *traffic) staysFor(r *Request, path string) bool {
 	mine := t.watchers[watcherAt{path, r.Watcher}]
 	return t.paths[path].setting-mine.setting > 0 || r.Flags != WatchAny && mine.adding > 0
 }
 
-// submitted counts r, which is now under way.
+// submitted counts r as in flight.
 func (ws *watches) submitted(r *Request, path string) {
 	if setsWatch(r) {
 		ws.traffic.updateWatcher(path, r.Watcher, func(w *watcherTraffic) { w.submitted++ })
@@ -126,7 +126,7 @@ func (ws *watches) sent(r *Request, path string) {
 		t.updatePath(path, func(p *pathTraffic) { p.requests++; p.setting++; p.countAdding(r, 1) })
 		return
 	}
-	removed := 0 // watches that are being set, and that r takes away again
+	removed := 0 // watches that are being set, and that r removes
 	if r.Flags == WatchAny {
 		w := t.updateWatcher(path, r.Watcher, func(w *watcherTraffic) {
 			removed, w.setting = w.setting, 0
@@ -182,14 +182,14 @@ func (ws *watches) markLeaving(path string, w Watcher, n int) {
 	}
 }
 
-// orphan is the watcher and the handler of a removal that nobody waits for.
+// orphan is the watcher and the handler of a removal without a receiver.
 type orphan struct{}
 
 func (orphan) Notify(zk.Event)   {}
 func (orphan) Answered(*Request) {}
 
-// removeOrphan removes the server's watch of path if it was left to a request that has not registered a watcher.
-// Conn.mu is held.
+// removeOrphan removes the server's watch of path if it was left to a request that has registered no watcher. Conn.mu
+// is held.
 func (l *link) removeOrphan(path string) {
 	ws := &l.c.watches
 	p := ws.traffic.paths[path]

@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// queued is a client whose server holds what it is asked until the test answers it.
+// queued is a client whose server holds what it is requested until the test answers it.
 func queued(t *testing.T) (c *client, p *peer, held chan *request) {
 	t.Helper()
 	s := newServer(t)
@@ -108,7 +108,7 @@ func TestRemovalLeavesTheWatchThatIsBeingSet(t *testing.T) {
 			p.yes(r)
 		}
 		if ops[2] != jute.OpCheckWatches {
-			t.Errorf("the server is asked %v", ops)
+			t.Errorf("the server gets %v", ops)
 		}
 		synctest.Wait()
 		p.event(zk.EventNodeDataChanged, "/n")
@@ -222,7 +222,7 @@ func TestPingOvertakesWhatIsNotWritten(t *testing.T) {
 	})
 }
 
-// sentOp answers the next request and returns what was asked.
+// sentOp answers the next request and returns what was requested.
 func sentOp(t *testing.T, p *peer, held chan *request) jute.Op {
 	t.Helper()
 	synctest.Wait()

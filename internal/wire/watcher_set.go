@@ -29,7 +29,7 @@ func (s *watcherSet) find(w Watcher) int {
 
 func (s *watcherSet) has(w Watcher) bool { return w != nil && s.find(w) >= 0 }
 
-// stays reports whether somebody is in s whose watches are not being removed.
+// stays reports whether s has a watcher whose watches are not being removed.
 func (s *watcherSet) stays() bool { return s != nil && s.n > s.leaving }
 
 // add reports whether w was not in s before.

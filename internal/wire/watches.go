@@ -10,8 +10,8 @@ import (
 )
 
 // Watcher gets the events of the watches that it is registered with, and the states of the session. Its identity is its
-// value: it must be comparable, and registered twice for a watch it gets each event once. Notify runs on the goroutine
-// that reads the connection: it must not block.
+// value. It must be comparable; registered twice for a watch it gets each event once. Notify runs on the goroutine that
+// reads the connection: it must not block.
 type Watcher interface {
 	Notify(ev zk.Event)
 }
@@ -44,8 +44,8 @@ const (
 	kinds
 )
 
-// watches is the registry of a session: which watcher gets which event. Paths are those of the server, chroot included.
-// It is guarded by Conn.mu.
+// watches is the registry of a session: the watchers of each event. Paths are those of the server, chroot included.
+// Conn.mu guards it.
 type watches struct {
 	sets    [kinds]map[string]*watcherSet
 	n       int // watches in sets
@@ -70,7 +70,7 @@ func (ws *watches) add(k kind, path string, w Watcher) {
 	}
 }
 
-// answered registers the watcher of a request that is answered, or forgets it.
+// answered adds or removes the watcher of an answered request.
 func (ws *watches) answered(r *Request, path string) {
 	switch {
 	case r.Op == jute.OpRemoveWatches:
@@ -82,7 +82,7 @@ func (ws *watches) answered(r *Request, path string) {
 	}
 }
 
-// granted registers r's watcher if the answer says that the server has set the watch.
+// granted registers r's watcher if the server has set the watch.
 func (ws *watches) granted(r *Request, path string) {
 	switch {
 	case r.Op == jute.OpExists && r.Err == zk.ErrNoNode:
@@ -99,7 +99,7 @@ func (ws *watches) granted(r *Request, path string) {
 	}
 }
 
-// fired returns the watchers that get an event, each once, and removes what fires only once.
+// fired returns the watchers that get an event, each once, and removes the one-shot ones.
 func (ws *watches) fired(ev zk.EventType, path string) []Watcher {
 	var out watcherSet
 	take := func(k kind, path string) {
@@ -157,7 +157,7 @@ func (ws *watches) all() []Watcher {
 	return out.list
 }
 
-// drop forgets all watches of a path.
+// drop removes all watches of a path.
 func (ws *watches) drop(k kind, path string) {
 	if set := ws.sets[k][path]; set != nil {
 		ws.n -= set.n
@@ -165,7 +165,7 @@ func (ws *watches) drop(k kind, path string) {
 	}
 }
 
-// selected returns the tables that a watcher type stands for.
+// selected returns the tables of a watcher type.
 func selected(t WatcherType) []kind {
 	switch t {
 	case WatchChildren:
@@ -176,7 +176,7 @@ func selected(t WatcherType) []kind {
 	return []kind{kindData, kindExist, kindChild, kindPersistent, kindRecursive}
 }
 
-// has reports whether w, or anybody if w is nil, watches path.
+// has reports whether w, or any watcher if w is nil, watches path.
 func (ws *watches) has(t WatcherType, path string, w Watcher) bool {
 	for _, k := range selected(t) {
 		if set := ws.sets[k][path]; set != nil && (w == nil || set.has(w)) {
@@ -186,7 +186,7 @@ func (ws *watches) has(t WatcherType, path string, w Watcher) bool {
 	return false
 }
 
-// remove forgets w, or everybody if w is nil.
+// remove removes w, or all watchers if w is nil.
 func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 	for _, k := range selected(t) {
 		set := ws.sets[k][path]
@@ -205,10 +205,10 @@ func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 	}
 }
 
-// removal says how to take w's watches, or everybody's if w is nil, off the server without taking those that stay:
-// the opcode and the watcher type to send. The server has two tables, of data and of children, with one watch a session
-// in each; persistent and recursive ones are in both. A watch may only go with its last watcher; those that a removal
-// on the wire takes do not count.
+// removal returns the opcode and the watcher type that remove w's watches, or all if w is nil, from the server and
+// leave the others. The server has two tables, of data and of children, with one watch a session in each; persistent
+// and recursive ones are in both. A watch may only be removed with its last watcher; watchers that a removal on the
+// wire removes do not count.
 func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, WatcherType) {
 	needed := func(table WatcherType) bool {
 		for k := range kinds {
@@ -243,10 +243,10 @@ func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, Watc
 	return jute.OpCheckWatches, t
 }
 
-// isCovered reports whether a persistent watch on the same node, which stays, has the events of what r asks to watch. A
-// server before 3.9 keeps one mode for each node of a session: a one-shot watch would make the persistent one end with
-// the next event, and take the events below the node from a recursive one (ZOOKEEPER-4466). So a removal of another
-// watcher does not matter.
+// isCovered reports whether a persistent watch on the same node, which stays, has the events of r's watch. A server
+// before 3.9 keeps one mode for each node of a session: a one-shot watch would make the persistent one end with the
+// next event, and take the events below the node from a recursive one (ZOOKEEPER-4466). So a removal of another watcher
+// does not matter.
 func (ws *watches) isCovered(r *Request, path string) bool {
 	by := ws.sets[kindPersistent][path].stays()
 	switch r.Op {
@@ -259,9 +259,8 @@ func (ws *watches) isCovered(r *Request, path string) bool {
 	return by && !ws.traffic.isLeaving(path, nil)
 }
 
-// awaitsCover reports whether the answer to an addWatch on the wire decides if r is covered. Until then r may not be
-// sent: with its watch it would replace the persistent one, and without it r would watch nothing if the addWatch is
-// refused.
+// awaitsCover reports whether the answer to an addWatch on the wire decides if r is covered. Until then r must wait:
+// with its watch it would replace the persistent one, and without it r would watch nothing if the addWatch is refused.
 func (ws *watches) awaitsCover(r *Request, c *Conn) bool {
 	if len(ws.traffic.paths) == 0 || !setsWatch(r) {
 		return false
@@ -276,12 +275,12 @@ func (ws *watches) awaitsCover(r *Request, c *Conn) bool {
 	return false
 }
 
-// maxSetWatches bounds a frame of setWatches; a server may be set to refuse large ones.
+// maxSetWatches bounds a frame of setWatches; a server may refuse large ones.
 const maxSetWatches = 128 << 10
 
-// frames returns the bodies of the requests that set the watches again on a new connection, and their opcode: the
-// old one when there is nothing persistent, because servers before 3.6 know no other. Watches on the children of a node
-// with a recursive watch come last: for a server before 3.9 the mode that was set last counts (ZOOKEEPER-4466).
+// frames returns the bodies of the requests that set the watches again on a new connection, and their opcode: the old
+// one without persistent watches, because servers before 3.6 have no other. Watches on the children of a node with a
+// recursive watch come last: a server before 3.9 uses the mode that was set last (ZOOKEEPER-4466).
 func (ws *watches) frames(zxid int64) (op jute.Op, bodies [][]byte) {
 	op = jute.OpSetWatches
 	encode := jute.AppendSetWatches

@@ -6,11 +6,11 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// A request is answered behind all that was sent before it, pings included, and the session clock counts from when the
-// last answered request was sent. So the age of answers has to stay well below the session timeout, however slow the
-// server is, and also if the next requests of a kind take it a hundred times as long as those before. So no more is in
-// flight than is of use: each kind of request has a window, which begins small, and opens as long as answers are young,
-// or come faster for it. Old answers close it.
+// The server answers a request after all earlier ones, pings included, and the session clock counts from the time at
+// which the last answered request was sent. So the age of answers must stay well below the session timeout, however
+// slow the server is, and also if the next requests of a kind take a hundred times as long as those before. So the
+// number of requests in flight is bounded: each kind of request has a window. It begins small, and opens as long as
+// answers are young, or come faster for it. Old answers close it.
 
 const (
 	// maxInFlight bounds all windows together.
@@ -28,7 +28,7 @@ const (
 	openingRounds      = 2 // what one opens, the next shows
 )
 
-// window bounds how many requests of a kind are in flight.
+// window bounds the number of requests of a kind in flight.
 type window struct {
 	limit    int
 	inFlight int
@@ -48,7 +48,7 @@ type windows struct {
 	byKind  [32]window
 	initial int
 	young   int64 // the age below which a window opens
-	easy    int64 // the age below which a window may open if that has more answers come
+	easy    int64 // the age below which a window may open if more answers come for it
 	old     int64 // the age above which nothing is sent, and windows close
 }
 
@@ -66,7 +66,7 @@ func newWindows(timeout time.Duration) windows {
 // of returns the window of a kind of request. Kinds that share one are rare.
 func (ws *windows) of(op jute.Op) *window { return &ws.byKind[uint32(op)%uint32(len(ws.byKind))] }
 
-// admits reports whether a request of that kind may be sent; oldest is when the oldest in flight was.
+// admits reports whether a request of that kind may be sent. oldest is the time of the oldest request in flight.
 func (ws *windows) admits(op jute.Op, now, oldest int64) bool {
 	w := ws.of(op)
 	if w.inFlight == 0 && (w.limit == 0 || now-w.last > int64(windowForgottenFor)) {
@@ -78,7 +78,7 @@ func (ws *windows) admits(op jute.Op, now, oldest int64) bool {
 // sent counts a request.
 func (ws *windows) sent(op jute.Op) { ws.of(op).inFlight++ }
 
-// answered counts an answer that was read now and learns from its age.
+// answered counts an answer that was read now, and adjusts the window to its age.
 func (ws *windows) answered(op jute.Op, age, now int64) {
 	w := ws.of(op)
 	busy := 2*w.inFlight > w.limit
@@ -97,7 +97,7 @@ func (ws *windows) answered(op jute.Op, age, now int64) {
 	}
 }
 
-// endRound looks whether more answers have come than in the rounds before.
+// endRound checks whether more answers have come than in the rounds before.
 func (w *window) endRound(busy, young bool, now int64) {
 	rate := int64(w.answers) * int64(time.Second) / max(now-w.round, 1)
 	switch {

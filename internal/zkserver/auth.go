@@ -120,8 +120,8 @@ func parseIP(s string) (addr uint64, bits int, ok bool) {
 	return addr, bits, true
 }
 
-// resolveACL gives the ACL to store for one that a client sends: without doubles, and with the client's own identities
-// in the place of "auth".
+// resolveACL returns the ACL to store for the ACL of a client: without doubles, and with the client's own identities
+// instead of "auth".
 func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
 	var resolved []zk.ACL
 	for i, a := range acl {

@@ -5,16 +5,16 @@ import "time"
 // now is the service's time.
 func (s *Service) now() time.Time { return time.Now().Add(s.advanced) }
 
-// tickAfter gives the first tick after t: when something that t is over for ends.
+// tickAfter returns the first tick after t: when something that t is over for ends.
 func (s *Service) tickAfter(t time.Time) time.Time {
 	n := t.Sub(s.began)/s.config.Tick + 1
 	return s.began.Add(n * s.config.Tick)
 }
 
-// halfTickAfter gives the first half tick after t: when a leader pings its followers.
+// halfTickAfter returns the first half tick after t: when a leader pings its followers.
 func (s *Service) halfTickAfter(t time.Time) time.Time { return s.halfTickBefore(t).Add(s.halfTick()) }
 
-// halfTickBefore gives the last half tick before t, or t.
+// halfTickBefore returns the last half tick before t, or t.
 func (s *Service) halfTickBefore(t time.Time) time.Time {
 	return s.began.Add(t.Sub(s.began) / s.halfTick() * s.halfTick())
 }
@@ -104,7 +104,7 @@ func (s *Service) elapse() time.Time {
 		next = end
 	}
 	for _, m := range s.members {
-		if due, ok := m.hear(now); ok && due.Before(next) {
+		if due, ok := m.receive(now); ok && due.Before(next) {
 			next = due
 		}
 	}
@@ -112,8 +112,8 @@ func (s *Service) elapse() time.Time {
 	return next
 }
 
-// hear applies what has reached a member that lags, and gives the time when more will.
-func (m *Member) hear(now time.Time) (next time.Time, more bool) {
+// receive applies the writes that have reached a member that lags, and returns the time of the next ones.
+func (m *Member) receive(now time.Time) (next time.Time, more bool) {
 	if !m.serving() || m.lag <= 0 {
 		return time.Time{}, false
 	}

@@ -57,7 +57,7 @@ func TestAdvanceBringsNearerWhatIsDueLater(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !exists(s.Member(3), "/a") {
-			t.Error("not heard after 5 s")
+			t.Error("not received after 5 s")
 		}
 		s.Advance(14 * time.Second)
 		s.Advance(-time.Hour) // is none

@@ -20,15 +20,15 @@ type conn struct {
 	out    *outbox
 
 	// All below is guarded by the mutex of the service.
-	ids      identities
-	session  *session // nil before the handshake
-	leaving  bool     // it closes its session
-	waiting  [][]byte // frames for which its member needs its leader, and those behind them
-	received int64
-	sent     int64
-	last     lastAnswer
-	began    time.Time
-	heard    time.Time // when the last frame came
+	ids       identities
+	session   *session // nil before the handshake
+	leaving   bool     // it closes its session
+	waiting   [][]byte // frames for which its member needs its leader, and those behind them
+	received  int64
+	sent      int64
+	last      lastAnswer
+	began     time.Time
+	lastFrame time.Time
 }
 
 // loopback is the identity of every client in the scheme ip: the service is not reached from elsewhere.
@@ -37,13 +37,13 @@ const loopback = "127.0.0.1"
 func newConn(m *Member, nc net.Conn, number int64) *conn {
 	now := m.service.now()
 	return &conn{
-		member: m,
-		nc:     nc,
-		number: number,
-		out:    newOutbox(),
-		ids:    identities{{schemeIP, loopback}},
-		began:  now,
-		heard:  now,
+		member:    m,
+		nc:        nc,
+		number:    number,
+		out:       newOutbox(),
+		ids:       identities{{schemeIP, loopback}},
+		began:     now,
+		lastFrame: now,
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *conn) handle(frame []byte) bool {
 	defer s.announce()
 	c.received++
 	c.member.received++
-	c.heard = s.now()
+	c.lastFrame = s.now()
 	switch {
 	case c.session != nil:
 		return c.request(frame)

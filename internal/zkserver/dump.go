@@ -54,7 +54,7 @@ func (c *conn) expires() time.Time {
 	if c.session != nil {
 		limit = c.session.timeout
 	}
-	return c.heard.Add(limit).Truncate(idleLimit).Add(idleLimit)
+	return c.lastFrame.Add(limit).Truncate(idleLimit).Add(idleLimit)
 }
 
 // expirySets has the expiring entries by their time.

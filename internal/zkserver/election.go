@@ -148,7 +148,7 @@ func (m *Member) follow(leader *Member) {
 	if m.state != stateServing {
 		m.disconnect()
 	}
-	m.state, m.leader, m.leaderHeard = stateServing, leader, m.service.now()
+	m.state, m.leader, m.leaderSeen = stateServing, leader, m.service.now()
 	m.epoch, m.outstanding = m.service.epoch, false
 	clear(m.heardFrom)
 	m.catchUp()
@@ -168,7 +168,7 @@ func (m *Member) resume() bool {
 	if m.serving() {
 		return false
 	}
-	m.state, m.outstanding, m.leaderHeard = stateServing, false, m.service.now()
+	m.state, m.outstanding, m.leaderSeen = stateServing, false, m.service.now()
 	m.reportDue = m.service.halfTickAfter(m.service.now())
 	if m.lag == 0 {
 		m.catchUp()
@@ -193,10 +193,10 @@ func (m *Member) reaches() bool {
 // noteLeaders notes when each member has heard of its leader for the last time, a leader of its quorum, before the
 // members are parted.
 func (s *Service) noteLeaders() {
-	heard := s.halfTickBefore(s.now())
+	seen := s.halfTickBefore(s.now())
 	for _, m := range s.members {
-		if m.reaches() && (m.leader == s.leader || m.leader != m) && heard.After(m.leaderHeard) {
-			m.leaderHeard = heard
+		if m.reaches() && (m.leader == s.leader || m.leader != m) && seen.After(m.leaderSeen) {
+			m.leaderSeen = seen
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (m *Member) givesUp() time.Time {
 	if m.leader != m && m.reaches() {
 		return m.leader.givesUp()
 	}
-	limit := m.leaderHeard.Add(time.Duration(s.config.SyncLimit) * s.config.Tick)
+	limit := m.leaderSeen.Add(time.Duration(s.config.SyncLimit) * s.config.Tick)
 	if m.leader == m {
 		return s.tickAfter(limit.Add(-1))
 	}

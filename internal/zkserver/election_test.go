@@ -52,7 +52,7 @@ func (r *reader) sendPing(t *testing.T) (xid int32) {
 	return jute.XidPing
 }
 
-// answers gives the xids and codes of what has come so far, and whether the connection is open.
+// answers returns the xids and codes of what has come so far, and whether the connection is open.
 func (r *reader) answers(t *testing.T) (headers []jute.ReplyHeader, open bool) {
 	t.Helper()
 	synctest.Wait()
@@ -144,7 +144,7 @@ func TestFollowerServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 		other.want(t, other.send(t, createOf("/new")))
 		reads.want(t, reads.sendPing(t), reads.send(t, readRoot))
 		if exists(s.Member(3), "/new") {
-			t.Error("it hears of the others")
+			t.Error("it has the writes of the others")
 		}
 		writes.send(t, createOf("/x"))
 		syncs.send(t, syncRoot)

@@ -52,7 +52,7 @@ func (c *conn) handshake(frame []byte) bool {
 	return c.session != nil
 }
 
-// findSession gives the session that the client gets; nil is none.
+// findSession returns the session that the client gets; nil is none.
 func (c *conn) findSession(r *jute.ConnectRequest) *session {
 	m := c.member
 	s := m.service

@@ -166,7 +166,7 @@ func exists(m *Member, path string) bool {
 	return ok
 }
 
-// leader gives the member that leads.
+// leader returns the member that leads.
 func leader(tb testing.TB, s *Service) *Member {
 	tb.Helper()
 	for _, m := range s.members {

@@ -36,7 +36,7 @@ type Member struct {
 	local        map[int64]*session // started while it was read-only
 	leader       *Member            // it follows, itself if it leads; nil if it looks for one
 	epoch        int64              // of the leader when it began to follow
-	leaderHeard  time.Time          // the last time, but for the pings of this moment's side; a leader's quorum
+	leaderSeen   time.Time          // the last time, but for the pings of this moment's side; a leader's quorum
 	outstanding  bool               // it leads without a quorum, and a transaction waits for one
 	heardFrom    map[int64]*session // to report to the leader
 	reportDue    time.Time

@@ -41,7 +41,7 @@ func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result,
 	return nil, jute.CodeOK
 }
 
-// asInMulti gives the results of a multi: every create that has a stat is a create2 there.
+// asInMulti returns the results of a multi: every create that has a stat is a create2 there.
 func asInMulti(results []jute.Result) []jute.Result {
 	for i := range results {
 		switch results[i].Op {

@@ -29,7 +29,7 @@ func parentOf(path string) (parent string, ok bool) {
 	return path[:i], true
 }
 
-// split gives the parent and the name of a node whose path is valid.
+// split returns the parent and the name of a node whose path is valid.
 func split(path string) (parent, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i == 0 {

@@ -138,7 +138,7 @@ func (c *conn) ephemerals(prefix string) []string {
 	return slices.DeleteFunc(paths, func(p string) bool { return !strings.HasPrefix(p, prefix) })
 }
 
-// shuffledKeys gives the members of a set in an order that does not change from run to run, and that nobody can take
+// shuffledKeys returns the members of a set in an order that does not change from run to run, and that nobody can take
 // for one to rely on: as in Apache ZooKeeper it is that of a hash.
 func shuffledKeys(set map[string]struct{}) []string {
 	type key struct {

@@ -83,7 +83,7 @@ func New(config Config) *Service {
 	return s
 }
 
-// Member gives a member by its number, from 1 on.
+// Member returns a member by its number, from 1 on.
 func (s *Service) Member(number int) *Member { return s.members[number-1] }
 
 // Close ends all connections and waits for them.
@@ -126,7 +126,7 @@ func (s *Service) commit(x *txn) []jute.Result {
 	return results
 }
 
-// missedBy gives where in the log that begins which a member has not applied.
+// missedBy returns where in the log that begins which a member has not applied.
 func (s *Service) missedBy(m *Member) int {
 	i, _ := slices.BinarySearchFunc(s.log, m.tree.applied+1, func(e logEntry, zxid int64) int {
 		return cmp.Compare(e.txn.zxid, zxid)

@@ -76,7 +76,7 @@ func (s *Service) closeSession(session *session) {
 	s.commit(&x)
 }
 
-// Sessions gives the ids of the sessions, in the order in which they began.
+// Sessions returns the ids of the sessions, in the order in which they began.
 func (s *Service) Sessions() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *Service) Move(id int64) error {
 // passwordSecret is the secret of all servers for passwords, so that a session can move between them.
 const passwordSecret = 0xB3415C00
 
-// Password gives the password of a session: the first bytes of Java's random numbers with the id for a seed.
+// Password returns the password of a session: the first bytes of Java's random numbers with the id for a seed.
 func Password(id int64) []byte {
 	const multiplier, increment, mask = 0x5DEECE66D, 0xB, 1<<48 - 1
 	state := (uint64(id^passwordSecret) ^ multiplier) & mask

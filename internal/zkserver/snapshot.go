@@ -8,7 +8,7 @@ type Snapshot struct {
 	nextSession int64
 }
 
-// Snapshot gives the state of now: what a quorum has, or had when there was one.
+// Snapshot returns the state of now: what a quorum has, or had when there was one.
 func (s *Service) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

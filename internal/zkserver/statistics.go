@@ -189,7 +189,7 @@ func (m *Member) resetServer(b *strings.Builder) {
 	b.WriteString("Server stats reset.\n")
 }
 
-// connections gives the connections in the order they came.
+// connections returns the connections in the order they came.
 func (m *Member) connections() []*conn {
 	conns := make([]*conn, 0, len(m.conns))
 	for c := range m.conns {

@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Changes gives a channel that is closed when anything has happened that a View may show.
+// Changes returns a channel that is closed when anything has happened that a View may show.
 func (s *Service) Changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

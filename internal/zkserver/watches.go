@@ -80,7 +80,7 @@ func (t *watchTable) forget(c *conn) {
 	}
 }
 
-// fire gives the connections that are to hear of what happened to the path, in the order in which they were accepted,
+// fire returns the connections that are to hear of what happened to the path, in the order in which they were accepted,
 // and ends the watches that fire once.
 func (t *watchTable) fire(path string, event zk.EventType) []*conn {
 	var notified []*conn
@@ -155,7 +155,7 @@ const (
 
 const anyMode = watchOnce | watchPersistent | watchRecursive
 
-// selection gives the modes that a type selects in each table; ok is false for no type of this version.
+// selection returns the modes that a type selects in each table; ok is false for no type of this version.
 func (c *conn) selection(watchType int32) (data, child watchMode, ok bool) {
 	once := anyMode
 	if c.member.service.config.Version.manyModes() {

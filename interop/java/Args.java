@@ -4,7 +4,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** What a command was given. */
+/** The arguments of a command. */
 record Args(JsonNode json) {
     static final HexFormat HEX = HexFormat.of();
 
@@ -26,7 +26,7 @@ record Args(JsonNode json) {
         return text("path");
     }
 
-    /** How long to wait, in milliseconds. A day, which no test lasts, is for ever. */
+    /** The longest wait, in milliseconds. A day is longer than any test. */
     long timeout() {
         long timeout = json.path("timeoutMs").asLong(-1);
         return timeout < 0 ? TimeUnit.DAYS.toMillis(1) : timeout;

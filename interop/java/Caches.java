@@ -112,7 +112,7 @@ final class Caches {
         });
     }
 
-    /** Adds what is at and below a path. The iterator of a TreeCache fails where the last child was deleted. */
+    /** Adds the nodes at and below a path. The iterator of a TreeCache fails where the last child was deleted. */
     private static void addTree(Map<String, String> nodes, TreeCache cache, String path) {
         add(nodes, cache.getCurrentData(path));
         Map<String, ChildData> children = cache.getCurrentChildren(path);
@@ -127,14 +127,14 @@ final class Caches {
         }
     }
 
-    /** Tells of an event of a node; node is null for those of the connection. */
+    /** Reports an event of a node; node is null for an event of the connection. */
     private void event(Enum<?> type, String name, ChildData node) {
         if (node != null) {
             scope.event(type.name(), "name", name, "path", node.getPath(), "data", data(node));
         }
     }
 
-    /** Tells of a node before and after; one of them may be null. */
+    /** Reports a node before and after a change; one of them may be null. */
     private void event(String event, String name, ChildData old, ChildData node) {
         String path = (node == null ? old : node).getPath();
         scope.event(event, "name", name, "path", path, "data", data(node), "oldData", data(old));

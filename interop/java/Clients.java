@@ -23,7 +23,7 @@ final class Clients {
         return clients.get(name(args));
     }
 
-    /** Closes all, each after what belongs to it. */
+    /** Closes all clients, each after its objects. */
     void close() {
         clients.names().forEach(this::close);
     }
@@ -86,7 +86,7 @@ final class Clients {
         return client.getZookeeperClient().getZooKeeper().getSessionId();
     }
 
-    /** Ends the client's session at the server, as a second user of the session who closes it. */
+    /** Ends the client's session at the server: a second user of the session closes it. */
     private static void killSession(CuratorFramework client) throws Exception {
         ZooKeeper own = client.getZookeeperClient().getZooKeeper();
         CountDownLatch connected = new CountDownLatch(1);

@@ -36,7 +36,7 @@ final class Counts {
 
                 @Override
                 public void stateChanged(CuratorFramework client, ConnectionState state) {
-                    // the client's own listener tells
+                    // the client's own listener reports it
                 }
             });
             counts.put(args, new Count(recipe, new AtomicReference<>()));
@@ -63,7 +63,7 @@ final class Counts {
         });
     }
 
-    /** A count, and what of it was read last: Java takes no other version to compare with. */
+    /** A count and its last value: Java compares with no other version. */
     record Count(SharedCount recipe, AtomicReference<VersionedValue<Integer>> read) implements Closeable {
         @Override
         public void close() throws IOException {

@@ -96,7 +96,7 @@ final class Leaders {
         }
     }
 
-    /** Leads until it is told to relinquish, or interrupted, as the adapter has it when the connection suffers. */
+    /** Leads until the test ends it, or until an interrupt: the adapter interrupts it when the connection is suspended. */
     private final class Listener extends LeaderSelectorListenerAdapter {
         private final String name;
         private final Semaphore relinquished = new Semaphore(0);
@@ -107,7 +107,7 @@ final class Leaders {
 
         @Override
         public void takeLeadership(CuratorFramework client) throws InterruptedException {
-            relinquished.drainPermits(); // what was told too late to somebody who led before
+            relinquished.drainPermits(); // an end that was reported too late to an earlier leader
             scope.event("taken", "name", name);
             try {
                 relinquished.acquire();

@@ -19,7 +19,7 @@ import org.apache.curator.framework.recipes.locks.Revoker;
 final class Locks {
     private final Scope scope;
 
-    /** counts are there for semaphores that read how many leases they have. */
+    /** counts are the limits of semaphores that read them. */
     Locks(Scope scope, Named<Counts.Count> counts) {
         this.scope = scope;
         mutexCommands();
@@ -74,7 +74,7 @@ final class Locks {
         lockCommands("semaphoreMutex", null, mutexes);
     }
 
-    /** Registers what every lock can do. */
+    /** Registers the commands of every lock. */
     private void lockCommands(String prefix, String threadOf, Named<? extends InterProcessLock> locks) {
         scope.on(prefix + "Acquire", threadOf, args ->
                 locks.get(args).acquire(args.timeout(), TimeUnit.MILLISECONDS));
@@ -85,7 +85,7 @@ final class Locks {
         scope.on(prefix + "Held", args -> locks.get(args).isAcquiredInThisProcess());
     }
 
-    /** Registers what a lock that belongs to a thread can do besides. */
+    /** Registers the further commands of a lock that belongs to a thread. */
     private void threadLockCommands(String prefix, String threadOf, Named<ThreadLock> locks) {
         lockCommands(prefix, threadOf, locks);
         scope.on(prefix + "Owned", threadOf, args -> locks.get(args).isOwnedByCurrentThread());
@@ -138,10 +138,10 @@ final class Locks {
         scope.on("semaphoreParticipants", args -> semaphores.get(args).recipe.getParticipantNodes());
     }
 
-    /** A semaphore and the leases it gave out, by the names of their nodes. */
+    /** A semaphore and its leases in use, by the names of their nodes. */
     private record Semaphore(InterProcessSemaphoreV2 recipe, Map<String, Lease> leases) {}
 
-    /** A lock that belongs to a thread, which tells the path of the node it holds. */
+    /** A lock that belongs to a thread, with the path of its node. */
     private interface ThreadLock extends InterProcessLock {
         boolean isOwnedByCurrentThread();
 

@@ -46,7 +46,7 @@ final class Named<T> {
         return new ArrayList<>(byName.keySet());
     }
 
-    /** Forgets the objects of a client, and closes those that can be. */
+    /** Removes the objects of a client, and closes those that have a close. */
     void closeOf(String client) {
         byName.values().removeIf(owned -> {
             if (!owned.client.equals(client)) {
@@ -56,7 +56,7 @@ final class Named<T> {
                 try {
                     ((Closeable) owned.object).close();
                 } catch (Exception e) {
-                    // It goes with its client, in whichever state it is.
+                    // The object ends with its client, in any state.
                 }
             }
             return true;

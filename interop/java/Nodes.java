@@ -16,7 +16,7 @@ final class Nodes {
 
     private void nodeCommands() {
         scope.on("create", args -> {
-            // A builder changes itself: the types of the steps forbid some orders, the steps do not.
+            // A builder changes itself. The types of the steps forbid some orders; the steps do not.
             var create = scope.client(args).create();
             if (args.flag("parents")) {
                 create.creatingParentsIfNeeded();

@@ -21,8 +21,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * {"event":"state","scope":"","client":"","state":"SUSPENDED"}
  * </pre>
  *
- * A command may name a "scope": what it makes is there, apart from all others. A {@link Scope} runs it. Lines with
- * "event" come unasked. Bytes are hex. The program ends with its input.
+ * A command may name a "scope". A {@link Scope} runs it, and holds the objects that it creates, apart from all others.
+ * Lines with "event" are no answers. Bytes are hex. The program ends with its input.
  */
 public final class Peer {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -52,7 +52,7 @@ public final class Peer {
         System.exit(0);
     }
 
-    /** Closes what is in a scope, and forgets the scope. */
+    /** Closes the objects of a scope, and removes the scope. */
     void end(Scope scope) {
         scope.close();
         scopes.remove(scope.name());

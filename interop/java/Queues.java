@@ -96,7 +96,7 @@ final class Queues {
         scope.on("idQueueRemove", args -> queues.get(args).remove(args.text("itemId")));
     }
 
-    /** Registers what all queues but the simple one can do. */
+    /** Registers the commands of all queues but the simple one. */
     private <Q extends QueueBase<String>> Named<Q> baseCommands(String prefix, Build<Q> build) {
         Named<Q> queues = scope.named(prefix);
         Named<Consumer> consumers = scope.named("consumer of a " + prefix);
@@ -143,7 +143,7 @@ final class Queues {
         scope.on("simpleQueueElement", args -> Args.hex(queues.get(args).element()));
         scope.on("simpleQueueRemove", args -> Args.hex(queues.get(args).remove()));
         scope.on("simpleQueuePoll", args -> Args.hex(queues.get(args).poll()));
-        // Java's take() has no timeout and is otherwise the poll() that has one.
+        // Java's take() is the poll() with a timeout, without the timeout.
         scope.on("simpleQueueTake", args ->
                 Args.hex(queues.get(args).poll(args.timeout(), TimeUnit.MILLISECONDS)));
     }
@@ -154,8 +154,8 @@ final class Queues {
     }
 
     /**
-     * Tells of every item, but for the first ones, which it refuses. Those whose text begins with "hold" it tells of
-     * before, and holds them until it is to let go.
+     * Reports every item except the first ones, which it refuses. It reports an item whose text begins with "hold"
+     * first, and then holds it until it is released.
      */
     private final class Consumer implements QueueConsumer<String> {
         private final String name;
@@ -182,7 +182,7 @@ final class Queues {
 
         @Override
         public void stateChanged(CuratorFramework client, ConnectionState state) {
-            // the client's own listener tells
+            // the client's own listener reports it
         }
     }
 }

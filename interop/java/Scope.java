@@ -12,19 +12,19 @@ import org.apache.curator.framework.CuratorFramework;
 /**
  * The clients and recipes of one test, and the commands to them.
  *
- * <p>Each command runs on a thread of its own, so one that blocks holds up no other. Commands that name the same
- * "thread" run on that one thread, in order, because Java's locks belong to threads; those to a lock of that kind
- * that name no thread run on the lock's own.
+ * <p>Each command runs on a thread of its own, so one that blocks delays no other. Commands that name the same
+ * "thread" run on that one thread, in order, because Java's locks belong to threads. Commands to such a lock that name
+ * no thread run on the thread of the lock.
  *
  * <p>A recipe adds a method that registers its commands, and a {@link Named} for its objects.
  */
 final class Scope {
-    /** A command gives the value of its answer, which may be null. */
+    /** A command returns the value of its answer, which may be null. */
     interface Command {
         Object run(Args args) throws Exception;
     }
 
-    /** A command and, if the objects it is for belong to threads, their kind. */
+    /** A command and, if its objects belong to threads, their kind. */
     private record Registered(Command command, String threadOf) {}
 
     private static final ThreadFactory DAEMONS = task -> {
@@ -72,7 +72,7 @@ final class Scope {
         commands.put(command, new Registered(action, threadOf));
     }
 
-    /** Gives room for objects that close with their client. */
+    /** Returns a new set of objects that close with their client. */
     <T> Named<T> named(String kind) {
         Named<T> named = new Named<>(kind);
         objects.add(named);
@@ -83,7 +83,7 @@ final class Scope {
         return clients.of(args);
     }
 
-    /** Tells of something that happened by itself; the fields are names and values in turn. */
+    /** Writes an event; the fields are names and values in turn. */
     void event(String event, Object... fields) {
         Map<String, Object> line = new LinkedHashMap<>();
         line.put("event", event);
@@ -94,7 +94,7 @@ final class Scope {
         peer.write(line);
     }
 
-    /** Has a command run on its thread. */
+    /** Runs a command on its thread. */
     void take(Args args) {
         Registered registered = commands.get(args.text("cmd"));
         if (registered == null) {

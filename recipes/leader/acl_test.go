@@ -38,7 +38,7 @@ func TestParticipantWithoutPermissionReportsError(t *testing.T) {
 	if err := receive(t, unhandled, "the error of the latch"); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("got %v", err)
 	}
-	if latch.HasLeadership() || len(events.heard) != 0 || len(f.began) != 0 {
+	if latch.HasLeadership() || len(events.received) != 0 || len(f.began) != 0 {
 		t.Error("it leads")
 	}
 	_, err = admin.SetACL().WithACL(builders.OpenACL...).ForPath(ctx, electionPath)

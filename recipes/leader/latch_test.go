@@ -192,18 +192,18 @@ func TestLatchCloseModeDecidesNotification(t *testing.T) {
 		if mode == leader.NotifyLeader {
 			events.want(false)
 		}
-		if n := len(events.heard); n != 0 {
+		if n := len(events.received); n != 0 {
 			t.Errorf("got %d more", n)
 		}
 	}
 	latch, events := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
 	events.want(true)
-	behind, toldToo := startLatch(t, client, "behind", leader.WithCloseMode(leader.NotifyLeader))
+	behind, eventsBehind := startLatch(t, client, "behind", leader.WithCloseMode(leader.NotifyLeader))
 	awaitParticipants(t, latch, 2)
 	must(t, behind.Close()) // which has never led
 	must(t, latch.CloseWithMode(leader.NotifyLeader))
 	events.want(false)
-	if n := len(toldToo.heard); n != 0 {
+	if n := len(eventsBehind.received); n != 0 {
 		t.Errorf("the one behind gets %d events", n)
 	}
 }
@@ -219,11 +219,11 @@ func TestLatchListenersGetEachBeginningAndEndOnce(t *testing.T) {
 	modes := []leader.CloseMode{leader.Silent, leader.NotifyLeader, leader.Silent, leader.NotifyLeader}
 	for i, mode := range modes {
 		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(mode))
-		h := &history{tb: t, name: fmt.Sprint(i), heard: make(chan leader.LatchEvent, 1000)}
+		h := &history{tb: t, name: fmt.Sprint(i), received: make(chan leader.LatchEvent, 1000)}
 		times := 0
 		closed.Add(1)
 		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-			h.heard <- ev
+			h.received <- ev
 			if !ev.IsLeader {
 				return
 			}
@@ -251,7 +251,7 @@ func TestLatchListenersGetEachBeginningAndEndOnce(t *testing.T) {
 		if modes[i] == leader.NotifyLeader {
 			h.want(false)
 		}
-		if n := len(h.heard); n != 0 {
+		if n := len(h.received); n != 0 {
 			t.Errorf("%s gets %d more", h.name, n)
 		}
 	}
@@ -307,7 +307,7 @@ func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 	client := newClient(t, connect)
 	first, events := startLatch(t, client, "first")
 	l := events.want(true).Leadership
-	second, toldToo := startLatch(t, newClient(t, connect), "second")
+	second, eventsOfSecond := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
 	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
 	<-l.Context().Done()
@@ -315,7 +315,7 @@ func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 		t.Errorf("cause %v", cause)
 	}
 	events.want(false)
-	next := toldToo.want(true).Leadership
+	next := eventsOfSecond.want(true).Leadership
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d after %d", next.Token(), l.Token())
 	}
@@ -359,7 +359,7 @@ func TestLatchErrorPolicies(t *testing.T) {
 			testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
 			restore()
 			must(t, client.BlockUntilConnected(testenv.Context(t)))
-			if latch.Leadership() != l || len(events.heard) != 0 {
+			if latch.Leadership() != l || len(events.received) != 0 {
 				t.Error("leadership has changed")
 			}
 		})
@@ -372,11 +372,11 @@ func TestLatchNodeDeletedLosesLeadership(t *testing.T) {
 	client := newClient(t, connect)
 	first, events := startLatch(t, client, "first")
 	l := events.want(true).Leadership
-	_, toldToo := startLatch(t, newClient(t, connect), "second")
+	_, eventsOfSecond := startLatch(t, newClient(t, connect), "second")
 	awaitParticipants(t, first, 2)
 	must(t, client.Delete().ForPath(testenv.Context(t), l.Path()))
 	events.want(false)
-	toldToo.want(true)
+	eventsOfSecond.want(true)
 	awaitParticipants(t, first, 2) // it has lined up anew
 }
 
@@ -552,17 +552,17 @@ func TestLatchListenerGoexitIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath, leader.WithCloseMode(leader.NotifyLeader))
-	heard := make(chan bool, 10)
+	received := make(chan bool, 10)
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-		heard <- ev.IsLeader
+		received <- ev.IsLeader
 		runtime.Goexit()
 	})
 	must(t, latch.Start())
-	if !receive(t, heard, "it leads") {
+	if !receive(t, received, "it leads") {
 		t.Error("got an end first")
 	}
 	must(t, latch.Close())
-	if receive(t, heard, "it does not lead") {
+	if receive(t, received, "it does not lead") {
 		t.Error("got a beginning twice")
 	}
 }

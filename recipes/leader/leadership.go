@@ -100,11 +100,7 @@ func (l *Leadership) Context() context.Context {
 func (l *Leadership) isNil() bool { return l == nil || l.ctx == nil }
 
 // lostContext is the context of a nil Leadership.
-var lostContext = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // it has ended
-	cancel(ErrLeadershipLost)
-	return ctx
-}()
+var lostContext = waitqueue.EndedContext(ErrLeadershipLost)
 
 // Path returns the path of the leader's node. In Java: getOurPath, getLastPathIsLeader.
 func (l *Leadership) Path() string {

@@ -153,8 +153,8 @@ func TestLatchNodeDeletedInOutageDoesNotLead(t *testing.T) {
 			}
 			look.Release()
 			awaitParticipants(t, next, 2)
-			if len(events.heard) != 0 {
-				t.Errorf("got %+v", <-events.heard)
+			if len(events.received) != 0 {
+				t.Errorf("got %+v", <-events.received)
 			}
 			must(t, next.Close())
 			events.want(true)
@@ -203,7 +203,7 @@ func TestErrorHandlerMayCloseSelector(t *testing.T) {
 }
 
 func TestErrorHandlerGetsErrorsInOrder(t *testing.T) {
-	turn, went, heard := 0, make(chan struct{}), make(chan string, 10)
+	turn, went, received := 0, make(chan struct{}), make(chan string, 10)
 	s := leader.NewLeaderSelector(newClient(t, testenv.ConnectString(t)), electionPath, func(ctx context.Context) error {
 		switch turn++; turn {
 		case 1:
@@ -216,11 +216,11 @@ func TestErrorHandlerGetsErrorsInOrder(t *testing.T) {
 		return nil
 	}, leader.WithAutoRequeue(), leader.WithOnError(func(_ context.Context, err error) {
 		<-went // which holds up no turn
-		heard <- err.Error()
+		received <- err.Error()
 	}))
 	must(t, s.Start())
 	for _, want := range []string{"first", "second"} {
-		if got := receive(t, heard, "the error"); got != want {
+		if got := receive(t, received, "the error"); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

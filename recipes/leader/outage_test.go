@@ -52,7 +52,7 @@ func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 		session := client.Session()
 		suspended := make(chan struct{})
 		client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
-			if state != framework.Suspended { // which both have heard before
+			if state != framework.Suspended { // which both have received before
 				return
 			}
 			if led := latch.HasLeadership() && s.HasLeadership(); !led && session.Context().Err() == nil {
@@ -220,7 +220,7 @@ func TestLatchWithCircuitBreaker(t *testing.T) {
 			suspensions++
 		}
 	}
-	if more := len(events.heard); suspensions == 0 || more > 2*(suspensions-1) {
+	if more := len(events.received); suspensions == 0 || more > 2*(suspensions-1) {
 		t.Errorf("got %d changes more, the connection was suspended %d times", more, suspensions)
 	}
 }
@@ -321,16 +321,16 @@ func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 			<-events
 		}
 	})
-	latch, heard := startLatch(t, client, "me")
-	heard.want(true)
+	latch, received := startLatch(t, client, "me")
+	received.want(true)
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 2 },
 		"it has lined up, and looked once more")
 	proxy.Faults().ResetTrace()
 	proxy.Faults().CutAll()
 	testenv.Eventually(t, func() bool { return answered(proxy, "getChildren2") >= 1 }, "it looks again")
 	close(events)
-	heard.want(false)
-	heard.want(true)
+	received.want(false)
+	received.want(true)
 	testenv.Eventually(t, latch.HasLeadership, "it leads")
 }
 

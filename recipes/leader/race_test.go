@@ -97,7 +97,7 @@ func TestClosedWhileQueuingLeavesNoNode(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testResettingOfLeadershipAfterConcurrentLeadershipChange (CURATOR-653): each of two latches
-// loses its node while the other has not heard yet that it stands in line again.
+// loses its node while the other has not received yet that it stands in line again.
 func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxyA, connectA, direct := newProxy(t)
@@ -131,8 +131,8 @@ func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 	awaitParticipants(t, a, 2)
 	must(t, a.Close())
 	eventsOfB.want(true)
-	if len(eventsOfA.heard) != 0 || len(eventsOfB.heard) != 0 {
-		t.Errorf("a gets %d changes more, b %d", len(eventsOfA.heard), len(eventsOfB.heard))
+	if len(eventsOfA.received) != 0 || len(eventsOfB.received) != 0 {
+		t.Errorf("a gets %d changes more, b %d", len(eventsOfA.received), len(eventsOfB.received))
 	}
 }
 
@@ -204,7 +204,7 @@ func TestSelectorTurnBeginsAfterOutage(t *testing.T) {
 	t.Cleanup(func() { must(t, s.Close()) })
 	suspended := make(chan struct{})
 	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
-		if state == framework.Suspended { // which the selector has heard before
+		if state == framework.Suspended { // which the selector has received before
 			close(suspended)
 		}
 	})

@@ -29,9 +29,9 @@ func newProxy(tb testing.TB) (proxy *curatortest.Proxy, connect, direct string) 
 
 // history is what the listener of a latch gets.
 type history struct {
-	tb    testing.TB
-	name  string
-	heard chan leader.LatchEvent
+	tb       testing.TB
+	name     string
+	received chan leader.LatchEvent
 
 	mu   sync.Mutex
 	last bool
@@ -43,7 +43,7 @@ func startLatch(
 ) (*leader.LeaderLatch, *history) {
 	tb.Helper()
 	latch := leader.NewLeaderLatch(client, electionPath, append(opts, leader.WithID(id))...)
-	h := &history{tb: tb, name: id, heard: make(chan leader.LatchEvent, 1000)}
+	h := &history{tb: tb, name: id, received: make(chan leader.LatchEvent, 1000)}
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
 		h.mu.Lock()
 		if ev.IsLeader == h.last || ev.IsLeader != (ev.Leadership != nil) {
@@ -51,7 +51,7 @@ func startLatch(
 		}
 		h.last = ev.IsLeader
 		h.mu.Unlock()
-		h.heard <- ev
+		h.received <- ev
 	})
 	must(tb, latch.Start())
 	tb.Cleanup(func() { must(tb, latch.Close()) })
@@ -62,7 +62,7 @@ func startLatch(
 func (h *history) want(isLeader bool) leader.LatchEvent {
 	h.tb.Helper()
 	select {
-	case ev := <-h.heard:
+	case ev := <-h.received:
 		if ev.IsLeader != isLeader {
 			h.tb.Errorf("%s leads: %t", h.name, ev.IsLeader)
 		}

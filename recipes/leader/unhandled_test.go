@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/observe"
@@ -72,14 +73,31 @@ func TestUnhandledErrorOfLatchIsLoggedAndCounted(t *testing.T) {
 	}
 }
 
+// lateCompression is a compression that fails with the error of a deadline of its own.
+type lateCompression struct{ builders.CompressionProvider }
+
+func (lateCompression) Compress(string, []byte) ([]byte, error) { return nil, context.DeadlineExceeded }
+
+func TestUnhandledDeadlineErrorOfCompressionIsNotErrorOfLock(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t), framework.WithCompression(true),
+		framework.WithCompressionProvider(lateCompression{}))
+	errs := make(chan error, 100)
+	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { errs <- e.Err })
+	startLatch(t, client, "late")
+	err := receive(t, errs, "the error of the compression")
+	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "locks:") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	latch.AddListener(func(context.Context, leader.LatchEvent) { panic("on purpose") })
-	heard := make(chan leader.LatchEvent, 10)
-	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) { heard <- ev })
+	received := make(chan leader.LatchEvent, 10)
+	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) { received <- ev })
 	must(t, latch.Start())
-	if ev := receive(t, heard, "the other listener"); !ev.IsLeader {
+	if ev := receive(t, received, "the other listener"); !ev.IsLeader {
 		t.Errorf("got %+v", ev)
 	}
 	if err := receive(t, u.errs, "the panic"); !strings.Contains(err.Error(), "panic in a listener: on purpose") {

@@ -40,16 +40,16 @@ var holdEach = map[string]func(t *testing.T, client *framework.Client) held{
 		t.Helper()
 		ctx := testenv.Context(t)
 		mu := locks.NewInterProcessMutex(client, lockPath)
-		asked := make(chan struct{})
-		mu.MakeRevocable(func(*locks.Hold) { close(asked) })
+		requested := make(chan struct{})
+		mu.MakeRevocable(func(*locks.Hold) { close(requested) })
 		h := heldOf(t, mu)
 		if err := locks.Revoke(ctx, client, h.Path()); err != nil {
 			t.Fatal(err)
 		}
 		select {
-		case <-asked:
+		case <-requested:
 		case <-ctx.Done():
-			t.Fatal("nobody is asked")
+			t.Fatal("no request came")
 		}
 		return h
 	},

@@ -12,7 +12,8 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// grant is a node that has its turn. All holds of one owner share it.
+// grant is a node that has its turn. All holds of one owner share it. leader.Leadership is its sibling: it has one
+// holder, writes that outlive its context, and four causes of its end. Package waitqueue has what both need.
 type grant struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc

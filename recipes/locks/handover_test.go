@@ -148,7 +148,7 @@ func TestAcquireSendsCreateAndListTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, func() bool { return slices.Contains(passed(proxy, false), "getChildren2") },
-		"the list is asked for before the create is answered")
+		"the list is requested before the create is answered")
 	answer.Release()
 	release(t, receive(t, next))
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // Hold is a lock that the caller holds, from Acquire to Release. It is safe for concurrent use. A nil Hold is a
@@ -71,11 +72,7 @@ func (h *Hold) Context() context.Context {
 }
 
 // releasedContext is the context of a nil Hold.
-var releasedContext = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // it has ended
-	cancel(ErrReleased)
-	return ctx
-}()
+var releasedContext = waitqueue.EndedContext(ErrReleased)
 
 // Path returns the path of the node that holds the lock. For a multi lock it is the node of the first lock.
 func (h *Hold) Path() string {

@@ -236,7 +236,7 @@ type untouchable struct {
 }
 
 func (u untouchable) TryAcquire(context.Context, time.Duration) (*locks.Hold, error) {
-	u.tb.Error("it is asked for")
+	u.tb.Error("it is requested")
 	return nil, locks.ErrNotAcquired
 }
 

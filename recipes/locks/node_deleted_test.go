@@ -279,17 +279,17 @@ func TestRevocableHoldNodeDeletedIsLost(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan struct{}, 2)
-	mu.MakeRevocable(func(*locks.Hold) { asked <- struct{}{} })
+	requested := make(chan struct{}, 2)
+	mu.MakeRevocable(func(*locks.Hold) { requested <- struct{}{} })
 	hold := acquire(t, ctx, mu)
 	if err := locks.Revoke(ctx, client, hold.Path()); err != nil {
 		t.Fatal(err)
 	}
-	<-asked
+	<-requested
 	deleteNode(t, client, hold.Path())
 	wantLost(t, hold)
-	if len(asked) != 0 {
-		t.Error("asked twice")
+	if len(requested) != 0 {
+		t.Error("a second request")
 	}
 	release(t, hold)
 }

@@ -18,9 +18,9 @@ func TestRevokeCallsHolderWhichMayRelease(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan *locks.Hold, 2)
+	requested := make(chan *locks.Hold, 2)
 	mu.MakeRevocable(func(h *locks.Hold) {
-		asked <- h
+		requested <- h
 		if err := h.Release(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -34,8 +34,8 @@ func TestRevokeCallsHolderWhichMayRelease(t *testing.T) {
 		if err := locks.Revoke(ctx, other, hold.Path()); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-asked; got != hold {
-			t.Error("asked for another hold")
+		if got := <-requested; got != hold {
+			t.Error("the request is for another hold")
 		}
 		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrReleased) {
 			t.Errorf("cause %v", cause)
@@ -50,8 +50,8 @@ func TestRevokeBeforeGrantIsNotMissed(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	first := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan struct{})
-	mu.MakeRevocable(func(*locks.Hold) { close(asked) })
+	requested := make(chan struct{})
+	mu.MakeRevocable(func(*locks.Hold) { close(requested) })
 	granted := make(chan *locks.Hold)
 	go func() {
 		h, err := mu.Acquire(ctx)
@@ -70,7 +70,7 @@ func TestRevokeBeforeGrantIsNotMissed(t *testing.T) {
 	}
 	release(t, first)
 	hold := <-granted
-	<-asked
+	<-requested
 	release(t, hold)
 }
 
@@ -78,8 +78,8 @@ func TestRevokeOtherDataIsIgnored(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan struct{}, 1)
-	mu.MakeRevocable(func(*locks.Hold) { asked <- struct{}{} })
+	requested := make(chan struct{}, 1)
+	mu.MakeRevocable(func(*locks.Hold) { requested <- struct{}{} })
 	hold := acquire(t, ctx, mu)
 	for _, data := range []string{"__REVOKE", "__REVOKE__ ", ""} {
 		if _, err := client.SetData().ForPath(ctx, hold.Path(), []byte(data)); err != nil {
@@ -89,9 +89,9 @@ func TestRevokeOtherDataIsIgnored(t *testing.T) {
 	if err := locks.Revoke(ctx, client, hold.Path()); err != nil { // and the watch has survived them
 		t.Fatal(err)
 	}
-	<-asked
-	if len(asked) != 0 {
-		t.Error("asked more than once")
+	<-requested
+	if len(requested) != 0 {
+		t.Error("a second request")
 	}
 	release(t, hold)
 }
@@ -119,8 +119,8 @@ func TestHoldOutlivesRetryLoopOfAcquire(t *testing.T) {
 	unhandled := make(chan framework.UnhandledError, 1000)
 	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { unhandled <- e })
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan struct{}, 1)
-	mu.MakeRevocable(func(*locks.Hold) { asked <- struct{}{} })
+	requested := make(chan struct{}, 1)
+	mu.MakeRevocable(func(*locks.Hold) { requested <- struct{}{} })
 	var hold *locks.Hold
 	err := client.CallWithRetry(ctx, func(ctx context.Context) (err error) {
 		hold, err = mu.Acquire(ctx)
@@ -138,9 +138,9 @@ func TestHoldOutlivesRetryLoopOfAcquire(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-asked:
+	case <-requested:
 	case <-ctx.Done():
-		t.Fatal("nobody is asked")
+		t.Fatal("no request came")
 	}
 	if read.Hits() != 1 || len(unhandled) != 0 {
 		t.Errorf("%d cuts, %d errors that nobody handled", read.Hits(), len(unhandled))

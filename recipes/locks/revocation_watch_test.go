@@ -15,8 +15,8 @@ func TestRevokeTwiceCallsHolderOnce(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan *locks.Hold, 10)
-	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	requested := make(chan *locks.Hold, 10)
+	mu.MakeRevocable(func(hold *locks.Hold) { requested <- hold })
 	hold := acquire(t, ctx, mu)
 	watched := func() bool { return strings.Contains(watches(t), hold.Path()) }
 	testenv.Eventually(t, watched, "the holder waits for a request")
@@ -24,14 +24,14 @@ func TestRevokeTwiceCallsHolderOnce(t *testing.T) {
 		if err := locks.Revoke(ctx, client, hold.Path()); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Eventually(t, func() bool { return len(asked) > 0 && watched() },
-			"it is asked, and its node is watched again")
+		testenv.Eventually(t, func() bool { return len(requested) > 0 && watched() },
+			"the request came, and the node is watched again")
 	}
 	if err := client.Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(asked); n != 1 {
-		t.Errorf("asked %d times", n)
+	if n := len(requested); n != 1 {
+		t.Errorf("%d requests", n)
 	}
 	release(t, hold)
 }
@@ -42,8 +42,8 @@ func TestRevokeConcurrentCallsHolderOnce(t *testing.T) {
 	chroot := testenv.Chroot(t)
 	client, proxy := proxied(t, chroot)
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan *locks.Hold, 10)
-	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	requested := make(chan *locks.Hold, 10)
+	mu.MakeRevocable(func(hold *locks.Hold) { requested <- hold })
 	hold := acquire(t, ctx, mu)
 	testenv.Eventually(t, func() bool { return strings.Contains(watches(t), hold.Path()) },
 		"the holder waits for a request")
@@ -58,12 +58,12 @@ func TestRevokeConcurrentCallsHolderOnce(t *testing.T) {
 		}
 	}
 	read.Release()
-	receive(t, asked)
+	receive(t, requested)
 	if err := client.Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(asked); n != 0 {
-		t.Errorf("asked %d times more", n)
+	if n := len(requested); n != 0 {
+		t.Errorf("%d more requests", n)
 	}
 	release(t, hold)
 }
@@ -78,8 +78,8 @@ func TestRevokeAfterOutageCallsHolder(t *testing.T) {
 	}
 	cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan *locks.Hold, 1)
-	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	requested := make(chan *locks.Hold, 1)
+	mu.MakeRevocable(func(hold *locks.Hold) { requested <- hold })
 	hold := acquire(t, ctx, mu)
 	if err := cut.Wait(ctx); err != nil {
 		t.Fatal(err)
@@ -88,9 +88,9 @@ func TestRevokeAfterOutageCallsHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-asked:
+	case <-requested:
 	case <-ctx.Done():
-		t.Error("nobody is asked")
+		t.Error("no request came")
 	}
 	release(t, hold)
 }
@@ -101,14 +101,14 @@ func TestRevokeDataIsNotCompressed(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	client, plain := newClient(t, connect, framework.WithCompression(true)), newClient(t, connect)
 	mu := locks.NewInterProcessMutex(client, lockPath)
-	asked := make(chan *locks.Hold, 1)
-	mu.MakeRevocable(func(hold *locks.Hold) { asked <- hold })
+	requested := make(chan *locks.Hold, 1)
+	mu.MakeRevocable(func(hold *locks.Hold) { requested <- hold })
 	for _, other := range []*framework.Client{plain, client} {
 		hold := acquire(t, ctx, mu)
 		if err := locks.Revoke(ctx, other, hold.Path()); err != nil {
 			t.Fatal(err)
 		}
-		receive(t, asked)
+		receive(t, requested)
 		if data, err := plain.GetData().ForPath(ctx, hold.Path()); err != nil || string(data) != "__REVOKE__" {
 			t.Errorf("data %q, error %v", data, err)
 		}

@@ -544,7 +544,7 @@ func (f atEnd) OnEnd(span sdktrace.ReadOnlySpan)              { f(span) }
 func (atEnd) Shutdown(context.Context) error                  { return nil }
 func (atEnd) ForceFlush(context.Context) error                { return nil }
 
-// TestTelemetryRevokedHoldIsReleased has the hold asked for, and released, before Acquire has returned.
+// TestTelemetryRevokedHoldIsReleased requests the release of the hold, which comes before Acquire has returned.
 func TestTelemetryRevokedHoldIsReleased(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
@@ -563,7 +563,7 @@ func TestTelemetryRevokedHoldIsReleased(t *testing.T) {
 				t.Error(err)
 			}
 		case <-ctx.Done():
-			t.Error("nobody has asked")
+			t.Error("there was no request")
 		}
 	}))
 	granted := make(chan struct{})

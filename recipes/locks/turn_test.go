@@ -117,8 +117,8 @@ func (x *turn) receives(got <-chan *locks.Lease) {
 	}
 }
 
-// asked returns the requests that have passed, with their paths, and the events.
-func (x *turn) asked(proxy *curatortest.Proxy) (ops []string) {
+// requests returns the requests that have passed, with their paths, and the events.
+func (x *turn) requests(proxy *curatortest.Proxy) (ops []string) {
 	for _, e := range proxy.Faults().Trace() {
 		switch {
 		case strings.Contains(e.Path, "/leases/") && e.Op != "multi" && e.Op != "delete": // a lease that lasts is watched
@@ -189,7 +189,7 @@ func TestLeaseBehindAnotherRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := append(slices.Clone(look), tt.want...)
-			if diff := cmp.Diff(want, x.asked(proxy)); diff != "" {
+			if diff := cmp.Diff(want, x.requests(proxy)); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if tt.leases > 1 {
@@ -254,7 +254,7 @@ func TestTurnLeaseContainerDeletedTakesLease(t *testing.T) {
 	x.receives(next)
 }
 
-// The connection is cut under the list of the line and the count behind it. If both were asked again, each in its own
+// The connection is cut under the list of the line and the count behind it. If both were sent again, each in its own
 // time, the count could come first, and miss the lease of the one before.
 func TestLeaseCountIsNotOlderThanList(t *testing.T) {
 	t.Parallel()
@@ -282,11 +282,11 @@ func TestLeaseCountIsNotOlderThanList(t *testing.T) {
 	first := <-x.first
 	again.Release()
 	testenv.Eventually(t, func() bool {
-		asked := x.asked(proxy)
-		return slices.Contains(asked, "getChildren2 /leases") || slices.Contains(asked, "multi")
+		sent := x.requests(proxy)
+		return slices.Contains(sent, "getChildren2 /leases") || slices.Contains(sent, "multi")
 	}, "it takes a lease or waits for one")
-	if asked := x.asked(proxy); slices.Contains(asked, "multi") {
-		t.Errorf("two have the one lease: %v", asked)
+	if sent := x.requests(proxy); slices.Contains(sent, "multi") {
+		t.Errorf("two have the one lease: %v", sent)
 	}
 	returnLease(t, first)
 	x.receives(next)
@@ -307,9 +307,9 @@ func TestTurnNodeDeletedTakesNoLease(t *testing.T) {
 	}
 	take.Release()
 	x.receives(next)
-	asked := x.asked(proxy)
-	if i := slices.Index(asked, "create2"); i < 0 || !slices.Contains(asked[:i], "multi") {
-		t.Errorf("it has not tried, and lined up anew: %v", asked)
+	sent := x.requests(proxy)
+	if i := slices.Index(sent, "create2"); i < 0 || !slices.Contains(sent[:i], "multi") {
+		t.Errorf("it has not tried, and lined up anew: %v", sent)
 	}
 }
 
@@ -362,8 +362,8 @@ func TestContendedSemaphoreCountsLeasesOnce(t *testing.T) {
 	second, _ := x.behind(x.ctx, s)
 	proxy.Faults().ResetTrace()
 	third, _ := x.behind(x.ctx, s)
-	asked := slices.DeleteFunc(x.asked(proxy), func(op string) bool { return op == "heartbeat" })
-	if diff := cmp.Diff([]string{"create2", "getChildren2 /locks", "getData"}, asked); diff != "" {
+	sent := slices.DeleteFunc(x.requests(proxy), func(op string) bool { return op == "heartbeat" })
+	if diff := cmp.Diff([]string{"create2", "getChildren2 /locks", "getData"}, sent); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	x.end.Release()

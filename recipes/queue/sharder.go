@@ -28,7 +28,7 @@ var ErrMaxQueues = errors.New("queue: no more queues may be added")
 type QueueAllocator[Q Shard] func(path string) (Q, error) //nolint:revive // the name is Java's
 
 // Leader reports whether this process may add queues. A LeaderLatch of package leader is one, on a path that is not
-// below the path of the queues. The sharder does not close it.
+// below the path of the queues. The sharder does not close it: the caller does.
 type Leader interface {
 	HasLeadership() bool
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Contexts checks the beliefs of holders: each believes that it holds its grant until its context ends. So the contexts
-// of two grants that exclude each other must not be alive at once, whatever the server knows.
+// Contexts checks the contexts of holders: each holder relies on its grant until its context ends. So the contexts of
+// two grants that exclude each other must not be alive at once, whatever the server has decided.
 type Contexts struct {
 	most    int
 	session time.Duration

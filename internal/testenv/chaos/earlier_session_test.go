@@ -16,8 +16,8 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// TestEarlierSession is of a client that takes for granted whatever it has created. If it does not give it up with the
-// session that it has created it in, it is found out.
+// TestEarlierSession has a client that relies on all nodes that it has created. EarlierSession finds out if it does not
+// give them up with their session.
 func TestEarlierSession(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

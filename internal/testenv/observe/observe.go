@@ -49,7 +49,7 @@ func (o *Observer) Start(ctx context.Context, name string) (context.Context, tra
 	return o.Tracers.Tracer("test").Start(ctx, name) //nolint:spancheck // the test ends it
 }
 
-// Processor returns what records the spans, for a provider of the test's own.
+// Processor returns the processor that records the spans, for a provider of the test's own.
 func (o *Observer) Processor() sdktrace.SpanProcessor { return o.spans }
 
 // Spans returns the spans that have ended, in the order of their beginnings.
@@ -65,7 +65,7 @@ func (o *Observer) Named(name string) []sdktrace.ReadOnlySpan {
 }
 
 // Tree prints the spans, each below its parent, in the order of their beginnings: its name, its kind unless that is
-// internal, its error, the attributes of these keys, and what it is linked to.
+// internal, its error, the attributes of these keys, and its links.
 func (o *Observer) Tree(keys ...attribute.Key) string {
 	spans := o.Spans()
 	names := make(map[trace.SpanID]string)
@@ -126,7 +126,7 @@ func Attribute(s sdktrace.ReadOnlySpan, key attribute.Key) attribute.Value {
 // Has reports whether a span has an attribute.
 func Has(s sdktrace.ReadOnlySpan, key string) bool { return slices.Contains(Keys(s), key) }
 
-// Keys returns the keys of what a span has, in alphabetical order.
+// Keys returns the keys of the attributes of a span, in alphabetical order.
 func Keys(s sdktrace.ReadOnlySpan) []string {
 	var keys []string
 	for _, a := range s.Attributes() {
@@ -163,8 +163,8 @@ func (o *Observer) Metrics(tb testing.TB) map[string]metricdata.Metrics {
 	return byName
 }
 
-// Point is one series of a metric: its attributes, and its sum, its value in whole units if it is a gauge, or, of a
-// histogram, how often it was measured.
+// Point is one series of a metric: its attributes, and its sum, its value in whole units if it is a gauge, or the count
+// of a histogram.
 type Point struct {
 	Attributes attribute.Set
 	Value      int64

@@ -8,7 +8,8 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// Package locks exports the first two, whose texts name it.
+// Package locks exports the first two, and only its users see their texts: a leader waits without a bound, and has an
+// own error that wraps ErrLost.
 var (
 	// ErrNotAcquired is returned when the turn did not come within the wait.
 	ErrNotAcquired = errors.New("locks: not acquired")

@@ -28,7 +28,7 @@ func Retry[T any](
 				continue
 			}
 		}
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // wait is over
+		if errors.Is(err, context.DeadlineExceeded) && bounded.Err() != nil && ctx.Err() == nil { // wait is over
 			err = ErrNotAcquired
 		}
 		return result, err

@@ -67,7 +67,9 @@ func (s *Serial) Wait(ctx context.Context, except int) {
 }
 
 func (s *Serial) run() {
-	s.setRunner(goroutineID())
+	s.mu.Lock()
+	s.runner = goroutineID()
+	s.mu.Unlock()
 	ended := false
 	defer func() {
 		if !ended { // a func has called runtime.Goexit, as a failed test does
@@ -82,12 +84,6 @@ func (s *Serial) run() {
 		}
 		fn()
 	}
-}
-
-func (s *Serial) setRunner(id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.runner = id
 }
 
 // next returns the next func, or nil.
