@@ -296,15 +296,12 @@ func (r *Record) attributes(end time.Time, f *Facts) []attribute.KeyValue {
 	if r.t.cfg.SessionIDs && f.Session != 0 {
 		a = append(a, sessionID.String("0x"+strconv.FormatUint(uint64(f.Session), 16)))
 	}
-	if host, port, err := net.SplitHostPort(f.Server); err == nil {
-		a = append(a, peerAddress.String(host))
-		if n, err := strconv.Atoi(port); err == nil {
-			a = append(a, peerPort.Int(n))
-		}
+	if f.Server != r.t.cfg.Server { // which is an attribute since the start
+		a = appendPeer(a, f.Server)
 	}
 	if r.background {
 		a = append(a, background.Bool(true))
-		if d := r.queueTime(end, f); d > 0 {
+		if d := r.queueTime(end, f); d >= minQueueTime {
 			a = append(a, queueTime.Float64(d.Seconds()))
 		}
 	}
@@ -315,6 +312,22 @@ func (r *Record) attributes(end time.Time, f *Facts) []attribute.KeyValue {
 		return append(a, outcomeKey.String(notSent))
 	}
 	return append(a, endAttributes(endOf(f.Err, r.isHandled(f.Err)))...)
+}
+
+// minQueueTime is the shortest time in the queue that a span shows.
+const minQueueTime = time.Millisecond
+
+// appendPeer adds the server that answered.
+func appendPeer(attributes []attribute.KeyValue, server string) []attribute.KeyValue {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		return attributes
+	}
+	attributes = append(attributes, peerAddress.String(host))
+	if n, err := strconv.Atoi(port); err == nil {
+		attributes = append(attributes, peerPort.Int(n))
+	}
+	return attributes
 }
 
 // endRequests makes a span of each request of an operation with this result.

@@ -191,3 +191,32 @@ func TestPathsAreShownAsTheFormatterSays(t *testing.T) {
 		})
 	}
 }
+
+func TestSpanShowsNoShortWaitAndNoServerTwice(t *testing.T) {
+	const server, other = "127.0.0.1:2181", "127.0.0.2:2181"
+	for _, tt := range []struct {
+		name, server string
+		wait         time.Duration
+		want         string
+	}{
+		{"neither", server, time.Millisecond - 1, ""},
+		{"a wait", server, time.Millisecond, "curator.background.queue_time=0.001"},
+		{"another server", other, 0, "network.peer.address=127.0.0.2 network.peer.port=2181"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := observe.New(t)
+			tel := newTelemetry(o, func(c *telemetry.Config) { c.Server = server })
+			begun := time.Now()
+			r := tel.Begin(t.Context(), new(telemetry.Record), telemetry.Operation{Name: "create"}, true, begun)
+			r.End(begun.Add(time.Second), telemetry.Facts{Sent: begun.Add(tt.wait), Children: -1, Server: tt.server})
+			want := "create CLIENT"
+			if tt.want != "" {
+				want += " " + tt.want
+			}
+			got := o.Tree("network.peer.address", "network.peer.port", "curator.background.queue_time")
+			if diff := cmp.Diff(want+"\n", got); diff != "" {
+				t.Errorf("span (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
