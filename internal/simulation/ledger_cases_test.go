@@ -166,6 +166,16 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.settle()
 			s.create(value)
 		}},
+		"put back after it was consumed, by the one whose lock was deleted": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.world.judge.taken(s.resource, s.lockPath(), nil, 0)
+			s.delete(s.lockPath())
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, value), itemDone)
+			s.settle()
+			s.create(value)
+		}},
 		"to two at once": {want: "nothing explains it", play: func(s *scene) {
 			value := s.put()
 			s.lock(s.o)
@@ -253,6 +263,22 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.lock(s.other)
 			s.begin(s.other, value)
 		}},
+		"the rest of a batch, which the process has locked again when it was gone": {play: func(s *scene) {
+			first, second := s.putBegins(), s.putBegins()
+			path := s.create(first + second)
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, first), itemDone)
+			s.world.judge.taken(s.resource, s.lockPath(), nil, 0)
+			s.delete(s.lockPath())
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, first), itemDone)
+			s.ledger.end(s.begin(s.other, second), itemDone)
+			s.settle()
+			s.ledger.putEnded(first, path, nil)
+			s.ledger.putEnded(second, path, nil)
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, second), itemDone)
+		}},
 		"put twice": {want: "it is put twice", play: func(s *scene) { s.create(s.put()) }},
 		"put twice, with a lost connection": {play: func(s *scene) {
 			s.o.actor.process.is(framework.Suspended, 0)
@@ -269,6 +295,16 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.ledger.putEnded(value, "", queue.ErrUncertain)
 		}},
 		"put, and not there": {want: "there was no node", play: func(s *scene) {
+			s.ledger.putEnded(s.putBegins(), s.path+"/queue-0000000000", nil)
+		}},
+		"put, and deleted with the queue": {play: func(s *scene) {
+			value := s.putBegins()
+			s.ledger.wipe()()
+			s.ledger.putEnded(value, s.path+"/queue-0000000000", nil)
+		}},
+		"put when the queue had been deleted, and not there": {want: "there was no node", play: func(s *scene) {
+			s.ledger.wipe()()
+			time.Sleep(time.Millisecond)
 			s.ledger.putEnded(s.putBegins(), s.path+"/queue-0000000000", nil)
 		}},
 		"reported twice": {want: "reported twice", play: func(s *scene) {

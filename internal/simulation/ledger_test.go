@@ -104,6 +104,8 @@ func (l *ledger) judgeBirthAgain(i *item, n *node) {
 	switch {
 	case ended && !l.isDone(i):
 		l.count("item put back")
+	case ended && l.locks != nil && l.hadDeletedLock(i):
+		l.count("duplicate: put back by the one whose lock was deleted")
 	case l.locks != nil && i.put.queue.actor.process.wasSuspended(i.put.began):
 		l.count("duplicate: put again after a lost connection")
 	default:
@@ -115,13 +117,25 @@ func (l *ledger) judgeBirthAgain(i *item, n *node) {
 // no locks.
 func (l *ledger) isDone(i *item) bool {
 	last := i.nodes[len(i.nodes)-1]
-	var lock *node
-	if locks := l.lockOf[last.name]; len(locks) > 0 {
-		lock = locks[len(locks)-1]
-	}
+	lock := l.lastLock(last)
 	return slices.ContainsFunc(i.deliveries, func(d *delivery) bool {
 		return d.node == last && d.lock == lock && d.result == itemDone
 	})
+}
+
+// hadDeletedLock reports whether an operator has deleted a lock of the item's newest node. Whoever had that may put the
+// rest of its batch back, while another is done with the item.
+func (l *ledger) hadDeletedLock(i *item) bool {
+	lock := l.lastLock(i.nodes[len(i.nodes)-1])
+	return lock != nil && (l.isLost(lock) && !lock.withSession || l.wasDeleted(lock))
+}
+
+// lastLock returns the last lock that a node had, nil if it had none.
+func (l *ledger) lastLock(n *node) *node {
+	if locks := l.lockOf[n.name]; len(locks) > 0 {
+		return locks[len(locks)-1]
+	}
+	return nil
 }
 
 // judgePut judges an item in the queue by the reported outcome of its put.
@@ -172,6 +186,11 @@ func (l *ledger) isWiped(n *node) bool {
 	})
 }
 
+// wasWiped reports whether an operator has deleted the path since a time.
+func (l *ledger) wasWiped(since time.Time) bool {
+	return slices.ContainsFunc(l.wiped, func(s span) bool { return s.to.IsZero() || !s.to.Before(since) })
+}
+
 // putBegan makes the items of a put, and returns their values.
 func (l *ledger) putBegan(p *put, n int) (values []string) {
 	l.mu.Lock()
@@ -203,6 +222,8 @@ func (l *ledger) putEnded(value, at string, err error) {
 	}
 	p.ended, p.path, p.err = time.Now(), at, err
 	switch {
+	case err == nil && len(i.nodes) == 0 && l.wasWiped(p.began):
+		l.count("put, and deleted with the queue at once") // between two looks at the servers
 	case err == nil && !slices.ContainsFunc(i.nodes, func(n *node) bool { return n.path == at }):
 		l.violate(i, "its put has succeeded, and there was no node %q", at)
 	case errors.Is(err, queue.ErrUncertain):
@@ -349,7 +370,14 @@ func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 		return
 	}
 	if !d.node.isThere() && d.node.ended.Before(d.lock.born) {
+		// The process has tried to lock it again, while it delivers a batch whose lock an operator has deleted.
+		d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool {
+			return o.actor.process.had(n.owner) && !n.born.After(d.node.ended) && !n.withSession && l.isLost(n)
+		})
+	}
+	if d.lock == nil {
 		l.violate(i, "it is delivered to %s, which has locked it when it was gone", o.actor.name)
+		return
 	}
 	if at := i.put.removed; !at.IsZero() && d.lock.born.After(at) && len(i.nodes) == 1 {
 		l.violate(i, "it is delivered to %s, and was removed", o.actor.name)

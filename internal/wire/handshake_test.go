@@ -1,7 +1,10 @@
 package wire_test
 
 import (
+	"context"
+	"net"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,6 +191,35 @@ func TestMuteServerIsTriedAgain(t *testing.T) {
 		c.await(t, wire.Connected)
 		if d := time.Since(start); d > 15*time.Second {
 			t.Errorf("connected after %s, 5s of which the server was mute", d)
+		}
+	})
+}
+
+// A server is away for long. When it starts it accepts a connection and drops the handshake, as Apache ZooKeeper does
+// before it serves. The many refused tries before must not make the client wait for that answer for long.
+func TestMuteServerAfterRefusedConnectionsIsTriedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		start := time.Now()
+		const away = 20 * time.Second
+		first := true
+		s.greet = func(*peer, jute.ConnectRequest) (unanswered bool) {
+			unanswered, first = first, false
+			return unanswered
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.ConnectTimeout = 30 * time.Second
+		dial := cfg.Dial
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if time.Since(start) < away {
+				return nil, syscall.ECONNREFUSED
+			}
+			return dial(ctx, network, address)
+		}
+		c := open(t, cfg)
+		c.await(t, wire.Connected)
+		if d := time.Since(start) - away; d > 4*time.Second { // a pause, a second without an answer, a pause
+			t.Errorf("connected %s after the server's start", d)
 		}
 	})
 }

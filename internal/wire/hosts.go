@@ -11,7 +11,8 @@ import (
 )
 
 // Limits of the pauses between two passes over the servers, and of the first try's patience with one server. A
-// server that is starting accepts connections and answers none of them, so the first passes are impatient.
+// server that is starting accepts connections and never answers those, so patience is short at first. It grows with
+// each pass in which a server has used it up: refused connections, however many, do not count.
 const (
 	minPause    = 20 * time.Millisecond
 	maxPause    = time.Second
@@ -54,6 +55,10 @@ type Hosts struct {
 	rest    []target                 // still to be tried in this pass
 	last    target                   // tried last
 	passes  int                      // begun since a connection has shown that its server is well
+	tried   time.Time                // when the last try began
+	given   time.Duration            // its patience
+	mute    bool                     // a try of this pass has used up its patience
+	mutes   int                      // passes before with such a try
 	flaps   int                      // connections in a row that had an answer and did not last
 	width   int                      // how many targets a pass has, as far as that is known
 	proof   *proof                   // of the last connection
@@ -85,6 +90,7 @@ func (h *Hosts) review() {
 		return
 	}
 	h.passes, h.rest, h.streak = 0, nil, false
+	h.mute, h.mutes = false, 0
 }
 
 // update replaces the list, unless the new one is empty or the same. The next server that is tried is of the new one.
@@ -132,6 +138,10 @@ func (h *Hosts) begin() {
 	}
 	h.width = len(h.servers)
 	h.passes++
+	if h.mute {
+		h.mute = false
+		h.mutes++
+	}
 	h.isNew = false
 }
 
@@ -192,7 +202,8 @@ func (h *Hosts) pick(limit time.Duration) (target, time.Duration) {
 	} else {
 		t, h.rest = h.rest[0], h.rest[1:]
 	}
-	return t, min(limit, minPatience<<min(h.passes-1, maxDoubling))
+	h.tried, h.given = time.Now(), min(limit, minPatience<<min(h.mutes, maxDoubling))
+	return t, h.given
 }
 
 // expand returns the first address of server to try; the others are next.
@@ -233,6 +244,7 @@ func (h *Hosts) failed(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = err
+	h.mute = h.mute || time.Since(h.tried) >= h.given
 	first := !h.streak
 	h.streak = true
 	return first
