@@ -50,7 +50,7 @@ type Facts struct {
 }
 
 // Record is the telemetry of one operation, from its beginning to its end. All methods of a nil one do nothing. It is
-// large: who begins one gives its memory, as a part of its own.
+// large, so its memory is a part of what its owner allocates.
 type Record struct {
 	t          *Telemetry
 	op         *opMetrics
