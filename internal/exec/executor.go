@@ -185,16 +185,14 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
 	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
-	if op.background && ctx.Done() != nil { // it outlives ctx
-		ctx = context.WithoutCancel(ctx)
-	}
 	op.ex, op.ctx, op.started, op.observed = e, ctx, e.now(), e.telemetry.On()
 	op.Request.Handler = op
 	if op.observed {
 		op.lazy = new(lazyRecord)
 	}
-	if op.isRecordedAtOnce() {
-		op.recorded()
+	isRecorded := op.isRecordedAtOnce() && op.lazy.makeFirst(op)
+	if op.background && !isRecorded && ctx.Done() != nil { // it outlives ctx; a record has a context that does
+		op.ctx = context.WithoutCancel(ctx)
 	}
 	if err := e.admit(ctx, op); err != nil {
 		if !op.Detached { // a detached one may begin on a goroutine that must not block

@@ -2,6 +2,8 @@ package exec
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -10,21 +12,27 @@ import (
 type lazyRecord struct {
 	making sync.Once
 	ended  sync.Once
+	record atomic.Pointer[telemetry.Record] // nil if there is none
+	memory telemetry.Record
 
-	mu     sync.Mutex
-	done   bool
-	record *telemetry.Record // nil if there is none
-	notes  []func(*telemetry.Record)
+	mu    sync.Mutex
+	done  bool
+	notes []func(*telemetry.Record)
 
 	waits []connectionWait // mu of the Executor
+	sent  time.Time        // when the first request of a background operation was written
 }
 
-// make returns the record, and calls begin for it the first time.
-func (r *lazyRecord) make(begin func() *telemetry.Record) *telemetry.Record {
+// make returns the record of op, and makes it the first time.
+func (r *lazyRecord) make(op *Operation) *telemetry.Record {
+	if made := r.made(); made != nil {
+		return made
+	}
 	r.making.Do(func() {
-		record := begin()
+		record := op.newRecord()
 		r.mu.Lock()
-		r.record, r.done = record, true
+		r.record.Store(record)
+		r.done = true
 		notes := r.notes
 		r.notes = nil
 		r.mu.Unlock()
@@ -35,14 +43,20 @@ func (r *lazyRecord) make(begin func() *telemetry.Record) *telemetry.Record {
 	return r.made()
 }
 
+// makeFirst is make for an operation that nothing else refers to yet.
+func (r *lazyRecord) makeFirst(op *Operation) (isRecorded bool) {
+	record := op.newRecord()
+	r.record.Store(record)
+	r.done = record != nil
+	return r.done
+}
+
 // made returns the record, nil if it is not made yet.
 func (r *lazyRecord) made() *telemetry.Record {
 	if r == nil {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.record
+	return r.record.Load()
 }
 
 // note calls in with the record, now or when it is made.
@@ -54,5 +68,5 @@ func (r *lazyRecord) note(in func(*telemetry.Record)) {
 		return
 	}
 	r.mu.Unlock()
-	in(r.record)
+	in(r.made())
 }

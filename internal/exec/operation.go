@@ -113,17 +113,20 @@ func (op *Operation) recorded() *telemetry.Record {
 	if !op.observed {
 		return nil
 	}
-	return op.lazy.make(func() *telemetry.Record {
-		d, ok := op.Protocol.(Described)
-		if !ok {
-			return nil
-		}
-		what := d.Describe()
-		if what.Name == "" {
-			return nil
-		}
-		return op.ex.telemetry.Begin(op.ctx, what, op.background, op.ex.at(op.started))
-	})
+	return op.lazy.make(op)
+}
+
+// newRecord begins the record of op, or returns nil if op is not recorded.
+func (op *Operation) newRecord() *telemetry.Record {
+	d, ok := op.Protocol.(Described)
+	if !ok {
+		return nil
+	}
+	what := d.Describe()
+	if what.Name == "" {
+		return nil
+	}
+	return op.ex.telemetry.Begin(op.ctx, &op.lazy.memory, what, op.background, op.ex.at(op.started))
 }
 
 // note adds a note to the record of op, now or when it is made.
@@ -144,14 +147,15 @@ func (op *Operation) isRecordedAtOnce() bool {
 
 // recordEnd records the end of op. A second call waits for the first.
 func (op *Operation) recordEnd() {
-	if !op.observed {
-		return
+	if op.observed {
+		op.lazy.ended.Do(op.endRecord)
 	}
-	op.lazy.ended.Do(func() {
-		if r := op.recorded(); r != nil {
-			r.End(op.ex.at(op.ended), op.facts())
-		}
-	})
+}
+
+func (op *Operation) endRecord() {
+	if r := op.recorded(); r != nil {
+		r.End(op.ex.at(op.ended), op.facts())
+	}
 }
 
 // recordEndUnlessWaited records the end of op if no caller waits for it: a caller may never wait.
@@ -220,24 +224,14 @@ func (op *Operation) noteRequest() {
 	if !op.observed || op.on == nil {
 		return
 	}
-	made := op.lazy.made()
-	if made == nil && !op.Detached {
+	if op.background && op.lazy.sent.IsZero() {
+		op.lazy.sent = op.on.SentAt(&op.Request)
+	}
+	if !op.ex.telemetry.RequestSpans() || !op.Detached && op.lazy.made() == nil {
 		return
 	}
-	name, sent, err := op.Request.Op.String(), op.on.SentAt(&op.Request), op.Request.Err
-	var now time.Time
-	if op.ex.telemetry.RequestSpans() {
-		now = time.Now()
-	}
-	if made == nil {
-		op.note(func(r *telemetry.Record) {
-			r.Sent(sent)
-			r.Request(name, sent, now, err)
-		})
-		return
-	}
-	made.Sent(sent)
-	made.Request(name, sent, now, err)
+	name, sent, now, err := op.Request.Op.String(), op.on.SentAt(&op.Request), time.Now(), op.Request.Err
+	op.note(func(r *telemetry.Record) { r.Request(name, sent, now, err) })
 }
 
 // Answered continues op. It runs on the goroutine that reads the connection.
@@ -308,7 +302,7 @@ func (d *delivery) Run() {
 		p.calling(-1)
 		p.left()
 	}()
-	(*Operation)(d).recordEnd() // before the callback, whose span is its child
+	(*Operation)(d).endRecord() // before the callback, whose span is its child
 	protocol := d.Protocol
 	protocol.Run()
 	if r, ok := protocol.(Recycler); ok { // not behind a callback that ends its goroutine
@@ -320,7 +314,8 @@ func (d *delivery) Run() {
 func (op *Operation) facts() telemetry.Facts {
 	f := telemetry.Facts{Err: op.err, Children: -1, Server: op.Request.Server()}
 	f.Unsent = op.single && errors.Is(op.err, ErrNotSent)
-	if op.lazy != nil && len(op.lazy.waits) > 0 {
+	f.Sent = op.lazy.sent
+	if len(op.lazy.waits) > 0 {
 		f.Waits = op.ex.waitsOf(op)
 	}
 	f.RequestSize, f.ResponseSize = op.Sizes()

@@ -24,7 +24,7 @@ func TestChainOfCallbacksDoesNotGrow(t *testing.T) {
 			tel := telemetry.New(telemetry.Config{TracerProvider: tracers, MeterProvider: noop.NewMeterProvider()})
 			ctx := t.Context()
 			step := func() {
-				r := tel.Begin(ctx, telemetry.Operation{Name: "create"}, true, time.Now())
+				r := begin(ctx, tel, telemetry.Operation{Name: "create"}, true)
 				r.End(time.Now(), telemetry.Facts{Children: -1})
 				ctx = r.Context()
 			}
@@ -56,7 +56,7 @@ func TestChainOfCallbacksIsOneTrace(t *testing.T) {
 	tel := newTelemetry(o)
 	begun := context.WithValue(t.Context(), wordKey{}, "kept")
 	next := func(ctx context.Context) context.Context {
-		r := tel.Begin(ctx, telemetry.Operation{Name: "create"}, true, time.Now())
+		r := begin(ctx, tel, telemetry.Operation{Name: "create"}, true)
 		r.End(time.Now(), telemetry.Facts{Children: -1})
 		return r.Context()
 	}
@@ -95,7 +95,7 @@ func TestChainThroughSpansOfTheProgramCostsTheSameAtEachStep(t *testing.T) {
 		ctx, span := o.Start(ctx, "step")
 		defer span.End()
 		_ = ctx.Value(missingKey{}) // as whoever accepts an operation does
-		r := tel.Begin(counted{ctx, &looks}, telemetry.Operation{Name: "create"}, true, time.Now())
+		r := begin(counted{ctx, &looks}, tel, telemetry.Operation{Name: "create"}, true)
 		r.End(time.Now(), telemetry.Facts{Children: -1})
 		return r.Context()
 	}

@@ -57,7 +57,7 @@ func TestSpansTellOfTheLastChangesOnly(t *testing.T) {
 	tel := newTelemetry(o)
 	tel.StateNoted(telemetry.StateConnected)
 	tel.StateChanged(telemetry.StateConnected, time.Now())
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "sync"}, false)
 	for range 50 {
 		tel.StateNoted(telemetry.StateSuspended)
 		tel.StateChanged(telemetry.StateSuspended, time.Now())

@@ -6,8 +6,8 @@ import "time"
 type ConnectionWait struct{ From, To time.Time }
 
 // eventWaits adds an event for each wait to the span.
-func (r *Record) eventWaits() {
-	for _, w := range r.facts.Waits {
+func (r *Record) eventWaits(waits []ConnectionWait) {
+	for _, w := range waits {
 		event(r.span, "curator.connection.wait", w.From, waitDuration.Float64(w.To.Sub(w.From).Seconds()))
 	}
 }

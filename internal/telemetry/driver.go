@@ -82,19 +82,18 @@ func (d *driver) later(call func()) {
 // attempt reports a failed attempt of an operation that is tried again.
 func (d *driver) attempt(r *Record, err error, took time.Duration) {
 	if d.on() {
-		d.later(func() { d.operation(r, Facts{Children: -1}, err, took) }) // it has no answer
+		d.later(func() { d.operation(r, &Facts{Err: err, Children: -1}, took) }) // it has no answer
 	}
 }
 
 // operation reports an operation that has ended. It runs on the caller's goroutine, or on that of the callback.
-func (d *driver) operation(r *Record, f Facts, err error, took time.Duration) {
+func (d *driver) operation(r *Record, f *Facts, took time.Duration) {
 	if !d.on() {
 		return
 	}
 	defer d.t.caught(inDriver)
-	f.Err = err
 	d.to.Operation(DriverOperation{
-		Name: javaName(&r.what, r.background), Latency: took, Path: r.what.Path, Transactions: r.what.Batch, Facts: f,
+		Name: javaName(&r.what, r.background), Latency: took, Path: r.what.Path, Transactions: r.what.Batch, Facts: *f,
 	})
 }
 

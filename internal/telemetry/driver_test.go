@@ -99,7 +99,7 @@ func TestDriverIsToldOfTheSession(t *testing.T) {
 func TestDriverIsToldOfEachAttempt(t *testing.T) {
 	driver := &counting{}
 	tel := telemetry.New(telemetry.Config{Driver: driver})
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "getChildren", Path: "/a"}, true, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "getChildren", Path: "/a"}, true)
 	r.Retry(jute.ErrConnectionLoss, 0)
 	stat := &zk.Stat{Version: 3}
 	facts := telemetry.Facts{RequestSize: 20, ResponseSize: 30, Children: 2, Watch: true, Session: 7, Stat: stat}

@@ -66,7 +66,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			"Failed attempts that the retry policy was asked about."),
 		queueDuration: d.histogram("curator.background.queue.duration",
 			"Time from the submission of a background operation to its first request.", databaseBuckets),
-		unhandledErrors: d.counter("curator.unhandled_errors", "{error}", "Errors that nobody else was told of."),
+		unhandledErrors: d.counter("curator.unhandled_errors", "{error}", "Errors that no caller and no callback has got."),
 
 		stateChanges:   d.counter("curator.connection.state_changes", "{change}", "Changes of the connection state."),
 		outageDuration: d.histogram("curator.connection.outage.duration", "Time without a connection.", outageBuckets),

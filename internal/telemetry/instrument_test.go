@@ -22,9 +22,8 @@ import (
 // measureAll uses every instrument.
 func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	what := telemetry.Operation{Name: "create", Namespace: "orders", Path: "/a"}
-	r := t.Begin(ctx, what, true, time.Now())
+	r := begin(ctx, t, what, true)
 	ctx = r.Context()
-	r.Sent(time.Now())
 	r.Retry(jute.ErrConnectionLoss, time.Millisecond)
 	r.GivenUp(jute.ErrConnectionLoss)
 	r.End(time.Now(), telemetry.Facts{

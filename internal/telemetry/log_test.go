@@ -78,7 +78,7 @@ func TestRetriesAreLogged(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log, o := &records{}, observe.New(t)
 			tel := newTelemetry(o, func(c *telemetry.Config) { c.Logger, c.FormatPath = log.logger(), tt.format })
-			r := tel.Begin(t.Context(), what, false, time.Now())
+			r := begin(t.Context(), tel, what, false)
 			r.Retry(jute.ErrConnectionLoss, time.Second)
 			r.End(time.Now(), telemetry.Facts{Children: -1})
 			span := o.Spans()[0].SpanContext()
@@ -102,7 +102,7 @@ func TestRetriesAreLogged(t *testing.T) {
 func TestRecordsWithoutASpanHaveNoIDs(t *testing.T) {
 	log, o := &records{}, observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.Logger = log.logger() })
-	r := tel.Begin(telemetry.Untraced(t.Context()), telemetry.Operation{Name: "sync", Path: "/"}, false, time.Now())
+	r := begin(telemetry.Untraced(t.Context()), tel, telemetry.Operation{Name: "sync", Path: "/"}, false)
 	r.Retry(jute.ErrConnectionLoss, 0)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	for key := range log.attributes(t) {

@@ -25,6 +25,13 @@ func newTelemetry(o *observe.Observer, change ...func(*telemetry.Config)) *telem
 
 // run tells of an operation from its beginning to its end.
 func run(ctx context.Context, t *telemetry.Telemetry, what telemetry.Operation, background bool, err error) {
-	r := t.Begin(ctx, what, background, time.Now())
+	r := begin(ctx, t, what, background)
 	r.End(time.Now(), telemetry.Facts{Err: err, Children: -1})
+}
+
+// begin begins the record of an operation.
+func begin(
+	ctx context.Context, t *telemetry.Telemetry, what telemetry.Operation, background bool,
+) *telemetry.Record {
+	return t.Begin(ctx, new(telemetry.Record), what, background, time.Now())
 }

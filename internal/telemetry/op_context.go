@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -25,14 +24,14 @@ var (
 type opContextKey struct{}
 
 func opContextOf(ctx context.Context) *opContext {
-	if m, ok := ctx.Value(opContextKey{}).(*opContext); ok {
-		return m
+	if c, ok := ctx.Value(opContextKey{}).(*opContext); ok {
+		return c
 	}
 	return usual
 }
 
-func (m *opContext) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, opContextKey{}, m)
+func (c *opContext) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, opContextKey{}, c)
 }
 
 // Untraced returns a context whose operations have no spans of their own. The inner work of a recipe that runs by
@@ -94,46 +93,10 @@ func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
 	return append(links, trace.Link{SpanContext: to})
 }
 
-// caused is the context of what a background operation causes: with its span, and without what it was called with. A
-// callback calls the next operation with it, whose callback the next: were each context on top of the last, a chain
-// that never ends would never end in memory.
-//
-// With spans of the program in between, the contexts of a chain are the program's, and each on top of the last. They
-// remember the last lookups: a lookup costs the same at every step, however long the chain.
-type caused struct {
-	context.Context
-	under context.Context // without any span of the chain
-
-	mu    sync.Mutex
-	known [4]lookup
-	next  int // in known
-}
-
-type lookup struct{ key, value any }
-
-// Value returns the value of a key.
-func (c *caused) Value(key any) any {
-	c.mu.Lock()
-	for i := range c.known {
-		if c.known[i].key == key {
-			value := c.known[i].value
-			c.mu.Unlock()
-			return value
-		}
-	}
-	c.mu.Unlock()
-	value := c.Context.Value(key)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known[c.next] = lookup{key, value}
-	c.next = (c.next + 1) % len(c.known)
-	return value
-}
-
 // traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not
 // offered to the sampler: the trace would have parts of what it lacks.
-func (m *opContext) traces(ctx context.Context) bool {
-	return !m.untraced && !(m.expected && isDropped(ctx))
+func (c *opContext) traces(ctx context.Context) bool {
+	return !c.untraced && !(c.expected && isDropped(ctx))
 }
 
 // isDropped reports whether the sampler of this process has dropped the span of ctx.
@@ -146,35 +109,27 @@ func isDropped(ctx context.Context) bool {
 	return in.IsValid() && !in.IsSampled() && !in.IsRemote()
 }
 
-// start starts the span of an operation. It returns the context of what the operation causes.
-func (m *opContext) start(ctx context.Context, r *Record) (context.Context, trace.Span) {
-	background := r.background
+// start starts the span of the operation of r, and puts it into the context of what the operation causes.
+func (c *opContext) start(ctx context.Context, r *Record) {
 	name, options := r.t.spans(r.op, r.what.Name, r.what.Namespace)
-	options = slices.Clip(options)
-	if !background { // that begins now
-		options = append(options, trace.WithTimestamp(r.start))
+	if !r.background { // that begins now
+		options = append(slices.Clip(options), trace.WithTimestamp(r.start))
 	}
-	if m.links != nil {
-		options = append(options, trace.WithLinks(m.links...))
-		m = expecting // those of the next operation are its own
-		ctx = m.in(ctx)
-	}
-	chain, inChain := ctx.(*caused)
-	if background && !inChain {
-		// Each look into a context without an end allocates, and a tracer takes some: a value in front spares them that.
-		ctx = m.in(ctx)
+	if c.links != nil {
+		options = append(slices.Clip(options), trace.WithLinks(c.links...))
+		ctx = expecting.in(ctx) // those of the next operation are its own
 	}
 	under := ctx
+	chain, inChain := ctx.(*caused)
 	if inChain {
-		under = chain.under
+		ctx, under = chain.Context, chain.under
 	}
-	ctx, span := r.t.startSpan(ctx, name, options...)
+	ctx, r.span = r.t.startSpan(ctx, name, options...)
 	if inChain { // with the span also if it was dropped
 		ctx = trace.ContextWithSpan(under, trace.SpanFromContext(ctx))
 	}
-	if background {
-		r.cause.Context, r.cause.under = ctx, under
-		ctx = &r.cause
+	r.cause.Context = ctx
+	if r.background {
+		r.cause.under = under
 	}
-	return ctx, span
 }

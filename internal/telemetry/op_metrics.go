@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -16,7 +17,8 @@ type opMetrics struct {
 	name      string // of their spans
 	namespace string
 	start     []trace.SpanStartOption
-	durations *measurements // by error type
+	succeeded measurement   // of those without an error
+	durations *measurements // of the others, by error type
 	queued    measurement
 	retries   *measurements // by error type
 	givenUp   *measurements
@@ -27,28 +29,26 @@ type opMetricsKey struct{ operation, namespace string }
 // opMetricsOf returns the opMetrics of an operation in a namespace, "" for none.
 func (t *Telemetry) opMetricsOf(operation, namespace string) *opMetrics {
 	key := opMetricsKey{operation, namespace}
-	t.mu.RLock()
-	k := t.operations[key]
-	t.mu.RUnlock()
-	if k != nil {
-		return k
+	if known := (*t.operations.Load())[key]; known != nil {
+		return known
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key.namespace = bounded(&t.namespaces, namespace)
-	k = t.operations[key]
-	if k == nil {
-		k = t.newOpMetrics(key)
-		t.operations[key] = k
+	all := *t.operations.Load()
+	if all[key] == nil {
+		all = maps.Clone(all)
+		all[key] = t.newOpMetrics(key)
+		t.operations.Store(&all)
 	}
-	return k
+	return all[key]
 }
 
 // spans returns the name and the options of an operation's spans. A span keeps its namespace even where there are too
 // many namespaces for series.
-func (t *Telemetry) spans(k *opMetrics, operation, namespace string) (string, []trace.SpanStartOption) {
-	if k.namespace == namespace {
-		return k.name, k.start
+func (t *Telemetry) spans(op *opMetrics, operation, namespace string) (string, []trace.SpanStartOption) {
+	if op.namespace == namespace {
+		return op.name, op.start
 	}
 	return operation + " " + namespace, []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(append(
@@ -70,6 +70,7 @@ func (t *Telemetry) newOpMetrics(key opMetricsKey) *opMetrics {
 		start: []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...),
 		},
+		succeeded: newMeasurement(attributes...),
 		durations: newMeasurements(func(end string) []attribute.KeyValue {
 			return append(slices.Clip(attributes), endAttributes(end)...)
 		}),

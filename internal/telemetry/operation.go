@@ -37,8 +37,9 @@ const notSent = "not_sent"
 // Facts are what is known of an operation when it has ended.
 type Facts struct {
 	Err          error
-	Unsent       bool // nothing was sent, and the caller begins again: Err is no failure
-	RequestSize  int  // bytes
+	Sent         time.Time // when the first request of a background operation was written, zero if none was
+	Unsent       bool      // nothing was sent, and the caller begins again: Err is no failure
+	RequestSize  int       // bytes
 	ResponseSize int
 	Children     int      // how many were listed; -1 if none were
 	Watch        bool     // a watch was set
@@ -48,27 +49,24 @@ type Facts struct {
 	Waits        []ConnectionWait
 }
 
-// Record is the telemetry of one operation, from its beginning to its end. All methods of a nil one do nothing.
+// Record is the telemetry of one operation, from its beginning to its end. All methods of a nil one do nothing. It is
+// large, so its memory is a part of what its owner allocates.
 type Record struct {
 	t          *Telemetry
 	op         *opMetrics
 	what       Operation
 	background bool
-	expected   bool // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
-	ctx        context.Context
-	cause      caused     // the context of a background operation with a span
+	expected   bool       // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
+	cause      caused     // the context of what the operation causes
 	span       trace.Span // nil if it is not recorded
 	metrics    *instruments
 	start      time.Time
 
 	mu       sync.Mutex // of what the goroutine that reads the connection notes
 	attempt  time.Time  // when the last began
-	sent     time.Time  // when the first request was written
 	tries    []try
 	retries  int
 	requests []request
-	end      time.Time
-	facts    Facts
 	ended    bool // nothing is noted any more
 }
 
@@ -89,43 +87,40 @@ type request struct {
 	err        error
 }
 
-// Begin begins the record of an operation that began at a time. For a foreground operation it is called while the
-// request is under way, so that telemetry adds nothing to the wait.
-func (t *Telemetry) Begin(ctx context.Context, what Operation, background bool, at time.Time) *Record {
+// Begin begins the record of an operation that began at a time, in the memory of r, which is zero. It returns nil if
+// telemetry is off. For a foreground operation it is called while the request is under way, so that telemetry adds
+// nothing to the wait. A background operation outlives ctx.
+func (t *Telemetry) Begin(
+	ctx context.Context, r *Record, what Operation, background bool, at time.Time,
+) *Record {
 	if !t.On() {
 		return nil
 	}
-	how := opContextOf(ctx)
-	r := &Record{
-		t: t, op: t.opMetricsOf(what.Name, what.Namespace), what: what, background: background, expected: how.expected,
-		metrics: t.meter(), start: at, attempt: at, facts: Facts{Children: -1},
+	settings := opContextOf(ctx)
+	r.t, r.op, r.what, r.background = t, t.opMetricsOf(what.Name, what.Namespace), what, background
+	r.expected, r.metrics, r.start, r.attempt = settings.expected, t.meter(), at, at
+	if background && ctx.Done() != nil {
+		ctx = r.cause.detach(ctx)
 	}
-	if t.tracer() != nil && how.traces(ctx) {
-		ctx, r.span = how.start(ctx, r)
+	r.cause.Context = ctx
+	if t.tracer() != nil && settings.traces(ctx) {
+		settings.start(ctx, r)
 	}
-	r.ctx = ctx
 	if background && r.metrics != nil {
 		t.background.Add(1)
 	}
-	if how.ending != nil && !background { // which may begin on a goroutine that must not block
-		how.ending()
+	if settings.ending != nil && !background { // which may begin on a goroutine that must not block
+		settings.ending()
 	}
 	return r
 }
 
 // Context returns the context of what the operation causes.
-func (r *Record) Context() context.Context { return r.ctx }
-
-// Sent notes when the first request of a background operation was written.
-func (r *Record) Sent(at time.Time) {
-	if r == nil || !r.background {
-		return
+func (r *Record) Context() context.Context {
+	if r.cause.under != nil {
+		return &r.cause
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.sent.IsZero() && !r.ended {
-		r.sent = at
-	}
+	return r.cause.Context
 }
 
 // Request notes a request from when it was written to its answer, if anybody wants to see each.
@@ -179,7 +174,7 @@ func (r *Record) decided(err error, retry bool) {
 	}
 	r.t.driver.retry(retry)
 	if r.metrics != nil {
-		r.t.add(r.ctx, r.metrics.retries, 1, by.get(ErrorType(err)))
+		r.t.add(r.cause.Context, r.metrics.retries, 1, by.get(ErrorType(err)))
 	}
 }
 
@@ -188,100 +183,98 @@ const levelRetry = slog.LevelDebug
 
 func (r *Record) logRetry(err error, pause time.Duration) {
 	l := r.t.cfg.Logger
-	if l == nil || !l.Enabled(r.ctx, levelRetry) {
+	if l == nil || !l.Enabled(r.cause.Context, levelRetry) {
 		return
 	}
-	attributes := append(LogAttrs(r.ctx), slog.String("operation", r.what.Name))
+	attributes := append(LogAttrs(r.cause.Context), slog.String("operation", r.what.Name))
 	if path := r.t.formatted(r.what.Path); path != "" {
 		attributes = append(attributes, slog.String("path", path))
 	}
-	l.LogAttrs(r.ctx, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
+	l.LogAttrs(r.cause.Context, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
 }
 
 // End reports what was recorded of an operation that has ended at a time. A second End does nothing: a result may be
 // waited for twice. It is not called on the goroutine that reads the connection, because what takes the spans may
 // block.
 func (r *Record) End(at time.Time, f Facts) {
-	if r == nil || !r.close(at, f) {
+	if r == nil || !r.close() {
 		return
 	}
-	err := r.facts.Err
-	r.measure(err)
-	if !f.Unsent && (err == nil || r.background || r.t.cfg.DriverFailures) {
+	r.measure(at, &f)
+	if !f.Unsent && (f.Err == nil || r.background || r.t.cfg.DriverFailures) {
 		began := r.start
 		if r.background {
 			began = r.attempt
 		}
-		r.t.driver.operation(r, r.facts, err, max(r.end.Sub(began), 0))
+		r.t.driver.operation(r, &f, max(at.Sub(began), 0))
 	}
 	if r.span != nil {
-		r.endSpan(err)
+		r.endSpan(at, &f)
 	}
 }
 
 // close ends the recording, so that the result is reported without mu: a provider may block. It reports whether it is
 // the first call.
-func (r *Record) close(at time.Time, f Facts) bool {
+func (r *Record) close() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
-		return false
-	}
-	r.ended, r.end, r.facts = true, at, f
-	return true
+	first := !r.ended
+	r.ended = true
+	return first
 }
 
 // isHandled reports whether err is an answer that the caller handles.
 func (r *Record) isHandled(err error) bool { return r.expected && isState(err) }
 
-func (r *Record) measure(err error) {
-	m := r.metrics
-	if m == nil {
+func (r *Record) measure(at time.Time, f *Facts) {
+	in := r.metrics
+	if in == nil {
 		return
 	}
 	if r.background {
 		r.t.background.Add(-1)
 	}
-	if r.facts.Unsent {
+	if f.Unsent {
 		return
 	}
-	ended := r.op.durations.get(endOf(err, r.isHandled(err)))
-	r.t.record(r.ctx, m.operationDuration, r.end.Sub(r.start).Seconds(), ended)
-	if !r.background {
-		return
+	ended := r.op.succeeded
+	if f.Err != nil {
+		ended = r.op.durations.get(endOf(f.Err, r.isHandled(f.Err)))
 	}
-	r.t.record(r.ctx, m.queueDuration, r.queueTime().Seconds(), r.op.queued)
+	r.t.record(r.cause.Context, in.operationDuration, at.Sub(r.start).Seconds(), ended)
+	if r.background {
+		r.t.record(r.cause.Context, in.queueDuration, r.queueTime(at, f).Seconds(), r.op.queued)
+	}
 }
 
 // queueTime is how long a background operation waited to be sent: to the end if it never was.
-func (r *Record) queueTime() time.Duration {
-	if r.sent.IsZero() {
-		return r.end.Sub(r.start)
+func (r *Record) queueTime(end time.Time, f *Facts) time.Duration {
+	if f.Sent.IsZero() {
+		return end.Sub(r.start)
 	}
-	return max(r.sent.Sub(r.start), 0)
+	return max(f.Sent.Sub(r.start), 0)
 }
 
-func (r *Record) endSpan(err error) {
+func (r *Record) endSpan(at time.Time, f *Facts) {
 	defer r.t.caught(inTracing)
-	r.span.SetAttributes(r.attributes(err)...)
+	r.span.SetAttributes(r.attributes(at, f)...)
 	for i, try := range r.tries {
 		event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
 			errorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
 	}
-	r.eventWaits()
-	for _, change := range r.t.history.Load().since(r.start, r.end) {
+	r.eventWaits(f.Waits)
+	for _, change := range r.t.history.Load().since(r.start, at) {
 		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
 	}
-	r.endRequests()
-	if err != nil && !r.facts.Unsent && !r.isHandled(err) {
-		r.span.SetStatus(codes.Error, description(err))
+	r.endRequests(f.Err)
+	if f.Err != nil && !f.Unsent && !r.isHandled(f.Err) {
+		r.span.SetStatus(codes.Error, description(f.Err))
 	}
-	r.span.End(trace.WithTimestamp(r.end))
+	r.span.End(trace.WithTimestamp(at))
 }
 
-func (r *Record) attributes(err error) []attribute.KeyValue {
-	f := &r.facts
-	a := r.t.withPath(make([]attribute.KeyValue, 0, 16), r.what.Path)
+func (r *Record) attributes(end time.Time, f *Facts) []attribute.KeyValue {
+	a := r.t.withPath(make([]attribute.KeyValue, 0, 6), r.what.Path)
 	if r.what.Mode != "" {
 		a = append(a, createMode.String(r.what.Mode))
 	}
@@ -303,15 +296,12 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 	if r.t.cfg.SessionIDs && f.Session != 0 {
 		a = append(a, sessionID.String("0x"+strconv.FormatUint(uint64(f.Session), 16)))
 	}
-	if host, port, err := net.SplitHostPort(f.Server); err == nil {
-		a = append(a, peerAddress.String(host))
-		if n, err := strconv.Atoi(port); err == nil {
-			a = append(a, peerPort.Int(n))
-		}
+	if f.Server != r.t.cfg.Server { // which is an attribute since the start
+		a = appendPeer(a, f.Server)
 	}
 	if r.background {
 		a = append(a, background.Bool(true))
-		if d := r.queueTime(); d > 0 {
+		if d := r.queueTime(end, f); d >= minQueueTime {
 			a = append(a, queueTime.Float64(d.Seconds()))
 		}
 	}
@@ -321,20 +311,35 @@ func (r *Record) attributes(err error) []attribute.KeyValue {
 	if f.Unsent {
 		return append(a, outcomeKey.String(notSent))
 	}
-	return append(a, endAttributes(endOf(err, r.isHandled(err)))...)
+	return append(a, endAttributes(endOf(f.Err, r.isHandled(f.Err)))...)
 }
 
-// endRequests makes a span of each request.
-func (r *Record) endRequests() {
+// minQueueTime is the shortest time in the queue that a span shows.
+const minQueueTime = time.Millisecond
+
+// appendPeer adds the server that answered.
+func appendPeer(attributes []attribute.KeyValue, server string) []attribute.KeyValue {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		return attributes
+	}
+	attributes = append(attributes, peerAddress.String(host))
+	if n, err := strconv.Atoi(port); err == nil {
+		attributes = append(attributes, peerPort.Int(n))
+	}
+	return attributes
+}
+
+// endRequests makes a span of each request of an operation with this result.
+func (r *Record) endRequests(result error) {
 	for _, q := range r.requests {
-		k := r.t.opMetricsOf(q.name, r.what.Namespace)
-		name, start := r.t.spans(k, q.name, r.what.Namespace)
-		_, span := r.t.startSpan(r.ctx, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
+		name, start := r.t.spans(r.t.opMetricsOf(q.name, r.what.Namespace), q.name, r.what.Namespace)
+		_, span := r.t.startSpan(r.cause.Context, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
 		if span == nil {
 			continue
 		}
 		if q.err != nil {
-			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(r.facts.Err) || r.expected)
+			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(result) || r.expected)
 			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
 			if !handled {
 				span.SetStatus(codes.Error, description(q.err))

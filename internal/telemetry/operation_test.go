@@ -43,7 +43,7 @@ func TestOperationIsToldOfOnce(t *testing.T) {
 		t.Run(fmt.Sprint("background ", background), func(t *testing.T) {
 			o, driver := observe.New(t), &counting{}
 			tel := newTelemetry(o, func(c *telemetry.Config) { c.Driver = driver })
-			r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, background, time.Now())
+			r := begin(t.Context(), tel, telemetry.Operation{Name: "create"}, background)
 			for _, err := range []error{nil, errors.New("later")} {
 				r.End(time.Now(), telemetry.Facts{Err: err, Children: -1})
 			}
@@ -68,7 +68,7 @@ func TestOperationIsToldOfOnce(t *testing.T) {
 func TestSpanEndsWithTheAnswer(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, true, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "create"}, true)
 	answered := time.Now()
 	r.End(answered, telemetry.Facts{Children: -1})
 	if end := o.Spans()[0].EndTime(); !end.Equal(answered) {
@@ -94,15 +94,14 @@ func TestAnswerIsNotedWhileTheSpanIsTaken(t *testing.T) {
 	b := blocking{o.Processor(), make(chan struct{}), make(chan struct{})}
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b))
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.TracerProvider, c.RequestSpans = tracers, true })
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "create"}, false)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		r.End(time.Now(), telemetry.Facts{Children: -1})
 	}()
 	<-b.entered
-	r.Sent(time.Now()) // hangs if it waits for the other
-	r.Request("create2", time.Now(), time.Now(), nil)
+	r.Request("create2", time.Now(), time.Now(), nil) // hangs if it waits for the other
 	r.Retry(jute.ErrConnectionLoss, 0)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	close(b.release)
@@ -112,7 +111,7 @@ func TestAnswerIsNotedWhileTheSpanIsTaken(t *testing.T) {
 func TestRequestsThatWereNeverWrittenHaveNoSpan(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.RequestSpans = true })
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "create"}, false)
 	r.Request("create2", time.Time{}, time.Time{}, jute.ErrConnectionLoss)
 	r.Request("create2", time.Now(), time.Now(), nil)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
@@ -124,11 +123,10 @@ func TestRequestsThatWereNeverWrittenHaveNoSpan(t *testing.T) {
 func TestSpansThatAreNotSampledStillPassTheTraceOn(t *testing.T) {
 	o := observe.New(t, sdktrace.NeverSample())
 	tel := newTelemetry(o)
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create", Path: "/a"}, true, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "create", Path: "/a"}, true)
 	if sc := trace.SpanContextFromContext(r.Context()); !sc.IsValid() || sc.IsSampled() {
 		t.Errorf("the span of the context is %v", sc)
 	}
-	r.Sent(time.Now())
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	if len(o.Spans()) != 0 {
 		t.Error("there is a span")
@@ -161,7 +159,7 @@ func TestOperationOfSeveralCausesIsLinkedToAll(t *testing.T) {
 	one, first := o.Start(t.Context(), "one")
 	two, second := o.Start(t.Context(), "two")
 	causes := telemetry.WithLinks(t.Context(), one, two, t.Context())
-	r := tel.Begin(causes, telemetry.Operation{Name: "multi"}, false, time.Now())
+	r := begin(causes, tel, telemetry.Operation{Name: "multi"}, false)
 	run(r.Context(), tel, telemetry.Operation{Name: "getData"}, false, nil) // what follows has its one cause
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	first.End()
@@ -189,6 +187,35 @@ func TestPathsAreShownAsTheFormatterSays(t *testing.T) {
 			run(t.Context(), tel, telemetry.Operation{Name: "create", Path: "/a"}, false, nil)
 			if diff := cmp.Diff(tt.want, o.Tree("zookeeper.path")); diff != "" {
 				t.Errorf("spans (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSpanShowsNoShortWaitAndNoServerTwice(t *testing.T) {
+	const server, other = "127.0.0.1:2181", "127.0.0.2:2181"
+	for _, tt := range []struct {
+		name, server string
+		wait         time.Duration
+		want         string
+	}{
+		{"neither", server, time.Millisecond - 1, ""},
+		{"a wait", server, time.Millisecond, "curator.background.queue_time=0.001"},
+		{"another server", other, 0, "network.peer.address=127.0.0.2 network.peer.port=2181"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := observe.New(t)
+			tel := newTelemetry(o, func(c *telemetry.Config) { c.Server = server })
+			begun := time.Now()
+			r := tel.Begin(t.Context(), new(telemetry.Record), telemetry.Operation{Name: "create"}, true, begun)
+			r.End(begun.Add(time.Second), telemetry.Facts{Sent: begun.Add(tt.wait), Children: -1, Server: tt.server})
+			want := "create CLIENT"
+			if tt.want != "" {
+				want += " " + tt.want
+			}
+			got := o.Tree("network.peer.address", "network.peer.port", "curator.background.queue_time")
+			if diff := cmp.Diff(want+"\n", got); diff != "" {
+				t.Errorf("span (-want +got):\n%s", diff)
 			}
 		})
 	}

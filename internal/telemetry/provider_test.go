@@ -41,13 +41,13 @@ func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 			if tel.On() {
 				t.Error("it is on")
 			}
+			memory := new(telemetry.Record)
 			allocations := testing.AllocsPerRun(100, func() {
 				for _, background := range []bool{false, true} {
-					r := tel.Begin(ctx, what, background, time.Now())
+					r := tel.Begin(ctx, memory, what, background, time.Time{})
 					if r != nil {
 						t.Error("something is begun")
 					}
-					r.Sent(time.Time{})
 					r.Request("create2", time.Time{}, time.Time{}, nil)
 					r.Retry(jute.ErrConnectionLoss, time.Second)
 					r.GivenUp(jute.ErrConnectionLoss)
@@ -91,7 +91,7 @@ func setGlobalProviders(t *testing.T) {
 		before["no-op providers"]
 	busy := telemetry.New(telemetry.Config{})
 	defer busy.Observe(func() telemetry.Load { return telemetry.Load{InFlight: 1} })()
-	r := unset.Begin(t.Context(), telemetry.Operation{Name: "sync"}, false, time.Now())
+	r := begin(t.Context(), unset, telemetry.Operation{Name: "sync"}, false)
 	otel.SetTracerProvider(o.Tracers)
 	r.End(time.Now(), telemetry.Facts{Children: -1})
 	elsewhere := newTelemetry(own)

@@ -103,7 +103,7 @@ func TestWaitThatAClosedClientEndsIsClosed(t *testing.T) {
 func TestRequestWhoseAnswerTheOperationHandlesIsNoError(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.RequestSpans = true })
-	r := tel.Begin(t.Context(), telemetry.Operation{Name: "create"}, false, time.Now())
+	r := begin(t.Context(), tel, telemetry.Operation{Name: "create"}, false)
 	now := time.Now()
 	r.Request("create2", now, now, zk.ErrNoNode)
 	r.Request("sync", now, now, zk.ErrBadVersion)

@@ -57,8 +57,10 @@ type Telemetry struct {
 	server  []attribute.KeyValue
 	client  []attribute.KeyValue // its name, if it has one
 
+	// operations is replaced as a whole: each operation reads it.
+	operations atomic.Pointer[map[opMetricsKey]*opMetrics]
+
 	mu         sync.RWMutex
-	operations map[opMetricsKey]*opMetrics
 	series     map[seriesKey]*series
 	depths     map[*depthReader]struct{}
 	namespaces []string // that have series of their own
@@ -77,9 +79,9 @@ type Telemetry struct {
 // New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
 	t := &Telemetry{
-		cfg: cfg, operations: make(map[opMetricsKey]*opMetrics), series: make(map[seriesKey]*series),
-		depths: make(map[*depthReader]struct{}),
+		cfg: cfg, series: make(map[seriesKey]*series), depths: make(map[*depthReader]struct{}),
 	}
+	t.operations.Store(&map[opMetricsKey]*opMetrics{})
 	t.driver.t, t.driver.to = t, cfg.Driver
 	t.server = serverAttributes(cfg.Server)
 	if cfg.Name != "" {
