@@ -396,7 +396,8 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	})
 	tm.Observe(func() telemetry.Load { return telemetry.Load{} })
 	for _, err := range []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed} {
-		r := tm.Begin(ctx, telemetry.Operation{Name: "create", Namespace: "app", Path: "/a"}, true, time.Now())
+		what := telemetry.Operation{Name: "create", Namespace: "app", Path: "/a"}
+		r := tm.Begin(ctx, new(telemetry.Record), what, true, time.Now())
 		r.Retry(zk.ErrConnectionClosed, time.Second)
 		r.GivenUp(zk.ErrConnectionClosed)
 		r.End(time.Now(), telemetry.Facts{Err: err})

@@ -319,6 +319,38 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.create(second)
 			s.create(first)
 		}},
+		"out of order, and the queue was deleted meanwhile": {play: func(s *scene) {
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			second := s.putBegins()
+			s.ledger.wipe()()
+			s.create(second)
+			s.create(first)
+		}},
+		"out of order, after the queue was deleted": {want: "behind one that was put after it", play: func(s *scene) {
+			s.ledger.wipe()()
+			time.Sleep(time.Millisecond)
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			second := s.putBegins()
+			s.create(second)
+			s.create(first)
+		}},
+		"again, when an earlier lock of its batch was deleted and another has the node": {play: func(s *scene) {
+			first, second := s.putBegins(), s.putBegins()
+			path := s.create(first + second)
+			s.ledger.putEnded(first, path, nil)
+			s.ledger.putEnded(second, path, nil)
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, first), itemDone)
+			s.world.judge.taken(s.resource, s.lockPath(), nil, 0)
+			s.delete(s.lockPath())
+			s.lock(s.o)
+			s.delete(s.lockPath())
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, second), itemDone)
+			s.begin(s.o, second)
+		}},
 		"out of order, and its put was not known to be uncertain": {
 			want: "behind one that was put after it",
 			play: func(s *scene) {

@@ -410,6 +410,8 @@ func (l *ledger) explain(before, again *delivery) string {
 	case again.lock == lock && l.wasDeleted(lock):
 		// The process has locked the item again, while it delivered the rest of a batch that it had locked before.
 		return "the lock of its batch was deleted"
+	case l.hadLostLock(again):
+		return "an earlier lock of its batch was lost"
 	case lock.isThere():
 		return "" // so two have it
 	case lock.withSession:
@@ -426,6 +428,14 @@ func (l *ledger) explain(before, again *delivery) string {
 		return "reported that Close has not waited"
 	}
 	return ""
+}
+
+// hadLostLock reports whether the process of a delivery has lost an earlier lock of the node, and has locked it again.
+// It delivers the rest of the batch that it had locked before.
+func (l *ledger) hadLostLock(d *delivery) bool {
+	return slices.ContainsFunc(l.lockOf[d.node.name], func(n *node) bool {
+		return n.born.Before(d.lock.born) && d.queue.actor.process.had(n.owner) && l.isLost(n)
+	})
 }
 
 // isLost reports whether a lock has ended with its session, or was deleted by an operator.
@@ -623,6 +633,10 @@ func (l *ledger) judgeOrder(i *item, n *node) {
 	isLate := last != nil && last.put.began.After(i.put.began)
 	if isLate && errors.Is(i.put.err, queue.ErrUncertain) && !n.born.Before(i.put.ended) {
 		l.count("put with an unknown outcome comes late")
+		return
+	}
+	if isLate && l.wasWiped(i.put.began) { // the later put was under way behind one that found no path
+		l.count("put overtaken while the queue was deleted")
 		return
 	}
 	if isLate && last.nodes[0].epoch == n.epoch {

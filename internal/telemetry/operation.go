@@ -190,7 +190,8 @@ func (r *Record) logRetry(err error, pause time.Duration) {
 	if path := r.t.formatted(r.what.Path); path != "" {
 		attributes = append(attributes, slog.String("path", path))
 	}
-	l.LogAttrs(r.cause.Context, levelRetry, "retry", append(attributes, slog.Any("error", err), slog.Duration("pause", pause))...)
+	attributes = append(attributes, slog.Any("error", err), slog.Duration("pause", pause))
+	l.LogAttrs(r.cause.Context, levelRetry, "retry", attributes...)
 }
 
 // End reports what was recorded of an operation that has ended at a time. A second End does nothing: a result may be

@@ -57,8 +57,8 @@ func (w *PersistentWatcher) Listenable() callbacks.Listenable[zk.Event] { return
 func (w *PersistentWatcher) ResetListenable() callbacks.Listenable[struct{}] { return &w.resets }
 
 // Start begins to watch and does not wait. If the watch cannot be set, the watcher retries after a pause. It reports
-// the error to the client's UnhandledErrorListeners, except that of a lost connection. Start returns an error if the path is invalid,
-// [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
+// the error to the client's UnhandledErrorListeners, except that of a lost connection. Start returns an error if the
+// path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (w *PersistentWatcher) Start() error {
 	if err := zkpath.Validate(w.path, false); err != nil {
 		return errtext.Wrap(err, "cache", "start")
