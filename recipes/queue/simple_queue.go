@@ -122,8 +122,9 @@ func (q *SimpleDistributedQueue) PollFor(ctx context.Context, wait time.Duration
 	waitCtx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	data, err := q.take(&call{ctx: ctx, waitCtx: waitCtx, waits: true})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the end of wait
-		return nil, nil
+	var about *ItemError
+	if waitCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !errors.As(err, &about) {
+		return nil, nil // the end of wait
 	}
 	return data, err
 }

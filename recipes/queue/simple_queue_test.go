@@ -591,6 +591,24 @@ func (h hookedCompression) Decompress(_ string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
+// lateCompression is a compression that fails with the error of a deadline of its own.
+type lateCompression struct{ hookedCompression }
+
+func (lateCompression) Decompress(string, []byte) ([]byte, error) { return nil, context.DeadlineExceeded }
+
+func TestPollForReturnsDeadlineErrorOfCompression(t *testing.T) {
+	t.Parallel()
+	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
+	offer(t, simple(newClient(t, connect)), "a")
+	q := simple(newClient(t, connect, framework.WithCompression(true),
+		framework.WithCompressionProvider(lateCompression{})))
+	var item *queue.ItemError
+	data, err := q.PollFor(ctx, time.Minute)
+	if data != nil || !errors.As(err, &item) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %q, %v", data, err)
+	}
+}
+
 // TestRemovalThatIsNotSentLeavesNothingOpen loses the connection between the reading of an element and its removal.
 func TestRemovalThatIsNotSentLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
