@@ -36,13 +36,13 @@ func (t *Telemetry) NewCache(recipe, name, path string) Cache {
 
 // addEvent counts a change of a node.
 func (c *Cache) addEvent(ctx context.Context, m *instruments, typ zk.EventType) {
-	c.r.t.add(ctx, m.cache.events, 1, c.r.words().events.get(eventName(typ)))
+	c.r.t.add(ctx, m.cache.events, 1, c.r.measures().events.get(eventName(typ)))
 }
 
 // Entries adds n to the number of nodes in caches.
 func (c *Cache) Entries(ctx context.Context, n int) {
 	if m := c.r.t.meter(); m != nil && n != 0 {
-		c.r.t.addUpDown(ctx, m.cache.entries, n, c.r.words().all)
+		c.r.t.addUpDown(ctx, m.cache.entries, n, c.r.measures().all)
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *Cache) Entries(ctx context.Context, n int) {
 func (c *Cache) Created(ctx context.Context) {
 	if m := c.r.t.meter(); m != nil {
 		c.addEvent(ctx, m, zk.EventNodeCreated)
-		c.r.t.addUpDown(ctx, m.cache.entries, 1, c.r.words().all)
+		c.r.t.addUpDown(ctx, m.cache.entries, 1, c.r.measures().all)
 	}
 }
 
@@ -65,20 +65,20 @@ func (c *Cache) Changed(ctx context.Context) {
 func (c *Cache) Deleted(ctx context.Context) {
 	if m := c.r.t.meter(); m != nil {
 		c.addEvent(ctx, m, zk.EventNodeDeleted)
-		c.r.t.addUpDown(ctx, m.cache.entries, -1, c.r.words().all)
+		c.r.t.addUpDown(ctx, m.cache.entries, -1, c.r.measures().all)
 	}
 }
 
 // Reloaded counts a comparison of all nodes.
 func (c *Cache) Reloaded(ctx context.Context) {
 	if m := c.r.t.meter(); m != nil {
-		c.r.t.add(ctx, m.cache.reloads, 1, c.r.words().all)
+		c.r.t.add(ctx, m.cache.reloads, 1, c.r.measures().all)
 	}
 }
 
 // Notified records how long ago a node has changed when its listeners are called. mtime is the time of its Stat.
 func (c *Cache) Notified(ctx context.Context, mtime int64) {
 	if m := c.r.t.meter(); m != nil {
-		c.r.t.record(ctx, m.cache.lag, max(time.Since(time.UnixMilli(mtime)).Seconds(), 0), c.r.words().all)
+		c.r.t.record(ctx, m.cache.lag, max(time.Since(time.UnixMilli(mtime)).Seconds(), 0), c.r.measures().all)
 	}
 }

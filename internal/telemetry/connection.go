@@ -87,7 +87,7 @@ func (t *Telemetry) StateChanged(state string, now time.Time) {
 	}
 	ctx := context.Background() //nolint:forbidigo // no caller has a part in it
 	if m := t.meter(); m != nil {
-		t.add(ctx, m.stateChanges, 1, t.word(connectionState, state))
+		t.add(ctx, m.stateChanges, 1, t.closedValue(connectionState, state))
 		if state == StateLost {
 			t.add(ctx, m.expirations, 1, t.sessions)
 		}
@@ -165,12 +165,12 @@ func (t *Telemetry) Unhandled(ctx context.Context, source string, err error) {
 	}
 }
 
-// word returns the measurement of one word of a closed set.
-func (t *Telemetry) word(key attribute.Key, word string) measurement {
-	if m, ok := t.words.Load(word); ok {
+// closedValue returns the measurement of a value of a closed set.
+func (t *Telemetry) closedValue(key attribute.Key, value string) measurement {
+	if m, ok := t.closed.Load(value); ok {
 		return m.(measurement)
 	}
-	m := newMeasurement(t.base(key.String(word))...)
-	t.words.Store(word, m)
+	m := newMeasurement(t.base(key.String(value))...)
+	t.closed.Store(value, m)
 	return m
 }

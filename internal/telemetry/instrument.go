@@ -14,7 +14,7 @@ var (
 	messagingBuckets = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
 	outageBuckets    = []float64{.1, .5, 1, 5, 15, 30, 60, 300}
 	waitBuckets      = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
-	tenureBuckets    = []float64{.01, .1, 1, 10, 60, 600, 3600}
+	holdBuckets      = []float64{.01, .1, 1, 10, 60, 600, 3600}
 	ageBuckets       = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 86400}
 )
 
@@ -75,7 +75,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 
 		acquireDuration: d.histogram("curator.lock.acquire.duration", "Time that a lock or a lease was waited for.",
 			waitBuckets),
-		holdDuration: d.histogram("curator.lock.hold.duration", "Time that a lock or a lease was held.", tenureBuckets),
+		holdDuration: d.histogram("curator.lock.hold.duration", "Time that a lock or a lease was held.", holdBuckets),
 		held:         d.upDown("curator.lock.held", "{lock}", "Locks and leases that are held."),
 		lockWaiting:  d.upDown("curator.lock.waiting", "{waiter}", "Calls that wait for a lock or a lease."),
 
@@ -83,7 +83,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		leaderCandidates: d.upDown("curator.leader.candidates", "{candidate}",
 			"Participants in this process that wait for leadership."),
 		leaderChanges: d.counter("curator.leader.changes", "{change}", "Beginnings and ends of leadership in this process."),
-		termDuration:  d.histogram("curator.leader.term.duration", "Time of leadership.", tenureBuckets),
+		termDuration:  d.histogram("curator.leader.term.duration", "Time of leadership.", holdBuckets),
 
 		sentMessages:     d.counter("messaging.client.sent.messages", "{message}", "Items that were put."),
 		consumedMessages: d.counter("messaging.client.consumed.messages", "{message}", "Items that were handed over."),

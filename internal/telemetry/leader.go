@@ -50,6 +50,6 @@ func (e *Election) Term(ctx context.Context) *HoldSpan {
 
 // countLeader counts a beginning or an end of leadership.
 func (h *HoldSpan) countLeader(n int, outcome string) {
-	h.of.t.addUpDown(h.parent, h.metrics.leaderActive, n, h.of.words().all)
-	h.of.t.add(h.parent, h.metrics.leaderChanges, 1, h.of.words().outcomes.get(outcome))
+	h.of.t.addUpDown(h.parent, h.metrics.leaderActive, n, h.of.measures().all)
+	h.of.t.add(h.parent, h.metrics.leaderChanges, 1, h.of.measures().outcomes.get(outcome))
 }

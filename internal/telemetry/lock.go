@@ -43,13 +43,13 @@ func (l *Lock) Hold(acquired *Wait) *HoldSpan {
 	h := &HoldSpan{
 		of: &l.r, metrics: l.r.t.meter(),
 		parent: acquired.caller, link: trace.SpanContextFromContext(acquired.ctx), name: "lock hold", start: time.Now(),
-		dropped: isDropped(acquired.ctx), ended: letGo, durations: holdDuration,
+		dropped: isDropped(acquired.ctx), ended: holdEnded, durations: holdDuration,
 	}
 	if !trace.SpanContextFromContext(h.parent).IsValid() { // it has no other trace than that of the wait
 		h.parent = acquired.ctx
 	}
 	if h.metrics != nil {
-		l.r.t.addUpDown(h.parent, h.metrics.held, 1, l.r.words().all)
+		l.r.t.addUpDown(h.parent, h.metrics.held, 1, l.r.measures().all)
 	}
 	return h
 }
@@ -61,4 +61,6 @@ var lockWait = waitMetrics{
 
 func holdDuration(m *instruments) metric.Float64Histogram { return m.holdDuration }
 
-func letGo(h *HoldSpan, _ string) { h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.words().all) }
+func holdEnded(h *HoldSpan, _ string) {
+	h.of.t.addUpDown(h.parent, h.metrics.held, -1, h.of.measures().all)
+}

@@ -20,7 +20,7 @@ func newMeasurement(attributes ...attribute.KeyValue) measurement {
 	return measurement{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 
-// measurements are those of one thing, by how it ended. The words for that are a closed set.
+// measurements are those of one thing, by how it ended. The ways to end are a closed set.
 type measurements struct {
 	of func(end string) []attribute.KeyValue
 

@@ -50,17 +50,17 @@ type resource struct {
 	t                  *Telemetry
 	recipe, name, path string // name is the name that the user gives it, or ""
 	participant        string // of an election: the name that the user gives it, or ""
-	made               atomic.Pointer[words]
+	made               atomic.Pointer[measures]
 }
 
-// words are the spans and measurements of a resource.
-type words struct {
+// measures are the spans and measurements of a resource.
+type measures struct {
 	*series
 	start []trace.SpanStartOption // of its spans
 }
 
-// words returns the spans and measurements of r. It is called while telemetry is on.
-func (r *resource) words() *words {
+// measures returns the spans and measurements of r. It is called while telemetry is on.
+func (r *resource) measures() *measures {
 	if w := r.made.Load(); w != nil {
 		return w
 	}
@@ -71,7 +71,7 @@ func (r *resource) words() *words {
 	if r.participant != "" {
 		attributes = append(attributes, participantKey.String(r.participant))
 	}
-	w := &words{
+	w := &measures{
 		series: r.t.seriesWith(seriesKey{r.recipe, r.name, r.participant}),
 		start:  []trace.SpanStartOption{trace.WithAttributes(r.t.withPath(attributes, r.path)...)},
 	}
@@ -111,7 +111,7 @@ func (r *resource) wait(
 	w.ctx = ctx
 	if m := r.t.meter(); m != nil && of.waiting != nil {
 		w.waiting = of.waiting(m)
-		r.t.addUpDown(ctx, w.waiting, 1, r.words().all)
+		r.t.addUpDown(ctx, w.waiting, 1, r.measures().all)
 	}
 	return ctx, w
 }
@@ -119,9 +119,9 @@ func (r *resource) wait(
 // with returns the options of a span with more of them.
 func (r *resource) with(more []trace.SpanStartOption) []trace.SpanStartOption {
 	if len(more) == 0 {
-		return r.words().start
+		return r.measures().start
 	}
-	return append(slices.Clip(r.words().start), more...)
+	return append(slices.Clip(r.measures().start), more...)
 }
 
 // IsSeen reports whether anybody will see more of the wait than how long it took.
@@ -140,10 +140,10 @@ func (w *Wait) End(outcome string, err error) {
 		return
 	}
 	if w.waiting != nil {
-		w.of.t.addUpDown(w.ctx, w.waiting, -1, w.of.words().all)
+		w.of.t.addUpDown(w.ctx, w.waiting, -1, w.of.measures().all)
 	}
 	if m := w.of.t.meter(); m != nil && w.durations != nil {
-		w.of.t.record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.words().outcomes.get(outcome))
+		w.of.t.record(w.ctx, w.durations(m), time.Since(w.start).Seconds(), w.of.measures().outcomes.get(outcome))
 	}
 	w.of.t.endSpan(w.span, func() {
 		w.span.SetAttributes(outcomeKey.String(outcome))
@@ -183,16 +183,16 @@ func (h *HoldSpan) EndWith(ctx context.Context, outcome string) context.Context 
 	if h == nil {
 		return ctx
 	}
-	how, at := *opContextOf(ctx), time.Now()
-	how.expected = true
-	whole := how.ending // of which this is a part, nil for nothing
-	how.ending = func() {
+	settings, at := *opContextOf(ctx), time.Now()
+	settings.expected = true
+	whole := settings.ending // of which this is a part, nil for nothing
+	settings.ending = func() {
 		if whole != nil {
 			whole()
 		}
 		h.end(outcome, at)
 	}
-	return how.in(TracedOr(ctx, h.parent))
+	return settings.in(TracedOr(ctx, h.parent))
 }
 
 func (h *HoldSpan) end(outcome string, at time.Time) {
@@ -201,7 +201,7 @@ func (h *HoldSpan) end(outcome string, at time.Time) {
 	}
 	if m := h.metrics; m != nil {
 		h.ended(h, outcome)
-		h.of.t.record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.words().outcomes.get(outcome))
+		h.of.t.record(h.parent, h.durations(m), at.Sub(h.start).Seconds(), h.of.measures().outcomes.get(outcome))
 	}
 	if h.dropped || h.of.t.tracer() == nil {
 		return
@@ -216,7 +216,7 @@ func (h *HoldSpan) end(outcome string, at time.Time) {
 // write writes the span of a tenure that ended at a time.
 func (h *HoldSpan) write(outcome string, at time.Time) {
 	t := h.of.t
-	_, span := t.startSpan(h.parent, h.name, h.of.words().start[0], trace.WithTimestamp(h.start),
+	_, span := t.startSpan(h.parent, h.name, h.of.measures().start[0], trace.WithTimestamp(h.start),
 		trace.WithLinks(appendLink(nil, h.link)...))
 	t.endSpan(span, func() { span.SetAttributes(outcomeKey.String(outcome)) }, trace.WithTimestamp(at))
 }

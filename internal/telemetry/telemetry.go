@@ -71,7 +71,7 @@ type Telemetry struct {
 	history    atomic.Pointer[history]
 	outage     outage
 	load       atomic.Pointer[func() Load]
-	words      sync.Map // connection state or event type → measurement
+	closed     sync.Map // connection state or event type → measurement
 	sessions   measurement
 	background atomic.Int64 // background operations that were submitted and whose callback has not begun
 }

@@ -34,7 +34,7 @@ func (t *Telemetry) WatchEvent(ev zk.Event) {
 		return
 	}
 	ctx := context.Background() //nolint:forbidigo // no caller has a part in it
-	t.add(ctx, m.watchEvents, 1, t.word(eventType, eventName(ev.Type)))
+	t.add(ctx, m.watchEvents, 1, t.closedValue(eventType, eventName(ev.Type)))
 }
 
 // WatchSpans reports whether each call of a watcher has a span.

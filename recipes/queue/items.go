@@ -168,7 +168,7 @@ func (q *queue[T]) giveBack() {
 // giveUp returns a delivery that was pulled for a loop that has ended meanwhile, for other consumers.
 func (q *queue[T]) giveUp(p *pulled[T]) {
 	p.end()
-	if q.letGo(p) || p.lock == nil || len(p.items) == 0 {
+	if q.unhold(p) || p.lock == nil || len(p.items) == 0 {
 		q.returnUnused(p.message)
 	}
 }
@@ -214,8 +214,8 @@ func (q *queue[T]) hold(p *pulled[T]) {
 	q.held[p] = struct{}{}
 }
 
-// letGo ends hold. It reports whether p was held.
-func (q *queue[T]) letGo(p *pulled[T]) bool {
+// unhold ends hold. It reports whether p was held.
+func (q *queue[T]) unhold(p *pulled[T]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	_, isHeld := q.held[p]
@@ -281,7 +281,7 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 		return err
 	case p.lock == nil:
 		return nil
-	case !p.q.letGo(p):
+	case !p.q.unhold(p):
 		return ErrClosed
 	}
 	done := make(chan error, 1)
@@ -322,7 +322,7 @@ func (p *pulled[T]) finishInBackground() {
 	defer p.end()
 	data := p.rest()
 	switch {
-	case p.lock != nil && p.q.letGo(p):
+	case p.lock != nil && p.q.unhold(p):
 		p.q.settleInBackground(p.delivery, &settlement{back: data})
 	case p.lock == nil && data != nil:
 		p.q.putAgainInBackground(&message{name: p.name, data: data})
