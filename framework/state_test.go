@@ -621,9 +621,8 @@ func TestCircuitBreakerOfAClient(t *testing.T) {
 		if d := time.Since(began); d < pause {
 			t.Errorf("reconnected after %v, want a pause of %v", d, pause)
 		}
-		if n := requests(proxy, "getData"); n < 3 {
-			t.Errorf("the configuration was read %d times, want after each outage", n)
-		}
+		read := func() bool { return requests(proxy, "getData") >= 3 }
+		testenv.Eventually(t, read, "the configuration is read after each outage")
 		recorded.end(t, client)
 	})
 }

@@ -227,7 +227,7 @@ func testCutOff(
 func TestHoldWritesRefusedLasts(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		const timeout = 4 * time.Second
+		const timeout = 10 * time.Second
 		client := newClient(t, place.Addr()+chroot,
 			framework.WithSessionTimeout(timeout), framework.WithDialer(place.DialContext))
 		hold := acquire(t, testenv.Context(t), locks.NewInterProcessMutex(client, lockPath))
