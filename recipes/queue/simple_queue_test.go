@@ -594,7 +594,9 @@ func (h hookedCompression) Decompress(_ string, data []byte) ([]byte, error) {
 // lateCompression is a compression that fails with the error of a deadline of its own.
 type lateCompression struct{ hookedCompression }
 
-func (lateCompression) Decompress(string, []byte) ([]byte, error) { return nil, context.DeadlineExceeded }
+func (lateCompression) Decompress(string, []byte) ([]byte, error) {
+	return nil, context.DeadlineExceeded
+}
 
 func TestPollForReturnsDeadlineErrorOfCompression(t *testing.T) {
 	t.Parallel()
