@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -22,6 +23,7 @@ const (
 var cacheWork = section{
 	workloads: map[string]workload{
 		cacheLoad: runCacheLoad, cacheMemory: runCacheMemory, cacheChange: runCacheChange,
+		cacheReturn: runCacheReturn,
 	},
 	rows: []row{
 		{
@@ -46,6 +48,12 @@ var cacheWork = section{
 			name: "cache of 1000 nodes, from a write to the listener", server: realServer, show: waits,
 			entries: againstJavaCaches(work(cacheChange).window(1000)),
 			budget:  []bound{atMost(0.8, p50).of(javaCuratorCache)},
+		},
+		{
+			// The latency is from the new connection to the last of 10 changes that were made without one.
+			name: "cache of 10,000 nodes, 10 changed while away", server: awayServer, show: waits, stretch: 4,
+			entries: againstJavaCaches(work(cacheReturn).window(10_000)),
+			budget:  []bound{atMost(0.1, p50).of(javaCuratorCache), atMost(0.1, p50).of(javaTreeCache)},
 		},
 	},
 }
@@ -121,14 +129,79 @@ func runCacheChange(ctx context.Context, t *target, l load) (r result, err error
 		if _, err := tree.client.SetData().ForPath(ctx, tree.nodes[len(tree.nodes)-1], data); err != nil {
 			return -1, err
 		}
-		select {
-		case at := <-changed:
-			return at.Sub(start), nil
-		case <-ctx.Done():
-			return -1, ctx.Err()
-		}
+		at, err := receive(ctx, changed)
+		return at.Sub(start), err
 	}})
 	return r, c.Close()
+}
+
+// changedWhileAway is the number of nodes that change while a cache is away.
+const changedWhileAway = 10
+
+// runCacheReturn sends the client of a cache away, and changes nodes with another client meanwhile. The latency is from
+// the new connection of the cache's client until the listener has all changes.
+func runCacheReturn(ctx context.Context, t *target, l load) (r result, err error) {
+	tree, err := t.tree(ctx, l)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, tree.remove(ctx)) }()
+	other, err := t.client(ctx, 1)
+	if err != nil {
+		return r, err
+	}
+	changed := make(chan time.Time, changedWhileAway)
+	c, err := tree.cached(ctx, cache.ForChanges(func(context.Context, *cache.ChildData, *cache.ChildData) {
+		changed <- time.Now()
+	}))
+	if err != nil {
+		return r, err
+	}
+	reconnected := make(chan time.Time, 1)
+	states := tree.client.ConnectionStateListeners()
+	remove := states.AddListener(func(_ context.Context, state framework.ConnectionState) {
+		if state == framework.Reconnected {
+			reconnected <- time.Now()
+		}
+	})
+	defer remove()
+	r = loop(l.duration(), []operation{func() (time.Duration, error) {
+		_, err := tree.client.CheckExists().ForPath(builders.Pipelined(ctx), tree.nodes[0]+"/"+awayName)
+		if !errors.Is(err, framework.ErrConnectionLoss) {
+			return -1, fmt.Errorf("the client was not sent away: %w", err)
+		}
+		if err := tree.change(ctx, other.(curatorClient), make([]byte, l.Payload)); err != nil {
+			return -1, err
+		}
+		back, err := receive(ctx, reconnected)
+		last := back
+		for range changedWhileAway {
+			if err == nil {
+				last, err = receive(ctx, changed)
+			}
+		}
+		return max(last.Sub(back), 0), err
+	}})
+	return r, c.Close()
+}
+
+func receive(ctx context.Context, times <-chan time.Time) (at time.Time, err error) {
+	select {
+	case at = <-times:
+		return at, nil
+	case <-ctx.Done():
+		return at, ctx.Err()
+	}
+}
+
+// change writes nodes that are evenly spread over the tree, the last one included.
+func (t *benchTree) change(ctx context.Context, c curatorClient, data []byte) error {
+	ops := make([]builders.TransactionOperation, changedWhileAway)
+	for i := range ops {
+		ops[i] = c.TransactionOp().SetData().ForPath(t.nodes[(i+1)*(len(t.nodes)-1)/changedWhileAway], data)
+	}
+	_, err := c.Transaction().ForOperations(ctx, ops...)
+	return err
 }
 
 // benchTree is the nodes of one run.

@@ -102,7 +102,13 @@ func TestCaches(t *testing.T) {
 			t.Errorf("%+v: %+v", l, r)
 		}
 	}
-	for _, name := range []string{cacheLoad, cacheMemory, cacheChange} {
+	away, err := startAway(testenv.Addr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	atEnd(t, away.Close)
+	check(t, open(t, curator, away.Addr()), short(cacheReturn))
+	for _, name := range []string{cacheLoad, cacheMemory, cacheChange, cacheReturn} {
 		if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(name)); err == nil {
 			t.Errorf("%s: a library had a cache that has none", name)
 		}

@@ -10,6 +10,8 @@ const (
 	nullServer server = "null server" // answers at once
 	// cutServer is a real one behind a proxy that cuts connections.
 	cutServer server = "real server, cut off"
+	// awayServer is a real one behind a proxy that sends clients away on request.
+	awayServer server = "real server, away"
 )
 
 // row is a piece of work, its contenders, and its budget.

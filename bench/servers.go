@@ -18,6 +18,7 @@ type servers struct {
 	real   *curatortest.RealServer
 	null   *nullserver.Process
 	cutter *cutter
+	away   *curatortest.Proxy
 }
 
 // connectString returns the connect string for the contenders of r.
@@ -50,6 +51,17 @@ func (s *servers) addr(ctx context.Context, which server) (addr string, err erro
 			return "", err
 		}
 		return s.cutter.addr(), nil
+	case awayServer:
+		if s.away != nil {
+			return s.away.Addr(), nil
+		}
+		if addr, err = s.addr(ctx, realServer); err != nil {
+			return "", err
+		}
+		if s.away, err = startAway(addr); err != nil {
+			return "", err
+		}
+		return s.away.Addr(), nil
 	}
 	if s.given != "" {
 		return s.given, nil
@@ -66,6 +78,9 @@ func (s *servers) close() error {
 	var errs []error
 	if s.cutter != nil {
 		errs = append(errs, s.cutter.close())
+	}
+	if s.away != nil {
+		errs = append(errs, s.away.Close())
 	}
 	if s.null != nil {
 		errs = append(errs, s.null.Close())

@@ -13,10 +13,14 @@ import org.apache.curator.framework.recipes.cache.PathChildrenCache;
 import org.apache.curator.framework.recipes.cache.PathChildrenCacheEvent;
 import org.apache.curator.framework.recipes.cache.TreeCache;
 import org.apache.curator.framework.recipes.cache.TreeCacheEvent;
+import org.apache.curator.framework.state.ConnectionState;
+import org.apache.curator.framework.state.ConnectionStateListener;
+import org.apache.zookeeper.KeeperException;
 
 /** Caches of as many nodes as the window is wide. */
 final class Caches {
     private static final int PATIENCE_SECONDS = 60;
+    private static final int CHANGED_WHILE_AWAY = 10;
 
     private Caches() {}
 
@@ -24,6 +28,7 @@ final class Caches {
         cases.put("cache-load", Caches::load);
         cases.put("cache-memory", Caches::memory);
         cases.put("cache-change", Caches::change);
+        cases.put("cache-return", Caches::comeBack);
     }
 
     /** Starts caches one after the other. The latency is from the start until all nodes are read. */
@@ -57,6 +62,53 @@ final class Caches {
         return result;
     }
 
+    /**
+     * Sends the client of a cache away, and changes nodes with another client meanwhile. The latency is from the new
+     * connection of the cache's client until the listener has all changes.
+     */
+    private static Result comeBack(Load load) throws Exception {
+        Tree tree = new Tree(load);
+        CuratorFramework other = load.target.client(1);
+        BlockingQueue<Long> changed = new LinkedBlockingQueue<>();
+        BlockingQueue<Long> reconnected = new LinkedBlockingQueue<>();
+        AutoCloseable cache = tree.cached(() -> changed.add(System.nanoTime()));
+        ConnectionStateListener states = (client, state) -> {
+            if (state == ConnectionState.RECONNECTED) {
+                reconnected.add(System.nanoTime());
+            }
+        };
+        tree.client.getConnectionStateListenable().addListener(states);
+        Loops loops = new Loops();
+        loops.add(() -> {
+            try {
+                tree.client.getZookeeperClient().getZooKeeper().exists(tree.nodes.get(0) + "/away", false);
+                throw new IllegalStateException("the client was not sent away");
+            } catch (KeeperException.ConnectionLossException e) {
+                // it is away
+            }
+            tree.change(other, new byte[load.payload]);
+            long back = next(reconnected);
+            long last = back;
+            for (int i = 0; i < CHANGED_WHILE_AWAY; i++) {
+                last = next(changed);
+            }
+            return Math.max(last - back, 0);
+        });
+        Result result = loops.run(load.seconds);
+        tree.client.getConnectionStateListenable().removeListener(states);
+        cache.close();
+        tree.remove();
+        return result;
+    }
+
+    private static long next(BlockingQueue<Long> times) throws InterruptedException {
+        Long at = times.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        if (at == null) {
+            throw new IllegalStateException("the cache has no change");
+        }
+        return at;
+    }
+
     /** Writes a node of the tree, again and again. The latency is from the call until the listener has it. */
     private static Result change(Load load) throws Exception {
         Tree tree = new Tree(load);
@@ -68,11 +120,7 @@ final class Caches {
         loops.add(() -> {
             long start = System.nanoTime();
             tree.client.setData().forPath(last, data);
-            Long at = changed.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-            if (at == null) {
-                throw new IllegalStateException("the cache has no change");
-            }
-            return at - start;
+            return next(changed) - start;
         });
         Result result = loops.run(load.seconds);
         cache.close();
@@ -102,6 +150,16 @@ final class Caches {
                     creates.clear();
                 }
             }
+        }
+
+        /** Writes nodes that are evenly spread over the tree, the last one included. */
+        void change(CuratorFramework client, byte[] data) throws Exception {
+            List<CuratorOp> writes = new ArrayList<>();
+            for (int i = 1; i <= CHANGED_WHILE_AWAY; i++) {
+                String node = nodes.get(i * (nodes.size() - 1) / CHANGED_WHILE_AWAY);
+                writes.add(client.transactionOp().setData().forPath(node, data));
+            }
+            client.transaction().forOperations(writes);
         }
 
         void remove() throws Exception {
