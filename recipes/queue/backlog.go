@@ -15,7 +15,6 @@ type backlog struct {
 
 type waitingItem struct {
 	name    nodeName
-	since   time.Time // when it was put or unlocked; zero if it was listed
 	due     time.Time // zero if it is due at once
 	free    bool      // it may be claimed
 	queued  bool      // it is in next
@@ -65,7 +64,7 @@ func (b *backlog) note(n news) (lost bool) {
 	switch n.what {
 	case created:
 		if name, found := b.kind.parse(n.name); found && x == nil {
-			x = &waitingItem{name: name, due: b.due(name), since: time.Now()}
+			x = &waitingItem{name: name, due: b.due(name)}
 			b.items[n.name] = x
 			b.add(x)
 		}
@@ -77,7 +76,6 @@ func (b *backlog) note(n news) (lost bool) {
 	case unlocked:
 		if x != nil {
 			x.unlocks++
-			x.since = time.Now()
 			b.add(x)
 		}
 	}

@@ -28,13 +28,13 @@ type elementFetcher struct {
 	waiter chan struct{} // held by the one call that waits for an element to appear
 	turn   chan struct{} // held while the first element is looked up; it guards the fields that follow those below mu
 
-	mu         sync.Mutex
-	calls      int               // under way
-	claimed    map[*element]bool // elements with an unknown outcome; true if a list had the element
-	isWatched  bool              // there are watches to remove
-	unwatch    *time.Timer       // removes them, nil before the first
-	lostClaims int               // number of claims lost to faster consumers
-	isStale    bool              // the known state is not reliable
+	mu        sync.Mutex
+	calls     int               // under way
+	claimed   map[*element]bool // elements with an unknown outcome; true if a list had the element
+	isWatched bool              // there are watches to remove
+	unwatch   *time.Timer       // removes them, nil before the first
+	isSlower  bool              // a claim was lost to a faster consumer
+	isStale   bool              // the known state is not reliable
 
 	watching    bool  // all elements are watched, since before the list
 	pathOnly    bool  // the path is watched, since before the reading
@@ -139,7 +139,7 @@ func (f *elementFetcher) ended(e *element, err error) {
 	case err == nil && !wasListed:
 		return
 	case errors.Is(err, errTaken) && !wasListed:
-		f.lostClaims++
+		f.isSlower = true
 	default:
 		f.isStale = true
 	}
@@ -234,10 +234,10 @@ func (f *elementFetcher) takeNews(c *call) {
 		f.watch.nudge()
 	}
 	f.mu.Lock()
-	lost, isStale := f.lostClaims, f.isStale
-	f.lostClaims, f.isStale = 0, false
+	isSlower, isStale := f.isSlower, f.isStale
+	f.isSlower, f.isStale = false, false
 	f.mu.Unlock()
-	for range lost {
+	if isSlower {
 		f.yielding.lost()
 	}
 	if f.pathOnly && !f.watching && slices.Contains(all, news{what: emptied}) {

@@ -157,12 +157,8 @@ func (f *fetcher) takeNews() {
 
 func (f *fetcher) note(all []news) {
 	for _, n := range all {
-		x := f.backlog.items[n.name]
 		if f.backlog.note(n) {
 			f.yielding.lost()
-			if !x.since.IsZero() && !f.kind.delayed {
-				f.yielding.taken(time.Since(x.since))
-			}
 		}
 		if n.what == deleted {
 			f.quarantine.forget(n.name)
