@@ -293,9 +293,6 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			c.yieldUntil = f.yielding.until
 			return nil, nil //nolint:nilnil // the caller waits for the end of the pause
 		}
-		if f.watching && f.backlog.free >= maxWatched {
-			f.watchLess(c)
-		}
 		watched := f.watchPath(c)
 		f.read(c)
 		e := f.reading[0]
@@ -433,12 +430,6 @@ func (f *elementFetcher) awaitWatch(c *call, exists *builders.Future[*zk.Stat]) 
 		f.forget()
 	}
 	return nil
-}
-
-// watchLess ends the watches of the elements: with so many elements, a list costs less than events.
-func (f *elementFetcher) watchLess(c *call) {
-	f.watch.remove(context.WithoutCancel(c.ctx))
-	f.watching = false
 }
 
 // willWatch prepares for new watches.

@@ -335,8 +335,6 @@ func (f *fetcher) adjustPrefetch(ours, waited bool) {
 		f.forgetPrefetched()
 	case waited:
 		f.prefetch.waited()
-	case len(f.claims) > 0 && isClosed(f.claims[len(f.claims)-1].done()):
-		f.prefetch.unused()
 	}
 }
 

@@ -10,7 +10,7 @@ const (
 )
 
 // prefetch computes how far to claim ahead. It goes further when the consumer would have to wait, and less far when
-// another consumer was faster or claimed items lie unused.
+// another consumer was faster or the consumer is slow.
 type prefetch struct {
 	limit int // the user's limit
 	ahead int
@@ -71,6 +71,3 @@ func (p *prefetch) missed() { p.ahead /= 2 }
 
 // waited records that the consumer has waited for an answer.
 func (p *prefetch) waited() { p.ahead = min(2*p.ahead+1, p.limit) }
-
-// unused records that items were claimed before they are wanted.
-func (p *prefetch) unused() { p.ahead = max(p.ahead-1, 0) }
