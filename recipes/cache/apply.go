@@ -83,18 +83,18 @@ func (e *engine) waitForParent(n *node, w want) bool {
 // applyCheck reads the data of n if its Stat shows that the cached data is not current.
 func (e *engine) applyCheck(n *node, res callbacks.ReadResult) {
 	n.suspected, n.suspectedAgain = n.suspectedAgain, false
-	stat := &res.Stat
+	stat, cached := &res.Stat, e.settings.storage.Get(n.path) // a storage of the program may have dropped it
 	switch {
 	case res.Err != nil:
 		e.fail(n, res.Err)
 	case stat.Czxid == 0:
 		e.remove(n)
 	case e.waitForParent(n, check):
-	case !n.live || n.czxid != stat.Czxid || n.mzxid != stat.Mzxid:
+	case !n.live || n.czxid != stat.Czxid || n.mzxid != stat.Mzxid || cached == nil:
 		e.suspect(n, data)
 	default:
 		n.updateChildStat(stat)
-		e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: e.settings.storage.Get(n.path).Data}, false)
+		e.put(n, &ChildData{Path: n.path, Stat: *stat, Data: cached.Data}, false)
 		e.wantChildren(n)
 	}
 }
@@ -203,7 +203,11 @@ func (e *engine) removeOnly(n *node) {
 	n.size, n.children = 0, 0
 	if n.live {
 		n.live = false
-		e.notifyEvent(Event{Type: NodeDeleted, Old: e.settings.storage.Remove(n.path)})
+		old := e.settings.storage.Remove(n.path)
+		if old == nil { // a storage of the program has dropped it
+			old = &ChildData{Path: n.path}
+		}
+		e.notifyEvent(Event{Type: NodeDeleted, Old: old})
 	}
 }
 

@@ -90,7 +90,7 @@ const (
 type loop struct {
 	flight        context.Context // pipeline of the reads on this connection; nil without a connection
 	watching      bool            // a watch is set in this session
-	oneShot       bool            // the server has no persistent watches
+	oneShot       bool            // the watches are one-shot: the server has no others, or the cache is of one node
 	needsSetup    bool            // the setup of this connection is not sent yet
 	announced     bool            // the listeners received a loaded note after the last change
 	todo          []*node         // wanted nodes, in the order of their reads
@@ -120,6 +120,8 @@ func newEngine(
 		loop: loop{
 			limit: maxReads, meanSize: firstMean, pending: make(map[int32]int),
 			generation: math.MaxInt32 - 2, // so that it wraps in every test
+			// A persistent watch of one node takes the mode from a recursive one of the same client on a server before 3.9.
+			oneShot: s.maxDepth == 0,
 		},
 	}
 	e.root = &node{path: path}

@@ -148,15 +148,11 @@ func (e *engine) setUp() {
 	if e.oneShot {
 		return
 	}
-	mode := builders.PersistentRecursiveWatch
-	if e.settings.maxDepth == 0 {
-		mode = builders.PersistentWatch
-	}
 	flight := e.flight
 	answered := func(_ context.Context, ev callbacks.Event) {
 		e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
 	}
-	err := e.client.Watches().Add().WithMode(mode).UsingWatcher(e.watcher).InBackground(answered).
+	err := e.client.Watches().Add().UsingWatcher(e.watcher).InBackground(answered).
 		WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
 	if err != nil {
 		e.inbox.put(func() { e.watchAnswered(flight, err) })
