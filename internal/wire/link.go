@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -299,12 +300,16 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		// or leave one that is being removed.
 		c.mu.Lock()
 		path := r.serverPath(c)
+		wasRecursive := c.watches.sets[kindRecursive][path] != nil
 		c.watches.landed(r, path)
 		c.watches.answered(r, path)
 		if errors.Is(r.Err, ErrReplyTooLarge) && setsWatch(r) { // the server has set the watch
 			c.watches.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = true })
 		}
 		l.removeOrphan(path)
+		if wasRecursive {
+			l.endRecursion(path)
+		}
 		l.landed()
 		c.mu.Unlock()
 	}
@@ -325,14 +330,37 @@ func (l *link) landed() {
 }
 
 func (c *Conn) fire(ev jute.WatcherEvent) {
+	c.notify(ev.Type, ev.Path)
+	if parent := c.changedParent(ev); parent != "" {
+		c.notify(zk.EventNodeChildrenChanged, parent)
+	}
+}
+
+func (c *Conn) notify(ev zk.EventType, path string) {
 	c.mu.Lock()
-	watchers := c.watches.fired(ev.Type, ev.Path)
-	c.watches.traffic.updatePath(ev.Path, func(p *pathTraffic) { p.orphaned = false })
+	watchers := c.watches.fired(ev, path)
+	c.watches.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = false })
 	c.mu.Unlock()
-	out := zk.Event{Type: ev.Type, State: zk.StateHasSession, Path: stripChroot(ev.Path, c.cfg.Chroot)}
+	out := zk.Event{Type: ev, State: zk.StateHasSession, Path: stripChroot(path, c.cfg.Chroot)}
 	for _, w := range watchers {
 		w.Notify(out)
 	}
+}
+
+// changedParent returns the parent of a node that was created or deleted, if the parent has a persistent and a recursive
+// watch; else "". A server before 3.9 keeps the recursive one alone, and does not report that the children have changed.
+func (c *Conn) changedParent(ev jute.WatcherEvent) string {
+	i := strings.LastIndexByte(ev.Path, '/')
+	if i < 0 || ev.Path == "/" || ev.Type != zk.EventNodeCreated && ev.Type != zk.EventNodeDeleted {
+		return ""
+	}
+	parent := ev.Path[:max(i, 1)]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watches.sets[kindPersistent][parent] == nil || c.watches.sets[kindRecursive][parent] == nil {
+		return ""
+	}
+	return parent
 }
 
 // lost runs on the reader, the last user of l. It fails the requests in flight, in order, after every answer that has

@@ -110,7 +110,7 @@ func (m model) uncoverable() *Request {
 			continue
 		}
 		if slices.ContainsFunc(all[:i], func(o *Request) bool {
-			return o.Op == jute.OpAddWatch && m.at(o) == m.at(r) && (o.Flags == Persistent || !children)
+			return o.Op == jute.OpAddWatch && o.Watcher != nil && m.at(o) == m.at(r) && (o.Flags == Persistent || !children)
 		}) {
 			return r
 		}

@@ -122,6 +122,9 @@ func (l *link) encodeWatch(r *Request) (op jute.Op, flags int32) {
 			ws.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = false })
 		}
 	}
+	if r.Op == jute.OpAddWatch && ws.isRecursive(path) {
+		flags = PersistentRecursive
+	}
 	r.Watch = r.Watcher != nil && !ws.isCovered(r, path)
 	ws.sent(r, path)
 	return op, flags

@@ -202,3 +202,15 @@ func (l *link) removeOrphan(path string) {
 		Absolute: true, Watcher: orphan{}, Handler: orphan{},
 	})
 }
+
+// endRecursion sets a persistent watch again after the last recursive one on its node was removed: a server before 3.9
+// has kept the recursive one alone. Conn.mu is held.
+func (l *link) endRecursion(path string) {
+	ws := &l.c.watches
+	if ws.sets[kindRecursive][path] == nil && ws.sets[kindPersistent][path].stays() && !ws.isRecursive(path) {
+		l.submit(&Request{
+			Request:  jute.Request{Op: jute.OpAddWatch, Path: path, Flags: Persistent},
+			Absolute: true, Handler: orphan{},
+		})
+	}
+}

@@ -259,6 +259,13 @@ func (ws *watches) isCovered(r *Request, path string) bool {
 	return by && !ws.traffic.isLeaving(path, nil)
 }
 
+// isRecursive reports whether a recursive watch on the node stays, or is being set. A persistent watch there is set as
+// a recursive one, which has its events: a server before 3.9 would keep the persistent one alone.
+func (ws *watches) isRecursive(path string) bool {
+	return ws.traffic.paths[path].addingRecursive > 0 ||
+		ws.sets[kindRecursive][path].stays() && !ws.traffic.isLeaving(path, nil)
+}
+
 // awaitsCover reports whether the answer to an addWatch on the wire decides if r is covered. Until then r must wait:
 // with its watch it would replace the persistent one, and without it r would watch nothing if the addWatch is refused.
 func (ws *watches) awaitsCover(r *Request, c *Conn) bool {

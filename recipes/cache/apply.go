@@ -219,7 +219,7 @@ func (e *engine) fail(n *node, err error) {
 		e.failed[n] = f
 	}
 	pause := pauseAfter(f.attempts)
-	f.err, f.attempts, f.due = err, f.attempts+1, time.Now().Add(pause)
+	f.err, f.attempts, f.pause, f.due = err, f.attempts+1, pause, time.Now().Add(pause)
 	e.wake(pause)
 }
 

@@ -67,6 +67,7 @@ func (n *node) removeKid(kid *node) {
 type failure struct {
 	err      error
 	attempts int
+	pause    time.Duration // the last one
 	due      time.Time
 }
 

@@ -202,7 +202,8 @@ func (e *engine) wake(pause time.Duration) {
 	e.retry = time.AfterFunc(pause, func() { e.inbox.put(e.retryDue) })
 }
 
-// retryDue makes the failed nodes whose pause is over wanted.
+// retryDue makes the failed nodes whose pause is over wanted. Those whose pause is almost over come along, so that many
+// nodes are read with few requests.
 func (e *engine) retryDue() {
 	e.connectIfPossible()
 	now := time.Now()
@@ -210,7 +211,7 @@ func (e *engine) retryDue() {
 	for n, f := range e.failed {
 		switch left := f.due.Sub(now); {
 		case (n.wanted|n.reading)&(data|check) != 0: // the answer decides
-		case left <= 0:
+		case left <= f.pause/4:
 			e.want(n, data, e.generation)
 		case next < 0 || left < next:
 			next = left

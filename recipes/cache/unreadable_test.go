@@ -1,0 +1,45 @@
+package cache_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+)
+
+// Nodes that cannot be read are tried again with growing pauses, which end at different times.
+func TestCacheReadsManyUnreadableNodesTogether(t *testing.T) {
+	t.Parallel()
+	const nodes = 300
+	withScene(t, false, func(s *scene) {
+		s.set(root)
+		for i := range nodes {
+			s.set(fmt.Sprintf("%s/node-%d", root, i))
+		}
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multiRead"}, Path: "/**" + root + "/*", Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		c := s.newCache()
+		s.begin(c)
+		s.must(c.Ready(s.ctx))
+		if err := c.Err(root + "/node-7"); !errors.Is(err, zk.ErrNoAuth) {
+			s.Errorf("the error is %v", err)
+		}
+		s.place.Faults().ResetTrace()
+		const tries = 5
+		time.Sleep(5 * time.Second) // time for as many
+		n := 0
+		for _, e := range s.place.Faults().Trace() {
+			if !e.Reply && e.Op == "multiRead" {
+				n++
+			}
+		}
+		if n == 0 || n > 10*tries {
+			s.Errorf("%d requests for %d nodes", n, nodes)
+		}
+	})
+}
