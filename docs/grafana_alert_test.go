@@ -102,8 +102,8 @@ func TestAlertsQueryWhatIsMeasuredAndNameAPanel(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"CuratorLockContended", "CuratorLeaderFlapping", "CuratorQueueGrowing", "CuratorConnectionFlapping",
-		"CuratorSessionFlapping", "CuratorDispatcherLagging",
+		"CuratorLockContended", "CuratorLeaderFlapping", "CuratorQueueGrowing", "CuratorQueueDeep",
+		"CuratorQueueStuck", "CuratorConnectionFlapping", "CuratorSessionFlapping", "CuratorDispatcherLagging",
 	} {
 		if !slices.Contains(names, name) {
 			t.Errorf("there is no alert %s", name)
