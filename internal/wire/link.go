@@ -347,8 +347,9 @@ func (c *Conn) notify(ev zk.EventType, path string) {
 	}
 }
 
-// changedParent returns the parent of a node that was created or deleted, if the parent has a persistent and a recursive
-// watch; else "". A server before 3.9 keeps the recursive one alone, and does not report that the children have changed.
+// changedParent returns the parent of a node that was created or deleted, if the parent has a recursive watch and another
+// one on its children; else "". A server before 3.9 keeps the recursive one alone, and does not report that the children
+// have changed.
 func (c *Conn) changedParent(ev jute.WatcherEvent) string {
 	i := strings.LastIndexByte(ev.Path, '/')
 	if i < 0 || ev.Path == "/" || ev.Type != zk.EventNodeCreated && ev.Type != zk.EventNodeDeleted {
@@ -357,7 +358,8 @@ func (c *Conn) changedParent(ev jute.WatcherEvent) string {
 	parent := ev.Path[:max(i, 1)]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watches.sets[kindPersistent][parent] == nil || c.watches.sets[kindRecursive][parent] == nil {
+	sets := &c.watches.sets
+	if sets[kindRecursive][parent] == nil || sets[kindPersistent][parent] == nil && sets[kindChild][parent] == nil {
 		return ""
 	}
 	return parent

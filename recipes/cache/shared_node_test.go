@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/cache"
 )
@@ -139,5 +140,40 @@ func TestPersistentWatcherSharesANodeWithACache(t *testing.T) {
 func awaitSilence(s *scene) {
 	for before := -1; before != len(s.place.Faults().Trace()); time.Sleep(100 * time.Millisecond) {
 		before = len(s.place.Faults().Trace())
+	}
+}
+
+func TestOneShotWatchOfChildrenSharesANodeWithACache(t *testing.T) {
+	t.Parallel()
+	for _, cacheFirst := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cache first %t", cacheFirst), func(t *testing.T) {
+			t.Parallel()
+			withScene(t, false, func(s *scene) {
+				s.set(root)
+				var c *watched
+				if cacheFirst {
+					c = s.start()
+				}
+				events := make(chan zk.Event, 10)
+				_, err := s.client.GetChildren().UsingWatcher(callbacks.NewChanWatcher(events)).ForPath(s.ctx, root)
+				s.must(err)
+				if !cacheFirst {
+					c = s.start()
+				}
+				s.set(root+"/a", root+"/b")
+				c.await("NODE_CREATED " + root + "/b")
+				select {
+				case ev := <-events:
+					if ev.Type != zk.EventNodeChildrenChanged || ev.Path != root {
+						s.Errorf("event %+v", ev)
+					}
+				default:
+					s.Error("no event")
+				}
+				if len(events) > 0 {
+					s.Errorf("another event: %+v", <-events)
+				}
+			})
+		})
 	}
 }
