@@ -393,11 +393,9 @@ func TestEnterReadyOlderThanNodeIsNotOurRound(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	client, faults := s.proxied()
-	parents := faults.Add(curatortest.Rule{
-		Ops: []string{"create", "create2", "createContainer", "multi"}, Skip: 1, Count: 1, Action: curatortest.HoldRequest,
-	})
+	refusal := faults.Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
 	c := s.later(s.member(client, "b", 2).Enter)
-	s.must(parents.Wait(s.ctx))
+	s.must(refusal.Wait(s.ctx))
 	for _, p := range []string{s.chroot + "/barriers", s.path("")} {
 		_, err := s.raw.Create(p, nil, 0, zk.WorldACL(zk.PermAll))
 		s.must(err)
@@ -407,7 +405,7 @@ func TestEnterReadyOlderThanNodeIsNotOurRound(t *testing.T) {
 		s.put(name)
 	}
 	s.take("c", "d", "ready")
-	parents.Release()
+	refusal.Release()
 	s.await("b")
 	s.awaitWatch("ready")
 	for range 20 {

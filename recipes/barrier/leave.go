@@ -139,14 +139,21 @@ func (x *exit) awaitAlone(ctx context.Context, others []string) error {
 
 // awaitHighest watches the highest of the known others, as Java does, and lists the barrier, in one flight. Then it
 // waits for an event of that node.
+//
+// While there is one other, the list has a watch, too. If the first event is then the end of that node, no member has
+// come since the list: our node was alone when that node ended.
 func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 	flight := builders.Pipelined(ctx)
 	var w *nodeWatch
+	list := x.client.GetChildren()
 	if n := len(*others); n > 0 {
 		w = x.signal.watch(flight, zkpath.Join(x.path, (*others)[n-1]))
 		defer w.remove(ctx)
+		if n == 1 {
+			list = list.UsingWatcher(w.watcher) // it fires with the end of our node at the latest
+		}
 	}
-	children, err := x.client.GetChildren().ForPath(flight, x.path)
+	children, err := list.ForPath(flight, x.path)
 	if err != nil {
 		return err
 	}
@@ -162,10 +169,15 @@ func (x *exit) awaitHighest(ctx context.Context, others *[]string) error {
 	if x.round.members = membersAmong(children); x.round.lowest() != x.name {
 		return errNotLowest
 	}
+	watched := slices.Equal(*others, x.round.members[1:])
 	*others = x.round.members[1:]
-	if there && len(*others) > 0 {
-		_, err = w.await(ctx)
-		*others = (*others)[:len(*others)-1]
+	if !there || len(*others) == 0 {
+		return nil
+	}
+	event, err := w.await(ctx)
+	*others = (*others)[:len(*others)-1]
+	if watched && len(*others) == 0 && w.over && event == zk.EventNodeDeleted && x.inSession(x.round.session) {
+		x.round.members = x.round.members[:1]
 	}
 	return err
 }

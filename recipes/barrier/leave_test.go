@@ -320,6 +320,22 @@ func watched(f *curatortest.Faults, name string) bool {
 	})
 }
 
+func TestLeaveLowestBehindTheOtherSendsNoList(t *testing.T) {
+	t.Parallel()
+	s := newInside(t, "c")
+	c := s.later(s.member.Leave)
+	testenv.Eventually(t, func() bool { return watched(s.faults, "c") }, "a watch on the other")
+	s.faults.ResetTrace()
+	s.take("c")
+	c.returns()
+	for _, e := range s.faults.Trace() {
+		if !e.Reply && (e.Op == "getChildren2" || e.Op == "getChildren" || e.Op == "removeWatches") {
+			t.Errorf("a request behind the end of the other: %v", e)
+		}
+	}
+	s.awaitNothing()
+}
+
 func TestLeaveLowestWaitsForLateMember(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c")

@@ -143,7 +143,6 @@ request
   barrier leave curator.recipe=double_barrier curator.barrier.members=2 curator.outcome=passed
     getData CLIENT
     getChildren CLIENT
-    getChildren CLIENT
     multi CLIENT
 `)
 }
