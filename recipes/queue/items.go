@@ -99,9 +99,9 @@ func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := q.deliver(m)
-	if err != nil {
-		return nil, err
+	d := q.deliver(m)
+	if d == nil {
+		return q.next(ctx)
 	}
 	p := &pulled[T]{delivery: d, q: q, open: len(d.items), ended: make([]bool, len(d.items))}
 	p.in = q.obs.In(p.ctx, d.origin)
