@@ -178,15 +178,18 @@ func (d *delivery[T]) encodeAgain(h history, parts [][]byte) []byte {
 // settleInBackground ends the claim of d with x, and reports an error.
 func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
 	ctx := d.in
-	q.settle(ctx, d, x, func(err error) {
-		if err == nil {
-			return
-		}
-		if errors.Is(err, ErrClosed) {
-			q.unsettled.Add(1)
-		}
-		q.reportItem(ctx, d.name, nil, err)
-	})
+	q.settle(ctx, d, x, func(err error) { q.reportSettlement(ctx, d.name, err) })
+}
+
+// reportSettlement reports the error of a settlement that no caller waits for.
+func (q *queue[T]) reportSettlement(ctx context.Context, n nodeName, err error) {
+	if err == nil {
+		return
+	}
+	if errors.Is(err, ErrClosed) {
+		q.unsettled.Add(1)
+	}
+	q.reportItem(ctx, n, nil, err)
 }
 
 // settle ends the claim of d with x. The work on d was in the trace of ctx. done is called when the claim has ended.
