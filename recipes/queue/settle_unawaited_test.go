@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
@@ -37,4 +38,48 @@ func TestRequeueFailedAfterItsContextIsReported(t *testing.T) {
 			t.Errorf("reported is %v", err)
 		}
 	})
+}
+
+// TestSettlementOpenAtCloseIsReported closes a queue during an outage. Nobody waits for the settlement: the item was
+// consumed, or the context of Done has ended.
+func TestSettlementOpenAtCloseIsReported(t *testing.T) {
+	t.Parallel()
+	for _, pulled := range []bool{false, true} {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			client, errs, g := clientAt(t, place, chroot), newReports(), newGate("a")
+			var consumer queue.Consumer[string]
+			if !pulled {
+				consumer = func(_ context.Context, item string) error {
+					g.pass(item)
+					return nil
+				}
+			}
+			b := builder(t, client, consumer).LockPath(lockPath).OnError(errs.add).FinalFlushTime(time.Second)
+			q := built(b.BuildQueue())
+			must(t, q.Start())
+			putAll(t, q, "a")
+			var item queue.Item[string]
+			if pulled {
+				item = pullOne(t, q)
+			} else {
+				g.awaitReached(t)
+			}
+			restore := outage(t, place.Faults(), client)
+			defer restore()
+			g.open()
+			if pulled {
+				ctx, cancel := context.WithTimeout(testenv.Context(t), time.Second)
+				defer cancel()
+				if err := item.Done(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("done: %v", err)
+				}
+			}
+			if err := q.Close(); !errors.Is(err, queue.ErrClosed) {
+				t.Errorf("close: %v", err)
+			}
+			if all := errs.all(); len(all) != 1 || !errors.Is(all[0], queue.ErrClosed) {
+				t.Errorf("reported are %v", all)
+			}
+		})
+	}
 }
