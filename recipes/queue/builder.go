@@ -85,8 +85,8 @@ func (b Builder[T]) MaxDeliveries(n int) Builder[T] {
 	return b.check(n >= 0, "at most %d deliveries", n)
 }
 
-// FinalFlushTime bounds the duration of Close, apart from a consumer that does not return when its context ends. The
-// default is 5 s. In Java: finalFlushTime.
+// FinalFlushTime bounds the duration of Close, apart from a consumer that does not return when its context ends, and
+// from a second more for OnError. The default is 5 s. In Java: finalFlushTime.
 func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 	b.finalFlush = d
 	wrong := errtext.TooShort(d)

@@ -29,11 +29,13 @@ type delivery[T any] struct {
 	processing *telemetry.Message
 }
 
-// deliver starts the work on a message.
-func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
+// deliver starts the work on a message. It returns nil if the message cannot be read any more. Then the item goes back.
+func (q *queue[T]) deliver(m *message) *delivery[T] {
 	items, parts, trailer, err := q.deserialize(m.data)
 	if err != nil {
-		return nil, err
+		q.reportItem(q.root, m.name, m.data, err)
+		q.returnUnused(m)
+		return nil
 	}
 	info := Info{Path: q.node(m.name), Put: time.UnixMilli(m.stat.Ctime)}
 	q.kind.describe(&info, m.name)
@@ -43,13 +45,13 @@ func (q *queue[T]) deliver(m *message) (*delivery[T], error) {
 	d.in = context.WithValue(q.working, infoKey{}, d.info)
 	if m.lock == nil {
 		d.ctx, d.end = d.in, func() {}
-		return d, nil
+		return d
 	}
 	ctx, cancel := context.WithCancelCause(d.in)
 	stop := context.AfterFunc(m.lock.session.Context(), func() { cancel(ErrLockLost) })
 	d.fence = newFence(q.place, m, ctx)
 	d.ctx, d.end = context.WithValue(ctx, fenceKey{}, d.fence), func() { stop(); cancel(nil) }
-	return d, nil
+	return d
 }
 
 // worker passes items to the consumer, one at a time.
@@ -97,12 +99,9 @@ func (w *worker[T]) run() {
 
 // take consumes a message.
 func (w *worker[T]) take(m *message) {
-	d, err := w.q.deliver(m)
-	if err != nil { // it could be read before
-		w.q.report(w.q.root, err)
-		return
+	if d := w.q.deliver(m); d != nil {
+		w.process(d)
 	}
-	w.process(d)
 }
 
 // process consumes the remaining parts of a delivery. An item with a lock is settled afterwards.
@@ -179,15 +178,18 @@ func (d *delivery[T]) encodeAgain(h history, parts [][]byte) []byte {
 // settleInBackground ends the claim of d with x, and reports an error.
 func (q *queue[T]) settleInBackground(d *delivery[T], x *settlement) {
 	ctx := d.in
-	q.settle(ctx, d, x, func(err error) {
-		if err == nil {
-			return
-		}
-		if errors.Is(err, ErrClosed) {
-			q.unsettled.Add(1)
-		}
-		q.reportItem(ctx, d.name, nil, err)
-	})
+	q.settle(ctx, d, x, func(err error) { q.reportSettlement(ctx, d.name, err) })
+}
+
+// reportSettlement reports the error of a settlement that no caller waits for.
+func (q *queue[T]) reportSettlement(ctx context.Context, n nodeName, err error) {
+	if err == nil {
+		return
+	}
+	if errors.Is(err, ErrClosed) {
+		q.unsettled.Add(1)
+	}
+	q.reportItem(ctx, n, nil, err)
 }
 
 // settle ends the claim of d with x. The work on d was in the trace of ctx. done is called when the claim has ended.

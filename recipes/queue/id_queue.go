@@ -92,8 +92,10 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 		switch {
 		case err == nil:
 			return true, nil
-		case errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, zk.ErrNoNode) && q.lockPath == "":
 			return false, q.uncertain(n, lost, lost)
+		case errors.Is(err, zk.ErrNoNode): // the item, or the path of the locks
+			err = q.ensure(ctx)
 		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion): // it is being consumed, or was changed
 			return false, nil
 		case isUncertain(ctx, err):

@@ -104,3 +104,18 @@ func TestRemoveWhoseContextEnds(t *testing.T) {
 		}
 	})
 }
+
+// A missing lock path is created, because items without one are not locked.
+func TestRemoveWithoutTheLockPathCreatesIt(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		q := start(t, built(builder(t, client, nil).LockPath(lockPath).BuildIDQueue()))
+		must(t, q.Put(ctx, "a", "x"))
+		must(t, q.FlushPuts(ctx))
+		must(t, client.Delete().ForPath(ctx, lockPath))
+		if n, err := q.Remove(ctx, "x"); n != 1 || err != nil {
+			t.Errorf("removed %d, %v", n, err)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -99,9 +100,9 @@ func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := q.deliver(m)
-	if err != nil {
-		return nil, err
+	d := q.deliver(m)
+	if d == nil {
+		return q.next(ctx)
 	}
 	p := &pulled[T]{delivery: d, q: q, open: len(d.items), ended: make([]bool, len(d.items))}
 	p.in = q.obs.In(p.ctx, d.origin)
@@ -192,13 +193,7 @@ func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
 		if yield(Item[T]{Value: item, Info: d.info, of: p, i: i}, nil) {
 			continue
 		}
-		last := false
-		for rest := i + 1; rest < len(d.items); rest++ {
-			last = p.note(rest, true) || last
-		}
-		if last {
-			q.background.run(p.finishInBackground)
-		}
+		q.background.run(func() { p.giveBackFrom(i + 1) })
 		return false
 	}
 	return true
@@ -241,7 +236,11 @@ func (q *queue[T]) putAgainInBackground(m *message) {
 		q.reportItem(q.root, m.name, m.data, ErrClosed)
 		return
 	}
-	x := q.producer.putBack(q.life, m.name.prefix, m.bytesToPutBack())
+	q.follow(q.producer.putBack(q.life, m.name.prefix, m.bytesToPutBack()))
+}
+
+// follow waits for the outcome of a put in the background, and reports an error.
+func (q *queue[T]) follow(x *PendingPut) {
 	q.background.run(func() {
 		<-x.Done()
 		if _, err := x.Wait(q.root); err != nil {
@@ -258,55 +257,72 @@ func (i Item[T]) Context() context.Context { return i.of.in }
 
 // Done deletes the item from the queue. Without a lock path the item was deleted before, and Done does nothing. Of
 // several items that were put together the last one deletes them. It fails with [ErrLockLost] if another consumer may
-// have got the item meanwhile, and with [ErrClosed]. ctx bounds the wait, not the deletion. It is idempotent.
+// have got the item meanwhile, and with [ErrClosed]. ctx bounds the wait, not the deletion; OnError gets a later error.
+// It is idempotent.
 func (i Item[T]) Done(ctx context.Context) error { return i.of.finish(ctx, i.i, false) }
 
-// Requeue puts the item back, behind the others, with its priority, delay or id. It fails in the same cases as Done,
-// and does nothing after Done.
+// Requeue puts the item back, behind the others, with its priority, delay or id. With a lock path, several items that
+// were put together go back when the last of them is done or put back. Requeue fails in the same cases as Done, and does
+// nothing after Done.
 func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.i, true) }
 
 // finish ends item number i.
 func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
-	if last := p.note(i, back); !last {
+	isFirst, isLast := p.note(i, back)
+	switch {
+	case p.lock == nil && isFirst && back:
+		return p.putBackAlone(ctx, i)
+	case p.lock == nil, !isLast:
 		return nil
 	}
 	defer p.end()
-	data := p.rest()
-	switch {
-	case p.lock == nil && data != nil:
-		_, err := p.q.producer.putBack(ctx, p.name.prefix, data).Wait(ctx)
-		if err == nil {
-			p.q.obs.PutBack(ctx)
-		}
-		return err
-	case p.lock == nil:
-		return nil
-	case !p.q.unhold(p):
+	if !p.q.unhold(p) {
 		return ErrClosed
 	}
-	done := make(chan error, 1)
-	p.q.settle(telemetry.TracedOr(ctx, p.in), p.delivery, &settlement{back: data}, func(err error) { done <- err })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
+	var isTaken atomic.Bool // the outcome is returned, or nobody waits for it any more
+	var outcome error
+	done := make(chan struct{})
+	p.q.settle(telemetry.TracedOr(ctx, p.in), p.delivery, &settlement{back: p.rest()}, func(err error) {
+		if isTaken.Swap(true) {
+			p.q.reportSettlement(p.in, p.name, err)
+			return
+		}
+		outcome = err
+		close(done)
+	})
+	if !awaitDone(ctx, done) && !isTaken.Swap(true) {
 		return ctx.Err()
 	}
+	<-done
+	return outcome
 }
 
-// note records that item i is done or put back, and reports whether it was the last of the node.
-func (p *pulled[T]) note(i int, back bool) (last bool) {
+// putBackAlone puts back item number i of a node without a lock. An error after the end of ctx is reported.
+func (p *pulled[T]) putBackAlone(ctx context.Context, i int) error {
+	x := p.q.producer.putBack(ctx, p.name.prefix, p.encodeAgain(p.history, p.parts[i:i+1]))
+	if !isClosed(x.done) && !awaitDone(ctx, x.done) {
+		p.q.follow(x)
+		return ctx.Err()
+	}
+	if x.err == nil {
+		p.q.obs.PutBack(ctx)
+	}
+	return x.err
+}
+
+// note records that item i is done or put back, for the first time, and reports whether it was the last of the node.
+func (p *pulled[T]) note(i int, back bool) (isFirst, isLast bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended[i] {
-		return false
+		return false, false
 	}
 	p.ended[i] = true
 	p.open--
 	if back {
 		p.back = append(p.back, p.parts[i])
 	}
-	return p.open == 0
+	return true, p.open == 0
 }
 
 // rest returns the data of the items to put back after the last one, nil for none.
@@ -317,14 +333,21 @@ func (p *pulled[T]) rest() []byte {
 	return p.encodeAgain(p.history, p.back)
 }
 
-// finishInBackground puts the remaining items back after the last one, and reports an error.
-func (p *pulled[T]) finishInBackground() {
-	defer p.end()
-	data := p.rest()
-	switch {
-	case p.lock != nil && p.q.unhold(p):
-		p.q.settleInBackground(p.delivery, &settlement{back: data})
-	case p.lock == nil && data != nil:
-		p.q.putAgainInBackground(&message{name: p.name, data: data})
+// giveBackFrom puts back the items from number i, which were not yielded, and reports an error. With a lock, the node
+// waits for the items before them.
+func (p *pulled[T]) giveBackFrom(i int) {
+	if p.lock == nil {
+		if i < len(p.parts) {
+			p.q.putAgainInBackground(&message{name: p.name, data: p.encodeAgain(p.history, p.parts[i:])})
+		}
+		return
+	}
+	isLast := false
+	for ; i < len(p.items); i++ {
+		_, isLast = p.note(i, true)
+	}
+	if isLast && p.q.unhold(p) {
+		p.q.settleInBackground(p.delivery, &settlement{back: p.rest()})
+		p.end()
 	}
 }

@@ -174,7 +174,9 @@ func (q *queue[T]) shutDown(report int) error {
 	q.releaseHeld()
 	q.settler.close(ctx)
 	q.watch.remove(q.root)
-	q.reports.Wait(ctx, report)
+	reporting, cancelReporting := outliving(ctx) // about what has failed at the end of ctx
+	defer cancelReporting()
+	q.reports.Wait(reporting, report)
 	if n := q.unsettled.Load(); n > 0 {
 		err = errors.Join(err, errtext.Wrap(ErrClosed, "queue", "%d items are not settled, and may be delivered again", n))
 	}

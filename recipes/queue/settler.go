@@ -44,6 +44,7 @@ type settler struct {
 	mu     sync.Mutex
 	closed bool
 	open   sync.WaitGroup // settlements
+	untold sync.WaitGroup // settlements whose outcome is not known to their callers
 }
 
 // settlement is the end of a claim.
@@ -99,10 +100,11 @@ func (s *settler) settle(x *settlement) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		x.notify(ErrClosed)
+		x.done(ErrClosed)
 		return
 	}
 	s.open.Add(1)
+	s.untold.Add(1)
 	s.mu.Unlock()
 	if x.after == 0 {
 		s.submit(x)
@@ -111,7 +113,13 @@ func (s *settler) settle(x *settlement) {
 	s.pause(x, x.after)
 }
 
-func (x *settlement) notify(err error) { x.notified.Do(func() { x.done(err) }) }
+// notify publishes the outcome of x.
+func (s *settler) notify(x *settlement, err error) {
+	x.notified.Do(func() {
+		defer s.untold.Done()
+		x.done(err)
+	})
+}
 
 // submit sends x on the connection of its claim.
 func (s *settler) submit(x *settlement) {
@@ -155,12 +163,13 @@ func (s *settler) close(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	s.end()
+	s.untold.Wait() // this is soon
 }
 
 // finish ends x with an error or nil.
 func (s *settler) finish(x *settlement, err error) {
 	s.watch.forget(x.m.lock)
-	x.notify(err)
+	s.notify(x, err)
 	if x.hasSlot {
 		<-s.slots
 	}
@@ -203,7 +212,7 @@ func (s *settler) applied(x *settlement) error {
 // retry continues with x after err, or after a pause, until it is settled, pauses, or its session has ended.
 func (s *settler) retry(x *settlement, err error) {
 	session := telemetry.Untraced(x.m.lock.session.Context())
-	stop := context.AfterFunc(s.life, func() { x.notify(ErrClosed) })
+	stop := context.AfterFunc(s.life, func() { s.notify(x, ErrClosed) })
 	defer stop()
 	for {
 		if session.Err() != nil {
@@ -241,7 +250,7 @@ func (x *settlement) reportRefusal(refusal error) {
 // giveUp releases an item that cannot be settled here, for other consumers. Close waits for the first try. Further
 // tries continue until the end of the session, which would keep the item locked.
 func (s *settler) giveUp(x *settlement) {
-	x.notify(ErrClosed)
+	s.notify(x, ErrClosed)
 	x.keep = true
 	session := telemetry.Untraced(x.m.lock.session.Context())
 	isSettled, err := s.resend(session, x)
