@@ -320,6 +320,23 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 	})
 }
 
+// The request for the list is lost with the connection, so that the data and the list are wanted at the same time.
+func TestCacheReadsDataAndListOfLargeNodeApart(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"="+string(make([]byte, 40<<10)), root+"/below=1")
+		s.client = s.newClient(s.place, framework.WithMaxReply(32<<10))
+		s.place.Faults().Add(curatortest.Rule{ // without it, time would stand still in a loop of requests
+			Ops: []string{"multiRead"}, Action: curatortest.DelayReply, Delay: time.Millisecond,
+		})
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"multiRead"}, Action: curatortest.CutBefore, Skip: 1, Count: 1})
+		w := s.newCache()
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		w.await("NODE_CREATED /config/below=1")
+	})
+}
+
 // The list of the children is under way when it is time to read the node again.
 func TestCacheFailedNodeWithSlowListIsReadAgain(t *testing.T) {
 	t.Parallel()
