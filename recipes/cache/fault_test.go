@@ -320,6 +320,34 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 	})
 }
 
+// The data is read each time: a success of that is none of the list.
+func TestCacheListThatIsTooLargeIsRetriedWithGrowingPauses(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root + "=1")
+		child := func(i int) string { return fmt.Sprintf("%s/%04000d", root, i) }
+		for i := range 10 {
+			s.set(child(i))
+		}
+		s.client = s.newClient(s.place, framework.WithMaxReply(32<<10))
+		w := s.start()
+		s.place.Faults().ResetTrace()
+		pause(s.ctx, 10*time.Second)
+		if n := len(s.place.Faults().Trace()); n > 60 {
+			s.Errorf("%d requests and answers in 10 s", n)
+		}
+		if err := w.Err(root); !errors.Is(err, framework.ErrReplyTooLarge) {
+			s.Errorf("error %v", err)
+		}
+		s.remove(child(0), child(1), child(2))
+		w.await("NODE_CREATED " + child(9))
+		s.must(w.Sync(s.ctx))
+		if err := w.Err(root); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
 // The request for the list is lost with the connection, so that the data and the list are wanted at the same time.
 func TestCacheReadsDataAndListOfLargeNodeApart(t *testing.T) {
 	t.Parallel()
