@@ -21,6 +21,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/cache"
 )
 
 // In Java: TestCuratorCacheConsistency.testReconnectConsistency.
@@ -317,6 +318,31 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 		s.set(root + "/large=small")
 		// With one-shot watches after a pause: none is set by an answer that is too large.
 		w.await("NODE_CREATED /config/large=small")
+	})
+}
+
+// It is time to read the node again while its Stat is read, which then shows no change.
+func TestCacheFailedLargeNodeIsReadAgainDuringItsCheck(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/large="+string(make([]byte, 20<<10)))
+		c := cache.NewPathChildrenCache(s.client, root)
+		s.must(c.Start(s.ctx, cache.BuildInitialCache))
+		s.closing(c)
+		faults := s.place.Faults()
+		faults.Add(curatortest.Rule{
+			Ops: []string{"multiRead"}, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Count: 1,
+		})
+		s.must(c.RebuildNode(s.ctx, root+"/large"))
+		if c.Err(root+"/large") == nil {
+			s.Fatal("no error")
+		}
+		hold := faults.Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldReply, Count: 1})
+		faults.CutAll()
+		s.must(hold.Wait(s.ctx))
+		pause(s.ctx, time.Second)
+		hold.Release()
+		testenv.Eventually(s, func() bool { return c.Err(root+"/large") == nil }, "the error goes away")
 	})
 }
 
