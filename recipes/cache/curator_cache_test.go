@@ -146,6 +146,18 @@ func TestCacheClearsOnCloseUnlessKept(t *testing.T) {
 	})
 }
 
+func TestCacheStartEmptiesItsStorage(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		storage := cache.StandardStorage()
+		s.must(s.start(cache.WithStorage(storage), cache.WithoutClearOnClose()).Close())
+		s.remove(root + "/a")
+		w := s.start(cache.WithStorage(storage))
+		w.equalsTree()
+	})
+}
+
 func TestCacheLife(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
