@@ -64,8 +64,9 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 }
 
 // Sync waits until the cache contains everything that any client wrote before the call. What the methods return
-// afterwards is at least that new. Nodes that cannot be read are the exception: see [CuratorCache.Err]. ctx bounds
-// the wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
+// afterwards is at least that new. Nodes that cannot be read are the exception: see [CuratorCache.Err]. So are writes
+// to a node while this client has no permission to read it, because the server sends no event of them. ctx bounds the
+// wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
 // quorum, [ErrNotStarted] or [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
 	if err := c.engine.sync(ctx); err != nil {

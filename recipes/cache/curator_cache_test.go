@@ -329,6 +329,32 @@ func TestCacheKeepsTheErrorOfANodeThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// A server sends no event of a node that the client may not read: see docs/versions.md.
+func TestCacheReadsNodeThatWasUnreadableOnTheNextConnection(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/changed=1", root+"/deleted=1")
+		w := s.start()
+		admin := s.newClient(s.place, framework.WithAuth("digest", []byte("u:p")))
+		secret, open := zk.DigestACL(zk.PermAll, "u", "p"), zk.WorldACL(zk.PermAll)
+		setACL := func(path string, acl []zk.ACL) {
+			_, err := admin.SetACL().WithACL(acl...).ForPath(s.ctx, path)
+			s.must(err)
+		}
+		setACL(root+"/changed", secret)
+		setACL(root+"/deleted", secret)
+		_, err := admin.SetData().ForPath(s.ctx, root+"/changed", []byte("2"))
+		s.must(err)
+		s.must(admin.Delete().ForPath(s.ctx, root+"/deleted"))
+		_, err = admin.Create().WithACL(secret...).ForPath(s.ctx, root+"/created", []byte("1"))
+		s.must(err)
+		setACL(root+"/changed", open)
+		setACL(root+"/created", open)
+		s.cutOff()()
+		w.equalsTree()
+	})
+}
+
 func TestCacheDecompresses(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
