@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -326,6 +327,28 @@ func TestCacheKeepsTheErrorOfANodeThatCannotBeRead(t *testing.T) {
 			s.Errorf("error %v", err)
 		}
 		w.equalsTree()
+	})
+}
+
+func TestCacheChangesPassAfterInitialized(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start()
+		var got []string
+		listener := cache.AfterInitialized(func(_ context.Context, ev cache.Event) { got = append(got, ev.Type.String()) })
+		for ev := range w.Changes(s.ctx) {
+			listener(s.ctx, ev)
+			if ev.Type == cache.Initialized {
+				s.set(root + "=2")
+			}
+			if ev.Type == cache.NodeChanged {
+				break
+			}
+		}
+		if want := []string{"NODE_CREATED", "INITIALIZED", "NODE_CHANGED"}; !slices.Equal(got, want) {
+			s.Errorf("got %v", got)
+		}
 	})
 }
 
