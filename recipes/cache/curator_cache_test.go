@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -270,6 +271,53 @@ func TestCacheListenerMayPanicBlockAndClose(t *testing.T) {
 		})
 		s.must(late.Start())
 		<-closed
+	})
+}
+
+func TestCacheListenerThatEndsItsGoroutineKeepsNoEventFromOthers(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		c := cache.NewCuratorCache(s.client, root)
+		c.Listenable().AddListener(func(context.Context, cache.Event) { runtime.Goexit() })
+		w := s.cacheOf(c)
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		w.await("INITIALIZED")
+	})
+}
+
+func TestCacheListenerMayCallEveryMethod(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		c := cache.NewCuratorCache(s.client, root)
+		done := make(chan struct{})
+		c.Listenable().AddListener(func(ctx context.Context, ev cache.Event) {
+			if ev.Type != cache.Initialized {
+				return
+			}
+			if err := c.Start(); !errors.Is(err, cache.ErrStarted) {
+				t.Error(err)
+			}
+			s.must(c.Ready(ctx))
+			s.must(c.Sync(ctx))
+			for range c.Changes(ctx) {
+				break
+			}
+			for range c.All() {
+				c.Get(root)
+			}
+			var remove func()
+			remove = c.Listenable().AddListener(func(context.Context, cache.Event) { remove() })
+			s.must(c.Close())
+			if err := c.Sync(ctx); !errors.Is(err, cache.ErrClosed) {
+				t.Error(err)
+			}
+			close(done)
+		})
+		s.must(c.Start())
+		<-done
 	})
 }
 
