@@ -46,12 +46,25 @@ func (l *Set[E]) Clear() {
 }
 
 // Notify calls all listeners, each through call, which may recover from panics; a nil call calls them plainly. A
-// listener that another one has removed meanwhile is left out.
+// listener that another one has removed meanwhile is left out. If a listener ends the goroutine with runtime.Goexit, the
+// others are called before it ends.
 func (l *Set[E]) Notify(ctx context.Context, ev E, call func(fn func())) {
 	l.mu.Lock()
 	list := l.list
 	l.mu.Unlock()
-	for _, e := range list {
+	l.notify(ctx, ev, call, list)
+}
+
+// notify is Notify for some of the listeners.
+func (l *Set[E]) notify(ctx context.Context, ev E, call func(fn func()), list []*callbacks.Listener[E]) {
+	i := 0
+	defer func() {
+		if i < len(list) { // this listener has not returned
+			l.notify(ctx, ev, call, list[i+1:])
+		}
+	}()
+	for ; i < len(list); i++ {
+		e := list[i]
 		if !l.has(e) {
 			continue
 		}

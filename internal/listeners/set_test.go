@@ -3,6 +3,7 @@ package listeners_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,6 +151,24 @@ func TestEachListenerIsCalledThroughTheGuard(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"in a", "in c"}, caught); diff != "" {
 		t.Errorf("caught (-want +got):\n%s", diff)
+	}
+}
+
+func TestListenerThatEndsItsGoroutineKeepsNoEventFromOthers(t *testing.T) {
+	var b book
+	b.add("a", nil)
+	b.add("b", runtime.Goexit)
+	b.add("c", runtime.Goexit)
+	b.add("d", nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.Notify(t.Context(), "1", func(fn func()) { fn() })
+		t.Error("the goroutine has not ended")
+	}()
+	<-done
+	if diff := cmp.Diff([]string{"a 1", "b 1", "c 1", "d 1"}, b.lines); diff != "" {
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }
 

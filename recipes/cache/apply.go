@@ -51,13 +51,13 @@ func (e *engine) applyData(n *node, res callbacks.ReadResult) {
 		e.removeOnly(n)
 	}
 	if res.Err != nil {
-		e.fail(n, res.Err)
+		e.fail(n, data, res.Err)
 		if e.hasChildren(n) && !errors.Is(res.Err, zk.ErrNoAuth) {
 			e.want(n, list, n.generation)
 		}
 		return
 	}
-	delete(e.failed, n)
+	e.succeed(n, data|check|exists)
 	e.meanSize = (7*e.meanSize + len(res.Data)) / 8
 	changed := n.mzxid != stat.Mzxid
 	n.czxid, n.mzxid, n.size = stat.Czxid, stat.Mzxid, stat.DataLength
@@ -86,7 +86,7 @@ func (e *engine) applyCheck(n *node, res callbacks.ReadResult) {
 	stat, cached := &res.Stat, e.settings.storage.Get(n.path) // a storage of the program may have dropped it
 	switch {
 	case res.Err != nil:
-		e.fail(n, res.Err)
+		e.fail(n, check, res.Err)
 	case stat.Czxid == 0:
 		e.remove(n)
 	case e.waitForParent(n, check):
@@ -108,7 +108,9 @@ func (n *node) updateChildStat(stat *zk.Stat) {
 // wantChildren makes the children of n wanted if they may differ from the known ones.
 func (e *engine) wantChildren(n *node) {
 	switch {
-	case !e.hasChildren(n) || n.listed:
+	case !e.hasChildren(n):
+	case n.listed:
+		e.succeed(n, list)
 	case n.children > 0 || e.oneShot:
 		e.want(n, list, n.generation)
 	default:
@@ -116,6 +118,7 @@ func (e *engine) wantChildren(n *node) {
 			e.want(kid, data, n.generation)
 		}
 		n.listed = true
+		e.succeed(n, list)
 	}
 }
 
@@ -139,9 +142,10 @@ func (e *engine) applyList(n *node, res callbacks.ReadResult) {
 		e.want(n, data, n.generation)
 		return
 	case res.Err != nil:
-		e.fail(n, res.Err)
+		e.fail(n, list, res.Err)
 		return
 	}
+	e.succeed(n, list)
 	listed := make(map[string]struct{}, len(res.Children))
 	for _, name := range res.Children {
 		path := zkpath.Join(n.path, name)
@@ -168,9 +172,11 @@ func (e *engine) applyList(n *node, res callbacks.ReadResult) {
 func (e *engine) applyExists(n *node, res callbacks.ReadResult) {
 	switch {
 	case res.Err != nil:
-		e.fail(n, res.Err)
+		e.fail(n, exists, res.Err)
 	case res.Stat.Czxid != 0:
 		e.want(n, data, n.generation)
+	default:
+		e.succeed(n, exists)
 	}
 }
 
@@ -178,7 +184,7 @@ func (e *engine) applyExists(n *node, res callbacks.ReadResult) {
 func (e *engine) remove(n *node) {
 	e.removeBelow(n)
 	e.removeOnly(n)
-	delete(e.failed, n)
+	e.succeed(n, data|check|list)
 	switch {
 	case n == e.root && e.oneShot:
 		e.want(n, exists, n.generation)
@@ -211,15 +217,22 @@ func (e *engine) removeOnly(n *node) {
 	}
 }
 
-// fail records the error of a read of n and schedules a retry.
-func (e *engine) fail(n *node, err error) {
+// succeed clears the error of n if it is of one of these reads.
+func (e *engine) succeed(n *node, w want) {
+	if f := e.failed[n]; f != nil && f.of&w != 0 {
+		delete(e.failed, n)
+	}
+}
+
+// fail records the error of the read w of n and schedules a retry.
+func (e *engine) fail(n *node, w want, err error) {
 	f := e.failed[n]
 	if f == nil {
 		f = new(failure)
 		e.failed[n] = f
 	}
 	pause := pauseAfter(f.attempts)
-	f.err, f.attempts, f.pause, f.due = err, f.attempts+1, pause, time.Now().Add(pause)
+	f.of, f.err, f.attempts, f.pause, f.due = w, err, f.attempts+1, pause, time.Now().Add(pause)
 	e.wake(pause)
 }
 

@@ -2,12 +2,17 @@ package cache_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -136,4 +141,31 @@ func TestCloseWithinAListenerDoesNotWait(t *testing.T) {
 			s.Errorf("%d calls, want one", n)
 		}
 	})
+}
+
+func TestCacheClosedDuringLoadLeavesNoWatch(t *testing.T) {
+	t.Parallel()
+	for _, action := range []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply} {
+		for _, op := range []string{"addWatch", "multiRead", "getData", "getChildren2"} {
+			t.Run(fmt.Sprint(action, " ", op), func(t *testing.T) {
+				t.Parallel()
+				withScene(t, strings.HasPrefix(op, "get"), func(s *scene) {
+					s.set(root+"=1", root+"/a=1")
+					hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{op}, Action: action, Count: 1})
+					w := s.newCache()
+					s.begin(w)
+					s.must(hold.Wait(s.ctx))
+					s.must(w.Close())
+					pause(s.ctx, time.Second)
+					hold.Release()
+					pause(s.ctx, time.Second)
+					for _, path := range []string{root, root + "/a"} {
+						if err := s.client.Watches().RemoveAll().ForPath(s.ctx, path); !errors.Is(err, framework.ErrNoWatcher) {
+							s.Errorf("%s: %v", path, err)
+						}
+					}
+				})
+			})
+		}
+	}
 }

@@ -64,8 +64,9 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 }
 
 // Sync waits until the cache contains everything that any client wrote before the call. What the methods return
-// afterwards is at least that new. Nodes that cannot be read are the exception: see [CuratorCache.Err]. ctx bounds
-// the wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
+// afterwards is at least that new. Nodes that cannot be read are the exception: see [CuratorCache.Err]. So are writes
+// to a node while this client has no permission to read it, because the server sends no event of them. ctx bounds the
+// wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
 // quorum, [ErrNotStarted] or [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
 	if err := c.engine.sync(ctx); err != nil {
@@ -90,8 +91,8 @@ func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all
 // Size returns the number of nodes in the cache. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
-// Err returns the error of the last read of a node. It returns nil if that read succeeded, or if the cache has not
-// read the node. For the root of the cache it also returns the reason why the watch cannot be set. The cache retries
+// Err returns the error of the last read of a node, or of the list of its children. It returns nil if both succeeded,
+// or if the cache has not read the node. For the root of the cache it also returns the reason why the watch cannot be set. The cache retries
 // with growing pauses. Until a retry succeeds, Get may return an old state of the node.
 func (c *CuratorCache) Err(path string) error { return c.engine.err(path) }
 

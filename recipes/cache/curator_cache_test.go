@@ -3,6 +3,8 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -146,6 +148,18 @@ func TestCacheClearsOnCloseUnlessKept(t *testing.T) {
 	})
 }
 
+func TestCacheStartEmptiesItsStorage(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		storage := cache.StandardStorage()
+		s.must(s.start(cache.WithStorage(storage), cache.WithoutClearOnClose()).Close())
+		s.remove(root + "/a")
+		w := s.start(cache.WithStorage(storage))
+		w.equalsTree()
+	})
+}
+
 func TestCacheLife(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
@@ -260,6 +274,53 @@ func TestCacheListenerMayPanicBlockAndClose(t *testing.T) {
 	})
 }
 
+func TestCacheListenerThatEndsItsGoroutineKeepsNoEventFromOthers(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		c := cache.NewCuratorCache(s.client, root)
+		c.Listenable().AddListener(func(context.Context, cache.Event) { runtime.Goexit() })
+		w := s.cacheOf(c)
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		w.await("INITIALIZED")
+	})
+}
+
+func TestCacheListenerMayCallEveryMethod(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		c := cache.NewCuratorCache(s.client, root)
+		done := make(chan struct{})
+		c.Listenable().AddListener(func(ctx context.Context, ev cache.Event) {
+			if ev.Type != cache.Initialized {
+				return
+			}
+			if err := c.Start(); !errors.Is(err, cache.ErrStarted) {
+				t.Error(err)
+			}
+			s.must(c.Ready(ctx))
+			s.must(c.Sync(ctx))
+			for range c.Changes(ctx) {
+				break
+			}
+			for range c.All() {
+				c.Get(root)
+			}
+			var remove func()
+			remove = c.Listenable().AddListener(func(context.Context, cache.Event) { remove() })
+			s.must(c.Close())
+			if err := c.Sync(ctx); !errors.Is(err, cache.ErrClosed) {
+				t.Error(err)
+			}
+			close(done)
+		})
+		s.must(c.Start())
+		<-done
+	})
+}
+
 func TestCacheChangesBeginWithASnapshot(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
@@ -313,6 +374,54 @@ func TestCacheKeepsTheErrorOfANodeThatCannotBeRead(t *testing.T) {
 		if err := w.Err(root + "/secret"); err != nil {
 			s.Errorf("error %v", err)
 		}
+		w.equalsTree()
+	})
+}
+
+func TestCacheChangesPassAfterInitialized(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start()
+		var got []string
+		listener := cache.AfterInitialized(func(_ context.Context, ev cache.Event) { got = append(got, ev.Type.String()) })
+		for ev := range w.Changes(s.ctx) {
+			listener(s.ctx, ev)
+			if ev.Type == cache.Initialized {
+				s.set(root + "=2")
+			}
+			if ev.Type == cache.NodeChanged {
+				break
+			}
+		}
+		if want := []string{"NODE_CREATED", "INITIALIZED", "NODE_CHANGED"}; !slices.Equal(got, want) {
+			s.Errorf("got %v", got)
+		}
+	})
+}
+
+// A server sends no event of a node that the client may not read: see docs/versions.md.
+func TestCacheReadsNodeThatWasUnreadableOnTheNextConnection(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/changed=1", root+"/deleted=1")
+		w := s.start()
+		admin := s.newClient(s.place, framework.WithAuth("digest", []byte("u:p")))
+		secret, open := zk.DigestACL(zk.PermAll, "u", "p"), zk.WorldACL(zk.PermAll)
+		setACL := func(path string, acl []zk.ACL) {
+			_, err := admin.SetACL().WithACL(acl...).ForPath(s.ctx, path)
+			s.must(err)
+		}
+		setACL(root+"/changed", secret)
+		setACL(root+"/deleted", secret)
+		_, err := admin.SetData().ForPath(s.ctx, root+"/changed", []byte("2"))
+		s.must(err)
+		s.must(admin.Delete().ForPath(s.ctx, root+"/deleted"))
+		_, err = admin.Create().WithACL(secret...).ForPath(s.ctx, root+"/created", []byte("1"))
+		s.must(err)
+		setACL(root+"/changed", open)
+		setACL(root+"/created", open)
+		s.cutOff()()
 		w.equalsTree()
 	})
 }

@@ -147,6 +147,7 @@ func (e *engine) start(first func()) error {
 		return ErrClosed
 	}
 	e.state = started
+	e.clear() // a storage may still have the nodes of an earlier cache
 	if first != nil {
 		first()
 	}
@@ -173,18 +174,18 @@ func (e *engine) close() {
 		e.removeState()
 		e.inbox.close()
 		<-e.done
-		e.clear()
+		if !e.settings.keepOnClose {
+			e.clear()
+		}
 	}
 	e.notifier.close()
 }
 
-// clear empties the storage of a closed cache, unless keepOnClose is set.
+// clear empties the storage.
 func (e *engine) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.settings.keepOnClose {
-		e.settings.storage.Clear()
-	}
+	e.settings.storage.Clear()
 }
 
 // run is the loop of the engine. All decisions are made on its goroutine. A task never blocks.

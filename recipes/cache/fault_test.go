@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +21,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/cache"
 )
 
 // In Java: TestCuratorCacheConsistency.testReconnectConsistency.
@@ -318,6 +321,76 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 	})
 }
 
+// It is time to read the node again while its Stat is read, which then shows no change.
+func TestCacheFailedLargeNodeIsReadAgainDuringItsCheck(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/large="+string(make([]byte, 20<<10)))
+		c := cache.NewPathChildrenCache(s.client, root)
+		s.must(c.Start(s.ctx, cache.BuildInitialCache))
+		s.closing(c)
+		faults := s.place.Faults()
+		faults.Add(curatortest.Rule{
+			Ops: []string{"multiRead"}, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Count: 1,
+		})
+		s.must(c.RebuildNode(s.ctx, root+"/large"))
+		if c.Err(root+"/large") == nil {
+			s.Fatal("no error")
+		}
+		hold := faults.Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldReply, Count: 1})
+		faults.CutAll()
+		s.must(hold.Wait(s.ctx))
+		pause(s.ctx, time.Second)
+		hold.Release()
+		testenv.Eventually(s, func() bool { return c.Err(root+"/large") == nil }, "the error goes away")
+	})
+}
+
+// The data is read each time: a success of that is none of the list.
+func TestCacheListThatIsTooLargeIsRetriedWithGrowingPauses(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root + "=1")
+		child := func(i int) string { return fmt.Sprintf("%s/%04000d", root, i) }
+		for i := range 10 {
+			s.set(child(i))
+		}
+		s.client = s.newClient(s.place, framework.WithMaxReply(32<<10))
+		w := s.start()
+		s.place.Faults().ResetTrace()
+		pause(s.ctx, 10*time.Second)
+		if n := len(s.place.Faults().Trace()); n > 60 {
+			s.Errorf("%d requests and answers in 10 s", n)
+		}
+		if err := w.Err(root); !errors.Is(err, framework.ErrReplyTooLarge) {
+			s.Errorf("error %v", err)
+		}
+		s.remove(child(0), child(1), child(2))
+		w.await("NODE_CREATED " + child(9))
+		s.must(w.Sync(s.ctx))
+		if err := w.Err(root); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
+// The request for the list is lost with the connection, so that the data and the list are wanted at the same time.
+func TestCacheReadsDataAndListOfLargeNodeApart(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"="+string(make([]byte, 40<<10)), root+"/below=1")
+		s.client = s.newClient(s.place, framework.WithMaxReply(32<<10))
+		s.place.Faults().Add(curatortest.Rule{ // without it, time would stand still in a loop of requests
+			Ops: []string{"multiRead"}, Action: curatortest.DelayReply, Delay: time.Millisecond,
+		})
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"multiRead"}, Action: curatortest.CutBefore, Skip: 1, Count: 1})
+		w := s.newCache()
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		w.await("NODE_CREATED /config/below=1")
+	})
+}
+
 // The list of the children is under way when it is time to read the node again.
 func TestCacheFailedNodeWithSlowListIsReadAgain(t *testing.T) {
 	t.Parallel()
@@ -436,28 +509,38 @@ func TestCacheLeavesNoWatch(t *testing.T) {
 	})
 }
 
-// The seeds of TestCacheEqualsTheTreeAfterRandomFaults.
-var (
-	firstSeed = flag.Uint64("first-seed", 0, "first seed of random faults")
-	seeds     = flag.Uint64("seeds", 0, "number of seeds of random faults; 0 is some")
-)
-
 // Writers change the tree while connections and sessions are lost; then the cache has what the tree has, and the
 // listener never got anything older than what it had got before.
 func TestCacheEqualsTheTreeAfterRandomFaults(t *testing.T) {
 	t.Parallel()
-	last := *firstSeed + uint64(testenv.Size(20, 3, 500))
-	if *seeds > 0 {
-		last = *firstSeed + *seeds
-	}
-	for seed := *firstSeed; seed < last; seed++ {
+	first, count := seedRange(t)
+	for seed := first; seed < first+count; seed++ {
 		for _, oneShot := range []bool{false, true} {
-			t.Run(fmt.Sprintf("seed %d, one-shot %t", seed, oneShot), func(t *testing.T) {
+			t.Run(fmt.Sprintf("CURATOR_SEED=%d, one-shot %t", seed, oneShot), func(t *testing.T) {
 				t.Parallel()
 				withScene(t, oneShot, func(s *scene) { randomFaults(s, seed) })
 			})
 		}
 	}
+}
+
+var seeds = flag.Uint64("seeds", 0, "number of seeds with random faults; 0 is one with CURATOR_SEED, else some")
+
+// seedRange returns the first seed, which is CURATOR_SEED or 0, and the number of seeds.
+func seedRange(t *testing.T) (first, count uint64) {
+	t.Helper()
+	count = testenv.Size[uint64](20, 3, 500)
+	if text := os.Getenv("CURATOR_SEED"); text != "" {
+		var err error
+		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+		count = 1
+	}
+	if *seeds > 0 {
+		count = *seeds
+	}
+	return first, count
 }
 
 func randomFaults(s *scene, seed uint64) {

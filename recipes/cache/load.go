@@ -64,16 +64,18 @@ func (e *engine) batch() []read {
 	size := 0
 	for len(e.todo) > 0 && len(reads) < e.limit && size < maxBytes {
 		n := e.todo[0]
-		e.todo[0], e.todo = nil, e.todo[1:]
-		n.queued = false
 		for _, w := range []want{check, data, list, exists} {
-			if n.wanted&w != 0 {
+			if n.wanted&w != 0 && len(reads) < e.limit {
 				reads = append(reads, read{n, w})
 				size += e.expectedSize(n, w)
+				n.wanted &^= w
+				n.reading |= w
 			}
 		}
-		n.reading |= n.wanted
-		n.wanted = 0
+		if n.wanted == 0 {
+			e.todo[0], e.todo = nil, e.todo[1:]
+			n.queued = false
+		}
 	}
 	if len(e.todo) == 0 {
 		e.todo = nil // release an array that may be as large as the tree

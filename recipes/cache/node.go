@@ -65,6 +65,7 @@ func (n *node) removeKid(kid *node) {
 
 // failure is the error of a node that could not be read.
 type failure struct {
+	of       want // the read
 	err      error
 	attempts int
 	pause    time.Duration // the last one

@@ -27,7 +27,6 @@ const (
 // notify queues a call of the listener, after the earlier calls.
 func (e *engine) notify(n note) {
 	n.ready = e.isReady()
-	n.event.ready = n.ready
 	e.do(func(ctx context.Context) {
 		if n.ready && n.event.New != nil { // during the first load the age of a node is no lag
 			e.obs.Notified(ctx, n.event.New.Stat.Mtime)
@@ -39,6 +38,7 @@ func (e *engine) notify(n note) {
 // notifyEvent records the change of a node, and sends it to the listener and the followers.
 func (e *engine) notifyEvent(ev Event) {
 	e.announced = false
+	ev.ready = e.isReady()
 	switch ev.Type {
 	case NodeCreated:
 		e.obs.Created(e.ctx)

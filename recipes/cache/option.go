@@ -45,7 +45,8 @@ func WithCompressedData() Option { return option(func(s *settings) { s.compresse
 // Options.DO_NOT_CLEAR_ON_CLOSE.
 func WithoutClearOnClose() Option { return option(func(s *settings) { s.keepOnClose = true }) }
 
-// WithStorage sets the storage of the nodes. Do not share a storage between caches. In Java: withStorage.
+// WithStorage sets the storage of the nodes. Do not share a storage between caches. Start empties it. In Java:
+// withStorage, whose start compares the nodes in it.
 func WithStorage(storage Storage) Option {
 	return option(func(s *settings) { s.storage, s.dataless = storage, false })
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // get returns the node at path, or nil if it is not in the cache.
@@ -107,6 +108,9 @@ func (e *engine) rebuild(ctx context.Context) error { return e.reread(ctx, e.roo
 
 // rebuildNode reads a node again and waits for the answer.
 func (e *engine) rebuildNode(ctx context.Context, path string) error {
+	if err := zkpath.Validate(path, false); err != nil {
+		return errtext.Wrap(err, "cache", "rebuild")
+	}
 	if path != e.root.path && !isBelow(path, e.root.path) {
 		return fmt.Errorf("cache: rebuild %s: not below %s", path, e.root.path)
 	}

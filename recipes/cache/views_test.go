@@ -136,6 +136,23 @@ func TestPathChildrenCacheStartModes(t *testing.T) {
 	}
 }
 
+func TestPathChildrenCacheRebuildNodeRefusesInvalidPath(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		c := cache.NewPathChildrenCache(s.client, root)
+		s.must(c.Start(s.ctx, cache.BuildInitialCache))
+		s.closing(c)
+		if err := c.RebuildNode(s.ctx, root+"/"); err == nil {
+			s.Error("no error")
+		}
+		s.must(c.Rebuild(s.ctx))
+		if err := c.Err(root + "/a"); err != nil {
+			s.Errorf("error of another node: %v", err)
+		}
+	})
+}
+
 func TestPathChildrenCacheTellsOfTheConnection(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {

@@ -210,7 +210,7 @@ func (e *engine) retryDue() {
 	next := time.Duration(-1)
 	for n, f := range e.failed {
 		switch left := f.due.Sub(now); {
-		case (n.wanted|n.reading)&(data|check) != 0: // the answer decides
+		case (n.wanted|n.reading)&data != 0: // the answer decides
 		case left <= f.pause/4:
 			e.want(n, data, e.generation)
 		case next < 0 || left < next:
