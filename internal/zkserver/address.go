@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Address is where a member can be reached.
+// Address is the network address of a member.
 type Address struct {
 	Host         string // for the other members; and for clients, if ClientHost is a wildcard
 	QuorumPort   int    // nothing listens on it: the members share the memory
@@ -16,14 +16,14 @@ type Address struct {
 	ClientPort   int
 }
 
-// String is the address in the configuration of an ensemble, behind "server.1=".
+// String returns the address as the configuration of an ensemble has it, behind "server.1=".
 func (a *Address) String() string {
 	return fmt.Sprintf("%s:%d:participant;%s",
 		net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)), a.ElectionPort,
 		net.JoinHostPort(a.ClientHost, strconv.Itoa(a.ClientPort)))
 }
 
-// membership is the text of /zookeeper/config. It is empty for a server that stands alone, as in Apache ZooKeeper.
+// membership returns the text of /zookeeper/config. It is empty for a standalone server, as in Apache ZooKeeper.
 func (c *Config) membership() []byte {
 	if c.standalone() {
 		return nil

@@ -24,7 +24,7 @@ const (
 	anyone       = "anyone"
 )
 
-// identities are those of a connection.
+// identities are the identities of a connection.
 type identities []identity
 
 func (ids *identities) add(id identity) {
@@ -33,7 +33,7 @@ func (ids *identities) add(id identity) {
 	}
 }
 
-// authenticate adds the identities that the credentials prove.
+// authenticate adds the identities of valid credentials.
 func (ids *identities) authenticate(a *jute.Auth, super, remoteIP string) bool {
 	switch a.Scheme {
 	case schemeDigest:
@@ -53,7 +53,7 @@ func (ids *identities) authenticate(a *jute.Auth, super, remoteIP string) bool {
 	return false
 }
 
-// Digest makes the id of the scheme "digest" from user and password with a colon between them.
+// Digest returns the id of the scheme "digest" for user:password.
 func Digest(credentials string) string {
 	user, _, _ := strings.Cut(credentials, ":")
 	sum := sha1.Sum([]byte(credentials)) //nolint:gosec // as above
@@ -120,8 +120,8 @@ func parseIP(s string) (addr uint64, bits int, ok bool) {
 	return addr, bits, true
 }
 
-// resolveACL returns the ACL to store for the ACL of a client: without doubles, and with the client's own identities
-// instead of "auth".
+// resolveACL returns the ACL to store for the ACL of a client. It removes duplicates, and replaces "auth" with the
+// identities of the client.
 func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
 	var resolved []zk.ACL
 	for i, a := range acl {
@@ -161,7 +161,7 @@ func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
 func validID(a zk.ACL) bool {
 	switch a.Scheme {
 	case schemeDigest:
-		// As Java splits: empty parts at the end do not count.
+		// Java's split drops empty parts at the end.
 		return strings.Count(strings.TrimRight(a.ID, ":"), ":") == 1
 	case schemeIP:
 		_, _, ok := parseIP(a.ID)
@@ -170,7 +170,7 @@ func validID(a zk.ACL) bool {
 	return false
 }
 
-// hideDigests masks the passwords in an ACL for a client that may not administer the node.
+// hideDigests masks the passwords in an ACL for a client without the admin permission.
 func hideDigests(acl []zk.ACL) []zk.ACL {
 	hidden := slices.Clone(acl)
 	for i := range hidden {
@@ -182,7 +182,7 @@ func hideDigests(acl []zk.ACL) []zk.ACL {
 	return hidden
 }
 
-// users are the identities as whoAmI shows them.
+// users returns the identities as whoAmI reports them.
 func (ids identities) users() []zk.ACL {
 	users := make([]zk.ACL, len(ids))
 	for i, id := range ids {

@@ -2,10 +2,10 @@ package zkserver
 
 import "time"
 
-// now is the service's time.
+// now returns the time of the service.
 func (s *Service) now() time.Time { return time.Now().Add(s.advanced) }
 
-// tickAfter returns the first tick after t: when something that t is over for ends.
+// tickAfter returns the first tick after t. What is over at t ends there.
 func (s *Service) tickAfter(t time.Time) time.Time {
 	n := t.Sub(s.began)/s.config.Tick + 1
 	return s.began.Add(n * s.config.Tick)
@@ -21,8 +21,8 @@ func (s *Service) halfTickBefore(t time.Time) time.Time {
 
 func (s *Service) halfTick() time.Duration { return max(s.config.Tick/2, 1) }
 
-// Advance moves the service's clock forward, and does at once what that makes due. The end of a leader comes in its
-// turn: what is over later is counted from there.
+// Advance moves the service's clock forward, and immediately does what is due then. The end of a leader comes in order:
+// later times count from there.
 func (s *Service) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Service) Advance(d time.Duration) {
 	s.wakeClock()
 }
 
-// runClock does what is due, when it is.
+// runClock does each thing when it is due.
 func (s *Service) runClock() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -61,7 +61,7 @@ func (s *Service) runClock() {
 	}
 }
 
-// wakeClock makes the clock look again at what is due.
+// wakeClock makes the clock compute again what is due.
 func (s *Service) wakeClock() {
 	select {
 	case s.changed <- struct{}{}:
@@ -69,7 +69,7 @@ func (s *Service) wakeClock() {
 	}
 }
 
-// Pause makes nothing due until resume, which does it all at once.
+// Pause stops the clock until resume, which does at once what is due.
 func (s *Service) Pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Service) Pause() (resume func()) {
 	}
 }
 
-// elapse does what is due and gives the time of the next.
+// elapse does what is due, and returns the time when the next thing is due.
 func (s *Service) elapse() time.Time {
 	now := s.now()
 	if s.paused > 0 || s.closed {
@@ -112,7 +112,7 @@ func (s *Service) elapse() time.Time {
 	return next
 }
 
-// receive applies the writes that have reached a member that lags, and returns the time of the next ones.
+// receive applies the writes that have reached a lagging member, and returns the time of the next ones.
 func (m *Member) receive(now time.Time) (next time.Time, more bool) {
 	if !m.serving() || m.lag <= 0 {
 		return time.Time{}, false

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// commands are the four-letter words: what people and monitors send on a connection in place of a handshake.
+// commands are the four-letter words. Operators and monitors send one in place of a handshake.
 var commands = map[string]func(*Member, *strings.Builder){
 	"ruok": func(_ *Member, b *strings.Builder) { b.WriteString("imok") },
 	"isro": (*Member).writeReadOnly,
@@ -31,13 +31,13 @@ var commands = map[string]func(*Member, *strings.Builder){
 // setTraceMask is the four-letter word with an argument: the mask follows in 8 bytes.
 const setTraceMask = "stmk"
 
-// alwaysAnswered are the words that a member without a quorum answers too.
+// alwaysAnswered are the words that a member answers without a quorum, too.
 var alwaysAnswered = map[string]bool{"ruok": true, "envi": true, "gtmk": true, setTraceMask: true}
 
 // notServing is the answer of a member without a quorum to most words.
 const notServing = "This ZooKeeper instance is not currently serving requests\n"
 
-// command answers a four-letter word and reports whether it was one. r has what follows it.
+// command answers a four-letter word, and reports whether it was one. r has the bytes behind it.
 func (c *conn) command(word string, r *bufio.Reader) bool {
 	write := commands[word]
 	if word == setTraceMask {
@@ -71,10 +71,10 @@ func (c *conn) command(word string, r *bufio.Reader) bool {
 	return true
 }
 
-// defaultTraceMask has requests, packets between servers, sessions and warnings logged.
+// defaultTraceMask logs requests, packets between servers, sessions and warnings.
 const defaultTraceMask = 306
 
-// readTraceMask reads the argument of stmk, which has to arrive with the word.
+// readTraceMask reads the argument of stmk, which must arrive together with the word.
 func readTraceMask(r *bufio.Reader) (mask int64, ok bool) {
 	var b [8]byte
 	if r.Buffered() < len(b) {

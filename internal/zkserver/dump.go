@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writeDump writes the sessions, their ephemeral nodes and the connections, and when they expire.
+// writeDump writes the sessions, their ephemeral nodes and the connections, with the times when they expire.
 func (m *Member) writeDump(b *strings.Builder) {
 	b.WriteString("SessionTracker dump:\n")
 	if m.service.standalone() || m.leader == m {
@@ -47,8 +47,8 @@ func (m *Member) writeDump(b *strings.Builder) {
 // sessions too, on a multiple of it.
 const idleLimit = 10 * time.Second
 
-// expires is when Apache ZooKeeper ends the connection if nothing is received on it. The servers here leave it open: it
-// ends with its session.
+// expires returns the time when Apache ZooKeeper ends the connection if it receives nothing. The servers here leave the
+// connection open until its session ends.
 func (c *conn) expires() time.Time {
 	limit := idleLimit
 	if c.session != nil {
@@ -57,7 +57,7 @@ func (c *conn) expires() time.Time {
 	return c.lastFrame.Add(limit).Truncate(idleLimit).Add(idleLimit)
 }
 
-// expirySets has the expiring entries by their time.
+// expirySets groups the expiring entries by their time.
 type expirySets map[time.Time][]string
 
 func (s expirySets) add(at time.Time, what string) {
@@ -65,7 +65,7 @@ func (s expirySets) add(at time.Time, what string) {
 	s[at] = append(s[at], what)
 }
 
-// javaDate is how Java prints a time.
+// javaDate is Java's format of a time.
 const javaDate = "Mon Jan 02 15:04:05 MST 2006"
 
 func (s expirySets) write(b *strings.Builder) {

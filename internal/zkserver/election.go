@@ -2,8 +2,8 @@ package zkserver
 
 import "time"
 
-// elect chooses the leader and the serving members, after members have come, gone, been parted or given up. A leader
-// with a quorum leads on.
+// elect chooses the leader and the serving members, after members have started, stopped, been partitioned or given up.
+// A leader with a quorum stays the leader.
 func (s *Service) elect() {
 	defer s.announce()
 	s.settleLeader()
@@ -25,8 +25,8 @@ func (s *Service) elect() {
 
 func (s *Service) quorum() int { return len(s.members)/2 + 1 }
 
-// settleLeader decides whether the present leader keeps its quorum. One that is cut off from it leads again when the
-// partition ends before anybody has given up.
+// settleLeader decides whether the current leader keeps its quorum. A leader that is cut off leads again if the
+// partition ends before any member has given up.
 func (s *Service) settleLeader() {
 	leader := s.leader
 	if leader == nil {
@@ -43,8 +43,8 @@ func (s *Service) settleLeader() {
 	}
 }
 
-// followersOf counts the members on the side of a leader that follow it, or are free to, or those on other sides that
-// follow it and do not know yet that they are parted from it.
+// followersOf counts the members on the side of a leader that follow it or are free to, or those on other sides that
+// follow it and do not know yet that they are cut off from it.
 func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	n := 0
 	for _, m := range s.members {
@@ -55,7 +55,7 @@ func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	return n
 }
 
-// place puts a member in the state that fits its leader, and reports whether it serves again after it was cut off.
+// place sets the state of a member to that of its leader, and reports whether it serves again after it was cut off.
 func (s *Service) place(m *Member) (resumed bool) {
 	leader := m.leader
 	switch {
@@ -86,7 +86,7 @@ func (s *Service) idle() state {
 	return stateLooking
 }
 
-// electNew elects a leader among the members that look for one, if those of one side are a quorum.
+// electNew elects a leader among the members that look for one, if those of a side are a quorum.
 func (s *Service) electNew() {
 	sides := map[int][]*Member{}
 	for _, m := range s.members {
@@ -101,8 +101,8 @@ func (s *Service) electNew() {
 	}
 }
 
-// lead makes one of the members the leader of all of them. A new leader opens a new epoch, and gives every session its
-// whole timeout again.
+// lead makes one of the members the leader of all of them. A new leader begins a new epoch, and gives each session its
+// full timeout again.
 func (s *Service) lead(members []*Member) {
 	leader := members[0]
 	for _, m := range members {
@@ -140,10 +140,10 @@ func (s *Service) handOver() {
 	s.lead(members)
 }
 
-// epochShift is where a zxid has its epoch.
+// epochShift is the position of the epoch in a zxid.
 const epochShift = 32
 
-// follow has a member follow a leader, with all that was decided, however it lags later.
+// follow makes a member follow a leader, with all transactions so far. It may lag later.
 func (m *Member) follow(leader *Member) {
 	if m.state != stateServing {
 		m.disconnect()
@@ -154,7 +154,7 @@ func (m *Member) follow(leader *Member) {
 	m.catchUp()
 }
 
-// leave ends what a member had with its leader and its clients.
+// leave ends the relation of a member to its leader and its clients.
 func (m *Member) leave(to state) {
 	if m.state != to {
 		m.disconnect()
@@ -163,7 +163,7 @@ func (m *Member) leave(to state) {
 	clear(m.heardFrom)
 }
 
-// resume has a member that was cut off serve again, and reports whether it was.
+// resume makes a member that was cut off serve again, and reports whether it was cut off.
 func (m *Member) resume() bool {
 	if m.serving() {
 		return false
@@ -176,22 +176,22 @@ func (m *Member) resume() bool {
 	return true
 }
 
-// pretends reports whether a member takes itself for the leader, as one does too that has not noticed yet that its
-// quorum is gone.
+// pretends reports whether a member takes itself for the leader. A leader that has not noticed yet that its quorum is
+// gone does so, too.
 func (m *Member) pretends() bool { return m.up && m.leader == m }
 
-// isOf reports whether a member has followed a leader since that one began to lead.
+// isOf reports whether a member has followed a leader since the leader began to lead.
 func (m *Member) isOf(leader *Member) bool {
 	return m.leader == leader && leader.pretends() && m.epoch == leader.epoch
 }
 
-// reaches reports whether a member hears of its leader.
+// reaches reports whether a member can reach its leader.
 func (m *Member) reaches() bool {
 	return m.leader != nil && m.isOf(m.leader) && m.leader.side == m.side
 }
 
-// noteLeaders notes when each member has heard of its leader for the last time, a leader of its quorum, before the
-// members are parted.
+// noteLeaders records the times when each member has last heard from its leader, and a leader from its quorum, before
+// the members are partitioned.
 func (s *Service) noteLeaders() {
 	seen := s.halfTickBefore(s.now())
 	for _, m := range s.members {
@@ -201,8 +201,9 @@ func (s *Service) noteLeaders() {
 	}
 }
 
-// givesUp is when a member that is cut off finds out: a follower when it has not heard of its leader for the limit, a
-// leader at the first tick after it has not heard of its quorum for the limit, and its followers with it.
+// givesUp returns the time when a member that is cut off notices it. A follower notices it when it has not heard from
+// its leader for the limit. A leader notices it at the first tick after it has not heard from its quorum for the limit,
+// and its followers with it.
 func (m *Member) givesUp() time.Time {
 	s := m.service
 	if m.leader != m && m.reaches() {
@@ -215,7 +216,7 @@ func (m *Member) givesUp() time.Time {
 	return limit
 }
 
-// nextGivingUp is when the next member gives up, if one is cut off.
+// nextGivingUp returns the time when the next member gives up, if one is cut off.
 func (s *Service) nextGivingUp() (next time.Time, ok bool) {
 	for _, m := range s.members {
 		if m.cutOff() {
@@ -227,7 +228,7 @@ func (s *Service) nextGivingUp() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// giveUp has the members that are cut off look for a new leader, when their time has come.
+// giveUp makes the members that are cut off look for a new leader when their time is over.
 func (s *Service) giveUp(now time.Time) {
 	var over []*Member
 	for _, m := range s.members {

@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// handshake answers the first frame and reports whether requests may follow.
+// handshake answers the first frame, and reports whether requests may follow.
 func (c *conn) handshake(frame []byte) bool {
 	r, err := jute.DecodeConnectRequest(frame)
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *conn) handshake(frame []byte) bool {
 	if r.LastZxidSeen > m.tree.applied {
 		return false // the client has seen what this server has not
 	}
-	// The connection that the session has on this server ends before anybody looks at the password.
+	// The connection of the session on this server ends before the password is compared.
 	for old := range m.conns {
 		if r.SessionID != 0 && old != c && old.session != nil && old.session.id == r.SessionID {
 			old.hangUp()
@@ -52,7 +52,7 @@ func (c *conn) handshake(frame []byte) bool {
 	return c.session != nil
 }
 
-// findSession returns the session that the client gets; nil is none.
+// findSession returns the session that the client gets, nil for none.
 func (c *conn) findSession(r *jute.ConnectRequest) *session {
 	m := c.member
 	s := m.service

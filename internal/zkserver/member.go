@@ -24,7 +24,7 @@ type Member struct {
 	service *Service
 	number  int
 
-	// All below is guarded by the mutex of the service.
+	// The mutex of the service guards the fields below.
 	up           bool
 	side         int // of a partition
 	state        state
@@ -62,13 +62,13 @@ func newMember(s *Service, number int) *Member {
 
 func (m *Member) serving() bool { return m.state == stateServing }
 
-// cutOff reports whether the member serves its clients without a leader, for a while.
+// cutOff reports whether the member serves its clients without a leader for a while.
 func (m *Member) cutOff() bool { return m.state == stateCutOff }
 
-// open reports whether the member has anything to say to a client.
+// open reports whether the member answers clients.
 func (m *Member) open() bool { return m.state >= stateReadOnly && !m.service.closed }
 
-// Serve speaks the protocol on a connection until either side ends it or the member goes down, and closes it.
+// Serve serves a connection until either side ends it or the member stops, and closes it.
 func (m *Member) Serve(nc net.Conn) {
 	m.service.mu.Lock()
 	if m.service.closed || !m.up {
@@ -97,7 +97,7 @@ func (m *Member) disconnect() {
 	clear(m.local)
 }
 
-// catchUp applies what was decided and the member has not heard of yet.
+// catchUp applies the transactions that have not reached the member yet.
 func (m *Member) catchUp() { m.applyUntil(m.service.now()) }
 
 func (m *Member) applyUntil(t time.Time) {
@@ -106,7 +106,7 @@ func (m *Member) applyUntil(t time.Time) {
 	}
 }
 
-// apply does a transaction. The end of a session ends its connections to the member.
+// apply applies a transaction. The end of a session ends its connections to the member.
 func (m *Member) apply(x *txn) []jute.Result {
 	results := m.tree.apply(x, m)
 	if x.closes == 0 {
@@ -120,7 +120,7 @@ func (m *Member) apply(x *txn) []jute.Result {
 	return results
 }
 
-// Stop takes the member down, as a crash does: its connections end, its data stays.
+// Stop stops the member as a crash does: its connections end, its data stays.
 func (m *Member) Stop() {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()
@@ -128,7 +128,7 @@ func (m *Member) Stop() {
 	m.service.elect()
 }
 
-// Start brings a member back that was stopped.
+// Start starts a stopped member again.
 func (m *Member) Start() {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()
@@ -165,8 +165,8 @@ func (m *Member) Connected(sessionID int64) bool {
 	return false
 }
 
-// SetLag makes the member hear of the writes of others only d later, never if d is negative, until one of its own
-// clients writes or asks for a sync. A leader that is to lag hands over the lead first, if there is anyone to take it.
+// SetLag delays the writes of other members by d, for ever if d is negative, until one of the member's own clients
+// writes or syncs. A leader first hands the leadership over, if another member can take it.
 func (m *Member) SetLag(d time.Duration) {
 	s := m.service
 	s.mu.Lock()
@@ -186,10 +186,9 @@ func (m *Member) SetLag(d time.Duration) {
 	s.wakeClock()
 }
 
-// Part puts every member on the side whose number stands at its place. Members of different sides do not hear of each
-// other; the side with a majority serves. A member that loses its leader by that finds out after the limit of the
-// config; until then it goes on for its clients as far as it can. heal puts all on one side, unless they have been
-// parted anew.
+// Part partitions the members: sides has the number of each member's side. Members of different sides cannot reach each
+// other; the side with a majority serves. A member that loses its leader notices it after the limit of the config.
+// Until then it serves its clients as far as it can. heal ends the partition, unless there is a later one.
 func (s *Service) Part(sides []int) (heal func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// addAll adds the operations of a multi. If one is refused the transaction is empty, and the results say which: those
+// addAll adds the operations of a multi. If one is refused, the transaction is empty, and the results show which: those
 // before it have no error, those after it are not tried.
 func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result, code jute.Code) {
 	if v.create2InMulti() {
@@ -41,7 +41,7 @@ func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result,
 	return nil, jute.CodeOK
 }
 
-// asInMulti returns the results of a multi: every create that has a stat is a create2 there.
+// asInMulti returns the results of a multi. There every create with a stat is a create2.
 func asInMulti(results []jute.Result) []jute.Result {
 	for i := range results {
 		switch results[i].Op {
@@ -52,9 +52,8 @@ func asInMulti(results []jute.Result) []jute.Result {
 	return results
 }
 
-// readInMulti makes a create what Apache ZooKeeper 3.9 takes it for while it reads a multi: the flags of a container or
-// of a node with a time to live choose the operation, otherwise the opcode does. It is false where the two cannot be
-// brought together.
+// readInMulti changes a create to the operation that Apache ZooKeeper 3.9 reads in a multi. The flags of a container or
+// of a node with a time to live decide, otherwise the opcode. It returns false if the two contradict each other.
 func readInMulti(r *jute.Request) bool {
 	switch r.Op {
 	case jute.OpCreateTTL:
@@ -70,8 +69,8 @@ func readInMulti(r *jute.Request) bool {
 	return ok && !mode.ttl
 }
 
-// inMulti makes a create what Apache ZooKeeper before 3.9 takes it for within a multi, where the flags choose the
-// operation and not the opcode; it is false where the two cannot be brought together.
+// inMulti changes a create to the operation that Apache ZooKeeper before 3.9 executes in a multi, where the flags
+// decide and not the opcode. It returns false if the two contradict each other.
 func inMulti(r *jute.Request) bool {
 	if r.Op != jute.OpCreate && r.Op != jute.OpCreate2 && r.Op != jute.OpCreateContainer && r.Op != jute.OpCreateTTL {
 		return true

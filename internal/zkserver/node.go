@@ -19,8 +19,8 @@ type node struct {
 	creates             int32 // of children, ever; what sequential nodes are numbered by
 }
 
-// stat returns the Stat for clients. Its cversion counts all changes to the children. The node counts creates alone:
-// all created children but those still there were deleted too.
+// stat returns the Stat for clients. Its cversion counts all changes of the children. The node counts the creates
+// alone: all created children that do not exist any more were deleted.
 func (n *node) stat() zk.Stat {
 	children := int32(len(n.children))
 	s := zk.Stat{

@@ -2,7 +2,7 @@ package zkserver
 
 import "math"
 
-// A node's owner in the tree is the session of an ephemeral node, or one of the marks below. Clients see the former
+// The owner of a node in the tree is the session of an ephemeral node, or one of the marks below. Clients see sessions
 // only.
 const (
 	ownerNone      int64 = 0
@@ -34,7 +34,7 @@ const (
 	flagsEnd
 )
 
-// mode is the node's kind by the flags of a create.
+// mode returns the kind of a node from the flags of a create.
 type mode struct {
 	ephemeral, sequential, container, ttl bool
 }

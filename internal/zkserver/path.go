@@ -12,12 +12,12 @@ const (
 	configPath = "/zookeeper/config"
 )
 
-// undeletable reports whether the path is one of the nodes that no client may delete.
+// undeletable reports whether no client may delete the node at path.
 func undeletable(path string) bool {
 	return path == "" || path == rootPath || path == systemPath || path == quotaPath || path == configPath
 }
 
-// parentOf splits the path as a server does before it has looked at it closely: at the last slash.
+// parentOf splits the path at the last slash, as a server does before it validates the path.
 func parentOf(path string) (parent string, ok bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 || strings.IndexByte(path, 0) >= 0 {
@@ -38,8 +38,8 @@ func split(path string) (parent, name string) {
 	return path[:i], path[i+1:]
 }
 
-// validPath reports whether a server takes the path for one of a node. Java looks at UTF-16 units, which makes
-// characters beyond the first plane invalid.
+// validPath reports whether a server accepts the path. Java checks UTF-16 units, so that characters beyond the first
+// plane are invalid.
 func validPath(path string) bool {
 	if path == rootPath {
 		return true

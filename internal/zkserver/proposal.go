@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// proposal turns the operations of one request into a transaction. It looks at the tree through what its own earlier
-// operations will have changed, and changes nothing itself: a request that is refused leaves no trace.
+// proposal turns the operations of one request into a transaction. It sees the tree with the changes of its earlier
+// operations, and changes nothing itself: a refused request has no effect.
 type proposal struct {
 	tree    *tree
 	session int64
@@ -18,7 +18,7 @@ type proposal struct {
 	pending map[string]*outlook
 }
 
-// outlook is a node as a proposal leaves it. It is nil for a node that will not exist.
+// outlook is a node after a proposal. It is nil for a node that will not exist.
 type outlook struct {
 	acl               []zk.ACL
 	owner             int64
@@ -45,7 +45,7 @@ func (p *proposal) look(path string) *outlook {
 	}
 }
 
-// expect notes how a node will be.
+// expect records the state of a node after the proposal.
 func (p *proposal) expect(path string, o *outlook) {
 	if p.pending == nil {
 		p.pending = map[string]*outlook{}
@@ -57,8 +57,8 @@ func (p *proposal) change(c change) { p.txn.changes = append(p.txn.changes, c) }
 
 func (p *proposal) may(o *outlook, perms int32) bool { return allowed(o.acl, perms, p.ids) }
 
-// add adds an operation, or says why it is refused. The order of the checks decides which of several errors a client
-// gets.
+// add adds an operation, or returns the error of its refusal. The order of the checks decides which of several errors a
+// client gets.
 func (p *proposal) add(r *jute.Request) jute.Code {
 	switch r.Op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
@@ -200,7 +200,7 @@ func (p *proposal) check(r *jute.Request) jute.Code {
 	return code
 }
 
-// target finds the node of an operation that is to have a version of the data.
+// target returns the node of an operation that requires a version of the data.
 func (p *proposal) target(r *jute.Request, perms int32) (*outlook, jute.Code) {
 	if !validPath(r.Path) {
 		return nil, jute.CodeBadArguments
@@ -217,7 +217,7 @@ func (p *proposal) target(r *jute.Request, perms int32) (*outlook, jute.Code) {
 	return node, jute.CodeOK
 }
 
-// anyVersion in a request is whatever version the node has.
+// anyVersion in a request matches every version.
 const anyVersion = -1
 
 func versionFits(want, have int32) bool { return want == anyVersion || want == have }

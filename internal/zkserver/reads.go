@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// read answers a request that changes nothing but the connection's watches.
+// read answers a request that changes nothing but the watches of the connection.
 func (c *conn) read(r *jute.Request, reply *jute.Reply) jute.Code {
 	switch r.Op {
 	case jute.OpExists:
@@ -48,7 +48,7 @@ func (c *conn) read(r *jute.Request, reply *jute.Reply) jute.Code {
 	return jute.CodeOK
 }
 
-// readable finds a node that the client has one of the permissions for.
+// readable returns a node for which the client has one of the permissions.
 func (c *conn) readable(path string, perms int32) (*node, jute.Code) {
 	n := c.member.tree.get(path)
 	if n == nil {
@@ -102,7 +102,7 @@ func (c *conn) getChildren(r *jute.Request, reply *jute.Reply) jute.Code {
 	return jute.CodeOK
 }
 
-// multiRead reads node by node; one that fails does not keep the others from being read.
+// multiRead reads node by node. The failure of one does not affect the others.
 func (c *conn) multiRead(r *jute.Request, reply *jute.Reply) jute.Code {
 	reply.Results = make([]jute.Result, len(r.Ops))
 	for i := range r.Ops {
@@ -138,8 +138,8 @@ func (c *conn) ephemerals(prefix string) []string {
 	return slices.DeleteFunc(paths, func(p string) bool { return !strings.HasPrefix(p, prefix) })
 }
 
-// shuffledKeys returns the members of a set in an order that does not change from run to run, and that nobody can take
-// for one to rely on: as in Apache ZooKeeper it is that of a hash.
+// shuffledKeys returns the members of a set in the order of a hash, as Apache ZooKeeper does. The order is the same in
+// each run, but is not sorted, so that no client relies on it.
 func shuffledKeys(set map[string]struct{}) []string {
 	type key struct {
 		hash uint32

@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// expiry returns how long after its last ping a session ends; the ping comes so long after a tick.
+// expiry returns how long after its last ping a session ends. afterTick is the time of the ping after a tick.
 func expiry(t *testing.T, s *Service, c *reader, afterTick time.Duration) time.Duration {
 	t.Helper()
 	time.Sleep(s.tickAfter(s.now()).Sub(s.now()) + afterTick)

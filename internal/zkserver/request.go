@@ -4,7 +4,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// request takes a frame behind the handshake and reports whether another may follow.
+// request handles a frame behind the handshake, and reports whether another may follow.
 func (c *conn) request(frame []byte) bool {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *conn) request(frame []byte) bool {
 	return c.answerRequest(h, body)
 }
 
-// answerRequest answers a request and reports whether another may follow.
+// answerRequest answers a request, and reports whether another may follow.
 func (c *conn) answerRequest(h jute.RequestHeader, body []byte) bool {
 	version := c.member.service.config.Version
 	switch {
@@ -73,8 +73,8 @@ func (c *conn) answer(h jute.RequestHeader, code jute.Code, body *jute.Reply) {
 	c.reply(reply, h.Op, body)
 }
 
-// alive reports whether the session has not ended as far as the member has heard: the end closes its connections, but a
-// leader without a quorum has sessions that are over and whose end nobody decides.
+// alive reports whether the session is alive as far as the member knows. The end of a session closes its connections,
+// but a leader without a quorum cannot end sessions whose time is over.
 func (c *conn) alive() bool {
 	if c.session.local {
 		return c.member.local[c.session.id] == c.session
@@ -82,18 +82,18 @@ func (c *conn) alive() bool {
 	return !c.session.closing || c.member != c.member.service.cutLeader
 }
 
-// moved reports whether the session has been taken to another connection, which the client of this one may not have
-// noticed. A server that finds out ends the connection rather than answer.
+// moved reports whether the session has moved to another connection. The client of this one may not know. A server that
+// notices it ends the connection without an answer.
 func (c *conn) moved() bool { return c.session.conn != c }
 
-// write has a transaction decided and done, and answers with its outcome.
+// write commits and applies a transaction, and answers with its outcome.
 func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool {
 	s := c.member.service
 	if s.sessions[c.session.id] != c.session {
 		c.member.catchUp() // it lags, and hears only now that the session has ended
 		return false
 	}
-	// Apache ZooKeeper looks after the session for each operation: not at all for a transaction without any.
+	// Apache ZooKeeper checks the session for each operation: not at all for a transaction without operations.
 	empty := h.Op == jute.OpMulti && invalid == nil && len(r.Ops) == 0
 	if c.moved() && !empty {
 		return false
@@ -128,7 +128,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 	return true
 }
 
-// nullPath reports whether the path is Java's null and not just empty, which Java trips over.
+// nullPath reports whether the path is Java's null, and not just empty. Java fails for null.
 func nullPath(op jute.Op, body []byte) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpExists,
@@ -139,7 +139,7 @@ func nullPath(op jute.Op, body []byte) bool {
 	return false
 }
 
-// close ends the session at its client's wish.
+// close ends the session because its client requests it.
 func (c *conn) close(h jute.RequestHeader) bool {
 	if c.session.local {
 		delete(c.member.local, c.session.id)
@@ -180,7 +180,7 @@ func (c *conn) authenticate(h jute.RequestHeader, body []byte) bool {
 	return true
 }
 
-// sasl answers as a server does that has no SASL configured: with an empty token.
+// sasl answers with an empty token, as a server without SASL does.
 func (c *conn) sasl(h jute.RequestHeader, body []byte) bool {
 	if r, err := jute.DecodeRequest(h.Op, body); err != nil || r.Data == nil {
 		return false
@@ -200,7 +200,7 @@ func supported(op jute.Op) bool {
 	return isWrite(op)
 }
 
-// isWrite reports whether the operation is for the leader; a sync is not a transaction, but needs it too.
+// isWrite reports whether the operation needs the leader. A sync is no transaction, but needs it too.
 func isWrite(op jute.Op) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData,

@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Config has the settings of a service. Every field has to be set unless its comment says otherwise.
+// Config has the settings of a service. Every field must be set, unless its comment says otherwise.
 type Config struct {
 	Members           int
 	Ensemble          bool      // a single member is an ensemble too, not a server that stands alone
@@ -57,13 +57,13 @@ type Service struct {
 	wg      sync.WaitGroup // the clock and all connections
 }
 
-// logEntry is a transaction and when it was decided.
+// logEntry is a transaction with the time of its commit.
 type logEntry struct {
 	txn txn
 	at  time.Time
 }
 
-// New makes a service whose members all serve, without a connection.
+// New returns a service. All its members serve, and have no connections.
 func New(config Config) *Service {
 	s := &Service{
 		config:   config,
@@ -83,7 +83,7 @@ func New(config Config) *Service {
 	return s
 }
 
-// Member returns a member by its number, from 1 on.
+// Member returns the member of a number; the first is 1.
 func (s *Service) Member(number int) *Member { return s.members[number-1] }
 
 // Close ends all connections and waits for them.
@@ -100,12 +100,12 @@ func (s *Service) Close() {
 	s.wg.Wait()
 }
 
-// standalone reports whether there is one server and no quorum to lose.
+// standalone reports whether there is a single server, which needs no quorum.
 func (s *Service) standalone() bool { return s.config.standalone() }
 
 func (c *Config) standalone() bool { return c.Members == 1 && !c.Ensemble }
 
-// commit decides a transaction and has the members apply it that are to hear of it at once. It gives the results.
+// commit commits a transaction. The members that do not lag apply it at once. It returns the results.
 func (s *Service) commit(x *txn) []jute.Result {
 	defer s.announce()
 	x.time = s.now().UnixMilli()
@@ -126,7 +126,7 @@ func (s *Service) commit(x *txn) []jute.Result {
 	return results
 }
 
-// missedBy returns where in the log that begins which a member has not applied.
+// missedBy returns the index of the first log entry that a member has not applied.
 func (s *Service) missedBy(m *Member) int {
 	i, _ := slices.BinarySearchFunc(s.log, m.tree.applied+1, func(e logEntry, zxid int64) int {
 		return cmp.Compare(e.txn.zxid, zxid)
@@ -134,7 +134,7 @@ func (s *Service) missedBy(m *Member) int {
 	return i
 }
 
-// trim forgets the transactions that every member has applied.
+// trim drops the log entries that every member has applied.
 func (s *Service) trim() {
 	i := 0
 	for i < len(s.log) && s.appliedByAll(s.log[i].txn.zxid) {
@@ -156,13 +156,13 @@ var (
 	errAhead  = errors.New("zkserver: a sequence only grows")
 	errNoNode = errors.New("zkserver: no such node")
 
-	// ErrNoSession says that there is no such session.
+	// ErrNoSession is returned if there is no such session.
 	ErrNoSession = errors.New("zkserver: no such session")
-	// ErrNoQuorum says that no member can decide anything.
+	// ErrNoQuorum is returned if no member has a quorum.
 	ErrNoQuorum = errors.New("zkserver: there is no quorum")
 )
 
-// SetSequence makes n the number of the next sequential child of a node.
+// SetSequence sets the number of the next sequential child of a node to n.
 func (s *Service) SetSequence(path string, n int32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,5 +179,5 @@ func (s *Service) SetSequence(path string, n int32) error {
 	return nil
 }
 
-// opSetSequence is a change that no client can ask for.
+// opSetSequence is a change that no client can request.
 const opSetSequence jute.Op = -1 << 16

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The words about what a server is made with: conf, dirs and envi.
+// The four-letter words about the configuration of a server: conf, dirs and envi.
 
-// id is the number of the server, 0 of one that stands alone.
+// id returns the number of the server, 0 for a standalone one.
 func (m *Member) id() int {
 	if m.service.standalone() {
 		return 0
@@ -17,7 +17,7 @@ func (m *Member) id() int {
 	return m.number
 }
 
-// address is where the member listens; zero if the service was made without addresses.
+// address returns the address of the member; zero if the service has no addresses.
 func (m *Member) address() Address {
 	if addresses := m.service.config.Addresses; m.number <= len(addresses) {
 		return addresses[m.number-1]
@@ -45,7 +45,7 @@ func (m *Member) writeConfig(b *strings.Builder) {
 		syncLimit, a.ElectionPort, a.QuorumPort, c.membership())
 }
 
-// writeDirectories writes how much is on disk: nothing.
+// writeDirectories writes the sizes on disk, which are 0.
 func writeDirectories(_ *Member, b *strings.Builder) {
 	b.WriteString("datadir_size: 0\nlogdir_size: 0\n")
 }

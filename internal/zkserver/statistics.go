@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// The words with numbers: srvr, stat, mntr, cons, and those that reset them.
+// The four-letter words with numbers: srvr, stat, mntr, cons, and those that reset them.
 
 func (m *Member) role() string {
 	switch {
@@ -54,7 +54,7 @@ func (m *Member) writeCounters(b *strings.Builder) {
 	}
 }
 
-// nodeCount counts as Apache ZooKeeper does, which has its root twice.
+// nodeCount counts the nodes as Apache ZooKeeper does, which counts its root twice.
 func (m *Member) nodeCount() int { return len(m.tree.nodes) + 1 }
 
 func (m *Member) writeMonitor(b *strings.Builder) {
@@ -88,7 +88,7 @@ func (m *Member) writeMonitor(b *strings.Builder) {
 	}
 }
 
-// writeQuorum writes what a member of an ensemble says beyond a server that stands alone.
+// writeQuorum writes what a member of an ensemble reports in addition to a standalone server.
 func (m *Member) writeQuorum(line func(key string, value any)) {
 	line("quorum_size", len(m.service.members))
 	switch m.role() {
@@ -123,10 +123,11 @@ func (m *Member) writeConnections(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-// address is how a connection is named. The port is its number: connections in memory have none.
+// address returns the name of a connection. The port is its number, because connections in memory have none.
 func (c *conn) address() string { return fmt.Sprintf("/%s:%d", loopback, c.number) }
 
-// summary is a connection in stat and the begin of its line in cons, without the parenthesis at the end.
+// summary returns the line of a connection in stat, and the beginning of its line in cons, without the parenthesis at
+// the end.
 func (c *conn) summary() string {
 	interested := 0 // in reading more, which the connection of a four-letter word is not
 	if c.session != nil {
@@ -189,7 +190,7 @@ func (m *Member) resetServer(b *strings.Builder) {
 	b.WriteString("Server stats reset.\n")
 }
 
-// connections returns the connections in the order they came.
+// connections returns the connections in the order in which they were accepted.
 func (m *Member) connections() []*conn {
 	conns := make([]*conn, 0, len(m.conns))
 	for c := range m.conns {

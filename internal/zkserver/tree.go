@@ -18,7 +18,7 @@ type tree struct {
 	applied    int64                         // the zxid of the last transaction
 }
 
-// watching receives the changes of the nodes of a tree. The ACL is the node's; of a deleted one, its last.
+// watching receives the changes of the nodes of a tree. acl is the ACL of the node, for a deleted node its last one.
 type watching interface {
 	created(path string, acl []zk.ACL)
 	deleted(path string, acl []zk.ACL)
@@ -26,8 +26,8 @@ type watching interface {
 	childrenChanged(path string, acl []zk.ACL)
 }
 
-// newTree makes a tree with the nodes of the system. An ensemble writes its configuration, which may be nil, when it
-// begins.
+// newTree returns a tree with the nodes of the system. config is the configuration that an ensemble writes at its
+// start; it may be nil.
 func newTree(config []byte, began time.Time) *tree {
 	t := &tree{
 		nodes:      map[string]*node{},
@@ -49,7 +49,7 @@ func newTree(config []byte, began time.Time) *tree {
 	return t
 }
 
-// get finds a node. Like Apache ZooKeeper it knows the root by an empty path too.
+// get returns a node. An empty path is the root, too, as in Apache ZooKeeper.
 func (t *tree) get(path string) *node {
 	if path == "" {
 		path = rootPath
@@ -73,7 +73,7 @@ func (t *tree) clone() *tree {
 	return c
 }
 
-// apply does the changes of a transaction and gives a result for each.
+// apply applies the changes of a transaction, and returns a result for each.
 func (t *tree) apply(x *txn, w watching) []jute.Result {
 	t.applied = x.zxid
 	results := make([]jute.Result, len(x.changes))
@@ -105,7 +105,7 @@ func (t *tree) apply(x *txn, w watching) []jute.Result {
 func (t *tree) create(x *txn, c *change, w watching) zk.Stat {
 	parentPath, name := split(c.path)
 	parent := t.nodes[parentPath]
-	// Once the counter has run over it grows no more: from then on every sequential create finds its name taken.
+	// The counter stops after an overflow: from then on every sequential create finds its name in use.
 	if c.version > parent.creates {
 		parent.creates, parent.pzxid = c.version, x.zxid
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// txn is a transaction: what one write does to the tree, decided once and the same on every member. A write that was
-// refused is one without changes: it takes a zxid too.
+// txn is a transaction: the effect of one write on the tree, the same on every member. A refused write is a transaction
+// without changes. It has a zxid, too.
 type txn struct {
 	zxid    int64
 	time    int64 // in milliseconds

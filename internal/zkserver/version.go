@@ -1,6 +1,6 @@
 package zkserver
 
-// Version is a release whose behaviour a service has, where releases differ.
+// Version is the release that a service behaves like, where releases differ.
 type Version int
 
 // The versions.
@@ -20,7 +20,7 @@ func (v Version) String() string {
 	return "3.8.0"
 }
 
-// build is the release as its servers show it: the number, what it was built from, and when. Clients parse it.
+// build returns the release as servers report it: its number, commit and date. Clients parse it.
 func (v Version) build() string {
 	if v == V39 {
 		return v.String() + "-curatortest, built on 2024-02-12 20:59 UTC"
@@ -34,15 +34,15 @@ func (v Version) manyModes() bool { return v >= V39 }
 // dated reports whether a notification has the zxid of its change.
 func (v Version) dated() bool { return v >= V39 }
 
-// guarded reports whether exists needs the right to read.
+// guarded reports whether exists needs the read permission.
 func (v Version) guarded() bool { return v >= V39 }
 
-// loneCheck reports whether a check may be sent by itself.
+// loneCheck reports whether a check may be sent outside of a multi.
 func (v Version) loneCheck() bool { return v < V39 }
 
-// numbersUnread reports whether a write that cannot be read takes a zxid all the same. Those of a multi and of a
-// reconfig are alike in all versions.
+// numbersUnread reports whether a write that cannot be read takes a zxid. All versions do the same for a multi and for
+// a reconfig.
 func (v Version) numbersUnread() bool { return v < V39 }
 
-// create2InMulti reports whether a create2 in a multi is one, and not a create.
+// create2InMulti reports whether a create2 in a multi stays one, and does not become a create.
 func (v Version) create2InMulti() bool { return v >= V39 }

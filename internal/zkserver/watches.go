@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// watchMode is a set of the ways a connection watches a path.
+// watchMode is the set of modes in which a connection watches a path.
 type watchMode uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	watchRecursive
 )
 
-// watchTable is the watches of one kind, those for data or those for children.
+// watchTable has the watches of one kind: those on data, or those on children.
 type watchTable struct {
 	manyModes bool
 	byPath    map[string]map[*conn]watchMode
@@ -33,7 +33,7 @@ func newWatchTable(v Version) *watchTable {
 	}
 }
 
-// add makes the connection watch the path. Before 3.9 the last mode is the only one.
+// add adds a watch of the connection on the path. Before 3.9 the last mode is the only one.
 func (t *watchTable) add(c *conn, path string, mode watchMode) {
 	if t.manyModes {
 		mode |= t.byPath[path][c]
@@ -41,7 +41,7 @@ func (t *watchTable) add(c *conn, path string, mode watchMode) {
 	t.set(c, path, mode)
 }
 
-// set makes mode all the modes in which the connection watches the path, none if it is 0.
+// set sets the modes in which the connection watches the path; 0 is none.
 func (t *watchTable) set(c *conn, path string, mode watchMode) {
 	before := t.byPath[path][c]
 	t.recursive += int(mode&watchRecursive/watchRecursive) - int(before&watchRecursive/watchRecursive)
@@ -66,7 +66,7 @@ func (t *watchTable) set(c *conn, path string, mode watchMode) {
 	t.byConn[c][path] = struct{}{}
 }
 
-// remove ends the modes for the connection and the path and reports whether there was one.
+// remove removes modes of the connection and the path, and reports whether there was one.
 func (t *watchTable) remove(c *conn, path string, modes watchMode) bool {
 	before := t.byPath[path][c]
 	t.set(c, path, before&^modes)
@@ -80,8 +80,8 @@ func (t *watchTable) forget(c *conn) {
 	}
 }
 
-// fire returns the connections that are to hear of what happened to the path, in the order in which they were accepted,
-// and ends the watches that fire once.
+// fire returns the connections that get an event of the path, in the order in which they were accepted, and ends the
+// one-shot watches.
 func (t *watchTable) fire(path string, event zk.EventType) []*conn {
 	var notified []*conn
 	for c, mode := range t.byPath[path] {
@@ -106,7 +106,7 @@ func (t *watchTable) fire(path string, event zk.EventType) []*conn {
 	return slices.Compact(notified)
 }
 
-// count is how many watches there are.
+// count returns the number of watches.
 func (t *watchTable) count() int {
 	n := 0
 	for _, paths := range t.byConn {
@@ -133,7 +133,7 @@ func (c *conn) addWatch(r *jute.Request) jute.Code {
 	return jute.CodeOK
 }
 
-// watch adds a watch that stays.
+// watch adds a persistent watch.
 func (c *conn) watch(path string, mode watchMode) {
 	m := c.member
 	m.dataWatches.add(c, path, mode)
@@ -155,7 +155,7 @@ const (
 
 const anyMode = watchOnce | watchPersistent | watchRecursive
 
-// selection returns the modes that a type selects in each table; ok is false for no type of this version.
+// selection returns the modes that a type selects in each table. ok is false if this version has no such type.
 func (c *conn) selection(watchType int32) (data, child watchMode, ok bool) {
 	once := anyMode
 	if c.member.service.config.Version.manyModes() {
@@ -206,8 +206,8 @@ func (c *conn) removeWatches(r *jute.Request) jute.Code {
 	return jute.CodeOK
 }
 
-// setWatches arms the watches of a session that comes back, and sends it the events that it missed: those of one-shot
-// watches only. It goes list by list, up to one that is null.
+// setWatches sets the watches of a reconnected session, and sends the events that its one-shot watches have missed. It
+// handles list after list, up to one that is null.
 func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
 	lists := []struct {
 		paths []string
@@ -263,7 +263,7 @@ func (c *conn) rewatchChild(path string, seen int64) {
 	}
 }
 
-// The connections of a member watch the tree of the member.
+// The connections of a member watch the tree of that member.
 
 func (m *Member) created(path string, acl []zk.ACL) {
 	m.notify(m.dataWatches.fire(path, zk.EventNodeCreated), path, zk.EventNodeCreated, acl)
@@ -277,7 +277,7 @@ func (m *Member) childrenChanged(path string, acl []zk.ACL) {
 	m.notify(m.childWatches.fire(path, zk.EventNodeChildrenChanged), path, zk.EventNodeChildrenChanged, acl)
 }
 
-// deleted notifies a connection once, whatever watches it had.
+// deleted notifies a connection once, whatever watches it has.
 func (m *Member) deleted(path string, acl []zk.ACL) {
 	notified := m.dataWatches.fire(path, zk.EventNodeDeleted)
 	m.notify(notified, path, zk.EventNodeDeleted, acl)
