@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gocurator/curator/internal/errtext"
@@ -139,8 +140,8 @@ func (b Builder[T]) build(k kind) (*queue[T], error) {
 		if err := zkpath.Validate(p, false); err != nil {
 			return nil, errtext.Wrap(err, "queue", "")
 		}
-		if i > 0 && p == b.path {
-			return nil, fmt.Errorf("queue: %s is the path of the queue", p)
+		if slices.Contains(paths[:i], p) {
+			return nil, fmt.Errorf("queue: %s has two uses", p)
 		}
 	}
 	switch {

@@ -55,11 +55,8 @@ func (p *producer) complete(x *PendingPut, path string, err error) {
 	<-p.slots
 }
 
-// listenerKey is the context key of the producer that calls a listener.
-type listenerKey struct{}
-
-// flush waits until all puts accepted before it are completed, and their listeners were called. It does not wait for
-// listeners if a listener calls it. It reports the failures that no flush had reported when it began.
+// flush waits until all puts accepted before it are completed, and their listeners were called. It reports the failures
+// that no flush had reported when it began.
 func (p *producer) flush(ctx context.Context) error {
 	p.mu.Lock()
 	puts, since := slices.Collect(maps.Keys(p.pending)), p.failures
@@ -67,17 +64,10 @@ func (p *producer) flush(ctx context.Context) error {
 	if err := awaitPuts(ctx, puts); err != nil {
 		return err
 	}
-	if ctx.Value(listenerKey{}) != p {
-		if err := p.awaitListeners(ctx); err != nil {
-			return err
-		}
+	if err := p.awaitListeners(ctx); err != nil {
+		return err
 	}
 	return p.takeFailures(since)
-}
-
-// inListener returns the context of a listener.
-func (p *producer) inListener(ctx context.Context) context.Context {
-	return context.WithValue(ctx, listenerKey{}, p)
 }
 
 // awaitSubmitted waits until all accepted puts are submitted.
@@ -98,12 +88,12 @@ func (p *producer) awaitSubmitted(ctx context.Context) error {
 	return nil
 }
 
-// awaitListeners waits until the listeners were called for all completed puts.
+// awaitListeners waits until the listeners were called for all completed puts, unless the caller is one of them.
 func (p *producer) awaitListeners(ctx context.Context) error {
 	p.mu.Lock()
 	notified := p.notified
 	p.mu.Unlock()
-	if !notified {
+	if !notified || p.listeners.IsCaller() {
 		return nil
 	}
 	called := make(chan struct{})

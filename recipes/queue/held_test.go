@@ -1,11 +1,13 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -65,4 +67,26 @@ func TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestContextOfPulledItemEndsBeforeCloseReleasesIt holds back the answer to the release of an item by Close.
+func TestContextOfPulledItemEndsBeforeCloseReleasesIt(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		client := clientAt(t, place, chroot)
+		q := built(builder(t, client, nil).LockPath(lockPath).BuildQueue())
+		must(t, q.Start())
+		putAll(t, q, "a")
+		item := pullOne(t, q)
+		held := place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, SessionID: client.SessionID(), Count: 1, Action: curatortest.HoldReply,
+		})
+		closed := closing(q)
+		must(t, held.Wait(testenv.Context(t)))
+		if err := context.Cause(item.Context()); !errors.Is(err, queue.ErrClosed) {
+			t.Errorf("the lock is released while the context of the item has ended with %v", err)
+		}
+		held.Release()
+		must(t, <-closed)
+	})
 }

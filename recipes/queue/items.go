@@ -226,6 +226,7 @@ func (q *queue[T]) releaseHeld() {
 	q.mu.Unlock()
 	for p := range held {
 		p.fence.close()
+		p.end()
 		q.release(p.message)
 	}
 }

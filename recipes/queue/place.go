@@ -32,7 +32,10 @@ func (p *place) ensure(ctx context.Context) error {
 			continue
 		}
 		_, err := p.client.Create().CreatingParentContainersIfNeeded().ForPath(ctx, path, nil)
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		if err == nil || errors.Is(err, zk.ErrNodeExists) {
+			continue
+		}
+		if stat, _ := p.client.CheckExists().ForPath(ctx, path); stat == nil { // it may exist without the permission
 			return err
 		}
 	}

@@ -19,15 +19,15 @@ type PutEvent[T any] struct {
 }
 
 // PutListeners returns the listeners of put outcomes. They are called with the outcome of every put, one at a time, in
-// the order of the outcomes. They run on their own goroutine, and no put waits for them: they may put, too. Events stay
-// in memory while the listeners are too slow. In Java: QueuePutListener, which is called for successes alone.
+// the order of the outcomes. They run on their own goroutine, and no put waits for them: they may put, too, and call
+// FlushPuts and Close, which do not wait for listeners then. Events stay in memory while the listeners are too slow. In
+// Java: QueuePutListener, which is called for successes alone.
 func (q *queue[T]) PutListeners() callbacks.Listenable[PutEvent[T]] { return &q.listeners }
 
 // FlushPuts waits until the outcome of all puts that were accepted before it is available, and the listeners were
 // called. The error is the error of ctx, or the failures of puts by any goroutine that no FlushPuts had reported when
 // this one began. So with several goroutines that put, one may get the failure of another, and miss its own if another
-// has flushed before: PutAsync returns each put's own outcome. A listener calls FlushPuts with its own context;
-// FlushPuts does not wait for listeners then. In Java: flushPuts.
+// has flushed before: PutAsync returns each put's own outcome. In Java: flushPuts.
 func (q *queue[T]) FlushPuts(ctx context.Context) error { return q.producer.flush(ctx) }
 
 // put passes items to the producer.
@@ -44,7 +44,7 @@ func (q *queue[T]) put(ctx context.Context, prefix string, items []T) (*PendingP
 			return nil
 		}
 		return func() {
-			ctx := q.producer.inListener(context.WithoutCancel(ctx))
+			ctx := context.WithoutCancel(ctx)
 			event := PutEvent[T]{Items: items, Path: path, Err: err}
 			q.listeners.Notify(ctx, event, waitqueue.Guard(ctx, q.client, q.label()))
 		}

@@ -87,3 +87,22 @@ func TestSlowPutListener(t *testing.T) {
 		must(t, <-inside)
 	})
 }
+
+// A listener that closes the queue does not wait for itself.
+func TestPutListenerClosesTheQueue(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		client := clientAt(t, place, chroot)
+		q := built(builder(t, client, nil).FinalFlushTime(time.Hour).BuildQueue())
+		must(t, q.Start())
+		closed := make(chan error, 1)
+		q.PutListeners().AddListener(func(context.Context, queue.PutEvent[string]) { closed <- q.Close() })
+		must(t, q.Put(testenv.Context(t), "a"))
+		select {
+		case err := <-closed:
+			must(t, err)
+		case <-time.After(callbackLimit):
+			t.Error("the listener waits for itself")
+		}
+	})
+}

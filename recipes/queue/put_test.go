@@ -28,6 +28,7 @@ func TestBuilderRefusesWhatMakesNoSense(t *testing.T) {
 		"lock path":        ok.LockPath("locks"),
 		"dead letters":     ok.DeadLetterPath("//"),
 		"the same path":    ok.LockPath(queuePath),
+		"two in one path":  ok.LockPath(lockPath).DeadLetterPath(lockPath),
 		"max items":        ok.MaxItems(0),
 		"window":           ok.PutWindow(-1),
 		"prefetch":         ok.Prefetch(-1),

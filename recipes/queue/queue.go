@@ -171,6 +171,7 @@ func (q *queue[T]) shutDown(report int) error {
 	}
 	q.workers.Wait()
 	q.background.wait(q.root) // this is soon: puts and life have ended
+	q.stopWork(ErrClosed)     // before others get the items
 	q.releaseHeld()
 	q.settler.close(ctx)
 	q.watch.remove(q.root)

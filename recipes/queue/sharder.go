@@ -182,7 +182,7 @@ func (s *QueueSharder[Q]) closeShards() error {
 }
 
 // Queue returns a random queue to put the next item in, one that is not full if possible. It waits until there is a
-// queue; ctx bounds that wait. Put one item in it, or a few, and call Queue again. In Java: getQueue.
+// queue, or the client is closed; ctx bounds that wait. Put one item in it, or a few, and call Queue again. In Java: getQueue.
 func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	s.mu.Lock()
 	latent := s.state == Latent
@@ -193,13 +193,17 @@ func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	select {
 	case <-s.ready:
 	case <-s.life.Done():
+	case <-s.done:
 	case <-ctx.Done():
 		return q, ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state == Closed {
+	switch {
+	case s.state == Closed:
 		return q, ErrClosed
+	case len(s.shards) == 0:
+		return q, framework.ErrClosed
 	}
 	return s.choose().queue, nil
 }

@@ -530,3 +530,16 @@ func TestAddingAShardKeepsTheDataOfThePath(t *testing.T) {
 		deletePath(t, client, shardsPath)
 	}
 }
+
+// TestQueueOfSharderWhoseClientIsClosed has no queue when the client is closed, so that none ever comes.
+func TestQueueOfSharderWhoseClientIsClosed(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		client := clientAt(t, place, chroot)
+		must(t, client.Close())
+		s := start(t, sharder(t, client, leading(true), nil, queue.WithOnError(func(context.Context, error) {})))
+		if _, err := s.Queue(testenv.Context(t)); !errors.Is(err, framework.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
