@@ -65,6 +65,9 @@ func (e *engine) sessionChanged(state zk.State) {
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
 		e.notify(note{kind: connection, state: state})
+		if !state.IsConnected() {
+			e.reconnectAt = time.Time{} // the next connection has a delay of its own
+		}
 		switch {
 		case state == framework.Lost:
 			e.flight, e.watching = nil, false
