@@ -37,7 +37,8 @@ import (
 //     has. Facts are answers, and the client records the transaction of each answer. It does not record the transaction
 //     of an event. If the engine removed a node on an event, a server that lags could show the node again.
 //   - In a new session, the server has the transaction that created the session, which is newer than everything the
-//     client saw. A local session has no such transaction, so a sync precedes the reads.
+//     client saw. A local session has no such transaction, so a sync precedes the reads. A read-only server refuses the
+//     sync, and a cache that is loaded reads nothing from it.
 //
 // # Identity
 //
@@ -92,6 +93,7 @@ type loop struct {
 	watching      bool            // a watch is set in this session
 	oneShot       bool            // the watches are one-shot: the server has no others, or the cache is of one node
 	needsSetup    bool            // the setup of this connection is not sent yet
+	syncing       bool            // the reads wait for the sync of a new session
 	announced     bool            // the listeners received a loaded note after the last change
 	todo          []*node         // wanted nodes, in the order of their reads
 	batches       int             // requests under way

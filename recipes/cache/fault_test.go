@@ -286,6 +286,53 @@ func TestCacheOnAServerThatLagsNeverGoesBack(t *testing.T) {
 	})
 }
 
+// The read-only server has no part in the newest writes. Its session is a new one.
+func TestCacheOnReadOnlyServerNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	if testenv.Real() {
+		t.Skip("a real server has no partition to set")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory(), curatortest.WithReadOnlyMode())
+		servers := cluster.Servers()
+		majority, alone := servers[:2], servers[2:]
+		s := &scene{TB: t, ctx: testenv.Context(t), place: majority[0]}
+		s.client = s.newClient(cluster2{cluster, majority[0]}, framework.WithReadOnly(true))
+		s.writer = s.newClient(cluster2{cluster, majority[0]})
+		s.set(root+"=0", root+"/a=0")
+		w := s.start()
+		heal := cluster.Partition(majority, alone)
+		s.set(root+"/a=1", root+"/b=1")
+		s.must(w.Sync(s.ctx))
+		lost, readOnly := s.awaitState(framework.Lost), s.awaitState(framework.ReadOnly)
+		var restore []func()
+		for _, server := range majority {
+			restore = append(restore, server.Faults().RefuseConnects())
+			server.Faults().CutAll()
+		}
+		lost()
+		readOnly()
+		if err := w.Sync(s.ctx); !errors.Is(err, framework.ErrNotReadOnly) {
+			t.Errorf("Sync: %v", err)
+		}
+		late := s.start() // has nothing newer
+		if node, ok := late.Get(root + "/a"); !ok || string(node.Data) != "0" {
+			t.Errorf("got %+v", node)
+		}
+		if node, ok := w.Get(root + "/a"); !ok || string(node.Data) != "1" {
+			t.Errorf("got %+v", node)
+		}
+		reconnected := s.awaitState(framework.Reconnected)
+		for _, restore := range restore {
+			restore()
+		}
+		heal()
+		reconnected()
+		w.equalsTree()
+		late.equalsTree()
+	})
+}
+
 // cluster2 is a place with the address of a whole cluster.
 type cluster2 struct {
 	*curatortest.Cluster

@@ -46,3 +46,30 @@ func TestCacheReconnectJitterSpreadsReads(t *testing.T) {
 		}
 	})
 }
+
+// The servers are back for a moment, and then for good.
+func TestCacheReconnectJitterStartsAnewWithEachConnection(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		const caches, limit = 10, 5 * time.Second
+		s.set(root + "=1")
+		for range caches {
+			s.start(cache.WithReconnectJitter(limit))
+		}
+		s.cutOff()()
+		heal := s.cutOff()
+		pause(s.ctx, limit)
+		s.place.Faults().ResetTrace()
+		heal()
+		pause(s.ctx, time.Millisecond)
+		reads := 0
+		for _, entry := range s.place.Faults().Trace() {
+			if !entry.Reply && entry.Op == "multiRead" {
+				reads++
+			}
+		}
+		if reads == caches {
+			t.Error("all caches read at once")
+		}
+	})
+}

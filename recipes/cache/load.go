@@ -35,7 +35,7 @@ func (r read) isSingle() bool { return r.w == check }
 // load sends reads of the wanted nodes, up to the limits.
 func (e *engine) load() {
 	e.setUp()
-	for e.flight != nil && e.batches < maxBatches {
+	for e.flight != nil && !e.syncing && e.batches < maxBatches {
 		reads := e.batch()
 		if len(reads) == 0 {
 			return

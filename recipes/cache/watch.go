@@ -65,6 +65,9 @@ func (e *engine) sessionChanged(state zk.State) {
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
 		e.notify(note{kind: connection, state: state})
+		if !state.IsConnected() {
+			e.reconnectAt = time.Time{} // the next connection has a delay of its own
+		}
 		switch {
 		case state == framework.Lost:
 			e.flight, e.watching = nil, false
@@ -140,15 +143,21 @@ func (e *engine) setUp() {
 	if !e.needsSetup || e.flight == nil {
 		return
 	}
-	e.needsSetup = false
+	flight := e.flight
+	e.needsSetup, e.syncing = false, false
 	if !e.watching { // the session may be new
-		_ = e.client.Sync().InBackground(waitqueue.Ignore).WithUnhandledErrorListener(ignoreError).
-			ForPath(e.flight, e.root.path)
+		e.syncing = e.isReady()
+		synced := func(_ context.Context, ev callbacks.Event) {
+			e.inbox.put(func() { e.synced(flight, ev.Err) })
+		}
+		err := e.client.Sync().InBackground(synced).WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
+		if err != nil {
+			synced(flight, callbacks.Event{Err: err})
+		}
 	}
 	if e.oneShot {
 		return
 	}
-	flight := e.flight
 	answered := func(_ context.Context, ev callbacks.Event) {
 		e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
 	}
@@ -159,12 +168,24 @@ func (e *engine) setUp() {
 	}
 }
 
+// synced handles the answer to the sync of a new session. A read-only server refuses the sync. It may lag behind the
+// nodes in the cache, so a cache that is loaded reads nothing from it. The next connection is in another session.
+func (e *engine) synced(flight context.Context, err error) {
+	if flight != e.flight {
+		return
+	}
+	if e.syncing && errors.Is(err, framework.ErrNotReadOnly) {
+		e.flight = nil
+	}
+	e.syncing = false
+}
+
 // watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
+	case flight != e.flight:
 	case err == nil:
 		e.watching, e.watchErr, e.watchFailures = true, nil, 0
-	case flight != e.flight:
 	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
 		e.connectIfPossible()
