@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// commands are the four-letter words: what people and monitors send on a connection in place of a handshake.
+// commands are the four-letter words, which people and monitors send in place of a handshake.
 var commands = map[string]func(*Member, *strings.Builder){
 	"ruok": func(_ *Member, b *strings.Builder) { b.WriteString("imok") },
 	"isro": (*Member).writeReadOnly,
@@ -37,7 +37,7 @@ var alwaysAnswered = map[string]bool{"ruok": true, "envi": true, "gtmk": true, s
 // notServing is the answer of a member without a quorum to most words.
 const notServing = "This ZooKeeper instance is not currently serving requests\n"
 
-// command answers a four-letter word and reports whether it was one. r has what follows it.
+// command answers a four-letter word and reports whether it was one. r reads the bytes behind it.
 func (c *conn) command(word string, r *bufio.Reader) bool {
 	write := commands[word]
 	if word == setTraceMask {
@@ -74,7 +74,7 @@ func (c *conn) command(word string, r *bufio.Reader) bool {
 // defaultTraceMask has requests, packets between servers, sessions and warnings logged.
 const defaultTraceMask = 306
 
-// readTraceMask reads the argument of stmk, which has to arrive with the word.
+// readTraceMask reads the argument of stmk, which must arrive with the word.
 func readTraceMask(r *bufio.Reader) (mask int64, ok bool) {
 	var b [8]byte
 	if r.Buffered() < len(b) {

@@ -31,7 +31,7 @@ type conn struct {
 	lastFrame time.Time
 }
 
-// loopback is the identity of every client in the scheme ip: the service is not reached from elsewhere.
+// loopback is the identity of every client in the scheme ip.
 const loopback = "127.0.0.1"
 
 func newConn(m *Member, nc net.Conn, number int64) *conn {
@@ -47,14 +47,14 @@ func newConn(m *Member, nc net.Conn, number int64) *conn {
 	}
 }
 
-// serve reads and answers until the connection ends. What is left to send then is sent, unless the connection was hung
-// up.
+// serve reads and answers until the connection ends. It then sends the remaining frames, unless hangUp closed the
+// connection.
 func (c *conn) serve() {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
 		c.out.send(c.nc)
-		c.nc.Close() //nolint:errcheck // nobody is left to hear of the error
+		c.nc.Close() //nolint:errcheck // the connection has ended already
 	}()
 	c.readFrames(bufio.NewReader(c.nc))
 	s := c.member.service
@@ -65,7 +65,7 @@ func (c *conn) serve() {
 	<-sent
 }
 
-// readFrames reads frames and answers them until one cannot be read, or is the last.
+// readFrames reads and answers frames until a read fails or a frame is the last.
 func (c *conn) readFrames(r *bufio.Reader) {
 	var size [4]byte
 	var frame []byte
@@ -115,7 +115,7 @@ func (c *conn) handle(frame []byte) bool {
 	return c.handshake(frame)
 }
 
-// answerFrame answers a frame that had to wait and reports whether another may be answered.
+// answerFrame answers a delayed frame and reports whether the next may be answered.
 func (c *conn) answerFrame(frame []byte) bool {
 	if c.session == nil {
 		return c.handshake(frame)
@@ -124,7 +124,7 @@ func (c *conn) answerFrame(frame []byte) bool {
 	return err == nil && c.answerRequest(h, body)
 }
 
-// connected reports whether the connection has not been hung up.
+// connected reports whether the connection is open.
 func (c *conn) connected() bool {
 	_, ok := c.member.conns[c]
 	return ok
@@ -137,7 +137,7 @@ func (c *conn) hangUp() {
 	c.nc.Close() //nolint:errcheck // the reader ends, whatever it is
 }
 
-// forget ends the connection's watches; nobody sends it anything any more.
+// forget ends the connection's watches, and with them its notifications.
 func (c *conn) forget() {
 	defer c.member.service.announce()
 	delete(c.member.conns, c)
@@ -162,7 +162,7 @@ func (c *conn) reply(h jute.ReplyHeader, op jute.Op, body *jute.Reply) {
 	})
 }
 
-// undated is the zxid of a notification in the versions that do not send it, and of what a client has missed.
+// undated is the zxid of a notification before 3.9, and of a missed event.
 const undated = -1
 
 // notify sends an event of the last transaction.

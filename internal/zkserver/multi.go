@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// addAll adds the operations of a multi. If one is refused the transaction is empty, and the results say which: those
-// before it have no error, those after it are not tried.
+// addAll adds the operations of a multi. If one is refused, the transaction is empty and the results show which one:
+// the operations before it have no error, and those after it are not tried.
 func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result, code jute.Code) {
 	if v.create2InMulti() {
 		ops = slices.Clone(ops)
@@ -52,9 +52,9 @@ func asInMulti(results []jute.Result) []jute.Result {
 	return results
 }
 
-// readInMulti makes a create what Apache ZooKeeper 3.9 takes it for while it reads a multi: the flags of a container or
-// of a node with a time to live choose the operation, otherwise the opcode does. It is false where the two cannot be
-// brought together.
+// readInMulti converts a create as Apache ZooKeeper 3.9 does when it reads a multi: the flags of a container or of a
+// node with a time to live choose the operation, otherwise the opcode does. It returns false if the two contradict each
+// other.
 func readInMulti(r *jute.Request) bool {
 	switch r.Op {
 	case jute.OpCreateTTL:
@@ -70,8 +70,8 @@ func readInMulti(r *jute.Request) bool {
 	return ok && !mode.ttl
 }
 
-// inMulti makes a create what Apache ZooKeeper before 3.9 takes it for within a multi, where the flags choose the
-// operation and not the opcode; it is false where the two cannot be brought together.
+// inMulti converts a create as Apache ZooKeeper before 3.9 does within a multi: the flags choose the operation, and not
+// the opcode. It returns false if the two contradict each other.
 func inMulti(r *jute.Request) bool {
 	if r.Op != jute.OpCreate && r.Op != jute.OpCreate2 && r.Op != jute.OpCreateContainer && r.Op != jute.OpCreateTTL {
 		return true

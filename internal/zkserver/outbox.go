@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// outbox holds the frames to send on a connection, so that no sender waits for the reader.
+// outbox queues the frames of a connection, so that a sender does not wait for the network.
 type outbox struct {
 	mu     sync.Mutex
 	filled sync.Cond
@@ -31,7 +31,7 @@ func (o *outbox) add(fill func([]byte) []byte) {
 	o.filled.Signal()
 }
 
-// addRaw appends bytes that are no frame.
+// addRaw appends bytes without a length.
 func (o *outbox) addRaw(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,7 +42,7 @@ func (o *outbox) addRaw(b []byte) {
 	o.filled.Signal()
 }
 
-// finish ends the outbox once it is empty.
+// finish ends the outbox when it is empty.
 func (o *outbox) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +50,7 @@ func (o *outbox) finish() {
 	o.filled.Signal()
 }
 
-// drop ends the outbox as it is.
+// drop ends the outbox at once and discards its frames.
 func (o *outbox) drop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,15 +2,15 @@ package zkserver
 
 import "math"
 
-// A node's owner in the tree is the session of an ephemeral node, or one of the marks below. Clients see the former
-// only.
+// A node's owner in the tree is the session of an ephemeral node, or one of the marks below. Clients see only the
+// session.
 const (
 	ownerNone      int64 = 0
 	ownerContainer int64 = math.MinInt64
 	ownerTTL       int64 = -1 << 56 // and the time to live in milliseconds below
 )
 
-// maxTTL is the greatest time to live that fits beside its mark, in milliseconds.
+// maxTTL is the longest time to live that fits beside its mark, in milliseconds.
 const maxTTL int64 = 1<<40 - 1
 
 func isTTL(owner int64) bool { return owner&ownerTTL == ownerTTL }
@@ -34,7 +34,7 @@ const (
 	flagsEnd
 )
 
-// mode is the node's kind by the flags of a create.
+// mode is the kind of a node in the flags of a create.
 type mode struct {
 	ephemeral, sequential, container, ttl bool
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// proposal turns the operations of one request into a transaction. It looks at the tree through what its own earlier
-// operations will have changed, and changes nothing itself: a request that is refused leaves no trace.
+// proposal turns the operations of one request into a transaction. It checks each operation against the tree as the
+// earlier operations of the request leave it. It changes nothing itself, so a refused request has no effect.
 type proposal struct {
 	tree    *tree
 	session int64
@@ -18,7 +18,7 @@ type proposal struct {
 	pending map[string]*outlook
 }
 
-// outlook is a node as a proposal leaves it. It is nil for a node that will not exist.
+// outlook is a node as a proposal leaves it, nil if the node will not exist.
 type outlook struct {
 	acl               []zk.ACL
 	owner             int64
@@ -45,7 +45,7 @@ func (p *proposal) look(path string) *outlook {
 	}
 }
 
-// expect notes how a node will be.
+// expect records how a proposal leaves a node.
 func (p *proposal) expect(path string, o *outlook) {
 	if p.pending == nil {
 		p.pending = map[string]*outlook{}
@@ -57,8 +57,8 @@ func (p *proposal) change(c change) { p.txn.changes = append(p.txn.changes, c) }
 
 func (p *proposal) may(o *outlook, perms int32) bool { return allowed(o.acl, perms, p.ids) }
 
-// add adds an operation, or says why it is refused. The order of the checks decides which of several errors a client
-// gets.
+// add adds an operation, or returns the code of the refusal. The order of the checks decides which of several errors a
+// client gets.
 func (p *proposal) add(r *jute.Request) jute.Code {
 	switch r.Op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
@@ -72,7 +72,7 @@ func (p *proposal) add(r *jute.Request) jute.Code {
 	case jute.OpCheck:
 		return p.check(r)
 	}
-	return jute.CodeReconfigDisabled // reconfig, which nobody has enabled
+	return jute.CodeReconfigDisabled // reconfig is disabled by default
 }
 
 func (p *proposal) create(r *jute.Request) jute.Code {
@@ -200,7 +200,7 @@ func (p *proposal) check(r *jute.Request) jute.Code {
 	return code
 }
 
-// target finds the node of an operation that is to have a version of the data.
+// target finds the node of an operation and checks its data version.
 func (p *proposal) target(r *jute.Request, perms int32) (*outlook, jute.Code) {
 	if !validPath(r.Path) {
 		return nil, jute.CodeBadArguments
@@ -217,7 +217,7 @@ func (p *proposal) target(r *jute.Request, perms int32) (*outlook, jute.Code) {
 	return node, jute.CodeOK
 }
 
-// anyVersion in a request is whatever version the node has.
+// anyVersion in a request matches every version.
 const anyVersion = -1
 
 func versionFits(want, have int32) bool { return want == anyVersion || want == have }

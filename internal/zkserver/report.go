@@ -5,7 +5,7 @@ import "time"
 // The sessions are the leader's. A follower answers the leader's next ping with the sessions that it has
 // heard from, and the leader gives those sessions their whole timeout again. Pings come every half tick.
 
-// hearFrom notes that the client of a session is there.
+// hearFrom records a sign of life of a session's client.
 func (m *Member) hearFrom(session *session) {
 	s := m.service
 	switch {
@@ -20,7 +20,8 @@ func (m *Member) hearFrom(session *session) {
 	}
 }
 
-// report hands the leader the sessions that the member has heard from, if that is due, and returns when it is due next.
+// report renews at the leader the sessions that the member has heard from, if that is due, and returns when it is due
+// next.
 func (m *Member) report(now time.Time) (next time.Time, more bool) {
 	s := m.service
 	if len(m.heardFrom) == 0 || !m.reaches() || m.leader != s.leader && m.leader != s.cutLeader {
@@ -39,7 +40,7 @@ func (m *Member) report(now time.Time) (next time.Time, more bool) {
 	return time.Time{}, false
 }
 
-// reportWhatIsDue has all members report, and gives the time of the next report, if there is one to come.
+// reportWhatIsDue makes all due reports and returns the time of the next report, if there is one.
 func (s *Service) reportWhatIsDue(now time.Time) (next time.Time, more bool) {
 	for _, m := range s.members {
 		if due, ok := m.report(now); ok && (!more || due.Before(next)) {

@@ -20,7 +20,7 @@ type session struct {
 	closing bool      // over, for a leader without a quorum to end it
 }
 
-// firstSession is the id that a server gives first: its number, and the time.
+// firstSession returns the first session id of a server, made of its number and the time.
 func (s *Service) firstSession() int64 {
 	const serverShift, timeShift = 56, 16
 	return 1<<serverShift | s.began.UnixMilli()<<timeShift&(1<<serverShift-1)
@@ -32,7 +32,7 @@ func (s *Service) newSessionID() int64 {
 	return id
 }
 
-// touch gives a session its whole timeout again, if it is not over.
+// touch renews a session that is not over for its whole timeout.
 func (s *Service) touch(session *session) {
 	if session.closing {
 		return
@@ -40,8 +40,8 @@ func (s *Service) touch(session *session) {
 	session.expires = s.tickAfter(s.now().Add(session.timeout))
 }
 
-// expireSessions ends the sessions whose time is over. Without a leader nobody can end one, but for those that a member
-// has for itself.
+// expireSessions ends the sessions whose timeout is over. Without a leader it ends only the local sessions of a
+// member.
 func (s *Service) expireSessions(now time.Time) {
 	for _, m := range s.members {
 		for _, id := range sortedIDs(m.local) {
@@ -76,7 +76,7 @@ func (s *Service) closeSession(session *session) {
 	s.commit(&x)
 }
 
-// Sessions returns the ids of the sessions, in the order in which they began.
+// Sessions returns the ids of the sessions, oldest first.
 func (s *Service) Sessions() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Service) Sessions() []int64 {
 
 func sortedIDs[V any](m map[int64]V) []int64 { return slices.Sorted(maps.Keys(m)) }
 
-// Expire ends a session as if its time were over.
+// Expire ends a session as if its timeout were over.
 func (s *Service) Expire(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Service) Keep(id int64) (release func(), err error) {
 	}), nil
 }
 
-// Move makes a session belong to another server, as if its client had been there: its connection ends with the next
+// Move gives a session to another server, as if its client had connected there. The old connection ends with the next
 // write on it.
 func (s *Service) Move(id int64) error {
 	s.mu.Lock()
@@ -133,7 +133,7 @@ func (s *Service) Move(id int64) error {
 // passwordSecret is the secret of all servers for passwords, so that a session can move between them.
 const passwordSecret = 0xB3415C00
 
-// Password returns the password of a session: the first bytes of Java's random numbers with the id for a seed.
+// Password returns the password of a session: the first bytes of Java's random numbers, with the id as seed.
 func Password(id int64) []byte {
 	const multiplier, increment, mask = 0x5DEECE66D, 0xB, 1<<48 - 1
 	state := (uint64(id^passwordSecret) ^ multiplier) & mask

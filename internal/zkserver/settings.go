@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The words about what a server is made with: conf, dirs and envi.
+// The four-letter words about the configuration: conf, dirs and envi.
 
-// id is the number of the server, 0 of one that stands alone.
+// id returns the number of the server, 0 for a standalone server.
 func (m *Member) id() int {
 	if m.service.standalone() {
 		return 0
@@ -45,7 +45,7 @@ func (m *Member) writeConfig(b *strings.Builder) {
 		syncLimit, a.ElectionPort, a.QuorumPort, c.membership())
 }
 
-// writeDirectories writes how much is on disk: nothing.
+// writeDirectories reports no data on disk.
 func writeDirectories(_ *Member, b *strings.Builder) {
 	b.WriteString("datadir_size: 0\nlogdir_size: 0\n")
 }

@@ -1,6 +1,6 @@
 package zkserver
 
-// Snapshot is the state of a service at one moment. It shares nothing with a service that goes on.
+// Snapshot is the state of a service at one moment. It shares no memory with a service.
 type Snapshot struct {
 	tree        *tree
 	zxid        int64
@@ -8,7 +8,7 @@ type Snapshot struct {
 	nextSession int64
 }
 
-// Snapshot returns the state of now: what a quorum has, or had when there was one.
+// Snapshot returns the state that a quorum has now, or had last.
 func (s *Service) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,8 +27,8 @@ func (s *Service) Snapshot() *Snapshot {
 	return &Snapshot{tree: newest.clone(), zxid: s.zxid, sessions: sessions, nextSession: s.nextSession}
 }
 
-// Restore brings a state back, as from a backup: all connections end, what was written since is lost, and a client that
-// has seen it is turned away.
+// Restore sets the state to a snapshot, as from a backup. All connections end, later writes are lost, and the service
+// refuses a client that has seen them.
 func (s *Service) Restore(from *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

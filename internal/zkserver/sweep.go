@@ -7,16 +7,15 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Sweep removes containers that are empty again and nodes whose time to live is over, as the leader does by itself at
-// every interval.
+// Sweep removes empty containers and nodes with an expired time to live at once. The leader also does so at every
+// interval.
 func (s *Service) Sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(s.now())
 }
 
-// sweepWhatIsDue sweeps as often as intervals have passed. Sweeps of the same moment find less each time: the first
-// that removes nothing is the last.
+// sweepWhatIsDue sweeps once for each interval that has passed, and stops after a sweep that removes nothing.
 func (s *Service) sweepWhatIsDue(now time.Time) {
 	for !now.Before(s.nextSweep) {
 		removed := s.sweep(now)
@@ -33,8 +32,8 @@ func (s *Service) sweep(now time.Time) bool {
 		return false
 	}
 	t := s.leader.tree
-	// Each is a transaction of its own, and chosen before any of them: a container that becomes empty by this sweep is
-	// left to the next.
+	// The nodes are chosen before any is removed, each in a transaction of its own: the next sweep removes a container
+	// that this one makes empty.
 	var over []string
 	for path := range t.expiring {
 		if n := t.nodes[path]; len(n.children) == 0 && s.isOver(n, now) {
@@ -48,8 +47,8 @@ func (s *Service) sweep(now time.Time) bool {
 	return len(over) > 0
 }
 
-// isOver reports whether a node without children is to be removed: its time to live is over, or it is a container that
-// had children, or one that had none for longer than the service allows.
+// isOver reports whether a sweep removes a node without children: its time to live is over, or it is a container that
+// had children, or a container that had none for longer than the service allows.
 func (s *Service) isOver(n *node, now time.Time) bool {
 	age := now.UnixMilli() - n.mtime
 	switch {

@@ -49,7 +49,7 @@ func newTree(config []byte, began time.Time) *tree {
 	return t
 }
 
-// get finds a node. Like Apache ZooKeeper it knows the root by an empty path too.
+// get finds a node. The empty path is the root too, as in Apache ZooKeeper.
 func (t *tree) get(path string) *node {
 	if path == "" {
 		path = rootPath
@@ -73,7 +73,7 @@ func (t *tree) clone() *tree {
 	return c
 }
 
-// apply does the changes of a transaction and gives a result for each.
+// apply makes the changes of a transaction and returns a result for each.
 func (t *tree) apply(x *txn, w watching) []jute.Result {
 	t.applied = x.zxid
 	results := make([]jute.Result, len(x.changes))
@@ -105,7 +105,7 @@ func (t *tree) apply(x *txn, w watching) []jute.Result {
 func (t *tree) create(x *txn, c *change, w watching) zk.Stat {
 	parentPath, name := split(c.path)
 	parent := t.nodes[parentPath]
-	// Once the counter has run over it grows no more: from then on every sequential create finds its name taken.
+	// The counter stops after an overflow. Every later sequential create then fails with NodeExists.
 	if c.version > parent.creates {
 		parent.creates, parent.pzxid = c.version, x.zxid
 	}

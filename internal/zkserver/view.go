@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Changes returns a channel that is closed when anything has happened that a View may show.
+// Changes returns a channel that is closed when a View may have changed.
 func (s *Service) Changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -16,7 +16,7 @@ func (s *Service) Changes() <-chan struct{} {
 	return s.seen
 }
 
-// announce wakes the waiters: something has happened.
+// announce wakes the waiters of Changes.
 func (s *Service) announce() {
 	if s.seen != nil {
 		close(s.seen)
@@ -24,7 +24,7 @@ func (s *Service) announce() {
 	}
 }
 
-// View is a node as a member has it.
+// View is a member's copy of a node.
 type View struct {
 	Data     []byte
 	Stat     zk.Stat
@@ -32,7 +32,7 @@ type View struct {
 	ACL      []zk.ACL
 }
 
-// View returns a node as the member has it, if there is one.
+// View returns the member's copy of a node, if it exists.
 func (m *Member) View(path string) (View, bool) {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *Member) View(path string) (View, bool) {
 	}, true
 }
 
-// Watches counts the connections to the member that watch a path itself, in whatever way.
+// Watches counts the connections to the member that watch exactly this path, in any mode.
 func (m *Member) Watches(path string) int {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()

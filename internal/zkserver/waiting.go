@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// A member that is cut off has what needs the leader wait, and what the same client sends behind it: the answers of a
-// session keep their order. The frames are answered when the partition ends, or never.
+// A member that is cut off delays requests that need the leader, and all later frames of the same client, because the
+// answers of a session keep their order. It answers the frames when the partition ends, or never.
 
 // mustWait reports whether a request cannot be answered now.
 func (c *conn) mustWait(op jute.Op) bool {
@@ -37,7 +37,7 @@ func (c *conn) wait(frame []byte, transaction bool) {
 	c.waiting = append(c.waiting, bytes.Clone(frame))
 }
 
-// answerWaiting answers what has waited, connection by connection.
+// answerWaiting answers the delayed frames, connection by connection.
 func (m *Member) answerWaiting() {
 	for _, c := range m.connections() {
 		frames := c.waiting

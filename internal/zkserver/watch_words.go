@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The words about watches speak of those for data alone.
+// The four-letter words about watches report data watches only.
 
 func (m *Member) writeWatchSummary(b *strings.Builder) {
 	t := m.dataWatches

@@ -33,7 +33,7 @@ func newWatchTable(v Version) *watchTable {
 	}
 }
 
-// add makes the connection watch the path. Before 3.9 the last mode is the only one.
+// add makes the connection watch the path. Before 3.9 the new mode replaces the earlier ones.
 func (t *watchTable) add(c *conn, path string, mode watchMode) {
 	if t.manyModes {
 		mode |= t.byPath[path][c]
@@ -41,7 +41,7 @@ func (t *watchTable) add(c *conn, path string, mode watchMode) {
 	t.set(c, path, mode)
 }
 
-// set makes mode all the modes in which the connection watches the path, none if it is 0.
+// set replaces the modes in which the connection watches the path; 0 removes the watch.
 func (t *watchTable) set(c *conn, path string, mode watchMode) {
 	before := t.byPath[path][c]
 	t.recursive += int(mode&watchRecursive/watchRecursive) - int(before&watchRecursive/watchRecursive)
@@ -80,8 +80,8 @@ func (t *watchTable) forget(c *conn) {
 	}
 }
 
-// fire returns the connections that are to hear of what happened to the path, in the order in which they were accepted,
-// and ends the watches that fire once.
+// fire returns the connections that an event for the path goes to, in the order in which they were accepted, and ends
+// the one-shot watches.
 func (t *watchTable) fire(path string, event zk.EventType) []*conn {
 	var notified []*conn
 	for c, mode := range t.byPath[path] {
@@ -106,7 +106,7 @@ func (t *watchTable) fire(path string, event zk.EventType) []*conn {
 	return slices.Compact(notified)
 }
 
-// count is how many watches there are.
+// count returns the number of watches.
 func (t *watchTable) count() int {
 	n := 0
 	for _, paths := range t.byConn {
@@ -133,12 +133,12 @@ func (c *conn) addWatch(r *jute.Request) jute.Code {
 	return jute.CodeOK
 }
 
-// watch adds a watch that stays.
+// watch adds a persistent watch.
 func (c *conn) watch(path string, mode watchMode) {
 	m := c.member
 	m.dataWatches.add(c, path, mode)
-	// A recursive watch has no use for children's events; until 3.9 it stands in both tables all the same, and takes
-	// the place of a one-shot watch there.
+	// A recursive watch needs no children's events. Before 3.9 it is in both tables all the same, and replaces a
+	// one-shot watch there.
 	if mode != watchRecursive || !m.service.config.Version.manyModes() {
 		m.childWatches.add(c, path, mode)
 	}
@@ -206,8 +206,8 @@ func (c *conn) removeWatches(r *jute.Request) jute.Code {
 	return jute.CodeOK
 }
 
-// setWatches arms the watches of a session that comes back, and sends it the events that it missed: those of one-shot
-// watches only. It goes list by list, up to one that is null.
+// setWatches sets the watches of a session that reconnects, and sends it the missed events of its one-shot watches. It
+// goes list by list, and stops at a null list.
 func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
 	lists := []struct {
 		paths []string
@@ -277,7 +277,7 @@ func (m *Member) childrenChanged(path string, acl []zk.ACL) {
 	m.notify(m.childWatches.fire(path, zk.EventNodeChildrenChanged), path, zk.EventNodeChildrenChanged, acl)
 }
 
-// deleted notifies a connection once, whatever watches it had.
+// deleted notifies each connection once, whatever watches it had.
 func (m *Member) deleted(path string, acl []zk.ACL) {
 	notified := m.dataWatches.fire(path, zk.EventNodeDeleted)
 	m.notify(notified, path, zk.EventNodeDeleted, acl)
