@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// cliCommands have the command line of Apache ZooKeeper do what it can without an ensemble and without waiting.
+// cliCommands are the commands of Apache ZooKeeper's command line that need no ensemble and no wait.
 const cliCommands = `
 create /cli
 create /cli/a one
@@ -89,12 +89,12 @@ var (
 	cliZxids = regexp.MustCompile(`(?m)^(\w*[zZ]xid|ephemeralOwner) = 0x[0-9a-f]+$`)
 )
 
-// cliSaid is what the command line said. The events come from another thread, anywhere between the lines.
+// cliSaid is the output of the command line. The events come from another thread, anywhere between the lines.
 type cliSaid struct {
 	Out, Err, Events []string
 }
 
-// TestCommandLineOnEitherServer compares what the command line of Apache ZooKeeper says of either server.
+// TestCommandLineOnEitherServer compares the output of Apache ZooKeeper's command line for both servers.
 func TestCommandLineOnEitherServer(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -102,7 +102,7 @@ func TestCommandLineOnEitherServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real, err := curatortest.NewRealServer() // nobody else's nodes in its root
+	real, err := curatortest.NewRealServer() // with an empty root
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func plainLibrary(t *testing.T, server testenv.Instance) {
 		t.Errorf("answers %+v", answers)
 	}
 
-	// What belongs to who knows the password.
+	// Nodes that need the password.
 	must(p.Create("/plain/closed", []byte("secret"), 0, zk.DigestACL(zk.PermAll, "user", "password")))
 	_, _, err = p.Get("/plain/closed")
 	fails(zk.ErrNoAuth, err)
@@ -328,7 +328,7 @@ func plainLibrary(t *testing.T, server testenv.Instance) {
 	must(nil, <-locked)
 	must(nil, theirs.Unlock())
 
-	// A connection that was lost is made again, with the session, its watches and who it is.
+	// A new connection keeps the session, its watches and its identities.
 	_, _, watch, err := p.GetW("/plain")
 	must(nil, err)
 	_, _, missed, err := p.ExistsW("/plain/new")

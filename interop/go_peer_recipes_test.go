@@ -77,7 +77,7 @@ func downgrade(rw *locks.InterProcessReadWriteLock) goAcquire {
 	}
 }
 
-// addLock adds what every lock can do.
+// addLock adds the commands of every lock.
 func (s *goScope) addLock(kind string, o *order, acquire goAcquire) {
 	var mu sync.Mutex
 	var has *goHeld
@@ -116,7 +116,7 @@ func (s *goScope) addParticipants(kind string, o *order, nodes func(context.Cont
 	s.on(kind+"Participants", o, func(*order) (any, error) { return nodes(s.ctx) })
 }
 
-// goElection is what latch and selector have in common.
+// goElection is the common part of latch and selector.
 type goElection interface {
 	Start() error
 	HasLeadership() bool

@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// goPeerVariable has the test binary be a peer.
+// goPeerVariable makes the test binary a peer.
 const goPeerVariable = "CURATOR_GO_PEER"
 
 func startGoPeer() (*interop.Peer, error) {
@@ -108,7 +108,7 @@ func (p *goPeer) write(line map[string]any) {
 	}
 }
 
-// goScope is the part of a goPeer that a test has: a client, and the commands to what it has made.
+// goScope is a test's part of a goPeer: a client, and the commands to its objects.
 type goScope struct {
 	peer   *goPeer
 	name   string

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// peer is a test's own part of a process; its calls fail the test unless they say otherwise.
+// peer is a test's scope of a process. Its calls fail the test unless their comment excludes it.
 type peer struct {
 	*interop.Scope
 	language

@@ -21,7 +21,7 @@ const classPathVariable = "CURATOR_JAVA_CLASSPATH"
 // jarDir is where the packages of Debian and Ubuntu put their jars.
 const jarDir = "/usr/share/java"
 
-// jars are Java Curator, its ZooKeeper client, and what both need.
+// jars are Java Curator, its ZooKeeper client, and the dependencies of both.
 var jars = []string{
 	"curator-client", "curator-framework", "curator-recipes", "curator-x-discovery",
 	"zookeeper", "zookeeper-jute", "guava", "slf4j-api", "slf4j-simple",

@@ -54,7 +54,7 @@ func (s *target) expire(j *peer, client string) {
 	}
 }
 
-// drop ends the connection of a client, whose session goes on.
+// drop ends the connection of a client and keeps its session.
 func (s *target) drop(j *peer, client string) {
 	s.t.Helper()
 	var id int64
@@ -128,10 +128,10 @@ func TestJavaReadWriteLockOnEitherServer(t *testing.T) {
 		if readA.truth("Acquire", interop.Args{"timeoutMs": 50}) || writeA.truth("Acquire", interop.Args{"timeoutMs": 50}) {
 			t.Error("one was let in beside one who writes")
 		}
-		readB.yes("Acquire", nil) // one who writes may read
+		readB.yes("Acquire", nil) // a writer may read
 		reading := readA.later("Acquire", nil)
 		writeB.do("Release", nil, nil)
-		reading.done() // and then is one of those who read
+		reading.done() // and then is a reader
 		if writeA.truth("Acquire", interop.Args{"timeoutMs": 50}) {
 			t.Error("one was let in to write beside one who reads")
 		}
@@ -438,7 +438,7 @@ func TestJavaSimpleQueueOnEitherServer(t *testing.T) {
 func TestJavaCacheOnEitherServer(t *testing.T) {
 	onBothServers(t, func(t *testing.T, j *peer, server *target) {
 		t.Helper()
-		// The cache's client goes through a proxy, to be cut off for as long as the test wants.
+		// The cache's client connects through a proxy, which the test cuts.
 		proxy := curatortest.NewProxyT(t, server.Addr())
 		j.start("proxied", strings.Replace(server.connect, server.Addr(), proxy.Addr(), 1))
 		t.Cleanup(func() { j.must("close", interop.Args{"client": "proxied"}, nil) }) // while there is the proxy

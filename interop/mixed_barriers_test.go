@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/recipes/barrier"
 )
 
-// barrierPath is below nodes that the first who comes has to make.
+// barrierPath is below nodes that the first member must make.
 const barrierPath = meetingPath + "/barriers/barrier"
 
 // gate is a side's distributed barrier.
@@ -60,7 +60,7 @@ func newMembers(sides ...side) (all []*member) {
 	return all
 }
 
-// step returns a command that takes no arguments; if it has an answer, that has to be true.
+// step returns a command without arguments, which must answer true or nothing.
 func (o *object) step(op string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var answer any
@@ -81,7 +81,7 @@ func (m *meeting) begin(do func(context.Context) error) <-chan error {
 	return end
 }
 
-// awaitEnd waits for the end of what has begun.
+// awaitEnd waits for the end of the pending calls.
 func (m *meeting) awaitEnd(begun ...<-chan error) {
 	m.t.Helper()
 	for _, end := range begun {
@@ -98,7 +98,7 @@ func (m *meeting) do(steps ...func(context.Context) error) {
 	}
 }
 
-// mustGoOn fails if what has begun is over, although it has had the time to end.
+// mustGoOn fails if a pending call has returned, after enough time to do so.
 func (m *meeting) mustGoOn(begun ...<-chan error) {
 	m.t.Helper()
 	m.pause()
@@ -111,7 +111,7 @@ func (m *meeting) mustGoOn(begun ...<-chan error) {
 	}
 }
 
-// pause takes as long as each side needs to act on what has happened.
+// pause gives each side the time to react.
 func (m *meeting) pause() {
 	m.t.Helper()
 	for range 5 {
@@ -152,7 +152,7 @@ func (m *meeting) awaitWatch(s side, path string) {
 	}, fmt.Sprint(s, " watches ", path))
 }
 
-// TestGoAndJavaOpenTheSameGate has one set what both wait for, until one or the other removes it.
+// TestGoAndJavaOpenTheSameGate sets a barrier on one side. Both wait until one of them removes it.
 func TestGoAndJavaOpenTheSameGate(t *testing.T) {
 	forBothWays(t, func(_ *testing.T, m *meeting, first, second side) {
 		setter, other := newGate(first), newGate(second)
@@ -294,7 +294,7 @@ func (m *meeting) together(
 
 func (one *member) entry() (do func(context.Context) error, early int) { return one.enter, 0 }
 
-// exit: Java 5.4.0 takes the last who is in for somebody who is leaving.
+// exit: Java 5.4.0 takes the last member inside for one that is leaving.
 func (one *member) exit() (do func(context.Context) error, early int) {
 	if one.isJavas() {
 		early = 1
@@ -306,7 +306,7 @@ func others(members []*member, than *member) []*member {
 	return slices.DeleteFunc(slices.Clone(members), func(one *member) bool { return one == than })
 }
 
-// TestMembersOfGoAndJavaLookTheSame compares what they leave at the barrier while they are in.
+// TestMembersOfGoAndJavaLookTheSame compares the nodes of members inside the barrier.
 func TestMembersOfGoAndJavaLookTheSame(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -358,8 +358,8 @@ func forEachVictim(t *testing.T, story func(m *meeting, members []*member, victi
 	}
 }
 
-// TestAllEnterWhenOneHasLostItsSession ends the session of one who waits for the others. Go comes anew by itself. Of
-// Java, whose Enter may end in any way then, another member comes.
+// TestAllEnterWhenOneHasLostItsSession ends the session of a waiting member. A Go member enters again by itself. Enter
+// of a Java member may end in any way, so another Java member enters.
 func TestAllEnterWhenOneHasLostItsSession(t *testing.T) {
 	forEachVictim(t, func(m *meeting, members []*member, victim *member) {
 		m.t.Helper()

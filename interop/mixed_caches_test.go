@@ -139,7 +139,7 @@ func (c *cachePair) expect(want ...string) {
 	c.compare()
 }
 
-// compare compares what both caches have with the tree.
+// compare compares both caches with the tree.
 func (c *cachePair) compare() {
 	c.t.Helper()
 	tree, ours, theirs := make(map[string]string), make(map[string]string), make(map[string]string)

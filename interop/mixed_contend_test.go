@@ -10,8 +10,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// witness watches who is inside: one who is to be alone, or no more than most. Who is inside for the witness is so for
-// the server, from before it enters until after it has left.
+// witness checks the holders of a lock: a single exclusive one, or at most the limit of shared ones. A side that is
+// inside for the witness also holds the lock on the server.
 type witness struct {
 	t    *testing.T
 	most int
@@ -33,7 +33,7 @@ func (w *witness) enter(s side, alone bool) (leave func()) {
 	*count++
 	w.inside[s] = true
 	if w.alone > 1 || w.alone == 1 && w.shared > 0 || w.shared > w.most {
-		w.t.Errorf("inside are %d who are to be alone, and %d others", w.alone, w.shared)
+		w.t.Errorf("inside are %d exclusive holders and %d shared ones", w.alone, w.shared)
 	}
 	if s.String() != w.last {
 		w.last = s.String()

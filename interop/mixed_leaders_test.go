@@ -67,7 +67,7 @@ func (p *peer) stand(k electionKind, id string) (*candidate, error) {
 	}, call(p.ctx, "Start", interop.Args{"path": meetingPath, "participant": id, "autoRequeue": true}, nil)
 }
 
-// asLock makes a lock of an election: who leads has it.
+// asLock makes a lock of an election: the leader holds it.
 func asLock(k electionKind) lockKind {
 	return lockKind{
 		of: func(p *peer) *contender {
@@ -122,7 +122,7 @@ func (e *election) firstLeads() {
 	e.lineStands()
 }
 
-// lineStands waits until all stand in line. All are to say so, and that the first one leads.
+// lineStands waits until all are in line. All must report that, and that the first one leads.
 func (e *election) lineStands() {
 	e.t.Helper()
 	first := e.line[0]
@@ -166,7 +166,7 @@ func (e *election) step(end func(*candidate) error) {
 	e.line = e.line[1:]
 }
 
-// waiterExpires ends the session of one who does not lead, which goes to the end of the line.
+// waiterExpires ends the session of a candidate, which then queues at the end of the line.
 func (e *election) waiterExpires(i int) {
 	e.t.Helper()
 	c := e.line[i]
@@ -187,8 +187,8 @@ func (e *election) noneLedBesides(all []*candidate) {
 	}
 }
 
-// TestNextOfGoAndJavaLeads ends the session of who waits and of leaders, of Go and of Java, which stand at the end of
-// the line then, and closes leaders. Always the next one leads, and nobody else.
+// TestNextOfGoAndJavaLeads ends the sessions of candidates and of leaders, of Go and of Java, which then queue at the
+// end of the line, and closes leaders. Each time only the next one leads.
 func TestNextOfGoAndJavaLeads(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

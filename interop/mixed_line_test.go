@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// standing is one who holds a lock or waits for it.
+// standing is a holder of a lock or a waiter for it.
 type standing struct {
 	*contender
 	kind    lockKind
@@ -120,8 +120,8 @@ func TestGoAndJavaStandInOneLine(t *testing.T) {
 	}
 }
 
-// TestLineOfGoAndJavaClosesUp ends the sessions of two who wait, each before one of the other language, and of the
-// holder. The next is let in, alone, and later those who lined up anew.
+// TestLineOfGoAndJavaClosesUp ends the sessions of two waiters, each before one of the other language, and of the
+// holder. Only the next one acquires, and later those that queued again.
 func TestLineOfGoAndJavaClosesUp(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

@@ -13,8 +13,8 @@ import (
 // lockKind is a lock that Go and Java have.
 type lockKind struct {
 	of    func(*peer) *contender
-	alone bool // who has it is alone
-	nodes int  // of one of Java who waits for it; Go's has one
+	alone bool // the lock is exclusive
+	nodes int  // of a Java waiter; a Go waiter has one
 }
 
 // nodesOf returns how many nodes a side has that waits for the lock.
@@ -30,14 +30,14 @@ type contender struct {
 	acquire      func(context.Context) (*held, error)
 	participants func(context.Context) ([]string, error) // names in order; nil if the lock has none
 
-	// revocable has the lock hear, from the next acquire on, of those who ask for it. asked waits until one does.
+	// revocable makes the lock revocable from the next acquire on. asked waits for a request to release it.
 	revocable func() (requested func(context.Context) error, err error)
 }
 
 // held is a lock that a client has.
 type held struct {
 	release func(context.Context) error
-	lost    func(context.Context) (cause string, err error) // waits; nil for Java, whose locks do not notice
+	lost    func(context.Context) (cause string, err error) // waits; nil for Java, whose locks do not report it
 }
 
 // mostLeases is how many leases the semaphore has.
@@ -49,7 +49,7 @@ var (
 	mutex     = lockKind{of: lock("mutex", "mutexNew"), alone: true, nodes: 1}
 	readLock  = lockKind{of: lock("readLock", "readWriteLockNew"), nodes: 1}
 	writeLock = lockKind{of: lock("writeLock", "readWriteLockNew"), alone: true, nodes: 1}
-	// downgraded is the read lock of one who wrote before. Java's just reads: 5.4.0 would let a writer in that waits
+	// downgraded is the read lock of a former writer. Java's just reads: 5.4.0 would let in a writer that waits
 	// (CURATOR-621).
 	downgraded = lockKind{
 		of: func(p *peer) *contender {

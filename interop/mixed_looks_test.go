@@ -18,7 +18,7 @@ var (
 	numbers = regexp.MustCompile(`\d{10}$`)
 )
 
-// looks is what a node is like.
+// looks are the properties of a node.
 type looks struct {
 	Path, Data string
 	Ephemeral  bool

@@ -139,7 +139,7 @@ func startOlderPair(t *testing.T, kind string) *olderPair {
 	return c
 }
 
-// expect waits for the events, in any order, from both caches, and compares what both caches have.
+// expect waits for the events, in any order, from both caches, and compares both caches.
 func (c *olderPair) expect(want []string) {
 	c.t.Helper()
 	want = slices.Sorted(slices.Values(want))

@@ -140,7 +140,7 @@ func TestGoAndJavaConsumeWhatTheOtherRefuses(t *testing.T) {
 	})
 }
 
-// TestGoAndJavaRemoveEachOthersItems has one put, and hold one of them, what the other removes by its id.
+// TestGoAndJavaRemoveEachOthersItems removes items of the other side by their ids, while that side holds one of them.
 func TestGoAndJavaRemoveEachOthersItems(t *testing.T) {
 	forBothWays(t, func(t *testing.T, m *meeting, first, second side) {
 		at := newSpot(true)

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write into the testdata of recipes/queue what Java puts")
 
-// recorded is the file that says which nodes Java makes of what is put, by the kind of queue. The tests of
+// recorded is the file of the nodes that Java makes for each put, by the kind of queue. The tests of
 // recipes/queue compare ours with it, without Java.
 var recorded = filepath.Join("..", "recipes", "queue", "testdata", "java", "nodes.json")
 
@@ -142,7 +142,7 @@ func record(puts []put, nodes []node) (all []recording) {
 
 func lastDigits(path string) string { return path[len(path)-10:] }
 
-// TestGoReportsForeignNodes has somebody put what neither side would, between items of both.
+// TestGoReportsForeignNodes puts foreign nodes between items of both sides.
 func TestGoReportsForeignNodes(t *testing.T) {
 	bad := []interop.Bytes{
 		{},

@@ -99,7 +99,7 @@ func (a *audience) putAll(n int) {
 	all.Wait()
 }
 
-// TestGoAndJavaConsumeEveryItemOnce has two clients of Go and two of Java consume what all of them put.
+// TestGoAndJavaConsumeEveryItemOnce lets two clients of Go and two of Java produce and consume items.
 func TestGoAndJavaConsumeEveryItemOnce(t *testing.T) {
 	const items = 600
 	forBothModes(t, func(t *testing.T, locked bool) {

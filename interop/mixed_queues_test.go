@@ -76,7 +76,7 @@ var (
 // spot is where a queue is.
 type spot struct{ items, locks string } // locks is empty if the items are not locked
 
-// newSpot returns a place that nobody else uses.
+// newSpot returns an unused place.
 func newSpot(locked bool) spot {
 	at := spot{items: fmt.Sprint(meetingPath, "/", newName())}
 	if locked {
@@ -85,7 +85,7 @@ func newSpot(locked bool) spot {
 	return at
 }
 
-// queueUse is what a client does with a queue.
+// queueUse is the use of a queue by a client.
 type queueUse struct {
 	kind     queueKind
 	at       spot
@@ -98,7 +98,6 @@ type queueUse struct {
 // queueEnd is a client's end of a queue. A consumer reports "held", "refused" and "item": it holds each item whose
 // text begins with "hold" until it is to let go.
 type queueEnd interface {
-	side() side
 	put(ctx context.Context, puts ...put) error // waits until all are in the queue
 	tale(ctx context.Context) (tale, error)     // waits for the next
 	letGo()
@@ -182,8 +181,6 @@ func (e *ourEnd) consume(ctx context.Context, item string) error {
 	return nil
 }
 
-func (e *ourEnd) side() side { return e.client }
-
 func (e *ourEnd) put(ctx context.Context, puts ...put) error {
 	for _, p := range puts {
 		if err := e.kind.put(ctx, e.ourQueue, p); err != nil {
@@ -221,8 +218,6 @@ func openTheirs(j *peer, use queueUse) theirEnd {
 	}
 	return theirEnd{j.newObject(use.kind.theirs, use.kind.theirs+"Start", args)}
 }
-
-func (e theirEnd) side() side { return e.j }
 
 func (e theirEnd) put(ctx context.Context, puts ...put) error {
 	for _, p := range puts {
@@ -299,7 +294,8 @@ func forBothModes(t *testing.T, story func(t *testing.T, locked bool)) {
 	}
 }
 
-// TestGoAndJavaConsumeEachOthersItems has one put what the other consumes, each kind of queue in its order.
+// TestGoAndJavaConsumeEachOthersItems checks the order of each kind of queue between a producer and a consumer of
+// different languages.
 func TestGoAndJavaConsumeEachOthersItems(t *testing.T) {
 	now := time.Now()
 	at := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
@@ -350,7 +346,7 @@ func TestGoAndJavaConsumeEachOthersItems(t *testing.T) {
 	})
 }
 
-// TestGoAndJavaWaitUntilItemsAreDue has one put what is not due yet into a queue that the other consumes already.
+// TestGoAndJavaWaitUntilItemsAreDue puts a future item into a queue that the other side already consumes.
 func TestGoAndJavaWaitUntilItemsAreDue(t *testing.T) {
 	forBothModes(t, func(t *testing.T, locked bool) {
 		m := meet(t, 1)

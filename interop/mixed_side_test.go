@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/interop"
 )
 
-// side is a client of Go or of Java. Who contends for locks and leadership is in a process of its own.
+// side is a client of Go or of Java. Contenders for locks and leadership run in a process of their own.
 type side interface {
 	String() string
 	session(context.Context) (int64, error)
@@ -63,7 +63,7 @@ type meeting struct {
 	peers []*peer // those of them that have a process of their own
 }
 
-// newMeeting returns a place where nobody is yet.
+// newMeeting returns a meeting at an empty path.
 func newMeeting(t *testing.T) (m *meeting, connect string) {
 	t.Helper()
 	connect = testenv.ConnectString(t)
@@ -99,7 +99,7 @@ func meetApart(t *testing.T, each int) *meeting {
 	return m
 }
 
-// showFailure has a test that fails end with who is where.
+// showFailure ends a failed test with the nodes of all sides.
 func (m *meeting) showFailure() {
 	sessions := make(map[side]int64)
 	for _, s := range m.sides {
@@ -121,7 +121,7 @@ func (m *meeting) showFailure() {
 	})
 }
 
-// invite brings one who is in a process of its own.
+// invite adds a side in a process of its own.
 func (m *meeting) invite(in language, connect string) *peer {
 	m.t.Helper()
 	p := startPeer(m.t, in)
@@ -209,7 +209,7 @@ func (m *meeting) owned(session int64) (n int) {
 	return n
 }
 
-// awaitNothing waits until nobody has a node.
+// awaitNothing waits until all nodes are gone.
 func (m *meeting) awaitNothing() {
 	m.t.Helper()
 	testenv.Eventually(m.t, func() bool {
@@ -217,7 +217,7 @@ func (m *meeting) awaitNothing() {
 	}, "all have left")
 }
 
-// clear waits until nobody has a node, and removes the containers, as the server would some time.
+// clear waits until all nodes are gone, and removes the containers, as the server does some time later.
 func (m *meeting) clear() {
 	m.t.Helper()
 	m.awaitNothing()

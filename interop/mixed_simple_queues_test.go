@@ -47,7 +47,7 @@ func openSimple(s side, path string) *simpleEnd {
 	return e
 }
 
-// TestGoAndJavaGetEachOthersElements has one offer what the other gets, in whichever way.
+// TestGoAndJavaGetEachOthersElements offers elements on one side and takes them on the other, with every method.
 func TestGoAndJavaGetEachOthersElements(t *testing.T) {
 	forBothWays(t, func(t *testing.T, m *meeting, first, second side) {
 		path := newSpot(false).items
@@ -116,14 +116,14 @@ func TestNodesOfSimpleQueuesAreThoseOfJava(t *testing.T) {
 	}
 }
 
-// TestGoAndJavaTakeEveryElementOnce has two clients of Go and two of Java take what all of them offer.
+// TestGoAndJavaTakeEveryElementOnce lets two clients of Go and two of Java offer and take elements.
 func TestGoAndJavaTakeEveryElementOnce(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
 	const share = 125
 	m := meet(t, 2)
 	path := newSpot(false).items
-	var there, takers, givers sync.WaitGroup // there: who has taken one, and waits for the others
+	var there, takers, givers sync.WaitGroup // there: the takers that wait for the others
 	there.Add(len(m.sides))
 	taken := make(chan string, 10_000)
 	for i, s := range m.sides {

@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// tracedMeeting is a meeting of Java and a client of Go that puts the trace context into what it puts.
+// tracedMeeting is a meeting of Java and a Go client that propagates the trace context in its items.
 type tracedMeeting struct {
 	*meeting
 	*observe.Observer
@@ -39,7 +39,7 @@ func meetTraced(t *testing.T) *tracedMeeting {
 	return m
 }
 
-// trailerMark is in front of the trace context, behind what Java reads.
+// trailerMark precedes the trace context, behind the bytes that Java reads.
 var trailerMark = []byte("\x02\x00CTC\x01{\"traceparent\":")
 
 // processed waits until so many items have been worked on by Go.
@@ -111,7 +111,7 @@ func TestTraceOfAPutOutlivesARequeueByJava(t *testing.T) {
 	m.awaitConsumed(at)
 }
 
-// TestWorkOnWhatJavaHasPutIsATraceOfItsOwn has nobody to link to.
+// TestWorkOnWhatJavaHasPutIsATraceOfItsOwn checks that work on an item of Java has no link.
 func TestWorkOnWhatJavaHasPutIsATraceOfItsOwn(t *testing.T) {
 	m := meetTraced(t)
 	for _, kind := range queueKinds {

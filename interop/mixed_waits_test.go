@@ -44,7 +44,7 @@ func (m *meeting) release(h *held) {
 	}
 }
 
-// awaitLine waits until a side has the nodes of one who waits.
+// awaitLine waits until a side has the nodes of a waiter.
 func (m *meeting) awaitLine(s side, k lockKind) {
 	m.t.Helper()
 	session := m.session(s)
@@ -61,7 +61,7 @@ func (m *meeting) mustWait(waiting <-chan wait) {
 	}
 }
 
-// rivals are locks of which the one that is held excludes the one that is wanted.
+// rivals are pairs of locks: the held one excludes the wanted one.
 type rivals struct {
 	name         string
 	held, wanted lockKind
@@ -112,7 +112,7 @@ func TestGoAndJavaWaitForEachOther(t *testing.T) {
 	})
 }
 
-// TestLocksOutliveTheSessionsOfGoAndJava ends the session of who waits, which lines up anew, and of who holds the lock.
+// TestLocksOutliveTheSessionsOfGoAndJava ends the session of a waiter, which queues again, and of the holder.
 //
 // Java 5.4.0 may line up only when the holder goes: if it sets its watch in the next session it does not notice sooner.
 // Its semaphores do notice, and have to be in line before the holder goes: else the container of the leases may vanish,
@@ -185,7 +185,7 @@ func TestJavaSemaphoreOfLostSessionDoesNotBlock(t *testing.T) {
 	}
 }
 
-// TestGoAndJavaRevokeEachOther has who waits ask who holds the lock to release it.
+// TestGoAndJavaRevokeEachOther lets a waiter ask the holder to release the lock.
 func TestGoAndJavaRevokeEachOther(t *testing.T) {
 	forEvery(t, inLine, func(m *meeting, holder, waiter *peer, kinds rivals) {
 		m.t.Helper()

@@ -21,7 +21,7 @@ import (
 // ErrExited is returned for a command that got no answer because the process ended.
 var ErrExited = errors.New("interop: the process has ended")
 
-// errEnded is how a process ends that was asked to.
+// errEnded is the end of a process on request.
 var errEnded = errors.New("exit status 0")
 
 // closeWait is how long a process may take to end by itself.
@@ -126,7 +126,7 @@ type Peer struct {
 	closed  bool
 	lastID  int64
 	pending map[int64]chan answer
-	events  []Event       // that nobody has taken yet, in the order they came
+	events  []Event       // not taken yet, in the order of arrival
 	arrived chan struct{} // closed when one comes
 }
 
@@ -323,7 +323,7 @@ func (p *Peer) read(stdout io.Reader) {
 	close(p.done)
 }
 
-// take brings a line to who waits for it.
+// take passes a line to its waiter.
 func (p *Peer) take(line []byte) error {
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {
@@ -396,12 +396,12 @@ func (p *Peer) send(request Args) error {
 	}
 	p.sending.Lock()
 	defer p.sending.Unlock()
-	// A failure to write means that the process ends, which says more about the reason.
+	// A failure to write means that the process ends. Its end has a better error.
 	_, _ = p.stdin.Write(append(line, '\n'))
 	return nil
 }
 
-// result turns the answer to a command into what Call returns.
+// result turns the answer to a command into the result of Call.
 func (a *answer) result(cmd string, out any) error {
 	if a.Error != "" {
 		return &RemoteError{Cmd: cmd, Class: a.Error, Message: a.Message}
@@ -415,7 +415,7 @@ func (a *answer) result(cmd string, out any) error {
 	return nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -104,7 +104,7 @@ func TestProtectedNames(t *testing.T) {
 	}
 }
 
-// TestMutex has two Java threads at one lock, and looks at the nodes they make.
+// TestMutex runs two Java threads at one lock, and checks their nodes.
 func TestMutex(t *testing.T) {
 	t.Parallel()
 	j, session := startClient(t)
@@ -206,7 +206,7 @@ func TestKillSession(t *testing.T) {
 	}
 }
 
-// TestCall needs no server: what goes wrong between the processes.
+// TestCall checks failures between the processes, without a server.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	j := startJava(t)
@@ -298,7 +298,7 @@ func TestBadPrograms(t *testing.T) {
 	}
 }
 
-// TestCompileAtOnce has two test processes, as it were, come upon a program that nobody compiled yet.
+// TestCompileAtOnce lets two callers, in the place of two test processes, find a program that is not compiled yet.
 func TestCompileAtOnce(t *testing.T) {
 	testenv.RequireReal(t)
 	ctx := testenv.Context(t)

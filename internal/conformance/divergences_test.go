@@ -11,8 +11,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// divergences are what the in-process server does otherwise than Apache ZooKeeper, and the comparison leaves out. The
-// table in docs/curatortest.md gives the reasons.
+// divergences are the deliberate differences of the server in memory from Apache ZooKeeper, which the comparison skips.
+// The table in docs/curatortest.md gives the reasons.
 var divergences = []string{
 	orderOfSets,
 	setACLPipelined,
@@ -33,11 +33,11 @@ const (
 	// containerPipelined: a request that is sent before the answer to a createContainer with the flags of an ephemeral
 	// node may find that there.
 	containerPipelined = "container-pipelined"
-	// nonsense: what no library sends and the generator does not either.
+	// nonsense: requests that no library sends, and that the generator leaves out.
 	nonsense = "nonsense"
 )
 
-// endsBurst reports whether what is sent behind the request, before its answer, may go otherwise there.
+// endsBurst reports whether requests sent before the answer to this one may have other results there.
 func endsBurst(r *jute.Request) bool {
 	switch r.Op {
 	case jute.OpSetACL:

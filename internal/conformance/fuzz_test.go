@@ -55,7 +55,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// fuzzSeeds are what clients send, and what they should not.
+// fuzzSeeds are valid and invalid requests of clients.
 var fuzzSeeds = []string{
 	"",
 	"72756f6b",           // ruok

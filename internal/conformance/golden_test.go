@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write into testdata what Apache ZooKeeper answers")
 
-// TestGolden plays the scripts in testdata. What is written there is what Apache ZooKeeper answers.
+// TestGolden plays the scripts in testdata, which hold the answers of Apache ZooKeeper.
 func TestGolden(t *testing.T) {
 	for _, r := range releases {
 		t.Run("in process "+r.name, func(t *testing.T) { playScripts(t, startOurs(t, r), r.scripts(t), false) })
@@ -130,5 +130,5 @@ func (a *actor) word(word string) ([]string, error) {
 	return received, nil
 }
 
-// key is what a line of an answer starts with.
+// key is the start of a line of an answer.
 var key = regexp.MustCompile(`^\s*[A-Za-z_ /]+[A-Za-z_]`)

@@ -59,7 +59,7 @@ func (n *narrator) reply(w sent, a answer) string {
 	return head
 }
 
-// result puts what an operation gives into words.
+// result describes the result of an operation.
 func (n *narrator) result(op jute.Op, r *jute.Reply) string {
 	switch op {
 	case jute.OpCreate, jute.OpSync:
@@ -116,7 +116,7 @@ func identities(ids []zk.ACL) []zk.ACL {
 	return ids
 }
 
-// zxid counts from the beginning; what is older, or no zxid, stays.
+// zxid counts from the start of the sequence. An older zxid, or none, stays.
 func (n *narrator) zxid(z int64) int64 {
 	if z < n.base {
 		return z

@@ -21,7 +21,7 @@ type player struct {
 	waiting  [clients][]sent
 }
 
-// transcript is what a sequence comes to: what each client received, and the tree in the end.
+// transcript is the result of a sequence: the answers to each client, and the tree at the end.
 type transcript struct {
 	received [clients][]string
 	tree     []string

@@ -17,7 +17,8 @@ import (
 )
 
 // A script is a file of cases. A line that starts with "#" names a case, the lines behind it are commands, each of a
-// client, and the indented ones below a command are what that client hears. Paths are below a node of the case's own.
+// client, and the indented ones below a command are the frames that this client receives. Paths are below a node of the
+// case's own.
 //
 //	# a deleted node fires once
 //	a create /n
@@ -114,7 +115,7 @@ func find(scripts []script, name, caseName string) *scriptCase {
 // name returns the name of the script's file.
 func (s script) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txt") }
 
-// write writes the script back, with what was received now.
+// write writes the script back, with the answers of this run.
 func (s script) write() error {
 	var b strings.Builder
 	for i, c := range s.cases {
@@ -140,7 +141,7 @@ type actor struct {
 	first map[string]*conn // by client, the connection that has its session
 }
 
-// run runs a command and gives what its client hears.
+// run runs a command and returns the frames that its client receives.
 func (a *actor) run(command string) (received []string) {
 	client, rest, _ := strings.Cut(command, " ")
 	verb, args, _ := strings.Cut(rest, " ")
@@ -236,7 +237,7 @@ func (a *actor) open(client, args string) ([]string, error) {
 		c.timeout, slices.ContainsFunc(answer.Password, func(b byte) bool { return b != 0 }), answer.HasReadOnly)}, nil
 }
 
-// untilEnd returns what the client still hears before the server ends the connection.
+// untilEnd returns the frames that the client still receives before the server ends the connection.
 func (a *actor) untilEnd(client string) (received []string, err error) {
 	for {
 		answer, err := a.conns[client].readAnswer()
@@ -374,7 +375,7 @@ func parseRequest(verb, args string) (jute.Request, error) {
 	return r, nil
 }
 
-// acls are the ACLs that scripts can name; open is that of who names none.
+// acls are the ACLs that scripts can name; open is the default.
 var acls = map[string][]zk.ACL{
 	"":          zk.WorldACL(zk.PermAll),
 	"empty":     nil,

@@ -10,13 +10,13 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// action is what a step of a sequence does.
+// action is the kind of a step.
 type action int
 
 const (
 	doRequests   action = iota // sends requests at once and reads the answers
 	doAuth                     // adds an identity
-	doSetWatches               // arms watches, and asks for what was missed
+	doSetWatches               // sets watches again, and requests the missed events
 	doReconnect                // drops the connection and takes the session to another
 	doNewSession               // ends the session and begins another
 	doOffend                   // sends what makes the server end the connection, and comes back
@@ -30,7 +30,7 @@ type step struct {
 	action   action
 	requests []jute.Request
 	auth     jute.Auth
-	watches  jute.SetWatches // RelativeZxid counts back from the newest that the client knows
+	watches  jute.SetWatches // RelativeZxid counts back from the newest that the client has received
 	op       jute.Op         // of setWatches, or the one that offends
 }
 
@@ -155,7 +155,7 @@ func (g generator) write() jute.Request {
 	return r
 }
 
-// hour is a time to live that nobody sees the end of.
+// hour is a time to live that outlasts every test.
 const hour = 3_600_000
 
 func (g generator) create(r *jute.Request) {

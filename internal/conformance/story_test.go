@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// story is a test of what a script cannot tell: bytes, times, what a server does by itself. It is played on both
+// story is a test that a script cannot express: bytes, times, actions of the server itself. It is played on both
 // servers, beside other stories unless it is about the whole server.
 type story struct {
 	name  string
@@ -30,7 +30,7 @@ type stage struct {
 	release release
 }
 
-// TestStories plays the stories on both servers: a tick is 100 ms, and what is to be swept is swept within 200.
+// TestStories plays the stories on both servers: a tick is 100 ms, and a sweep comes within 200 ms.
 func TestStories(t *testing.T) {
 	for _, r := range releases {
 		t.Run("in process "+r.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func take(tb testing.TB, addr string, of *conn, timeout time.Duration) *conn {
 	return c
 }
 
-// must sends a request and wants it to succeed.
+// must sends a request that must succeed.
 func (c *conn) must(tb testing.TB, r jute.Request) jute.Reply {
 	tb.Helper()
 	if r.ACL == nil {

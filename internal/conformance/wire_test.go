@@ -141,7 +141,7 @@ func answersInBytes(t stage) {
 	}
 }
 
-// wantFrame reads a frame that in hex looks as wanted.
+// wantFrame reads a frame and compares its hex text.
 func (c *conn) wantFrame(tb testing.TB, want string) {
 	tb.Helper()
 	got, err := c.readFrame()

@@ -16,7 +16,7 @@ var wordStories = []story{
 	{name: "a word in capital letters is none", play: noWord},
 }
 
-// words asks about a server with two clients, of which one has a node and watches.
+// words sends the four-letter words to a server with two clients, one with a node and watches.
 func words(t stage) {
 	addr := t.addr
 	c, other := connect(t, t.addr, sessionTimeout), connect(t, t.addr, sessionTimeout)
@@ -128,7 +128,7 @@ func noWord(t stage) {
 	}
 }
 
-// ask asks a four letter word and gives all that is answered.
+// ask sends a four-letter word and returns the whole answer.
 func ask(tb testing.TB, addr, word string) string {
 	tb.Helper()
 	c, err := dial(addr)

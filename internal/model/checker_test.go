@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// machine is a protocol and its world. S is a state, a plain value.
+// machine is a protocol with its environment. S is a state, a plain value.
 type machine[S any] interface {
-	// first returns the state that everything begins in.
+	// first returns the initial state.
 	first() S
 	// next calls emit for every step that is possible in a state.
 	next(s *S, emit func(step, S))
 	// encode appends what distinguishes a state from others. States that differ in names alone have one encoding.
 	encode(s *S, to []byte) []byte
-	// violation says which promise a state breaks, "" for none.
+	// violation names the promise that a state breaks, "" for none.
 	violation(s *S) string
-	// unfinished says what is missing in a state in which nothing goes on, "" for nothing.
+	// unfinished names the missing result of a state without further steps, "" for none.
 	unfinished(s *S) string
-	// describe says what a step does.
+	// describe describes a step.
 	describe(from *S, st step, to *S) string
 }
 
@@ -29,7 +29,7 @@ type step struct {
 	what, who, arg int8
 }
 
-// result is what an exploration has found.
+// result is the result of an exploration.
 type result struct {
 	states, steps, depth int
 	violation            string   // "" if every promise holds
@@ -65,9 +65,9 @@ type explorer[S any] struct {
 	steps   int
 }
 
-// explore visits every reachable state, breadth first, up to the first that breaks a promise, or in which nothing goes
-// on and something is missing. Then it looks for one that comes again without a fault. If there is none of them, then
-// from every state, in whatever order the steps come, all is finished once there are no more faults.
+// explore visits every reachable state, breadth first. It stops at a state that breaks a promise, or that has no
+// further step and an unfinished member. Then it searches for a cycle without a fault. Without any of these, every
+// order of steps finishes from every state when no more faults come.
 func explore[S any](m machine[S]) *result {
 	x := &explorer[S]{
 		machine: m,
@@ -99,7 +99,7 @@ func explore[S any](m machine[S]) *result {
 	return &result{states: len(x.prints), steps: x.steps, depth: depth - 1}
 }
 
-// add numbers a state. It is new if its number is the last.
+// add numbers a state. A new state gets the last number.
 func (x *explorer[S]) add(s *S, parent int32) (at int32, isNew bool) {
 	p := x.print(s)
 	if at, ok := x.known[p]; ok {
@@ -132,7 +132,7 @@ func (x *explorer[S]) expand(at int32, s *S, next *[]S) int {
 	return len(x.follows) - int(x.begins[at])
 }
 
-// cycle returns a state that comes again without a fault, -1 if there is none.
+// cycle returns a state that is reached again without a fault, -1 if there is none.
 func (x *explorer[S]) cycle() int32 {
 	const fresh, open, closed = 0, 1, 2
 	x.begins = append(x.begins, int32(len(x.follows)))
@@ -164,7 +164,7 @@ func (x *explorer[S]) cycle() int32 {
 	return -1
 }
 
-// found returns the result of an exploration that has come to a bad state. It goes the way there once more.
+// found returns the result of an exploration that ends in a bad state. It repeats the path to it.
 func (x *explorer[S]) found(depth int, violation string, at int32) *result {
 	r := &result{states: len(x.prints), steps: x.steps, depth: depth, violation: violation}
 	var way []int32

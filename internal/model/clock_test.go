@@ -3,9 +3,9 @@ package model
 import "fmt"
 
 // heartbeat is the machine of one session, of the clock that ends what its client holds, and of the servers: a leader,
-// which ends the session, and a follower, which the client is connected to. The session clock of the client says that
-// the leader has heard of the session then or later. If that is true at every moment, whoever is cut off, the client's
-// timeout, counted from its clock, is over before the leader's, counted from when it has heard.
+// which ends the session, and a follower, which the client is connected to. The session clock of the client is a
+// time at or before the leader's last sign of the session. If that is true at every moment, in every partition, the
+// timeout of the client, counted from its clock, ends before that of the leader, counted from the last sign.
 type heartbeat struct {
 	halfTick int8 // the leader pings the follower so often
 	delay    int8 // so long a ping of the leader may take
@@ -16,7 +16,7 @@ type heartbeat struct {
 
 var _ machine[session] = (*heartbeat)(nil)
 
-// clockRule says what the answer to a request moves the clock to.
+// clockRule decides to which time the answer to a request moves the clock.
 type clockRule int
 
 const (
@@ -25,7 +25,7 @@ const (
 	anyAnswer                       // any: to when that request was sent
 )
 
-// session is a state. It has no times, but how long ago something was.
+// session is a state. It holds ages, not times.
 type session struct {
 	heard, clock age
 	untilPing    int8          // of the leader
@@ -38,14 +38,14 @@ type session struct {
 	ripe         age           // when the newest was sent that counts
 }
 
-// age is how long ago something was; what is older than old is old.
+// age is the time since an event, at most old.
 type age int8
 
 const old age = 6
 
 func (a *age) grow() { *a = min(*a+1, old) }
 
-// packet is a ping of the leader or a report of the follower, or a write and the word that it is agreed to.
+// packet is a ping of the leader, a report of the follower, a write, or its commit.
 type packet struct {
 	write bool
 	sent  age
@@ -57,7 +57,7 @@ type call struct {
 	sent, base age // its answer moves the clock to base
 }
 
-// queue is a connection: what it carries arrives in order.
+// queue is a connection, which keeps the order of its packets.
 type queue[T any] struct {
 	items [4]T
 	count int8
@@ -104,7 +104,7 @@ func (h *heartbeat) first() session {
 	return s
 }
 
-// next emits the steps of a state. None of them has to happen, but pings and their way take only so long.
+// next emits the steps of a state. No step must happen, but the times of pings are bounded.
 func (h *heartbeat) next(s *session, emit func(step, session)) {
 	try := func(what int8, possible bool, do func(to *session)) {
 		if possible {
@@ -154,7 +154,7 @@ func (h *heartbeat) next(s *session, emit func(step, session)) {
 	})
 }
 
-// tick has all things be one unit longer ago.
+// tick adds one unit to all ages.
 func (h *heartbeat) tick(s *session) {
 	s.untilPing--
 	copy(s.answered[1:h.margin+1], s.answered[:h.margin])
@@ -175,7 +175,7 @@ func (h *heartbeat) tick(s *session) {
 	s.ripe = min(s.ripe, s.answered[h.margin])
 }
 
-// base is what the answer to a request that is sent now moves the clock to.
+// base returns the time to which the answer to a request sent now moves the clock.
 func (h *heartbeat) base(s *session) age {
 	if h.rule == ownSend || h.rule == anyAnswer {
 		return 0
@@ -193,7 +193,8 @@ func (h *heartbeat) reply(s *session) {
 	}
 }
 
-// violation finds a clock that is ahead of the leader. The follower may be cut off in that moment: then it stays so.
+// violation finds a clock that is ahead of the leader. If the follower is cut off at that moment, the clock stays
+// ahead.
 func (h *heartbeat) violation(s *session) string {
 	if s.clock < s.heard {
 		return fmt.Sprintf("the client's clock says %d ago, the leader has heard %d ago", s.clock, s.heard)
@@ -201,7 +202,7 @@ func (h *heartbeat) violation(s *session) string {
 	return ""
 }
 
-// unfinished returns "": nothing has to come to an end.
+// unfinished returns "", because the machine has no end.
 func (h *heartbeat) unfinished(*session) string { return "" }
 
 func (h *heartbeat) encode(s *session, to []byte) []byte {

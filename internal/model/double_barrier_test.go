@@ -13,7 +13,7 @@ import (
 type doubleBarrier struct {
 	members  int8
 	quorum   int8 // so many open the barrier
-	rounds   int8 // so often each member wants to enter
+	rounds   int8 // how many times each member wants to enter
 	faults   int8 // so many may come
 	may      kinds
 	leftover bool // a crash has left ready behind
@@ -27,23 +27,23 @@ type barrierFlaw int
 
 const (
 	soundBarrier     barrierFlaw = iota
-	joinsUnseen                  // who comes late goes in, and does not sign up
-	joinsTheGone                 // who comes late signs up whether anybody is still in or not
-	passesOldReady               // who comes late goes in, whether anybody is in or not
-	clearsAtOnce                 // whoever sees an old ready deletes it, not the oldest alone
+	joinsUnseen                  // a late member enters without joining
+	joinsTheGone                 // a late member joins even if no member is inside
+	passesOldReady               // a late member enters even if no member is inside
+	clearsAtOnce                 // every member that sees an old ready deletes it, not only the oldest
 	clearsAnyReady               // the old ready is deleted whatever its version
 	opensUnchecked               // ready is created whether the own node is there or not
 	endsUnchecked                // the last deletes ready whatever its version
 	endsByName                   // the last deletes ready whether its own node is there or not
-	endsAgainByName              // who finds nobody behind the lowest deletes ready by its name
-	takesDeathForEnd             // who sees the lowest go looks no more
-	waitsForYounger              // who has no node waits for all who are there
-	endsUnseen                   // who gives up the end deletes ready, though somebody has joined
+	endsAgainByName              // a member that finds no other behind the lowest deletes ready by its name
+	takesDeathForEnd             // a member takes the deletion of the lowest for the end
+	waitsForYounger              // a member without a node waits for all present members
+	endsUnseen                   // a member that gives up the end deletes ready, though a late member has joined
 	trustsOldSession             // the last waits though its session has ended, and its node is about to
 	countsTheGone                // a list with ready is counted, though ready has gone since
-	trustsOldList                // a listed member that is gone is passed over, though a late one may have joined it
-	watchesYounger               // who watches the lowest takes one that has come again for it
-	leavesUnchecked              // who waits for the lowest deletes its node whether that is there or not
+	trustsOldList                // a deleted listed member is skipped, though a late member may have joined it
+	watchesYounger               // a watcher of the lowest takes a member that entered again for it
+	leavesUnchecked              // a member that waits for the lowest leaves without a check of its node
 )
 
 // barrierNode is the node of a member.
@@ -57,7 +57,7 @@ type barrierNode struct {
 type readyState struct {
 	there         bool
 	born, version int8
-	dead          int8 // the transaction since which nobody is in, or ready is gone; 0 if somebody is in
+	dead          int8 // the transaction since which no member is in, or ready is gone; 0 if a member is in
 }
 
 // barrierWorld is a state. It is a plain value; a copy is another state.
@@ -70,7 +70,7 @@ type barrierWorld struct {
 	bad         string // a promise that is broken
 }
 
-// attendee is a member: what it does, what it has seen, and its connection.
+// attendee is a member: its phase, its knowledge, and its connection.
 type attendee struct {
 	at        int8 // one of the phases below
 	wants     int8
@@ -219,7 +219,7 @@ func (m *doubleBarrier) next(w *barrierWorld, emit func(step, barrierWorld)) {
 	}
 }
 
-// settle has members do at once what they do by themselves: what they send may wait.
+// settle takes the members' own steps at once: their requests may wait.
 func (m *doubleBarrier) settle(w *barrierWorld) {
 	w.bury()
 	for i := range m.members {
@@ -270,13 +270,13 @@ func (m *doubleBarrier) nextFaults(
 	})
 }
 
-// reset takes back the requests that are not sent, and the watches.
+// reset drops the unsent requests and the watches.
 func (c *attendee) reset() {
 	c.requests, c.count = [8]barrierRequest{}, 0
 	c.watchReady, c.watched, c.there, c.created, c.woken, c.over = false, none, false, false, false, false
 }
 
-// lose ends the connection. What travels is lost, and the member looks again when it has another.
+// lose ends the connection. Pending requests are lost, and the member reads again on its next connection.
 func (m *doubleBarrier) lose(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	created := c.created
@@ -309,7 +309,7 @@ func (w *barrierWorld) notify(i int8, changed bool) {
 	}
 }
 
-// tellReady has an event for those who watch ready.
+// tellReady sends an event to the watchers of ready.
 func (w *barrierWorld) tellReady(created bool) {
 	for k := range w.attendees {
 		if c := &w.attendees[k]; c.watchReady {
@@ -327,7 +327,7 @@ func (w *barrierWorld) isIn(k int8) bool {
 	return n.there && w.ready.there && (n.born < w.ready.born || n.signed)
 }
 
-// bury notes since when nobody is in.
+// bury records since when no member is in.
 func (w *barrierWorld) bury() {
 	if !w.ready.there || w.ready.dead != 0 {
 		return
@@ -458,7 +458,7 @@ func (m *doubleBarrier) look(w *barrierWorld, i int8) {
 	c.send(bExists, 0)
 }
 
-// begin has a member enter. opened is the transaction in which it has created ready, or 0.
+// begin lets a member enter. opened is the transaction in which it has created ready, or 0.
 func (m *doubleBarrier) begin(w *barrierWorld, i, opened int8) {
 	c := &w.attendees[i]
 	c.at, c.created, c.woken, c.watchReady = inside, false, false, false
@@ -472,7 +472,7 @@ func (m *doubleBarrier) begin(w *barrierWorld, i, opened int8) {
 	}
 }
 
-// pass notes which ready has let a member in.
+// pass records which ready let a member in.
 func (m *doubleBarrier) pass(w *barrierWorld, i int8) {
 	if c := &w.attendees[i]; w.ready.there {
 		c.round, c.lost = w.ready.born, false
@@ -482,7 +482,7 @@ func (m *doubleBarrier) pass(w *barrierWorld, i int8) {
 	}
 }
 
-// leave is exit.run. A list behind the opening that was lost is sent again.
+// leave is exit.run. It sends a lost list behind the opening again.
 func (m *doubleBarrier) leave(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	c.at = goingFirst
@@ -528,7 +528,7 @@ func (m *doubleBarrier) rest(c *attendee) {
 	*c = attendee{wants: c.wants, connected: c.connected, ended: c.ended, watched: none, oldest: none}
 }
 
-// lookAgain deletes the own node, if it is there, and waits for the others: ready or the node is gone.
+// lookAgain deletes the member's node, if it exists, and waits for the others: ready or the node is gone.
 func (c *attendee) lookAgain() {
 	c.reset()
 	c.at = removingOwn
@@ -646,7 +646,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 	}
 }
 
-// list returns the set of members whose nodes are there.
+// list returns the set of members with nodes.
 func (w *barrierWorld) list() (members int8) {
 	for k, n := range w.nodes {
 		if n.there {
@@ -689,7 +689,7 @@ func (m *doubleBarrier) listed(w *barrierWorld, i int8) {
 	}
 }
 
-// nextOther watches the lowest of those who are left, in exit.awaitOther.
+// nextOther watches the lowest remaining member, in exit.awaitOther.
 func (m *doubleBarrier) nextOther(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	if c.seen == 0 {
@@ -704,7 +704,7 @@ func (m *doubleBarrier) nextOther(w *barrierWorld, i int8) {
 	c.send(bWatch, int8(bits.TrailingZeros8(uint8(c.seen))))
 }
 
-// lookedAt decides what a look means, in snapshot.verdict.
+// lookedAt decides what a snapshot means, in snapshot.verdict.
 func (m *doubleBarrier) lookedAt(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	c.seenReady, c.watchReady = w.ready, true
@@ -842,7 +842,8 @@ func (m *doubleBarrier) end(w *barrierWorld, i, version int8) {
 
 func (m *doubleBarrier) violation(w *barrierWorld) string { return w.bad }
 
-// unfinished says who waits for ever, and what is left. Who has come and finds too few waits as it should.
+// unfinished names the members that wait for ever, and the nodes that are left. A member that waits for too few others
+// waits as it should.
 func (m *doubleBarrier) unfinished(w *barrierWorld) string {
 	for i := range m.members {
 		c := &w.attendees[i]
@@ -862,7 +863,7 @@ func (m *doubleBarrier) unfinished(w *barrierWorld) string {
 	return ""
 }
 
-// encode has the transactions counted from 0.
+// encode counts the transactions from 0.
 func (m *doubleBarrier) encode(w *barrierWorld, to []byte) []byte {
 	var used [128 / 64]uint64
 	use := func(zxids ...int8) {
@@ -900,7 +901,7 @@ func (m *doubleBarrier) encode(w *barrierWorld, to []byte) []byte {
 	return to
 }
 
-// describe says what a step does and what becomes of the members.
+// describe describes a step and the members after it.
 func (m *doubleBarrier) describe(from *barrierWorld, st step, to *barrierWorld) string {
 	name := string(rune('A' + st.who))
 	said := name + " goes on by itself"
@@ -940,8 +941,8 @@ func (m *doubleBarrier) String() string {
 		m.leftover)
 }
 
-// TestDoubleBarrierKeepsItsPromises explores the sound double barrier: nobody passes an old ready or before all have
-// come, nobody waits for ever, nobody leaves before the others, and nobody deletes the ready of another round.
+// TestDoubleBarrierKeepsItsPromises explores the sound double barrier: no member passes an old ready, enters before all
+// have come, waits for ever, leaves before the others, or deletes the ready of another round.
 func TestDoubleBarrierKeepsItsPromises(t *testing.T) {
 	tests := []struct {
 		doubleBarrier

@@ -22,7 +22,7 @@ func (latch) act(m *recipe, w *world, i int8) bool {
 	return true
 }
 
-// look watches the own node and lists. In the code: LeaderLatch.isFirst.
+// look watches the latch's node and lists. In the code: LeaderLatch.isFirst.
 func (m *recipe) look(w *world, i int8) { w.clients[i].send(request{op: opOwn}, request{op: opList}) }
 
 func (latch) answer(m *recipe, w *world, i int8, r request, t *tree, _ bool) {
@@ -45,7 +45,7 @@ func (latch) answer(m *recipe, w *world, i int8, r request, t *tree, _ bool) {
 	}
 }
 
-// changed looks, for the own node has changed.
+// changed reads the line again after an event for the latch's node.
 func (latch) changed(m *recipe, w *world, i int8, _ bool) {
 	if c := &w.clients[i]; c.at == holding || c.at == looking {
 		m.look(w, i)
@@ -61,7 +61,7 @@ func (latch) suspended(m *recipe, w *world, i int8) {
 	}
 }
 
-// resume looks before it leads.
+// resume reads the line before the latch leads again.
 func (l latch) resume(m *recipe, w *world, i int8) {
 	switch c := &w.clients[i]; c.at {
 	case suspended:

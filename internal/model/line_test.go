@@ -31,7 +31,7 @@ var phaseNames = []string{
 	"adds its lease", "waits with a lease's node", "is elected", "is suspended", "looks at the line",
 }
 
-// begin lines up. In the code: Queue.AcquireOnce.
+// begin queues. In the code: Queue.AcquireOnce.
 func (m *recipe) begin(w *world, i int8) {
 	c := &w.clients[i]
 	c.attempt++
@@ -61,10 +61,10 @@ func (m *recipe) sendList(c *client) {
 	c.send(request{op: opList})
 }
 
-// answerAll takes an answer of a server. Nobody waits for those of an attempt that was given up.
+// answerAll takes an answer of a server. It ignores answers to a cancelled attempt.
 func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
 	c := &w.clients[i]
-	switch r.op { // what the server has done for it, whether it still wants that or not
+	switch r.op { // these requests took effect, even if the attempt is cancelled
 	case opWatch:
 		if done = t.named(r.number); done {
 			c.watch = r.number
@@ -108,7 +108,7 @@ func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
 	}
 }
 
-// judged goes on with what a list of the line has shown. In the code: Queue.await.
+// judged continues after a list of the line. In the code: Queue.await.
 func (m *recipe) judged(w *world, i int8, t *tree) {
 	c := &w.clients[i]
 	found, before := m.judge(m, t, w, i)
@@ -123,7 +123,7 @@ func (m *recipe) judged(w *world, i int8, t *tree) {
 	}
 }
 
-// moved is called when the place before is gone. In the code: the event in Queue.await.
+// moved continues when the place before is gone. In the code: the event in Queue.await.
 func (m *recipe) moved(w *world, i int8) {
 	c := &w.clients[i]
 	if c.alone && (m.flaw == grantsWithoutList || m.flaw == watchesTwo) {
@@ -145,16 +145,16 @@ func (m *recipe) leave(w *world, i int8) {
 	c.at, c.own, c.before = idle, none, none
 }
 
-// restart lines up anew: the node is gone, or the session. In the code: Queue.Acquire after ErrNodeLost.
+// restart queues again after the loss of the node or the session. In the code: Queue.Acquire after ErrNodeLost.
 func (m *recipe) restart(w *world, i int8) { m.leave(w, i) }
 
-// abandon gives up. In the code: the end of the context of Queue.AcquireOnce.
+// abandon cancels the attempt. In the code: the end of the context of Queue.AcquireOnce.
 func (m *recipe) abandon(w *world, i int8) {
 	m.leave(w, i)
 	w.clients[i].wants--
 }
 
-// renew has a client leave its session. What it holds it has lost; what it waits for it wants anew.
+// renew ends a client's session. The client loses what it holds, and wants again what it waits for.
 func (m *recipe) renew(w *world, i int8) {
 	c := &w.clients[i]
 	w.renew(i)
@@ -172,18 +172,18 @@ func (m *recipe) holds(c *client) bool {
 	return c.at == holding || c.at == readingOn || c.at == holdingBoth || c.at == reading
 }
 
-// mutex is the lock that one member at a time holds. Its members are "o", ours, and "j", Java's. They take the same
-// steps, but Java's have no session clock of their own. In the code: InterProcessMutex.
+// mutex is a lock with one holder. Its members are "o", ours, and "j", Java's. They take the same steps, but Java's
+// have no session clock. In the code: InterProcessMutex.
 type mutex struct{}
 
 func (mutex) kind(*recipe, int8) int8 { return place }
 
-// judge waits for the place right before the own. In the code: waitqueue.First.
+// judge waits for the place right before the member's. In the code: waitqueue.First.
 func (mutex) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
 	return first(w, i, t.all())
 }
 
-// first has a member wait for the last of the others before it.
+// first waits for the last of the places before the member's.
 func first(w *world, i int8, others []node) (found bool, before int8) {
 	c := &w.clients[i]
 	before = none
@@ -214,8 +214,8 @@ func (mutex) changed(m *recipe, w *world, i int8, _ bool) { // the flaw that wat
 
 func (mutex) suspended(*recipe, *world, int8) {}
 
-// resume goes on with a connection of the same session. A create is looked for: a transaction that changes nothing has
-// the server catch up. Whoever waited lists. In the code: builders.createOp.find, Queue.list.
+// resume continues on a new connection of the same session. It searches for the node of a create, after a transaction
+// without changes that makes the server catch up. A waiter lists. In the code: builders.createOp.find, Queue.list.
 func (mutex) resume(m *recipe, w *world, i int8) {
 	c := &w.clients[i]
 	switch c.at {

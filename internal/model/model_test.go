@@ -12,7 +12,7 @@ import (
 // anything is every kind of fault.
 const anything = cut | expiry | pause | crash | deletion | wipe | giveUp
 
-// run explores a machine and logs what it has found.
+// run explores a machine and logs the result.
 func run[S any](t *testing.T, m machine[S]) *result {
 	t.Helper()
 	begin := time.Now()
@@ -27,7 +27,7 @@ func (m *recipe) String() string {
 		name, m.members, m.leases, m.rounds, m.servers, m.faults)
 }
 
-// TestRecipeKeepsItsPromises explores sound recipes: never two, nobody waits for ever, nothing is left.
+// TestRecipeKeepsItsPromises explores sound recipes: no two holders, no endless wait, no node or watch left.
 func TestRecipeKeepsItsPromises(t *testing.T) {
 	tests := []struct {
 		protocol
@@ -99,16 +99,20 @@ func TestFlawIsFound(t *testing.T) {
 			two,
 		},
 		{
-			"the event grants, a writer reads on",
+			"the event grants, a writer downgrades",
 			recipe{protocol: readWriteLock{}, members: "wd", flaw: grantsWithoutList},
 			"writes",
 		},
-		{"a lost create is looked for too early", recipe{members: "oo", may: cut, servers: 2, flaw: findsBehind}, waits},
+		{"a lost create is searched for too early", recipe{members: "oo", may: cut, servers: 2, flaw: findsBehind}, waits},
 		{"a lost create is tried again", recipe{members: "oo", may: cut, flaw: createsTwice}, waits},
 		{"the servers end the session first", recipe{members: "oo", may: pause, flaw: expiresFirst}, two},
 		{"a watch stays", recipe{members: "oo", may: giveUp, flaw: keepsWatch}, "a watch of"},
 		{"a node stays", recipe{members: "oo", may: giveUp, flaw: keepsNode}, waits},
-		{"a writer reads on with a new number", recipe{protocol: readWriteLock{}, members: "wd", flaw: readsAnew}, "writes"},
+		{
+			"a writer downgrades with a new number",
+			recipe{protocol: readWriteLock{}, members: "wd", flaw: readsAnew},
+			"writes",
+		},
 		{
 			"a node among the leases without a turn",
 			recipe{protocol: semaphore{}, members: "111", leases: 1, may: deletion, flaw: leaseWithoutTurn},
@@ -131,7 +135,7 @@ func TestFlawIsFound(t *testing.T) {
 		},
 		{"the leases are watched late", recipe{protocol: semaphore{}, members: "11", leases: 1, flaw: watchesLate}, waits},
 		{
-			"a latch leads on as if it were fresh",
+			"a granted latch leads after an outage",
 			recipe{protocol: latch{}, members: "oo", may: cut | deletion, faults: 2, flaw: freshOutlives},
 			two,
 		},
@@ -152,7 +156,7 @@ func TestFlawIsFound(t *testing.T) {
 	}
 }
 
-// uncounted is a semaphore in which too many leases are no violation, for what else goes wrong.
+// uncounted is a semaphore in which too many leases are no violation, so that the checker finds other violations.
 type uncounted struct{ semaphore }
 
 func (uncounted) broken(*recipe, *world) string { return "" }
@@ -162,8 +166,8 @@ func (h *heartbeat) String() string {
 		h.halfTick, h.delay, h.margin, h.requests, h.rule)
 }
 
-// TestClockIsBehindTheLeader explores the session clock: it is never ahead of the leader if the margin is more than
-// half a tick and the way of a ping together, and only by this rule.
+// TestClockIsBehindTheLeader explores the session clock. It is never ahead of the leader if the margin is longer than
+// half a tick and the way of a ping together, and no shorter margin or other rule achieves that.
 func TestClockIsBehindTheLeader(t *testing.T) {
 	tests := []struct {
 		heartbeat

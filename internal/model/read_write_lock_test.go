@@ -13,7 +13,7 @@ func (readWriteLock) kind(m *recipe, i int8) int8 {
 	return place
 }
 
-// judge has writers wait for everybody before them, and readers for writers.
+// judge makes writers wait for all places before theirs, and readers for writers.
 func (readWriteLock) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
 	if m.is(i, "wd") {
 		return first(w, i, t.all())
@@ -30,7 +30,7 @@ func (readWriteLock) judge(m *recipe, t *tree, w *world, i int8) (found bool, be
 	return found, before
 }
 
-// answer goes on with a writer that reads on. In the code: InterProcessReadWriteLock.downgrade.
+// answer continues a downgrade. In the code: InterProcessReadWriteLock.downgrade.
 func (readWriteLock) answer(m *recipe, w *world, i int8, r request, t *tree, _ bool) {
 	c := &w.clients[i]
 	if c.at != readingOn {
@@ -69,7 +69,7 @@ func (rw readWriteLock) resume(m *recipe, w *world, i int8) {
 	rw.mutex.resume(m, w, i)
 }
 
-// act releases; who reads on does so first, then releases the one lock and the other.
+// act releases. A downgrading writer acquires the read lock first, and then releases one lock after the other.
 func (readWriteLock) act(m *recipe, w *world, i int8) bool {
 	c := &w.clients[i]
 	switch {
@@ -97,7 +97,7 @@ func (readWriteLock) intact(m *recipe, t *tree, w *world, i int8) bool {
 	return t.of(i, m.kind(m, i), c.attempt)
 }
 
-// broken finds somebody beside a writer.
+// broken finds a second holder beside a writer.
 func (readWriteLock) broken(m *recipe, w *world) string {
 	for i := range m.size() {
 		for k := range m.size() {

@@ -10,7 +10,7 @@ import (
 // recipe is the machine of a recipe: its members, servers that lag, and faults.
 type recipe struct {
 	protocol
-	members string // a letter for each; what it says is the protocol's
+	members string // a letter for each; the protocol defines its meaning
 	leases  int    // of a semaphore
 	rounds  int8   // so often each member wants the recipe
 	servers int8   // 1 or 2
@@ -22,15 +22,15 @@ type recipe struct {
 
 var _ machine[world] = (*recipe)(nil)
 
-// protocol is what the members of a recipe do. They line up as in line.go; the rest differs.
+// protocol is the part of a recipe that differs from others. The members queue as in line_test.go.
 type protocol interface {
-	// kind is that of the node that a member lines up with.
+	// kind is the kind of node with which a member queues.
 	kind(m *recipe, i int8) int8
-	// judge says what a list of the line means for a member: that it lacks its node, or which place it waits for.
+	// judge returns the result of a list for a member: whether it contains its node, and which place it waits for.
 	judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8)
 	// granted is called when the line grants.
 	granted(m *recipe, w *world, i int8)
-	// answer takes an answer that is not the line's. t is what the server knows, done what came of a write.
+	// answer takes an answer that is not the line's. t is the tree of the server, done the result of a write.
 	answer(m *recipe, w *world, i int8, r request, t *tree, done bool)
 	// changed is called when an event comes that is not the line's.
 	changed(m *recipe, w *world, i int8, own bool)
@@ -38,11 +38,11 @@ type protocol interface {
 	suspended(m *recipe, w *world, i int8)
 	// resume is called when there is a connection again, with the same session.
 	resume(m *recipe, w *world, i int8)
-	// act does what a member does by itself, such as a release. It reports whether there is anything.
+	// act takes a step of the member's own, such as a release. It reports whether there is one.
 	act(m *recipe, w *world, i int8) bool
 	// intact reports whether the nodes of a member that holds are there.
 	intact(m *recipe, t *tree, w *world, i int8) bool
-	// broken says which promise is broken.
+	// broken names a broken promise, "" for none.
 	broken(m *recipe, w *world) string
 }
 
@@ -53,17 +53,17 @@ const (
 	sound             flaw = iota
 	grantsWithoutList      // the event of the place before grants, if that was the only one
 	watchesTwo             // the same, and the own place is watched as well
-	findsBehind            // a lost create is looked for on a server that lags
-	createsTwice           // a lost create is tried again without a look
+	findsBehind            // the search for a lost create runs on a server that lags
+	createsTwice           // a lost create is retried without a search
 	expiresFirst           // the servers end a session before its client's clock does
-	keepsWatch             // who gives up leaves its watch
-	keepsNode              // who gives up leaves its node
-	readsAnew              // a writer that reads on lines up with a new number
-	leaseWithoutTurn       // who waits for a lease has a node among them, whatever becomes of its turn
+	keepsWatch             // a cancelled member leaves its watch
+	keepsNode              // a cancelled member leaves its node
+	readsAnew              // a downgrading writer queues with a new number
+	leaseWithoutTurn       // a waiter for a lease has a node among the leases, with or without its turn
 	takesUnchecked         // the transaction does not check the turn
 	countsFirst            // the leases are counted before the list that shows the turn
-	watchesLate            // who waits for a lease watches behind its look
-	freshOutlives          // a latch that was granted leads after an outage without a look
+	watchesLate            // a waiter for a lease lists first and watches then
+	freshOutlives          // a latch that was granted leads after an outage without a list
 )
 
 // kinds is a set of kinds of faults.
@@ -73,10 +73,10 @@ const (
 	cut      kinds = 1 << iota // a connection is lost, with the answers on their way
 	expiry                     // the session clock of a client runs out
 	pause                      // the servers end a session first: the process is stopped, or an operator does it
-	crash                      // a client is gone
-	deletion                   // somebody deletes a node
-	wipe                       // somebody deletes the line at once
-	giveUp                     // a member does not want to wait any more
+	crash                      // a client dies
+	deletion                   // another client deletes a node
+	wipe                       // another client deletes the whole line
+	giveUp                     // a member cancels its wait
 )
 
 var kindNames = map[kinds]string{
@@ -174,7 +174,7 @@ func (m *recipe) next(w *world, emit func(step, world)) {
 	}
 }
 
-// settle does at once what only its client can see: that it lines up, and that its watches are taken back.
+// settle takes at once the steps that only the client itself sees: it queues, and removes its watches.
 func (m *recipe) settle(w *world) {
 	for i := range m.size() {
 		c := &w.clients[i]
@@ -227,8 +227,8 @@ func (m *recipe) nextFaults(w *world, try func(st step, do func(to *world))) {
 	}
 }
 
-// agree has the servers agree on a transaction. Who holds and loses its node to somebody else hears of it later: that
-// is excused.
+// agree makes the servers agree on a transaction. A holder whose node another client deletes gets the event later,
+// which is excused.
 func (m *recipe) agree(w *world, x txn) {
 	before := w.head
 	w.agree(x)
@@ -246,8 +246,7 @@ func (m *recipe) agree(w *world, x txn) {
 	}
 }
 
-// hold has a member hold what it wants. If its node is there as far as it can see, and is gone, it gets the event
-// later.
+// hold makes a member a holder. If its server still shows a deleted node, the member gets the event later.
 func (m *recipe) hold(w *world, i, phase int8) {
 	c := &w.clients[i]
 	c.at = phase
@@ -257,7 +256,7 @@ func (m *recipe) hold(w *world, i, phase int8) {
 	}
 }
 
-// serve has a server process the next request of a client. What follows a write waits for its answer.
+// serve processes the next request of a client on its server. Requests behind a write wait for its answer.
 func (m *recipe) serve(w *world, i int8) bool {
 	c := &w.clients[i]
 	if c.server == none || c.count == 0 || c.waiting || c.late || c.over {
@@ -347,7 +346,7 @@ func (m *recipe) disconnect(w *world, i int8) {
 	m.suspended(m, w, i)
 }
 
-// violation says which promise is broken.
+// violation names a broken promise, "" for none.
 func (m *recipe) violation(w *world) string {
 	for i := range m.size() {
 		c := &w.clients[i]
@@ -359,7 +358,7 @@ func (m *recipe) violation(w *world) string {
 	return m.broken(m, w)
 }
 
-// unfinished says who waits for ever, and what is left.
+// unfinished names the members that wait for ever, and the nodes and watches that are left.
 func (m *recipe) unfinished(w *world) string {
 	for i := range m.size() {
 		if w.clients[i].isBusy() {
@@ -372,8 +371,8 @@ func (m *recipe) unfinished(w *world) string {
 	return ""
 }
 
-// encode has the numbers of the nodes counted from 0, the members of a kind in an order that does not depend on their
-// names, and the servers in the order in which members are connected.
+// encode counts the numbers of the nodes from 0, orders the members of a kind independently of their names, and the
+// servers by their connected members.
 func (m *recipe) encode(w *world, to []byte) []byte {
 	var used uint64
 	use := func(numbers ...int8) {
@@ -421,7 +420,7 @@ func (m *recipe) encode(w *world, to []byte) []byte {
 		c := &w.clients[i]
 		seen := c.seen
 		if w.faults == 0 && c.server != none {
-			seen = 0 // it matters to those who connect again
+			seen = 0 // only a later connection needs it
 		}
 		code := append(codes[i][:0], m.members[i], rank(c.own), byte(c.at), rankOf(c.before), rankOf(c.watch),
 			byte(c.wants), byte(seen), flags(c.excused, c.over, c.lingers, c.waiting, c.late, c.watchOwn, c.watchAll),
@@ -475,7 +474,7 @@ func flags(all ...bool) (b byte) {
 	return b
 }
 
-// describe says what a step does and what becomes of the members.
+// describe describes a step and the members after it.
 func (m *recipe) describe(from *world, st step, to *world) string {
 	name := string(rune('A' + st.who))
 	said := ""

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// semaphore has members that want one lease, "1", or two, "2", and Java's, which want one, "J". They stand in line for
-// the turn. Who has it takes leases. In the code: InterProcessSemaphoreV2.
+// semaphore has members that want one lease, "1", or two, "2", and Java's, which want one, "J". They queue for
+// the turn. The member with the turn takes leases. In the code: InterProcessSemaphoreV2.
 type semaphore struct{ mutex }
 
 // wanted returns how many leases a member wants.
@@ -17,7 +17,7 @@ func (m *recipe) wanted(i int8) int {
 	return 1
 }
 
-// taken counts the leases that nodes stand for.
+// taken counts the leases of all nodes.
 func (m *recipe) taken(t *tree) (count int) {
 	for _, n := range t.all() {
 		if n.kind == lease {
@@ -30,7 +30,7 @@ func (m *recipe) taken(t *tree) (count int) {
 // room reports whether there are leases for a member.
 func (m *recipe) room(t *tree, i int8) bool { return m.taken(t)+m.wanted(i) <= m.leases }
 
-// judge has members wait for the place right before their own.
+// judge makes members wait for the place right before theirs.
 func (semaphore) judge(_ *recipe, t *tree, w *world, i int8) (found bool, before int8) {
 	line := slices.DeleteFunc(slices.Clone(t.all()), func(n node) bool { return n.kind == lease })
 	return first(w, i, line)
@@ -98,7 +98,7 @@ func (semaphore) answer(m *recipe, w *world, i int8, r request, t *tree, done bo
 	}
 }
 
-// changed looks at the leases anew.
+// changed lists the leases again.
 func (semaphore) changed(m *recipe, w *world, i int8, _ bool) {
 	c := &w.clients[i]
 	switch c.at {
@@ -131,7 +131,7 @@ func (semaphore) intact(_ *recipe, t *tree, w *world, i int8) bool {
 	return t.of(i, lease, w.clients[i].attempt)
 }
 
-// broken finds more leases than there are.
+// broken finds more held leases than exist.
 func (semaphore) broken(m *recipe, w *world) string {
 	held := 0
 	for i := range m.size() {

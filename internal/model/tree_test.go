@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// none stands for no node and no server.
+// none is no node, or no server.
 const none int8 = -1
 
 // The kinds of nodes.
@@ -13,7 +13,7 @@ const (
 	every              // of any kind, in a request
 )
 
-// node is a znode. All are ephemeral. Those that one transaction creates are one node here.
+// node is an ephemeral znode. All nodes of one transaction are one node here.
 type node struct {
 	kind    int8
 	number  int8 // what the server appends to its name
@@ -22,7 +22,7 @@ type node struct {
 	old     bool // it belongs to a session that its owner has left
 }
 
-// tree is what a server knows, in the order of the numbers.
+// tree is the state of a server, in the order of the numbers.
 type tree struct {
 	nodes [8]node
 	count int8
@@ -42,7 +42,7 @@ func (t *tree) remove(which func(n node) bool) {
 
 func (t *tree) has(which func(n node) bool) bool { return slices.ContainsFunc(t.all(), which) }
 
-// name is that of a place or a reader's place: its kind and number.
+// name is the name of a place or a reader's place: its kind and number.
 func (n node) name() int8 { return n.kind<<5 | n.number }
 
 // named reports whether there is a place of that name.
@@ -50,7 +50,7 @@ func (t *tree) named(name int8) bool {
 	return t.has(func(n node) bool { return n.kind != lease && n.name() == name })
 }
 
-// of reports whether the client has a node of a kind that it created in this attempt, in the session that it has.
+// of reports whether the client has a node of a kind from this attempt and its present session.
 func (t *tree) of(client, kind, attempt int8) bool {
 	return t.has(func(n node) bool {
 		return n.owner == client && n.kind == kind && n.attempt == attempt && !n.old
@@ -84,7 +84,7 @@ func (x txn) names() int8 {
 	return none
 }
 
-// apply is what every server does with a transaction.
+// apply applies a transaction, the same on every server.
 func (t *tree) apply(x txn) {
 	if !x.done {
 		return

@@ -2,14 +2,14 @@ package model
 
 import "slices"
 
-// The bounds of the arrays. What needs more panics.
+// The bounds of the arrays. A machine that needs more panics.
 const (
 	maxClients  = 4
 	maxLog      = 4
 	maxRequests = 8
 )
 
-// world is a state: servers, what they have agreed on, clients. It is a plain value; a copy is another state.
+// world is a state: servers, their agreed transactions, clients. It is a plain value; a copy is another state.
 type world struct {
 	base    tree // what every server has applied
 	head    tree // base and the log
@@ -24,13 +24,13 @@ type world struct {
 // client is a member of the recipe, its session, and its connection.
 type client struct {
 	at       int8 // what it does: one of the phases
-	wants    int8 // so often it still wants what the recipe gives
+	wants    int8 // how many more times the client wants the recipe
 	attempt  int8
 	own      int8 // the number of its place
 	before   int8 // the name of the place that it waits for
 	server   int8 // that it is connected to
 	seen     int8 // so much of the log it has seen
-	excused  bool // its node was deleted while it held, by somebody else: it gets the event later
+	excused  bool // another client deleted its node while it held: it gets the event later
 	over     bool // the servers have ended its session, and it does not know
 	lingers  bool // the servers keep the session that it has left
 	waiting  bool // for the answer to a write
@@ -45,7 +45,7 @@ type client struct {
 	count    int8 // of requests
 }
 
-// request is one that the server has not processed.
+// request is a request that the server has not processed.
 type request struct{ op, kind, number, attempt int8 }
 
 // name returns the name of the node that a request is about, none if it does not have one.
@@ -57,7 +57,7 @@ func (r request) name() int8 {
 	return none
 }
 
-// What clients ask of servers, and what happens to the tree.
+// The requests of clients, and the changes to the tree.
 const (
 	opCreate      int8 = iota // a node with the next number
 	opCreateAt                // a node with a given number
@@ -65,16 +65,16 @@ const (
 	opTake                    // a lease for a turn
 	opLeave                   // deletes the nodes of an attempt
 	opEnd                     // of a session
-	opDelete                  // somebody else deletes a node
-	opWipe                    // somebody else deletes the whole line
-	opFind                    // looks for the place of a create whose answer was lost
+	opDelete                  // another client deletes a node
+	opWipe                    // another client deletes the whole line
+	opFind                    // finds the place of a create whose answer was lost
 	opList                    // lists the line
 	opWatch                   // reads and watches the place before the own
 	opUnwatch                 // takes the watches back
 	opOwn                     // reads and watches the own place
 	opCount                   // counts the leases
 	opWatchLeases             // lists and watches the leases
-	opFindLeases              // looks for the lease of a transaction whose answer was lost
+	opFindLeases              // finds the lease of a transaction whose answer was lost
 	firstRead     = opFind
 )
 
@@ -120,7 +120,7 @@ func (c *client) pop() request {
 	return r
 }
 
-// disconnect ends the connection. Requests under way are lost, but deletes are guaranteed: the client tries them again.
+// disconnect ends the connection. Pending requests are lost, but deletes are guaranteed: the client retries them.
 func (w *world) disconnect(i int8) {
 	c := &w.clients[i]
 	c.server, c.waiting, c.watch, c.watchOwn, c.watchAll, c.late = none, false, none, false, false, false
@@ -139,7 +139,7 @@ func (w *world) disconnect(i int8) {
 	}
 }
 
-// renew has the client leave its session. The servers end it now, or have done so.
+// renew ends the client's session. The servers end it now, or have done so already.
 func (w *world) renew(i int8) {
 	c := &w.clients[i]
 	w.disconnect(i)
@@ -159,7 +159,7 @@ func (w *world) renew(i int8) {
 	}
 }
 
-// ending reports whether the servers have an end of a session of the client before them.
+// ending reports whether the end of a session of the client is still to be applied.
 func (w *world) ending(i int8) bool {
 	if w.clients[i].lingers || w.clients[i].over {
 		return true
@@ -179,7 +179,7 @@ func (w *world) agree(x txn) {
 	w.head.apply(x)
 }
 
-// advance forgets what every server has applied.
+// advance drops the transactions that every server has applied.
 func (w *world) advance(servers int8) {
 	for _, n := range w.applied[:servers] {
 		if n == 0 {

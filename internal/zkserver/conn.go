@@ -54,7 +54,7 @@ func (c *conn) serve() {
 	go func() {
 		defer close(sent)
 		c.out.send(c.nc)
-		c.nc.Close() //nolint:errcheck // nobody is left to hear of the error
+		c.nc.Close() //nolint:errcheck // the connection has ended already
 	}()
 	c.readFrames(bufio.NewReader(c.nc))
 	s := c.member.service

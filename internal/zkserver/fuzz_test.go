@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// FuzzConnection has a client send anything: as what comes first, as a frame, or as the body of any operation. Whatever
-// becomes of its own connection, others are served.
+// FuzzConnection sends arbitrary bytes as the start of a connection, as a frame, or as the body of any operation. The
+// server keeps serving other connections.
 func FuzzConnection(f *testing.F) {
 	f.Add(byte(0), int32(0), []byte("ruok"))
 	f.Add(byte(0), int32(0), []byte{0x7f, 0xff, 0xff, 0xff})

@@ -22,7 +22,6 @@ type client struct {
 	xid     int32
 }
 
-// connect connects.
 func connect(tb testing.TB, m *Member) *client {
 	tb.Helper()
 	near, far := net.Pipe()
@@ -38,7 +37,7 @@ func connect(tb testing.TB, m *Member) *client {
 	return &client{Conn: near, r: bufio.NewReader(near)}
 }
 
-// dial connects and shakes hands; nil if the member turns the client away.
+// dial connects and shakes hands. It returns nil if the member refuses the client.
 func dial(tb testing.TB, m *Member, q jute.ConnectRequest) *client {
 	tb.Helper()
 	if q.Password == nil {
@@ -57,7 +56,7 @@ func dial(tb testing.TB, m *Member, q jute.ConnectRequest) *client {
 	return c
 }
 
-// newClient is dial for a new session that has to be given.
+// newClient dials for a new session, and fails the test if the member refuses it.
 func newClient(tb testing.TB, m *Member) *client {
 	tb.Helper()
 	c := dial(tb, m, jute.ConnectRequest{TimeoutMs: 30_000})
@@ -67,7 +66,7 @@ func newClient(tb testing.TB, m *Member) *client {
 	return c
 }
 
-// again is dial for the session of a client.
+// again dials for the session of a client.
 func (c *client) again(tb testing.TB, m *Member, timeout time.Duration) *client {
 	tb.Helper()
 	return dial(tb, m, jute.ConnectRequest{
@@ -101,7 +100,7 @@ func (c *client) read(tb testing.TB) []byte {
 	return b
 }
 
-// do sends a request that has to succeed.
+// do sends a request that must succeed.
 func (c *client) do(tb testing.TB, r jute.Request) {
 	tb.Helper()
 	c.xid++
@@ -151,7 +150,7 @@ func testConfig() Config {
 	}
 }
 
-// newCluster makes a service of three members that serve readers without a quorum.
+// newCluster makes a service of three members that serve read-only clients without a quorum.
 func newCluster(tb testing.TB) *Service {
 	tb.Helper()
 	c := testConfig()

@@ -42,7 +42,7 @@ func (o *outbox) addRaw(b []byte) {
 	o.filled.Signal()
 }
 
-// finish ends the outbox once it is empty.
+// finish ends the outbox when it is empty.
 func (o *outbox) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

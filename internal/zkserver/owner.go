@@ -10,7 +10,7 @@ const (
 	ownerTTL       int64 = -1 << 56 // and the time to live in milliseconds below
 )
 
-// maxTTL is the greatest time to live that fits beside its mark, in milliseconds.
+// maxTTL is the longest time to live that fits beside its mark, in milliseconds.
 const maxTTL int64 = 1<<40 - 1
 
 func isTTL(owner int64) bool { return owner&ownerTTL == ownerTTL }

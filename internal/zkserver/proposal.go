@@ -72,7 +72,7 @@ func (p *proposal) add(r *jute.Request) jute.Code {
 	case jute.OpCheck:
 		return p.check(r)
 	}
-	return jute.CodeReconfigDisabled // reconfig, which nobody has enabled
+	return jute.CodeReconfigDisabled // reconfig is disabled by default
 }
 
 func (p *proposal) create(r *jute.Request) jute.Code {

@@ -137,8 +137,8 @@ func (c *conn) addWatch(r *jute.Request) jute.Code {
 func (c *conn) watch(path string, mode watchMode) {
 	m := c.member
 	m.dataWatches.add(c, path, mode)
-	// A recursive watch has no use for children's events; until 3.9 it stands in both tables all the same, and takes
-	// the place of a one-shot watch there.
+	// A recursive watch needs no children's events. Before 3.9 it is in both tables all the same, and replaces a
+	// one-shot watch there.
 	if mode != watchRecursive || !m.service.config.Version.manyModes() {
 		m.childWatches.add(c, path, mode)
 	}

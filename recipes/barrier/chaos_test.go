@@ -94,7 +94,7 @@ func refuse(network []*curatortest.Faults) chaos.Fault {
 	}
 }
 
-// party are members who go through the rounds.
+// party is a group of members that go through the rounds.
 type party struct {
 	*scene
 	*chaos.Test

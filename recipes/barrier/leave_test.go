@@ -75,7 +75,7 @@ func (s *scene) leave(name string) {
 	}
 }
 
-// Java 5.4.0 waits so, too: whoever waits for the lowest is woken once.
+// Java 5.4.0 waits in the same way: each waiter for the lowest is woken once.
 func TestLeaveLowestLeavesLast(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "c", "d")
@@ -134,7 +134,7 @@ func TestLeaveLowestDiedKeepsWaiting(t *testing.T) {
 	s.awaitNothing()
 }
 
-// What nobody with a node has deleted is deleted by the next who comes.
+// The next member deletes a ready node that no member with a node has deleted.
 func TestLeaveLowestDiedReadyIsCleared(t *testing.T) {
 	t.Parallel()
 	s := newInside(t, "a")
@@ -273,7 +273,7 @@ func TestLeaveCancelledBehindLowestLeavesNothing(t *testing.T) {
 	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 }
 
-// The end of the lowest means that nobody else was left.
+// The end of the lowest means that no other member was left.
 func TestLeaveBehindLowestSendsNoList(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 4} {
@@ -514,7 +514,7 @@ func TestLeaveReadyGoneWaitsForLastMember(t *testing.T) {
 	}
 }
 
-// The lowest dies while it is in. Those who leave behind it end the round.
+// The lowest dies while it is in. The members that leave behind it end the round.
 func TestLeaveLowestDiedInsideLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, others := range [][]string{{"a"}, {"a", "c"}, {"0", "a"}} {
@@ -536,7 +536,7 @@ func TestLeaveLowestDiedInsideLeavesNothing(t *testing.T) {
 	}
 }
 
-// The lowest gives up to leave; those who leave behind it end the round.
+// The lowest cancels its Leave. The members that leave behind it end the round.
 func TestLeaveLowestCancelledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)

@@ -187,7 +187,7 @@ func (s *scene) watches() (watched []string) {
 	return watched
 }
 
-// awaitWatch waits until somebody watches a node of the barrier.
+// awaitWatch waits for a watch on a node of the barrier.
 func (s *scene) awaitWatch(name string) {
 	s.Helper()
 	testenv.Eventually(s, func() bool { return slices.Contains(s.watches(), name) }, "a watch on "+name)
@@ -202,7 +202,7 @@ func (s *scene) awaitNewNode(client *framework.Client, old int64) {
 	}, "a node of the new session")
 }
 
-// awaitNothing waits until nobody has left a node or a watch.
+// awaitNothing waits until all nodes and watches are gone.
 func (s *scene) awaitNothing() {
 	s.Helper()
 	s.await()

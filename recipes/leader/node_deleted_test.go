@@ -123,7 +123,7 @@ func gatedLatch(t *testing.T) (
 	return client, proxy, newClient(t, address), latch, events
 }
 
-// The latch is first in line, its connection is lost, and somebody deletes its node.
+// The latch is first in line, its connection is lost, and another client deletes its node.
 func TestLatchNodeDeletedInOutageDoesNotLead(t *testing.T) {
 	for _, when := range []string{"noticed in the outage", "noticed after the outage"} {
 		t.Run(when, func(t *testing.T) {

@@ -43,7 +43,7 @@ func ofEachKind(t *testing.T, test func(t *testing.T, k kind)) {
 	}
 }
 
-// observation is what somebody who watches an election gets.
+// observation holds the results of an observer of an election.
 type observation struct {
 	tb     testing.TB
 	seen   chan leader.Participant
@@ -68,7 +68,7 @@ func (k kind) watch(tb testing.TB, client *framework.Client) *observation {
 	return o
 }
 
-// want takes what comes next; "" is nobody.
+// want takes the next result; "" is no leader.
 func (o *observation) want(id string) {
 	o.tb.Helper()
 	want := leader.Participant{ID: id, IsLeader: id != ""}
@@ -194,7 +194,7 @@ func TestObserverSessionExpiredContinues(t *testing.T) {
 	})
 }
 
-// The node of the election is gone when nobody takes part, and comes again.
+// The node of the election is deleted without participants, and created again.
 func TestObserverPathDeletedGetsNextLeader(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		proxy, connect, direct := newProxy(t)

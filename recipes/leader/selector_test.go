@@ -416,7 +416,7 @@ func TestSelectorCreateCancelledLeavesNoNode(t *testing.T) {
 	receive(t, f.began, "the other leads")
 }
 
-// CURATOR-671: who has seen leadership end may queue it again.
+// CURATOR-671: Requeue works right after leadership has ended.
 func TestSelectorEndedMayBeRequeued(t *testing.T) {
 	f := newTurns()
 	s := startSelector(t, newClient(t, testenv.ConnectString(t), steady), f)

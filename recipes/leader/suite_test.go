@@ -89,7 +89,7 @@ func awaitParticipants(tb testing.TB, latch *leader.LeaderLatch, want int) {
 	}, "all take part")
 }
 
-// awaitNoNode waits until nobody takes part.
+// awaitNoNode waits until no participant has a node.
 func awaitNoNode(tb testing.TB, connect string) {
 	tb.Helper()
 	_, chroot, _ := strings.Cut(connect, "/")

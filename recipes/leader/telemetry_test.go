@@ -231,7 +231,7 @@ func TestTelemetryLatchSessionExpiredStartsTrace(t *testing.T) {
 	s.wantValues("curator.leader.active", "curator.recipe=leader_latch 0\n")
 }
 
-// TestTelemetryElectionCancelledIsCanceled has who takes part close before its turn has come.
+// TestTelemetryElectionCancelledIsCanceled closes a participant before its turn.
 func TestTelemetryElectionCancelledIsCanceled(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)

@@ -162,7 +162,7 @@ type part struct {
 	granted, givenBack any   // operations of the thing's model
 }
 
-// attempt is what a client does again and again. who is from 1 on.
+// attempt is the repeated work of a client. who starts at 1.
 type attempt func(ctx context.Context, client *framework.Client, who int, random *rand.Rand) (*holding, error)
 
 // rage has the clients acquire while the faults happen, and judges what came of it.

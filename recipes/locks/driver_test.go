@@ -44,7 +44,7 @@ func TestDriverPersistentNodeOutlivesSession(t *testing.T) {
 	release(t, acquire(t, ctx, mu))
 }
 
-// newestFirst is a driver that gives the lock to who came last.
+// newestFirst is a driver that grants the lock to the newest node.
 type newestFirst struct{ locks.StandardDriver }
 
 func (newestFirst) GetsTheLock(children []string, own string) locks.PredicateResults {
@@ -63,8 +63,8 @@ func TestDriverDecidesHolder(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-// ranked is a driver with a rank in the names of the nodes: the lower goes first, and of one rank who came first.
-// Nobody may come with a lower one than that of the holder.
+// ranked is a driver with a rank in the names of the nodes: the lowest rank is first, and within a rank the oldest
+// node. A later node must not have a lower rank than the holder.
 type ranked struct {
 	locks.StandardDriver
 	rank int

@@ -68,7 +68,7 @@ func nodesBelow(tb testing.TB, raw *zk.Conn, p string) (nodes []string) {
 	return nodes
 }
 
-// awaitNothing waits until nobody holds, waits or watches below the chroot of a connect string.
+// awaitNothing waits until no holder, waiter or watch is left below the chroot of a connect string.
 func awaitNothing(tb testing.TB, connect string) {
 	tb.Helper()
 	_, chroot, _ := strings.Cut(connect, "/")

@@ -95,7 +95,7 @@ func TestMutexListRefusedLeavesNothing(t *testing.T) {
 	})
 }
 
-// As if the node of the lock had gone meanwhile: who stands in line does so anew.
+// As if the node of the lock had been deleted meanwhile: a waiter queues again.
 func TestMutexListWithoutNodeIsAcquired(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
@@ -134,7 +134,7 @@ func lostList(
 	return injection.Hits() > 0
 }
 
-// Somebody deletes the node of who waits, and the connection is cut under the create of the next one.
+// Another client deletes the node of a waiter, and the connection is cut during the create of the next one.
 func TestMutexQueuedAgainSurvivesOutage(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// The answer to the transaction is lost, and somebody deletes one of the leases before the client looks for them.
+// The answer to the transaction is lost, and another client deletes one of the leases before the search.
 func TestLeaseDeletedBeforeFoundIsNotGranted(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)

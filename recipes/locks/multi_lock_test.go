@@ -229,7 +229,7 @@ func (s slow) TryAcquire(ctx context.Context, wait time.Duration) (*locks.Hold, 
 	return s.Acquire(ctx)
 }
 
-// untouchable is a lock that nobody is to ask for.
+// untouchable is a lock that must not be acquired.
 type untouchable struct {
 	locks.InterProcessLock
 	tb testing.TB

@@ -147,7 +147,7 @@ func TestReentryOfEachLock(t *testing.T) {
 	}
 }
 
-// Without an owner nobody enters again, the caller no less than others.
+// Without an owner no call re-enters, not even one of the same caller.
 func TestMutexWithoutOwnerIsNotReentrant(t *testing.T) {
 	ctx := testenv.Context(t)
 	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)

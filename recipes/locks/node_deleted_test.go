@@ -263,7 +263,7 @@ func TestHoldWithoutReadPermissionIsNotWatched(t *testing.T) {
 	release(t, hold)
 }
 
-// unreadable is a provider of ACLs with which only the line can be read, not those who stand in it.
+// unreadable is a provider of ACLs with which only the line is readable, not its nodes.
 type unreadable struct{}
 
 func (unreadable) DefaultACL() []zk.ACL { return builders.OpenACL }

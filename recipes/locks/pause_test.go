@@ -18,7 +18,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// duel is a holder whose connection freezes, and one who waits behind it.
+// duel is a holder whose connection freezes, and a waiter behind it.
 type duel struct {
 	*chaos.Test
 	holder, waiter *framework.Client

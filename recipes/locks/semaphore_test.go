@@ -34,7 +34,7 @@ func takeLease(
 	return lease
 }
 
-// awaitLeaseWaiter waits until somebody behind a proxy watches the leases.
+// awaitLeaseWaiter waits until a client behind a proxy watches the leases.
 func awaitLeaseWaiter(tb testing.TB, proxy *curatortest.Proxy) {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool { return hasWatchedLeases(proxy) }, "somebody waits for a lease")

@@ -20,7 +20,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// turn is one who has the turn of a semaphore and is about to give it on, and others who line up.
+// turn is a waiter with the turn of a semaphore, which is about to end, and others that queue.
 type turn struct {
 	*testing.T
 	ctx    context.Context
@@ -56,7 +56,7 @@ func (x *turn) semaphore(client *framework.Client) *locks.InterProcessSemaphoreV
 	return locks.NewInterProcessSemaphoreV2(client, semaphorePath, x.leases)
 }
 
-// line returns the nodes of those who have a turn, in order.
+// line returns the nodes of the turns, in order.
 func (x *turn) line() (paths []string) {
 	x.Helper()
 	children, err := x.direct.GetChildren().ForPath(x.ctx, semaphorePath+"/locks")
@@ -133,7 +133,7 @@ func (x *turn) requests(proxy *curatortest.Proxy) (ops []string) {
 	return ops
 }
 
-// Nobody is ahead but the first, whose turn ends.
+// Only the first is ahead, and its turn ends.
 func TestLeaseBehindAnotherRequests(t *testing.T) {
 	t.Parallel()
 	look := []string{"notification", "getChildren2 /locks", "exists /leases"}

@@ -38,7 +38,7 @@ func (single) CreatesTheLock(create builders.Create) builders.Create {
 	return create.WithMode(builders.Ephemeral)
 }
 
-// Somebody deletes the node of a holder, and somebody else makes one of its name, before the holder watches it.
+// Another client deletes the node of a holder and creates one with its name, before the holder watches it.
 func TestHoldNodeRecreatedIsLost(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)

@@ -75,7 +75,7 @@ func consumeWithCut(t *testing.T, mode modifier, action curatortest.Action, k in
 	return injection.Hits() > 0
 }
 
-// TestPullingWithLostReplies is the same for one who pulls.
+// TestPullingWithLostReplies is the same for pulled items.
 func TestPullingWithLostReplies(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {

@@ -312,7 +312,7 @@ func TestBlockedPutGoesOn(t *testing.T) {
 	}
 }
 
-// deleteAtOnce deletes a node with its children, between which nobody puts.
+// deleteAtOnce deletes a node with its children in one transaction.
 func deleteAtOnce(tb testing.TB, client *framework.Client, path string) {
 	tb.Helper()
 	ctx, op := testenv.Context(tb), client.TransactionOp().Delete()

@@ -690,7 +690,7 @@ func TestPullingWithoutParentIsNotInTheTraceOfThePut(t *testing.T) {
 	must(t, item.Done(item.Context()))
 }
 
-// TestItemsThatAreNotWantedGoBackInTheTraceOfTheirPut has one who pulls stop at the first of two.
+// TestItemsThatAreNotWantedGoBackInTheTraceOfTheirPut stops pulling at the first of two items.
 func TestItemsThatAreNotWantedGoBackInTheTraceOfTheirPut(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, propagated)
