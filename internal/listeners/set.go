@@ -46,8 +46,8 @@ func (l *Set[E]) Clear() {
 }
 
 // Notify calls all listeners, each through call, which may recover from panics; a nil call calls them plainly. A
-// listener that another one has removed meanwhile is left out. If a listener ends the goroutine with runtime.Goexit, the
-// others are called before it ends.
+// listener that another one has removed meanwhile is left out. If a listener ends the goroutine with runtime.Goexit,
+// the others are called before it ends.
 func (l *Set[E]) Notify(ctx context.Context, ev E, call func(fn func())) {
 	l.mu.Lock()
 	list := l.list

@@ -296,8 +296,8 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		c.proved(l, r.sent)
 	}
 	if watching {
-		// In one step. Otherwise the removal of another watch could remove a watch that is neither in flight nor registered,
-		// or leave one that is being removed.
+		// In one step. Otherwise the removal of another watch could remove a watch that is neither in flight nor
+		// registered, or leave one that is being removed.
 		c.mu.Lock()
 		path := r.serverPath(c)
 		wasRecursive := c.watches.sets[kindRecursive][path] != nil
@@ -347,9 +347,9 @@ func (c *Conn) notify(ev zk.EventType, path string) {
 	}
 }
 
-// changedParent returns the parent of a node that was created or deleted, if the parent has a recursive watch and another
-// one on its children; else "". A server before 3.9 keeps the recursive one alone, and does not report that the children
-// have changed.
+// changedParent returns the parent of a node that was created or deleted, if the parent has a recursive watch and
+// another one on its children; else "". A server before 3.9 keeps the recursive one alone, and does not report that the
+// children have changed.
 func (c *Conn) changedParent(ev jute.WatcherEvent) string {
 	i := strings.LastIndexByte(ev.Path, '/')
 	if i < 0 || ev.Path == "/" || ev.Type != zk.EventNodeCreated && ev.Type != zk.EventNodeDeleted {

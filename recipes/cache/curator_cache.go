@@ -92,8 +92,8 @@ func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
 // Err returns the error of the last read of a node, or of the list of its children. It returns nil if both succeeded,
-// or if the cache has not read the node. For the root of the cache it also returns the reason why the watch cannot be set. The cache retries
-// with growing pauses. Until a retry succeeds, Get may return an old state of the node.
+// or if the cache has not read the node. For the root of the cache it also returns the reason why the watch cannot be
+// set. The cache retries with growing pauses. Until a retry succeeds, Get may return an old state of the node.
 func (c *CuratorCache) Err(path string) error { return c.engine.err(path) }
 
 // Changes returns an iterator over the contents of the cache and then over every later change, without a gap. It

@@ -55,16 +55,6 @@ func (s standardStorage) All() iter.Seq[*ChildData]  { return maps.Values(s) }
 func (s standardStorage) Len() int                   { return len(s) }
 func (s standardStorage) Clear()                     { clear(s) }
 
-// DataNotCachedStorage returns a storage in memory that keeps the nodes without their data. In Java:
-// CuratorCacheStorage.dataNotCached.
-func DataNotCachedStorage() Storage { return dataless{make(standardStorage)} }
-
-type dataless struct{ standardStorage }
-
-func (s dataless) Put(node *ChildData) (old *ChildData) {
-	return s.standardStorage.Put(withoutData(node))
-}
-
 func withoutData(node *ChildData) *ChildData { return &ChildData{Path: node.Path, Stat: node.Stat} }
 
 // nodeStorage is the default storage. It keeps each ChildData in the engine's node, so that one map is enough.
