@@ -105,7 +105,7 @@ func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] 
 
 // OnCorrupt sets the handler of items that cannot be read. If fn returns nil the item is deleted. If it returns an
 // error, or there is no handler, the item stays in the queue, OnError is called once, and the item is tried again after
-// a while.
+// a while. ctx ends when Close has waited long enough; the item stays then. So a call of Close by fn takes that long.
 func (b Builder[T]) OnCorrupt(fn func(ctx context.Context, item Corrupt) error) Builder[T] {
 	b.onCorrupt = fn
 	return b
