@@ -78,9 +78,10 @@ func (b Builder[T]) ErrorMode(m ErrorMode) Builder[T] {
 }
 
 // MaxDeliveries sets how many times an item is delivered while its consumer fails. After the last failure the item is
-// moved to the dead letters, under the name that it was put with, and OnError is called. It needs a DeadLetterPath, a
-// LockPath and [RequeueOnError]. The default is 0, for any number. The deliveries are counted in the node: Java keeps
-// the count when it puts an item back, but does not add to it.
+// moved to the dead letters, under the name that it was put with, and OnError is called. The items behind it that were
+// put with it are put back. It needs a DeadLetterPath, a LockPath and [RequeueOnError]. The default is 0, for any
+// number. The deliveries are counted in the node: Java keeps the count when it puts an item back, but does not add to
+// it.
 func (b Builder[T]) MaxDeliveries(n int) Builder[T] {
 	b.maxDeliveries = n
 	return b.check(n >= 0, "at most %d deliveries", n)
@@ -105,7 +106,7 @@ func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] 
 
 // OnCorrupt sets the handler of items that cannot be read. If fn returns nil the item is deleted. If it returns an
 // error, or there is no handler, the item stays in the queue, OnError is called once, and the item is tried again after
-// a while.
+// a while. ctx ends when Close has waited long enough; the item stays then. So a call of Close by fn takes that long.
 func (b Builder[T]) OnCorrupt(fn func(ctx context.Context, item Corrupt) error) Builder[T] {
 	b.onCorrupt = fn
 	return b

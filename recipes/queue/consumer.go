@@ -152,18 +152,26 @@ const (
 	maxFailurePause   = 10 * time.Second
 )
 
-// putBack returns the settlement that puts the parts of d back, or into the dead letters, because of cause.
+// putBack returns the settlement that puts the parts of d back because of cause. If the first has failed too often, it is
+// put into the dead letters.
 func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settlement, error) {
 	if d.ctx.Err() != nil { // the item may not be the cause
 		return &settlement{back: d.encodeAgain(d.history, parts)}, cause
 	}
 	h := d.history
+	if len(parts) < len(d.parts) { // the failures are those of the first part of d
+		h.failures = 0
+	}
 	h.failures++
 	if q.maxDeliveries > 0 && h.failures >= q.maxDeliveries {
+		cause = errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", h.failures)
 		_, rest := historyOf(d.trailer)
-		data, _ := encodeItems(rest, parts...)
-		return &settlement{dead: data},
-			errtext.Wrap(cause, "queue", "moved to the dead letters after %d deliveries", h.failures)
+		x := &settlement{}
+		x.dead, _ = encodeItems(rest, parts[0])
+		if h.failures = 0; len(parts) > 1 {
+			x.back = d.encodeAgain(h, parts[1:])
+		}
+		return x, cause
 	}
 	back := d.encodeAgain(h, parts)
 	return &settlement{back: back, after: doubled(firstFailurePause, maxFailurePause, h.failures-1)}, cause
@@ -214,10 +222,14 @@ func (q *queue[T]) count(ctx context.Context, x *settlement, err error) {
 	switch {
 	case errors.Is(err, ErrLockLost):
 		q.obs.ClaimLost(ctx, telemetry.Lost)
+		return
 	case err != nil, x.keep:
-	case x.back != nil:
+		return
+	}
+	if x.back != nil {
 		q.obs.PutBack(ctx)
-	case x.dead != nil:
+	}
+	if x.dead != nil {
 		q.obs.DeadLettered(ctx)
 	}
 }

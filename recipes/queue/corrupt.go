@@ -76,19 +76,24 @@ func (q *queue[T]) move(m *message) error {
 	return err
 }
 
-// handleCorrupt calls the user's handler on its own goroutine, which the handler may end.
-func (q *queue[T]) handleCorrupt(c Corrupt) (err error) {
-	err = errors.New("queue: OnCorrupt has ended its goroutine")
-	done := make(chan struct{})
+// handleCorrupt calls the user's handler on its own goroutine, which the handler may end. It does not wait for a handler
+// that goes on after the end of its context, as one that calls Close does.
+func (q *queue[T]) handleCorrupt(c Corrupt) error {
+	handled := make(chan error, 1)
 	go func() {
-		defer close(done)
+		err := errors.New("queue: OnCorrupt has ended its goroutine")
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("queue: panic in OnCorrupt: %s", errtext.Panic(p))
 			}
+			handled <- err
 		}()
 		err = q.onCorrupt(q.working, c)
 	}()
-	<-done
-	return err
+	select {
+	case err := <-handled:
+		return err
+	case <-q.working.Done():
+		return ErrClosed
+	}
 }

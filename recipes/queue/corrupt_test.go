@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -175,5 +176,39 @@ func TestItemThatTheSerializerCannotReadIsCorrupt(t *testing.T) {
 			}
 		}
 		awaitNothing(t, connect)
+	})
+}
+
+// TestCorruptHandlerClosesTheQueue calls Close, which waits for the handler until the end of its context.
+func TestCorruptHandlerClosesTheQueue(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			client, errs, queues := clientAt(t, place, chroot), newReports(), make(chan stringQueue, 1)
+			closed := make(chan error, 1)
+			q := built(mode(builder(t, client, newBasket(t).consume)).OnError(errs.add).FinalFlushTime(time.Second).
+				OnCorrupt(func(context.Context, queue.Corrupt) error {
+					closed <- (<-queues).Close()
+					return nil
+				}).BuildQueue())
+			queues <- q
+			must(t, q.Start())
+			path := queuePath + "/queue-0"
+			if _, err := client.Create().CreatingParentsIfNeeded().ForPath(testenv.Context(t), path, nil); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-closed:
+				must(t, err)
+			case <-time.After(callbackLimit):
+				t.Fatal("the handler waits for itself")
+			}
+			if err := errs.await(t, 1)[0]; !errors.Is(err, queue.ErrCorrupt) || !errors.Is(err, queue.ErrClosed) {
+				t.Errorf("reported is %v", err)
+			}
+			if items := names(t, client, queuePath); len(items) != 1 {
+				t.Errorf("left are %q", items)
+			}
+		})
 	})
 }

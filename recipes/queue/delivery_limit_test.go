@@ -29,7 +29,7 @@ func TestItemThatFailsTooOftenGoesToTheDeadLetters(t *testing.T) {
 			return broken
 		}).LockPath(lockPath).DeadLetterPath(deadPath).MaxDeliveries(3).OnError(errs.add)
 		q := start(t, built(b.BuildPriorityQueue(0)))
-		must(t, q.PutMulti(ctx, 7, "bad", "behind"))
+		must(t, q.Put(ctx, "bad", 7))
 		must(t, q.Put(ctx, "good", 8))
 		all := errs.await(t, 3)
 		for _, err := range all {
@@ -54,7 +54,34 @@ func TestItemThatFailsTooOftenGoesToTheDeadLetters(t *testing.T) {
 		again := newBasket(t)
 		dead := queue.NewBuilder(client, again.consume, queue.String{}, deadPath)
 		start(t, built(dead.BuildPriorityQueue(0)))
-		if diff := cmp.Diff([]string{"bad", "behind"}, again.await(2)); diff != "" {
+		if diff := cmp.Diff([]string{"bad"}, again.await(1)); diff != "" {
+			t.Errorf("dead letters (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestItemsPutTogetherAreCountedOneByOne has one of several items fail too often, and the one behind it once.
+func TestItemsPutTogetherAreCountedOneByOne(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, got, failures := testenv.Context(t), clientAt(t, place, chroot), newBasket(t), map[string]int{"once": 2}
+		q := start(t, built(builder(t, client, func(_ context.Context, item string) error {
+			got.add(item)
+			if failures[item]++; item == "bad" || failures[item] == 3 {
+				return errors.New("broken")
+			}
+			return nil
+		}).LockPath(lockPath).DeadLetterPath(deadPath).MaxDeliveries(2).OnError(newReports().add).BuildQueue()))
+		must(t, q.PutMulti(ctx, "good", "bad", "once", "behind"))
+		want := []string{"good", "bad", "bad", "once", "once", "behind"}
+		got.await(len(want))
+		awaitEmpty(t, client)
+		if diff := cmp.Diff(want, got.await(0)); diff != "" {
+			t.Errorf("delivered (-want +got):\n%s", diff)
+		}
+		dead := newBasket(t)
+		start(t, built(queue.NewBuilder(client, dead.consume, queue.String{}, deadPath).BuildQueue()))
+		if diff := cmp.Diff([]string{"bad"}, dead.await(1)); diff != "" {
 			t.Errorf("dead letters (-want +got):\n%s", diff)
 		}
 	})

@@ -329,9 +329,13 @@ func (p *producer) adjustLimits(sent []*batch, left []*PendingPut, err error) []
 	if x.losses++; x.losses < maxLosses {
 		return left
 	}
-	p.fail(left, fmt.Errorf("%w each of the %d times that its %d bytes were sent: compare jute.maxbuffer of the servers",
-		framework.ErrConnectionLoss, maxLosses, len(x.data)))
+	p.fail(left, errLostEachTime(len(x.data)))
 	return nil
+}
+
+func errLostEachTime(bytes int) error {
+	return fmt.Errorf("%w each of the %d times that its %d bytes were sent: compare jute.maxbuffer of the servers",
+		framework.ErrConnectionLoss, maxLosses, bytes)
 }
 
 // reconnect waits for a connection and begins another flight.

@@ -64,6 +64,7 @@ type settlement struct {
 	sent      builders.Future[[]callbacks.OperationResult]
 	hasSlot   bool
 	uncertain bool // it may have been applied
+	losses    int  // how often the answer was lost
 	refusals  int
 	causes    causes
 }
@@ -90,7 +91,7 @@ func (s *settler) run() {
 			s.finish(x, s.applied(x))
 			continue
 		}
-		x.uncertain = mayBeApplied(err)
+		x.noteLoss(err)
 		go s.retry(x, err)
 	}
 }
@@ -221,11 +222,16 @@ func (s *settler) retry(x *settlement, err error) {
 		}
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
-		case isUnanswered(err):
-			_ = awaitConnection(session, s.place.client)
 		case x.once && !x.keep && isRefusal(err):
 			x.reportRefusal(err)
 			x.keep = true
+		case x.tooLarge(err) != nil: // the item stays
+			x.reportRefusal(x.tooLarge(err))
+			x.keep = true
+			s.pause(x, maxRefusalPause)
+			return
+		case isUnanswered(err):
+			_ = awaitConnection(session, s.place.client)
 		case s.pauseAfter(x, err):
 			return
 		default:
@@ -238,6 +244,28 @@ func (s *settler) retry(x *settlement, err error) {
 			return
 		}
 	}
+}
+
+// noteLoss records that the answer to x may be lost.
+func (x *settlement) noteLoss(err error) {
+	if mayBeApplied(err) {
+		x.uncertain = true
+		x.losses++
+	}
+}
+
+// tooLarge returns the reason, after err, why x is too large to be sent with what it puts back. It returns nil if x is
+// not.
+func (x *settlement) tooLarge(err error) error {
+	bytes := len(x.back) + len(x.dead)
+	switch {
+	case x.keep:
+	case errors.Is(err, framework.ErrRequestTooLarge):
+		return err
+	case x.losses >= maxLosses && bytes > suspectSize:
+		return errLostEachTime(bytes)
+	}
+	return nil
 }
 
 // reportRefusal reports a refusal if its cause is new.
@@ -295,7 +323,7 @@ func (s *settler) resend(session context.Context, x *settlement) (isSettled bool
 	path := s.place.client.CheckExists().Submit(flight, s.place.path)
 	_, err = x.sent.Wait(session)
 	if err != nil {
-		x.uncertain = x.uncertain || mayBeApplied(err)
+		x.noteLoss(err)
 		return false, err
 	}
 	if stat, err := path.Wait(session); !x.keep && err == nil && stat != nil && stat.Czxid > x.m.stat.Czxid {
