@@ -72,8 +72,9 @@ func WithReconnectJitter(limit time.Duration) Option {
 	return option(func(s *settings) { s.jitter = limit })
 }
 
-// Selector filters the nodes of a cache below its root. Its methods must be fast, and must always return the same
-// result for a path. They are called on a goroutine of the cache. In Java: TreeCacheSelector.
+// Selector filters the nodes of a cache below its root. Its methods must be fast, must always return the same result
+// for a path, and must not call the cache. They are called on a goroutine of the cache, where a panic ends the program.
+// In Java: TreeCacheSelector.
 type Selector interface {
 	// TraverseChildren reports whether the children of the node at path may be in the cache.
 	TraverseChildren(path string) bool
