@@ -103,7 +103,7 @@ func (f *fetcher) readAhead() {
 			return
 		}
 		f.backlog.pop()
-		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, check: f.handler.check, epoch: f.watch.current()}
+		c := &deleteClaim{place: f.place, name: x.name, watch: f.watch, decode: f.handler.decode, epoch: f.watch.current()}
 		c.begin(f.flight)
 		f.prefetched = append(f.prefetched, c)
 		if goesBefore {

@@ -14,10 +14,8 @@ import (
 // delivery holds the state of the work on a message.
 type delivery[T any] struct {
 	*message
+	*contents[T]
 	info    Info
-	items   []T
-	parts   [][]byte          // the bytes of each
-	trailer []byte            // the bytes behind the parts
 	history history           // in the trailer
 	origin  *telemetry.Origin // of the put, nil if it is unknown
 
@@ -29,19 +27,13 @@ type delivery[T any] struct {
 	processing *telemetry.Message
 }
 
-// deliver starts the work on a message. It returns nil if the message cannot be read any more. Then the item goes back.
+// deliver starts the work on a message that can be read.
 func (q *queue[T]) deliver(m *message) *delivery[T] {
-	items, parts, trailer, err := q.deserialize(m.data)
-	if err != nil {
-		q.reportItem(q.root, m.name, m.data, err)
-		q.returnUnused(m)
-		return nil
-	}
 	info := Info{Path: q.node(m.name), Put: time.UnixMilli(m.stat.Ctime)}
 	q.kind.describe(&info, m.name)
-	d := &delivery[T]{message: m, info: info, items: items, parts: parts, trailer: trailer}
-	d.history, _ = historyOf(trailer)
-	d.origin = q.obs.Extract(traceContextOf(trailer))
+	d := &delivery[T]{message: m, info: info, contents: m.contents.(*contents[T])}
+	d.history, _ = historyOf(d.trailer)
+	d.origin = q.obs.Extract(traceContextOf(d.trailer))
 	d.in = context.WithValue(q.working, infoKey{}, d.info)
 	if m.lock == nil {
 		d.ctx, d.end = d.in, func() {}
@@ -82,7 +74,7 @@ func (w *worker[T]) run() {
 		if err != nil {
 			break
 		}
-		w.take(m)
+		w.process(w.q.deliver(m))
 	}
 	for m := w.q.fetcher.drain(); m != nil; m = w.q.fetcher.drain() {
 		switch {
@@ -91,17 +83,10 @@ func (w *worker[T]) run() {
 		case w.q.working.Err() != nil: // there is no time for it, and it is no longer in the queue
 			w.q.reportItem(w.q.root, m.name, m.data, ErrClosed)
 		default:
-			w.take(m)
+			w.process(w.q.deliver(m))
 		}
 	}
 	ended = true
-}
-
-// take consumes a message.
-func (w *worker[T]) take(m *message) {
-	if d := w.q.deliver(m); d != nil {
-		w.process(d)
-	}
 }
 
 // process consumes the remaining parts of a delivery. An item with a lock is settled afterwards.

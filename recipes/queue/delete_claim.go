@@ -15,19 +15,20 @@ import (
 
 // deleteClaim claims an item without a lock. The item is read first, and it is ours if our delete succeeds.
 type deleteClaim struct {
-	place   *place
-	name    nodeName
-	watch   *queueWatch
-	check   func(data []byte) error
-	epoch   int64
-	stat    zk.Stat
-	read    builders.Future[[]byte]
-	data    []byte
-	err     error // of reading
-	isRead  bool
-	batch   *deleteBatch // of its deletion, nil if it is deleted alone
-	isSplit bool         // it was submitted again, behind later claims
-	deleted builders.Future[struct{}]
+	place    *place
+	name     nodeName
+	watch    *queueWatch
+	decode   func(data []byte) (contents any, err error)
+	epoch    int64
+	stat     zk.Stat
+	read     builders.Future[[]byte]
+	data     []byte
+	contents any   // of data, decoded
+	err      error // of reading
+	isRead   bool
+	batch    *deleteBatch // of its deletion, nil if it is deleted alone
+	isSplit  bool         // it was submitted again, behind later claims
+	deleted  builders.Future[struct{}]
 }
 
 // begin starts to read the item. The deletion is submitted when the item turns out to be readable.
@@ -43,7 +44,7 @@ func (c *deleteClaim) isReadable(ctx context.Context) bool {
 		c.data, c.err = c.read.Wait(ctx)
 		c.isRead = true
 		if c.err == nil {
-			c.err = c.check(c.data)
+			c.contents, c.err = c.decode(c.data)
 		}
 	}
 	return c.err == nil
@@ -107,7 +108,7 @@ func (c *deleteClaim) message() (*message, error) {
 
 // item returns the data of the item.
 func (c *deleteClaim) item() *message {
-	return &message{name: c.name, data: c.data, stat: c.stat, epoch: c.epoch}
+	return &message{name: c.name, data: c.data, contents: c.contents, stat: c.stat, epoch: c.epoch}
 }
 
 // errPathDeleted is the error of an item whose path was deleted after the item was read.

@@ -62,8 +62,8 @@ type fetcher struct {
 
 // handler has the methods of a fetcher's queue that depend on the type of the items.
 type handler interface {
-	// check returns the error of an item that cannot be read.
-	check(data []byte) error
+	// decode returns what a node holds, or the error of an item that cannot be read.
+	decode(data []byte) (contents any, err error)
 	// corrupt handles an item that cannot be read.
 	corrupt(m *message, cause error, isNew bool) error
 	// release deletes the lock of an item.
@@ -274,7 +274,7 @@ func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
 	x := f.backlog.items[c.node().whole]
 	if err == nil && m.lock != nil {
-		err = f.handler.check(m.data)
+		m.contents, err = f.handler.decode(m.data)
 	}
 	switch {
 	case err == nil:

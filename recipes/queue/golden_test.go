@@ -87,9 +87,12 @@ func TestNodesOfJavaAreReadAndWritten(t *testing.T) {
 			if hex.EncodeToString(data) != r.Data || err != nil {
 				t.Errorf("%s: %q is %x, %v, want %s", name, r.Items, data, err, r.Data)
 			}
-			items, _, _, err := q.deserialize(unhex(t, r.Data))
-			if diff := cmp.Diff(r.Items, items); diff != "" || err != nil {
-				t.Errorf("%s: %s: %v (-want +got):\n%s", name, r.Data, err, diff)
+			got, err := q.decode(unhex(t, r.Data))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, r.Data, err)
+			}
+			if diff := cmp.Diff(r.Items, got.(*contents[string]).items); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, r.Data, diff)
 			}
 		}
 		if len(all[name]) < 5 {

@@ -101,9 +101,6 @@ func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 		return nil, err
 	}
 	d := q.deliver(m)
-	if d == nil {
-		return q.next(ctx)
-	}
 	p := &pulled[T]{delivery: d, q: q, open: len(d.items), ended: make([]bool, len(d.items))}
 	p.in = q.obs.In(p.ctx, d.origin)
 	q.hold(p)

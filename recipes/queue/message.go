@@ -13,11 +13,12 @@ import (
 
 // message is a node that is ours to consume: deleted, or locked.
 type message struct {
-	name  nodeName
-	data  []byte
-	stat  zk.Stat
-	epoch int64     // of the path when it was read
-	lock  *itemLock // nil without a lock path
+	name     nodeName
+	data     []byte
+	contents any // of data, decoded; nil if it cannot be read
+	stat     zk.Stat
+	epoch    int64     // of the path when it was read
+	lock     *itemLock // nil without a lock path
 }
 
 // bytesToPutBack returns the data of the node in which m is put back: the data that was read, with its history.

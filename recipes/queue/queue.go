@@ -214,28 +214,29 @@ func (q *queue[T]) serialize(ctx context.Context, items []T) ([]byte, error) {
 	return encodeItems(appendTrailer(nil, q.obs.Inject(ctx)), parts...)
 }
 
-// check returns the error of an item that cannot be read.
-func (q *queue[T]) check(data []byte) error {
-	_, _, _, err := q.deserialize(data)
-	return err
+// contents are what a node holds.
+type contents[T any] struct {
+	items   []T
+	parts   [][]byte // the bytes of each
+	trailer []byte   // the bytes behind the parts
 }
 
-// deserialize returns the items of a node, the bytes of each, and the bytes behind them.
-func (q *queue[T]) deserialize(data []byte) (items []T, parts [][]byte, trailer []byte, err error) {
-	parts, trailer, err = decodeItems(data)
-	if err != nil {
-		return nil, nil, nil, err
+// decode returns the *contents of a node.
+func (q *queue[T]) decode(data []byte) (_ any, err error) {
+	c := &contents[T]{}
+	if c.parts, c.trailer, err = decodeItems(data); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: panic of the serializer: %s", ErrCorrupt, errtext.Panic(p))
 		}
 	}()
-	items = make([]T, len(parts))
-	for i, part := range parts {
-		if items[i], err = q.serializer.Deserialize(part); err != nil {
-			return nil, nil, nil, errtext.Join(ErrCorrupt, err)
+	c.items = make([]T, len(c.parts))
+	for i, part := range c.parts {
+		if c.items[i], err = q.serializer.Deserialize(part); err != nil {
+			return nil, errtext.Join(ErrCorrupt, err)
 		}
 	}
-	return items, parts, trailer, nil
+	return c, nil
 }

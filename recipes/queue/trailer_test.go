@@ -29,10 +29,12 @@ func traced(tb testing.TB) (*queue[string], context.Context) {
 // read returns the items of a node, its trailer, and the span that the work on them begins in.
 func (q *queue[T]) read(tb testing.TB, data []byte) (items []T, trailer []byte, work trace.SpanContext) {
 	tb.Helper()
-	items, _, trailer, err := q.deserialize(data)
+	got, err := q.decode(data)
 	if err != nil {
 		tb.Fatalf("%q: %v", data, err)
 	}
+	c := got.(*contents[T])
+	items, trailer = c.items, c.trailer
 	ctx := q.obs.In(tb.Context(), q.obs.Extract(traceContextOf(trailer)))
 	return items, trailer, trace.SpanContextFromContext(ctx)
 }
