@@ -263,8 +263,8 @@ func (i Item[T]) Context() context.Context { return i.of.in }
 func (i Item[T]) Done(ctx context.Context) error { return i.of.finish(ctx, i.i, false) }
 
 // Requeue puts the item back, behind the others, with its priority, delay or id. With a lock path, several items that
-// were put together go back when the last of them is done or put back. Requeue fails in the same cases as Done, and does
-// nothing after Done.
+// were put together go back when the last of them is done or put back. Requeue fails in the same cases as Done, and
+// does nothing after Done.
 func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.i, true) }
 
 // finish ends item number i.

@@ -182,7 +182,8 @@ func (s *QueueSharder[Q]) closeShards() error {
 }
 
 // Queue returns a random queue to put the next item in, one that is not full if possible. It waits until there is a
-// queue, or the client is closed; ctx bounds that wait. Put one item in it, or a few, and call Queue again. In Java: getQueue.
+// queue, or the client is closed; ctx bounds that wait. Put one item in it, or a few, and call Queue again. In Java:
+// getQueue.
 func (s *QueueSharder[Q]) Queue(ctx context.Context) (q Q, err error) {
 	s.mu.Lock()
 	latent := s.state == Latent
