@@ -24,15 +24,20 @@ func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() er
 	}
 }
 
-// cleanUp calls fn, which deletes our node, in the background. The next Enter waits for it, so that the others do not
-// count us twice.
+// cleanUp calls fn, which deletes our node, in the background, until it succeeds or the node has gone with its session.
+// The next Enter waits for it, so that the others do not count us twice.
 func (d *DistributedDoubleBarrier) cleanUp(ctx context.Context, fn func(context.Context) error) {
 	done := make(chan struct{})
 	d.cleanup = done
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		defer close(done)
-		_ = fn(ctx) // it fails if the client is closed, and the node goes with its session
+		for fn(ctx) != nil { // the client is closed, or the server refuses it
+			s := d.client.Session()
+			if s == nil || waitqueue.Pause(s.Context(), waitqueue.FailurePause) != nil {
+				return
+			}
+		}
 	}()
 }
 

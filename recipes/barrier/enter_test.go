@@ -416,3 +416,36 @@ func TestEnterReadyOlderThanNodeIsNotOurRound(t *testing.T) {
 	s.put("ready")
 	c.returns()
 }
+
+// A node that may not be deleted counts for the others until it may be. So its member does not enter beside it.
+func TestEnterNodeOfLastRefusedToDeleteIsNotCountedTwice(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	d := barrier.NewDistributedDoubleBarrier(client, barrierPath, 2)
+	ctx, cancel := context.WithCancel(s.ctx)
+	c := s.laterWith(ctx, d.Enter)
+	s.awaitWatch("ready")
+	allow := func(perms int32) {
+		_, err := client.SetACL().WithACL(zk.WorldACL(perms)...).ForPath(s.ctx, barrierPath)
+		s.must(err)
+	}
+	allow(zk.PermAll &^ zk.PermDelete)
+	refusal := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.HoldReply})
+	cancel()
+	if err := c.err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	s.must(refusal.Wait(s.ctx))
+	refusal.Release()
+	s.settle(client)
+	if err := d.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("entered alone: %v", err)
+	}
+	allow(zk.PermAll)
+	c = s.later(d.Enter)
+	s.awaitWatch("ready")
+	s.put("c")
+	s.put("ready")
+	c.returns()
+}

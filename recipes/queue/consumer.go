@@ -137,8 +137,8 @@ const (
 	maxFailurePause   = 10 * time.Second
 )
 
-// putBack returns the settlement that puts the parts of d back because of cause. If the first has failed too often, it is
-// put into the dead letters.
+// putBack returns the settlement that puts the parts of d back because of cause. If the first has failed too often, it
+// is put into the dead letters.
 func (q *queue[T]) putBack(d *delivery[T], parts [][]byte, cause error) (*settlement, error) {
 	if d.ctx.Err() != nil { // the item may not be the cause
 		return &settlement{back: d.encodeAgain(d.history, parts)}, cause

@@ -76,8 +76,8 @@ func (q *queue[T]) move(m *message) error {
 	return err
 }
 
-// handleCorrupt calls the user's handler on its own goroutine, which the handler may end. It does not wait for a handler
-// that goes on after the end of its context, as one that calls Close does.
+// handleCorrupt calls the user's handler on its own goroutine, which the handler may end. It does not wait for a
+// handler that goes on after the end of its context, as one that calls Close does.
 func (q *queue[T]) handleCorrupt(c Corrupt) error {
 	handled := make(chan error, 1)
 	go func() {

@@ -22,7 +22,8 @@ func TestMissingLockPathBesideAPathThatMayNotBeCreated(t *testing.T) {
 			_, err := create.ForPath(ctx, path, nil)
 			must(t, err)
 		}
-		allow(t, client, "/fixed", zk.PermRead)
+		allow(t, client, "/fixed", zk.PermRead|zk.PermAdmin)
+		defer allow(t, client, "/fixed", zk.PermAll)
 		q := start(t, built(queueAt(t, client, "/fixed/queue", got.consume).LockPath("/free/locks").BuildQueue()))
 		putAll(t, q, "a")
 		got.await(1)
@@ -39,7 +40,8 @@ func TestDeadLettersBesideAPathThatMayNotBeCreated(t *testing.T) {
 			_, err := create.ForPath(ctx, path, nil)
 			must(t, err)
 		}
-		allow(t, client, "/fixed", zk.PermRead)
+		allow(t, client, "/fixed", zk.PermRead|zk.PermAdmin)
+		defer allow(t, client, "/fixed", zk.PermAll)
 		g, errs := newGate("a"), newReports()
 		q := start(t, built(queueAt(t, client, "/fixed/queue", func(_ context.Context, item string) error {
 			g.pass(item)
