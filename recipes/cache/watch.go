@@ -145,7 +145,7 @@ func (e *engine) setUp() {
 	}
 	flight := e.flight
 	e.needsSetup, e.syncing = false, false
-	if !e.watching { // the session may be new
+	if !e.watching || e.refused { // the session may be new
 		e.syncing = e.isReady()
 		synced := func(_ context.Context, ev callbacks.Event) {
 			e.inbox.put(func() { e.synced(flight, ev.Err) })
@@ -178,18 +178,18 @@ func (e *engine) synced(flight context.Context, err error) {
 	if flight != e.flight {
 		return
 	}
-	if e.syncing && errors.Is(err, framework.ErrNotReadOnly) {
+	e.refused = e.syncing && errors.Is(err, framework.ErrNotReadOnly)
+	if e.syncing = false; e.refused {
 		e.flight = nil
 	}
-	e.syncing = false
 }
 
 // watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
-	case flight != e.flight:
 	case err == nil:
 		e.watching, e.watchErr, e.watchFailures = true, nil, 0
+	case flight != e.flight:
 	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
 		e.connectIfPossible()
