@@ -94,6 +94,7 @@ type loop struct {
 	oneShot       bool            // the server has no persistent watches
 	needsSetup    bool            // the setup of this connection is not sent yet
 	syncing       bool            // the reads wait for the sync of a new session
+	paused        bool            // the client has too many pending operations
 	refused       bool            // a read-only server has refused that sync
 	announced     bool            // the listeners received a loaded note after the last change
 	todo          []*node         // wanted nodes, in the order of their reads

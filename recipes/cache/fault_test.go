@@ -368,6 +368,27 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 	})
 }
 
+// It pauses, and does not begin the whole load again.
+func TestCacheLoadsThroughClientWithFewPendingOperations(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.manyNodes(5000)
+		s.client = s.newClient(s.place, framework.WithMaxPending(3))
+		w := s.newCache()
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		watches := 0
+		for _, entry := range s.place.Faults().Trace() {
+			if !entry.Reply && entry.Op == "addWatch" {
+				watches++
+			}
+		}
+		if n := w.Size(); n != 5001 || watches > 2 {
+			s.Errorf("%d nodes after %d requests of the watch", n, watches)
+		}
+	})
+}
+
 // The data and the list fail together. Then the list succeeds, which is no success of the data.
 func TestCacheFailedDataIsReadAgainAfterItsList(t *testing.T) {
 	t.Parallel()

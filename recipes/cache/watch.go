@@ -194,7 +194,7 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 		e.oneShot, e.flight = true, nil
 		e.connectIfPossible()
 	case isTransient(err):
-		e.disconnected(flight)
+		e.interrupted(flight, err)
 	default:
 		e.flight, e.watchErr = nil, err
 		e.wake(pauseAfter(e.watchFailures))
@@ -202,10 +202,16 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 	}
 }
 
-// disconnected stops the reads on a connection. Usually an event announces the next connection. The retry covers the
-// case that none does.
-func (e *engine) disconnected(flight context.Context) {
+// interrupted stops the reads on a connection after a transient error. Usually an event announces the next connection.
+// The retry covers the case that none does. A client with too many pending operations is still connected, and the watch
+// that is set misses nothing, so the reads only pause.
+func (e *engine) interrupted(flight context.Context, err error) {
 	if flight != e.flight {
+		return
+	}
+	if e.watching && errors.Is(err, framework.ErrTooManyPending) {
+		e.paused = true
+		e.wake(firstPause)
 		return
 	}
 	e.flight = nil
@@ -229,6 +235,7 @@ func (e *engine) wake(pause time.Duration) {
 
 // retryDue makes the failed nodes whose pause is over wanted.
 func (e *engine) retryDue() {
+	e.paused = false
 	e.connectIfPossible()
 	now := time.Now()
 	next := time.Duration(-1)
