@@ -217,10 +217,12 @@ func (e *engine) removeOnly(n *node) {
 	}
 }
 
-// succeed clears the error of n if it is of one of these reads.
+// succeed clears the error of n, unless it is also of reads other than these.
 func (e *engine) succeed(n *node, w want) {
-	if f := e.failed[n]; f != nil && f.of&w != 0 {
-		delete(e.failed, n)
+	if f := e.failed[n]; f != nil {
+		if f.of &^= w; f.of == 0 {
+			delete(e.failed, n)
+		}
 	}
 }
 
@@ -232,7 +234,7 @@ func (e *engine) fail(n *node, w want, err error) {
 		e.failed[n] = f
 	}
 	pause := pauseAfter(f.attempts)
-	f.of, f.err, f.attempts, f.pause, f.due = w, err, f.attempts+1, pause, time.Now().Add(pause)
+	f.of, f.err, f.attempts, f.pause, f.due = f.of|w, err, f.attempts+1, pause, time.Now().Add(pause)
 	e.wake(pause)
 }
 

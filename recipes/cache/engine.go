@@ -94,6 +94,8 @@ type loop struct {
 	oneShot       bool            // the watches are one-shot: the server has no others, or the cache is of one node
 	needsSetup    bool            // the setup of this connection is not sent yet
 	syncing       bool            // the reads wait for the sync of a new session
+	paused        bool            // the client has too many pending operations
+	refused       bool            // a read-only server has refused that sync
 	announced     bool            // the listeners received a loaded note after the last change
 	todo          []*node         // wanted nodes, in the order of their reads
 	batches       int             // requests under way

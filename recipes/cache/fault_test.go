@@ -368,6 +368,53 @@ func TestCacheSplitsWhatIsTooLargeForOneAnswer(t *testing.T) {
 	})
 }
 
+// It pauses, and does not begin the whole load again.
+func TestCacheLoadsThroughClientWithFewPendingOperations(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.manyNodes(5000)
+		s.client = s.newClient(s.place, framework.WithMaxPending(3))
+		w := s.newCache()
+		s.begin(w)
+		s.must(w.Ready(s.ctx))
+		watches := 0
+		for _, entry := range s.place.Faults().Trace() {
+			if !entry.Reply && entry.Op == "addWatch" {
+				watches++
+			}
+		}
+		if n := w.Size(); n != 5001 || watches > 2 {
+			s.Errorf("%d nodes after %d requests of the watch", n, watches)
+		}
+	})
+}
+
+// The data and the list fail together. Then the list succeeds, which is no success of the data.
+func TestCacheFailedDataIsReadAgainAfterItsList(t *testing.T) {
+	t.Parallel()
+	withScene(t, true, func(s *scene) {
+		s.set(root+"=1", root+"/bad=1")
+		faults, bad := s.place.Faults(), s.chroot+root+"/bad"
+		lists := []string{"getChildren2"}
+		faults.Add(curatortest.Rule{
+			Ops: []string{"getData"}, Path: bad, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Count: 3,
+		})
+		cut := faults.Add(curatortest.Rule{Ops: lists, Path: bad, Action: curatortest.CutBefore, Count: 1})
+		faults.Add(curatortest.Rule{
+			Ops: lists, Path: bad, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Skip: 1, Count: 1,
+		})
+		suspended := s.awaitState(framework.Suspended)
+		w := s.newCache()
+		s.begin(w)
+		s.must(cut.Wait(s.ctx))
+		restore := faults.RefuseConnects()
+		suspended()
+		pause(s.ctx, time.Second) // both are wanted by then
+		restore()
+		w.await("NODE_CREATED /config/bad=1")
+	})
+}
+
 // It is time to read the node again while its Stat is read, which then shows no change.
 func TestCacheFailedLargeNodeIsReadAgainDuringItsCheck(t *testing.T) {
 	t.Parallel()
@@ -557,7 +604,7 @@ func TestCacheLeavesNoWatch(t *testing.T) {
 }
 
 // Writers change the tree while connections and sessions are lost. After each Sync the cache has what the tree has, and
-// the listener never got anything older than what it had got before.
+// the listener never got anything older than what it had got before. With odd seeds some reads are refused.
 func TestCacheEqualsTheTreeAfterRandomFaults(t *testing.T) {
 	t.Parallel()
 	first, count := seedRange(t)
@@ -605,6 +652,17 @@ func randomFaults(s *scene, seed uint64) {
 		Action: []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter}[r.IntN(2)],
 		Chance: 0.05, Seed: seed, MayMiss: true,
 	})
+	if s.refuses = seed%2 == 1; s.refuses {
+		refusal := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"getData", "getChildren2", "multiRead", "exists"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+			Chance: 0.2, Seed: seed, MayMiss: true,
+		})
+		defer func() {
+			refusal.Remove()
+			pause(s.ctx, time.Minute) // nodes are read again after a pause
+			w.equalsTree()
+		}()
+	}
 	for i := range 150 {
 		switch k := r.IntN(20); {
 		case k < 8:
@@ -620,14 +678,16 @@ func randomFaults(s *scene, seed uint64) {
 			s.place.Faults().CutAll()
 		case k == 15 && r.IntN(3) == 0:
 			s.place.Faults().KillSession(s.client.SessionID())
-		case k == 16 && r.IntN(3) == 0:
+		case k == 16 && r.IntN(3) == 0 && !s.refuses:
 			w.equalsTree()
 		default:
 			pause(s.ctx, time.Duration(r.IntN(50))*time.Millisecond)
 		}
 	}
 	rule.Remove()
-	w.equalsTree()
+	if !s.refuses {
+		w.equalsTree()
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -35,7 +35,7 @@ func (r read) isSingle() bool { return r.w == check }
 // load sends reads of the wanted nodes, up to the limits.
 func (e *engine) load() {
 	e.setUp()
-	for e.flight != nil && !e.syncing && e.batches < maxBatches {
+	for e.flight != nil && !e.syncing && !e.paused && e.batches < maxBatches {
 		reads := e.batch()
 		if len(reads) == 0 {
 			return
@@ -136,7 +136,7 @@ func (e *engine) requestFailed(flight context.Context, reads []read, err error) 
 	case tooLarge && len(reads) > 1:
 		e.limit = max(1, len(reads)/2)
 	case isTransient(err):
-		e.disconnected(flight)
+		e.interrupted(flight, err)
 	default:
 		for _, r := range reads {
 			e.apply(flight, r, callbacks.ReadResult{Err: err})
@@ -176,7 +176,7 @@ func (e *engine) readSingle(reads []read) {
 					e.batches--
 				}
 				if isTransient(res.Err) {
-					e.disconnected(flight)
+					e.interrupted(flight, res.Err)
 					e.putBack([]read{r})
 					return
 				}

@@ -65,7 +65,7 @@ func (n *node) removeKid(kid *node) {
 
 // failure is the error of a node that could not be read.
 type failure struct {
-	of       want // the read
+	of       want // the reads that failed
 	err      error
 	attempts int
 	pause    time.Duration // the last one

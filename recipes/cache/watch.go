@@ -145,7 +145,7 @@ func (e *engine) setUp() {
 	}
 	flight := e.flight
 	e.needsSetup, e.syncing = false, false
-	if !e.watching { // the session may be new
+	if !e.watching || e.refused { // the session may be new
 		e.syncing = e.isReady()
 		synced := func(_ context.Context, ev callbacks.Event) {
 			e.inbox.put(func() { e.synced(flight, ev.Err) })
@@ -174,23 +174,23 @@ func (e *engine) synced(flight context.Context, err error) {
 	if flight != e.flight {
 		return
 	}
-	if e.syncing && errors.Is(err, framework.ErrNotReadOnly) {
+	e.refused = e.syncing && errors.Is(err, framework.ErrNotReadOnly)
+	if e.syncing = false; e.refused {
 		e.flight = nil
 	}
-	e.syncing = false
 }
 
 // watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
-	case flight != e.flight:
 	case err == nil:
 		e.watching, e.watchErr, e.watchFailures = true, nil, 0
+	case flight != e.flight:
 	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
 		e.connectIfPossible()
 	case isTransient(err):
-		e.disconnected(flight)
+		e.interrupted(flight, err)
 	default:
 		e.flight, e.watchErr = nil, err
 		e.wake(pauseAfter(e.watchFailures))
@@ -198,10 +198,16 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 	}
 }
 
-// disconnected stops the reads on a connection. Usually an event announces the next connection. The retry covers the
-// case that none does.
-func (e *engine) disconnected(flight context.Context) {
+// interrupted stops the reads on a connection after a transient error. Usually an event announces the next connection.
+// The retry covers the case that none does. A client with too many pending operations is still connected, and the watch
+// that is set misses nothing, so the reads only pause.
+func (e *engine) interrupted(flight context.Context, err error) {
 	if flight != e.flight {
+		return
+	}
+	if e.watching && errors.Is(err, framework.ErrTooManyPending) {
+		e.paused = true
+		e.wake(firstPause)
 		return
 	}
 	e.flight = nil
@@ -226,6 +232,7 @@ func (e *engine) wake(pause time.Duration) {
 // retryDue makes the failed nodes whose pause is over wanted. Those whose pause is almost over come along, so that many
 // nodes are read with few requests.
 func (e *engine) retryDue() {
+	e.paused = false
 	e.connectIfPossible()
 	now := time.Now()
 	next := time.Duration(-1)
