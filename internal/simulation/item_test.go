@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,12 @@ type put struct {
 }
 
 func (p *put) isOver() bool { return !p.ended.IsZero() }
+
+// isSplit reports whether some of the items are, or were, in another node: they were put back. A removal by id may have
+// removed only that node.
+func (p *put) isSplit() bool {
+	return slices.ContainsFunc(p.items, func(i *item) bool { return len(i.nodes) > 1 })
+}
 
 // result is the result of the work on an item.
 type result int

@@ -30,6 +30,7 @@ type grant struct {
 	ends   bool // its context
 	dies   bool // its process
 	robbed bool // its node
+	early  bool // its node is robbed before the grant, which does not name the node
 }
 
 func TestJudge(t *testing.T) {
@@ -51,6 +52,9 @@ func TestJudge(t *testing.T) {
 		},
 		"a writer whose node was deleted": {
 			grants: []grant{{claim: writer(1, 1), robbed: true}, {claim: writer(2, 2)}},
+		},
+		"a part of a multi lock whose node was deleted before the grant": {
+			grants: []grant{{claim: writer(1, 0), early: true}, {claim: writer(2, 0)}},
 		},
 		"one owner twice": {
 			grants: []grant{{claim: writer(1, 1)}, {claim: writer(1, 1)}},
@@ -98,6 +102,10 @@ func TestJudge(t *testing.T) {
 					c.path = node
 					if err := createNode(w, node); err != nil {
 						t.Fatal(err)
+					}
+					if g.early {
+						w.judge.taken(r, node, c.process, 0)
+						c.path = ""
 					}
 					w.judge.granted(&c)
 					if g.ends {

@@ -33,6 +33,8 @@ func (j *judge) granted(c *claim) {
 	r := c.resource
 	if at, ok := r.robbed[c.path]; ok {
 		j.rob(c, at)
+	} else if at := r.robbedOf[c.process]; c.path == "" && time.Since(at) < sessionTimeout {
+		j.rob(c, at) // the grant was on its way
 	}
 	if c.robbed.IsZero() {
 		j.judgeOthers(c)
@@ -143,6 +145,9 @@ func (j *judge) taken(r *resource, node string, owner *process, within time.Dura
 	defer j.mu.Unlock()
 	now := time.Now()
 	r.robbed[node] = now
+	if owner != nil {
+		r.robbedOf[owner] = now
+	}
 	for _, c := range r.claims {
 		if c.isAlive() && c.robbed.IsZero() && (c.path == node || c.path == "" && c.process == owner) {
 			j.rob(c, now)

@@ -415,6 +415,15 @@ func TestLedgerWithoutLocks(t *testing.T) {
 			s.ledger.removed(s.ledger.items[value].put, 1, nil)
 			s.begin(s.o, value)
 		}},
+		"consumed, and another of its put was put back and removed": {play: func(s *scene) {
+			value := s.put()
+			p := s.ledger.items[value].put
+			s.ledger.removing(p)
+			s.delete(s.node)
+			p.items = append(p.items, &item{put: p, nodes: []*node{{}, {}}})
+			s.ledger.removed(p, 1, nil)
+			s.begin(s.o, value)
+		}},
 		"consumed before it is due": {kind: delayQueue, want: "before it is due", play: func(s *scene) {
 			value := s.put()
 			s.delete(s.node)

@@ -346,7 +346,7 @@ func (l *ledger) judgeUnlocked(d *delivery, before []*delivery, loop string) {
 			l.violate(i, "it is delivered twice, now to %s", o.actor.name)
 		}
 	}
-	if !i.put.removed.IsZero() {
+	if !i.put.removed.IsZero() && !i.put.isSplit() {
 		l.violate(i, "it is delivered to %s, and was removed", o.actor.name)
 	}
 	if o.consumes && o.concurrency > 1 || o.kind == priorityQueue || o.kind == delayQueue {

@@ -21,11 +21,12 @@ type resource struct {
 	notifiedOfNode bool
 
 	// The judge guards the fields below.
-	claims    []*claim             // those that may be alive
-	robbed    map[string]time.Time // nodes that were taken from their holders, and when
-	newest    int64                // the highest token of all
-	exclusive int64                // the highest token of an exclusive claim
-	leader    string               // the node of the last exclusive claim
+	claims    []*claim               // those that may be alive
+	robbed    map[string]time.Time   // nodes that were taken from their holders, and when
+	robbedOf  map[*process]time.Time // when a node of a process was taken last: not every claim knows its node
+	newest    int64                  // the highest token of all
+	exclusive int64                  // the highest token of an exclusive claim
+	leader    string                 // the node of the last exclusive claim
 }
 
 // line is a node whose children belong to waiters or holders.
@@ -36,7 +37,7 @@ type line struct {
 
 // newResource returns a resource whose nodes stand in one line below its path.
 func newResource(p string) *resource {
-	return &resource{path: p, lines: []line{{p, true}}, robbed: map[string]time.Time{}}
+	return &resource{path: p, lines: []line{{p, true}}, robbed: map[string]time.Time{}, robbedOf: map[*process]time.Time{}}
 }
 
 // name is the name of the resource.
