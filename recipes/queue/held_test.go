@@ -12,61 +12,57 @@ import (
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// slowSerializer stops at the number-th item that it reads until it may go on.
+// slowSerializer stops at the first item that it reads until it may go on.
 type slowSerializer struct {
 	queue.String
-	number  int64
 	read    *atomic.Int64
 	reached chan struct{}
 	goOn    chan struct{}
 }
 
 func (s slowSerializer) Deserialize(data []byte) (string, error) {
-	if s.read.Add(1) == s.number {
+	if s.read.Add(1) == 1 {
 		close(s.reached)
 		<-s.goOn
 	}
 	return s.String.Deserialize(data)
 }
 
-// TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked closes a queue while an item is read for a loop, first to
-// find out whether it can be read, then to be yielded.
+// TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked closes a queue while an item is read for a loop.
 func TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked(t *testing.T) {
 	t.Parallel()
-	for number := range int64(2) {
-		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			ctx, others, client := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
-			producer := start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue()))
-			putAll(t, producer, "a")
-			serializer := slowSerializer{
-				number: number + 1, read: new(atomic.Int64), reached: make(chan struct{}), goOn: make(chan struct{}),
-			}
-			q := built(queue.NewBuilder(client, nil, serializer, queuePath).LockPath(lockPath).
-				FinalFlushTime(time.Second).BuildQueue())
-			must(t, q.Start())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				for item, err := range q.Items(ctx) {
-					if err != nil {
-						return
-					}
-					if err := item.Done(ctx); err != nil && !errors.Is(err, queue.ErrClosed) {
-						t.Error(err)
-					}
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, others, client := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		producer := start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue()))
+		putAll(t, producer, "a")
+		serializer := slowSerializer{
+			read: new(atomic.Int64), reached: make(chan struct{}), goOn: make(chan struct{}),
+		}
+		q := built(queue.NewBuilder(client, nil, serializer, queuePath).LockPath(lockPath).
+			FinalFlushTime(time.Second).BuildQueue())
+		must(t, q.Start())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for item, err := range q.Items(ctx) {
+				if err != nil {
+					return
 				}
-			}()
-			<-serializer.reached
-			closed := closing(q)
-			<-time.After(10 * time.Millisecond)
-			close(serializer.goOn)
-			must(t, <-closed)
-			<-ended
-			if locks := names(t, others, lockPath); len(locks) > 0 {
-				t.Errorf("stopped at read %d: the locks %q are left", number+1, locks)
+				if err := item.Done(ctx); err != nil && !errors.Is(err, queue.ErrClosed) {
+					t.Error(err)
+				}
 			}
-		})
-	}
+		}()
+		<-serializer.reached
+		closed := closing(q)
+		<-time.After(10 * time.Millisecond)
+		close(serializer.goOn)
+		must(t, <-closed)
+		<-ended
+		if locks := names(t, others, lockPath); len(locks) > 0 {
+			t.Errorf("the locks %q are left", locks)
+		}
+	})
 }
 
 // TestContextOfPulledItemEndsBeforeCloseReleasesIt holds back the answer to the release of an item by Close.
