@@ -14,9 +14,9 @@ type ChildData struct {
 	Data []byte
 }
 
-// Storage stores the nodes of a cache. The cache serializes the calls of Put, Remove and Clear, and makes no other
-// call at the same time. Other calls may be concurrent. The methods must not call the cache, and must not block. A panic
-// in one of them ends the program. In Java: CuratorCacheStorage.
+// Storage stores the nodes of a cache. The cache serializes the calls of Put, Remove and Clear, and makes no other call
+// at the same time. Other calls may be concurrent. The methods must not call the cache, and must not block. A panic in
+// one of them ends the program. In Java: CuratorCacheStorage.
 type Storage interface {
 	// Put stores a node and returns the previous node at its path, or nil.
 	Put(node *ChildData) (old *ChildData)

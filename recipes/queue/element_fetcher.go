@@ -344,7 +344,7 @@ func (f *elementFetcher) read(c *call) {
 // readElement starts to read an element.
 func (f *elementFetcher) readElement(c *call, n nodeName) *element {
 	e := &element{readAt: time.Now(), gap: f.watch.gap(), claim: &deleteClaim{
-		place: f.place, name: n, watch: f.watch, epoch: f.watch.current(), decode: func([]byte) (any, error) { return nil, nil }, //nolint:nilnil // any bytes are an element
+		place: f.place, name: n, watch: f.watch, epoch: f.watch.current(), decode: anyBytes,
 	}}
 	e.claim.begin(once(c.ctx))
 	return e

@@ -36,7 +36,7 @@ func TestClaimsOfRefusedBatchAreKeptInOrderWhenConnectionIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, _ := parseName(path[len("/queue/"):])
-			claims[i] = &deleteClaim{place: p, name: n, watch: w, epoch: w.current(), decode: func([]byte) (any, error) { return nil, nil }}
+			claims[i] = &deleteClaim{place: p, name: n, watch: w, epoch: w.current(), decode: anyBytes}
 			claims[i].begin(flight)
 			if !claims[i].isReadable(ctx) {
 				t.Fatal(claims[i].err)
