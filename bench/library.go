@@ -57,6 +57,8 @@ var libraries = map[string]library{
 	},
 	sampledTenth: {base: "/bench-sampled-tenth", open: openWithSDK(stubborn, 0.1), impatient: openWithSDK(impatient, 0.1)},
 	sampledAll:   {base: "/bench-sampled-all", open: openWithSDK(stubborn, 1), impatient: openWithSDK(impatient, 1)},
+	handTenth:    {base: "/bench-hand-tenth", open: openByHand(stubborn, 0.1), impatient: openByHand(impatient, 0.1)},
+	handAll:      {base: "/bench-hand-all", open: openByHand(stubborn, 1), impatient: openByHand(impatient, 1)},
 	plain:        {base: "/bench-plain", open: openPlain, impatient: openPlain},
 }
 

@@ -19,6 +19,8 @@ const (
 	telemetryOff = "telemetry off"
 	sampledTenth = "SDK, 10 % sampled"
 	sampledAll   = "SDK, all sampled"
+	handTenth    = "SDK by hand, 10 % sampled"
+	handAll      = "SDK by hand, all sampled"
 )
 
 // The budgets of telemetry: no cost without providers, and a tenth of the rate with the SDK if the server is the limit.
@@ -52,13 +54,13 @@ var tracingWork = section{
 		},
 		{
 			name: "background getData, 10 % traced", server: nullServer, show: throughput, often: 4,
-			budget:  []bound{atMost(2, cpu).of(telemetryOff)},
-			entries: against(work(getDataBg), sampledTenth, telemetryOff),
+			budget:  []bound{atMost(2, cpu).of(telemetryOff), atMost(1.25, cpu).of(handTenth)},
+			entries: against(work(getDataBg), sampledTenth, telemetryOff, handTenth),
 		},
 		{
 			name: "background getData, all traced", server: nullServer, show: throughput, often: 4,
-			budget:  []bound{atMost(5, cpu).of(telemetryOff)},
-			entries: against(work(getDataBg), sampledAll, telemetryOff),
+			budget:  []bound{atMost(5, cpu).of(telemetryOff), atMost(1.25, cpu).of(handAll)},
+			entries: against(work(getDataBg), sampledAll, telemetryOff, handAll),
 		},
 		{
 			name: "create, one goroutine, traced", server: realServer, show: latency, often: 4, budget: tenth,
@@ -88,9 +90,7 @@ func openWithoutTelemetry(policy retry.Policy) func(connect string) (client, err
 // openWithSDK returns an open function for clients with the SDK, which samples this part of the traces.
 func openWithSDK(policy retry.Policy, part float64) func(connect string) (client, error) {
 	return func(connect string) (client, error) {
-		sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(part))
-		tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{}))
-		meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+		tracers, meters := newSDK(part)
 		c, err := startCurator(connect, policy, framework.WithTracerProvider(tracers), framework.WithMeterProvider(meters))
 		if err != nil {
 			return nil, err
@@ -98,6 +98,13 @@ func openWithSDK(policy retry.Policy, part float64) func(connect string) (client
 		c.after = func() error { return tracers.Shutdown(context.Background()) } // there is nothing to send
 		return c, nil
 	}
+}
+
+// newSDK returns providers of the SDK that sample this part of the traces.
+func newSDK(part float64) (*sdktrace.TracerProvider, *sdkmetric.MeterProvider) {
+	sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(part))
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(nowhere{})),
+		sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 }
 
 // The retry policies of the contenders. The second is for rows that measure failures.
