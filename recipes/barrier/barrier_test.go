@@ -138,21 +138,19 @@ func TestBarrierWaitClientClosedFails(t *testing.T) {
 // The connection is cut at each request in turn.
 func TestBarrierLostReplies(t *testing.T) {
 	t.Parallel()
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		for k, hit := 0, true; hit; k++ {
-			s := newScene(t)
-			client, faults := s.proxied()
-			injection := faults.Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-			b := barrier.NewDistributedBarrier(client, barrierPath)
-			s.must(b.SetBarrier(s.ctx))
-			c := s.later(b.WaitOnBarrier)
-			s.awaitWatch("")
-			s.must(b.RemoveBarrier(s.ctx))
-			c.returns()
-			s.awaitNothing()
-			hit = injection.Hits() > 0
-		}
-	}
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		s := newScene(t)
+		client, faults := s.proxied()
+		injection := faults.Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
+		b := barrier.NewDistributedBarrier(client, barrierPath)
+		s.must(b.SetBarrier(s.ctx))
+		c := s.later(b.WaitOnBarrier)
+		s.awaitWatch("")
+		s.must(b.RemoveBarrier(s.ctx))
+		c.returns()
+		s.awaitNothing()
+		return injection.Hits() > 0
+	})
 }
 
 func TestBarrierInvalidPathFails(t *testing.T) {

@@ -416,23 +416,19 @@ func TestLatchStartedWithoutConnectionLeadsLater(t *testing.T) {
 
 // In Java: TestLeaderLatch.testResetRace: there is one node, though the connection is cut before or after a request.
 func TestLatchLostRepliesLeaveNoNode(t *testing.T) {
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			for k, hit := 0, true; hit; k++ {
-				proxy, connect, direct := newProxy(t)
-				client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
-				must(t, client.BlockUntilConnected(testenv.Context(t)))
-				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-				latch, _ := startLatch(t, client, "me")
-				await(t, latch)
-				awaitParticipants(t, latch, 1)
-				must(t, latch.Close())
-				awaitNoNode(t, direct)
-				hit = injection.Hits() > 0
-			}
-		})
-	}
+	t.Parallel()
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		proxy, connect, direct := newProxy(t)
+		client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
+		must(t, client.BlockUntilConnected(testenv.Context(t)))
+		injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
+		latch, _ := startLatch(t, client, "me")
+		await(t, latch)
+		awaitParticipants(t, latch, 1)
+		must(t, latch.Close())
+		awaitNoNode(t, direct)
+		return injection.Hits() > 0
+	})
 }
 
 // In Java: TestLeaderLatch.testCorrectWatching: each watches only the one before it, and the leader its own node.

@@ -379,7 +379,7 @@ func TestSelectorStates(t *testing.T) {
 
 // In Java: TestLeaderSelectorEdges.flappingTest: the connection is cut at each request in turn.
 func TestSelectorLostRepliesLeaveNoNode(t *testing.T) {
-	for k, hit := 0, true; hit; k++ {
+	testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
 		proxy, connect, direct := newProxy(t)
 		client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
 		must(t, client.BlockUntilConnected(testenv.Context(t)))
@@ -389,8 +389,8 @@ func TestSelectorLostRepliesLeaveNoNode(t *testing.T) {
 		receive(t, f.began, "it leads")
 		must(t, s.Close())
 		awaitNoNode(t, direct)
-		hit = injection.Hits() > 0
-	}
+		return injection.Hits() > 0
+	})
 }
 
 // In Java: TestLeaderSelectorEdges.flappingTest, where the retries are used up.

@@ -385,11 +385,9 @@ func TestEveryLockServerRestartKeepsHoldersAndWaiters(t *testing.T) {
 func TestEveryLockLostRepliesLeaveNothing(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
-		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-			for k, hit := 0, true; hit; k++ {
-				hit = lostReplyOf(t, lock, action, k)
-			}
-		}
+		testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+			return lostReplyOf(t, lock, action, k)
+		})
 	})
 }
 

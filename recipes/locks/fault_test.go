@@ -20,26 +20,18 @@ import (
 // TestMutexLostRepliesLeaveNoNode cuts the connection before and after the server has applied each of the
 // requests in turn.
 func TestMutexLostRepliesLeaveNoNode(t *testing.T) {
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			for k, hit := 0, true; hit; k++ {
-				hit = lostReply(t, action, k, nil)
-			}
-		})
-	}
+	t.Parallel()
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		return lostReply(t, action, k, nil)
+	})
 }
 
 // TestMutexLostRepliesWithoutRetryLeaveNoNode is the same with a policy that gives up at once: then acquire may fail.
 func TestMutexLostRepliesWithoutRetryLeaveNoNode(t *testing.T) {
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			for k, hit := 0, true; hit; k++ {
-				hit = lostReply(t, action, k, retry.NTimes(0, 0))
-			}
-		})
-	}
+	t.Parallel()
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		return lostReply(t, action, k, retry.NTimes(0, 0))
+	})
 }
 
 func lostReply(t *testing.T, action curatortest.Action, k int, policy retry.Policy) (hit bool) {
@@ -89,9 +81,9 @@ func forEveryLine(t *testing.T, test func(t *testing.T, lock func(*framework.Cli
 func TestMutexListRefusedLeavesNothing(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
-		for k, hit := 0, true; hit; k++ {
-			hit = lostList(t, lock, curatortest.Rule{Skip: k, Err: zk.ErrNoAuth, MayMiss: k > 0}, zk.ErrNoAuth)
-		}
+		testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+			return lostList(t, lock, curatortest.Rule{Skip: k, Err: zk.ErrNoAuth, MayMiss: k > 0}, zk.ErrNoAuth)
+		})
 	})
 }
 
@@ -99,9 +91,9 @@ func TestMutexListRefusedLeavesNothing(t *testing.T) {
 func TestMutexListWithoutNodeIsAcquired(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
-		for k, hit := 0, true; hit; k++ {
-			hit = lostList(t, lock, curatortest.Rule{Skip: k, Count: 2, Err: zk.ErrNoNode, MayMiss: k > 0}, nil)
-		}
+		testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+			return lostList(t, lock, curatortest.Rule{Skip: k, Count: 2, Err: zk.ErrNoNode, MayMiss: k > 0}, nil)
+		})
 	})
 }
 
@@ -194,7 +186,7 @@ func TestAcquireErrorIsNotThatOfCleanup(t *testing.T) {
 func TestMutexLostRepliesInNamespaceLeaveNoNode(t *testing.T) {
 	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
-		for k, hit := 0, true; hit; k++ {
+		testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
 			ctx := testenv.Context(t)
 			chroot := testenv.Chroot(t)
 			proxy, connect := newProxy(t, chroot)
@@ -214,8 +206,8 @@ func TestMutexLostRepliesInNamespaceLeaveNoNode(t *testing.T) {
 				t.Errorf("create %d: %v", k, err)
 			}
 			awaitNothing(t, testenv.Addr(t)+chroot)
-			hit = injection.Hits() > 0
-		}
+			return injection.Hits() > 0
+		})
 	})
 }
 

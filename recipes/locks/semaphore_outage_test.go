@@ -28,9 +28,9 @@ func TestSemaphoreOutageAtEachRequestIsSurvived(t *testing.T) {
 		for _, action := range actions {
 			t.Run(fmt.Sprintf("%v, session ends: %t", action, expire), func(t *testing.T) {
 				t.Parallel()
-				for k, hit := 0, true; hit; k++ {
-					hit = outageOfSemaphore(t, action, expire, k)
-				}
+				testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+					return outageOfSemaphore(t, action, expire, k)
+				})
 			})
 		}
 	}

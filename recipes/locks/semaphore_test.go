@@ -222,31 +222,27 @@ func TestLeaseCountChangeIsFollowed(t *testing.T) {
 
 // CURATOR-335: the connection is cut before and after each of the requests in turn.
 func TestSemaphoreLostRepliesLeaveNoLease(t *testing.T) {
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			for k, hit := 0, true; hit; k++ {
-				ctx := testenv.Context(t)
-				chroot := testenv.Chroot(t)
-				proxy, connect := newProxy(t, chroot)
-				client := newClient(t, connect)
-				if err := client.BlockUntilConnected(ctx); err != nil {
-					t.Fatal(err)
-				}
-				injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-				s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
-				leases, err := s.AcquireN(ctx, 2)
-				if err != nil {
-					t.Errorf("request %d: %v", k, err)
-				}
-				if err := s.ReturnAll(ctx, leases...); err != nil {
-					t.Errorf("request %d: return: %v", k, err)
-				}
-				awaitNothing(t, testenv.Addr(t)+chroot)
-				hit = injection.Hits() > 0
-			}
-		})
-	}
+	t.Parallel()
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		client := newClient(t, connect)
+		if err := client.BlockUntilConnected(ctx); err != nil {
+			t.Fatal(err)
+		}
+		injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
+		s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 3)
+		leases, err := s.AcquireN(ctx, 2)
+		if err != nil {
+			t.Errorf("request %d: %v", k, err)
+		}
+		if err := s.ReturnAll(ctx, leases...); err != nil {
+			t.Errorf("request %d: return: %v", k, err)
+		}
+		awaitNothing(t, testenv.Addr(t)+chroot)
+		return injection.Hits() > 0
+	})
 }
 
 // In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a
@@ -455,7 +451,7 @@ func TestSemaphoreAcquireCancelledLeavesNoLease(t *testing.T) {
 
 // CURATOR-315, CURATOR-335: the leases are not shown from the k-th list on.
 func TestSemaphoreListRefusedLeavesNothing(t *testing.T) {
-	for k, hit := 0, true; hit; k++ {
+	testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
 		ctx := testenv.Context(t)
 		chroot := testenv.Chroot(t)
 		first := takeLease(t, ctx, locks.NewInterProcessSemaphoreV2(newClient(t, testenv.Addr(t)+chroot), semaphorePath, 3))
@@ -486,7 +482,8 @@ func TestSemaphoreListRefusedLeavesNothing(t *testing.T) {
 			t.Errorf("list %d: return: %v", k, err)
 		}
 		awaitNothing(t, testenv.Addr(t)+chroot)
-	}
+		return hit
+	})
 }
 
 func TestLeaseSessionExpiredIsLost(t *testing.T) {

@@ -263,9 +263,9 @@ func TestItemsAreHeldByOneOfTwoPullersWithLostReplies(t *testing.T) {
 		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 			t.Run(fmt.Sprintf("%d queues, %v", queues, action), func(t *testing.T) {
 				t.Parallel()
-				for k, hit := 0, true; hit; k++ {
-					t.Run(fmt.Sprint("request ", k), func(t *testing.T) { hit = pullTwiceWithCut(t, queues, action, k) })
-				}
+				testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+					return pullTwiceWithCut(t, queues, action, k)
+				})
 			})
 		}
 	}

@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -113,13 +112,9 @@ func closing(q *queue.DistributedQueue[string]) (closed <-chan error) {
 func TestCloseAfterLostRequestKeepsPromise(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-			for k, hit := 0, true; hit; k++ {
-				t.Run(fmt.Sprintf("%v of request %d", action, k), func(t *testing.T) {
-					hit = closeAfterCut(t, mode, action, k)
-				})
-			}
-		}
+		testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+			return closeAfterCut(t, mode, action, k)
+		})
 	})
 }
 

@@ -16,11 +16,9 @@ import (
 func TestConsumerWithLostRepliesKeepsItsPromise(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-			for k, hit := 0, true; hit; k++ {
-				hit = consumeWithCut(t, mode, action, k)
-			}
-		}
+		testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+			return consumeWithCut(t, mode, action, k)
+		})
 	})
 }
 
@@ -79,11 +77,9 @@ func consumeWithCut(t *testing.T, mode modifier, action curatortest.Action, k in
 func TestPullingWithLostReplies(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-			for k, hit := 0, true; hit; k++ {
-				hit = pullWithCut(t, mode, action, k)
-			}
-		}
+		testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+			return pullWithCut(t, mode, action, k)
+		})
 	})
 }
 

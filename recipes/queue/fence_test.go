@@ -131,27 +131,26 @@ func TestFenceOfASettledItemRefusesWrites(t *testing.T) {
 // TestFenceOutlivesLostReplies cuts the connection before and after each request of the first use.
 func TestFenceOutlivesLostReplies(t *testing.T) {
 	t.Parallel()
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		for skip, hit := 0, true; hit && skip < 20; skip++ {
-			ctx, chroot := testenv.Context(t), testenv.Chroot(t)
-			proxy, connect := newProxy(t, chroot)
-			client := newClient(t, connect)
-			putAll(t, start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue())), "a")
-			item, end := pullLocked(t, client)
-			cut := proxy.Faults().Add(curatortest.Rule{
-				Ops:  []string{"sync", "getData", "create", "create2", "exists"},
-				Skip: skip, Count: 1, Action: action, MayMiss: skip > 0,
-			})
-			if _, err := queue.FenceOf(item.Context()).Operation(ctx); err != nil {
-				t.Errorf("%v of request %d: %v", action, skip, err)
-			}
-			hit = cut.Hits() > 0
-			must(t, item.Done(ctx))
-			end()
-			testenv.Eventually(t, func() bool { return len(children(t, testenv.Addr(t)+chroot, lockPath)) == 0 },
-				"nothing is left")
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, skip int) (hit bool) {
+		ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		client := newClient(t, connect)
+		putAll(t, start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue())), "a")
+		item, end := pullLocked(t, client)
+		cut := proxy.Faults().Add(curatortest.Rule{
+			Ops:  []string{"sync", "getData", "create", "create2", "exists"},
+			Skip: skip, Count: 1, Action: action, MayMiss: skip > 0,
+		})
+		if _, err := queue.FenceOf(item.Context()).Operation(ctx); err != nil {
+			t.Errorf("%v of request %d: %v", action, skip, err)
 		}
-	}
+		hit = cut.Hits() > 0
+		must(t, item.Done(ctx))
+		end()
+		testenv.Eventually(t, func() bool { return len(children(t, testenv.Addr(t)+chroot, lockPath)) == 0 },
+			"nothing is left")
+		return hit
+	})
 }
 
 func TestFenceWithoutALock(t *testing.T) {

@@ -16,11 +16,9 @@ import (
 func TestRemoveWithLostReplies(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-			for k, hit := 0, true; hit; k++ {
-				hit = removeIDWithCut(t, mode, action, k)
-			}
-		}
+		testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+			return removeIDWithCut(t, mode, action, k)
+		})
 	})
 }
 

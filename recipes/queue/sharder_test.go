@@ -462,21 +462,19 @@ func TestSharderErrorsWithoutHandlerGoToClient(t *testing.T) {
 // TestSharderWithLostReplies cuts the connection before and after each request of a start in turn.
 func TestSharderWithLostReplies(t *testing.T) {
 	t.Parallel()
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		for k, hit := 0, true; hit; k++ {
-			chroot := testenv.Chroot(t)
-			proxy, connect := newProxy(t, chroot)
-			client := newClient(t, connect)
-			must(t, client.BlockUntilConnected(testenv.Context(t)))
-			injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-			s := start(t, sharder(t, client, leading(true), nil, queue.WithThresholdCheck(time.Hour)))
-			awaitShards(t, s, 1)
-			if n := len(children(t, testenv.Addr(t)+chroot, shardsPath)); n != 1 {
-				t.Errorf("%v of request %d: %d queues", action, k, n)
-			}
-			hit = injection.Hits() > 0
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		client := newClient(t, connect)
+		must(t, client.BlockUntilConnected(testenv.Context(t)))
+		injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
+		s := start(t, sharder(t, client, leading(true), nil, queue.WithThresholdCheck(time.Hour)))
+		awaitShards(t, s, 1)
+		if n := len(children(t, testenv.Addr(t)+chroot, shardsPath)); n != 1 {
+			t.Errorf("%v of request %d: %d queues", action, k, n)
 		}
-	}
+		return injection.Hits() > 0
+	})
 }
 
 // However many sharders find no queue at the same time, or a full one, one adds it.

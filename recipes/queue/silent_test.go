@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -23,25 +22,24 @@ func TestCloseAfterRequestWithoutAnswerTakesFinalFlushTime(t *testing.T) {
 	t.Parallel()
 	const flush = time.Second
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		for k, hit := 0, true; hit; k++ {
-			t.Run(fmt.Sprint("request ", k), func(t *testing.T) {
-				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-					others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
-					producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
-					putAll(t, producer, numbered(3)...)
-					silent := silentAt(place, client.SessionID(), k)
-					defer silent.Release()
-					q := built(mode(builder(t, client, func(context.Context, string) error {
-						<-time.After(slowConsumption)
-						return nil
-					})).OnError(newReports().add).FinalFlushTime(flush).BuildQueue())
-					must(t, q.Start())
-					<-time.After(time.Second)
-					wantClosedInTime(t, q)
-					hit = silent.Hits() > 0
-				})
+		testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+				producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
+				putAll(t, producer, numbered(3)...)
+				silent := silentAt(place, client.SessionID(), k)
+				defer silent.Release()
+				q := built(mode(builder(t, client, func(context.Context, string) error {
+					<-time.After(slowConsumption)
+					return nil
+				})).OnError(newReports().add).FinalFlushTime(flush).BuildQueue())
+				must(t, q.Start())
+				<-time.After(time.Second)
+				wantClosedInTime(t, q)
+				hit = silent.Hits() > 0
 			})
-		}
+			return hit
+		})
 	})
 }
 
@@ -52,35 +50,34 @@ const slowConsumption = 150 * time.Millisecond
 func TestLoopEndsWithItsContextAfterRequestWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		for k, hit := 0, true; hit; k++ {
-			t.Run(fmt.Sprint("request ", k), func(t *testing.T) {
-				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-					others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
-					producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
-					putAll(t, producer, numbered(2)...)
-					silent := silentAt(place, client.SessionID(), k)
-					defer silent.Release()
-					q := built(mode(builder(t, client, nil)).OnError(newReports().add).FinalFlushTime(time.Second).BuildQueue())
-					must(t, q.Start())
-					ctx, cancel := context.WithTimeout(testenv.Context(t), time.Second)
-					defer cancel()
-					end, _ := ctx.Deadline()
-					for item, err := range q.Items(ctx) {
-						if err == nil {
-							_ = item.Done(ctx)
-						}
+		testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+				producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
+				putAll(t, producer, numbered(2)...)
+				silent := silentAt(place, client.SessionID(), k)
+				defer silent.Release()
+				q := built(mode(builder(t, client, nil)).OnError(newReports().add).FinalFlushTime(time.Second).BuildQueue())
+				must(t, q.Start())
+				ctx, cancel := context.WithTimeout(testenv.Context(t), time.Second)
+				defer cancel()
+				end, _ := ctx.Deadline()
+				for item, err := range q.Items(ctx) {
+					if err == nil {
+						_ = item.Done(ctx)
 					}
-					limit := time.Second / 10
-					if testenv.Real() { // where a busy machine takes its time
-						limit = time.Second
-					}
-					if late := time.Since(end); late > limit {
-						t.Errorf("the loop ends %v after its context", late)
-					}
-					wantClosedInTime(t, q)
-					hit = silent.Hits() > 0
-				})
+				}
+				limit := time.Second / 10
+				if testenv.Real() { // where a busy machine takes its time
+					limit = time.Second
+				}
+				if late := time.Since(end); late > limit {
+					t.Errorf("the loop ends %v after its context", late)
+				}
+				wantClosedInTime(t, q)
+				hit = silent.Hits() > 0
 			})
-		}
+			return hit
+		})
 	})
 }

@@ -71,14 +71,9 @@ func removeElementMadeAnew(t *testing.T, name string, isChanged bool) {
 // their requests in turn.
 func TestTakesOfOneValueWithLostReplies(t *testing.T) {
 	t.Parallel()
-	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			for k, hit := 0, true; hit; k++ {
-				hit = takeTogetherWithCut(t, action, k)
-			}
-		})
-	}
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		return takeTogetherWithCut(t, action, k)
+	})
 }
 
 func takeTogetherWithCut(t *testing.T, action curatortest.Action, k int) (hit bool) {

@@ -911,7 +911,7 @@ func TestSimpleQueueWithLostReplies(t *testing.T) {
 		for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 			t.Run(fmt.Sprintf("%s %v", name, action), func(t *testing.T) {
 				t.Parallel()
-				for k, hit := 0, true; hit && !t.Failed(); k++ {
+				testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
 					chroot := testenv.Chroot(t)
 					proxy, connect := newProxy(t, chroot)
 					client := newClient(t, connect)
@@ -928,8 +928,8 @@ func TestSimpleQueueWithLostReplies(t *testing.T) {
 					if len(reported) > 1 {
 						t.Errorf("%v of request %d: got %v", action, k, reported)
 					}
-					hit = cut.Hits() > 0
-				}
+					return cut.Hits() > 0
+				})
 			})
 		}
 	}
