@@ -37,15 +37,29 @@ func (s *QueueSharder[Q]) addShard(path string) error {
 	return nil
 }
 
-// open calls the user's code; a panic is an error.
+// open builds and starts a queue.
 func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic of the allocator: %s", errtext.Panic(p))
-		}
-	}()
+	defer catch(&err, "allocator")
 	if q, err = s.allocate(path); err == nil {
 		err = q.Start()
 	}
 	return q, err
+}
+
+func (sh *shard[Q]) close() (err error) {
+	defer catch(&err, "queue")
+	return sh.queue.Close()
+}
+
+// leads reports whether this process may add queues.
+func (s *QueueSharder[Q]) leads() (leads bool, err error) {
+	defer catch(&err, "leader")
+	return s.leader.HasLeadership(), nil
+}
+
+// catch is deferred around the user's code. It makes a panic an error.
+func catch(err *error, whose string) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic of the %s: %s", whose, errtext.Panic(p))
+	}
 }

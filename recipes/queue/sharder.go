@@ -24,7 +24,8 @@ const shardName = "queue-"
 // ErrMaxQueues is the background error when the queues are full and no more may be added.
 var ErrMaxQueues = errors.New("queue: no more queues may be added")
 
-// QueueAllocator builds the queue of a path; it does not start it. In Java: QueueAllocator.
+// QueueAllocator builds the queue of a path; it does not start it. It must not call Close of the sharder. In Java:
+// QueueAllocator.
 type QueueAllocator[Q Shard] func(path string) (Q, error) //nolint:revive // the name is Java's
 
 // Leader reports whether this process may add queues. A LeaderLatch of package leader is one, on a path that is not
@@ -175,7 +176,7 @@ func (s *QueueSharder[Q]) closeShards() error {
 	errs := make([]error, len(s.shards))
 	var wg sync.WaitGroup
 	for i, sh := range s.shards {
-		wg.Go(func() { errs[i] = sh.queue.Close() })
+		wg.Go(func() { errs[i] = sh.close() })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -269,17 +270,28 @@ func (s *QueueSharder[Q]) checkQueues() error {
 	if err != nil && there == 0 {
 		return err
 	}
-	errs := []error{err}
+	return errors.Join(err, s.addIfNeeded(there))
+}
+
+// addIfNeeded adds a queue if there is none, or if another is needed and this process may add it.
+func (s *QueueSharder[Q]) addIfNeeded(there int) error {
 	full, err := s.measure()
-	switch {
-	case err != nil:
-		errs = append(errs, err)
-	case there == 0, full && there < s.maxQueues && s.leader.HasLeadership():
-		errs = append(errs, s.add(there))
-	case full && s.leader.HasLeadership():
-		errs = append(errs, fmt.Errorf("%w: %d at %s", ErrMaxQueues, there, s.path))
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	if there == 0 {
+		return s.add(there)
+	}
+	if !full {
+		return nil
+	}
+	if leads, err := s.leads(); err != nil || !leads {
+		return err
+	}
+	if there >= s.maxQueues {
+		return fmt.Errorf("%w: %d at %s", ErrMaxQueues, there, s.path)
+	}
+	return s.add(there)
 }
 
 // find lists the queues and opens the new ones. It returns the number of queues in the list.

@@ -432,6 +432,48 @@ func TestShardThatCannotBeBuiltIsTriedAgain(t *testing.T) {
 	}
 }
 
+// leaderFunc is a leader of the user.
+type leaderFunc func() bool
+
+func (f leaderFunc) HasLeadership() bool { return f() }
+
+func TestSharderLeaderThatPanicsIsReportedAndAskedAgain(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, testenv.ConnectString(t))
+	var calls atomic.Int32
+	failed := newFailures()
+	s := start(t, sharder(t, client, leaderFunc(func() bool {
+		if calls.Add(1) == 1 {
+			panic("broken leader")
+		}
+		return true
+	}), nil, queue.WithOnError(failed.notify)))
+	fill(t, s, numbered(threshold)...)
+	if err := failed.next(t); !strings.Contains(err.Error(), "broken leader") {
+		t.Errorf("got %v", err)
+	}
+	awaitShards(t, s, 2)
+}
+
+func TestSharderCloseWithQueueThatPanicsReturnsError(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, testenv.ConnectString(t))
+	allocate := func(string) (panicking, error) { return panicking{}, nil }
+	s := queue.NewQueueSharder(client, allocate, shardsPath, leading(true))
+	must(t, s.Start())
+	_, err := s.Queue(testenv.Context(t))
+	must(t, err)
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "broken close") {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// panicking is a queue whose Close panics.
+type panicking struct{}
+
+func (panicking) Start() error { return nil }
+func (panicking) Close() error { panic("broken close") }
+
 func TestSharderErrorsWithoutHandlerGoToClient(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
