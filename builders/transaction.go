@@ -85,7 +85,8 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 		return nil, o.badArguments("no operations")
 	}
 	o.requests = make([]jute.Request, len(ops))
-	for i, op := range ops {
+	for i := range ops {
+		op := &ops[i] // it is large
 		if op.err != nil {
 			return nil, op.err
 		}
@@ -98,8 +99,8 @@ func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, erro
 			o.protect(i)
 		}
 	}
-	for _, op := range ops {
-		if err := op.env.ensureNamespace(); err != nil {
+	for i := range ops {
+		if err := ops[i].env.ensureNamespace(); err != nil {
 			return nil, o.wrap(err)
 		}
 	}
@@ -131,8 +132,8 @@ func (o *transactionOp) isRepeatable() bool {
 func (o *transactionOp) Describe() telemetry.Operation {
 	what := o.call.Describe()
 	what.Batch = len(o.ops)
-	for _, op := range o.ops {
-		if op.typ != o.ops[0].typ {
+	for i := range o.ops {
+		if o.ops[i].typ != o.ops[0].typ {
 			return what
 		}
 	}
@@ -186,8 +187,8 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 		return nil
 	}
 	out := make([]callbacks.OperationResult, len(o.ops))
-	for i, r := range o.Reply.Results {
-		op := o.ops[i]
+	for i := range out {
+		r, op := &o.Reply.Results[i], &o.ops[i] // they are large
 		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path, Err: op.guard.meaning(r.Code.Err())}
 		if r.Op == jute.OpError || o.Result() != nil {
 			continue
@@ -196,10 +197,10 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 		case callbacks.OperationCreate:
 			out[i].ResultPath = op.env.namespace.strip(r.Path)
 			if r.Op != jute.OpCreate { // some servers answer a create2 in a transaction like a create
-				out[i].Stat = &o.Reply.Results[i].Stat
+				out[i].Stat = &r.Stat
 			}
 		case callbacks.OperationSetData:
-			out[i].Stat = &o.Reply.Results[i].Stat
+			out[i].Stat = &r.Stat
 		}
 	}
 	return out
