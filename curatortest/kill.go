@@ -32,12 +32,13 @@ const (
 	sessionEnd   = sessionStart + 8
 )
 
-// nobodysSession is a session that no server has started.
-const nobodysSession = ^uint64(0)
+// unknownSession is a session that no server has started.
+const unknownSession = ^uint64(0)
 
-// askForNobody replaces the session of a handshake by one that does not exist. A server answers as for an expired one.
-func askForNobody(frame []byte) {
+// requestUnknownSession replaces the session of a handshake by one that does not exist. A server answers as for an
+// expired one.
+func requestUnknownSession(frame []byte) {
 	if _, err := jute.DecodeConnectRequest(frame[lengthSize:]); err == nil {
-		binary.BigEndian.PutUint64(frame[sessionStart:sessionEnd], nobodysSession)
+		binary.BigEndian.PutUint64(frame[sessionStart:sessionEnd], unknownSession)
 	}
 }

@@ -195,7 +195,7 @@ func (u *pump) request() bool {
 		r.readConnect(u.frame[lengthSize:])
 		u.link.session.Store(r.session)
 		if u.link.faults.isKilled(r.session) {
-			askForNobody(u.frame)
+			requestUnknownSession(u.frame)
 		}
 	}
 	u.link.record(&r.message, false, jute.ReplyHeader{})

@@ -188,11 +188,11 @@ func TestGatesOfGoAndJavaLookTheSame(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
 	m := meet(t, 1)
-	var all [2][]looks
+	var all [2][]nodeProperties
 	for i, s := range m.sides {
 		g := newGate(s)
 		m.do(g.set)
-		all[i] = m.looks()
+		all[i] = m.properties()
 		m.do(g.remove)
 		m.clear()
 	}
@@ -312,13 +312,13 @@ func TestMembersOfGoAndJavaLookTheSame(t *testing.T) {
 	testenv.RequireReal(t)
 	m := meet(t, 1)
 	ours, theirs := m.sides[0], m.sides[1]
-	var want []looks
+	var want []nodeProperties
 	for _, sides := range [][]side{{theirs, theirs}, {ours, ours}, {ours, theirs}} {
 		members := newMembers(sides...)
 		first := m.begin(members[0].enter)
 		m.do(members[1].enter)
 		m.awaitEnd(first)
-		got := m.looks()
+		got := m.properties()
 		if want == nil {
 			want = got
 		}

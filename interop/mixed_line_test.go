@@ -8,8 +8,8 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// standing is a holder of a lock or a waiter for it.
-type standing struct {
+// lineMember is a holder of a lock or a waiter for it.
+type lineMember struct {
 	*contender
 	kind    lockKind
 	side    side
@@ -18,7 +18,7 @@ type standing struct {
 }
 
 // lineUp has the sides ask for locks, one side after the other. Those of the first turn are let in.
-func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
+func (m *meeting) lineUp(turns [][]lockKind) (line [][]*lineMember) {
 	m.t.Helper()
 	n := 0
 	for i, kinds := range turns {
@@ -26,7 +26,7 @@ func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
 		for _, k := range kinds {
 			s := m.peers[n%len(m.peers)]
 			n++
-			one := &standing{contender: k.of(s), kind: k, side: s, session: m.session(s)}
+			one := &lineMember{contender: k.of(s), kind: k, side: s, session: m.session(s)}
 			before := m.owned(one.session)
 			one.waiting = m.later(one.contender)
 			testenv.Eventually(m.t, func() bool {
@@ -44,7 +44,7 @@ func (m *meeting) lineUp(turns [][]lockKind) (line [][]*standing) {
 // lineIs waits until all clients list the same nodes, in the order of the line. Readers get
 // of readers, and writers of writers. Of those who wait for leases only the first one has a node among them, if it
 // is of Java.
-func (m *meeting) lineIs(line []*standing) {
+func (m *meeting) lineIs(line []*lineMember) {
 	m.t.Helper()
 	for _, one := range line {
 		if one.participants == nil {

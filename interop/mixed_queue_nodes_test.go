@@ -65,9 +65,9 @@ func writeRecordings(t *testing.T, all map[string][]recording) {
 	}
 }
 
-// withoutLockData leaves out the data of the locks of items: Java writes its address, and nobody reads it, while our
+// withoutLockData leaves out the data of the locks of items: Java writes its address, which is never read, and our
 // claims are known by it.
-func withoutLockData(nodes []looks) []looks {
+func withoutLockData(nodes []nodeProperties) []nodeProperties {
 	nodes = slices.Clone(nodes)
 	for i, node := range nodes {
 		if node.Ephemeral {
@@ -88,7 +88,7 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 		for _, r := range all[kind.theirs] {
 			puts = append(puts, r.put)
 		}
-		var ours, theirs []looks
+		var ours, theirs []nodeProperties
 		for _, s := range m.sides {
 			at := newSpot(true)
 			e := m.openQueue(s, queueUse{kind: kind, at: at, consumes: true})
@@ -96,10 +96,10 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 			m.reports(e, "held", 1)
 			m.put(e, puts[1:]...)
 			if _, java := e.(theirEnd); java {
-				theirs = m.looksAt(at)
+				theirs = m.propertiesAt(at)
 				all[kind.theirs] = record(puts, m.nodes(at.items))
 			} else {
-				ours = m.looksAt(at)
+				ours = m.propertiesAt(at)
 			}
 			e.letGo()
 		}
@@ -117,14 +117,14 @@ func TestNodesOfQueuesAreThoseOfJava(t *testing.T) {
 	}
 }
 
-// looksAt returns what the nodes of a queue, of its locks, and of both above them are like.
-func (m *meeting) looksAt(at spot) (all []looks) {
+// propertiesAt returns the properties of the nodes of a queue, of its locks, and of both paths.
+func (m *meeting) propertiesAt(at spot) (all []nodeProperties) {
 	m.t.Helper()
 	for _, n := range m.nodes(meetingPath) {
 		for name, parent := range map[string]string{"items": at.items, "locks": at.locks} {
 			if n.path == parent || path.Dir(n.path) == parent {
 				name += strings.TrimPrefix(n.path, parent)
-				all = append(all, looks{name, string(n.data), n.stat.EphemeralOwner != 0, fmt.Sprint(n.acl)})
+				all = append(all, nodeProperties{name, string(n.data), n.stat.EphemeralOwner != 0, fmt.Sprint(n.acl)})
 			}
 		}
 	}

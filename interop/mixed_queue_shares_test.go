@@ -11,16 +11,16 @@ import (
 
 // audience collects the reports of the ends of a queue.
 type audience struct {
-	m        *meeting
-	ends     []queueEnd
-	tales    chan tale
-	reported map[string]int // how often of each item
+	m          *meeting
+	ends       []queueEnd
+	deliveries chan delivery
+	reported   map[string]int // how often of each item
 }
 
 // gather opens a queue on all sides.
 func gather(m *meeting, use queueUse) *audience {
 	m.t.Helper()
-	a := &audience{m: m, tales: make(chan tale, 10_000), reported: make(map[string]int)}
+	a := &audience{m: m, deliveries: make(chan delivery, 10_000), reported: make(map[string]int)}
 	ctx, cancel := context.WithCancel(m.ctx)
 	var all sync.WaitGroup
 	m.t.Cleanup(all.Wait)
@@ -30,11 +30,11 @@ func gather(m *meeting, use queueUse) *audience {
 		a.ends = append(a.ends, e)
 		all.Go(func() {
 			for {
-				tale, err := e.tale(ctx)
+				delivery, err := e.next(ctx)
 				if err != nil {
 					return
 				}
-				a.tales <- tale
+				a.deliveries <- delivery
 			}
 		})
 	}
@@ -45,7 +45,7 @@ func gather(m *meeting, use queueUse) *audience {
 func (a *audience) wantEvent(kind string) {
 	a.m.t.Helper()
 	for {
-		got, err := receive(a.m.ctx, a.tales)
+		got, err := receive(a.m.ctx, a.deliveries)
 		if err != nil {
 			a.m.t.Fatalf("nothing is reported, after %d items: %v", len(a.reported), err)
 		}

@@ -99,13 +99,13 @@ type queueUse struct {
 // text begins with "hold" until it is to let go.
 type queueEnd interface {
 	put(ctx context.Context, puts ...put) error // waits until all are in the queue
-	tale(ctx context.Context) (tale, error)     // waits for the next
+	next(ctx context.Context) (delivery, error) // waits for the next
 	letGo()
 	remove(ctx context.Context, id string) (int, error)
 }
 
-// tale is a report of a consumer about an item.
-type tale struct{ kind, item string }
+// delivery is what a consumer reports of an item.
+type delivery struct{ kind, item string }
 
 func (m *meeting) openQueue(s side, use queueUse) queueEnd {
 	m.t.Helper()
@@ -121,12 +121,12 @@ func (m *meeting) openQueue(s side, use queueUse) queueEnd {
 // ourEnd is that of Go.
 type ourEnd struct {
 	ourQueue
-	client   golang
-	kind     queueKind
-	failures atomic.Int64
-	tales    chan tale
-	goOn     chan struct{}
-	ended    chan error // why the context of an item that is held has ended
+	client     golang
+	kind       queueKind
+	failures   atomic.Int64
+	deliveries chan delivery
+	goOn       chan struct{}
+	ended      chan error // why the context of an item that is held has ended
 }
 
 var errRefused = errors.New("refused")
@@ -135,7 +135,7 @@ func openOurs(t *testing.T, g golang, use queueUse) *ourEnd {
 	t.Helper()
 	e := &ourEnd{
 		client: g, kind: use.kind,
-		tales: make(chan tale, 10_000), goOn: make(chan struct{}, 100), ended: make(chan error, 100),
+		deliveries: make(chan delivery, 10_000), goOn: make(chan struct{}, 100), ended: make(chan error, 100),
 	}
 	e.failures.Store(int64(use.failures))
 	var consumer queue.Consumer[string]
@@ -168,16 +168,16 @@ func openOurs(t *testing.T, g golang, use queueUse) *ourEnd {
 
 func (e *ourEnd) consume(ctx context.Context, item string) error {
 	if strings.HasPrefix(item, "hold") {
-		e.tales <- tale{"held", item}
+		e.deliveries <- delivery{"held", item}
 		stop := context.AfterFunc(ctx, func() { e.ended <- context.Cause(ctx) })
 		<-e.goOn
 		stop()
 	}
 	if e.failures.Add(-1) >= 0 {
-		e.tales <- tale{"refused", item}
+		e.deliveries <- delivery{"refused", item}
 		return errRefused
 	}
-	e.tales <- tale{"item", item}
+	e.deliveries <- delivery{"item", item}
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (e *ourEnd) put(ctx context.Context, puts ...put) error {
 	return e.FlushPuts(ctx)
 }
 
-func (e *ourEnd) tale(ctx context.Context) (tale, error) { return receive(ctx, e.tales) }
+func (e *ourEnd) next(ctx context.Context) (delivery, error) { return receive(ctx, e.deliveries) }
 
 func (e *ourEnd) letGo() { e.goOn <- struct{}{} }
 
@@ -238,9 +238,9 @@ func (e theirEnd) put(ctx context.Context, puts ...put) error {
 	return err
 }
 
-func (e theirEnd) tale(ctx context.Context) (tale, error) {
+func (e theirEnd) next(ctx context.Context) (delivery, error) {
 	ev, err := e.j.WaitEvent(ctx, func(ev interop.Event) bool { return ev.Name == e.name })
-	return tale{ev.Kind, ev.Item}, err
+	return delivery{ev.Kind, ev.Item}, err
 }
 
 func (e theirEnd) letGo() {
@@ -264,7 +264,7 @@ func (m *meeting) put(e queueEnd, puts ...put) {
 func (m *meeting) reports(e queueEnd, kind string, n int) (items []string) {
 	m.t.Helper()
 	for range n {
-		got, err := e.tale(m.ctx)
+		got, err := e.next(m.ctx)
 		if err != nil || got.kind != kind {
 			m.t.Fatalf("%T reports %+v, %v, and not of another %s after %q", e, got, err, kind, items)
 		}

@@ -100,7 +100,7 @@ func TestGoAndJavaGetEachOthersElements(t *testing.T) {
 func TestNodesOfSimpleQueuesAreThoseOfJava(t *testing.T) {
 	t.Parallel()
 	m := meet(t, 1)
-	var all [2][]looks
+	var all [2][]nodeProperties
 	for i, s := range m.sides {
 		at := newSpot(false)
 		e := openSimple(s, at.items)
@@ -109,7 +109,7 @@ func TestNodesOfSimpleQueuesAreThoseOfJava(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		all[i] = m.looksAt(at)
+		all[i] = m.propertiesAt(at)
 	}
 	if diff := cmp.Diff(all[1], all[0]); diff != "" || len(all[1]) != 4 {
 		t.Errorf("nodes of Java %+v (-Java +Go):\n%s", all[1], diff)

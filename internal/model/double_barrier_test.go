@@ -221,7 +221,7 @@ func (m *doubleBarrier) next(w *barrierWorld, emit func(step, barrierWorld)) {
 
 // settle takes the members' own steps at once: their requests may wait.
 func (m *doubleBarrier) settle(w *barrierWorld) {
-	w.bury()
+	w.recordEmpty()
 	for i := range m.members {
 		for w.bad == "" && m.canAct(&w.attendees[i]) {
 			m.act(w, i)
@@ -309,8 +309,8 @@ func (w *barrierWorld) notify(i int8, changed bool) {
 	}
 }
 
-// tellReady sends an event to the watchers of ready.
-func (w *barrierWorld) tellReady(created bool) {
+// notifyReady sends an event to the watchers of ready.
+func (w *barrierWorld) notifyReady(created bool) {
 	for k := range w.attendees {
 		if c := &w.attendees[k]; c.watchReady {
 			c.watchReady, c.woken = false, true
@@ -327,8 +327,8 @@ func (w *barrierWorld) isIn(k int8) bool {
 	return n.there && w.ready.there && (n.born < w.ready.born || n.signed)
 }
 
-// bury records since when no member is in.
-func (w *barrierWorld) bury() {
+// recordEmpty records since when no member is in.
+func (w *barrierWorld) recordEmpty() {
 	if !w.ready.there || w.ready.dead != 0 {
 		return
 	}
@@ -346,7 +346,7 @@ func (w *barrierWorld) deleteReady(i, born int8) {
 		w.bad = fmt.Sprintf("%c deletes the ready of another round", 'A'+i)
 	}
 	w.ready = readyState{dead: w.zxid}
-	w.tellReady(false)
+	w.notifyReady(false)
 }
 
 // canAct reports whether a member can go on by itself.
@@ -563,7 +563,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 	case bList:
 		m.listed(w, i)
 	case bExists:
-		m.lookedAt(w, i)
+		m.decide(w, i)
 	case bRead:
 		m.read(w, i, r.arg)
 	case bOpen:
@@ -577,7 +577,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 			w.zxid++
 			w.pzxid = w.zxid
 			w.ready = readyState{there: true, born: w.zxid}
-			w.tellReady(true)
+			w.notifyReady(true)
 			m.pass(w, i)
 			m.begin(w, i, w.zxid)
 		}
@@ -596,7 +596,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 		w.ready.version++
 		own.signed, own.born, w.ready.dead = true, w.zxid, 0
 		w.notify(i, false)
-		w.tellReady(false)
+		w.notifyReady(false)
 		m.begin(w, i, 0)
 	case bClear:
 		if both && w.ready.version == r.arg {
@@ -704,8 +704,8 @@ func (m *doubleBarrier) nextOther(w *barrierWorld, i int8) {
 	c.send(bWatch, int8(bits.TrailingZeros8(uint8(c.seen))))
 }
 
-// lookedAt decides what a snapshot means, in snapshot.verdict.
-func (m *doubleBarrier) lookedAt(w *barrierWorld, i int8) {
+// decide decides what a snapshot means, in snapshot.verdict.
+func (m *doubleBarrier) decide(w *barrierWorld, i int8) {
 	c := &w.attendees[i]
 	c.seenReady, c.watchReady = w.ready, true
 	late := w.ready.there && w.ready.born < c.born

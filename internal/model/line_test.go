@@ -11,7 +11,7 @@ const (
 	watching         // the watch of the place before travels
 	waiting          // for its event
 	holding          // a lock, a lease, leadership
-	readingOn        // a writer creates its reader's node
+	downgrading      // a writer creates its reader's node
 	holdingBoth      // it is a writer and a reader
 	reading          // it was a writer and is a reader
 	counting         // the leases
@@ -26,7 +26,7 @@ const (
 )
 
 var phaseNames = []string{
-	"idle", "creates and lists", "looks for its node", "lists", "sets its watch", "waits", "HOLDS", "reads on",
+	"idle", "creates and lists", "looks for its node", "lists", "sets its watch", "waits", "HOLDS", "downgrades",
 	"WRITES AND READS", "READS", "counts the leases", "waits for a lease", "takes a lease", "looks for its lease",
 	"adds its lease", "waits with a lease's node", "is elected", "is suspended", "looks at the line",
 }
@@ -169,7 +169,7 @@ func (m *recipe) renew(w *world, i int8) {
 }
 
 func (m *recipe) holds(c *client) bool {
-	return c.at == holding || c.at == readingOn || c.at == holdingBoth || c.at == reading
+	return c.at == holding || c.at == downgrading || c.at == holdingBoth || c.at == reading
 }
 
 // mutex is a lock with one holder. Its members are "o", ours, and "j", Java's. They take the same steps, but Java's

@@ -33,7 +33,7 @@ func (readWriteLock) judge(m *recipe, t *tree, w *world, i int8) (found bool, be
 // answer continues a downgrade. In the code: InterProcessReadWriteLock.downgrade.
 func (readWriteLock) answer(m *recipe, w *world, i int8, r request, t *tree, _ bool) {
 	c := &w.clients[i]
-	if c.at != readingOn {
+	if c.at != downgrading {
 		return
 	}
 	hasRead := t.of(i, reader, c.attempt)
@@ -52,7 +52,7 @@ func (readWriteLock) answer(m *recipe, w *world, i int8, r request, t *tree, _ b
 // readOn creates a reader's node with the number of the writer's.
 func (m *recipe) readOn(w *world, i int8) {
 	c := &w.clients[i]
-	c.at = readingOn
+	c.at = downgrading
 	if m.flaw == readsAnew {
 		c.send(request{op: opCreate, kind: reader}, request{op: opList})
 		return
@@ -62,7 +62,7 @@ func (m *recipe) readOn(w *world, i int8) {
 
 func (rw readWriteLock) resume(m *recipe, w *world, i int8) {
 	c := &w.clients[i]
-	if c.at == readingOn {
+	if c.at == downgrading {
 		c.send(request{op: opNothing}, request{op: opFind})
 		return
 	}

@@ -29,7 +29,7 @@ func (s *Service) Advance(d time.Duration) {
 	end := s.advanced + max(d, 0)
 	for {
 		now := s.now()
-		next, ok := s.nextGivingUp()
+		next, ok := s.nextCutOffDeadline()
 		wait := max(next.Sub(now), 0)
 		if !ok || s.paused > 0 || s.closed || s.advanced+wait >= end {
 			break
@@ -89,10 +89,10 @@ func (s *Service) elapse() time.Time {
 	if s.paused > 0 || s.closed {
 		return s.tickAfter(now)
 	}
-	report, reporting := s.reportWhatIsDue(now)
-	s.giveUp(now)
+	report, reporting := s.reportSessions(now)
+	s.endCutOffs(now)
 	s.expireSessions(now)
-	s.sweepWhatIsDue(now)
+	s.sweepDue(now)
 	next := s.nextSweep
 	if tick := s.tickAfter(now); tick.Before(next) {
 		next = tick
@@ -100,7 +100,7 @@ func (s *Service) elapse() time.Time {
 	if reporting && report.Before(next) {
 		next = report
 	}
-	if end, ok := s.nextGivingUp(); ok && end.Before(next) {
+	if end, ok := s.nextCutOffDeadline(); ok && end.Before(next) {
 		next = end
 	}
 	for _, m := range s.members {

@@ -2,7 +2,8 @@ package zkserver
 
 import "time"
 
-// elect chooses the leader and the serving members, after members have started, stopped, been partitioned or given up.
+// elect chooses the leader and the serving members, after members have started, stopped or been partitioned, or have
+// noticed that they are cut off.
 // A leader with a quorum stays the leader.
 func (s *Service) elect() {
 	defer s.announce()
@@ -26,7 +27,7 @@ func (s *Service) elect() {
 func (s *Service) quorum() int { return len(s.members)/2 + 1 }
 
 // settleLeader decides whether the current leader keeps its quorum. A leader that is cut off leads again if the
-// partition ends before any member has given up.
+// partition ends before any member has noticed it.
 func (s *Service) settleLeader() {
 	leader := s.leader
 	if leader == nil {
@@ -34,21 +35,21 @@ func (s *Service) settleLeader() {
 	}
 	s.leader, s.cutLeader = nil, nil
 	switch {
-	case leader == nil || !leader.pretends():
+	case leader == nil || !leader.actsAsLeader():
 	case s.followersOf(leader, true) >= s.quorum():
 		s.leader = leader
 	case s.config.SyncLimit == 0:
 	case leader.cutOff(), s.followersOf(leader, true)+s.followersOf(leader, false) >= s.quorum():
-		s.cutLeader = leader // the others are parted from it: it has not noticed yet
+		s.cutLeader = leader // the others are parted from it, which it has not noticed yet
 	}
 }
 
-// followersOf counts the members on the side of a leader that follow it or are free to, or those on other sides that
-// follow it and do not know yet that they are cut off from it.
+// followersOf counts the members on the side of a leader that follow it or may follow it, or those on other sides that
+// follow it and have not noticed yet that they are cut off from it.
 func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	n := 0
 	for _, m := range s.members {
-		if m.up && (m.side == leader.side) == sameSide && (m.isOf(leader) || sameSide && m.leader == nil) {
+		if m.up && (m.side == leader.side) == sameSide && (m.follows(leader) || sameSide && m.leader == nil) {
 			n++
 		}
 	}
@@ -117,7 +118,7 @@ func (s *Service) lead(members []*Member) {
 	if !s.standalone() {
 		s.epoch++
 	}
-	for _, m := range members { // who follows a new leader starts with all it knows
+	for _, m := range members { // a follower starts with all transactions of its leader
 		m.follow(leader)
 	}
 	if !s.standalone() {
@@ -129,7 +130,7 @@ func (s *Service) lead(members []*Member) {
 	}
 }
 
-// handOver makes another member the leader, if there is one. Nobody loses a connection.
+// handOver makes another member the leader, if there is one. No client loses its connection.
 func (s *Service) handOver() {
 	var members []*Member
 	for _, m := range s.members {
@@ -150,7 +151,7 @@ func (m *Member) follow(leader *Member) {
 	}
 	m.state, m.leader, m.leaderSeen = stateServing, leader, m.service.now()
 	m.epoch, m.outstanding = m.service.epoch, false
-	clear(m.heardFrom)
+	clear(m.unreported)
 	m.catchUp()
 }
 
@@ -160,7 +161,7 @@ func (m *Member) leave(to state) {
 		m.disconnect()
 	}
 	m.state, m.leader, m.outstanding = to, nil, false
-	clear(m.heardFrom)
+	clear(m.unreported)
 }
 
 // resume makes a member that was cut off serve again, and reports whether it was cut off.
@@ -176,22 +177,22 @@ func (m *Member) resume() bool {
 	return true
 }
 
-// pretends reports whether a member takes itself for the leader. A leader that has not noticed yet that its quorum is
-// gone does so, too.
-func (m *Member) pretends() bool { return m.up && m.leader == m }
+// actsAsLeader reports whether a member acts as the leader. A leader that has not noticed yet that its quorum is gone
+// does so too.
+func (m *Member) actsAsLeader() bool { return m.up && m.leader == m }
 
-// isOf reports whether a member has followed a leader since the leader began to lead.
-func (m *Member) isOf(leader *Member) bool {
-	return m.leader == leader && leader.pretends() && m.epoch == leader.epoch
+// follows reports whether a member has followed a leader since the leader began to lead.
+func (m *Member) follows(leader *Member) bool {
+	return m.leader == leader && leader.actsAsLeader() && m.epoch == leader.epoch
 }
 
 // reaches reports whether a member can reach its leader.
 func (m *Member) reaches() bool {
-	return m.leader != nil && m.isOf(m.leader) && m.leader.side == m.side
+	return m.leader != nil && m.follows(m.leader) && m.leader.side == m.side
 }
 
-// noteLeaders records the times when each member has last heard from its leader, and a leader from its quorum, before
-// the members are partitioned.
+// noteLeaders records when each member received something from its leader for the last time, and a leader from its
+// quorum, before the members are partitioned.
 func (s *Service) noteLeaders() {
 	seen := s.halfTickBefore(s.now())
 	for _, m := range s.members {
@@ -201,13 +202,13 @@ func (s *Service) noteLeaders() {
 	}
 }
 
-// givesUp returns the time when a member that is cut off notices it. A follower notices it when it has not heard from
-// its leader for the limit. A leader notices it at the first tick after it has not heard from its quorum for the limit,
-// and its followers with it.
-func (m *Member) givesUp() time.Time {
+// cutOffDeadline returns the time when a member that is cut off notices it. A follower notices it when it has received
+// nothing from its leader for the limit. A leader notices it at the first tick after it has received nothing from its
+// quorum for the limit, and so do its followers.
+func (m *Member) cutOffDeadline() time.Time {
 	s := m.service
 	if m.leader != m && m.reaches() {
-		return m.leader.givesUp()
+		return m.leader.cutOffDeadline()
 	}
 	limit := m.leaderSeen.Add(time.Duration(s.config.SyncLimit) * s.config.Tick)
 	if m.leader == m {
@@ -216,11 +217,11 @@ func (m *Member) givesUp() time.Time {
 	return limit
 }
 
-// nextGivingUp returns the time when the next member gives up, if one is cut off.
-func (s *Service) nextGivingUp() (next time.Time, ok bool) {
+// nextCutOffDeadline returns the earliest cutOffDeadline, if a member is cut off.
+func (s *Service) nextCutOffDeadline() (next time.Time, ok bool) {
 	for _, m := range s.members {
 		if m.cutOff() {
-			if t := m.givesUp(); !ok || t.Before(next) {
+			if t := m.cutOffDeadline(); !ok || t.Before(next) {
 				next, ok = t, true
 			}
 		}
@@ -228,11 +229,11 @@ func (s *Service) nextGivingUp() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// giveUp makes the members that are cut off look for a new leader when their time is over.
-func (s *Service) giveUp(now time.Time) {
+// endCutOffs makes the members that are cut off look for a new leader when their time is over.
+func (s *Service) endCutOffs(now time.Time) {
 	var over []*Member
 	for _, m := range s.members {
-		if m.cutOff() && !now.Before(m.givesUp()) {
+		if m.cutOff() && !now.Before(m.cutOffDeadline()) {
 			over = append(over, m)
 		}
 	}

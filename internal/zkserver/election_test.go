@@ -138,7 +138,7 @@ func TestFollowerServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 		reads, writes, syncs := startSession(t, s.Member(3), time.Minute), startSession(t, s.Member(3), time.Minute),
 			startSession(t, s.Member(3), time.Minute)
 		other := startSession(t, s.Member(2), time.Minute)
-		time.Sleep(restOfHalfTick(s) + 10*time.Millisecond) // the leader was heard of 10 ms ago
+		time.Sleep(restOfHalfTick(s) + 10*time.Millisecond) // the last message of the leader was 10 ms ago
 		s.Part([]int{0, 0, 1})
 
 		other.want(t, other.send(t, createOf("/new")))
@@ -210,7 +210,7 @@ func TestLeaderServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 	inCluster(t, func(t *testing.T, s *Service) {
 		reads, writes, behind := startSession(t, s.Member(1), time.Minute), startSession(t, s.Member(1), time.Minute),
 			startSession(t, s.Member(2), time.Minute)
-		time.Sleep(testTick - s.now().Sub(s.began)%testTick + 300*time.Millisecond) // 50 ms after its followers were heard of
+		time.Sleep(testTick - s.now().Sub(s.began)%testTick + 300*time.Millisecond) // 50 ms after the followers' last message
 		s.Part([]int{0, 1, 1})
 		reads.want(t, reads.sendPing(t), reads.send(t, readRoot), reads.send(t, syncRoot)) // nothing is outstanding
 		renewed := reads.again(t, s.Member(1), time.Minute)
@@ -227,7 +227,7 @@ func TestLeaderServesReadersUntilItNoticesThatItIsCutOff(t *testing.T) {
 
 		time.Sleep(testLimit - 51*time.Millisecond)
 		if s.Member(2).Serving() {
-			t.Error("the followers have given up early")
+			t.Error("the followers noticed it early")
 		}
 		behind.want(t, behind.sendPing(t))
 		time.Sleep(time.Millisecond)

@@ -38,7 +38,7 @@ type Member struct {
 	epoch        int64              // of the leader when it began to follow
 	leaderSeen   time.Time          // the last time, but for the pings of this moment's side; a leader's quorum
 	outstanding  bool               // it leads without a quorum, and a transaction waits for one
-	heardFrom    map[int64]*session // to report to the leader
+	unreported   map[int64]*session // those with activity since the last report to the leader
 	reportDue    time.Time
 	received     int64
 	sent         int64
@@ -47,14 +47,14 @@ type Member struct {
 
 func newMember(s *Service, number int) *Member {
 	m := &Member{
-		service:   s,
-		number:    number,
-		up:        true,
-		tree:      newTree(s.config.membership(), s.began),
-		conns:     map[*conn]struct{}{},
-		local:     map[int64]*session{},
-		heardFrom: map[int64]*session{},
-		traceMask: defaultTraceMask,
+		service:    s,
+		number:     number,
+		up:         true,
+		tree:       newTree(s.config.membership(), s.began),
+		conns:      map[*conn]struct{}{},
+		local:      map[int64]*session{},
+		unreported: map[int64]*session{},
+		traceMask:  defaultTraceMask,
 	}
 	m.dataWatches, m.childWatches = newWatchTable(s.config.Version), newWatchTable(s.config.Version)
 	return m

@@ -15,11 +15,11 @@ type proposal struct {
 	session int64
 	ids     identities
 	txn     txn
-	pending map[string]*outlook
+	pending map[string]*plannedNode
 }
 
-// outlook is a node after a proposal. It is nil for a node that will not exist.
-type outlook struct {
+// plannedNode is a node after a proposal. It is nil for a node that will not exist.
+type plannedNode struct {
 	acl               []zk.ACL
 	owner             int64
 	version, aversion int32
@@ -27,7 +27,8 @@ type outlook struct {
 	children          int
 }
 
-func (p *proposal) look(path string) *outlook {
+// planned returns the node at path after the operations so far, nil if there is none.
+func (p *proposal) planned(path string) *plannedNode {
 	if o, ok := p.pending[path]; ok {
 		return o
 	}
@@ -35,7 +36,7 @@ func (p *proposal) look(path string) *outlook {
 	if n == nil {
 		return nil
 	}
-	return &outlook{
+	return &plannedNode{
 		acl:      n.acl,
 		owner:    n.owner,
 		version:  n.version,
@@ -45,17 +46,17 @@ func (p *proposal) look(path string) *outlook {
 	}
 }
 
-// expect records the state of a node after the proposal.
-func (p *proposal) expect(path string, o *outlook) {
+// plan records the state of a node after the proposal.
+func (p *proposal) plan(path string, o *plannedNode) {
 	if p.pending == nil {
-		p.pending = map[string]*outlook{}
+		p.pending = map[string]*plannedNode{}
 	}
 	p.pending[path] = o
 }
 
 func (p *proposal) change(c change) { p.txn.changes = append(p.txn.changes, c) }
 
-func (p *proposal) may(o *outlook, perms int32) bool { return allowed(o.acl, perms, p.ids) }
+func (p *proposal) may(o *plannedNode, perms int32) bool { return allowed(o.acl, perms, p.ids) }
 
 // add adds an operation, or returns the error of its refusal. The order of the checks decides which of several errors a
 // client gets.
@@ -93,7 +94,7 @@ func (p *proposal) create(r *jute.Request) jute.Code {
 	if code != jute.CodeOK {
 		return code
 	}
-	parent := p.look(parentPath)
+	parent := p.planned(parentPath)
 	if parent == nil {
 		return jute.CodeNoNode
 	}
@@ -107,7 +108,7 @@ func (p *proposal) create(r *jute.Request) jute.Code {
 	switch {
 	case !validPath(path):
 		return jute.CodeBadArguments
-	case p.look(path) != nil:
+	case p.planned(path) != nil:
 		return jute.CodeNodeExists
 	case isEphemeral(parent.owner):
 		return jute.CodeNoChildrenForEphemerals
@@ -124,8 +125,8 @@ func (p *proposal) create(r *jute.Request) jute.Code {
 	after := *parent
 	after.creates++
 	after.children++
-	p.expect(parentPath, &after)
-	p.expect(path, &outlook{acl: acl, owner: owner})
+	p.plan(parentPath, &after)
+	p.plan(path, &plannedNode{acl: acl, owner: owner})
 	p.change(change{op: r.Op, path: path, data: r.Data, acl: acl, version: after.creates, owner: owner})
 	return jute.CodeOK
 }
@@ -135,14 +136,14 @@ func (p *proposal) delete(r *jute.Request) jute.Code {
 	if !ok || undeletable(r.Path) {
 		return jute.CodeBadArguments
 	}
-	parent := p.look(parentPath)
+	parent := p.planned(parentPath)
 	if parent == nil {
 		return jute.CodeNoNode
 	}
 	if !p.may(parent, zk.PermDelete) {
 		return jute.CodeNoAuth
 	}
-	node := p.look(r.Path)
+	node := p.planned(r.Path)
 	switch {
 	case node == nil:
 		return jute.CodeNoNode
@@ -153,8 +154,8 @@ func (p *proposal) delete(r *jute.Request) jute.Code {
 	}
 	after := *parent
 	after.children--
-	p.expect(parentPath, &after)
-	p.expect(r.Path, nil)
+	p.plan(parentPath, &after)
+	p.plan(r.Path, nil)
 	p.change(change{op: jute.OpDelete, path: r.Path})
 	return jute.CodeOK
 }
@@ -166,7 +167,7 @@ func (p *proposal) setData(r *jute.Request) jute.Code {
 	}
 	after := *node
 	after.version++
-	p.expect(r.Path, &after)
+	p.plan(r.Path, &after)
 	p.change(change{op: jute.OpSetData, path: r.Path, data: r.Data, version: after.version})
 	return jute.CodeOK
 }
@@ -179,7 +180,7 @@ func (p *proposal) setACL(r *jute.Request) jute.Code {
 	if code != jute.CodeOK {
 		return code
 	}
-	node := p.look(r.Path)
+	node := p.planned(r.Path)
 	switch {
 	case node == nil:
 		return jute.CodeNoNode
@@ -201,11 +202,11 @@ func (p *proposal) check(r *jute.Request) jute.Code {
 }
 
 // target returns the node of an operation that requires a version of the data.
-func (p *proposal) target(r *jute.Request, perms int32) (*outlook, jute.Code) {
+func (p *proposal) target(r *jute.Request, perms int32) (*plannedNode, jute.Code) {
 	if !validPath(r.Path) {
 		return nil, jute.CodeBadArguments
 	}
-	node := p.look(r.Path)
+	node := p.planned(r.Path)
 	switch {
 	case node == nil:
 		return nil, jute.CodeNoNode

@@ -5,42 +5,42 @@ import "time"
 // The leader has the sessions. A follower answers the next ping of the leader with the sessions from which it has
 // received something, and the leader gives those sessions their full timeout again. Pings come every half tick.
 
-// hearFrom records that the client of a session has sent something.
-func (m *Member) hearFrom(session *session) {
+// noteActivity records that the client of a session sent something.
+func (m *Member) noteActivity(session *session) {
 	s := m.service
 	switch {
 	case session.local, m == s.leader, m == s.cutLeader:
 		s.touch(session)
 	default:
-		if len(m.heardFrom) == 0 {
+		if len(m.unreported) == 0 {
 			m.reportDue = s.halfTickAfter(s.now())
 			s.wakeClock()
 		}
-		m.heardFrom[session.id] = session
+		m.unreported[session.id] = session
 	}
 }
 
 // report reports the sessions of the member to the leader, if that is due, and returns when it is due next.
 func (m *Member) report(now time.Time) (next time.Time, more bool) {
 	s := m.service
-	if len(m.heardFrom) == 0 || !m.reaches() || m.leader != s.leader && m.leader != s.cutLeader {
+	if len(m.unreported) == 0 || !m.reaches() || m.leader != s.leader && m.leader != s.cutLeader {
 		return time.Time{}, false
 	}
 	if now.Before(m.reportDue) {
 		return m.reportDue, true
 	}
-	for id, session := range m.heardFrom {
+	for id, session := range m.unreported {
 		expires := s.tickAfter(m.reportDue.Add(session.timeout))
 		if s.sessions[id] == session && !session.closing && expires.After(session.expires) {
 			session.expires = expires
 		}
 	}
-	clear(m.heardFrom)
+	clear(m.unreported)
 	return time.Time{}, false
 }
 
-// reportWhatIsDue makes all members report, and returns the time of the next report, if there is one.
-func (s *Service) reportWhatIsDue(now time.Time) (next time.Time, more bool) {
+// reportSessions makes all members report, and returns the time of the next report, if there is one.
+func (s *Service) reportSessions(now time.Time) (next time.Time, more bool) {
 	for _, m := range s.members {
 		if due, ok := m.report(now); ok && (!more || due.Before(next)) {
 			next, more = due, true

@@ -19,7 +19,7 @@ func (c *conn) request(frame []byte) bool {
 	if !c.alive() {
 		return true // the end of the session is on its way to the client
 	}
-	c.member.hearFrom(c.session)
+	c.member.noteActivity(c.session)
 	if c.mustWait(h.Op) {
 		c.wait(frame, isWrite(h.Op) && h.Op != jute.OpSync)
 		return true

@@ -15,9 +15,9 @@ func (s *Service) Sweep() {
 	s.sweep(s.now())
 }
 
-// sweepWhatIsDue sweeps once for each interval that has passed. Sweeps at the same moment find less each time: the
+// sweepDue sweeps once for each interval that has passed. Sweeps at the same moment find less each time: the
 // first that removes nothing is the last.
-func (s *Service) sweepWhatIsDue(now time.Time) {
+func (s *Service) sweepDue(now time.Time) {
 	for !now.Before(s.nextSweep) {
 		removed := s.sweep(now)
 		s.nextSweep = s.nextSweep.Add(s.config.SweepInterval)
@@ -37,7 +37,7 @@ func (s *Service) sweep(now time.Time) bool {
 	// remains until the next.
 	var over []string
 	for path := range t.expiring {
-		if n := t.nodes[path]; len(n.children) == 0 && s.isOver(n, now) {
+		if n := t.nodes[path]; len(n.children) == 0 && s.isExpired(n, now) {
 			over = append(over, path)
 		}
 	}
@@ -48,9 +48,9 @@ func (s *Service) sweep(now time.Time) bool {
 	return len(over) > 0
 }
 
-// isOver reports whether a sweep removes a node without children: its time to live is over, or it is a container that
+// isExpired reports whether a sweep removes a node without children: its time to live is over, it is a container that
 // had children, or one that had none for longer than the service allows.
-func (s *Service) isOver(n *node, now time.Time) bool {
+func (s *Service) isExpired(n *node, now time.Time) bool {
 	age := now.UnixMilli() - n.mtime
 	switch {
 	case isTTL(n.owner):

@@ -18,24 +18,24 @@ var (
 	numbers = regexp.MustCompile(`\d{10}$`)
 )
 
-// looks are the properties of a node.
-type looks struct {
+// nodeProperties are the properties of a node that do not differ between runs.
+type nodeProperties struct {
 	Path, Data string
 	Ephemeral  bool
 	ACL        string
 }
 
-func (m *meeting) looks() (all []looks) {
+func (m *meeting) properties() (all []nodeProperties) {
 	m.t.Helper()
 	for _, n := range m.nodes("/") {
 		path := numbers.ReplaceAllString(uuids.ReplaceAllString(n.path, "<uuid>"), "<number>")
-		all = append(all, looks{path, string(n.data), n.stat.EphemeralOwner != 0, fmt.Sprint(n.acl)})
+		all = append(all, nodeProperties{path, string(n.data), n.stat.EphemeralOwner != 0, fmt.Sprint(n.acl)})
 	}
-	slices.SortFunc(all, func(a, b looks) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b nodeProperties) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
-func ephemerals(all []looks) (n int) {
+func ephemerals(all []nodeProperties) (n int) {
 	for _, one := range all {
 		if one.Ephemeral {
 			n++
@@ -44,15 +44,17 @@ func ephemerals(all []looks) (n int) {
 	return n
 }
 
-// looksOf has a side by itself hold a lock and wait for it, and gives the looks once they are settled. Then there is a
-// node in each of the containers: one that is empty may vanish.
-func (m *meeting) looksOf(p *peer, kinds rivals, settled func(held, all []looks) bool) (all []looks) {
+// propertiesOf has a side by itself hold a lock and wait for it, and returns the properties of all nodes when they are
+// settled. Then each container has a node: an empty one may be deleted.
+func (m *meeting) propertiesOf(
+	p *peer, kinds rivals, settled func(held, all []nodeProperties) bool,
+) (all []nodeProperties) {
 	m.t.Helper()
 	got := m.take(m.later(kinds.held.of(p)))
-	held := m.looks()
+	held := m.properties()
 	waiting := m.later(kinds.wanted.of(p))
 	testenv.Eventually(m.t, func() bool {
-		all = m.looks()
+		all = m.properties()
 		return settled(held, all)
 	}, "one holds the lock and one waits for it")
 	m.release(got)
@@ -68,11 +70,11 @@ func TestLocksOfGoAndJavaLookTheSame(t *testing.T) {
 		t.Run(kinds.name, func(t *testing.T) {
 			t.Parallel()
 			m := meetApart(t, 1)
-			theirs := m.looksOf(m.peers[1], kinds, func(held, all []looks) bool {
+			theirs := m.propertiesOf(m.peers[1], kinds, func(held, all []nodeProperties) bool {
 				return ephemerals(all) == ephemerals(held)+kinds.wanted.nodes
 			})
 			for range kinds.wanted.nodes - 1 { // Go has no node among the leases while it waits for one
-				i := slices.IndexFunc(theirs, func(l looks) bool { return strings.Contains(l.Path, "-lease-") })
+				i := slices.IndexFunc(theirs, func(l nodeProperties) bool { return strings.Contains(l.Path, "-lease-") })
 				theirs = slices.Delete(theirs, i, i+1)
 			}
 			var diff string
@@ -81,7 +83,7 @@ func TestLocksOfGoAndJavaLookTheSame(t *testing.T) {
 					t.Logf("(-Java +Go)\n%s", diff)
 				}
 			}()
-			m.looksOf(m.peers[0], kinds, func(_, all []looks) bool { // a turn is given on in the background
+			m.propertiesOf(m.peers[0], kinds, func(_, all []nodeProperties) bool { // a turn is given on in the background
 				diff = cmp.Diff(theirs, all)
 				return diff == ""
 			})
