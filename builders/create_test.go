@@ -253,7 +253,7 @@ func TestCreateWithAnInvalidACL(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, _ := setUp(t)
-			b := client.Create().WithACL(zk.AuthACL(zk.PermAll)...) // nobody is authenticated
+			b := client.Create().WithACL(zk.AuthACL(zk.PermAll)...) // the client is not authenticated
 			wantErr(t, w.create(t, b, "/a", nil).Err, zk.ErrInvalidACL, "create", "/a")
 		})
 	}

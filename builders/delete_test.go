@@ -82,7 +82,7 @@ func TestDelete(t *testing.T) {
 }
 
 // What may not be deleted ends the sweep of the children with an error, in the background too, where an error
-// that nobody waits for would try for ever: CURATOR-673, CURATOR-677.
+// without a waiter would try for ever: CURATOR-673, CURATOR-677.
 func TestDeleteChildrenWithoutPermissionFails(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {

@@ -170,7 +170,7 @@ func ExamplePipelined() {
 				break // this entry and all behind it have not taken effect
 			}
 			if err != nil {
-				log.Fatal(err) // of an entry whose answer was lost, nobody knows
+				log.Fatal(err) // the outcome of an entry whose answer was lost is unknown
 			}
 			fmt.Printf("%s: %s\n", path, entries[0])
 			entries = entries[1:]

@@ -20,7 +20,7 @@ func lockedDown(t *testing.T, tr tree) {
 	if _, err := tr.conn.SetACL(tr.root+"/top", zk.DigestACL(zk.PermAll, "admin", "secret"), -1); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // for whoever removes the tree
+	t.Cleanup(func() { // so that the tree can be removed
 		if _, err := tr.conn.SetACL(tr.root+"/top", builders.OpenACL, -1); err != nil {
 			t.Error(err)
 		}

@@ -117,7 +117,7 @@ func (t tree) awaitGone(p string) {
 	testenv.Eventually(t.tb, func() bool { return !t.exists(p) }, p+" is gone")
 }
 
-// watches returns the paths of the tree that somebody watches, as the server says.
+// watches returns the watched paths of the tree, as the server reports them.
 func (t tree) watches() []string {
 	t.tb.Helper()
 	answer, err := testenv.Server(t.tb).FourLetterWord(testenv.Context(t.tb), "wchp")
@@ -134,7 +134,7 @@ func (t tree) watches() []string {
 	return slices.Compact(paths)
 }
 
-// awaitWatches waits until the paths that somebody watches are these.
+// awaitWatches waits until these paths are watched.
 func (t tree) awaitWatches(want ...string) {
 	t.tb.Helper()
 	testenv.Eventually(t.tb, func() bool { return slices.Equal(t.watches(), want) }, "watched paths")

@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// Telemetry that nobody listens to costs no allocation: with no provider, where the global ones may still come, an
+// Telemetry without a receiver costs no allocation: with no provider, where the global ones may still come, an
 // operation allocates what it does with those that are off for good.
 func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 	testenv.RequireReal(t) // it counts what this process allocates: a server has to be in another

@@ -66,7 +66,7 @@ func TestSubmittedTransactionNamesItsOperationAndPath(t *testing.T) {
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	f := client.Transaction().Submit(ctx, client.TransactionOp().Check().ForPath("/none"))
-	for range 2 { // the error is the same for all who wait
+	for range 2 { // the error is the same for all waiters
 		_, err := f.Wait(ctx)
 		wantErr(t, err, zk.ErrNoNode, "multi", "")
 		equal(t, "text", fmt.Sprint(err), "curator: multi: op 0 check /none: node does not exist")

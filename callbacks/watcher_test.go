@@ -43,5 +43,5 @@ func TestWatcherWithAChannelNeverBlocks(t *testing.T) {
 	if ev := <-ch; ev.Path != "/third" {
 		t.Errorf("got %+v", ev)
 	}
-	hook.Deliver(callbacks.NewChanWatcher(make(chan zk.Event)), zk.Event{}, nil) // nobody receives
+	hook.Deliver(callbacks.NewChanWatcher(make(chan zk.Event)), zk.Event{}, nil) // without a receiver
 }

@@ -57,7 +57,7 @@ func TestServerAtAWildcardGivesAnAddressToDial(t *testing.T) {
 	}
 }
 
-// freeAddrs are addresses of ports that nobody uses.
+// freeAddrs are addresses of unused ports.
 func freeAddrs(tb testing.TB, n int) []string {
 	tb.Helper()
 	var addrs []string

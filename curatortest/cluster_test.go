@@ -79,7 +79,7 @@ func TestClusterOutlivesItsLeader(t *testing.T) {
 	must(t, cluster.RestartServer(leader))
 	newSession(t, leader.Addr()).wantExists(t, "/later", true)
 	if again, _ := followers(t, cluster); again != next {
-		t.Error("who comes back leads")
+		t.Error("the member that comes back leads")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestServerThatLagsReadsWhatIsOutOfDate(t *testing.T) {
 
 	cluster.SetLag(leader, time.Hour)
 	if next, _ := followers(t, cluster); next == leader {
-		t.Error("who lags leads")
+		t.Error("the member that lags leads")
 	}
 }
 

@@ -56,7 +56,7 @@ func TestRefusesOnTheNetworkAndInMemory(t *testing.T) {
 	wantRefused(t, memory)
 }
 
-// A port that the system hands out may be somebody else's when it is to be listened on again.
+// Another process may take a port before the test listens on it again.
 func TestPortIsNoneThatTheSystemHandsOut(t *testing.T) {
 	_, _, memory := scriptedServer(t)
 	proxy := curatortest.NewProxyT(t, memory.Addr())

@@ -40,7 +40,7 @@ func TestCloseNamesRulesWithoutAHit(t *testing.T) {
 			thing.faults.Add(curatortest.Rule{Ops: []string{"delete"}, Path: "/**/lock-", Action: curatortest.CutBefore})
 			thing.faults.Add(curatortest.Rule{Path: "/b", Skip: 2, Action: curatortest.DropReply}).Remove()
 			thing.faults.Add(curatortest.Rule{Path: "/lenient", MayMiss: true, Action: curatortest.DropReply})
-			for range 2 { // an error that nobody looked at does not get lost
+			for range 2 { // an error that was not read is kept
 				err := thing.close()
 				if !errors.Is(err, curatortest.ErrNeverHit) {
 					t.Fatalf("got %v", err)

@@ -16,7 +16,7 @@ import (
 func TestServerEndsWithItsParent(t *testing.T) {
 	testenv.RequireReal(t)
 	t.Parallel()
-	dir := t.TempDir() // nobody tidies up after the parent
+	dir := t.TempDir() // the parent is killed and cleans nothing up
 	parent := exec.CommandContext(testenv.Context(t), os.Args[0])
 	parent.Env = append(os.Environ(), orphanVariable+"=yes", "TMPDIR="+dir)
 	_, err := parent.StdinPipe() // so that it waits

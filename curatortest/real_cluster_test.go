@@ -121,7 +121,7 @@ func TestRealCluster(t *testing.T) {
 		testenv.Eventually(t, func() bool {
 			_, err := cluster.Leader()
 			return errors.Is(err, curatortest.ErrNoServer)
-		}, "the last server leads nobody")
+		}, "the last server leads no other")
 		must(t, servers[0].Restart())
 		must(t, cluster.AwaitQuorum(ctx))
 	})

@@ -140,7 +140,7 @@ func TestRelayWaitsForItsTarget(t *testing.T) {
 	write(t, near, "hello")
 	target, err = net.Listen("tcp", addr)
 	if err != nil {
-		t.Skipf("somebody has taken the port: %v", err)
+		t.Skipf("the port is taken: %v", err)
 	}
 	defer target.Close()
 	far, err := target.Accept()

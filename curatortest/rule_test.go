@@ -72,7 +72,7 @@ func TestRuleValidate(t *testing.T) {
 			Connection: 1, Chance: 1, Seed: 1, Action: ReplyError, Err: fmt.Errorf("wrapped: %w", zk.ErrNoAuth),
 		}, true},
 		{"code of this library", Rule{Action: ReplyError, Err: jute.ErrThrottledOp}, true},
-		{"code of nobody", Rule{Action: ReplyError, Err: jute.UnknownCode(-999)}, true},
+		{"unknown code", Rule{Action: ReplyError, Err: jute.UnknownCode(-999)}, true},
 		{"event twice", Rule{Ops: []string{"notification"}, Action: DuplicateReply}, true},
 		{"event", Rule{Ops: []string{"notification"}, Action: DropReply}, true},
 		{"no action", Rule{}, false},

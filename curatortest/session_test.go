@@ -106,10 +106,10 @@ func TestDropConnection(t *testing.T) {
 	}
 	bystander.wantExists(t, "/ephemeral", true)
 	bystander.wantUndisturbed(t)
-	must(t, server.DropConnection(12345)) // nobody's
+	must(t, server.DropConnection(12345)) // unknown
 }
 
-// The client comes for its session before there is an answer, and the server closes the connection of who asked for it.
+// The client comes for its session before there is an answer, and the server closes the connection that asked for it.
 func TestDropConnectionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	server := testenv.NewServer(t)
@@ -134,7 +134,7 @@ func TestExpireSessionAfterLostConnection(t *testing.T) {
 		want error
 	}{
 		{
-			name: "nobody's, handshake lost",
+			name: "unknown session, handshake lost",
 			rule: curatortest.Rule{Ops: []string{"connect"}, Action: curatortest.CutBefore, Count: 1},
 			id:   func(*testing.T) int64 { return 12345 },
 			want: zk.ErrSessionExpired,

@@ -80,7 +80,7 @@ func anObserver(ctx context.Context, client *framework.Client) error {
 		return err
 	}
 	if !who.IsLeader {
-		return nil // nobody leads
+		return nil // there is no leader
 	}
 	use(all)
 	return nil
@@ -91,7 +91,7 @@ func observeLatch(ctx context.Context, client *framework.Client) error {
 		if err != nil {
 			return err
 		}
-		changed(who.ID) // "" while nobody leads
+		changed(who.ID) // "" while there is no leader
 	}
 	return nil
 }

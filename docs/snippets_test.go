@@ -434,7 +434,7 @@ func timeLimit(ctx context.Context, mu *locks.InterProcessMutex) error {
 	hold, err := mu.TryAcquire(ctx, 2*time.Second)
 	switch {
 	case errors.Is(err, locks.ErrNotAcquired):
-		return nil // somebody else has it
+		return nil // another contender has it
 	case err != nil:
 		return err
 	}

@@ -75,7 +75,7 @@ func TestTLSWithoutServerNamesVerifiesCertificate(t *testing.T) {
 	}
 	var unknown x509.UnknownAuthorityError
 	if err := handshake(t, cert, withoutServerNames(strangers)); !errors.As(err, &unknown) {
-		t.Errorf("a certificate that nobody trusts: %v", err)
+		t.Errorf("an untrusted certificate: %v", err)
 	}
 }
 

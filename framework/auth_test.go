@@ -25,7 +25,7 @@ func digest(userAndPassword, user string) string {
 func TestCredentialsAreSentOnEveryConnectionAndSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	mine := []zk.ACL{{Perms: zk.PermAll, Scheme: "auth"}} // of whoever creates
+	mine := []zk.ACL{{Perms: zk.PermAll, Scheme: "auth"}} // of the creator
 	client := newClient(t, connect,
 		framework.WithAuth("digest", []byte("me:secret")),
 		framework.WithAuth("digest", []byte("us:shared")), // adds

@@ -388,7 +388,7 @@ func TestCallbacksMayCallTheClient(t *testing.T) {
 	}
 }
 
-// C-495: whoever blocks in a callback blocks callbacks, not the client.
+// C-495: a callback that blocks delays other callbacks, not the client.
 func TestBlockedCallbackBlocksOnlyCallbacks(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)

@@ -34,7 +34,7 @@ func TestErrorsSayWhyThereIsNoConnection(t *testing.T) {
 	refused := func() string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
-		defer l.Close() //nolint:errcheck // nobody is to listen
+		defer l.Close() //nolint:errcheck // no listener may be there
 		return l.Addr().String()
 	}()
 	issuer := newAuthority(t)

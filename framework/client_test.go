@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// nowhere is a server that nobody runs: the port of the discard service.
+// nowhere is an address without a server: the port of the discard service.
 const nowhere = "127.0.0.1:9"
 
 func TestNewRefusesWhatMakesNoSense(t *testing.T) {

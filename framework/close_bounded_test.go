@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// gate holds whoever enters until it is opened.
+// gate blocks callers until it is opened.
 type gate struct {
 	entered chan struct{}
 	open    chan struct{}

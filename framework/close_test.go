@@ -296,7 +296,7 @@ func TestCloseWaitsForCallbacksOnlySoLong(t *testing.T) {
 		t.Error("a callback beside another")
 	}
 	close(leave)
-	receive(t, results) // whoever waits for it gets it still
+	receive(t, results) // a waiter still gets it
 }
 
 // A second Close from a callback, while the first waits for that callback, must not make them wait for each

@@ -252,7 +252,7 @@ func ExampleClient_CallWithRetry() {
 	// Output: 3 <nil>
 }
 
-// Those who go on in a new session begin again from the start.
+// After the end of a session the work starts again.
 func ExampleClient_CallInSession() {
 	client, end := exampleClient()
 	defer end()

@@ -117,7 +117,7 @@ func TestTickTimeThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-// What was written long before somebody relies on the session says nothing about it.
+// A write long before the quorum heartbeats begin proves nothing.
 func TestSessionThatWasNotReliedOnForLongIsKept(t *testing.T) {
 	const timeout = 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {

@@ -147,7 +147,7 @@ func TestRemovingAllWatchersOfANodeRemovesTheWatchOfTheServer(t *testing.T) {
 	}
 }
 
-// writeSpy notes who writes.
+// writeSpy counts the writes of each caller.
 type writeSpy struct {
 	net.Conn
 	byReader *atomic.Int64

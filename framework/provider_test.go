@@ -172,7 +172,7 @@ func TestTrackerCreatesNoNamespace(t *testing.T) {
 	}
 }
 
-// The tracker's own failures are nobody's business.
+// Failures of the tracker itself are not reported.
 func TestTrackerFailsSilently(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, nowhere, framework.WithEnsembleTracker(true),

@@ -41,7 +41,7 @@ func TestDroppedConnectionIsBackWithoutAPause(t *testing.T) {
 	})
 }
 
-// The session outlives dropped connections, whoever drops them.
+// The session outlives dropped connections, on either side.
 // In Java: client.TestResetConnectionWithBackgroundFailure.
 func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// outage ends the connection of client through proxy, and lets nobody connect again before restore.
+// outage ends the connection of client through proxy, and refuses connections until restore.
 func outage(proxy faulty) (restore func()) {
 	restore = proxy.Faults().RefuseConnects()
 	proxy.Faults().CutAll()
@@ -594,7 +594,7 @@ func TestQuickClose(t *testing.T) {
 	}
 }
 
-// The listeners of a client with a circuit breaker see no flapping; those who wait for a connection do, and
+// The listeners of a client with a circuit breaker see no flapping; waiters for a connection do, and
 // the tracker of the ensemble.
 func TestCircuitBreakerOfAClient(t *testing.T) {
 	t.Parallel()

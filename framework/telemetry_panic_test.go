@@ -94,8 +94,8 @@ func (slow) OnEnd(sdktrace.ReadOnlySpan)      {}
 func (slow) Shutdown(context.Context) error   { return nil }
 func (slow) ForceFlush(context.Context) error { return nil }
 
-// What takes spans may block: that keeps the news of the connection from nobody. A protected create that was abandoned
-// cleans up where the connection is read.
+// A span processor may block: the events of the connection are delivered all the same. A protected create that was
+// abandoned cleans up where the connection is read.
 func TestProcessorThatBlocksDelaysNoState(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)

@@ -114,7 +114,7 @@ func TestJavaReadWriteLockOnEitherServer(t *testing.T) {
 			t.Errorf("a reads as %s", path)
 		}
 		if writeB.truth("Acquire", interop.Args{"timeoutMs": 50}) {
-			t.Error("one who reads was let in to write")
+			t.Error("a reader was let in to write")
 		}
 		readB.do("Release", nil, nil)
 		writing := writeB.later("Acquire", nil)
@@ -126,14 +126,14 @@ func TestJavaReadWriteLockOnEitherServer(t *testing.T) {
 		readA.do("Release", nil, nil)
 		writing.done()
 		if readA.truth("Acquire", interop.Args{"timeoutMs": 50}) || writeA.truth("Acquire", interop.Args{"timeoutMs": 50}) {
-			t.Error("one was let in beside one who writes")
+			t.Error("a contender was let in beside a writer")
 		}
 		readB.yes("Acquire", nil) // a writer may read
 		reading := readA.later("Acquire", nil)
 		writeB.do("Release", nil, nil)
 		reading.done() // and then is a reader
 		if writeA.truth("Acquire", interop.Args{"timeoutMs": 50}) {
-			t.Error("one was let in to write beside one who reads")
+			t.Error("a writer was let in beside a reader")
 		}
 		readA.do("Release", nil, nil)
 		readB.do("Release", nil, nil)

@@ -135,7 +135,7 @@ func (m *meeting) awaitWatch(s side, path string) {
 	m.t.Helper()
 	watcher := fmt.Sprintf("\t0x%x\n", uint64(m.session(s)))
 	testenv.Eventually(m.t, func() bool {
-		answer, err := testenv.Server(m.t).FourLetterWord(m.ctx, "wchp") // paths, each with those who watch it
+		answer, err := testenv.Server(m.t).FourLetterWord(m.ctx, "wchp") // paths, each with its watchers
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestGatesOfGoAndJavaLookTheSame(t *testing.T) {
 // come, and to go, each time.
 //
 // All wait until all have left. And a member of Java 5.4.0 is a new one in each round: Leave may leave a watch on the
-// node of another member, and Enter returns when that is made again, whoever is missing.
+// node of another member, and Enter returns when that is made again, whatever members are missing.
 func TestGoAndJavaBeginAndEndTogether(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)
@@ -385,7 +385,7 @@ func TestAllEnterWhenOneHasLostItsSession(t *testing.T) {
 	})
 }
 
-// TestAllLeaveWithoutOneThatHasLostItsSession ends the session of one who is in. Leave of Java says then that it has no
+// TestAllLeaveWithoutOneThatHasLostItsSession ends the session of a member. Leave of Java says then that it has no
 // node, or that the connection was lost.
 func TestAllLeaveWithoutOneThatHasLostItsSession(t *testing.T) {
 	forEachVictim(t, func(m *meeting, members []*member, victim *member) {

@@ -47,7 +47,7 @@ func (w *witness) enter(s side, alone bool) (leave func()) {
 	}
 }
 
-// toOutsider does something to one who is outside while as many are inside as may be: nobody comes in meanwhile, and
+// toOutsider does something to a waiter while as many contenders are inside as may be: none comes in meanwhile, and
 // they stay. At other times it is not done.
 func (w *witness) toOutsider(s side, do func() (bool, error)) (done bool, err error) {
 	w.mu.Lock()
@@ -65,7 +65,7 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 	testenv.RequireReal(t)
 	for name, tt := range map[string]struct {
 		kinds []lockKind // in turn
-		most  int        // how many may be inside, of those who are not to be alone
+		most  int        // how many may be inside, of those that share
 	}{
 		"mutex":           {kinds: []lockKind{mutex}},
 		"read-write lock": {kinds: []lockKind{writeLock, readLock, downgraded}, most: 4},

@@ -42,7 +42,7 @@ func (m *meeting) lineUp(turns [][]lockKind) (line [][]*lineMember) {
 }
 
 // lineIs waits until all clients list the same nodes, in the order of the line. Readers get
-// of readers, and writers of writers. Of those who wait for leases only the first one has a node among them, if it
+// of readers, and writers of writers. Of the waiters for leases only the first one has a node among them, if it
 // is of Java.
 func (m *meeting) lineIs(line []*lineMember) {
 	m.t.Helper()

@@ -59,7 +59,7 @@ func TestGoAndJavaLeaveAloneWhatIsLocked(t *testing.T) {
 		}
 		if ours, ok := holder.(*ourEnd); ok {
 			if cause, err := receive(m.ctx, ours.ended); err != nil || !errors.Is(cause, queue.ErrLockLost) {
-				t.Errorf("the context of the one who lost the lock ends with %v, %v", cause, err)
+				t.Errorf("the context of the consumer that lost the lock ends with %v, %v", cause, err)
 			}
 		}
 		other.letGo()

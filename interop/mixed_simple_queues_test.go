@@ -159,7 +159,7 @@ func TestGoAndJavaTakeEveryElementOnce(t *testing.T) {
 	}
 	givers.Wait()
 	end := openSimple(m.sides[0], path)
-	for i := range m.sides { // who takes one takes no more
+	for i := range m.sides { // each side takes one
 		if err := end.offer(m.ctx, fmt.Append(nil, "last ", i)); err != nil {
 			t.Error(err)
 		}

@@ -152,7 +152,7 @@ func TestLocksOutliveTheSessionsOfGoAndJava(t *testing.T) {
 
 // TestJavaSemaphoreOfLostSessionDoesNotBlock ends the session of Java while it waits for the one lease, with one of
 // Go behind it. Java 5.4.0 goes on without the turn, which Go has by then: it may have a node among the leases that
-// nobody else waits for.
+// no other contender waits for.
 func TestJavaSemaphoreOfLostSessionDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	testenv.RequireReal(t)

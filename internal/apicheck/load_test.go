@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// programs are the directories of the module whose packages nobody imports.
+// programs are the directories of the module whose packages are not imported.
 var programs = []string{"bench", "docs", "examples", "interop", "scripts"}
 
 // surfaceOfModule returns the surface of all public packages.

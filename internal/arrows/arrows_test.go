@@ -78,7 +78,7 @@ var rules = map[string]rule{
 	"internal/apicheck":           {}, // tests alone
 	"internal/arrows":             {},
 
-	// Programs, imported by nobody.
+	// Programs, which no package imports.
 	"bench/...":    {any: true},
 	"docs":         {},
 	"examples/...": {any: true},
@@ -97,7 +97,7 @@ var (
 )
 
 // dependencies are the modules that the library stands on; tests may use testDependencies too. Of OpenTelemetry
-// the library knows the API: the SDK is for those who choose what becomes of the data.
+// the library knows the API: the SDK is for programs, which choose what becomes of the data.
 var (
 	dependencies = []string{
 		"github.com/go-zookeeper/zk",
@@ -365,7 +365,7 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		{
-			"a package that nobody has placed",
+			"a package without a layer",
 			fstest.MapFS{"recipes/new/a.go": file("a")},
 			[]string{"recipes/new/a.go: no rule for package recipes/new: add it to rules"},
 		},

@@ -169,7 +169,7 @@ func TestCloseFromATaskReturnsAtItsLimit(t *testing.T) {
 	})
 }
 
-// What becomes of a panic is decided by whoever makes the tasks: the framework recovers in each.
+// The maker of the tasks handles a panic: the framework recovers in each.
 func TestTaskThatRecoversDoesNotStopTheOthers(t *testing.T) {
 	q := dispatch.Start()
 	var recovered, ran int

@@ -494,7 +494,7 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 					<-time.After(time.Minute)
 					empty(t, op.cleaned)
 					if got := len(f.server.paths()); got != tt.requests {
-						t.Errorf("%d requests, want %d: nobody wants what follows", got, tt.requests)
+						t.Errorf("%d requests, want %d: the rest is not wanted", got, tt.requests)
 					}
 				})
 			})
@@ -940,7 +940,7 @@ func (f *fixture) onlyPeer() *peer {
 	for p := range f.server.live {
 		return p
 	}
-	f.tb.Fatal("nobody is connected")
+	f.tb.Fatal("no connection")
 	return nil
 }
 

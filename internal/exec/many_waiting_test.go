@@ -11,7 +11,7 @@ import (
 )
 
 // Callers that wait for room give up in CPU time that grows with their number alone: with anything quadratic 100,000 of
-// them take seconds, in which nobody else is accepted.
+// them take seconds, in which no other operation is accepted.
 func TestManyThatWaitToBeAcceptedGiveUp(t *testing.T) {
 	giveUp := func(n int) time.Duration {
 		p := &pending{most: 1, idle: make(chan struct{})}

@@ -44,7 +44,7 @@ func TestStopOnTheWayToTheParkedOnes(t *testing.T) {
 	}
 }
 
-// Stop comes while the policy is asked for the pause before a retry: nobody waits for that pause.
+// Stop comes while the policy computes the pause before a retry: no goroutine waits for that pause.
 func TestStopOnTheWayToThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f *fixture
@@ -267,7 +267,7 @@ func TestLoadCountsWhatWaits(t *testing.T) {
 	})
 }
 
-// The policy is not asked for a pause that nobody makes.
+// The policy does not compute a pause that is not made.
 func TestSingleAttemptNeedsNoPause(t *testing.T) {
 	for name, policy := range map[string]func(h hooked) exec.Policy{
 		"of the program": func(h hooked) exec.Policy { return h },

@@ -588,7 +588,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 			return
 		}
 		if w.ready.dead != 0 {
-			w.bad = fmt.Sprintf("%c joins a round that nobody is in", 'A'+i)
+			w.bad = fmt.Sprintf("%c joins a round without members", 'A'+i)
 		}
 		m.pass(w, i)
 		w.zxid++
@@ -601,7 +601,7 @@ func (m *doubleBarrier) serve(w *barrierWorld, i int8) {
 	case bClear:
 		if both && w.ready.version == r.arg {
 			if w.ready.dead == 0 {
-				w.bad = fmt.Sprintf("%c deletes a ready that somebody is in by", 'A'+i)
+				w.bad = fmt.Sprintf("%c deletes a ready by which a member is in", 'A'+i)
 			}
 			w.zxid++
 			w.pzxid = w.zxid
@@ -977,7 +977,7 @@ func TestDoubleBarrierFlawIsFound(t *testing.T) {
 	}{
 		{"a late member does not sign up", doubleBarrier{members: 2, quorum: 1, rounds: 2, flaw: joinsUnseen}},
 		{
-			"a late member joins those who are gone",
+			"a late member joins members that are gone",
 			doubleBarrier{members: 2, quorum: 1, rounds: 2, faults: 1, may: expiry, flaw: joinsTheGone},
 		},
 		{"a late member passes an old ready", doubleBarrier{members: 2, quorum: 2, leftover: true, flaw: passesOldReady}},
@@ -996,7 +996,7 @@ func TestDoubleBarrierFlawIsFound(t *testing.T) {
 			doubleBarrier{members: 3, quorum: 3, faults: 1, may: pause, flaw: takesDeathForEnd},
 		},
 		{
-			"all who are there are waited for",
+			"all present members are waited for",
 			doubleBarrier{members: 2, quorum: 2, rounds: 2, faults: 1, may: pause, flaw: waitsForYounger},
 		},
 		{"the lowest of the next round is watched", doubleBarrier{members: 2, quorum: 2, rounds: 2, flaw: watchesYounger}},

@@ -504,9 +504,9 @@ func (m *recipe) describe(from *world, st step, to *world) string {
 	case aFault:
 		said = "FAULT: " + name + " " + kindNames[1<<st.arg]
 	case aDelete:
-		said = fmt.Sprintf("FAULT: somebody deletes node %d of %s", st.arg, name)
+		said = fmt.Sprintf("FAULT: an operator deletes node %d of %s", st.arg, name)
 	case aWipe:
-		said = "FAULT: somebody deletes the whole line"
+		said = "FAULT: an operator deletes the whole line"
 	}
 	for i := range m.size() {
 		if a, b := from.clients[i].at, to.clients[i].at; a != b {

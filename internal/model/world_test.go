@@ -80,7 +80,7 @@ const (
 
 var opNames = []string{
 	"create", "create with the writer's number", "transaction that changes nothing",
-	"transaction [create lease, delete turn]", "delete", "end of the session", "delete by somebody else",
+	"transaction [create lease, delete turn]", "delete", "end of the session", "delete by an operator",
 	"delete of the whole line", "search for its node", "list of the line", "watch of the place before",
 	"removal of the watch", "watch of its own node", "count of the leases", "list and watch of the leases",
 	"search for its lease",

@@ -142,7 +142,7 @@ func TestJudgeOfAClaimWithoutItsNode(t *testing.T) {
 		reported time.Duration // the time at which the holder gets the event
 		want     string
 	}{
-		"nobody knows why":                 {false, time.Hour, "alive without a node"},
+		"for no reason":                    {false, time.Hour, "alive without a node"},
 		"deleted, and reported in time":    {true, time.Second, ""},
 		"deleted, and reported much later": {true, time.Hour, "not reported in 1m0s"},
 	} {

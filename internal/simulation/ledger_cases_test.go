@@ -311,7 +311,7 @@ func TestLedgerWithLocks(t *testing.T) {
 			value := s.put()
 			s.ledger.putEnded(value, s.node, nil)
 		}},
-		"by nobody": {want: "nobody has put it", play: func(s *scene) { s.create("[item 1 of nobody]") }},
+		"without a put": {want: "nobody has put it", play: func(s *scene) { s.create("[item 1 of no put]") }},
 		"out of order": {want: "behind one that was put after it", play: func(s *scene) {
 			first := s.putBegins()
 			time.Sleep(time.Millisecond)
@@ -497,7 +497,7 @@ func TestLedgerWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestQueueThatIsNeverEmptyIsAViolation starts consumers that wait for an item that nobody takes.
+// TestQueueThatIsNeverEmptyIsAViolation starts consumers that wait for an item that is never taken.
 func TestQueueThatIsNeverEmptyIsAViolation(t *testing.T) {
 	inScene(t, plainQueue, true, func(s *scene) {
 		s.put()

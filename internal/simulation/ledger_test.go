@@ -214,7 +214,7 @@ func (l *ledger) putEnded(value, at string, err error) {
 	i := l.items[value]
 	p := i.put
 	if p.queue.actor.process.dead.Load() {
-		return // the item reaches nobody
+		return // the item is delivered to no consumer
 	}
 	if p.isOver() {
 		l.violate(i, "the outcome of its put is reported twice, now: %v", err)

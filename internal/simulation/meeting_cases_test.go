@@ -119,7 +119,7 @@ func TestMeeting(t *testing.T) {
 			g.depart(1)
 			g.open()
 		}},
-		"open for two who were there before the last round": {want: "opens for 2 with 1", play: func(g *gathering) {
+		"open for two members of the round before the last": {want: "opens for 2 with 1", play: func(g *gathering) {
 			g.come(0)
 			g.come(1)
 			g.open()

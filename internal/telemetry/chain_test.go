@@ -94,7 +94,7 @@ func TestChainThroughSpansOfTheProgramCostsTheSameAtEachStep(t *testing.T) {
 	next := func(ctx context.Context) context.Context {
 		ctx, span := o.Start(ctx, "step")
 		defer span.End()
-		_ = ctx.Value(missingKey{}) // as whoever accepts an operation does
+		_ = ctx.Value(missingKey{}) // as an operation does when it is accepted
 		r := begin(counted{ctx, &looks}, tel, telemetry.Operation{Name: "create"}, true)
 		r.End(time.Now(), telemetry.Facts{Children: -1})
 		return r.Context()

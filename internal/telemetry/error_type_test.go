@@ -32,7 +32,7 @@ func TestErrorTypeIsOfAClosedSet(t *testing.T) {
 		{context.Canceled, "canceled"},
 		{fmt.Errorf("%w: %w", context.DeadlineExceeded, jute.ErrConnectionLoss), "deadline_exceeded"},
 		{jute.Code(-9999).Err(), "_OTHER"},
-		{errors.New("/a/path of somebody"), "_OTHER"},
+		{errors.New("/a/path of a user"), "_OTHER"},
 	}
 	for _, tt := range tests {
 		if got := telemetry.ErrorType(tt.err); got != tt.want {

@@ -126,7 +126,7 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 			t.Errorf("spans (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("by somebody in another trace", func(t *testing.T) {
+	t.Run("by a caller in another trace", func(t *testing.T) {
 		o, tel, tenure := begun(t)
 		ctx, other := o.Start(t.Context(), "other")
 		run(tenure.EndWith(ctx, telemetry.Released), tel, telemetry.Operation{Name: "delete"}, false, nil)
@@ -177,7 +177,7 @@ func TestTenureThatAnOperationEndsIsToldOfWhileThatIsOnItsWay(t *testing.T) {
 			t.Errorf("held: %q", got)
 		}
 	})
-	t.Run("of nobody", func(t *testing.T) {
+	t.Run("without a parent", func(t *testing.T) {
 		var tenure *telemetry.HoldSpan
 		if ctx := t.Context(); tenure.EndWith(ctx, telemetry.Released) != ctx {
 			t.Error("the context is another")

@@ -67,7 +67,7 @@ func (c *cable) hold() (release func()) {
 	}
 }
 
-// operator is somebody who sees the metrics of two clients in a process, and nothing else.
+// operator sees the metrics of two clients in a process, and nothing else.
 type operator struct {
 	*observe.Observer
 	t *testing.T

@@ -102,7 +102,7 @@ func setGlobalProviders(t *testing.T) {
 		t.Errorf("spans\n%s", got)
 	}
 	if got := own.Tree(); got != "create CLIENT\n" {
-		t.Errorf("spans of who has providers of its own\n%s", got)
+		t.Errorf("spans of a client with its own providers\n%s", got)
 	}
 	meters := &calling{MeterProvider: o.Meters}
 	otel.SetMeterProvider(meters)

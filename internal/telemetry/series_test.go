@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// What a recipe tells with is made when somebody listens.
+// The instruments of a recipe are made when a provider listens.
 func TestRecipesCostNothingWhileNobodyListens(t *testing.T) {
 	for name, tel := range off() {
 		t.Run(name, func(t *testing.T) {

@@ -144,7 +144,7 @@ func TestEventsAreBelowTheChroot(t *testing.T) {
 
 		p.event(zk.EventNodeChildrenChanged, "/app/one")
 		p.event(zk.EventNodeDataChanged, "/app/one/n")
-		p.event(zk.EventNodeDataChanged, "/app/one2") // nobody's
+		p.event(zk.EventNodeDataChanged, "/app/one2") // not watched
 		p.event(zk.EventNodeDataChanged, "/zookeeper/config")
 		for _, want := range []struct {
 			name string

@@ -68,7 +68,7 @@ func TestSessionClockMovesWithAnswersAndPingsOnly(t *testing.T) {
 		pass(time.Until(ping) + time.Millisecond)
 		check("after a ping", ping)
 
-		// It stands still while nobody answers, and moves with the next handshake.
+		// It stands still without answers, and moves with the next handshake.
 		s.mutePings.Store(true)
 		pass(15 * time.Second)
 		check("of a mute server", ping)

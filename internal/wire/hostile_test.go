@@ -37,10 +37,10 @@ func TestHostileFrameEndsTheConnection(t *testing.T) {
 		{"an answer of another request", func(r *request) []byte { return answer(r.Xid+1, 0, nil) }, false},
 		{"an answer of a request of later", func(r *request) []byte { return answer(r.Xid+7, 0, nil) }, false},
 		{"an answer of a request of old", func(r *request) []byte { return answer(r.Xid-1, 0, nil) }, false},
-		{"an answer of a request of nobody", func(*request) []byte { return answer(12, 0, nil) }, false},
+		{"an answer to an unknown request", func(*request) []byte { return answer(12, 0, nil) }, false},
 		{"an answer of the number 0", func(*request) []byte { return answer(0, 0, nil) }, false},
 		{"an answer of a negative number", func(*request) []byte { return answer(-77, 0, nil) }, false},
-		{"a large answer of a request of nobody", func(*request) []byte { return answer(12, 0, large) }, false},
+		{"a large answer to an unknown request", func(*request) []byte { return answer(12, 0, large) }, false},
 		{"a large ping", func(*request) []byte { return answer(jute.XidPing, 0, large) }, false},
 		{"an answer without its record", func(r *request) []byte { return answer(r.Xid, 0, nil) }, false},
 		{
@@ -110,7 +110,7 @@ func TestOddFrameIsPassedOver(t *testing.T) {
 	}
 	tests := map[string][]byte{
 		"a ping without a request":          answer(jute.XidPing),
-		"an event that nobody watches":      event(zk.EventNodeDeleted, "/elsewhere"),
+		"an event without a watch":          event(zk.EventNodeDeleted, "/elsewhere"),
 		"an event of an unknown type":       event(77, "/elsewhere"),
 		"an event of the session":           event(zk.EventSession, ""),
 		"an event of a path without a root": event(zk.EventNodeDeleted, "elsewhere"),

@@ -103,7 +103,7 @@ func TestDisconnectedIsReportedAfterEachFailedPass(t *testing.T) {
 		if got := len(dials.all()); got != 2 {
 			t.Errorf("reported after %d dials, want 2", got)
 		}
-		c.want(t, wire.Disconnected) // and again: nobody is left to think that it goes well
+		c.want(t, wire.Disconnected) // and again: no state of the first connection is left
 	})
 }
 

@@ -157,7 +157,7 @@ func TestReplyOverTheLimitFailsItsOwnRequest(t *testing.T) {
 	}
 }
 
-// The server has set the watch of a request whose reply is too large; nobody would remove it.
+// The server has set the watch of a request whose reply is too large; no later request would remove it.
 func TestReplyOverTheLimitLeavesNoWatch(t *testing.T) {
 	s := newServer(t)
 	removed := make(chan string, 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// refusesStrangers answers those who ask whether s serves, and counts them.
+// refusesStrangers answers the probes whether s serves, and counts them.
 func refusesStrangers(s *server) *recorder[jute.ConnectRequest] {
 	var seen recorder[jute.ConnectRequest]
 	s.greet = func(p *peer, req jute.ConnectRequest) bool {

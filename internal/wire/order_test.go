@@ -363,7 +363,7 @@ func (h hookedConn) Write(b []byte) (int, error) {
 	return h.Conn.Write(b)
 }
 
-// discard takes answers that nobody wants.
+// discard takes answers and drops them.
 var discard = handlerFunc(func(*wire.Request) {})
 
 func TestCallerThatWaitsIsNotHeldUpByAServerThatDoesNotRead(t *testing.T) {

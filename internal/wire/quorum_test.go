@@ -398,7 +398,7 @@ func TestQuorumClockMovesUnderLoad(t *testing.T) {
 	})
 }
 
-// A write that was under way when somebody began to rely on the session does not end the time without proof.
+// A write that was under way when the quorum heartbeats began does not end the time without proof.
 func TestQuorumClockDoesNotBeginWithAWriteFromBeforeRely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// readOnly grants sessions of a server without a quorum, to those who content themselves with it.
+// readOnly grants sessions of a server without a quorum, to clients that accept them.
 func readOnly(p *peer, req jute.ConnectRequest) bool {
 	if !req.ReadOnly {
 		p.cut()
@@ -70,7 +70,7 @@ func TestReadOnlySessionIsReplacedWhenAQuorumIsFound(t *testing.T) {
 		if p := lonely.next(t); p.session != first || p.greeting.SessionID != 0 {
 			t.Errorf("session %#x, requested %#x", first, p.greeting.SessionID)
 		}
-		<-time.After(time.Minute) // nobody has a quorum: it stays
+		<-time.After(time.Minute) // no server has a quorum: it stays
 		empty(t, c.states)
 
 		close(up)

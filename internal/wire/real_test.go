@@ -266,7 +266,7 @@ func TestRealServerRefusesCredentials(t *testing.T) {
 }
 
 // TestRealServerKeepsPersistentWatchWhenAnotherBecomesOneShot sets a one-shot watch right behind the removal of a
-// persistent one, which somebody else has too.
+// persistent one, which another watcher has too.
 func TestRealServerKeepsPersistentWatchWhenAnotherBecomesOneShot(t *testing.T) {
 	for _, mode := range []int32{wire.Persistent, wire.PersistentRecursive} {
 		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) {

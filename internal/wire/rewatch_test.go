@@ -296,7 +296,7 @@ func TestMissedWatchEventIsSeenBeforeNewerData(t *testing.T) {
 		}}
 		cfg := dialTo(network{"a:1": n.server})
 		cfg.OnState = func(s wire.State) {
-			if <-opened; s == wire.Connected { // whoever is first in line
+			if <-opened; s == wire.Connected { // the first in line
 				_ = c.Submit(get("/n", reader), false)
 			}
 		}
@@ -419,7 +419,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 		script []*wire.Request // submitted at once: none is answered before all are on the wire
 		wire   []string
 		left   string // who is registered then: of v and w
-		behind string // what is sent then for nobody
+		behind string // what is sent then without a watcher
 	}{
 		{
 			"the last watcher takes the server's watch with it",
@@ -519,7 +519,7 @@ func TestRemovalOnTheWire(t *testing.T) {
 			"",
 		},
 		{
-			"everybody's, while somebody is being registered",
+			"of all, while a watcher is being registered",
 			[]*wire.Request{
 				watch(jute.OpGetData, "/a", w, nil), nil, watch(jute.OpGetChildren, "/a", v, nil),
 				removal(wire.WatchAny, "/a", nil),

@@ -222,7 +222,7 @@ func (p *peer) frame() ([]byte, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(size[:])
-	if n > wire.MaxFrame { // somebody else's protocol: wait for an end that does not come
+	if n > wire.MaxFrame { // another protocol: wait for an end that does not come
 		_, err := io.Copy(io.Discard, p.r)
 		return nil, errors.Join(io.ErrUnexpectedEOF, err)
 	}

@@ -67,11 +67,11 @@ func TestTrafficThatPassesEachOtherAddsUp(t *testing.T) {
 						}
 					}
 					synctest.Wait()
-					for len(held) > 0 { // the removal of a watch that nobody has
+					for len(held) > 0 { // the removal of a watch that is not registered
 						p.yes(receive(t, held))
 						synctest.Wait()
 					}
-					p.event(zk.EventNodeDeleted, "/n") // nobody has a watch then
+					p.event(zk.EventNodeDeleted, "/n") // there is no watch then
 					synctest.Wait()
 					if paths, watchers := c.Traffic(); paths+watchers != 0 {
 						t.Errorf("traffic of %d paths and %d watchers", paths, watchers)
@@ -82,8 +82,8 @@ func TestTrafficThatPassesEachOtherAddsUp(t *testing.T) {
 	}
 }
 
-// A removal does not take the watch of the server that is being set for somebody else, however often the first has come
-// and gone meanwhile.
+// A removal does not take the watch of the server that is being set for another watcher, however often the first has
+// come and gone meanwhile.
 func TestRemovalLeavesTheWatchThatIsBeingSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p, held := queued(t)
@@ -144,7 +144,7 @@ func TestWithdrawnWatchIsNotBeingSet(t *testing.T) {
 	})
 }
 
-// A large answer that nobody has asked for ends the connection before its bytes come.
+// A large answer without a request ends the connection before its bytes come.
 func TestLargeAnswerOfDetachedRequestIsNotSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p, _ := queued(t)
@@ -232,7 +232,7 @@ func sentOp(t *testing.T, p *peer, held chan *request) jute.Op {
 	return r.Op
 }
 
-// A removal counts those who stay: not those who leave, however often, and not those who come while they leave.
+// A removal counts the watchers that stay: not those that leave, however often, and not those that come meanwhile.
 func TestRemovalCountsRemainingWatchers(t *testing.T) {
 	set := func(c *client, w wire.Watcher) { c.submit(t, watch(jute.OpGetData, "/n", w, discard)) }
 	remove := func(c *client, w wire.Watcher) {
@@ -281,7 +281,7 @@ func TestRemovalCountsRemainingWatchers(t *testing.T) {
 	})
 }
 
-// Watchers that are gone leave gaps in a long list, which nobody sees.
+// Watchers that are gone leave gaps in a long list, which are not visible.
 func TestEventPassesOverWatchersThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := connectPiped(t, newServer(t))

@@ -138,7 +138,7 @@ func TestEventsReachTheirWatchers(t *testing.T) {
 		},
 		{"nobody", nil, zk.EventNodeDeleted, "/a", "", nil},
 		{
-			"an event without a path is nobody's",
+			"an event without a path has no watcher",
 			[]string{"recursive / r", "persistent / p"},
 			zk.EventNodeDeleted, "",
 			"",
@@ -353,7 +353,7 @@ func TestRemovals(t *testing.T) {
 			remove, anyType,
 			[]string{"data /b w", "persistent /a/b v", "recursive / v"},
 		},
-		{"not registered, and nobody is", nil, anyType, "w", remove, anyType, nil},
+		{"not registered, nor is another", nil, anyType, "w", remove, anyType, nil},
 		{
 			"not registered, but others are",
 			[]string{"data /a v"},
@@ -386,7 +386,7 @@ func TestRemovalLeavesListsInUseAlone(t *testing.T) {
 	before := ws.fired(zk.EventNodeDataChanged, "/a")
 	ws.remove(WatchAny, "/a", named("x"))
 	if got := names(before); got != "x y z" {
-		t.Errorf("the list that somebody may be walking is now %q", got)
+		t.Errorf("the list that a reader may be walking is now %q", got)
 	}
 }
 

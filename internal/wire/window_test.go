@@ -89,7 +89,7 @@ func TestWindowKeepsTheSessionClockYoung(t *testing.T) {
 	}
 }
 
-// Nobody knows how long a kind of request takes before one was answered.
+// The duration of a kind of request is unknown before one was answered.
 func TestWindowOfEachKindBeginsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 4 * time.Second

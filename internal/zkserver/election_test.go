@@ -282,7 +282,7 @@ func TestSessionThatIsOverForACutOffLeader(t *testing.T) {
 		heal := s.Part([]int{0, 1, 1})
 		time.Sleep(2 * time.Second)
 		c.sendPing(t)
-		c.want(t) // nobody
+		c.want(t) // no member
 		other.send(t, syncRoot)
 		other.want(t) // the end of the session is outstanding
 		if again := c.again(t, s.Member(1), time.Second); again != nil && again.session.SessionID != 0 {

@@ -173,6 +173,6 @@ func leader(tb testing.TB, s *Service) *Member {
 			return m
 		}
 	}
-	tb.Fatal("nobody leads")
+	tb.Fatal("there is no leader")
 	return nil
 }

@@ -28,7 +28,7 @@ func TestSnapshotSharesNothingWithTheService(t *testing.T) {
 	}
 	taken := c.again(t, other.Member(1), time.Minute)
 	taken.create(t, "/b")
-	c.create(t, "/c") // of a session that nobody has taken away here
+	c.create(t, "/c") // of a session that did not end here
 }
 
 func TestRestoredServiceGivesNoIDTwice(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 )
 
 // TestDoubleBarrierChaos has members enter and leave, round after round, some of them slow, while connections
-// are cut, held up and refused: nobody is in before all have come or out before all have gone, and nobody waits for
+// are cut, held up and refused: no member is in before all have come or out before all have gone, and none waits for
 // ever.
 func TestDoubleBarrierChaos(t *testing.T) {
 	t.Parallel()
@@ -109,9 +109,9 @@ func (p *party) take(i int, client *framework.Client) error {
 	d := barrier.NewDistributedDoubleBarrier(client, barrierPath, chaosMembers)
 	for round := int32(0); round <= p.last.Load(); round++ {
 		if i == 0 && p.over.Load() {
-			p.last.Store(round) // nobody can be further
+			p.last.Store(round) // no member can be further
 		}
-		if random.IntN(8) == 0 { // it is another one who comes
+		if random.IntN(8) == 0 { // another member comes
 			d = barrier.NewDistributedDoubleBarrier(client, barrierPath, chaosMembers)
 		}
 		pause(random)

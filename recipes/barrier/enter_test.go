@@ -63,7 +63,7 @@ func TestEnterSpuriousWakeUpKeepsWaiting(t *testing.T) {
 	}
 	c.waits()
 	s.put("c")
-	faults.CutAll() // nobody has said so: whoever is woken sees it
+	faults.CutAll() // without an event: the member that is woken sees it
 	c.returns()
 	s.await("b", "c", "ready")
 }
@@ -95,7 +95,7 @@ func TestEnterOutageKeepsWaiting(t *testing.T) {
 	faults.CutAll()
 	s.outlast(client)
 	c.waits()
-	s.put("c") // while it is away: nobody will open the barrier but itself
+	s.put("c") // while it is away: only this member can open the barrier
 	restore()
 	c.returns()
 }
@@ -150,7 +150,7 @@ func TestEnterNodeDeletedIsCreatedAgain(t *testing.T) {
 	}
 	c.waits()
 	s.put("c")
-	faults.CutAll() // nobody opens the barrier: whoever is woken sees that all are there
+	faults.CutAll() // no member opens the barrier: the one that is woken sees that all are there
 	c.returns()
 }
 

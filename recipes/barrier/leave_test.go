@@ -214,7 +214,7 @@ func TestLeaveCancelledLeavesNothing(t *testing.T) {
 		if err := s.member.Leave(s.within(100 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		s.await(other, "ready") // for who is in it is still open
+		s.await(other, "ready") // it is still open for the members inside
 		testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 		if err := s.member.Leave(s.ctx); !errors.Is(err, barrier.ErrNotEntered) {
 			t.Errorf("got %v", err)
@@ -478,7 +478,7 @@ func TestLeaveOutageKeepsWaiting(t *testing.T) {
 	}
 }
 
-// In Java it is the lowest, and the one with the time up, who delete ready while others are in.
+// In Java the lowest member, and the one whose time is up, delete ready while others are in.
 func TestLeaveReadyGoneWaitsForLastMember(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -127,7 +127,8 @@ func TestDoubleBarrierLeaveOfLostSessionIgnoresNextRound(t *testing.T) {
 	}
 }
 
-// The lowest has seen nobody, and before it ends the round two more come: they are in, and all wait for each other.
+// The lowest member has seen no other, and before it ends the round two more come: they are in, and all wait for each
+// other.
 func TestDoubleBarrierLateMembersKeepRoundOpen(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
@@ -157,7 +158,7 @@ func TestDoubleBarrierLateMembersKeepRoundOpen(t *testing.T) {
 	s.awaitNothing()
 }
 
-// A member that comes when the round is about to end is not counted in the next one as somebody who is in.
+// A member that comes when the round is about to end is not counted in the next one as a member.
 func TestDoubleBarrierLateMemberAfterEndWaitsForNextRound(t *testing.T) {
 	t.Parallel()
 	s := newAlone(t)
@@ -246,7 +247,7 @@ func TestDoubleBarrierLowestOfNextRoundIsNotWaitedFor(t *testing.T) {
 	c.returns()
 }
 
-// The members are listed behind the opening. A list that comes when ready is gone may show those who have come again.
+// The members are listed behind the opening. A list that comes when ready is gone may show members that came again.
 func TestDoubleBarrierListWithoutReadyIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)

@@ -41,7 +41,7 @@ type term struct {
 	begin, end time.Time // no end: it lasts
 }
 
-// TestLeadersKilled has ten contend, and ends the session, the connection or the network of whoever leads. At
+// TestLeadersKilled has ten contend, and ends the session, the connection or the network of the leader. At
 // most one leads at a time, for the server and by the clocks of all, and soon another one does.
 func TestLeadersKilled(t *testing.T) {
 	for name, start := range candidates {
@@ -150,7 +150,7 @@ func (e *contest) leader(before *term) *term {
 		select {
 		case <-news:
 		case <-limit.C:
-			e.Errorf("nobody leads")
+			e.Errorf("there is no leader")
 			e.t.FailNow()
 		}
 	}

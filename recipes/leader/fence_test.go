@@ -38,7 +38,7 @@ var leadEach = map[string]func(t *testing.T, client *framework.Client) (l *leade
 		case l := <-begun:
 			return l, stop
 		case <-testenv.Context(t).Done():
-			t.Fatal("nobody leads")
+			t.Fatal("there is no leader")
 		}
 		return nil, nil
 	},

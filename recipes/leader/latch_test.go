@@ -330,7 +330,7 @@ func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost
-// connection ends leadership at once; the same node leads again. With the policy of the session nobody notices.
+// connection ends leadership at once; the same node leads again. With the policy of the session no event is sent.
 func TestLatchErrorPolicies(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
@@ -380,7 +380,7 @@ func TestLatchNodeDeletedLosesLeadership(t *testing.T) {
 	awaitParticipants(t, first, 2) // it has lined up anew
 }
 
-// In Java: TestLeaderLatch.testWatchedNodeDeletedOnReconnect (CURATOR-644): who waits looks again, and keeps its place.
+// In Java: TestLeaderLatch.testWatchedNodeDeletedOnReconnect (CURATOR-644): a waiter lists again and keeps its place.
 func TestWaitingLatchOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, _ := startLatch(t, newClient(t, direct), "first")

@@ -17,7 +17,7 @@ import (
 )
 
 // TestClosedParticipantLeavesNothing has latches and selectors closed while they wait, whatever has happened to them.
-// Then the server has the nodes and the watch of those who lead, and as many connections as there are clients; and
+// Then the server has the nodes and the watches of the leaders, and as many connections as there are clients; and
 // nothing runs but what leads.
 func TestClosedParticipantLeavesNothing(t *testing.T) {
 	ctx := t.Context()

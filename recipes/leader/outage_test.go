@@ -344,7 +344,7 @@ func answered(proxy *curatortest.Proxy, op string) (n int) {
 	return n
 }
 
-// refused starts a client whose credentials no server takes, and returns when its errors come that nobody handles.
+// refused starts a client whose credentials no server takes, and returns when its unhandled errors are reported.
 func refused(t *testing.T) (client *framework.Client, errs <-chan time.Time) {
 	t.Helper()
 	_, connect, _ := newProxy(t)

@@ -87,7 +87,7 @@ var cutOffMoments = map[string]func(c *cutOff){
 		must(c.t, c.next.Start())
 		c.awaitLine(2)
 		cut := c.when(c.path+"/**", "delete")
-		c.tenures.Go(func() { _ = c.latch.Close() }) // nobody answers
+		c.tenures.Go(func() { _ = c.latch.Close() }) // no server answers
 		cut()
 	},
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// steady is for who is not to be suspended, nor to have its nodes removed for it, on a machine that is slow.
+// steady keeps a client from being suspended, and from losing its nodes, on a slow machine.
 var steady = framework.WithSessionTimeout(30 * time.Second)
 
 // proxyBeside returns another proxy to the server, and a connect string through it with the chroot of direct.
@@ -122,7 +122,7 @@ func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 	eventsOfB.want(false)
 	must(t, liningToo.Wait(ctx)) // and that of b behind that of a
 	if a.HasLeadership() || b.HasLeadership() {
-		t.Error("somebody leads without knowing of its node")
+		t.Error("a participant leads before it knows its node")
 	}
 
 	lining.Release()
@@ -172,7 +172,7 @@ func TestParticipantsLeavingDuringReadIsLeftOut(t *testing.T) {
 	}
 }
 
-// gated is a client that lets nobody be granted anything before its gate is open.
+// gated is a client that delays every grant until its gate is open.
 type gated struct {
 	*framework.Client
 	once          sync.Once

@@ -214,7 +214,7 @@ func TestSelectorInterruptedLeavesNoNode(t *testing.T) {
 	}
 }
 
-// In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518). Its next turn is not that which was
+// In Java: TestLeaderSelector.testInterruptLeadershipWithRequeue (CURATOR-518). Its next turn is not the one that was
 // interrupted.
 func TestSelectorInterruptedWithAutoRequeueLeadsAgain(t *testing.T) {
 	f, goOn := newTurns(), make(chan struct{})
@@ -373,7 +373,7 @@ func TestSelectorStates(t *testing.T) {
 		t.Error("a bad path is accepted")
 	}
 	if leader.LeadershipOf(ctx) != nil {
-		t.Error("leadership of nobody")
+		t.Error("a leadership without a leader")
 	}
 }
 

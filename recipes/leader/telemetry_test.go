@@ -244,7 +244,7 @@ func TestTelemetryElectionCancelledIsCanceled(t *testing.T) {
 	defer func() { must(t, receiveTurn.Close()) }()
 	latch, _ := startLatch(t, s.client, "second")
 	selector := startSelector(t, s.client, newTurns())
-	s.awaitSpans("getData", 2) // both watch who is before them
+	s.awaitSpans("getData", 2) // both watch the node before theirs
 	must(t, latch.Close())
 	must(t, selector.Close())
 	for _, elect := range s.wantOutcomes("leader elect", "canceled", "canceled") {

@@ -44,8 +44,8 @@ type scene struct {
 	things   []*thing
 	pulse    *chaos.Pulse
 	session  time.Duration
-	news     chan struct{} // somebody was granted something
-	strain   float64       // how many times slower the machine is than one that has time; 0 if nobody has measured
+	news     chan struct{} // after each grant
+	strain   float64       // how many times slower the machine is than one that has time; 0 if it is not measured
 }
 
 // thing is what clients contend for: a line in which some, or one, hold it.
@@ -201,7 +201,7 @@ func (s *scene) rage(size size, pace chaos.Pace, try attempt, kinds ...chaos.Fau
 	}, "no node is left")
 }
 
-// awaitGrant waits until somebody is granted something, for a few sessions at most: where faults come faster than
+// awaitGrant waits for the next grant, for a few sessions at most: where faults come faster than
 // grants there is nothing to be seen.
 func (s *scene) awaitGrant(working context.Context) {
 	ctx, cancel := context.WithTimeout(working, 3*s.session)
@@ -295,7 +295,7 @@ func (s *scene) letGo(ctx context.Context, h *holding, who int, session *framewo
 	}
 }
 
-// note counts a grant, and measures how long nobody else was granted anything before it.
+// note counts a grant, and measures the time since the grant before.
 func (th *thing) note(s *scene, called, now time.Time, fenced bool) {
 	th.mu.Lock()
 	defer th.mu.Unlock()

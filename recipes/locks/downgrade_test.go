@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// A reader's node that somebody deletes before the line is listed grants nothing, though the writer's node is there.
+// A reader's node that is deleted before the line is listed grants nothing, though the writer's node is there.
 func TestDowngradeNodeDeletedIsLost(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	chroot := testenv.Chroot(t)

@@ -197,7 +197,7 @@ func TestEveryLockNotAcquiredLeavesNothing(t *testing.T) {
 			t.Errorf("with a context that ends: %v", err)
 		}
 		if other.IsAcquiredInThisProcess() || !holder.IsAcquiredInThisProcess() {
-			t.Error("who holds it has changed")
+			t.Error("the holder has changed")
 		}
 		release(t, hold)
 		release(t, hold) // once more does nothing

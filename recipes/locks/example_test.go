@@ -177,7 +177,7 @@ func ExampleInterProcessMutex_MakeRevocable() {
 	// locks: released
 }
 
-// A reader and a writer never meet; a writer that is done may go on as a reader, and nobody writes in between.
+// Readers and writers exclude each other. A writer may continue as a reader, and no other client writes in between.
 func ExampleInterProcessReadWriteLock() {
 	client, stop := connected()
 	defer stop()
@@ -203,7 +203,7 @@ func ExampleInterProcessReadWriteLock() {
 	// Output: reading: true write again: locks: acquire /locks/table: a reader cannot become a writer
 }
 
-// Three connections to a database, whoever uses them.
+// Three connections to a database, shared by all processes.
 func ExampleInterProcessSemaphoreV2() {
 	client, stop := connected()
 	defer stop()
@@ -222,7 +222,7 @@ func ExampleInterProcessSemaphoreV2() {
 	// Output: 2 leases, two more: true
 }
 
-// A lock that is acquired here and released there, and that nobody re-enters: an owner waits for itself as for any
+// A lock that is acquired here and released there, and is not re-entrant: an owner waits for itself as for any
 // other.
 func ExampleInterProcessSemaphoreMutex() {
 	client, stop := connected()
@@ -238,7 +238,7 @@ func ExampleInterProcessSemaphoreMutex() {
 	fmt.Println("not once more:", errors.Is(err, locks.ErrNotAcquired))
 
 	released := make(chan error)
-	go func() { released <- hold.Release(context.Background()) }() // whoever has it may release it
+	go func() { released <- hold.Release(context.Background()) }() // any goroutine may release it
 	fmt.Println("released elsewhere:", <-released, mu.IsAcquiredInThisProcess())
 	// Output:
 	// not once more: true
@@ -271,7 +271,7 @@ func ExampleWithDriver() {
 
 	nodes, err := theirs.ParticipantNodes(ctx)
 	if err != nil || len(nodes) == 0 {
-		log.Fatal("nobody stands in line: ", err)
+		log.Fatal("no waiter: ", err)
 	}
 	fmt.Println("held by", zkpath.Normalize(zkpath.Node(nodes[0])))
 	if err := hold.Release(ctx); err != nil {

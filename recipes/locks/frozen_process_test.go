@@ -128,7 +128,7 @@ func (p *frozen) token() (token int64, err error) {
 func (p *frozen) round(t *testing.T, waiter *framework.Client) error {
 	t.Helper()
 	ctx := testenv.Context(t)
-	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it prints nothing: nobody waits for ever
+	stop := context.AfterFunc(ctx, func() { _ = p.process.Kill() }) // it prints nothing: the test does not wait for ever
 	defer stop()
 	var guarded chaos.Guarded
 	if _, err := fmt.Fprintln(p.in); err != nil {

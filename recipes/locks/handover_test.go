@@ -64,7 +64,7 @@ func keepLine(tb testing.TB, client *framework.Client) {
 	}
 }
 
-// awaitBehind waits until somebody waits for a holder, and fails if it is granted the lock beside it.
+// awaitBehind waits until a contender waits for a holder, and fails if it is granted the lock beside it.
 func awaitBehind(tb testing.TB, holder *locks.Hold, next <-chan *locks.Hold) {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool {
@@ -72,7 +72,7 @@ func awaitBehind(tb testing.TB, holder *locks.Hold, next <-chan *locks.Hold) {
 			tb.Fatal("two hold the lock")
 		}
 		return waitersOf(tb, holder.Path()) == 1
-	}, "somebody waits for the holder")
+	}, "a contender waits for the holder")
 }
 
 func TestGrantRequests(t *testing.T) {
@@ -94,7 +94,7 @@ func TestGrantRequests(t *testing.T) {
 
 	mu := locks.NewInterProcessMutex(client, lockPath)
 	hold = acquire(t, ctx, mu)
-	want("grant that nobody is ahead of", "create2", "getChildren2")
+	want("grant without others ahead", "create2", "getChildren2")
 	release(t, hold)
 	want("release", "delete")
 

@@ -39,7 +39,7 @@ func takerOf(l locks.InterProcessLock) taker {
 
 const leases = 3
 
-// unsteady is a number of leases that has been set to change whenever somebody waits for that, and is the same.
+// unsteady is a number of leases that reports a change whenever a waiter listens, and stays the same.
 type unsteady struct{}
 
 func (unsteady) Count() int { return leases }

@@ -12,7 +12,7 @@ import (
 )
 
 // An outer lock is lost whose client an inner lock has, or its hold is released first, while the session goes on. The
-// nodes of the inner one must go all the same: nobody else would ever come to hold it.
+// nodes of the inner one must go all the same: no other contender would ever get it.
 func TestLockOfFencedClientFenceGoneLeavesNothing(t *testing.T) {
 	ends := map[string]func(t *testing.T, client *framework.Client, outer *locks.Hold){
 		"lost":     func(t *testing.T, client *framework.Client, outer *locks.Hold) { deleteNode(t, client, outer.Path()) },

@@ -52,7 +52,7 @@ func TestMutexChaos(t *testing.T) {
 	), chaosPace, try, s.clientFaults()...)
 	for _, th := range s.things {
 		if limit := 3 * s.session; testenv.Long() && th.longest >= limit {
-			s.Errorf("%s: nobody was granted it for %v", th.line, th.longest)
+			s.Errorf("%s: no grant for %v", th.line, th.longest)
 		}
 	}
 }

@@ -91,7 +91,7 @@ var cutOffMoments = map[string]func(c *cutOff) (next <-chan *locks.Hold){
 		next := c.acquire("next", c.next)
 		c.awaitLine(2)
 		cut := c.when(c.path+"/**", "delete")
-		c.tenures.Go(func() { _ = hold.Release(c.tenures.Context()) }) // nobody answers
+		c.tenures.Go(func() { _ = hold.Release(c.tenures.Context()) }) // no server answers
 		cut()
 		return next
 	},

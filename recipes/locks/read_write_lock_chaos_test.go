@@ -32,8 +32,8 @@ func (th *thing) writing(hold *locks.Hold, who int) *holding {
 }
 
 // TestReadWriteLockChaos has clients read, write, and read on when they have written, while connections are cut,
-// sessions expire and networks freeze. Nobody reads or writes while another writes, and no reader has an older token
-// than a writer before it.
+// sessions expire and networks freeze. No other client reads or writes while one writes, and no reader has an older
+// token than a writer before it.
 func TestReadWriteLockChaos(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, crowdSize())

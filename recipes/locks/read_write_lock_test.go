@@ -210,7 +210,7 @@ func TestWriterLostDoesNotDowngrade(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
 	rw := locks.NewInterProcessReadWriteLock(client, lockPath)
 	writing := acquire(t, ctx, rw.WriteLock())
-	if err := client.Delete().ForPath(ctx, writing.Path()); err != nil { // somebody does
+	if err := client.Delete().ForPath(ctx, writing.Path()); err != nil { // as an operator may
 		t.Fatal(err)
 	}
 	if _, err := rw.ReadLock().Acquire(ctx); !errors.Is(err, locks.ErrLockLost) {

@@ -143,7 +143,7 @@ func TestHoldOutlivesRetryLoopOfAcquire(t *testing.T) {
 		t.Fatal("no request came")
 	}
 	if read.Hits() != 1 || len(unhandled) != 0 {
-		t.Errorf("%d cuts, %d errors that nobody handled", read.Hits(), len(unhandled))
+		t.Errorf("%d cuts, %d unhandled errors", read.Hits(), len(unhandled))
 	}
 	release(t, hold)
 }

@@ -26,7 +26,7 @@ func TestSemaphoreMutexReleaseByAnyGoroutine(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if !mu.IsAcquiredInThisProcess() {
-		t.Error("somebody who was refused has taken it away")
+		t.Error("a refused contender has taken it away")
 	}
 	if err := mu.Release(ctx); err != nil {
 		t.Error(err)
@@ -83,7 +83,7 @@ func TestSemaphoreMutexReleaseTwiceKeepsNextHold(t *testing.T) {
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
-// TestSemaphoreWaiterSessionExpiredTakesTurnAgain has somebody ask for a lease after one that waits for it has lost
+// TestSemaphoreWaiterSessionExpiredTakesTurnAgain has a client ask for a lease after a waiter has lost
 // its session, and with it the turn.
 func TestSemaphoreWaiterSessionExpiredTakesTurnAgain(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestSemaphoreWaiterSessionExpiredTakesTurnAgain(t *testing.T) {
 			}
 			of = slices.DeleteFunc(of, func(owner int64) bool { return owner != session })
 			return len(of) == want
-		}, "nodes of one who waits")
+		}, "nodes of a waiter")
 	}
 	granted := make(chan *locks.Hold, 2)
 	ask := func(l locks.InterProcessLock) {

@@ -109,8 +109,8 @@ func outageOfSemaphore(t *testing.T, action curatortest.Action, expire bool, k i
 	return injection.Hits() > 0
 }
 
-// Several leases are taken, the answer is lost, and somebody deletes one of them before it is looked for: the others
-// are given back, and all are taken anew.
+// Several leases are taken, the answer is lost, and an operator deletes one of them before the client searches for it:
+// the others are given back, and all are taken anew.
 func TestLeaseLostReplyAndDeletedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{"first", "second"} {

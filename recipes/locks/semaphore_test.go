@@ -37,10 +37,10 @@ func takeLease(
 // awaitLeaseWaiter waits until a client behind a proxy watches the leases.
 func awaitLeaseWaiter(tb testing.TB, proxy *curatortest.Proxy) {
 	tb.Helper()
-	testenv.Eventually(tb, func() bool { return hasWatchedLeases(proxy) }, "somebody waits for a lease")
+	testenv.Eventually(tb, func() bool { return hasWatchedLeases(proxy) }, "a client waits for a lease")
 }
 
-// hasWatchedLeases reports whether somebody behind a proxy has waited for a lease. Only who waits lists them, and the
+// hasWatchedLeases reports whether a client behind a proxy waits for a lease. Only a waiter lists them, and the
 // server does not list such watches.
 func hasWatchedLeases(proxy *curatortest.Proxy) bool {
 	return slices.ContainsFunc(proxy.Faults().Trace(), func(e curatortest.TraceEntry) bool {
@@ -245,7 +245,7 @@ func TestSemaphoreLostRepliesLeaveNoLease(t *testing.T) {
 	})
 }
 
-// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when somebody has a
+// In Java: TestInterProcessSemaphore.testAcquireAfterLostServer (CURATOR-335): the server is lost when a client has a
 // lease and does not know yet. All come to their turn, whether the session survives or not.
 func TestSemaphoreOutageBeforeGrantIsSurvived(t *testing.T) {
 	for _, what := range []string{"connection", "session"} {

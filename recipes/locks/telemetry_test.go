@@ -81,13 +81,13 @@ func wantValues(tb testing.TB, o *observe.Observer, name, want string) {
 	}
 }
 
-// awaitNoTurn waits until nobody has the turn of a semaphore, which is given on in the background.
+// awaitNoTurn waits until the turn of a semaphore is free: it is handed over in the background.
 func awaitNoTurn(tb testing.TB, client *framework.Client) {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool {
 		turns, err := client.GetChildren().ForPath(testenv.Context(tb), lockPath+"/locks")
 		return len(turns) == 0 && (err == nil || errors.Is(err, zk.ErrNoNode))
-	}, "nobody has the turn")
+	}, "the turn is free")
 }
 
 // lay creates what a lock has its nodes in, not as containers, which the server removes when they are empty.
@@ -130,7 +130,7 @@ var observedLocks = map[string]func(*framework.Client) locks.InterProcessLock{
 	},
 }
 
-// TestTelemetryAcquireWorkReleaseAreOneTrace has locks whose nodes exist, and that nobody else wants.
+// TestTelemetryAcquireWorkReleaseAreOneTrace has locks whose nodes exist, without other contenders.
 func TestTelemetryAcquireWorkReleaseAreOneTrace(t *testing.T) {
 	t.Parallel()
 	mutexTree := func(recipe string) string {
@@ -342,7 +342,7 @@ func TestTelemetryReentryIsWaitWithoutHold(t *testing.T) {
 	mu := observedLocks["mutex"](client)
 	outer := acquire(t, ctx, mu)
 	inner := acquire(t, ctx, mu)
-	for _, hold := range []*locks.Hold{outer, inner} { // in the order that nobody expects
+	for _, hold := range []*locks.Hold{outer, inner} { // in the unusual order
 		if err := hold.Release(ctx); err != nil {
 			t.Error(err)
 		}
@@ -536,7 +536,7 @@ func TestTelemetryPositionIsContendersBefore(t *testing.T) {
 	}
 }
 
-// atEnd calls a function when a span has ended, before whoever ends it goes on.
+// atEnd calls a function when a span has ended, before its caller continues.
 type atEnd func(span sdktrace.ReadOnlySpan)
 
 func (atEnd) OnStart(context.Context, sdktrace.ReadWriteSpan) {}

@@ -248,7 +248,7 @@ func TestTurnLeaseContainerDeletedTakesLease(t *testing.T) {
 	x.end.Release()
 	first := <-x.first
 	if line := x.line(); !slices.Equal(line, []string{path}) {
-		t.Errorf("the line is %q, not %s alone, who waits for the lease of the first", line, path)
+		t.Errorf("the line is %q, not %s alone, which waits for the lease of the first", line, path)
 	}
 	returnLease(t, first)
 	x.receives(next)
@@ -370,6 +370,6 @@ func TestContendedSemaphoreCountsLeasesOnce(t *testing.T) {
 	x.receives(x.first)
 	x.receives(second)
 	x.receives(third)
-	lease := takeLease(t, x.ctx, s) // nobody was ahead of the last: it is counted behind the first list
+	lease := takeLease(t, x.ctx, s) // no turn was ahead of the last: it is counted after the first list
 	returnLease(t, lease)
 }

@@ -45,7 +45,7 @@ func TestDisturbEndsWithContext(t *testing.T) {
 				return "" // nothing has happened
 			})
 		if n != 0 {
-			t.Errorf("%d faults, though nobody was disturbed", n)
+			t.Errorf("%d faults, though no client was disturbed", n)
 		}
 		if ctx.Err() == nil {
 			t.Error("it has ended before")
