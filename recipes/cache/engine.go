@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -62,7 +61,7 @@ type engine struct {
 	listener func(ctx context.Context, n note)
 	obs      telemetry.Cache
 	*notifier
-	ready chan struct{} // closed when the first load is complete
+	ready chan error    // closed when the first load is complete
 	done  chan struct{} // closed when the loop has ended
 
 	life  sync.Mutex
@@ -102,9 +101,8 @@ type loop struct {
 	watchFailures int             // consecutive failures to set the watch
 	limit         int             // maximum number of reads in one request
 	meanSize      int             // running mean of the data size of a node, in bytes
-	generation    int32           // generation of new hints; each fence and connection increments it; it wraps
-	pending       map[int32]int   // number of pending nodes by generation
-	fences        []*fence
+	entries       int             // nodes in the cache
+	epochs        []*epoch        // those with something pending, and the current one
 	retry         *time.Timer
 	retryAt       time.Time
 	reconnectAt   time.Time // start of the reads on a new connection; zero without a delay
@@ -119,11 +117,10 @@ func newEngine(
 		settings: s, listener: listener, notifier: newNotifier(client, title+" "+path),
 		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
 		inbox: newMailbox[func()](),
-		ready: make(chan struct{}), done: make(chan struct{}),
+		ready: make(chan error), done: make(chan struct{}),
 		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
 		loop: loop{
-			limit: maxReads, meanSize: firstMean, pending: make(map[int32]int),
-			generation: math.MaxInt32 - 2, // so that it wraps in every test
+			limit: maxReads, meanSize: firstMean, epochs: []*epoch{new(epoch)},
 			// A persistent watch of one node takes the mode from a recursive one of the same client on a server before 3.9.
 			oneShot: s.maxDepth == 0,
 		},
@@ -215,7 +212,7 @@ func (e *engine) run() {
 	for f := range e.followers {
 		f.close()
 	}
-	e.obs.Entries(context.WithoutCancel(e.ctx), -e.liveNodes())
+	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
 	e.mu.Unlock()
 	e.unwatch()
 }
@@ -225,16 +222,11 @@ func (e *engine) settle() {
 	if e.flight == nil || !e.watching && !e.oneShot {
 		return
 	}
-	waiting := e.fences[:0]
-	for _, f := range e.fences {
-		if e.isPendingSince(f.generation) {
-			waiting = append(waiting, f)
-		} else {
-			close(f.reached)
-		}
+	for len(e.epochs) > 1 && e.epochs[0].pending == 0 {
+		close(e.epochs[0].reached)
+		e.epochs = e.epochs[1:]
 	}
-	e.fences = waiting
-	if len(e.pending) > 0 || e.announced {
+	if e.epochs[0].pending > 0 || e.announced {
 		return
 	}
 	e.announced = true
@@ -248,86 +240,46 @@ func (e *engine) settle() {
 	e.notify(note{kind: loaded, first: first})
 }
 
-// fence is reached when everything that was wanted up to its generation is read.
-type fence struct {
-	generation int32
-	reached    chan struct{}
-}
-
-// addFence adds f for everything that is wanted now.
-func (e *engine) addFence(f *fence) {
-	f.generation = e.generation
-	e.generation++
-	e.fences = append(e.fences, f)
-}
-
-// isPendingSince reports whether a node of this or an older generation is pending.
-func (e *engine) isPendingSince(generation int32) bool {
-	for g := range e.pending {
-		if !isOlder(generation, g) {
-			return true
-		}
-	}
-	return false
-}
-
-// await waits until f is reached.
-func (e *engine) await(ctx context.Context, f *fence) error {
+// await waits until reached receives the result or is closed.
+func (e *engine) await(ctx context.Context, reached <-chan error) error {
 	select {
-	case <-f.reached:
-		return nil
+	case err := <-reached:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.done:
+	case <-e.ctx.Done():
 		return ErrClosed
 	}
 }
 
-// sync waits until the cache contains everything that was written before the call: see CuratorCache.Sync.
+// sync waits until the cache contains everything that was written before the call: see CuratorCache.Sync. It commits a
+// transaction that changes nothing, and then adds a fence. A majority of the servers commits the transaction, and its
+// answer arrives after the events of all earlier writes.
 func (e *engine) sync(ctx context.Context) error {
+	check := e.client.TransactionOp().Check().ForPath(e.root.path)
 	for {
-		f := &fence{reached: make(chan struct{})}
-		err := e.commitCheck(ctx, f)
-		if err == nil {
-			return e.await(ctx, f)
-		}
-		if waitqueue.IsOutage(err) {
-			err = e.client.BlockUntilConnected(ctx)
-		}
-		if err != nil {
+		if err := e.checkRunning(); err != nil {
 			return err
 		}
-	}
-}
-
-// commitCheck commits a transaction that changes nothing and then adds f. A majority of the servers commits the
-// transaction, and its answer arrives after the events of all earlier writes.
-func (e *engine) commitCheck(ctx context.Context, f *fence) error {
-	if err := e.checkRunning(); err != nil {
-		return err
-	}
-	agreed := make(chan error, 1)
-	check := e.client.TransactionOp().Check().ForPath(e.root.path)
-	answered := func(_ context.Context, ev callbacks.Event) {
-		if ev.Err != nil && !isNodeError(ev.Err) {
-			agreed <- ev.Err
-			return
+		reached := make(chan error, 1)
+		answered := func(_ context.Context, ev callbacks.Event) {
+			if ev.Err != nil && !isNodeError(ev.Err) {
+				reached <- ev.Err
+				return
+			}
+			e.inbox.put(func() { e.addFence(reached) })
 		}
-		e.inbox.put(func() { e.addFence(f) })
-		agreed <- nil
-	}
-	err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
-		ForOperations(builders.OutOfFlight(ctx), check)
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-agreed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-e.done:
-		return ErrClosed
+		err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
+			ForOperations(builders.OutOfFlight(ctx), check)
+		if err == nil {
+			err = e.await(ctx, reached)
+		}
+		if !waitqueue.IsOutage(err) {
+			return err
+		}
+		if err := e.client.BlockUntilConnected(ctx); err != nil {
+			return err
+		}
 	}
 }
 
@@ -355,12 +307,5 @@ func (e *engine) awaitReady(ctx context.Context) error {
 	if err := e.checkRunning(); err != nil {
 		return err
 	}
-	select {
-	case <-e.ready:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-e.done:
-		return ErrClosed
-	}
+	return e.await(ctx, e.ready)
 }

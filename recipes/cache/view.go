@@ -116,7 +116,7 @@ func (e *engine) rebuildNode(ctx context.Context, path string) error {
 	}
 	return e.reread(ctx, path, func() {
 		if n := e.node(path); n != nil {
-			e.want(n, data, e.generation)
+			e.want(n, data, e.epoch())
 		}
 	})
 }
@@ -125,12 +125,12 @@ func (e *engine) rebuildNode(ctx context.Context, path string) error {
 func (e *engine) reread(ctx context.Context, path string, want func()) error {
 	err := e.checkRunning()
 	if err == nil {
-		f := &fence{reached: make(chan struct{})}
+		reached := make(chan error)
 		e.inbox.put(func() {
 			want()
-			e.addFence(f)
+			e.addFence(reached)
 		})
-		err = e.await(ctx, f)
+		err = e.await(ctx, reached)
 	}
 	if err != nil {
 		return errtext.Wrap(err, "cache", "rebuild %s", path)
@@ -145,7 +145,8 @@ func (e *engine) clearAndRefresh() error {
 	}
 	e.inbox.put(func() {
 		e.settings.storage.Clear()
-		e.obs.Entries(e.ctx, -e.liveNodes())
+		e.obs.Entries(e.ctx, -e.entries)
+		e.entries = 0
 		for _, n := range e.nodes {
 			n.live, n.mzxid, n.listed = false, 0, false
 		}

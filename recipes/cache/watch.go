@@ -26,19 +26,19 @@ func (e *engine) hint(ev zk.Event) {
 		e.sessionChanged(ev.State)
 	case zk.EventNodeDataChanged:
 		if n := e.node(ev.Path); n != nil {
-			e.want(n, data, e.generation)
+			e.want(n, data, e.epoch())
 		}
 	case zk.EventNodeCreated:
 		if n := e.node(ev.Path); n != nil {
-			e.suspect(n, data)
+			e.suspect(n, data, e.epoch())
 		}
 	case zk.EventNodeDeleted:
 		if n := e.nodes[ev.Path]; n != nil {
-			e.suspect(n, data)
+			e.suspect(n, data, e.epoch())
 		}
 	case zk.EventNodeChildrenChanged:
 		if n := e.nodes[ev.Path]; n != nil && e.oneShot && e.hasChildren(n) {
-			e.want(n, list, e.generation)
+			e.want(n, list, e.epoch())
 		}
 	}
 }
@@ -109,21 +109,17 @@ func (e *engine) connect() {
 		e.obs.Reloaded(e.ctx)
 		e.wantAll()
 	}
-	for _, f := range e.fences {
-		f.generation = e.generation
-	}
-	e.generation++
 }
 
-// wantAll makes every node wanted, from the root down, because any of them may have changed.
+// wantAll makes every node wanted, from the root down, because any of them may have changed. All fences wait for that.
 func (e *engine) wantAll() {
 	for level := []*node{e.root}; len(level) > 0; {
 		var next []*node
 		for _, n := range level {
-			if n.live && n.size > largeNode && !e.oneShot {
-				e.suspect(n, check)
+			if n.live && n.size > largeNode {
+				e.suspect(n, check, e.epochs[0])
 			} else {
-				e.suspect(n, data)
+				e.suspect(n, data, e.epochs[0])
 			}
 			if !e.watching && e.oneShot {
 				n.listed = false // the next list sets a watch
@@ -237,11 +233,15 @@ func (e *engine) retryDue() {
 	now := time.Now()
 	next := time.Duration(-1)
 	for n, f := range e.failed {
-		switch left := f.due.Sub(now); {
-		case (n.wanted|n.reading)&data != 0: // the answer decides
-		case left <= f.pause/4:
-			e.want(n, data, e.generation)
-		case next < 0 || left < next:
+		if n.wanted&data != 0 { // there may be no connection
+			continue
+		}
+		left := f.due.Sub(now)
+		if left <= f.pause/4 {
+			e.want(n, data, e.epoch())
+			f.due, left = now.Add(f.pause), f.pause // unless the answer comes first
+		}
+		if next < 0 || left < next {
 			next = left
 		}
 	}
