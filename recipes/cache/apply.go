@@ -97,9 +97,11 @@ func (e *engine) put(r read, now *ChildData, changed bool) {
 	case !n.live:
 		n.live = true
 		e.entries++
-		e.notifyEvent(Event{Type: NodeCreated, New: now})
+		e.obs.Created(e.ctx)
+		e.notifyChange(Event{Type: NodeCreated, New: now})
 	case changed:
-		e.notifyEvent(Event{Type: NodeChanged, Old: old, New: now})
+		e.obs.Changed(e.ctx)
+		e.notifyChange(Event{Type: NodeChanged, Old: old, New: now})
 	}
 	n.listed = n.listed && n.pzxid == now.Stat.Pzxid
 	n.pzxid, n.children = now.Stat.Pzxid, now.Stat.NumChildren
@@ -184,7 +186,8 @@ func (e *engine) removeOnly(n *node) {
 		if old == nil { // a storage of the program has dropped it
 			old = &ChildData{Path: n.path}
 		}
-		e.notifyEvent(Event{Type: NodeDeleted, Old: old})
+		e.obs.Deleted(e.ctx)
+		e.notifyChange(Event{Type: NodeDeleted, Old: old})
 	}
 }
 

@@ -26,18 +26,15 @@ func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
 	return c
 }
 
-func (c *CuratorCache) notify(ctx context.Context, n note) {
-	switch {
-	case n.kind == change:
-		c.listeners.Notify(ctx, n.event, c.engine.call)
-	case n.kind == loaded && n.first:
-		c.listeners.Notify(ctx, Event{Type: Initialized, ready: true}, c.engine.call)
+func (c *CuratorCache) notify(ctx context.Context, ev Event) {
+	if ev.Type <= Initialized {
+		c.listeners.Notify(ctx, ev, c.engine.call)
 	}
 }
 
 // Start begins to fill the cache and does not wait: see [CuratorCache.Ready]. It needs no connection. It returns an
 // error if the path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
-func (c *CuratorCache) Start() error { return c.engine.start(nil) }
+func (c *CuratorCache) Start() error { return c.engine.start(func() {}) }
 
 // Close stops the cache and always returns nil. No listener call begins after it returns. It waits at most one second
 // for the listener call that is under way. When a listener calls it, it does not wait. The watches are removed in the
@@ -109,8 +106,16 @@ func (c *CuratorCache) Changes(ctx context.Context) iter.Seq[Event] {
 		events := c.engine.follow()
 		defer c.engine.unfollow(events)
 		for {
-			ev, ok := events.next(ctx)
-			if !ok || !yield(ev) {
+			for _, ev := range events.take() {
+				if ctx.Err() != nil || c.engine.ctx.Err() != nil || !yield(ev) {
+					return
+				}
+			}
+			select {
+			case <-events.added:
+			case <-ctx.Done():
+				return
+			case <-c.engine.ctx.Done():
 				return
 			}
 		}

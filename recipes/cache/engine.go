@@ -10,10 +10,8 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
-	"github.com/gocurator/curator/zkpath"
 )
 
 // engine keeps a copy of a tree. It works in four steps, one file each:
@@ -58,14 +56,11 @@ type engine struct {
 	settings settings
 	watcher  *callbacks.Watcher
 	inbox    *mailbox[func()] // the tasks of the loop
-	listener func(ctx context.Context, n note)
+	listener func(ctx context.Context, ev Event)
 	obs      telemetry.Cache
-	*notifier
+	*lifecycle
 	ready chan error    // closed when the first load is complete
 	done  chan struct{} // closed when the loop has ended
-
-	life  sync.Mutex
-	state lifeState
 
 	// The state that readers see. The loop changes it with mu held.
 	mu        sync.RWMutex
@@ -77,15 +72,6 @@ type engine struct {
 	loop // used by the loop only
 }
 
-// lifeState is the state of a cache or of a PersistentWatcher.
-type lifeState int
-
-const (
-	notStarted lifeState = iota
-	started
-	closed
-)
-
 // loop is the state of the engine's goroutine.
 type loop struct {
 	flight        context.Context // pipeline of the reads on this connection; nil without a connection
@@ -95,7 +81,8 @@ type loop struct {
 	syncing       bool            // the reads wait for the sync of a new session
 	paused        bool            // the client has too many pending operations
 	refused       bool            // a read-only server has refused that sync
-	announced     bool            // the listeners received a loaded note after the last change
+	loaded        bool            // the first load is complete
+	announced     bool            // the listener received an event of a complete load after the last change
 	todo          []*node         // wanted nodes, in the order of their reads
 	batches       int             // requests under way
 	watchFailures int             // consecutive failures to set the watch
@@ -111,10 +98,10 @@ type loop struct {
 
 // newEngine returns the engine of a cache. It does not validate path: start does.
 func newEngine(
-	client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note),
+	client Client, title, recipe, path string, s settings, listener func(ctx context.Context, ev Event),
 ) *engine {
 	e := &engine{
-		settings: s, listener: listener, notifier: newNotifier(client, title+" "+path),
+		settings: s, listener: listener, lifecycle: newLifecycle(client, title+" "+path),
 		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
 		inbox: newMailbox[func()](),
 		ready: make(chan error), done: make(chan struct{}),
@@ -134,52 +121,29 @@ func newEngine(
 	return e
 }
 
-// start begins to watch and load, and does not wait. It calls first, unless it is nil, before any listener is called.
+// start begins to watch and load, and does not wait. It calls first before any listener is called.
 func (e *engine) start(first func()) error {
-	if err := zkpath.Validate(e.root.path, false); err != nil {
-		return errtext.Wrap(err, "cache", "start")
-	}
-	e.life.Lock()
-	defer e.life.Unlock()
-	switch e.state {
-	case started:
-		return ErrStarted
-	case closed:
-		return ErrClosed
-	}
-	e.state = started
-	e.clear() // a storage may still have the nodes of an earlier cache
-	if first != nil {
+	return e.begin(e.root.path, func() {
+		e.clear() // a storage may still have the nodes of an earlier cache
 		first()
-	}
-	e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
-	go e.run()
-	e.inbox.put(func() {
-		e.wantAll()
-		e.connectIfPossible()
+		e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
+		go e.run()
+		e.inbox.put(func() {
+			e.wantAll()
+			e.connectIfPossible()
+		})
 	})
-	return nil
 }
 
 // close stops the cache. No listener call begins after it returns.
 func (e *engine) close() {
-	e.life.Lock()
-	was := e.state
-	e.state = closed
-	e.life.Unlock()
-	e.cancel()
-	switch was {
-	case notStarted:
-		close(e.done)
-	case started:
+	e.end(func() {
 		e.removeState()
-		e.inbox.close()
 		<-e.done
 		if !e.settings.keepOnClose {
 			e.clear()
 		}
-	}
-	e.notifier.close()
+	})
 }
 
 // clear empties the storage.
@@ -201,23 +165,19 @@ func (e *engine) run() {
 		e.mu.Unlock()
 		e.load()
 		e.settle()
-		if len(tasks) == 0 {
-			<-e.inbox.wake
+		select {
+		case <-e.inbox.added:
+		case <-e.ctx.Done():
 		}
 	}
 	if e.retry != nil {
 		e.retry.Stop()
 	}
-	e.mu.Lock()
-	for f := range e.followers {
-		f.close()
-	}
 	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
-	e.mu.Unlock()
 	e.unwatch()
 }
 
-// settle releases the fences that are reached, and sends a loaded note if nothing is pending.
+// settle releases the fences that are reached, and sends an event if nothing is pending.
 func (e *engine) settle() {
 	if e.flight == nil || !e.watching && !e.oneShot {
 		return
@@ -226,18 +186,36 @@ func (e *engine) settle() {
 		close(e.epochs[0].reached)
 		e.epochs = e.epochs[1:]
 	}
-	if e.epochs[0].pending > 0 || e.announced {
+	switch {
+	case e.epochs[0].pending > 0 || e.announced:
 		return
+	case e.loaded:
+		e.notify(Event{Type: reloaded})
+	default:
+		e.loaded = true
+		close(e.ready)
+		e.notify(Event{Type: Initialized, ready: true})
 	}
 	e.announced = true
-	first := false
-	select {
-	case <-e.ready:
-	default:
-		first = true
-		close(e.ready)
+}
+
+// notify queues a call of the listener, after the earlier calls.
+func (e *engine) notify(ev Event) {
+	e.do(func(ctx context.Context) {
+		if ev.ready && ev.New != nil { // during the first load the age of a node is no lag
+			e.obs.Notified(ctx, ev.New.Stat.Mtime)
+		}
+		e.listener(ctx, ev)
+	})
+}
+
+// notifyChange sends the change of a node to the listener and the followers.
+func (e *engine) notifyChange(ev Event) {
+	e.announced, ev.ready = false, e.loaded
+	e.notify(ev)
+	for f := range e.followers {
+		f.put(ev)
 	}
-	e.notify(note{kind: loaded, first: first})
 }
 
 // await waits until reached receives the result or is closed.
@@ -288,19 +266,6 @@ func ignoreError(string, error) {}
 
 // isNodeError reports whether err is a result of a committed check, about the node.
 func isNodeError(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) }
-
-// checkRunning returns nil if the cache is started and not closed, else the reason.
-func (e *engine) checkRunning() error {
-	e.life.Lock()
-	defer e.life.Unlock()
-	switch e.state {
-	case notStarted:
-		return ErrNotStarted
-	case closed:
-		return ErrClosed
-	}
-	return nil
-}
 
 // awaitReady waits until the first load is complete.
 func (e *engine) awaitReady(ctx context.Context) error {

@@ -26,14 +26,14 @@ func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 	return c
 }
 
-func (c *NodeCache) notify(ctx context.Context, n note) {
-	if n.kind == change && (n.ready || !c.quiet) {
-		c.listeners.Notify(ctx, n.event.New, c.engine.call)
+func (c *NodeCache) notify(ctx context.Context, ev Event) {
+	if ev.Type < Initialized && (ev.ready || !c.quiet) {
+		c.listeners.Notify(ctx, ev.New, c.engine.call)
 	}
 }
 
 // Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
-func (c *NodeCache) Start() error { return c.engine.start(nil) }
+func (c *NodeCache) Start() error { return c.engine.start(func() {}) }
 
 // StartAndBuild starts the cache and waits until the node is read. The listeners receive no event for that first
 // state. ctx bounds the wait. If StartAndBuild returns the error of ctx, the cache is started and goes on. The other

@@ -55,18 +55,23 @@ const (
 	ChildrenInitialized
 )
 
-var childrenEventNames = [...]string{
+var childrenEventNames = []string{
 	ChildAdded: "CHILD_ADDED", ChildUpdated: "CHILD_UPDATED", ChildRemoved: "CHILD_REMOVED",
 	ChildrenConnectionSuspended: "CONNECTION_SUSPENDED", ChildrenConnectionReconnected: "CONNECTION_RECONNECTED",
 	ChildrenConnectionLost: "CONNECTION_LOST", ChildrenInitialized: "INITIALIZED",
 }
 
 // String returns Java's name of the type.
-func (t PathChildrenCacheEventType) String() string {
-	if t <= 0 || int(t) >= len(childrenEventNames) {
-		return "UNKNOWN"
-	}
-	return childrenEventNames[t]
+func (t PathChildrenCacheEventType) String() string { return nameOf(t, childrenEventNames) }
+
+// childrenEvents are the types for those of a CuratorCache.
+var childrenEvents = map[EventType]PathChildrenCacheEventType{
+	NodeCreated: ChildAdded, NodeChanged: ChildUpdated, NodeDeleted: ChildRemoved, Initialized: ChildrenInitialized,
+}
+
+var childrenConnectionEvents = map[framework.ConnectionState]PathChildrenCacheEventType{
+	framework.Suspended: ChildrenConnectionSuspended, framework.Lost: ChildrenConnectionLost,
+	framework.Connected: ChildrenConnectionReconnected, framework.Reconnected: ChildrenConnectionReconnected,
 }
 
 // PathChildrenCacheEvent is an event of a [PathChildrenCache]. In Java: PathChildrenCacheEvent.
@@ -89,50 +94,30 @@ func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChild
 	return c
 }
 
-func (c *PathChildrenCache) notify(ctx context.Context, n note) {
-	out := PathChildrenCacheEvent{}
-	switch n.kind {
-	case change:
-		ev, ok := childEvent(c.engine.root.path, n.event)
-		if !ok || !n.ready && c.mode == BuildInitialCache {
-			return
-		}
-		out = ev
-	case loaded:
-		if !n.first || c.mode != PostInitializedEvent {
-			return
-		}
-		out = PathChildrenCacheEvent{Type: ChildrenInitialized, InitialData: c.CurrentData()}
-	case connection:
-		switch n.state {
-		case framework.Suspended:
-			out.Type = ChildrenConnectionSuspended
-		case framework.Lost:
-			out.Type = ChildrenConnectionLost
-		case framework.Connected, framework.Reconnected:
-			out.Type = ChildrenConnectionReconnected
-		default:
-			return
-		}
+func (c *PathChildrenCache) notify(ctx context.Context, ev Event) {
+	out, ok := childEvent(c.engine.root.path, ev)
+	switch {
+	case ev.Type == connection:
+		out.Type, ok = childrenConnectionEvents[ev.state]
+	case ev.Type == Initialized && c.mode == PostInitializedEvent:
+		out.InitialData = c.CurrentData()
+	case ev.Type == Initialized:
+		ok = false
+	case !ev.ready && c.mode == BuildInitialCache:
+		ok = false
 	}
-	c.listeners.Notify(ctx, out, c.engine.call)
+	if ok {
+		c.listeners.Notify(ctx, out, c.engine.call)
+	}
 }
 
 // childEvent converts ev to an event of a child of path. ok is false if ev is about another node.
 func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
-	if ev.Type == Initialized {
-		return PathChildrenCacheEvent{Type: ChildrenInitialized}, true
+	out.Type, ok = childrenEvents[ev.Type]
+	if out.Data = ev.node(); out.Data != nil && (out.Data.Path == path || zkpath.Parent(out.Data.Path) != path) {
+		ok = false
 	}
-	if at := ev.Path(); at == path || zkpath.Parent(at) != path {
-		return out, false
-	}
-	switch ev.Type {
-	case NodeCreated:
-		return PathChildrenCacheEvent{Type: ChildAdded, Data: ev.New}, true
-	case NodeChanged:
-		return PathChildrenCacheEvent{Type: ChildUpdated, Data: ev.New}, true
-	}
-	return PathChildrenCacheEvent{Type: ChildRemoved, Data: ev.Old}, true
+	return out, ok
 }
 
 // Start begins to fill the cache. It waits only with [BuildInitialCache], until the children are read. ctx bounds

@@ -39,18 +39,24 @@ const (
 	TreeInitialized
 )
 
-var treeEventNames = [...]string{
+var treeEventNames = []string{
 	TreeNodeAdded: "NODE_ADDED", TreeNodeUpdated: "NODE_UPDATED", TreeNodeRemoved: "NODE_REMOVED",
 	TreeConnectionSuspended: "CONNECTION_SUSPENDED", TreeConnectionReconnected: "CONNECTION_RECONNECTED",
 	TreeConnectionLost: "CONNECTION_LOST", TreeInitialized: "INITIALIZED",
 }
 
 // String returns Java's name of the type.
-func (t TreeCacheEventType) String() string {
-	if t <= 0 || int(t) >= len(treeEventNames) {
-		return "UNKNOWN"
-	}
-	return treeEventNames[t]
+func (t TreeCacheEventType) String() string { return nameOf(t, treeEventNames) }
+
+// treeEvents are the types for those of a CuratorCache.
+var treeEvents = map[EventType]TreeCacheEventType{
+	NodeCreated: TreeNodeAdded, NodeChanged: TreeNodeUpdated, NodeDeleted: TreeNodeRemoved,
+	Initialized: TreeInitialized, reloaded: TreeInitialized,
+}
+
+var treeConnectionEvents = map[framework.ConnectionState]TreeCacheEventType{
+	framework.Suspended: TreeConnectionSuspended, framework.Lost: TreeConnectionLost,
+	framework.Reconnected: TreeConnectionReconnected,
 }
 
 // TreeCacheEvent is an event of a [TreeCache]. In Java: TreeCacheEvent.
@@ -70,45 +76,31 @@ func NewTreeCache(client Client, path string, opts ...Option) *TreeCache {
 	return c
 }
 
-func (c *TreeCache) notify(ctx context.Context, n note) {
-	out := treeEvent(n.event)
-	switch n.kind {
-	case loaded:
-		if !n.first && !c.lost {
-			return
-		}
+func (c *TreeCache) notify(ctx context.Context, ev Event) {
+	out, ok := treeEvent(ev), true
+	switch {
+	case ev.Type == connection:
+		c.lost = c.lost || ev.state == framework.Lost
+		out.Type, ok = treeConnectionEvents[ev.state]
+	case ev.Type >= Initialized:
+		ok = c.lost || ev.Type == Initialized
 		c.lost = false
-		out.Type = TreeInitialized
-	case connection:
-		switch n.state {
-		case framework.Suspended:
-			out.Type = TreeConnectionSuspended
-		case framework.Lost:
-			c.lost = true
-			out.Type = TreeConnectionLost
-		case framework.Reconnected:
-			out.Type = TreeConnectionReconnected
-		default:
-			return
-		}
 	}
-	c.listeners.Notify(ctx, out, c.engine.call)
+	if ok {
+		c.listeners.Notify(ctx, out, c.engine.call)
+	}
 }
 
 func treeEvent(ev Event) TreeCacheEvent {
-	switch ev.Type {
-	case NodeCreated:
-		return TreeCacheEvent{Type: TreeNodeAdded, Data: ev.New}
-	case NodeChanged:
-		return TreeCacheEvent{Type: TreeNodeUpdated, Data: ev.New, Old: ev.Old}
-	case NodeDeleted:
-		return TreeCacheEvent{Type: TreeNodeRemoved, Data: ev.Old}
+	out := TreeCacheEvent{Type: treeEvents[ev.Type], Data: ev.node()}
+	if ev.Type == NodeChanged {
+		out.Old = ev.Old
 	}
-	return TreeCacheEvent{Type: TreeInitialized}
+	return out
 }
 
 // Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
-func (c *TreeCache) Start() error { return c.engine.start(nil) }
+func (c *TreeCache) Start() error { return c.engine.start(func() {}) }
 
 // Close stops the cache as [CuratorCache.Close] does. In Java: close.
 func (c *TreeCache) Close() error {

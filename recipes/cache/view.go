@@ -79,16 +79,11 @@ func (e *engine) sorted() []*ChildData {
 	return nodes
 }
 
-// follow returns a mailbox with the contents of the cache, which also receives all later changes. It is closed with
-// the cache.
+// follow returns a mailbox with the contents of the cache, which also receives all later changes.
 func (e *engine) follow() *mailbox[Event] {
 	events := newMailbox[Event]()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ctx.Err() != nil {
-		events.close()
-		return events
-	}
 	for _, node := range e.sorted() {
 		events.put(Event{Type: NodeCreated, New: node, ready: true})
 	}

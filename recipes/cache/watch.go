@@ -64,7 +64,7 @@ func (e *engine) sessionChanged(state zk.State) {
 // watches have fired.
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
-		e.notify(note{kind: connection, state: state})
+		e.notify(Event{Type: connection, state: state})
 		if !state.IsConnected() {
 			e.reconnectAt = time.Time{} // the next connection has a delay of its own
 		}
@@ -87,7 +87,7 @@ func (e *engine) connectIfPossible() {
 // connectAfterJitter calls connect. If the first load is complete, it first waits for a random part of
 // WithReconnectJitter.
 func (e *engine) connectAfterJitter() {
-	if e.settings.jitter > 0 && e.isReady() {
+	if e.settings.jitter > 0 && e.loaded {
 		now := time.Now()
 		if e.reconnectAt.IsZero() {
 			e.reconnectAt = now.Add(rand.N(e.settings.jitter))
@@ -142,7 +142,7 @@ func (e *engine) setUp() {
 	flight := e.flight
 	e.needsSetup, e.syncing = false, false
 	if !e.watching || e.refused { // the session may be new
-		e.syncing = e.isReady()
+		e.syncing = e.loaded
 		synced := func(_ context.Context, ev callbacks.Event) {
 			e.inbox.put(func() { e.synced(flight, ev.Err) })
 		}
