@@ -193,28 +193,27 @@ func (e *engine) removeOnly(n *node) {
 
 // succeed clears the error of n, unless it is also of reads other than these.
 func (e *engine) succeed(n *node, w want) {
-	if f := e.failed[n]; f != nil {
-		if f.of &^= w; f.of == 0 {
-			delete(e.failed, n)
-		}
+	f := e.failed[n]
+	if f.of &^= w; f.of != 0 {
+		e.failed[n] = f
+	} else {
+		delete(e.failed, n)
 	}
 }
 
-// fail records the error of the read w of n and schedules a retry.
+// fail records the error of the read w of n and schedules a retry. The pauses grow until another node fails.
 func (e *engine) fail(n *node, w want, err error) {
 	f := e.failed[n]
-	if f == nil {
-		f = new(failure)
-		e.failed[n] = f
+	if f.of == 0 {
+		e.retries = 0
 	}
-	pause := pauseAfter(f.attempts)
-	f.of, f.err, f.attempts, f.pause, f.due = f.of|w, err, f.attempts+1, pause, time.Now().Add(pause)
-	e.wake(pause)
+	e.failed[n] = failure{f.of | w, err}
+	e.wake(pauseAfter(e.retries))
 }
 
-// pauseAfter returns the pause before the next retry, with jitter. failures counts the failures before the last one.
-func pauseAfter(failures int) time.Duration {
-	pause := min(firstPause<<min(failures, 16), lastPause)
+// pauseAfter returns the pause before the next retry, with jitter. retries counts the retries before.
+func pauseAfter(retries int) time.Duration {
+	pause := min(firstPause<<min(retries, 16), lastPause)
 	return pause + rand.N(pause)/2
 }
 

@@ -65,8 +65,7 @@ type engine struct {
 	// The state that readers see. The loop changes it with mu held.
 	mu        sync.RWMutex
 	nodes     map[string]*node
-	failed    map[*node]*failure
-	watchErr  error // why the watch cannot be set
+	failed    map[*node]failure
 	followers map[*mailbox[Event]]struct{}
 
 	loop // used by the loop only
@@ -74,26 +73,26 @@ type engine struct {
 
 // loop is the state of the engine's goroutine.
 type loop struct {
-	flight        context.Context // pipeline of the reads on this connection; nil without a connection
-	watching      bool            // a watch is set in this session
-	oneShot       bool            // the watches are one-shot: the server has no others, or the cache is of one node
-	needsSetup    bool            // the setup of this connection is not sent yet
-	syncing       bool            // the reads wait for the sync of a new session
-	paused        bool            // the client has too many pending operations
-	refused       bool            // a read-only server has refused that sync
-	loaded        bool            // the first load is complete
-	announced     bool            // the listener received an event of a complete load after the last change
-	todo          []*node         // wanted nodes, in the order of their reads
-	batches       int             // requests under way
-	watchFailures int             // consecutive failures to set the watch
-	limit         int             // maximum number of reads in one request
-	meanSize      int             // running mean of the data size of a node, in bytes
-	entries       int             // nodes in the cache
-	epochs        []*epoch        // those with something pending, and the current one
-	retry         *time.Timer
-	retryAt       time.Time
-	reconnectAt   time.Time // start of the reads on a new connection; zero without a delay
-	removeState   func()
+	flight      context.Context // pipeline of the reads on this connection; nil without a connection
+	watching    bool            // a watch is set in this session
+	oneShot     bool            // the watches are one-shot: the server has no others, or the cache is of one node
+	needsSetup  bool            // the setup of this connection is not sent yet
+	syncing     bool            // the reads wait for the sync of a new session
+	paused      bool            // the client has too many pending operations
+	refused     bool            // a read-only server has refused that sync
+	loaded      bool            // the first load is complete
+	announced   bool            // the listener received an event of a complete load after the last change
+	todo        []*node         // wanted nodes, in the order of their reads
+	batches     int             // requests under way
+	retries     int             // retries since a node failed first
+	limit       int             // maximum number of reads in one request
+	meanSize    int             // running mean of the data size of a node, in bytes
+	entries     int             // nodes in the cache
+	epochs      []*epoch        // those with something pending, and the current one
+	retry       *time.Timer
+	retryAt     time.Time
+	reconnectAt time.Time // start of the reads on a new connection; zero without a delay
+	removeState func()
 }
 
 // newEngine returns the engine of a cache. It does not validate path: start does.
@@ -105,7 +104,7 @@ func newEngine(
 		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
 		inbox: newMailbox[func()](),
 		ready: make(chan error), done: make(chan struct{}),
-		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
+		failed: make(map[*node]failure), followers: make(map[*mailbox[Event]]struct{}),
 		loop: loop{
 			limit: maxReads, meanSize: firstMean, epochs: []*epoch{new(epoch)},
 			// A persistent watch of one node takes the mode from a recursive one of the same client on a server before 3.9.
@@ -130,7 +129,7 @@ func (e *engine) start(first func()) error {
 		go e.run()
 		e.inbox.put(func() {
 			e.wantAll()
-			e.connectIfPossible()
+			e.connect()
 		})
 	})
 }

@@ -138,41 +138,34 @@ func (e *engine) readMulti(reads []read, answered answer) {
 
 // readSingle sends a request for one read. With one-shot watches it sets a watch.
 func (e *engine) readSingle(r read, answered answer) {
-	callback := func(_ context.Context, ev callbacks.Event) {
+	submit(e.flight, e.operation(r.w), r.n.path, func(ev callbacks.Event) {
+		if isTransient(ev.Err) {
+			answered([]read{r}, nil, ev.Err)
+			return
+		}
 		res := callbacks.ReadResult{Data: ev.Data, Children: ev.Children, Err: ev.Err}
 		if ev.Stat != nil {
 			res.Stat = *ev.Stat
 		} else if ev.Err == nil {
 			res.Err = zk.ErrNoNode // the answer of an exists is not an error
 		}
-		if isTransient(ev.Err) {
-			answered([]read{r}, nil, ev.Err)
-			return
-		}
 		answered([]read{r}, []callbacks.ReadResult{res}, nil)
-	}
-	if err := e.readOne(r, callback).WithUnhandledErrorListener(ignoreError).ForPath(e.flight, r.n.path); err != nil {
-		answered([]read{r}, nil, err)
-	}
+	})
 }
 
-// readOne returns the operation of a read.
-func (e *engine) readOne(r read, callback callbacks.BackgroundCallback) builders.Background {
-	switch r.w {
-	case list:
-		return e.client.GetChildren().UsingWatcher(e.watcher).InBackground(callback)
-	case check:
-		exists := e.client.CheckExists()
-		if e.oneShot {
-			exists = exists.UsingWatcher(e.watcher)
-		}
-		return exists.InBackground(callback)
+// operation returns the operation of a single read.
+func (e *engine) operation(w want) operation {
+	switch {
+	case w == list:
+		return e.client.GetChildren().UsingWatcher(e.watcher)
+	case w == check && e.oneShot:
+		return e.client.CheckExists().UsingWatcher(e.watcher)
+	case w == check:
+		return e.client.CheckExists()
+	case e.settings.compressed:
+		return e.client.GetData().UsingWatcher(e.watcher).Decompressed()
 	}
-	get := e.client.GetData().Undecompressed().UsingWatcher(e.watcher)
-	if e.settings.compressed {
-		get = get.Decompressed()
-	}
-	return get.InBackground(callback)
+	return e.client.GetData().UsingWatcher(e.watcher).Undecompressed()
 }
 
 // requestFailed handles a request that failed as a whole.

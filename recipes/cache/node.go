@@ -2,7 +2,6 @@ package cache
 
 import (
 	"strings"
-	"time"
 
 	"github.com/gocurator/curator/zkpath"
 )
@@ -37,6 +36,7 @@ const (
 	check want = 1 << iota // the Stat without the data; for a large node that may be unchanged, and for a missing root
 	data                   // the data
 	list                   // the children
+	watch                  // no read: the recursive watch, as a failure of the root
 )
 
 // kids returns the children of n, in any order.
@@ -60,15 +60,12 @@ func (n *node) removeKid(kid *node) {
 
 // failure is the error of a node that could not be read.
 type failure struct {
-	of       want // the reads that failed
-	err      error
-	attempts int
-	pause    time.Duration // the last one
-	due      time.Time
+	of  want // the reads that failed
+	err error
 }
 
 // isPresent reports whether n is known to exist, even if it cannot be read. The caller holds e.mu.
-func (e *engine) isPresent(n *node) bool { return n.live || e.failed[n] != nil }
+func (e *engine) isPresent(n *node) bool { return n.live || e.failed[n].of != 0 }
 
 // node returns the node at path. It creates missing nodes from there up to the root and makes them wanted. It returns
 // nil if the path does not belong to the cache.

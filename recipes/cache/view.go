@@ -28,13 +28,7 @@ func (e *engine) size() int {
 func (e *engine) err(path string) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if f := e.failed[e.nodes[path]]; f != nil {
-		return f.err
-	}
-	if path == e.root.path {
-		return e.watchErr
-	}
-	return nil
+	return e.failed[e.nodes[path]].err
 }
 
 // children returns the children of a node, keyed by name.

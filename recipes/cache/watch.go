@@ -21,25 +21,20 @@ func (e *engine) onEvent(_ context.Context, ev zk.Event) {
 
 // hint makes the node of an event wanted.
 func (e *engine) hint(ev zk.Event) {
-	switch ev.Type {
-	case zk.EventSession:
+	n := e.nodes[ev.Path]
+	if ev.Type == zk.EventNodeDataChanged || ev.Type == zk.EventNodeCreated {
+		n = e.node(ev.Path)
+	}
+	switch {
+	case ev.Type == zk.EventSession:
 		e.sessionChanged(ev.State)
-	case zk.EventNodeDataChanged:
-		if n := e.node(ev.Path); n != nil {
-			e.want(n, data, e.epoch())
-		}
-	case zk.EventNodeCreated:
-		if n := e.node(ev.Path); n != nil {
-			e.suspect(n, data, e.epoch())
-		}
-	case zk.EventNodeDeleted:
-		if n := e.nodes[ev.Path]; n != nil {
-			e.suspect(n, data, e.epoch())
-		}
-	case zk.EventNodeChildrenChanged:
-		if n := e.nodes[ev.Path]; n != nil && e.oneShot && e.hasChildren(n) {
-			e.want(n, list, e.epoch())
-		}
+	case n == nil:
+	case ev.Type == zk.EventNodeDataChanged:
+		e.want(n, data, e.epoch())
+	case ev.Type == zk.EventNodeCreated, ev.Type == zk.EventNodeDeleted:
+		e.suspect(n, data, e.epoch())
+	case e.oneShot && e.hasChildren(n):
+		e.want(n, list, e.epoch())
 	}
 }
 
@@ -49,14 +44,11 @@ func (e *engine) sessionChanged(state zk.State) {
 	switch state {
 	case zk.StateDisconnected:
 		e.flight = nil
-	case zk.StateHasSession, zk.StateConnectedReadOnly:
-		if e.flight == nil {
-			e.connectAfterJitter()
-		}
+		return
 	case zk.StateExpired, zk.StateAuthFailed:
 		e.flight, e.watching = nil, false
-		e.connectIfPossible()
 	}
+	e.connect()
 }
 
 // connectionChanged handles the states of the connection. They are in no order with the events. The engine needs them
@@ -65,43 +57,32 @@ func (e *engine) sessionChanged(state zk.State) {
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
 		e.notify(Event{Type: connection, state: state})
+		e.watching = e.watching && state != framework.Lost
+		if !e.watching {
+			e.flight = nil
+		}
 		if !state.IsConnected() {
 			e.reconnectAt = time.Time{} // the next connection has a delay of its own
 		}
-		switch {
-		case state == framework.Lost:
-			e.flight, e.watching = nil, false
-		case state.IsConnected() && (!e.watching || e.flight == nil):
-			e.connectAfterJitter()
-		}
+		e.connect()
 	})
 }
 
-// connectIfPossible starts the reads if the client is connected and they are not started.
-func (e *engine) connectIfPossible() {
-	if e.flight == nil && e.client.IsConnected() {
-		e.connectAfterJitter()
+// connect begins to watch and load on a new connection, unless it has done so or there is none. If the first load is
+// complete, it first waits for a random part of WithReconnectJitter.
+func (e *engine) connect() {
+	if e.flight != nil || !e.client.IsConnected() {
+		return
 	}
-}
-
-// connectAfterJitter calls connect. If the first load is complete, it first waits for a random part of
-// WithReconnectJitter.
-func (e *engine) connectAfterJitter() {
 	if e.settings.jitter > 0 && e.loaded {
-		now := time.Now()
 		if e.reconnectAt.IsZero() {
-			e.reconnectAt = now.Add(rand.N(e.settings.jitter))
+			e.reconnectAt = time.Now().Add(rand.N(e.settings.jitter))
 		}
-		if e.flight = nil; now.Before(e.reconnectAt) {
-			e.wake(e.reconnectAt.Sub(now))
+		if left := time.Until(e.reconnectAt); left > 0 {
+			e.wake(left)
 			return
 		}
 	}
-	e.connect()
-}
-
-// connect begins to watch and load on a new connection.
-func (e *engine) connect() {
 	e.reconnectAt = time.Time{}
 	e.flight = builders.Pipelined(e.ctx)
 	e.needsSetup = true
@@ -143,24 +124,28 @@ func (e *engine) setUp() {
 	e.needsSetup, e.syncing = false, false
 	if !e.watching || e.refused { // the session may be new
 		e.syncing = e.loaded
-		synced := func(_ context.Context, ev callbacks.Event) {
+		submit(flight, e.client.Sync(), e.root.path, func(ev callbacks.Event) {
 			e.inbox.put(func() { e.synced(flight, ev.Err) })
-		}
-		err := e.client.Sync().InBackground(synced).WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
-		if err != nil {
-			synced(flight, callbacks.Event{Err: err})
-		}
+		})
 	}
-	if e.oneShot {
-		return
+	if !e.oneShot {
+		submit(flight, e.client.Watches().Add().UsingWatcher(e.watcher), e.root.path, func(ev callbacks.Event) {
+			e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
+		})
 	}
-	answered := func(_ context.Context, ev callbacks.Event) {
-		e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
-	}
-	err := e.client.Watches().Add().UsingWatcher(e.watcher).InBackground(answered).
-		WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
-	if err != nil {
-		e.inbox.put(func() { e.watchAnswered(flight, err) })
+}
+
+// operation is an operation of the client that can run in the background.
+type operation interface {
+	InBackground(callback callbacks.BackgroundCallback) builders.Background
+}
+
+// submit runs an operation in the background. answered also receives the error of an operation that cannot be
+// submitted.
+func submit(flight context.Context, op operation, path string, answered func(ev callbacks.Event)) {
+	callback := func(_ context.Context, ev callbacks.Event) { answered(ev) }
+	if err := op.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForPath(flight, path); err != nil {
+		answered(callbacks.Event{Err: err})
 	}
 }
 
@@ -180,17 +165,17 @@ func (e *engine) synced(flight context.Context, err error) {
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
 	case err == nil:
-		e.watching, e.watchErr, e.watchFailures = true, nil, 0
+		e.watching = true
+		e.succeed(e.root, watch)
 	case flight != e.flight:
 	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
-		e.connectIfPossible()
+		e.connect()
 	case isTransient(err):
 		e.interrupted(flight, err)
 	default:
-		e.flight, e.watchErr = nil, err
-		e.wake(pauseAfter(e.watchFailures))
-		e.watchFailures++
+		e.flight = nil
+		e.fail(e.root, watch, err)
 	}
 }
 
@@ -225,29 +210,14 @@ func (e *engine) wake(pause time.Duration) {
 	e.retry = time.AfterFunc(pause, func() { e.inbox.put(e.retryDue) })
 }
 
-// retryDue makes the failed nodes whose pause is over wanted. Those whose pause is almost over come along, so that many
-// nodes are read with few requests.
+// retryDue makes all failed nodes wanted, so that they are read with few requests.
 func (e *engine) retryDue() {
 	e.paused = false
-	e.connectIfPossible()
-	now := time.Now()
-	next := time.Duration(-1)
-	for n, f := range e.failed {
-		if n.wanted&data != 0 { // there may be no connection
-			continue
-		}
-		left := f.due.Sub(now)
-		if left <= f.pause/4 {
-			e.want(n, data, e.epoch())
-			f.due, left = now.Add(f.pause), f.pause // unless the answer comes first
-		}
-		if next < 0 || left < next {
-			next = left
-		}
+	e.retries++
+	for n := range e.failed {
+		e.want(n, data, e.epoch())
 	}
-	if next >= 0 {
-		e.wake(next)
-	}
+	e.connect()
 }
 
 // unwatch removes the watches in the background.
