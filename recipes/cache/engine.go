@@ -97,8 +97,9 @@ type loop struct {
 
 // newEngine returns the engine of a cache. It does not validate path: start does.
 func newEngine(
-	client Client, title, recipe, path string, s settings, listener func(ctx context.Context, ev Event),
+	client Client, title, recipe, path string, listener func(ctx context.Context, ev Event), opts ...Option,
 ) *engine {
+	s := settingsOf(opts)
 	e := &engine{
 		settings: s, listener: listener, lifecycle: newLifecycle(client, title+" "+path),
 		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),

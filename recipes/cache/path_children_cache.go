@@ -13,7 +13,7 @@ import (
 // PathChildrenCache keeps a copy of the children of a node. It is a [CuratorCache] of depth 1 with the events of
 // Java's older cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
 type PathChildrenCache struct {
-	engine    *engine
+	base
 	listeners listeners.Set[PathChildrenCacheEvent]
 	mode      StartMode
 }
@@ -88,9 +88,8 @@ type PathChildrenCacheEvent struct {
 // returns an error. It ignores [WithMaxDepth]. It does not create the node. In Java the cache creates it.
 func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChildrenCache {
 	c := new(PathChildrenCache)
-	s := settingsOf(opts)
-	s.maxDepth = 1
-	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, s, c.notify)
+	opts = append(slices.Clip(opts), WithMaxDepth(1))
+	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, c.notify, opts...)
 	return c
 }
 
@@ -126,15 +125,9 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	set := func() { c.mode = mode }
 	if mode == BuildInitialCache {
-		return startAndBuild(ctx, c.engine, set)
+		return c.startAndBuild(ctx, set)
 	}
 	return c.engine.start(set)
-}
-
-// Close stops the cache as [CuratorCache.Close] does. In Java: close.
-func (c *PathChildrenCache) Close() error {
-	c.engine.close()
-	return nil
 }
 
 // Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
@@ -156,9 +149,6 @@ func (c *PathChildrenCache) CurrentDataOf(path string) *ChildData {
 	}
 	return c.engine.get(path)
 }
-
-// Err returns the error of the last read of the node at path, as [CuratorCache.Err] does.
-func (c *PathChildrenCache) Err(path string) error { return c.engine.err(path) }
 
 // Rebuild reads the node and all its children again and waits for the answers. The listeners receive an event for
 // each change. ctx bounds the wait. Without a connection Rebuild keeps waiting. It returns the error of ctx,

@@ -12,7 +12,7 @@ import (
 // TreeCache keeps a copy of a tree. It is a [CuratorCache] with the events of Java's older cache. All methods are
 // safe for concurrent use. In Java: TreeCache.
 type TreeCache struct {
-	engine    *engine
+	base
 	listeners listeners.Set[TreeCacheEvent]
 	lost      bool // the session was lost since the last TreeInitialized; used by the listener goroutine only
 }
@@ -72,7 +72,7 @@ type TreeCacheEvent struct {
 // NewTreeCache returns a cache of the tree at path. It does no I/O. If path is invalid, Start returns an error.
 func NewTreeCache(client Client, path string, opts ...Option) *TreeCache {
 	c := new(TreeCache)
-	c.engine = newEngine(client, "TreeCache", "tree_cache", path, settingsOf(opts), c.notify)
+	c.engine = newEngine(client, "TreeCache", "tree_cache", path, c.notify, opts...)
 	return c
 }
 
@@ -99,15 +99,6 @@ func treeEvent(ev Event) TreeCacheEvent {
 	return out
 }
 
-// Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
-func (c *TreeCache) Start() error { return c.engine.start(func() {}) }
-
-// Close stops the cache as [CuratorCache.Close] does. In Java: close.
-func (c *TreeCache) Close() error {
-	c.engine.close()
-	return nil
-}
-
 // Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
 // getListenable.
 func (c *TreeCache) Listenable() callbacks.Listenable[TreeCacheEvent] { return &c.listeners }
@@ -126,6 +117,3 @@ func (c *TreeCache) All() iter.Seq2[string, *ChildData] { return c.engine.all() 
 
 // Size returns the number of nodes in the cache. In Java: size.
 func (c *TreeCache) Size() int { return c.engine.size() }
-
-// Err returns the error of the last read of the node at path, as [CuratorCache.Err] does.
-func (c *TreeCache) Err(path string) error { return c.engine.err(path) }
