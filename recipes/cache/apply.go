@@ -55,10 +55,8 @@ func (e *engine) waitForParent(r read) bool {
 // applyData makes the answer to a read of the data the state of its node.
 func (e *engine) applyData(r read, res callbacks.ReadResult) {
 	n, stat := r.n, &res.Stat
-	known := stat.Czxid != 0 // false if the server returned no Stat
-	if known && n.czxid != 0 && n.czxid != stat.Czxid {
-		e.removeBelow(n)
-		e.removeOnly(n)
+	if stat.Czxid != n.czxid && stat.Czxid != 0 && n.czxid != 0 { // an error may have no Stat
+		e.drop(n)
 	}
 	if res.Err != nil {
 		e.fail(n, data, res.Err)
@@ -68,7 +66,7 @@ func (e *engine) applyData(r read, res callbacks.ReadResult) {
 		return
 	}
 	e.succeed(n, data|check)
-	e.meanSize = (7*e.meanSize + len(res.Data)) / 8
+	e.meanSize = (7*e.meanSize + stat.DataLength) / 8
 	changed := n.mzxid != stat.Mzxid
 	n.czxid, n.mzxid, n.size = stat.Czxid, stat.Mzxid, stat.DataLength
 	e.put(r, &ChildData{Path: n.path, Stat: *stat, Data: res.Data}, changed)
@@ -154,8 +152,7 @@ func (e *engine) setChildren(r read, names []string) {
 // remove removes a node that does not exist, and everything below it, from the cache.
 func (e *engine) remove(r read) {
 	n := r.n
-	e.removeBelow(n)
-	e.removeOnly(n)
+	e.drop(n)
 	e.succeed(n, data|check|list)
 	switch {
 	case n != e.root && n.wanted == 0 && n.underWay == 0:
@@ -165,18 +162,13 @@ func (e *engine) remove(r read) {
 	}
 }
 
-// removeBelow removes the nodes below n, children before parents.
-func (e *engine) removeBelow(n *node) {
+// drop removes n and the nodes below it from the cache, children before parents.
+func (e *engine) drop(n *node) {
 	for len(n.kids()) > 0 {
 		kid := n.kids()[len(n.kids())-1]
-		e.removeBelow(kid)
-		e.removeOnly(kid)
+		e.drop(kid)
 		e.forget(kid)
 	}
-}
-
-// removeOnly removes n from the cache, without the nodes below it.
-func (e *engine) removeOnly(n *node) {
 	n.czxid, n.mzxid, n.pzxid, n.listed = 0, 0, 0, false
 	n.size, n.children = 0, 0
 	if n.live {

@@ -79,14 +79,13 @@ type loop struct {
 	needsSetup  bool            // the setup of this connection is not sent yet
 	syncing     bool            // the reads wait for the sync of a new session
 	paused      bool            // the client has too many pending operations
-	refused     bool            // a read-only server has refused that sync
 	loaded      bool            // the first load is complete
 	announced   bool            // the listener received an event of a complete load after the last change
 	todo        []*node         // wanted nodes, in the order of their reads
 	batches     int             // requests under way
 	retries     int             // retries since a node failed first
 	limit       int             // maximum number of reads in one request
-	meanSize    int             // running mean of the data size of a node, in bytes
+	meanSize    int32           // running mean of the data size of a node, in bytes
 	entries     int             // nodes in the cache
 	epochs      []*epoch        // those with something pending, and the current one
 	retry       *time.Timer
@@ -115,7 +114,7 @@ func newEngine(
 	e.root = &node{path: path}
 	e.nodes = map[string]*node{path: e.root}
 	if e.settings.storage == nil {
-		e.settings.storage = &nodeStorage{nodes: e.nodes, dataless: s.dataless}
+		e.settings.storage = &nodeStorage{engine: e, dataless: s.dataless}
 	}
 	e.watcher = callbacks.NewWatcher(e.onEvent)
 	return e
@@ -151,6 +150,7 @@ func (e *engine) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.settings.storage.Clear()
+	e.entries = 0
 }
 
 // run is the loop of the engine. All decisions are made on its goroutine. A task never blocks.

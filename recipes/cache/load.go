@@ -74,15 +74,13 @@ func (e *engine) batch() []read {
 
 // expectedSize returns the expected size of the answer to a read, in bytes.
 func (e *engine) expectedSize(n *node, w want) int {
-	switch {
-	case w == list:
+	switch w {
+	case list:
 		return overhead + int(n.children)*nameSize
-	case w == check:
-		return overhead
-	case n.czxid == 0:
-		return overhead + e.meanSize
+	case data:
+		return overhead + int(n.size)
 	}
-	return overhead + int(n.size)
+	return overhead
 }
 
 // answer handles the answer to a request for some reads.

@@ -15,7 +15,7 @@ type node struct {
 	kept *ChildData // the entry of nodeStorage
 
 	czxid, mzxid, pzxid int64 // of the last answer
-	size                int32 // of the data, in bytes
+	size                int32 // of the data, in bytes; a guess before the first answer
 	children            int32
 	index               int32 // in the parent's kids
 
@@ -76,15 +76,15 @@ func (e *engine) node(path string) *node {
 	if !isBelow(path, e.root.path) {
 		return nil
 	}
-	parent := e.node(zkpath.Parent(path))
-	if parent == nil || !e.hasChildren(parent) || !e.settings.selector.AcceptChild(path) {
+	parent, selector := e.node(zkpath.Parent(path)), e.settings.selector
+	if parent == nil || !e.hasChildren(parent) || selector != nil && !selector.AcceptChild(path) {
 		return nil
 	}
 	if parent.below == nil {
 		parent.below = new([]*node)
 	}
 	kids := parent.below
-	n := &node{path: path, parent: parent, index: int32(len(*kids))}
+	n := &node{path: path, parent: parent, index: int32(len(*kids)), size: e.meanSize}
 	*kids = append(*kids, n)
 	e.nodes[path] = n
 	e.want(n, data, e.epoch())
@@ -102,7 +102,8 @@ func (e *engine) hasChildren(n *node) bool {
 	for up := n.parent; up != nil; up = up.parent {
 		depth++
 	}
-	return depth < e.settings.maxDepth && e.settings.selector.TraverseChildren(n.path)
+	selector := e.settings.selector
+	return depth < e.settings.maxDepth && (selector == nil || selector.TraverseChildren(n.path))
 }
 
 // want schedules a read of n. at is the epoch of the hint.

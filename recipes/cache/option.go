@@ -15,7 +15,7 @@ type settings struct {
 	keepOnClose bool
 	storage     Storage  // nil: nodeStorage
 	dataless    bool     // nodeStorage drops the data
-	selector    Selector // never nil
+	selector    Selector // nil: all nodes
 	jitter      time.Duration
 	name        string
 }
@@ -83,19 +83,10 @@ type Selector interface {
 	AcceptChild(path string) bool
 }
 
-// everything is the default Selector.
-type everything struct{}
-
-func (everything) TraverseChildren(string) bool { return true }
-func (everything) AcceptChild(string) bool      { return true }
-
 func settingsOf(opts []Option) settings {
 	s := settings{maxDepth: math.MaxInt}
 	for _, o := range opts {
 		o.apply(&s)
-	}
-	if s.selector == nil {
-		s.selector = everything{}
 	}
 	return s
 }

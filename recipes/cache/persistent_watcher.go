@@ -57,15 +57,9 @@ func (w *PersistentWatcher) ResetListenable() callbacks.Listenable[struct{}] { r
 // path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (w *PersistentWatcher) Start() error {
 	return w.begin(w.path, func() {
-		set := func(_ context.Context, s framework.ConnectionState) {
-			if s.IsConnected() {
-				w.set()
-			}
-		}
-		w.removeState = w.client.ConnectionStateListeners().AddListener(set)
-		if w.client.IsConnected() {
-			w.submit()
-		}
+		w.removeState = w.client.ConnectionStateListeners().AddListener(
+			func(context.Context, framework.ConnectionState) { w.set() })
+		w.submit()
 	})
 }
 
@@ -90,7 +84,7 @@ func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
 	}
 }
 
-// set sets the watch, unless the watcher is closed.
+// set sets the watch, unless there is no connection or the watcher is closed.
 func (w *PersistentWatcher) set() {
 	w.life.Lock()
 	defer w.life.Unlock()
@@ -102,6 +96,9 @@ func (w *PersistentWatcher) set() {
 // submit requests the watch, in one attempt: after a lost connection, the next connection requests it again. The
 // caller holds life.
 func (w *PersistentWatcher) submit() {
+	if !w.client.IsConnected() {
+		return
+	}
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
 		InBackground(func(_ context.Context, ev callbacks.Event) { w.onAnswer(ev.Err) }).
 		WithUnhandledErrorListener(ignoreError).ForPath(builders.Pipelined(w.ctx), w.path)
@@ -135,9 +132,5 @@ func (w *PersistentWatcher) retryLater(err error) {
 	if w.retry != nil {
 		w.retry.Stop()
 	}
-	w.retry = time.AfterFunc(pause, func() {
-		if w.client.IsConnected() {
-			w.set()
-		}
-	})
+	w.retry = time.AfterFunc(pause, w.set)
 }

@@ -92,22 +92,21 @@ func (e *engine) connect() {
 	}
 }
 
-// wantAll makes every node wanted, from the root down, because any of them may have changed. All fences wait for that.
-func (e *engine) wantAll() {
-	for level := []*node{e.root}; len(level) > 0; {
-		var next []*node
-		for _, n := range level {
-			if n.live && n.size > largeNode {
-				e.suspect(n, check, e.epochs[0])
-			} else {
-				e.suspect(n, data, e.epochs[0])
-			}
-			if !e.watching && e.oneShot {
-				n.listed = false // the next list sets a watch
-			}
-			next = append(next, n.kids()...)
-		}
-		level = next
+// wantAll makes every node wanted, parents before children, because any of them may have changed. All fences wait for
+// that.
+func (e *engine) wantAll() { e.wantTree(e.root) }
+
+func (e *engine) wantTree(n *node) {
+	w := data
+	if n.live && n.size > largeNode {
+		w = check
+	}
+	e.suspect(n, w, e.epochs[0])
+	if !e.watching && e.oneShot {
+		n.listed = false // the next list sets a watch
+	}
+	for _, kid := range n.kids() {
+		e.wantTree(kid)
 	}
 }
 
@@ -122,7 +121,7 @@ func (e *engine) setUp() {
 	}
 	flight := e.flight
 	e.needsSetup, e.syncing = false, false
-	if !e.watching || e.refused { // the session may be new
+	if !e.watching { // the session may be new
 		e.syncing = e.loaded
 		submit(flight, e.client.Sync(), e.root.path, func(ev callbacks.Event) {
 			e.inbox.put(func() { e.synced(flight, ev.Err) })
@@ -155,19 +154,19 @@ func (e *engine) synced(flight context.Context, err error) {
 	if flight != e.flight {
 		return
 	}
-	e.refused = e.syncing && errors.Is(err, framework.ErrNotReadOnly)
-	if e.syncing = false; e.refused {
-		e.flight = nil
+	if e.syncing && errors.Is(err, framework.ErrNotReadOnly) {
+		e.flight, e.watching = nil, false
 	}
+	e.syncing = false
 }
 
 // watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
+	case flight != e.flight:
 	case err == nil:
 		e.watching = true
 		e.succeed(e.root, watch)
-	case flight != e.flight:
 	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
 		e.connect()
