@@ -174,7 +174,11 @@ func (e *engine) run() {
 		e.retry.Stop()
 	}
 	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
-	e.unwatch()
+	for path := range e.nodes {
+		if e.oneShot || path == e.root.path {
+			e.unwatch(e.watcher, path)
+		}
+	}
 }
 
 // settle releases the fences that are reached, and sends an event if nothing is pending.
@@ -241,7 +245,7 @@ func (e *engine) sync(ctx context.Context) error {
 		}
 		reached := make(chan error, 1)
 		answered := func(_ context.Context, ev callbacks.Event) {
-			if ev.Err != nil && !isNodeError(ev.Err) {
+			if ev.Err != nil && !errors.Is(ev.Err, zk.ErrNoNode) && !errors.Is(ev.Err, zk.ErrNoAuth) { // not committed
 				reached <- ev.Err
 				return
 			}
@@ -260,12 +264,6 @@ func (e *engine) sync(ctx context.Context) error {
 		}
 	}
 }
-
-// ignoreError discards an error that the callback of the operation handles.
-func ignoreError(string, error) {}
-
-// isNodeError reports whether err is a result of a committed check, about the node.
-func isNodeError(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) }
 
 // awaitReady waits until the first load is complete.
 func (e *engine) awaitReady(ctx context.Context) error {

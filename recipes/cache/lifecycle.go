@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
@@ -17,20 +18,12 @@ type lifecycle struct {
 	client Client
 	recipe string // the name in error reports
 	calls  waitqueue.Serial
-	ctx    context.Context // ends with close
+	ctx    context.Context // ends with end
 	cancel context.CancelFunc
 
 	life  sync.Mutex
-	state lifeState
+	began bool
 }
-
-type lifeState int
-
-const (
-	notStarted lifeState = iota
-	started
-	closed
-)
 
 // maxCloseWait bounds the time for which Close waits for the listener call that is under way.
 const maxCloseWait = time.Second
@@ -49,13 +42,13 @@ func (l *lifecycle) begin(path string, start func()) error {
 	}
 	l.life.Lock()
 	defer l.life.Unlock()
-	switch l.state {
-	case started:
-		return ErrStarted
-	case closed:
+	if l.ctx.Err() != nil {
 		return ErrClosed
 	}
-	l.state = started
+	if l.began {
+		return ErrStarted
+	}
+	l.began = true
 	start()
 	return nil
 }
@@ -64,11 +57,11 @@ func (l *lifecycle) begin(path string, start func()) error {
 func (l *lifecycle) checkRunning() error {
 	l.life.Lock()
 	defer l.life.Unlock()
-	switch l.state {
-	case notStarted:
-		return ErrNotStarted
-	case closed:
+	if l.ctx.Err() != nil {
 		return ErrClosed
+	}
+	if !l.began {
+		return ErrNotStarted
 	}
 	return nil
 }
@@ -92,11 +85,9 @@ func (l *lifecycle) call(listener func()) {
 // end calls stop, once and only after begin, with life held. Then it waits at most maxCloseWait for the call of a
 // listener that is under way. When a listener calls it, it does not wait.
 func (l *lifecycle) end(stop func()) {
-	l.cancel()
 	l.life.Lock()
-	was := l.state
-	l.state = closed
-	if was == started {
+	first := l.ctx.Err() == nil
+	if l.cancel(); first && l.began {
 		stop()
 	}
 	l.life.Unlock()
@@ -107,3 +98,12 @@ func (l *lifecycle) end(stop func()) {
 	defer cancel()
 	l.calls.Wait(ctx, 0)
 }
+
+// unwatch removes a watch in the background.
+func (l *lifecycle) unwatch(w *callbacks.Watcher, path string) {
+	_ = l.client.Watches().Remove(w).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
+		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(l.ctx), path)
+}
+
+// ignoreError discards an error that the callback of the operation handles.
+func ignoreError(string, error) {}

@@ -170,11 +170,9 @@ func (e *engine) operation(w want) operation {
 func (e *engine) requestFailed(flight context.Context, reads []read, err error) {
 	tooLarge := errors.Is(err, builders.ErrReplyTooLarge) || errors.Is(err, builders.ErrRequestTooLarge)
 	switch {
-	case errors.Is(err, framework.ErrUnimplemented):
-		e.watchAnswered(flight, err)
 	case tooLarge && len(reads) > 1:
 		e.limit = max(1, len(reads)/2)
-	case isTransient(err):
+	case flight != e.flight, isTransient(err):
 		e.interrupted(flight, err)
 	default:
 		for _, r := range reads {

@@ -102,8 +102,8 @@ func (e *engine) hasChildren(n *node) bool {
 	for up := n.parent; up != nil; up = up.parent {
 		depth++
 	}
-	selector := e.settings.selector
-	return depth < e.settings.maxDepth && (selector == nil || selector.TraverseChildren(n.path))
+	maxDepth, selector := e.settings.maxDepth, e.settings.selector
+	return (maxDepth < 0 || depth < maxDepth) && (selector == nil || selector.TraverseChildren(n.path))
 }
 
 // want schedules a read of n. at is the epoch of the hint.

@@ -10,7 +10,6 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/listeners"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // PersistentWatcher keeps a persistent watch across connections and sessions. Changes that happen without a
@@ -71,8 +70,7 @@ func (w *PersistentWatcher) Close() error {
 		if w.retry != nil {
 			w.retry.Stop()
 		}
-		_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
-			WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(w.ctx), w.path)
+		w.unwatch(w.watcher, w.path)
 	})
 	return nil
 }
@@ -88,7 +86,7 @@ func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
 func (w *PersistentWatcher) set() {
 	w.life.Lock()
 	defer w.life.Unlock()
-	if w.state == started {
+	if w.ctx.Err() == nil {
 		w.submit()
 	}
 }
@@ -121,7 +119,7 @@ func (w *PersistentWatcher) onAnswer(err error) {
 
 // retryLater reports err, unless it is an outage, and requests the watch again after a pause. The caller holds life.
 func (w *PersistentWatcher) retryLater(err error) {
-	if w.state != started {
+	if w.ctx.Err() != nil {
 		return
 	}
 	if !isTransient(err) {

@@ -11,7 +11,6 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // onEvent queues an event of a watch. It runs on the dispatcher of the client.
@@ -217,18 +216,4 @@ func (e *engine) retryDue() {
 		e.want(n, data, e.epoch())
 	}
 	e.connect()
-}
-
-// unwatch removes the watches in the background.
-func (e *engine) unwatch() {
-	ctx := context.WithoutCancel(e.ctx)
-	remove := e.client.Watches().Remove(e.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
-		WithUnhandledErrorListener(ignoreError)
-	if !e.oneShot {
-		_ = remove.ForPath(ctx, e.root.path)
-		return
-	}
-	for path := range e.nodes {
-		_ = remove.ForPath(ctx, path)
-	}
 }
