@@ -42,7 +42,7 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 // node. It reports whether it did so.
 func (e *engine) waitForParent(r read) bool {
 	p := r.n.parent
-	if p == nil || p.suspected == 0 && e.isPresent(p) {
+	if p == nil || p.suspected == 0 && (p.live || e.failed[p].of != 0) {
 		return false
 	}
 	if p.underWay == 0 {

@@ -116,7 +116,7 @@ func newEngine(
 	if e.settings.storage == nil {
 		e.settings.storage = &nodeStorage{engine: e, dataless: s.dataless}
 	}
-	e.watcher = callbacks.NewWatcher(e.onEvent)
+	e.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { e.inbox.put(func() { e.hint(ev) }) })
 	return e
 }
 
@@ -126,11 +126,9 @@ func (e *engine) start(first func()) error {
 		e.clear() // a storage may still have the nodes of an earlier cache
 		first()
 		e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
+		e.inbox.put(e.wantAll)
+		e.retry = time.AfterFunc(0, func() { e.inbox.put(e.retryDue) }) // the first one connects
 		go e.run()
-		e.inbox.put(func() {
-			e.wantAll()
-			e.connect()
-		})
 	})
 }
 
@@ -170,9 +168,7 @@ func (e *engine) run() {
 		case <-e.ctx.Done():
 		}
 	}
-	if e.retry != nil {
-		e.retry.Stop()
-	}
+	e.retry.Stop()
 	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
 	for path := range e.nodes {
 		if e.oneShot || path == e.root.path {

@@ -92,19 +92,17 @@ func (e *engine) send(batch []read) {
 	flight, left := e.flight, len(batch)
 	e.batches++
 	answered := func(reads []read, results []callbacks.ReadResult, err error) {
-		e.inbox.put(func() {
-			if left -= len(reads); left == 0 {
-				e.batches--
-			}
-			if err != nil {
-				e.requestFailed(flight, reads, err)
-				return
-			}
-			e.limit = min(2*e.limit, maxReads)
-			for i, r := range reads {
-				e.apply(flight, r, results[i])
-			}
-		})
+		if left -= len(reads); left == 0 {
+			e.batches--
+		}
+		if err != nil {
+			e.requestFailed(flight, reads, err)
+			return
+		}
+		e.limit = min(2*e.limit, maxReads)
+		for i, r := range reads {
+			e.apply(flight, r, results[i])
+		}
 	}
 	isSingle := func(r read) bool { return e.oneShot || r.w == check }
 	if multi := slices.DeleteFunc(slices.Clone(batch), isSingle); len(multi) > 0 {
@@ -127,16 +125,18 @@ func (e *engine) readMulti(reads []read, answered answer) {
 	if e.settings.compressed {
 		b = b.Decompressed()
 	}
-	callback := func(_ context.Context, ev callbacks.Event) { answered(reads, ev.Reads, ev.Err) }
+	callback := func(_ context.Context, ev callbacks.Event) {
+		e.inbox.put(func() { answered(reads, ev.Reads, ev.Err) })
+	}
 	err := b.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(e.flight, requests...)
 	if err != nil {
-		answered(reads, nil, err)
+		callback(e.flight, callbacks.Event{Err: err})
 	}
 }
 
 // readSingle sends a request for one read. With one-shot watches it sets a watch.
 func (e *engine) readSingle(r read, answered answer) {
-	submit(e.flight, e.operation(r.w), r.n.path, func(ev callbacks.Event) {
+	e.submit(e.operation(r.w), r.n.path, func(ev callbacks.Event) {
 		if isTransient(ev.Err) {
 			answered([]read{r}, nil, ev.Err)
 			return
@@ -172,8 +172,9 @@ func (e *engine) requestFailed(flight context.Context, reads []read, err error) 
 	switch {
 	case tooLarge && len(reads) > 1:
 		e.limit = max(1, len(reads)/2)
-	case flight != e.flight, isTransient(err):
-		e.interrupted(flight, err)
+	case flight != e.flight:
+	case isTransient(err):
+		e.interrupted(err)
 	default:
 		for _, r := range reads {
 			e.apply(flight, r, callbacks.ReadResult{Err: err})

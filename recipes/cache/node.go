@@ -64,9 +64,6 @@ type failure struct {
 	err error
 }
 
-// isPresent reports whether n is known to exist, even if it cannot be read. The caller holds e.mu.
-func (e *engine) isPresent(n *node) bool { return n.live || e.failed[n].of != 0 }
-
 // node returns the node at path. It creates missing nodes from there up to the root and makes them wanted. It returns
 // nil if the path does not belong to the cache.
 func (e *engine) node(path string) *node {

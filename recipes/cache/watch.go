@@ -13,11 +13,6 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// onEvent queues an event of a watch. It runs on the dispatcher of the client.
-func (e *engine) onEvent(_ context.Context, ev zk.Event) {
-	e.inbox.put(func() { e.hint(ev) })
-}
-
 // hint makes the node of an event wanted.
 func (e *engine) hint(ev zk.Event) {
 	n := e.nodes[ev.Path]
@@ -122,14 +117,11 @@ func (e *engine) setUp() {
 	e.needsSetup, e.syncing = false, false
 	if !e.watching { // the session may be new
 		e.syncing = e.loaded
-		submit(flight, e.client.Sync(), e.root.path, func(ev callbacks.Event) {
-			e.inbox.put(func() { e.synced(flight, ev.Err) })
-		})
+		e.submit(e.client.Sync(), e.root.path, func(ev callbacks.Event) { e.synced(flight, ev.Err) })
 	}
 	if !e.oneShot {
-		submit(flight, e.client.Watches().Add().UsingWatcher(e.watcher), e.root.path, func(ev callbacks.Event) {
-			e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
-		})
+		watch := e.client.Watches().Add().UsingWatcher(e.watcher)
+		e.submit(watch, e.root.path, func(ev callbacks.Event) { e.watchAnswered(flight, ev.Err) })
 	}
 }
 
@@ -140,10 +132,10 @@ type operation interface {
 
 // submit runs an operation in the background. answered also receives the error of an operation that cannot be
 // submitted.
-func submit(flight context.Context, op operation, path string, answered func(ev callbacks.Event)) {
-	callback := func(_ context.Context, ev callbacks.Event) { answered(ev) }
-	if err := op.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForPath(flight, path); err != nil {
-		answered(callbacks.Event{Err: err})
+func (e *engine) submit(op operation, path string, answered func(ev callbacks.Event)) {
+	callback := func(_ context.Context, ev callbacks.Event) { e.inbox.put(func() { answered(ev) }) }
+	if err := op.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForPath(e.flight, path); err != nil {
+		callback(e.flight, callbacks.Event{Err: err})
 	}
 }
 
@@ -170,7 +162,7 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 		e.oneShot, e.flight = true, nil
 		e.connect()
 	case isTransient(err):
-		e.interrupted(flight, err)
+		e.interrupted(err)
 	default:
 		e.flight = nil
 		e.fail(e.root, watch, err)
@@ -180,10 +172,7 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 // interrupted stops the reads on a connection after a transient error. Usually an event announces the next connection.
 // The retry covers the case that none does. A client with too many pending operations is still connected, and the watch
 // that is set misses nothing, so the reads only pause.
-func (e *engine) interrupted(flight context.Context, err error) {
-	if flight != e.flight {
-		return
-	}
+func (e *engine) interrupted(err error) {
 	if e.watching && errors.Is(err, framework.ErrTooManyPending) {
 		e.paused = true
 		e.wake(firstPause)
@@ -197,20 +186,15 @@ const reconnectPause = time.Second
 
 // wake schedules retryDue after a pause, unless it is scheduled earlier.
 func (e *engine) wake(pause time.Duration) {
-	due := time.Now().Add(pause)
-	if e.retry != nil {
-		if e.retryAt.Before(due) && e.retryAt.After(time.Now()) {
-			return
-		}
-		e.retry.Stop()
+	if due := time.Now().Add(pause); e.retryAt.IsZero() || due.Before(e.retryAt) {
+		e.retryAt = due
+		e.retry.Reset(pause)
 	}
-	e.retryAt = due
-	e.retry = time.AfterFunc(pause, func() { e.inbox.put(e.retryDue) })
 }
 
 // retryDue makes all failed nodes wanted, so that they are read with few requests.
 func (e *engine) retryDue() {
-	e.paused = false
+	e.retryAt, e.paused = time.Time{}, false
 	e.retries++
 	for n := range e.failed {
 		e.want(n, data, e.epoch())
