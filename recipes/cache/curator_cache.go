@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
 )
 
@@ -14,7 +13,7 @@ import (
 // again on the next connection, also in a new session. A change that was undone in the meantime has no event. All
 // methods are safe for concurrent use. In Java: CuratorCache.
 type CuratorCache struct {
-	engine    *engine
+	base
 	listeners listeners.Set[Event]
 }
 
@@ -22,29 +21,14 @@ type CuratorCache struct {
 // Java: CuratorCache.build.
 func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
 	c := new(CuratorCache)
-	c.engine = newEngine(client, "CuratorCache", "curator_cache", path, settingsOf(opts), c.notify)
+	c.engine = newEngine(client, "CuratorCache", "curator_cache", path, c.notify, opts...)
 	return c
 }
 
-func (c *CuratorCache) notify(ctx context.Context, n note) {
-	switch {
-	case n.kind == change:
-		c.listeners.Notify(ctx, n.event, c.engine.call)
-	case n.kind == loaded && n.first:
-		c.listeners.Notify(ctx, Event{Type: Initialized, ready: true}, c.engine.call)
+func (c *CuratorCache) notify(ctx context.Context, ev Event) {
+	if ev.Type <= Initialized {
+		c.listeners.Notify(ctx, ev, c.engine.call)
 	}
-}
-
-// Start begins to fill the cache and does not wait: see [CuratorCache.Ready]. It needs no connection. It returns an
-// error if the path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
-func (c *CuratorCache) Start() error { return c.engine.start(nil) }
-
-// Close stops the cache and always returns nil. No listener call begins after it returns. It waits at most one second
-// for the listener call that is under way. When a listener calls it, it does not wait. The watches are removed in the
-// background. A second Close only waits. In Java: close, which waits for no listener.
-func (c *CuratorCache) Close() error {
-	c.engine.close()
-	return nil
 }
 
 // Listenable returns the listeners of the cache. They are called one at a time, in the order of the events, on a
@@ -57,10 +41,7 @@ func (c *CuratorCache) Listenable() callbacks.Listenable[Event] { return &c.list
 // has failed: see [CuratorCache.Err]. ctx bounds the wait. Without a connection Ready keeps waiting. It returns the
 // error of ctx, [ErrNotStarted] or [ErrClosed].
 func (c *CuratorCache) Ready(ctx context.Context) error {
-	if err := c.engine.awaitReady(ctx); err != nil {
-		return errtext.Wrap(err, "cache", "await %s", c.engine.root.path)
-	}
-	return nil
+	return c.engine.wrap(c.engine.awaitReady(ctx), "await")
 }
 
 // Sync waits until the cache contains everything that any client wrote before the call. What the methods return
@@ -69,10 +50,7 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 // wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
 // quorum, [ErrNotStarted] or [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
-	if err := c.engine.sync(ctx); err != nil {
-		return errtext.Wrap(err, "cache", "sync %s", c.engine.root.path)
-	}
-	return nil
+	return c.engine.wrap(c.engine.sync(ctx), "sync")
 }
 
 // Get returns the node at path. ok is false if the node is not in the cache. In Java: get.
@@ -91,11 +69,6 @@ func (c *CuratorCache) All() iter.Seq2[string, *ChildData] { return c.engine.all
 // Size returns the number of nodes in the cache. In Java: size.
 func (c *CuratorCache) Size() int { return c.engine.size() }
 
-// Err returns the error of the last read of a node, or of the list of its children. It returns nil if both succeeded,
-// or if the cache has not read the node. For the root of the cache it also returns the reason why the watch cannot be
-// set. The cache retries with growing pauses. Until a retry succeeds, Get may return an old state of the node.
-func (c *CuratorCache) Err(path string) error { return c.engine.err(path) }
-
 // Changes returns an iterator over the contents of the cache and then over every later change, without a gap. It
 // first waits for the first load: see [CuratorCache.Ready]. It then yields the nodes in the cache as [NodeCreated]
 // events, then [Initialized], then the changes. The iterator ends when ctx ends or the cache is closed, and yields
@@ -109,8 +82,16 @@ func (c *CuratorCache) Changes(ctx context.Context) iter.Seq[Event] {
 		events := c.engine.follow()
 		defer c.engine.unfollow(events)
 		for {
-			ev, ok := events.next(ctx)
-			if !ok || !yield(ev) {
+			for _, ev := range events.take() {
+				if ctx.Err() != nil || c.engine.ctx.Err() != nil || !yield(ev) {
+					return
+				}
+			}
+			select {
+			case <-events.added:
+			case <-ctx.Done():
+				return
+			case <-c.engine.ctx.Done():
 				return
 			}
 		}

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -11,10 +10,8 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
-	"github.com/gocurator/curator/zkpath"
 )
 
 // engine keeps a copy of a tree. It works in four steps, one file each:
@@ -59,71 +56,57 @@ type engine struct {
 	settings settings
 	watcher  *callbacks.Watcher
 	inbox    *mailbox[func()] // the tasks of the loop
-	listener func(ctx context.Context, n note)
+	listener func(ctx context.Context, ev Event)
 	obs      telemetry.Cache
-	*notifier
-	ready chan struct{} // closed when the first load is complete
+	*lifecycle
+	ready chan error    // closed when the first load is complete
 	done  chan struct{} // closed when the loop has ended
-
-	life  sync.Mutex
-	state lifeState
 
 	// The state that readers see. The loop changes it with mu held.
 	mu        sync.RWMutex
 	nodes     map[string]*node
-	failed    map[*node]*failure
-	watchErr  error // why the watch cannot be set
+	failed    map[*node]failure
 	followers map[*mailbox[Event]]struct{}
 
 	loop // used by the loop only
 }
 
-// lifeState is the state of a cache or of a PersistentWatcher.
-type lifeState int
-
-const (
-	notStarted lifeState = iota
-	started
-	closed
-)
-
 // loop is the state of the engine's goroutine.
 type loop struct {
-	flight        context.Context // pipeline of the reads on this connection; nil without a connection
-	watching      bool            // a watch is set in this session
-	oneShot       bool            // the watches are one-shot: the server has no others, or the cache is of one node
-	needsSetup    bool            // the setup of this connection is not sent yet
-	syncing       bool            // the reads wait for the sync of a new session
-	paused        bool            // the client has too many pending operations
-	refused       bool            // a read-only server has refused that sync
-	announced     bool            // the listeners received a loaded note after the last change
-	todo          []*node         // wanted nodes, in the order of their reads
-	batches       int             // requests under way
-	watchFailures int             // consecutive failures to set the watch
-	limit         int             // maximum number of reads in one request
-	meanSize      int             // running mean of the data size of a node, in bytes
-	generation    int32           // generation of new hints; each fence and connection increments it; it wraps
-	pending       map[int32]int   // number of pending nodes by generation
-	fences        []*fence
-	retry         *time.Timer
-	retryAt       time.Time
-	reconnectAt   time.Time // start of the reads on a new connection; zero without a delay
-	removeState   func()
+	flight      context.Context // pipeline of the reads on this connection; nil without a connection
+	watching    bool            // a watch is set in this session
+	oneShot     bool            // the watches are one-shot: the server has no others, or the cache is of one node
+	needsSetup  bool            // the setup of this connection is not sent yet
+	syncing     bool            // the reads wait for the sync of a new session
+	paused      bool            // the client has too many pending operations
+	loaded      bool            // the first load is complete
+	announced   bool            // the listener received an event of a complete load after the last change
+	todo        []*node         // wanted nodes, in the order of their reads
+	batches     int             // requests under way
+	retries     int             // retries since a node failed first
+	limit       int             // maximum number of reads in one request
+	meanSize    int32           // running mean of the data size of a node, in bytes
+	entries     int             // nodes in the cache
+	epochs      []*epoch        // those with something pending, and the current one
+	retry       *time.Timer
+	retryAt     time.Time
+	reconnectAt time.Time // start of the reads on a new connection; zero without a delay
+	removeState func()
 }
 
 // newEngine returns the engine of a cache. It does not validate path: start does.
 func newEngine(
-	client Client, title, recipe, path string, s settings, listener func(ctx context.Context, n note),
+	client Client, title, recipe, path string, listener func(ctx context.Context, ev Event), opts ...Option,
 ) *engine {
+	s := settingsOf(opts)
 	e := &engine{
-		settings: s, listener: listener, notifier: newNotifier(client, title+" "+path),
+		settings: s, listener: listener, lifecycle: newLifecycle(client, title+" "+path),
 		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
 		inbox: newMailbox[func()](),
-		ready: make(chan struct{}), done: make(chan struct{}),
-		failed: make(map[*node]*failure), followers: make(map[*mailbox[Event]]struct{}),
+		ready: make(chan error), done: make(chan struct{}),
+		failed: make(map[*node]failure), followers: make(map[*mailbox[Event]]struct{}),
 		loop: loop{
-			limit: maxReads, meanSize: firstMean, pending: make(map[int32]int),
-			generation: math.MaxInt32 - 2, // so that it wraps in every test
+			limit: maxReads, meanSize: firstMean, epochs: []*epoch{new(epoch)},
 			// A persistent watch of one node takes the mode from a recursive one of the same client on a server before 3.9.
 			oneShot: s.maxDepth == 0,
 		},
@@ -131,58 +114,33 @@ func newEngine(
 	e.root = &node{path: path}
 	e.nodes = map[string]*node{path: e.root}
 	if e.settings.storage == nil {
-		e.settings.storage = &nodeStorage{nodes: e.nodes, dataless: s.dataless}
+		e.settings.storage = &nodeStorage{engine: e, dataless: s.dataless}
 	}
-	e.watcher = callbacks.NewWatcher(e.onEvent)
+	e.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { e.inbox.put(func() { e.hint(ev) }) })
 	return e
 }
 
-// start begins to watch and load, and does not wait. It calls first, unless it is nil, before any listener is called.
+// start begins to watch and load, and does not wait. It calls first before any listener is called.
 func (e *engine) start(first func()) error {
-	if err := zkpath.Validate(e.root.path, false); err != nil {
-		return errtext.Wrap(err, "cache", "start")
-	}
-	e.life.Lock()
-	defer e.life.Unlock()
-	switch e.state {
-	case started:
-		return ErrStarted
-	case closed:
-		return ErrClosed
-	}
-	e.state = started
-	e.clear() // a storage may still have the nodes of an earlier cache
-	if first != nil {
+	return e.begin(e.root.path, func() {
+		e.clear() // a storage may still have the nodes of an earlier cache
 		first()
-	}
-	e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
-	go e.run()
-	e.inbox.put(func() {
-		e.wantAll()
-		e.connectIfPossible()
+		e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
+		e.inbox.put(e.wantAll)
+		e.retry = time.AfterFunc(0, func() { e.inbox.put(e.retryDue) }) // the first one connects
+		go e.run()
 	})
-	return nil
 }
 
 // close stops the cache. No listener call begins after it returns.
 func (e *engine) close() {
-	e.life.Lock()
-	was := e.state
-	e.state = closed
-	e.life.Unlock()
-	e.cancel()
-	switch was {
-	case notStarted:
-		close(e.done)
-	case started:
+	e.end(func() {
 		e.removeState()
-		e.inbox.close()
 		<-e.done
 		if !e.settings.keepOnClose {
 			e.clear()
 		}
-	}
-	e.notifier.close()
+	})
 }
 
 // clear empties the storage.
@@ -190,6 +148,7 @@ func (e *engine) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.settings.storage.Clear()
+	e.entries = 0
 }
 
 // run is the loop of the engine. All decisions are made on its goroutine. A task never blocks.
@@ -204,150 +163,102 @@ func (e *engine) run() {
 		e.mu.Unlock()
 		e.load()
 		e.settle()
-		if len(tasks) == 0 {
-			<-e.inbox.wake
+		select {
+		case <-e.inbox.added:
+		case <-e.ctx.Done():
 		}
 	}
-	if e.retry != nil {
-		e.retry.Stop()
+	e.retry.Stop()
+	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
+	for path := range e.nodes {
+		if e.oneShot || path == e.root.path {
+			e.unwatch(e.watcher, path)
+		}
 	}
-	e.mu.Lock()
-	for f := range e.followers {
-		f.close()
-	}
-	e.obs.Entries(context.WithoutCancel(e.ctx), -e.liveNodes())
-	e.mu.Unlock()
-	e.unwatch()
 }
 
-// settle releases the fences that are reached, and sends a loaded note if nothing is pending.
+// settle releases the fences that are reached, and sends an event if nothing is pending.
 func (e *engine) settle() {
 	if e.flight == nil || !e.watching && !e.oneShot {
 		return
 	}
-	waiting := e.fences[:0]
-	for _, f := range e.fences {
-		if e.isPendingSince(f.generation) {
-			waiting = append(waiting, f)
-		} else {
-			close(f.reached)
-		}
+	for len(e.epochs) > 1 && e.epochs[0].pending == 0 {
+		close(e.epochs[0].reached)
+		e.epochs = e.epochs[1:]
 	}
-	e.fences = waiting
-	if len(e.pending) > 0 || e.announced {
+	switch {
+	case e.epochs[0].pending > 0 || e.announced:
 		return
+	case e.loaded:
+		e.notify(Event{Type: reloaded})
+	default:
+		e.loaded = true
+		close(e.ready)
+		e.notify(Event{Type: Initialized, ready: true})
 	}
 	e.announced = true
-	first := false
-	select {
-	case <-e.ready:
-	default:
-		first = true
-		close(e.ready)
-	}
-	e.notify(note{kind: loaded, first: first})
 }
 
-// fence is reached when everything that was wanted up to its generation is read.
-type fence struct {
-	generation int32
-	reached    chan struct{}
-}
-
-// addFence adds f for everything that is wanted now.
-func (e *engine) addFence(f *fence) {
-	f.generation = e.generation
-	e.generation++
-	e.fences = append(e.fences, f)
-}
-
-// isPendingSince reports whether a node of this or an older generation is pending.
-func (e *engine) isPendingSince(generation int32) bool {
-	for g := range e.pending {
-		if !isOlder(generation, g) {
-			return true
+// notify queues a call of the listener, after the earlier calls.
+func (e *engine) notify(ev Event) {
+	e.do(func(ctx context.Context) {
+		if ev.ready && ev.New != nil { // during the first load the age of a node is no lag
+			e.obs.Notified(ctx, ev.New.Stat.Mtime)
 		}
-	}
-	return false
+		e.listener(ctx, ev)
+	})
 }
 
-// await waits until f is reached.
-func (e *engine) await(ctx context.Context, f *fence) error {
+// notifyChange sends the change of a node to the listener and the followers.
+func (e *engine) notifyChange(ev Event) {
+	e.announced, ev.ready = false, e.loaded
+	e.notify(ev)
+	for f := range e.followers {
+		f.put(ev)
+	}
+}
+
+// await waits until reached receives the result or is closed.
+func (e *engine) await(ctx context.Context, reached <-chan error) error {
 	select {
-	case <-f.reached:
-		return nil
+	case err := <-reached:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.done:
+	case <-e.ctx.Done():
 		return ErrClosed
 	}
 }
 
-// sync waits until the cache contains everything that was written before the call: see CuratorCache.Sync.
+// sync waits until the cache contains everything that was written before the call: see CuratorCache.Sync. It commits a
+// transaction that changes nothing, and then adds a fence. A majority of the servers commits the transaction, and its
+// answer arrives after the events of all earlier writes.
 func (e *engine) sync(ctx context.Context) error {
+	check := e.client.TransactionOp().Check().ForPath(e.root.path)
 	for {
-		f := &fence{reached: make(chan struct{})}
-		err := e.commitCheck(ctx, f)
+		if err := e.checkRunning(); err != nil {
+			return err
+		}
+		reached := make(chan error, 1)
+		answered := func(_ context.Context, ev callbacks.Event) {
+			if ev.Err != nil && !errors.Is(ev.Err, zk.ErrNoNode) && !errors.Is(ev.Err, zk.ErrNoAuth) { // not committed
+				reached <- ev.Err
+				return
+			}
+			e.inbox.put(func() { e.addFence(reached) })
+		}
+		err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
+			ForOperations(builders.OutOfFlight(ctx), check)
 		if err == nil {
-			return e.await(ctx, f)
+			err = e.await(ctx, reached)
 		}
-		if waitqueue.IsOutage(err) {
-			err = e.client.BlockUntilConnected(ctx)
+		if !waitqueue.IsOutage(err) {
+			return err
 		}
-		if err != nil {
+		if err := e.client.BlockUntilConnected(ctx); err != nil {
 			return err
 		}
 	}
-}
-
-// commitCheck commits a transaction that changes nothing and then adds f. A majority of the servers commits the
-// transaction, and its answer arrives after the events of all earlier writes.
-func (e *engine) commitCheck(ctx context.Context, f *fence) error {
-	if err := e.checkRunning(); err != nil {
-		return err
-	}
-	agreed := make(chan error, 1)
-	check := e.client.TransactionOp().Check().ForPath(e.root.path)
-	answered := func(_ context.Context, ev callbacks.Event) {
-		if ev.Err != nil && !isNodeError(ev.Err) {
-			agreed <- ev.Err
-			return
-		}
-		e.inbox.put(func() { e.addFence(f) })
-		agreed <- nil
-	}
-	err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
-		ForOperations(builders.OutOfFlight(ctx), check)
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-agreed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-e.done:
-		return ErrClosed
-	}
-}
-
-// ignoreError discards an error that the callback of the operation handles.
-func ignoreError(string, error) {}
-
-// isNodeError reports whether err is a result of a committed check, about the node.
-func isNodeError(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) }
-
-// checkRunning returns nil if the cache is started and not closed, else the reason.
-func (e *engine) checkRunning() error {
-	e.life.Lock()
-	defer e.life.Unlock()
-	switch e.state {
-	case notStarted:
-		return ErrNotStarted
-	case closed:
-		return ErrClosed
-	}
-	return nil
 }
 
 // awaitReady waits until the first load is complete.
@@ -355,12 +266,5 @@ func (e *engine) awaitReady(ctx context.Context) error {
 	if err := e.checkRunning(); err != nil {
 		return err
 	}
-	select {
-	case <-e.ready:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-e.done:
-		return ErrClosed
-	}
+	return e.await(ctx, e.ready)
 }

@@ -1,5 +1,7 @@
 package cache
 
+import "github.com/gocurator/curator/framework"
+
 // EventType is the type of an event of a [CuratorCache]. In Java: CuratorCacheListener.Type.
 type EventType int
 
@@ -14,21 +16,26 @@ const (
 	// Initialized means that the first load is complete: see [CuratorCache.Ready]. It is sent once. In Java:
 	// CuratorCacheListener.initialized.
 	Initialized
+
+	// Of these only the older caches learn.
+
+	reloaded   // a later load is complete
+	connection // the state of the connection changed
 )
 
+var eventNames = []string{
+	NodeCreated: "NODE_CREATED", NodeChanged: "NODE_CHANGED", NodeDeleted: "NODE_DELETED", Initialized: "INITIALIZED",
+}
+
 // String returns Java's name of the type.
-func (t EventType) String() string {
-	switch t {
-	case NodeCreated:
-		return "NODE_CREATED"
-	case NodeChanged:
-		return "NODE_CHANGED"
-	case NodeDeleted:
-		return "NODE_DELETED"
-	case Initialized:
-		return "INITIALIZED"
+func (t EventType) String() string { return nameOf(t, eventNames) }
+
+// nameOf returns Java's name of the type of an event.
+func nameOf[T ~int](t T, names []string) string {
+	if t <= 0 || int(t) >= len(names) {
+		return "UNKNOWN"
 	}
-	return "UNKNOWN"
+	return names[t]
 }
 
 // Event is a change of a node in a [CuratorCache], or [Initialized], which has no node.
@@ -37,16 +44,22 @@ type Event struct {
 	Old  *ChildData // the previous state; nil if the node was created
 	New  *ChildData // the new state; nil if the node was deleted
 
-	ready bool // sent after the first load
+	ready bool                      // sent after the first load
+	state framework.ConnectionState // of a connection event
 }
 
 // Path returns the path of the node, or "" if the event has no node.
 func (e Event) Path() string {
-	switch {
-	case e.New != nil:
-		return e.New.Path
-	case e.Old != nil:
-		return e.Old.Path
+	if n := e.node(); n != nil {
+		return n.Path
 	}
 	return ""
+}
+
+// node returns the newest state of the node.
+func (e Event) node() *ChildData {
+	if e.New != nil {
+		return e.New
+	}
+	return e.Old
 }

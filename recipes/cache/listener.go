@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gocurator/curator/callbacks"
 )
@@ -12,42 +13,34 @@ type Listener = callbacks.Listener[Event]
 
 // ForAll returns a listener for all node events, without [Initialized]. In Java: forAll.
 func ForAll(fn func(ctx context.Context, ev Event)) Listener {
-	return func(ctx context.Context, ev Event) {
-		if ev.Type != Initialized {
-			fn(ctx, ev)
-		}
-	}
+	return forTypes(fn, NodeCreated, NodeChanged, NodeDeleted)
 }
 
 // ForCreates returns a listener for created nodes. In Java: forCreates.
 func ForCreates(fn func(ctx context.Context, node *ChildData)) Listener {
-	return forType(NodeCreated, func(ctx context.Context, ev Event) { fn(ctx, ev.New) })
+	return forTypes(func(ctx context.Context, ev Event) { fn(ctx, ev.New) }, NodeCreated)
 }
 
 // ForChanges returns a listener for nodes whose data changed. In Java: forChanges.
 func ForChanges(fn func(ctx context.Context, old, node *ChildData)) Listener {
-	return forType(NodeChanged, func(ctx context.Context, ev Event) { fn(ctx, ev.Old, ev.New) })
+	return forTypes(func(ctx context.Context, ev Event) { fn(ctx, ev.Old, ev.New) }, NodeChanged)
 }
 
 // ForCreatesAndChanges returns a listener for created nodes and for nodes whose data changed. old is nil for a
 // created node. In Java: forCreatesAndChanges.
 func ForCreatesAndChanges(fn func(ctx context.Context, old, node *ChildData)) Listener {
-	return func(ctx context.Context, ev Event) {
-		if ev.Type == NodeCreated || ev.Type == NodeChanged {
-			fn(ctx, ev.Old, ev.New)
-		}
-	}
+	return forTypes(func(ctx context.Context, ev Event) { fn(ctx, ev.Old, ev.New) }, NodeCreated, NodeChanged)
 }
 
 // ForDeletes returns a listener for deleted nodes. node is the last state in the cache. In Java: forDeletes.
 func ForDeletes(fn func(ctx context.Context, node *ChildData)) Listener {
-	return forType(NodeDeleted, func(ctx context.Context, ev Event) { fn(ctx, ev.Old) })
+	return forTypes(func(ctx context.Context, ev Event) { fn(ctx, ev.Old) }, NodeDeleted)
 }
 
 // ForInitialized returns a listener that is called once, when the first load is complete: see [CuratorCache.Ready].
 // In Java: forInitialized.
 func ForInitialized(fn func(ctx context.Context)) Listener {
-	return forType(Initialized, func(ctx context.Context, _ Event) { fn(ctx) })
+	return forTypes(func(ctx context.Context, _ Event) { fn(ctx) }, Initialized)
 }
 
 // ForNodeCache returns a listener that is called for each node event, without the event, as Java's NodeCacheListener
@@ -83,10 +76,10 @@ func AfterInitialized(listener Listener) Listener {
 	}
 }
 
-// forType returns a listener for the events of one type.
-func forType(typ EventType, fn Listener) Listener {
+// forTypes returns a listener for the events of some types.
+func forTypes(fn Listener, types ...EventType) Listener {
 	return func(ctx context.Context, ev Event) {
-		if ev.Type == typ {
+		if slices.Contains(types, ev.Type) {
 			fn(ctx, ev)
 		}
 	}

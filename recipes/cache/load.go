@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
@@ -25,36 +27,20 @@ const (
 
 // read is one read of a node.
 type read struct {
-	n *node
-	w want
+	n     *node
+	w     want
+	epoch *epoch
 }
-
-// isSingle reports whether r needs a request of its own: a multiRead has no exists.
-func (r read) isSingle() bool { return r.w == check }
 
 // load sends reads of the wanted nodes, up to the limits.
 func (e *engine) load() {
 	e.setUp()
 	for e.flight != nil && !e.syncing && !e.paused && e.batches < maxBatches {
-		reads := e.batch()
-		if len(reads) == 0 {
+		batch := e.batch()
+		if len(batch) == 0 {
 			return
 		}
-		multi, single := reads, []read(nil)
-		if e.oneShot {
-			multi, single = nil, reads
-		} else if slices.ContainsFunc(reads, read.isSingle) {
-			single = slices.DeleteFunc(slices.Clone(reads), func(r read) bool { return !r.isSingle() })
-			multi = slices.DeleteFunc(reads, read.isSingle)
-		}
-		if len(multi) > 0 {
-			e.batches++
-			e.readMulti(multi)
-		}
-		if len(single) > 0 {
-			e.batches++
-			e.readSingle(single)
-		}
+		e.send(batch)
 	}
 }
 
@@ -64,18 +50,20 @@ func (e *engine) batch() []read {
 	size := 0
 	for len(e.todo) > 0 && len(reads) < e.limit && size < maxBytes {
 		n := e.todo[0]
-		for _, w := range []want{check, data, list, exists} {
-			if n.wanted&w != 0 && len(reads) < e.limit {
-				reads = append(reads, read{n, w})
-				size += e.expectedSize(n, w)
-				n.wanted &^= w
-				n.reading |= w
+		if n.wanted != 0 {
+			w := n.wanted & -n.wanted // the first one
+			reads = append(reads, read{n, w, n.epoch})
+			size += e.expectedSize(n, w)
+			n.epoch.pending++
+			if w != list {
+				n.underWay++
 			}
+			if n.wanted &^= w; n.wanted != 0 {
+				continue
+			}
+			n.epoch.pending--
 		}
-		if n.wanted == 0 {
-			e.todo[0], e.todo = nil, e.todo[1:]
-			n.queued = false
-		}
+		e.todo[0], e.todo = nil, e.todo[1:]
 	}
 	if len(e.todo) == 0 {
 		e.todo = nil // release an array that may be as large as the tree
@@ -86,20 +74,49 @@ func (e *engine) batch() []read {
 
 // expectedSize returns the expected size of the answer to a read, in bytes.
 func (e *engine) expectedSize(n *node, w want) int {
-	switch {
-	case w == list:
+	switch w {
+	case list:
 		return overhead + int(n.children)*nameSize
-	case w == check:
-		return overhead
-	case n.czxid == 0:
-		return overhead + e.meanSize
+	case data:
+		return overhead + int(n.size)
 	}
-	return overhead + int(n.size)
+	return overhead
+}
+
+// answer handles the answer to a request for some reads.
+type answer func(reads []read, results []callbacks.ReadResult, err error)
+
+// send sends one request for all reads of a batch, except those that need a request of their own: a multiRead sets no
+// one-shot watch, and has no exists.
+func (e *engine) send(batch []read) {
+	flight, left := e.flight, len(batch)
+	e.batches++
+	answered := func(reads []read, results []callbacks.ReadResult, err error) {
+		if left -= len(reads); left == 0 {
+			e.batches--
+		}
+		if err != nil {
+			e.requestFailed(flight, reads, err)
+			return
+		}
+		e.limit = min(2*e.limit, maxReads)
+		for i, r := range reads {
+			e.apply(flight, r, results[i])
+		}
+	}
+	isSingle := func(r read) bool { return e.oneShot || r.w == check }
+	if multi := slices.DeleteFunc(slices.Clone(batch), isSingle); len(multi) > 0 {
+		e.readMulti(multi, answered)
+	}
+	for _, r := range batch {
+		if isSingle(r) {
+			e.readSingle(r, answered)
+		}
+	}
 }
 
 // readMulti sends one request for all reads.
-func (e *engine) readMulti(reads []read) {
-	flight := e.flight
+func (e *engine) readMulti(reads []read, answered answer) {
 	requests := make([]builders.Read, len(reads))
 	for i, r := range reads {
 		requests[i] = builders.Read{Path: r.n.path, Children: r.w == list}
@@ -108,100 +125,81 @@ func (e *engine) readMulti(reads []read) {
 	if e.settings.compressed {
 		b = b.Decompressed()
 	}
-	answered := func(_ context.Context, ev callbacks.Event) {
-		e.inbox.put(func() {
-			e.batches--
-			if ev.Err != nil {
-				e.requestFailed(flight, reads, ev.Err)
-				return
-			}
-			e.limit = min(2*e.limit, maxReads)
-			for i, r := range reads {
-				e.apply(flight, r, ev.Reads[i])
-			}
-		})
+	callback := func(_ context.Context, ev callbacks.Event) {
+		e.inbox.put(func() { answered(reads, ev.Reads, ev.Err) })
 	}
-	err := b.InBackground(answered).WithUnhandledErrorListener(ignoreError).ForReads(flight, requests...)
+	err := b.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(e.flight, requests...)
 	if err != nil {
-		answered(flight, callbacks.Event{Err: err})
+		callback(e.flight, callbacks.Event{Err: err})
 	}
+}
+
+// readSingle sends a request for one read. With one-shot watches it sets a watch.
+func (e *engine) readSingle(r read, answered answer) {
+	e.submit(e.operation(r.w), r.n.path, func(ev callbacks.Event) {
+		if isTransient(ev.Err) {
+			answered([]read{r}, nil, ev.Err)
+			return
+		}
+		res := callbacks.ReadResult{Data: ev.Data, Children: ev.Children, Err: ev.Err}
+		if ev.Stat != nil {
+			res.Stat = *ev.Stat
+		} else if ev.Err == nil {
+			res.Err = zk.ErrNoNode // the answer of an exists is not an error
+		}
+		answered([]read{r}, []callbacks.ReadResult{res}, nil)
+	})
+}
+
+// operation returns the operation of a single read.
+func (e *engine) operation(w want) operation {
+	switch {
+	case w == list:
+		return e.client.GetChildren().UsingWatcher(e.watcher)
+	case w == check && e.oneShot:
+		return e.client.CheckExists().UsingWatcher(e.watcher)
+	case w == check:
+		return e.client.CheckExists()
+	case e.settings.compressed:
+		return e.client.GetData().UsingWatcher(e.watcher).Decompressed()
+	}
+	return e.client.GetData().UsingWatcher(e.watcher).Undecompressed()
 }
 
 // requestFailed handles a request that failed as a whole.
 func (e *engine) requestFailed(flight context.Context, reads []read, err error) {
 	tooLarge := errors.Is(err, builders.ErrReplyTooLarge) || errors.Is(err, builders.ErrRequestTooLarge)
 	switch {
-	case errors.Is(err, framework.ErrUnimplemented):
-		e.watchAnswered(flight, err)
 	case tooLarge && len(reads) > 1:
 		e.limit = max(1, len(reads)/2)
+	case flight != e.flight:
 	case isTransient(err):
-		e.interrupted(flight, err)
+		e.interrupted(err)
 	default:
 		for _, r := range reads {
 			e.apply(flight, r, callbacks.ReadResult{Err: err})
 		}
 		return
 	}
-	e.putBack(reads)
+	for _, r := range reads {
+		e.putBack(r)
+	}
 }
 
-// putBack makes reads wanted again that were not answered.
-func (e *engine) putBack(reads []read) {
-	for _, r := range reads {
-		if !r.n.gone {
-			e.want(r.n, r.w, r.n.generation)
-			e.finishRead(r.n, r.w)
+// putBack makes a read wanted again that was not answered.
+func (e *engine) putBack(r read) {
+	if n := r.n; !n.gone {
+		if r.w != list {
+			n.underWay--
+			n.suspected = min(n.suspected, n.underWay+1)
 		}
+		e.want(n, r.w, r.epoch)
 	}
+	r.epoch.pending--
 }
 
 // isTransient reports whether err says nothing about the node: an outage, a closed client or too many pending
 // operations.
 func isTransient(err error) bool {
 	return waitqueue.IsOutage(err) || errors.Is(err, framework.ErrClosed) || errors.Is(err, framework.ErrTooManyPending)
-}
-
-// readSingle sends a request for each read. With one-shot watches each of them sets a watch.
-func (e *engine) readSingle(reads []read) {
-	flight, left := e.flight, len(reads)
-	for _, r := range reads {
-		answered := func(_ context.Context, ev callbacks.Event) {
-			res := callbacks.ReadResult{Path: r.n.path, Data: ev.Data, Children: ev.Children, Err: ev.Err}
-			if ev.Stat != nil {
-				res.Stat = *ev.Stat
-			}
-			e.inbox.put(func() {
-				if left--; left == 0 {
-					e.batches--
-				}
-				if isTransient(res.Err) {
-					e.interrupted(flight, res.Err)
-					e.putBack([]read{r})
-					return
-				}
-				e.apply(flight, r, res)
-			})
-		}
-		if err := e.readOne(r, answered).WithUnhandledErrorListener(ignoreError).ForPath(flight, r.n.path); err != nil {
-			answered(flight, callbacks.Event{Err: err})
-		}
-	}
-}
-
-// readOne returns the operation of a read.
-func (e *engine) readOne(r read, answered callbacks.BackgroundCallback) builders.Background {
-	switch r.w {
-	case list:
-		return e.client.GetChildren().UsingWatcher(e.watcher).InBackground(answered)
-	case exists:
-		return e.client.CheckExists().UsingWatcher(e.watcher).InBackground(answered)
-	case check:
-		return e.client.CheckExists().InBackground(answered)
-	}
-	get := e.client.GetData().Undecompressed().UsingWatcher(e.watcher)
-	if e.settings.compressed {
-		get = get.Decompressed()
-	}
-	return get.InBackground(answered)
 }

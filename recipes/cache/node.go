@@ -1,9 +1,7 @@
 package cache
 
 import (
-	"math"
 	"strings"
-	"time"
 
 	"github.com/gocurator/curator/zkpath"
 )
@@ -16,32 +14,29 @@ type node struct {
 
 	kept *ChildData // the entry of nodeStorage
 
-	czxid, mzxid, pzxid         int64 // of the last answer
-	size                        int32 // of the data, in bytes
-	children                    int32
-	index                       int32 // in the parent's kids
-	generation, againGeneration int32 // of the oldest hint for wanted and reading, and for again
+	czxid, mzxid, pzxid int64 // of the last answer
+	size                int32 // of the data, in bytes; a guess before the first answer
+	children            int32
+	index               int32 // in the parent's kids
 
-	live           bool // the node is in the cache
-	listed         bool // the children are known as of pzxid
-	gone           bool // the node is dropped; answers for it are ignored
-	suspected      bool // the node may have been deleted and created again since the last answer
-	suspectedAgain bool // the same, since the read under way
-	queued         bool
+	live   bool // the node is in the cache
+	listed bool // the children are known as of pzxid
+	gone   bool // the node is dropped; answers for it are ignored
 
-	wanted  want // reads to send
-	reading want // reads under way
-	again   want // reads to send after those under way
+	wanted    want   // reads to send; the node is in todo unless there are none
+	epoch     *epoch // of the oldest hint for wanted
+	underWay  uint8  // reads of the data or the Stat under way
+	suspected uint8  // that many of those, sent or to send, end before the node is known not to be another one now
 }
 
-// want is a set of reads.
+// want is a set of reads. If more than one is wanted, the first one of this list is sent first.
 type want uint8
 
 const (
-	data   want = 1 << iota // the data; sets a one-shot watch if the server has no others
-	list                    // the children; sets a one-shot watch as data does
-	exists                  // a missing root; sets a one-shot watch of its creation
-	check                   // the Stat without the data; for a large node that may be unchanged
+	check want = 1 << iota // the Stat without the data; for a large node that may be unchanged, and for a missing root
+	data                   // the data
+	list                   // the children
+	watch                  // no read: the recursive watch, as a failure of the root
 )
 
 // kids returns the children of n, in any order.
@@ -65,28 +60,9 @@ func (n *node) removeKid(kid *node) {
 
 // failure is the error of a node that could not be read.
 type failure struct {
-	of       want // the reads that failed
-	err      error
-	attempts int
-	pause    time.Duration // the last one
-	due      time.Time
+	of  want // the reads that failed
+	err error
 }
-
-// isPending reports whether a read of n is wanted or under way.
-func (n *node) isPending() bool { return n.wanted|n.reading|n.again != 0 }
-
-// liveNodes returns the number of nodes in the cache. The caller holds e.mu.
-func (e *engine) liveNodes() (count int) {
-	for _, n := range e.nodes {
-		if n.live {
-			count++
-		}
-	}
-	return count
-}
-
-// isPresent reports whether n is known to exist, even if it cannot be read. The caller holds e.mu.
-func (e *engine) isPresent(n *node) bool { return n.live || e.failed[n] != nil }
 
 // node returns the node at path. It creates missing nodes from there up to the root and makes them wanted. It returns
 // nil if the path does not belong to the cache.
@@ -97,18 +73,18 @@ func (e *engine) node(path string) *node {
 	if !isBelow(path, e.root.path) {
 		return nil
 	}
-	parent := e.node(zkpath.Parent(path))
-	if parent == nil || !e.hasChildren(parent) || !e.accepts(path) {
+	parent, selector := e.node(zkpath.Parent(path)), e.settings.selector
+	if parent == nil || !e.hasChildren(parent) || selector != nil && !selector.AcceptChild(path) {
 		return nil
 	}
 	if parent.below == nil {
 		parent.below = new([]*node)
 	}
 	kids := parent.below
-	n := &node{path: path, parent: parent, index: int32(len(*kids))}
+	n := &node{path: path, parent: parent, index: int32(len(*kids)), size: e.meanSize}
 	*kids = append(*kids, n)
 	e.nodes[path] = n
-	e.want(n, data, e.generation)
+	e.want(n, data, e.epoch())
 	return n
 }
 
@@ -119,102 +95,63 @@ func isBelow(path, root string) bool {
 
 // hasChildren reports whether the children of n belong to the cache.
 func (e *engine) hasChildren(n *node) bool {
-	maxDepth := e.settings.maxDepth
-	return (maxDepth == math.MaxInt || depth(n.path)-depth(e.root.path) < maxDepth) &&
-		(e.settings.selector == nil || e.settings.selector.TraverseChildren(n.path))
-}
-
-func depth(path string) int {
-	if path == "/" {
-		return 0
+	depth := 0
+	for up := n.parent; up != nil; up = up.parent {
+		depth++
 	}
-	return strings.Count(path, "/")
+	maxDepth, selector := e.settings.maxDepth, e.settings.selector
+	return (maxDepth < 0 || depth < maxDepth) && (selector == nil || selector.TraverseChildren(n.path))
 }
 
-// accepts reports whether the selector accepts the node at path.
-func (e *engine) accepts(path string) bool {
-	return e.settings.selector == nil || e.settings.selector.AcceptChild(path)
-}
-
-// want schedules a read of n. generation is that of the hint.
-func (e *engine) want(n *node, w want, generation int32) {
+// want schedules a read of n. at is the epoch of the hint.
+func (e *engine) want(n *node, w want, at *epoch) {
 	e.announced = false
-	if n.reading&w != 0 {
-		if n.again == 0 || isOlder(generation, n.againGeneration) {
-			n.againGeneration = generation
-		}
-		n.again |= w
-		return
-	}
 	switch {
-	case !n.isPending():
-		e.pend(n, generation)
-	case isOlder(generation, n.generation):
-		e.unpend(n)
-		e.pend(n, generation)
-	}
-	e.queue(n, w)
-}
-
-// isOlder reports whether generation a is older than b. Generations wrap; those in use are close to each other.
-func isOlder(a, b int32) bool { return a-b < 0 }
-
-// queue adds n to todo.
-func (e *engine) queue(n *node, w want) {
-	n.wanted |= w
-	if !n.queued {
-		n.queued = true
+	case n.wanted == 0:
 		e.todo = append(e.todo, n)
-	}
-}
-
-// suspect schedules a read of n because it may have been created or deleted.
-func (e *engine) suspect(n *node, w want) {
-	n.suspected, n.suspectedAgain = true, n.reading&(data|check) != 0
-	e.want(n, w, e.generation)
-}
-
-// pend counts n as pending in a generation.
-func (e *engine) pend(n *node, generation int32) {
-	n.generation = generation
-	e.pending[generation]++
-}
-
-// unpend undoes pend.
-func (e *engine) unpend(n *node) {
-	if e.pending[n.generation]--; e.pending[n.generation] == 0 {
-		delete(e.pending, n.generation)
-	}
-}
-
-// finishRead ends a read of n. The caller first schedules the reads that follow from the answer.
-func (e *engine) finishRead(n *node, w want) {
-	if n.gone {
+	case at.number < n.epoch.number:
+		n.epoch.pending--
+	default:
+		n.wanted |= w
 		return
 	}
-	again := n.again & w
-	n.reading &^= w
-	n.again &^= w
-	switch {
-	case !n.isPending() && again == 0:
-		e.unpend(n)
-	case n.wanted|n.reading == 0 && again != 0: // all earlier reads are finished
-		e.unpend(n)
-		e.pend(n, n.againGeneration)
-	}
-	if again != 0 {
-		e.queue(n, again)
-	}
+	n.epoch = at
+	at.pending++
+	n.wanted |= w
+}
+
+// suspect schedules a read of n because it may have been created or deleted. The reads under way may not show that.
+func (e *engine) suspect(n *node, w want, at *epoch) {
+	n.suspected = n.underWay + 1
+	e.want(n, w, at)
 }
 
 // forget drops n from the tree and cancels its reads.
 func (e *engine) forget(n *node) {
-	if n.isPending() {
-		e.unpend(n)
+	if n.wanted != 0 {
+		n.wanted = 0
+		n.epoch.pending--
 	}
 	n.gone = true
-	n.wanted, n.reading, n.again = 0, 0, 0
 	n.parent.removeKid(n)
 	delete(e.nodes, n.path)
 	delete(e.failed, n)
+}
+
+// epoch is a period between two fences. A fence is reached when nothing that was wanted in an epoch before it is
+// pending. A read that follows from an answer belongs to the epoch of that answer.
+type epoch struct {
+	number  int
+	pending int        // wanted nodes, and reads under way
+	reached chan error // closed when the fence at the end of the epoch is reached
+}
+
+// epoch returns the current epoch.
+func (e *engine) epoch() *epoch { return e.epochs[len(e.epochs)-1] }
+
+// addFence closes reached when everything that is wanted now is read.
+func (e *engine) addFence(reached chan error) {
+	last := e.epoch()
+	last.reached = reached
+	e.epochs = append(e.epochs, &epoch{number: last.number + 1})
 }

@@ -2,16 +2,16 @@ package cache
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
 )
 
 // NodeCache keeps a copy of one node. It is a [CuratorCache] of a single node with the events of Java's older cache.
 // All methods are safe for concurrent use. In Java: NodeCache.
 type NodeCache struct {
-	engine    *engine
+	base
 	listeners listeners.Set[*ChildData]
 	quiet     bool // the first load sends no events
 }
@@ -20,43 +20,22 @@ type NodeCache struct {
 // ignores [WithMaxDepth]. It does not create the parents of the node. In Java the cache creates them.
 func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
 	c := new(NodeCache)
-	s := settingsOf(opts)
-	s.maxDepth = 0
-	c.engine = newEngine(client, "NodeCache", "node_cache", path, s, c.notify)
+	opts = append(slices.Clip(opts), WithSingleNode())
+	c.engine = newEngine(client, "NodeCache", "node_cache", path, c.notify, opts...)
 	return c
 }
 
-func (c *NodeCache) notify(ctx context.Context, n note) {
-	if n.kind == change && (n.ready || !c.quiet) {
-		c.listeners.Notify(ctx, n.event.New, c.engine.call)
+func (c *NodeCache) notify(ctx context.Context, ev Event) {
+	if ev.Type < Initialized && (ev.ready || !c.quiet) {
+		c.listeners.Notify(ctx, ev.New, c.engine.call)
 	}
 }
-
-// Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
-func (c *NodeCache) Start() error { return c.engine.start(nil) }
 
 // StartAndBuild starts the cache and waits until the node is read. The listeners receive no event for that first
 // state. ctx bounds the wait. If StartAndBuild returns the error of ctx, the cache is started and goes on. The other
 // errors are those of [CuratorCache.Start]. In Java: start(true).
 func (c *NodeCache) StartAndBuild(ctx context.Context) error {
-	return startAndBuild(ctx, c.engine, func() { c.quiet = true })
-}
-
-// startAndBuild starts e and waits for its first load. first runs before any listener is called.
-func startAndBuild(ctx context.Context, e *engine, first func()) error {
-	if err := e.start(first); err != nil {
-		return err
-	}
-	if err := e.awaitReady(ctx); err != nil {
-		return errtext.Wrap(err, "cache", "build %s", e.root.path)
-	}
-	return nil
-}
-
-// Close stops the cache as [CuratorCache.Close] does. In Java: close.
-func (c *NodeCache) Close() error {
-	c.engine.close()
-	return nil
+	return c.startAndBuild(ctx, func() { c.quiet = true })
 }
 
 // Listenable returns the listeners of the cache. They receive the new state of the node when it is created or its
@@ -65,10 +44,10 @@ func (c *NodeCache) Close() error {
 func (c *NodeCache) Listenable() callbacks.Listenable[*ChildData] { return &c.listeners }
 
 // CurrentData returns the node, or nil if it does not exist or is not read yet. In Java: getCurrentData.
-func (c *NodeCache) CurrentData() *ChildData { return c.engine.get(c.engine.root.path) }
+func (c *NodeCache) CurrentData() *ChildData { return c.engine.get(c.Path()) }
 
 // Err returns the error of the last read of the node, as [CuratorCache.Err] does.
-func (c *NodeCache) Err() error { return c.engine.err(c.engine.root.path) }
+func (c *NodeCache) Err() error { return c.base.Err(c.Path()) }
 
 // Path returns the path of the node. In Java: getPath.
 func (c *NodeCache) Path() string { return c.engine.root.path }

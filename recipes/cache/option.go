@@ -1,21 +1,18 @@
 package cache
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Option configures a cache.
 type Option interface{ apply(*settings) }
 
 // settings is the result of the options of a cache.
 type settings struct {
-	maxDepth    int
+	maxDepth    int // negative: no limit
 	compressed  bool
 	keepOnClose bool
-	storage     Storage // nil: nodeStorage
-	dataless    bool    // nodeStorage drops the data
-	selector    Selector
+	storage     Storage  // nil: nodeStorage
+	dataless    bool     // nodeStorage drops the data
+	selector    Selector // nil: all nodes
 	jitter      time.Duration
 	name        string
 }
@@ -30,11 +27,7 @@ func WithSingleNode() Option { return WithMaxDepth(0) }
 // WithMaxDepth limits the cache to depth levels below its root. With 0 it caches only the root, with 1 also the
 // children of the root. A negative depth is no limit, which is the default. In Java: TreeCache.Builder.setMaxDepth.
 func WithMaxDepth(depth int) Option {
-	return option(func(s *settings) {
-		if s.maxDepth = depth; depth < 0 {
-			s.maxDepth = math.MaxInt
-		}
-	})
+	return option(func(s *settings) { s.maxDepth = depth })
 }
 
 // WithCompressedData decompresses the data of the nodes with the client's CompressionProvider. If the data of a node
@@ -84,7 +77,7 @@ type Selector interface {
 }
 
 func settingsOf(opts []Option) settings {
-	s := settings{maxDepth: math.MaxInt}
+	s := settings{maxDepth: -1}
 	for _, o := range opts {
 		o.apply(&s)
 	}

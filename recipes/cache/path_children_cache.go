@@ -13,7 +13,7 @@ import (
 // PathChildrenCache keeps a copy of the children of a node. It is a [CuratorCache] of depth 1 with the events of
 // Java's older cache. All methods are safe for concurrent use. In Java: PathChildrenCache.
 type PathChildrenCache struct {
-	engine    *engine
+	base
 	listeners listeners.Set[PathChildrenCacheEvent]
 	mode      StartMode
 }
@@ -55,18 +55,23 @@ const (
 	ChildrenInitialized
 )
 
-var childrenEventNames = [...]string{
+var childrenEventNames = []string{
 	ChildAdded: "CHILD_ADDED", ChildUpdated: "CHILD_UPDATED", ChildRemoved: "CHILD_REMOVED",
 	ChildrenConnectionSuspended: "CONNECTION_SUSPENDED", ChildrenConnectionReconnected: "CONNECTION_RECONNECTED",
 	ChildrenConnectionLost: "CONNECTION_LOST", ChildrenInitialized: "INITIALIZED",
 }
 
 // String returns Java's name of the type.
-func (t PathChildrenCacheEventType) String() string {
-	if t <= 0 || int(t) >= len(childrenEventNames) {
-		return "UNKNOWN"
-	}
-	return childrenEventNames[t]
+func (t PathChildrenCacheEventType) String() string { return nameOf(t, childrenEventNames) }
+
+// childrenEvents are the types for those of a CuratorCache.
+var childrenEvents = map[EventType]PathChildrenCacheEventType{
+	NodeCreated: ChildAdded, NodeChanged: ChildUpdated, NodeDeleted: ChildRemoved, Initialized: ChildrenInitialized,
+}
+
+var childrenConnectionEvents = map[framework.ConnectionState]PathChildrenCacheEventType{
+	framework.Suspended: ChildrenConnectionSuspended, framework.Lost: ChildrenConnectionLost,
+	framework.Connected: ChildrenConnectionReconnected, framework.Reconnected: ChildrenConnectionReconnected,
 }
 
 // PathChildrenCacheEvent is an event of a [PathChildrenCache]. In Java: PathChildrenCacheEvent.
@@ -83,56 +88,35 @@ type PathChildrenCacheEvent struct {
 // returns an error. It ignores [WithMaxDepth]. It does not create the node. In Java the cache creates it.
 func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChildrenCache {
 	c := new(PathChildrenCache)
-	s := settingsOf(opts)
-	s.maxDepth = 1
-	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, s, c.notify)
+	opts = append(slices.Clip(opts), WithMaxDepth(1))
+	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, c.notify, opts...)
 	return c
 }
 
-func (c *PathChildrenCache) notify(ctx context.Context, n note) {
-	out := PathChildrenCacheEvent{}
-	switch n.kind {
-	case change:
-		ev, ok := childEvent(c.engine.root.path, n.event)
-		if !ok || !n.ready && c.mode == BuildInitialCache {
-			return
-		}
-		out = ev
-	case loaded:
-		if !n.first || c.mode != PostInitializedEvent {
-			return
-		}
-		out = PathChildrenCacheEvent{Type: ChildrenInitialized, InitialData: c.CurrentData()}
-	case connection:
-		switch n.state {
-		case framework.Suspended:
-			out.Type = ChildrenConnectionSuspended
-		case framework.Lost:
-			out.Type = ChildrenConnectionLost
-		case framework.Connected, framework.Reconnected:
-			out.Type = ChildrenConnectionReconnected
-		default:
-			return
-		}
+func (c *PathChildrenCache) notify(ctx context.Context, ev Event) {
+	out, ok := childEvent(c.engine.root.path, ev)
+	switch {
+	case ev.Type == connection:
+		out.Type, ok = childrenConnectionEvents[ev.state]
+	case ev.Type == Initialized && c.mode == PostInitializedEvent:
+		out.InitialData = c.CurrentData()
+	case ev.Type == Initialized:
+		ok = false
+	case !ev.ready && c.mode == BuildInitialCache:
+		ok = false
 	}
-	c.listeners.Notify(ctx, out, c.engine.call)
+	if ok {
+		c.listeners.Notify(ctx, out, c.engine.call)
+	}
 }
 
 // childEvent converts ev to an event of a child of path. ok is false if ev is about another node.
 func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
-	if ev.Type == Initialized {
-		return PathChildrenCacheEvent{Type: ChildrenInitialized}, true
+	out.Type, ok = childrenEvents[ev.Type]
+	if out.Data = ev.node(); out.Data != nil && (out.Data.Path == path || zkpath.Parent(out.Data.Path) != path) {
+		ok = false
 	}
-	if at := ev.Path(); at == path || zkpath.Parent(at) != path {
-		return out, false
-	}
-	switch ev.Type {
-	case NodeCreated:
-		return PathChildrenCacheEvent{Type: ChildAdded, Data: ev.New}, true
-	case NodeChanged:
-		return PathChildrenCacheEvent{Type: ChildUpdated, Data: ev.New}, true
-	}
-	return PathChildrenCacheEvent{Type: ChildRemoved, Data: ev.Old}, true
+	return out, ok
 }
 
 // Start begins to fill the cache. It waits only with [BuildInitialCache], until the children are read. ctx bounds
@@ -141,15 +125,9 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	set := func() { c.mode = mode }
 	if mode == BuildInitialCache {
-		return startAndBuild(ctx, c.engine, set)
+		return c.startAndBuild(ctx, set)
 	}
 	return c.engine.start(set)
-}
-
-// Close stops the cache as [CuratorCache.Close] does. In Java: close.
-func (c *PathChildrenCache) Close() error {
-	c.engine.close()
-	return nil
 }
 
 // Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
@@ -171,9 +149,6 @@ func (c *PathChildrenCache) CurrentDataOf(path string) *ChildData {
 	}
 	return c.engine.get(path)
 }
-
-// Err returns the error of the last read of the node at path, as [CuratorCache.Err] does.
-func (c *PathChildrenCache) Err(path string) error { return c.engine.err(path) }
 
 // Rebuild reads the node and all its children again and waits for the answers. The listeners receive an event for
 // each change. ctx bounds the wait. Without a connection Rebuild keeps waiting. It returns the error of ctx,

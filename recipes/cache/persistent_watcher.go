@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -10,10 +9,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
-	"github.com/gocurator/curator/zkpath"
 )
 
 // PersistentWatcher keeps a persistent watch across connections and sessions. Changes that happen without a
@@ -25,10 +21,9 @@ type PersistentWatcher struct {
 	watcher   *callbacks.Watcher
 	listeners listeners.Set[zk.Event]
 	resets    listeners.Set[struct{}]
-	*notifier
+	*lifecycle
 
-	mu          sync.Mutex
-	state       lifeState
+	// With life held.
 	removeState func()
 	retry       *time.Timer
 	failures    int
@@ -38,7 +33,7 @@ type PersistentWatcher struct {
 // node too. It does no I/O. If path is invalid, Start returns an error.
 func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
 	w := &PersistentWatcher{
-		path: path, mode: builders.PersistentWatch, notifier: newNotifier(client, "PersistentWatcher "+path),
+		path: path, mode: builders.PersistentWatch, lifecycle: newLifecycle(client, "PersistentWatcher "+path),
 	}
 	if recursive {
 		w.mode = builders.PersistentRecursiveWatch
@@ -60,53 +55,24 @@ func (w *PersistentWatcher) ResetListenable() callbacks.Listenable[struct{}] { r
 // the error to the client's UnhandledErrorListeners, except that of a lost connection. Start returns an error if the
 // path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (w *PersistentWatcher) Start() error {
-	if err := zkpath.Validate(w.path, false); err != nil {
-		return errtext.Wrap(err, "cache", "start")
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch w.state {
-	case started:
-		return ErrStarted
-	case closed:
-		return ErrClosed
-	}
-	w.state = started
-	w.removeState = w.client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
-		if s.IsConnected() {
-			w.set()
-		}
-	})
-	if w.client.IsConnected() {
+	return w.begin(w.path, func() {
+		w.removeState = w.client.ConnectionStateListeners().AddListener(
+			func(context.Context, framework.ConnectionState) { w.set() })
 		w.submit()
-	}
-	return nil
+	})
 }
 
 // Close stops the watcher and removes the watch in the background. It always returns nil. It waits for listeners as
 // [CuratorCache.Close] does. In Java: close.
 func (w *PersistentWatcher) Close() error {
-	w.stop()
-	w.notifier.close()
+	w.end(func() {
+		w.removeState()
+		if w.retry != nil {
+			w.retry.Stop()
+		}
+		w.unwatch(w.watcher, w.path)
+	})
 	return nil
-}
-
-// stop stops the retries and removes the watch.
-func (w *PersistentWatcher) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	was := w.state
-	w.state = closed
-	w.cancel()
-	if was != started {
-		return
-	}
-	w.removeState()
-	if w.retry != nil {
-		w.retry.Stop()
-	}
-	_ = w.client.Watches().Remove(w.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
-		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(w.ctx), w.path)
 }
 
 // onEvent notifies the listeners of a node event. It runs on the dispatcher of the client.
@@ -116,18 +82,21 @@ func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
 	}
 }
 
-// set sets the watch, unless the watcher is closed.
+// set sets the watch, unless there is no connection or the watcher is closed.
 func (w *PersistentWatcher) set() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.state == started {
+	w.life.Lock()
+	defer w.life.Unlock()
+	if w.ctx.Err() == nil {
 		w.submit()
 	}
 }
 
 // submit requests the watch, in one attempt: after a lost connection, the next connection requests it again. The
-// caller holds mu.
+// caller holds life.
 func (w *PersistentWatcher) submit() {
+	if !w.client.IsConnected() {
+		return
+	}
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
 		InBackground(func(_ context.Context, ev callbacks.Event) { w.onAnswer(ev.Err) }).
 		WithUnhandledErrorListener(ignoreError).ForPath(builders.Pipelined(w.ctx), w.path)
@@ -138,8 +107,8 @@ func (w *PersistentWatcher) submit() {
 
 // onAnswer handles the answer to the request of the watch.
 func (w *PersistentWatcher) onAnswer(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.life.Lock()
+	defer w.life.Unlock()
 	if err != nil {
 		w.retryLater(err)
 		return
@@ -148,9 +117,9 @@ func (w *PersistentWatcher) onAnswer(err error) {
 	w.do(func(ctx context.Context) { w.resets.Notify(ctx, struct{}{}, w.call) })
 }
 
-// retryLater reports err, unless it is an outage, and requests the watch again after a pause. The caller holds mu.
+// retryLater reports err, unless it is an outage, and requests the watch again after a pause. The caller holds life.
 func (w *PersistentWatcher) retryLater(err error) {
-	if w.state != started {
+	if w.ctx.Err() != nil {
 		return
 	}
 	if !isTransient(err) {
@@ -161,9 +130,5 @@ func (w *PersistentWatcher) retryLater(err error) {
 	if w.retry != nil {
 		w.retry.Stop()
 	}
-	w.retry = time.AfterFunc(pause, func() {
-		if w.client.IsConnected() {
-			w.set()
-		}
-	})
+	w.retry = time.AfterFunc(pause, w.set)
 }

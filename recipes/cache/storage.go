@@ -55,37 +55,29 @@ func (s standardStorage) All() iter.Seq[*ChildData]  { return maps.Values(s) }
 func (s standardStorage) Len() int                   { return len(s) }
 func (s standardStorage) Clear()                     { clear(s) }
 
-func withoutData(node *ChildData) *ChildData { return &ChildData{Path: node.Path, Stat: node.Stat} }
-
 // nodeStorage is the default storage. It keeps each ChildData in the engine's node, so that one map is enough.
 type nodeStorage struct {
-	nodes    map[string]*node // the engine's map
-	count    int
+	engine   *engine
 	dataless bool
 }
 
 func (s *nodeStorage) Put(now *ChildData) (old *ChildData) {
 	if s.dataless {
-		now = withoutData(now)
+		now = &ChildData{Path: now.Path, Stat: now.Stat}
 	}
-	return s.set(s.nodes[now.Path], now)
+	n := s.engine.nodes[now.Path]
+	old, n.kept = n.kept, now
+	return old
 }
 
-func (s *nodeStorage) Remove(path string) (old *ChildData) { return s.set(s.nodes[path], nil) }
-
-func (s *nodeStorage) set(n *node, now *ChildData) (old *ChildData) {
-	old, n.kept = n.kept, now
-	if old != nil {
-		s.count--
-	}
-	if now != nil {
-		s.count++
-	}
+func (s *nodeStorage) Remove(path string) (old *ChildData) {
+	n := s.engine.nodes[path]
+	old, n.kept = n.kept, nil
 	return old
 }
 
 func (s *nodeStorage) Get(path string) *ChildData {
-	if n := s.nodes[path]; n != nil {
+	if n := s.engine.nodes[path]; n != nil {
 		return n.kept
 	}
 	return nil
@@ -93,7 +85,7 @@ func (s *nodeStorage) Get(path string) *ChildData {
 
 func (s *nodeStorage) All() iter.Seq[*ChildData] {
 	return func(yield func(*ChildData) bool) {
-		for _, n := range s.nodes {
+		for _, n := range s.engine.nodes {
 			if n.kept != nil && !yield(n.kept) {
 				return
 			}
@@ -101,11 +93,10 @@ func (s *nodeStorage) All() iter.Seq[*ChildData] {
 	}
 }
 
-func (s *nodeStorage) Len() int { return s.count }
+func (s *nodeStorage) Len() int { return s.engine.entries }
 
 func (s *nodeStorage) Clear() {
-	for _, n := range s.nodes {
+	for _, n := range s.engine.nodes {
 		n.kept = nil
 	}
-	s.count = 0
 }

@@ -12,7 +12,7 @@ import (
 // TreeCache keeps a copy of a tree. It is a [CuratorCache] with the events of Java's older cache. All methods are
 // safe for concurrent use. In Java: TreeCache.
 type TreeCache struct {
-	engine    *engine
+	base
 	listeners listeners.Set[TreeCacheEvent]
 	lost      bool // the session was lost since the last TreeInitialized; used by the listener goroutine only
 }
@@ -39,18 +39,24 @@ const (
 	TreeInitialized
 )
 
-var treeEventNames = [...]string{
+var treeEventNames = []string{
 	TreeNodeAdded: "NODE_ADDED", TreeNodeUpdated: "NODE_UPDATED", TreeNodeRemoved: "NODE_REMOVED",
 	TreeConnectionSuspended: "CONNECTION_SUSPENDED", TreeConnectionReconnected: "CONNECTION_RECONNECTED",
 	TreeConnectionLost: "CONNECTION_LOST", TreeInitialized: "INITIALIZED",
 }
 
 // String returns Java's name of the type.
-func (t TreeCacheEventType) String() string {
-	if t <= 0 || int(t) >= len(treeEventNames) {
-		return "UNKNOWN"
-	}
-	return treeEventNames[t]
+func (t TreeCacheEventType) String() string { return nameOf(t, treeEventNames) }
+
+// treeEvents are the types for those of a CuratorCache.
+var treeEvents = map[EventType]TreeCacheEventType{
+	NodeCreated: TreeNodeAdded, NodeChanged: TreeNodeUpdated, NodeDeleted: TreeNodeRemoved,
+	Initialized: TreeInitialized, reloaded: TreeInitialized,
+}
+
+var treeConnectionEvents = map[framework.ConnectionState]TreeCacheEventType{
+	framework.Suspended: TreeConnectionSuspended, framework.Lost: TreeConnectionLost,
+	framework.Reconnected: TreeConnectionReconnected,
 }
 
 // TreeCacheEvent is an event of a [TreeCache]. In Java: TreeCacheEvent.
@@ -66,54 +72,31 @@ type TreeCacheEvent struct {
 // NewTreeCache returns a cache of the tree at path. It does no I/O. If path is invalid, Start returns an error.
 func NewTreeCache(client Client, path string, opts ...Option) *TreeCache {
 	c := new(TreeCache)
-	c.engine = newEngine(client, "TreeCache", "tree_cache", path, settingsOf(opts), c.notify)
+	c.engine = newEngine(client, "TreeCache", "tree_cache", path, c.notify, opts...)
 	return c
 }
 
-func (c *TreeCache) notify(ctx context.Context, n note) {
-	out := treeEvent(n.event)
-	switch n.kind {
-	case loaded:
-		if !n.first && !c.lost {
-			return
-		}
+func (c *TreeCache) notify(ctx context.Context, ev Event) {
+	out, ok := treeEvent(ev), true
+	switch {
+	case ev.Type == connection:
+		c.lost = c.lost || ev.state == framework.Lost
+		out.Type, ok = treeConnectionEvents[ev.state]
+	case ev.Type >= Initialized:
+		ok = c.lost || ev.Type == Initialized
 		c.lost = false
-		out.Type = TreeInitialized
-	case connection:
-		switch n.state {
-		case framework.Suspended:
-			out.Type = TreeConnectionSuspended
-		case framework.Lost:
-			c.lost = true
-			out.Type = TreeConnectionLost
-		case framework.Reconnected:
-			out.Type = TreeConnectionReconnected
-		default:
-			return
-		}
 	}
-	c.listeners.Notify(ctx, out, c.engine.call)
+	if ok {
+		c.listeners.Notify(ctx, out, c.engine.call)
+	}
 }
 
 func treeEvent(ev Event) TreeCacheEvent {
-	switch ev.Type {
-	case NodeCreated:
-		return TreeCacheEvent{Type: TreeNodeAdded, Data: ev.New}
-	case NodeChanged:
-		return TreeCacheEvent{Type: TreeNodeUpdated, Data: ev.New, Old: ev.Old}
-	case NodeDeleted:
-		return TreeCacheEvent{Type: TreeNodeRemoved, Data: ev.Old}
+	out := TreeCacheEvent{Type: treeEvents[ev.Type], Data: ev.node()}
+	if ev.Type == NodeChanged {
+		out.Old = ev.Old
 	}
-	return TreeCacheEvent{Type: TreeInitialized}
-}
-
-// Start begins to fill the cache and does not wait. It returns the errors of [CuratorCache.Start]. In Java: start.
-func (c *TreeCache) Start() error { return c.engine.start(nil) }
-
-// Close stops the cache as [CuratorCache.Close] does. In Java: close.
-func (c *TreeCache) Close() error {
-	c.engine.close()
-	return nil
+	return out
 }
 
 // Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
@@ -134,6 +117,3 @@ func (c *TreeCache) All() iter.Seq2[string, *ChildData] { return c.engine.all() 
 
 // Size returns the number of nodes in the cache. In Java: size.
 func (c *TreeCache) Size() int { return c.engine.size() }
-
-// Err returns the error of the last read of the node at path, as [CuratorCache.Err] does.
-func (c *TreeCache) Err(path string) error { return c.engine.err(path) }

@@ -16,8 +16,7 @@ type Typed[T any] struct {
 	cache  *CuratorCache
 	decode func(path string, data []byte) (T, error)
 
-	mu      sync.Mutex
-	decoded map[string]decodedNode[T]
+	decoded sync.Map // *decodedNode[T] by path
 }
 
 // decodedNode is the result of decoding one state of a node.
@@ -44,8 +43,8 @@ func JSON[T any](_ string, data []byte) (value T, err error) {
 // is kept while the node has the same state. It may be called concurrently. A panic of decode is an error of the
 // node.
 func NewTyped[T any](c *CuratorCache, decode func(path string, data []byte) (T, error)) *Typed[T] {
-	t := &Typed[T]{cache: c, decode: decode, decoded: make(map[string]decodedNode[T])}
-	c.Listenable().AddListener(ForDeletes(func(_ context.Context, node *ChildData) { t.forget(node.Path) }))
+	t := &Typed[T]{cache: c, decode: decode}
+	c.Listenable().AddListener(ForDeletes(func(_ context.Context, node *ChildData) { t.decoded.Delete(node.Path) }))
 	return t
 }
 
@@ -100,21 +99,20 @@ func (t *Typed[T]) Changes(ctx context.Context) iter.Seq[TypedEvent[T]] {
 }
 
 // decodedOf returns the decoded form of node, from the map if possible.
-func (t *Typed[T]) decodedOf(node *ChildData) decodedNode[T] {
-	t.mu.Lock()
-	d, ok := t.decoded[node.Path]
-	t.mu.Unlock()
-	if ok && d.node == node {
-		return d
+func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
+	if kept, ok := t.decoded.Load(node.Path); ok && kept.(*decodedNode[T]).node == node {
+		return kept.(*decodedNode[T])
 	}
-	d = decodedNode[T]{node: node}
+	d := &decodedNode[T]{node: node}
 	if d.value, d.err = t.safeDecode(node); d.err != nil {
 		d.err = errtext.Wrap(d.err, "cache", "decode %s", node.Path)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if current, ok := t.cache.Get(node.Path); ok && current == node { // a later deletion calls forget after this
-		t.decoded[node.Path] = d
+	isCurrent := func() bool { current, _ := t.cache.Get(node.Path); return current == node }
+	if isCurrent() {
+		t.decoded.Store(node.Path, d)
+	}
+	if !isCurrent() { // the listener for deletions may have been called before
+		t.decoded.CompareAndDelete(node.Path, d)
 	}
 	return d
 }
@@ -127,10 +125,4 @@ func (t *Typed[T]) safeDecode(node *ChildData) (value T, err error) {
 		}
 	}()
 	return t.decode(node.Path, node.Data)
-}
-
-func (t *Typed[T]) forget(path string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.decoded, path)
 }

@@ -11,6 +11,47 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
+// base has the methods of all caches.
+type base struct{ engine *engine }
+
+// Start begins to fill the cache and does not wait. It needs no connection. It returns an error if the path is invalid,
+// [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
+func (b *base) Start() error { return b.engine.start(func() {}) }
+
+// startAndBuild starts the cache and waits for its first load. first runs before any listener is called.
+func (b *base) startAndBuild(ctx context.Context, first func()) error {
+	if err := b.engine.start(first); err != nil {
+		return err
+	}
+	return b.engine.wrap(b.engine.awaitReady(ctx), "build")
+}
+
+// Close stops the cache and always returns nil. No listener call begins after it returns. It waits at most one second
+// for the listener call that is under way. When a listener calls it, it does not wait. The watches are removed in the
+// background. A second Close only waits. In Java: close, which waits for no listener.
+func (b *base) Close() error {
+	b.engine.close()
+	return nil
+}
+
+// Err returns the error of the last read of a node, or of the list of its children. It returns nil if both succeeded,
+// or if the cache has not read the node. For the root of the cache it also returns the reason why the watch cannot be
+// set. The cache retries with growing pauses. Until a retry succeeds, the cache may have an old state of the node.
+func (b *base) Err(path string) error {
+	e := b.engine
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.failed[e.nodes[path]].err
+}
+
+// wrap returns err with what the cache did, or nil if err is nil.
+func (e *engine) wrap(err error, did string) error {
+	if err == nil {
+		return nil
+	}
+	return errtext.Wrap(err, "cache", "%s %s", did, e.root.path)
+}
+
 // get returns the node at path, or nil if it is not in the cache.
 func (e *engine) get(path string) *ChildData {
 	e.mu.RLock()
@@ -24,19 +65,6 @@ func (e *engine) size() int {
 	return e.settings.storage.Len()
 }
 
-// err returns the error of the last read of a node: see CuratorCache.Err.
-func (e *engine) err(path string) error {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if f := e.failed[e.nodes[path]]; f != nil {
-		return f.err
-	}
-	if path == e.root.path {
-		return e.watchErr
-	}
-	return nil
-}
-
 // children returns the children of a node, keyed by name.
 func (e *engine) children(path string) map[string]*ChildData {
 	e.mu.RLock()
@@ -48,7 +76,7 @@ func (e *engine) children(path string) map[string]*ChildData {
 	out := make(map[string]*ChildData, len(n.kids()))
 	for _, kid := range n.kids() {
 		if kid.live {
-			out[kid.path[strings.LastIndexByte(kid.path, '/')+1:]] = e.settings.storage.Get(kid.path)
+			out[zkpath.Node(kid.path)] = e.settings.storage.Get(kid.path)
 		}
 	}
 	return out
@@ -59,6 +87,11 @@ func (e *engine) snapshot() []*ChildData {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.sorted()
+}
+
+// sorted returns all nodes, sorted by path. The caller holds e.mu.
+func (e *engine) sorted() []*ChildData {
+	return slices.SortedFunc(e.settings.storage.All(), func(a, b *ChildData) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // all returns an iterator over a snapshot that it takes when the iteration begins.
@@ -72,23 +105,11 @@ func (e *engine) all() iter.Seq2[string, *ChildData] {
 	}
 }
 
-// sorted returns all nodes, sorted by path. The caller holds e.mu.
-func (e *engine) sorted() []*ChildData {
-	nodes := slices.Collect(e.settings.storage.All())
-	slices.SortFunc(nodes, func(a, b *ChildData) int { return strings.Compare(a.Path, b.Path) })
-	return nodes
-}
-
-// follow returns a mailbox with the contents of the cache, which also receives all later changes. It is closed with
-// the cache.
+// follow returns a mailbox with the contents of the cache, which also receives all later changes.
 func (e *engine) follow() *mailbox[Event] {
 	events := newMailbox[Event]()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ctx.Err() != nil {
-		events.close()
-		return events
-	}
 	for _, node := range e.sorted() {
 		events.put(Event{Type: NodeCreated, New: node, ready: true})
 	}
@@ -116,7 +137,7 @@ func (e *engine) rebuildNode(ctx context.Context, path string) error {
 	}
 	return e.reread(ctx, path, func() {
 		if n := e.node(path); n != nil {
-			e.want(n, data, e.generation)
+			e.want(n, data, e.epoch())
 		}
 	})
 }
@@ -125,12 +146,9 @@ func (e *engine) rebuildNode(ctx context.Context, path string) error {
 func (e *engine) reread(ctx context.Context, path string, want func()) error {
 	err := e.checkRunning()
 	if err == nil {
-		f := &fence{reached: make(chan struct{})}
-		e.inbox.put(func() {
-			want()
-			e.addFence(f)
-		})
-		err = e.await(ctx, f)
+		reached := make(chan error)
+		e.inbox.put(want, func() { e.addFence(reached) })
+		err = e.await(ctx, reached)
 	}
 	if err != nil {
 		return errtext.Wrap(err, "cache", "rebuild %s", path)
@@ -145,7 +163,8 @@ func (e *engine) clearAndRefresh() error {
 	}
 	e.inbox.put(func() {
 		e.settings.storage.Clear()
-		e.obs.Entries(e.ctx, -e.liveNodes())
+		e.obs.Entries(e.ctx, -e.entries)
+		e.entries = 0
 		for _, n := range e.nodes {
 			n.live, n.mzxid, n.listed = false, 0, false
 		}

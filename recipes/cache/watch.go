@@ -11,35 +11,24 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
-
-// onEvent queues an event of a watch. It runs on the dispatcher of the client.
-func (e *engine) onEvent(_ context.Context, ev zk.Event) {
-	e.inbox.put(func() { e.hint(ev) })
-}
 
 // hint makes the node of an event wanted.
 func (e *engine) hint(ev zk.Event) {
-	switch ev.Type {
-	case zk.EventSession:
+	n := e.nodes[ev.Path]
+	if ev.Type == zk.EventNodeDataChanged || ev.Type == zk.EventNodeCreated {
+		n = e.node(ev.Path)
+	}
+	switch {
+	case ev.Type == zk.EventSession:
 		e.sessionChanged(ev.State)
-	case zk.EventNodeDataChanged:
-		if n := e.node(ev.Path); n != nil {
-			e.want(n, data, e.generation)
-		}
-	case zk.EventNodeCreated:
-		if n := e.node(ev.Path); n != nil {
-			e.suspect(n, data)
-		}
-	case zk.EventNodeDeleted:
-		if n := e.nodes[ev.Path]; n != nil {
-			e.suspect(n, data)
-		}
-	case zk.EventNodeChildrenChanged:
-		if n := e.nodes[ev.Path]; n != nil && e.oneShot && e.hasChildren(n) {
-			e.want(n, list, e.generation)
-		}
+	case n == nil:
+	case ev.Type == zk.EventNodeDataChanged:
+		e.want(n, data, e.epoch())
+	case ev.Type == zk.EventNodeCreated, ev.Type == zk.EventNodeDeleted:
+		e.suspect(n, data, e.epoch())
+	case e.oneShot && e.hasChildren(n):
+		e.want(n, list, e.epoch())
 	}
 }
 
@@ -49,14 +38,11 @@ func (e *engine) sessionChanged(state zk.State) {
 	switch state {
 	case zk.StateDisconnected:
 		e.flight = nil
-	case zk.StateHasSession, zk.StateConnectedReadOnly:
-		if e.flight == nil {
-			e.connectAfterJitter()
-		}
+		return
 	case zk.StateExpired, zk.StateAuthFailed:
 		e.flight, e.watching = nil, false
-		e.connectIfPossible()
 	}
+	e.connect()
 }
 
 // connectionChanged handles the states of the connection. They are in no order with the events. The engine needs them
@@ -64,44 +50,33 @@ func (e *engine) sessionChanged(state zk.State) {
 // watches have fired.
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
 	e.inbox.put(func() {
-		e.notify(note{kind: connection, state: state})
+		e.notify(Event{Type: connection, state: state})
+		e.watching = e.watching && state != framework.Lost
+		if !e.watching {
+			e.flight = nil
+		}
 		if !state.IsConnected() {
 			e.reconnectAt = time.Time{} // the next connection has a delay of its own
 		}
-		switch {
-		case state == framework.Lost:
-			e.flight, e.watching = nil, false
-		case state.IsConnected() && (!e.watching || e.flight == nil):
-			e.connectAfterJitter()
-		}
+		e.connect()
 	})
 }
 
-// connectIfPossible starts the reads if the client is connected and they are not started.
-func (e *engine) connectIfPossible() {
-	if e.flight == nil && e.client.IsConnected() {
-		e.connectAfterJitter()
+// connect begins to watch and load on a new connection, unless it has done so or there is none. If the first load is
+// complete, it first waits for a random part of WithReconnectJitter.
+func (e *engine) connect() {
+	if e.flight != nil || !e.client.IsConnected() {
+		return
 	}
-}
-
-// connectAfterJitter calls connect. If the first load is complete, it first waits for a random part of
-// WithReconnectJitter.
-func (e *engine) connectAfterJitter() {
-	if e.settings.jitter > 0 && e.isReady() {
-		now := time.Now()
+	if e.settings.jitter > 0 && e.loaded {
 		if e.reconnectAt.IsZero() {
-			e.reconnectAt = now.Add(rand.N(e.settings.jitter))
+			e.reconnectAt = time.Now().Add(rand.N(e.settings.jitter))
 		}
-		if e.flight = nil; now.Before(e.reconnectAt) {
-			e.wake(e.reconnectAt.Sub(now))
+		if left := time.Until(e.reconnectAt); left > 0 {
+			e.wake(left)
 			return
 		}
 	}
-	e.connect()
-}
-
-// connect begins to watch and load on a new connection.
-func (e *engine) connect() {
 	e.reconnectAt = time.Time{}
 	e.flight = builders.Pipelined(e.ctx)
 	e.needsSetup = true
@@ -109,28 +84,23 @@ func (e *engine) connect() {
 		e.obs.Reloaded(e.ctx)
 		e.wantAll()
 	}
-	for _, f := range e.fences {
-		f.generation = e.generation
-	}
-	e.generation++
 }
 
-// wantAll makes every node wanted, from the root down, because any of them may have changed.
-func (e *engine) wantAll() {
-	for level := []*node{e.root}; len(level) > 0; {
-		var next []*node
-		for _, n := range level {
-			if n.live && n.size > largeNode && !e.oneShot {
-				e.suspect(n, check)
-			} else {
-				e.suspect(n, data)
-			}
-			if !e.watching && e.oneShot {
-				n.listed = false // the next list sets a watch
-			}
-			next = append(next, n.kids()...)
-		}
-		level = next
+// wantAll makes every node wanted, parents before children, because any of them may have changed. All fences wait for
+// that.
+func (e *engine) wantAll() { e.wantTree(e.root) }
+
+func (e *engine) wantTree(n *node) {
+	w := data
+	if n.live && n.size > largeNode {
+		w = check
+	}
+	e.suspect(n, w, e.epochs[0])
+	if !e.watching && e.oneShot {
+		n.listed = false // the next list sets a watch
+	}
+	for _, kid := range n.kids() {
+		e.wantTree(kid)
 	}
 }
 
@@ -145,26 +115,27 @@ func (e *engine) setUp() {
 	}
 	flight := e.flight
 	e.needsSetup, e.syncing = false, false
-	if !e.watching || e.refused { // the session may be new
-		e.syncing = e.isReady()
-		synced := func(_ context.Context, ev callbacks.Event) {
-			e.inbox.put(func() { e.synced(flight, ev.Err) })
-		}
-		err := e.client.Sync().InBackground(synced).WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
-		if err != nil {
-			synced(flight, callbacks.Event{Err: err})
-		}
+	if !e.watching { // the session may be new
+		e.syncing = e.loaded
+		e.submit(e.client.Sync(), e.root.path, func(ev callbacks.Event) { e.synced(flight, ev.Err) })
 	}
-	if e.oneShot {
-		return
+	if !e.oneShot {
+		watch := e.client.Watches().Add().UsingWatcher(e.watcher)
+		e.submit(watch, e.root.path, func(ev callbacks.Event) { e.watchAnswered(flight, ev.Err) })
 	}
-	answered := func(_ context.Context, ev callbacks.Event) {
-		e.inbox.put(func() { e.watchAnswered(flight, ev.Err) })
-	}
-	err := e.client.Watches().Add().UsingWatcher(e.watcher).InBackground(answered).
-		WithUnhandledErrorListener(ignoreError).ForPath(flight, e.root.path)
-	if err != nil {
-		e.inbox.put(func() { e.watchAnswered(flight, err) })
+}
+
+// operation is an operation of the client that can run in the background.
+type operation interface {
+	InBackground(callback callbacks.BackgroundCallback) builders.Background
+}
+
+// submit runs an operation in the background. answered also receives the error of an operation that cannot be
+// submitted.
+func (e *engine) submit(op operation, path string, answered func(ev callbacks.Event)) {
+	callback := func(_ context.Context, ev callbacks.Event) { e.inbox.put(func() { answered(ev) }) }
+	if err := op.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForPath(e.flight, path); err != nil {
+		callback(e.flight, callbacks.Event{Err: err})
 	}
 }
 
@@ -174,37 +145,34 @@ func (e *engine) synced(flight context.Context, err error) {
 	if flight != e.flight {
 		return
 	}
-	e.refused = e.syncing && errors.Is(err, framework.ErrNotReadOnly)
-	if e.syncing = false; e.refused {
-		e.flight = nil
+	if e.syncing && errors.Is(err, framework.ErrNotReadOnly) {
+		e.flight, e.watching = nil, false
 	}
+	e.syncing = false
 }
 
 // watchAnswered handles the answer to the request of the recursive watch.
 func (e *engine) watchAnswered(flight context.Context, err error) {
 	switch {
-	case err == nil:
-		e.watching, e.watchErr, e.watchFailures = true, nil, 0
 	case flight != e.flight:
+	case err == nil:
+		e.watching = true
+		e.succeed(e.root, watch)
 	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
 		e.oneShot, e.flight = true, nil
-		e.connectIfPossible()
+		e.connect()
 	case isTransient(err):
-		e.interrupted(flight, err)
+		e.interrupted(err)
 	default:
-		e.flight, e.watchErr = nil, err
-		e.wake(pauseAfter(e.watchFailures))
-		e.watchFailures++
+		e.flight = nil
+		e.fail(e.root, watch, err)
 	}
 }
 
 // interrupted stops the reads on a connection after a transient error. Usually an event announces the next connection.
 // The retry covers the case that none does. A client with too many pending operations is still connected, and the watch
 // that is set misses nothing, so the reads only pause.
-func (e *engine) interrupted(flight context.Context, err error) {
-	if flight != e.flight {
-		return
-	}
+func (e *engine) interrupted(err error) {
 	if e.watching && errors.Is(err, framework.ErrTooManyPending) {
 		e.paused = true
 		e.wake(firstPause)
@@ -218,48 +186,18 @@ const reconnectPause = time.Second
 
 // wake schedules retryDue after a pause, unless it is scheduled earlier.
 func (e *engine) wake(pause time.Duration) {
-	due := time.Now().Add(pause)
-	if e.retry != nil {
-		if e.retryAt.Before(due) && e.retryAt.After(time.Now()) {
-			return
-		}
-		e.retry.Stop()
+	if due := time.Now().Add(pause); e.retryAt.IsZero() || due.Before(e.retryAt) {
+		e.retryAt = due
+		e.retry.Reset(pause)
 	}
-	e.retryAt = due
-	e.retry = time.AfterFunc(pause, func() { e.inbox.put(e.retryDue) })
 }
 
-// retryDue makes the failed nodes whose pause is over wanted. Those whose pause is almost over come along, so that many
-// nodes are read with few requests.
+// retryDue makes all failed nodes wanted, so that they are read with few requests.
 func (e *engine) retryDue() {
-	e.paused = false
-	e.connectIfPossible()
-	now := time.Now()
-	next := time.Duration(-1)
-	for n, f := range e.failed {
-		switch left := f.due.Sub(now); {
-		case (n.wanted|n.reading)&data != 0: // the answer decides
-		case left <= f.pause/4:
-			e.want(n, data, e.generation)
-		case next < 0 || left < next:
-			next = left
-		}
+	e.retryAt, e.paused = time.Time{}, false
+	e.retries++
+	for n := range e.failed {
+		e.want(n, data, e.epoch())
 	}
-	if next >= 0 {
-		e.wake(next)
-	}
-}
-
-// unwatch removes the watches in the background.
-func (e *engine) unwatch() {
-	ctx := context.WithoutCancel(e.ctx)
-	remove := e.client.Watches().Remove(e.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
-		WithUnhandledErrorListener(ignoreError)
-	if !e.oneShot {
-		_ = remove.ForPath(ctx, e.root.path)
-		return
-	}
-	for path := range e.nodes {
-		_ = remove.ForPath(ctx, path)
-	}
+	e.connect()
 }

@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// lifecycle is the start and the end of a cache or of a PersistentWatcher, and the calls of its listeners between them,
+// one at a time and in order.
+type lifecycle struct {
+	client Client
+	recipe string // the name in error reports
+	calls  waitqueue.Serial
+	ctx    context.Context // ends with end
+	cancel context.CancelFunc
+
+	life  sync.Mutex
+	began bool
+}
+
+// maxCloseWait bounds the time for which Close waits for the listener call that is under way.
+const maxCloseWait = time.Second
+
+func newLifecycle(client Client, recipe string) *lifecycle {
+	l := &lifecycle{client: client, recipe: recipe}
+	root := context.Background() //nolint:forbidigo // close cancels it
+	l.ctx, l.cancel = context.WithCancel(telemetry.Of(client).WithoutSpans(root))
+	return l
+}
+
+// begin calls start, once, with life held. It returns the errors of Start.
+func (l *lifecycle) begin(path string, start func()) error {
+	if err := zkpath.Validate(path, false); err != nil {
+		return errtext.Wrap(err, "cache", "start")
+	}
+	l.life.Lock()
+	defer l.life.Unlock()
+	if l.ctx.Err() != nil {
+		return ErrClosed
+	}
+	if l.began {
+		return ErrStarted
+	}
+	l.began = true
+	start()
+	return nil
+}
+
+// checkRunning returns nil between begin and end, else the reason.
+func (l *lifecycle) checkRunning() error {
+	l.life.Lock()
+	defer l.life.Unlock()
+	if l.ctx.Err() != nil {
+		return ErrClosed
+	}
+	if !l.began {
+		return ErrNotStarted
+	}
+	return nil
+}
+
+// do runs fn after the earlier funcs, unless end is called by then.
+func (l *lifecycle) do(fn func(ctx context.Context)) {
+	l.calls.Do(func() {
+		if l.ctx.Err() == nil {
+			fn(context.WithoutCancel(l.ctx))
+		}
+	})
+}
+
+// call calls one listener, unless end is called. A panic is reported, and later calls go on.
+func (l *lifecycle) call(listener func()) {
+	if l.ctx.Err() == nil {
+		waitqueue.Guard(context.WithoutCancel(l.ctx), l.client, l.recipe)(listener)
+	}
+}
+
+// end calls stop, once and only after begin, with life held. Then it waits at most maxCloseWait for the call of a
+// listener that is under way. When a listener calls it, it does not wait.
+func (l *lifecycle) end(stop func()) {
+	l.life.Lock()
+	first := l.ctx.Err() == nil
+	if l.cancel(); first && l.began {
+		stop()
+	}
+	l.life.Unlock()
+	if l.calls.IsCaller() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), maxCloseWait)
+	defer cancel()
+	l.calls.Wait(ctx, 0)
+}
+
+// unwatch removes a watch in the background.
+func (l *lifecycle) unwatch(w *callbacks.Watcher, path string) {
+	_ = l.client.Watches().Remove(w).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
+		WithUnhandledErrorListener(ignoreError).ForPath(context.WithoutCancel(l.ctx), path)
+}
+
+// ignoreError discards an error that the callback of the operation handles.
+func ignoreError(string, error) {}
