@@ -123,7 +123,7 @@ func (f *elementFetcher) ended(e *element, err error) {
 	default:
 		f.isStale = true
 	}
-	f.watch.nudge()
+	nudge(f.watch.wake)
 }
 
 // next claims the first element. If the call waits, next returns as soon as there is one. Of the calls of one value,
@@ -211,7 +211,7 @@ func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
 func (f *elementFetcher) takeNews(c *call) {
 	all, missed := f.watch.take()
 	if !c.waits && (missed || len(all) > 0) {
-		f.watch.nudge()
+		nudge(f.watch.wake)
 	}
 	f.mu.Lock()
 	isSlower, isStale := f.isSlower, f.isStale
