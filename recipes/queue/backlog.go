@@ -68,6 +68,8 @@ func (b *backlog) note(n news) (lost bool) {
 			b.items[n.name] = x
 			b.add(x)
 		}
+	case emptied:
+		b.clear()
 	case deleted:
 		lost = b.take(x)
 		delete(b.items, n.name)

@@ -27,7 +27,7 @@ func TestItemThatGoesBeforeTheReadyOnesIsRead(t *testing.T) {
 			k = byPriorities(1 + random.IntN(3))
 		}
 		p := &place{client: client, path: "/queue"}
-		f := newFetcher(p, k, newQueueWatch(p), random.IntN(3), &queue[string]{})
+		f := newFetcher(k, newQueueWatch(p), random.IntN(3), &queue[string]{})
 		f.flight, f.watching = builders.Pipelined(testenv.Context(t)), true
 		f.prefetch.read(1 + random.IntN(2*prefetchBytes))
 		state := ""

@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,43 +18,34 @@ import (
 // elementFetcher claims the elements of a simple queue, one for each call that wants one. The calls share the known
 // state of the queue. While a call waits, the elements are watched, and changes arrive without a request.
 type elementFetcher struct {
-	place *place
-	watch *queueWatch
-	obs   *telemetry.Queue
+	view // guarded by turn
+	obs  *telemetry.Queue
 
+	calls  atomic.Int64  // under way
 	demand atomic.Int64  // number of calls that want an element
 	waiter chan struct{} // held by the one call that waits for an element to appear
 	turn   chan struct{} // held while the first element is looked up; it guards the fields that follow those below mu
+	unused *time.Timer   // ends the watches
 
-	mu        sync.Mutex
-	calls     int               // under way
-	claimed   map[*element]bool // elements with an unknown outcome; true if a list had the element
-	isWatched bool              // there are watches to remove
-	unwatch   *time.Timer       // removes them, nil before the first
-	isSlower  bool              // a claim was lost to a faster consumer
-	isStale   bool              // the known state is not reliable
+	mu       sync.Mutex
+	claimed  map[*element]bool // elements with an unknown outcome; true if a list had the element
+	isSlower bool              // a claim was lost to a faster consumer
+	isStale  bool              // the known state is not reliable
 
-	watching    bool  // all elements are watched, since before the list
-	pathOnly    bool  // the path is watched, since before the reading
-	unsupported bool  // the server has no such watches
-	lastEmpty   bool  // the last list was empty
-	listed      bool  // the known state is complete, except for later creations
-	newest      int64 // zxid of the list: neither the path nor an element in it is younger
-	backlog     backlog
-	reading     []*element // in order
-	misses      int        // elements in a row that were gone
-	yielding    yielding
-	ensureAt    time.Time // when to recreate the deleted path; zero if it exists
+	pathOnly bool       // the path is watched, since before the reading
+	newest   int64      // zxid of the list: the path is not younger
+	reading  []*element // in order
 }
 
 func newElementFetcher(client Client, path string) *elementFetcher {
-	p := &place{client: client, path: path}
+	w := newQueueWatch(&place{client: client, path: path})
+	w.isOfAll = true
 	f := &elementFetcher{
-		place: p, watch: newQueueWatch(p), waiter: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		claimed: make(map[*element]bool), backlog: backlog{kind: elements},
+		view: newView(w, elements), waiter: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		claimed: make(map[*element]bool),
 	}
-	f.watch.isOfAll = true
-	f.backlog.clear()
+	f.unused = time.AfterFunc(lingering, f.unwatch)
+	f.unused.Stop()
 	return f
 }
 
@@ -71,36 +60,27 @@ type call struct {
 }
 
 // enter starts a call. The caller must call leave afterwards.
-func (f *elementFetcher) enter() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	if f.unwatch != nil {
-		f.unwatch.Stop()
-	}
-}
+func (f *elementFetcher) enter() { f.calls.Add(1) }
 
-// leave ends a call. After the last one the watches are removed.
+// leave ends a call. A while after the last one the watches are removed.
 func (f *elementFetcher) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls--
-	switch {
-	case f.calls > 0 || !f.isWatched:
-	case f.unwatch == nil:
-		f.unwatch = time.AfterFunc(lingering, f.removeWatches)
-	default:
-		f.unwatch.Reset(lingering)
+	if f.calls.Add(-1) == 0 {
+		f.unused.Reset(lingering)
 	}
 }
 
-// removeWatches removes the watches if no call is under way.
-func (f *elementFetcher) removeWatches() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.calls == 0 && f.isWatched {
+// unwatch removes the watches if no call is under way.
+func (f *elementFetcher) unwatch() {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	default: // the call that looks at the queue leaves later
+		return
+	}
+	if f.calls.Load() == 0 {
 		f.watch.remove(context.Background()) //nolint:forbidigo // it continues in the background
-		f.isWatched, f.watching, f.pathOnly = false, false, false
+		f.watch.reset()
+		f.watching, f.pathOnly = false, false
 	}
 }
 
@@ -143,7 +123,7 @@ func (f *elementFetcher) ended(e *element, err error) {
 	default:
 		f.isStale = true
 	}
-	f.watch.nudge()
+	nudge(f.watch.wake)
 }
 
 // next claims the first element. If the call waits, next returns as soon as there is one. Of the calls of one value,
@@ -231,7 +211,7 @@ func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {
 func (f *elementFetcher) takeNews(c *call) {
 	all, missed := f.watch.take()
 	if !c.waits && (missed || len(all) > 0) {
-		f.watch.nudge()
+		nudge(f.watch.wake)
 	}
 	f.mu.Lock()
 	isSlower, isStale := f.isSlower, f.isStale
@@ -240,37 +220,24 @@ func (f *elementFetcher) takeNews(c *call) {
 	if isSlower {
 		f.yielding.lost()
 	}
-	if f.pathOnly && !f.watching && slices.Contains(all, news{what: emptied}) {
-		missed = true
-	}
-	if missed && (f.watching || f.pathOnly) { // the watches are added again
-		f.lastEmpty = f.lastEmpty || f.watching
+	if missed || !f.watching && len(all) > 0 { // the watches are added again
 		f.watching, f.pathOnly, isStale = false, false, true
 	}
 	if isStale {
 		f.forget()
 	}
-	if !f.watching || !f.listed {
+	if !f.watching || f.stale {
 		return
 	}
 	for _, n := range all {
-		switch {
-		case n.what == emptied:
-			f.backlog.clear()
-			f.reading, f.ensureAt = nil, time.Now().Add(yieldPause+rand.N(yieldRandomPause))
-		case n.what == created:
-			f.ensureAt = time.Time{}
-			f.backlog.note(n)
-		case f.backlog.note(n):
-			f.yielding.lost()
-		}
+		f.note(n)
 	}
 }
 
 // forget marks the known state as stale, so that the queue is listed first.
 func (f *elementFetcher) forget() {
 	f.backlog.clear()
-	f.reading, f.listed, f.ensureAt = nil, false, time.Time{}
+	f.reading, f.stale = nil, true
 }
 
 // first returns the first element, read. It returns nil if there is none, or if it is left to other consumers for a
@@ -281,8 +248,8 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		f.takeNews(c)
 		if f.backlog.free+len(f.reading) == 0 {
 			f.yielding.until = time.Time{}
-			if c.waits && f.watching && f.listed {
-				return nil, f.awaitPath(c) // an event announces the next
+			if c.waits && f.watching && !f.stale {
+				return nil, nil //nolint:nilnil // an event announces the next
 			}
 			if isEmpty, err := f.list(c); err != nil || isEmpty {
 				return nil, err
@@ -304,12 +271,12 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			return nil, err
 		}
 		err := e.awaitRead(c.ctx)
-		isAnew := !f.listed || e.claim.epoch != f.watch.current() || !f.watching && e.claim.stat.Czxid > f.newest
+		isAnew := f.stale || e.claim.epoch != f.watch.current()
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			f.yielding.lost()
 			f.reading = f.reading[1:]
-			if f.misses++; isUsedUp(f.misses, f.backlog.free) {
+			if f.misses++; f.isUsedUp() {
 				f.forget()
 			}
 		case waitqueue.IsOutage(err), err != nil && c.ctx.Err() != nil:
@@ -322,16 +289,6 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			return e, nil
 		}
 	}
-}
-
-// awaitPath recreates the path after it was deleted, unless another process does so first.
-func (f *elementFetcher) awaitPath(c *call) error {
-	if f.ensureAt.IsZero() || time.Now().Before(f.ensureAt) {
-		c.yieldUntil = f.ensureAt
-		return nil
-	}
-	f.ensureAt = time.Time{}
-	return f.ensure(c.ctx)
 }
 
 // read reads as many elements as are wanted, and more as more of them turn out to be gone.
@@ -351,33 +308,25 @@ func (f *elementFetcher) readElement(c *call, n nodeName) *element {
 }
 
 // list lists the queue, and reports whether there is nothing to wait for. If the call waits, list also watches a queue
-// whose last list was empty, and creates a missing path, as a container like its parents: the server may have removed
-// it after the last element.
+// whose last list was empty. A watched queue may have no path: the server removes an empty container. Where only a path
+// can be watched, list creates it, as a container like its parents.
 func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	f.forget()
 	f.misses = 0
 	flight := builders.Pipelined(c.ctx)
-	if c.waits && f.lastEmpty {
-		if err := f.addWatches(flight); err != nil {
+	if c.waits && f.lastEmpty && !f.watching {
+		if err := f.addWatch(flight); err != nil {
 			return false, err
 		}
 	}
 	var stat zk.Stat
-	list := f.place.client.GetChildren().StoringStatIn(&stat)
-	if c.waits && f.lastEmpty && f.unsupported {
-		list = list.UsingWatcher(f.watch.watcher)
-	}
-	children, err := list.ForPath(flight, f.place.path)
-	if errors.Is(err, zk.ErrNoNode) {
-		if f.lastEmpty = true; c.waits {
-			return false, f.ensure(c.ctx)
-		}
-		return true, nil
-	}
-	if err != nil {
+	children, err := f.children().StoringStatIn(&stat).ForPath(flight, f.place.path)
+	switch {
+	case errors.Is(err, zk.ErrNoNode) && c.waits && f.unsupported:
+		return false, f.ensure(c.ctx)
+	case err != nil && !errors.Is(err, zk.ErrNoNode):
 		return false, err
 	}
-	isWatched := f.watching || f.unsupported && f.lastEmpty
 	f.backlog.fill(children, nil)
 	f.mu.Lock()
 	for e := range f.claimed { // it may still exist after a lost connection
@@ -386,23 +335,8 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 		}
 	}
 	f.mu.Unlock()
-	f.newest, f.listed, f.lastEmpty = stat.Pzxid, true, f.backlog.free == 0
-	return f.lastEmpty && (!c.waits || isWatched), nil
-}
-
-// addWatches watches all elements.
-func (f *elementFetcher) addWatches(flight context.Context) error {
-	f.willWatch()
-	if f.watching || f.unsupported {
-		return nil
-	}
-	err := f.watch.all(flight)
-	if isRefusal(err) {
-		f.unsupported = true
-		return nil
-	}
-	f.watching = err == nil
-	return err
+	f.newest, f.stale, f.lastEmpty = stat.Pzxid, false, f.backlog.free == 0
+	return f.lastEmpty && (!c.waits || f.watching || f.unsupported), nil
 }
 
 // watchPath watches the path alone, unless it is watched already. So a deletion of the path is noticed before an
@@ -411,7 +345,6 @@ func (f *elementFetcher) watchPath(c *call) *builders.Future[*zk.Stat] {
 	if f.watching || f.pathOnly {
 		return nil
 	}
-	f.willWatch()
 	exists := f.watch.pathOnly(once(c.ctx))
 	return &exists
 }
@@ -430,16 +363,6 @@ func (f *elementFetcher) awaitWatch(c *call, exists *builders.Future[*zk.Stat]) 
 		f.forget()
 	}
 	return nil
-}
-
-// willWatch prepares for new watches.
-func (f *elementFetcher) willWatch() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.isWatched {
-		f.watch.reset()
-		f.isWatched = true
-	}
 }
 
 // ensure creates the missing nodes of the path.

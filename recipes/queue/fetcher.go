@@ -21,9 +21,8 @@ import (
 // watched instead when the queue is empty, and always where new items may precede others: then changes arrive without a
 // request. The next items are read ahead and claimed ahead, in one flight.
 type fetcher struct {
-	place   *place
+	view    // guarded by turn
 	kind    kind
-	watch   *queueWatch
 	handler handler
 	root    context.Context // of the requests, which may continue after life
 	life    context.Context // bounds the wait for answers
@@ -33,25 +32,17 @@ type fetcher struct {
 	slow        *time.Timer   // for an item that takes long
 	shareChecks int           // checks for idle consumers while that item takes long
 
-	isOpen      bool
-	watching    bool // all items and locks are watched
-	unsupported bool // the server has no such watches
-	stale       bool // the lists and reads are not reliable
-
+	isOpen     bool
 	flight     context.Context
 	listing    *listing // on its way, nil if there is none
-	lastEmpty  bool     // the last list had nothing to take
 	epoch      int64    // of the path in the last list
 	gap        int64    // of the watch, up to which deletions of the path are known
-	backlog    backlog
 	quarantine quarantine
 	prefetch   prefetch
 	prefetched []*deleteClaim // being read, in order
 	claims     []claim        // in the order in which they were submitted
 	ready      []*message
-	claimed    int64 // number of claims so far, for the ids
-	misses     int   // claims in a row that were lost to others
-	yielding   yielding
+	claimed    int64     // number of claims so far, for the ids
 	others     int       // nodes in the last list that are not items
 	checkAt    time.Time // when to count the nodes if there is no event before; zero without watches
 	alone      int       // number of items to delete one by one
@@ -84,12 +75,11 @@ const (
 	checkPause        = time.Minute
 )
 
-func newFetcher(p *place, k kind, w *queueWatch, prefetchLimit int, h handler) *fetcher {
+func newFetcher(k kind, w *queueWatch, prefetchLimit int, h handler) *fetcher {
 	f := &fetcher{
-		place: p, kind: k, watch: w, handler: h, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
-		backlog: backlog{kind: k}, prefetch: prefetch{limit: prefetchLimit},
+		view: newView(w, k), kind: k, handler: h, id: zkpath.NewProtectionID(), turn: make(chan struct{}, 1),
+		prefetch: prefetch{limit: prefetchLimit},
 	}
-	f.backlog.clear()
 	f.slow = time.AfterFunc(slowItem, f.shareOut)
 	f.slow.Stop()
 	return f
@@ -148,18 +138,16 @@ func (f *fetcher) takeNews() {
 	case f.listing != nil:
 		f.listing.news = append(f.listing.news, all...)
 	default:
-		f.note(all)
+		f.noteAll(all)
 	}
 	for _, name := range f.quarantine.ended(time.Now()) {
 		f.backlog.add(f.backlog.items[name])
 	}
 }
 
-func (f *fetcher) note(all []news) {
+func (f *fetcher) noteAll(all []news) {
 	for _, n := range all {
-		if f.backlog.note(n) {
-			f.yielding.lost()
-		}
+		f.note(n)
 		if n.what == deleted {
 			f.quarantine.forget(n.name)
 		} else {
@@ -251,7 +239,7 @@ func (f *fetcher) takeAnswer(ctx context.Context) error {
 	if f.misses++; isOurs {
 		f.misses = 0
 	}
-	if !f.watching && isUsedUp(f.misses, f.backlog.free) {
+	if !f.watching && f.isUsedUp() {
 		f.backlog.clear()
 		f.misses = 0
 	}
@@ -265,10 +253,6 @@ func (f *fetcher) verify() {
 		f.gap = gap
 	}
 }
-
-// isUsedUp reports whether a new list is cheaper than continuing with one that has so many names left, after so many
-// misses in a row. A miss is a claim lost to a faster consumer.
-func isUsedUp(misses, left int) bool { return misses > 16+left/32 }
 
 // outcome applies the result of a claim, and reports whether an item is ours now.
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {

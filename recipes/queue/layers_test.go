@@ -21,7 +21,7 @@ var layers = []struct {
 	{"place", "place pace answer background causes"},
 	{"producer", "pending_put batch producer flush room"},
 	{"claims", "queue_watch message lock_claim delete_claim element fence pauses settler"},
-	{"fetcher", "backlog quarantine prefetch listing claiming yielding waiting sharing fetcher element_fetcher"},
+	{"fetcher", "backlog yielding view quarantine prefetch listing claiming waiting sharing fetcher element_fetcher"},
 	{"consumption", "options queue put consumer items corrupt depth"},
 	{"edges", "builder distributed_queue priority_queue delay_queue id_queue sharder shard simple_queue"},
 }

@@ -63,16 +63,10 @@ func (f *fetcher) watchAll(ctx context.Context) error {
 	f.begin()
 	waiting, cancel := f.flightWithin(ctx)
 	defer cancel()
-	err := f.watch.all(waiting)
-	if isRefusal(err) {
-		f.unsupported, f.watching, f.stale = true, false, true
-		return nil
-	}
-	if err != nil {
+	if err := f.addWatch(waiting); err != nil || f.unsupported {
 		f.stale = true
 		return err
 	}
-	f.watching = true
 	f.list()
 	return f.listed(ctx)
 }
@@ -121,10 +115,7 @@ func (f *fetcher) endWatching() {
 // item disappears, too, or the recorded events have the end of the lock.
 func (f *fetcher) list() {
 	l := &listing{}
-	list := f.place.client.GetChildren()
-	if f.unsupported {
-		list = list.UsingWatcher(f.watch.watcher)
-	}
+	list := f.children()
 	if f.place.hasLocks() {
 		locks := list.Submit(f.flight, f.place.lockPath)
 		l.locks = &locks
@@ -183,6 +174,6 @@ func (f *fetcher) found(l *listing, children, locks []string) {
 	if f.watching {
 		f.checkAt = time.Now().Add(checkPause)
 	}
-	f.note(l.news)
+	f.noteAll(l.news)
 	f.lastEmpty = f.backlog.free == 0
 }

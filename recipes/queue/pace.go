@@ -60,6 +60,14 @@ func isUnanswered(err error) bool {
 // mayBeApplied reports whether a request that ended with err, without an answer, may have taken effect.
 func mayBeApplied(err error) bool { return isUnanswered(err) && !errors.Is(err, framework.ErrNotSent) }
 
+// nudge wakes the goroutine that waits for wake, or will.
+func nudge(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
 func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done:

@@ -100,3 +100,33 @@ func TestLargeItemsAreReadAheadByBytes(t *testing.T) {
 		})
 	})
 }
+
+// TestSlowItemHoldsBackNoOtherDuringClose closes the queue while a slow item holds back those that are deleted already.
+func TestSlowItemHoldsBackNoOtherDuringClose(t *testing.T) {
+	t.Parallel()
+	const n, slow = 400, 200
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+		producer := start(t, built(builder(t, others, nil).BuildQueue()))
+		putAll(t, producer, numbered(n)...)
+		slowDown(place.Faults(), client)
+		g, got := newGate(numbered(n)[slow]), newBasket(t)
+		defer g.open()
+		q := start(t, built(builder(t, client, func(_ context.Context, item string) error {
+			g.pass(item)
+			got.add(item)
+			return nil
+		}).FinalFlushTime(time.Minute).BuildQueue()))
+		g.awaitReached(t)
+		closed := make(chan error, 1)
+		go func() { closed <- q.Close() }()
+		start(t, built(builder(t, clientAt(t, place, chroot), got.consume).BuildQueue()))
+		got.awaitFor(n-1, holdBackLimit)
+		g.open()
+		must(t, <-closed)
+		if items := got.await(n); len(items) != n {
+			t.Errorf("delivered are %d items, want %d", len(items), n)
+		}
+		awaitEmpty(t, others)
+	})
+}

@@ -81,19 +81,12 @@ func (p *producer) close(ctx context.Context) error {
 	p.stop(ErrClosed)
 	puts, since := slices.Collect(maps.Keys(p.pending)), p.failures
 	p.mu.Unlock()
-	p.nudge()
+	nudge(p.wake)
 	_ = awaitPuts(ctx, puts)
 	p.end()
 	<-p.done
 	_ = p.awaitListeners(ctx)
 	return p.takeFailures(since)
-}
-
-func (p *producer) nudge() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
 }
 
 // put accepts x when there is a slot for it.
@@ -116,7 +109,7 @@ func (p *producer) put(ctx context.Context, x *PendingPut) error {
 	p.queue = append(p.queue, x)
 	p.unsent++
 	p.mu.Unlock()
-	p.nudge()
+	nudge(p.wake)
 	return nil
 }
 
@@ -368,7 +361,7 @@ func (p *producer) reportLoss(flight context.Context) {
 	p.mu.Lock()
 	p.dead = flight
 	p.mu.Unlock()
-	p.nudge()
+	nudge(p.wake)
 }
 
 // giveUp completes all puts when the life ends.

@@ -15,8 +15,7 @@ type quarantine struct {
 }
 
 type quarantined struct {
-	until  time.Time
-	waits  bool
+	until  time.Time // zero after the pause
 	times  int
 	causes causes
 }
@@ -32,7 +31,6 @@ func (q *quarantine) add(name string, now time.Time, cause error) (isNew bool) {
 		q.items[name] = x
 	}
 	x.until = now.Add(doubled(firstQuarantine, maxQuarantine, x.times))
-	x.waits = true
 	q.first = earlier(q.first, x.until)
 	x.times++
 	return x.causes.isNew(cause)
@@ -52,11 +50,11 @@ func (q *quarantine) ended(now time.Time) (names []string) {
 	q.first = time.Time{}
 	for name, x := range q.items {
 		switch {
-		case !x.waits:
+		case x.until.IsZero():
 		case now.Before(x.until):
 			q.first = earlier(q.first, x.until)
 		default:
-			x.waits = false
+			x.until = time.Time{}
 			names = append(names, name)
 		}
 	}

@@ -85,7 +85,7 @@ func newQueue[T any](p place, k kind, consumer Consumer[T], serializer Serialize
 	if q.consumer != nil {
 		prefetchLimit = q.prefetch
 	}
-	q.fetcher = newFetcher(q.place, k, q.watch, prefetchLimit, q)
+	q.fetcher = newFetcher(k, q.watch, prefetchLimit, q)
 	return q
 }
 

@@ -93,14 +93,6 @@ func (w *queueWatch) reset() {
 	w.watcher = w.newWatcher()
 }
 
-// nudge ends an await.
-func (w *queueWatch) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
 // current returns a number that grows when the path is deleted. An item that was read before may be another one by now.
 func (w *queueWatch) current() int64 {
 	w.mu.Lock()
@@ -209,7 +201,7 @@ func (w *queueWatch) await(ctx context.Context, until time.Time) {
 func (w *queueWatch) note(ev zk.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.nudge()
+	nudge(w.wake)
 	if len(w.news) >= maxNews {
 		w.news, w.missed = nil, true
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
@@ -66,4 +67,45 @@ func testSimpleHerd(t *testing.T, consumers, most int, place testenv.Place, chro
 	if all > elements*most {
 		t.Errorf("%d requests for each element, want at most %d", all/elements, most)
 	}
+}
+
+// TestTakeThatHasLostItsElementLeavesTheNextToOthers has an element removed by another while its deletion is on its
+// way.
+func TestTakeThatHasLostItsElementLeavesTheNextToOthers(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, cancel := context.WithCancel(testenv.Context(t))
+		slowClient := clientAt(t, place, chroot)
+		slow, fast := simple(slowClient), simple(clientAt(t, place, chroot))
+		var taking sync.WaitGroup
+		defer taking.Wait()
+		defer cancel()
+		taking.Go(func() { _, _ = slow.Take(ctx) })
+		awaitSilence(t, place.Faults())
+		held := place.Faults().Add(curatortest.Rule{
+			Ops: []string{"delete"}, SessionID: slowClient.SessionID(), Count: 1, Action: curatortest.HoldRequest,
+		})
+		offer(t, fast, "first")
+		must(t, held.Wait(ctx))
+		want(t, "first")(fast.Poll(ctx))
+		held.Release()
+		awaitSilence(t, place.Faults())
+		got := make(chan string, 1)
+		taking.Go(func() {
+			data, _ := fast.Take(ctx)
+			got <- string(data)
+		})
+		awaitSilence(t, place.Faults())
+		place.Faults().ResetTrace()
+		offer(t, fast, "second")
+		if g := <-got; g != "second" {
+			t.Errorf("got %q", g)
+		}
+		awaitSilence(t, place.Faults())
+		for _, e := range place.Faults().Trace() {
+			if e.SessionID == slowClient.SessionID() && !e.Reply && e.Xid > 0 && e.Op != "heartbeat" {
+				t.Errorf("a request for the second: %s %s", e.Op, e.Path)
+			}
+		}
+	})
 }

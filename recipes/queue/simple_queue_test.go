@@ -278,31 +278,31 @@ func TestTakeWaitsForAnElement(t *testing.T) {
 // In Java: TestSimpleDistributedQueue.testHangFromContainerLoss, CURATOR-308.
 func TestTakeOutlivesTheLossOfItsContainer(t *testing.T) {
 	t.Parallel()
-	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
-	client := newClient(t, connect)
-	producer, consumer := simple(client), simple(newClient(t, connect))
-	for i := range 10 {
-		got := make(chan string, 1)
-		go func() {
-			data, err := consumer.Take(ctx)
-			if err != nil {
-				t.Error(err)
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		producer, consumer := simple(client), simple(clientAt(t, place, chroot))
+		for i := range 10 {
+			if i%4 > 1 { // before it waits
+				must(t, client.Delete().Quietly().ForPath(ctx, queuePath))
 			}
-			got <- string(data)
-		}()
-		if i%2 == 0 { // while it waits
-			testenv.Eventually(t, func() bool {
-				return client.Delete().ForPath(ctx, queuePath) == nil
-			}, "the queue is there, and then is not")
+			got := make(chan string, 1)
+			go func() {
+				data, err := consumer.Take(ctx)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- string(data)
+			}()
+			awaitSilence(t, place.Faults())
+			if i%2 == 1 { // while it waits
+				must(t, client.Delete().Quietly().ForPath(ctx, queuePath))
+			}
+			offer(t, producer, fmt.Sprint(i))
+			if g := <-got; g != fmt.Sprint(i) {
+				t.Fatalf("got %q, want %d", g, i)
+			}
 		}
-		offer(t, producer, fmt.Sprint(i))
-		if g := <-got; g != fmt.Sprint(i) {
-			t.Fatalf("got %q, want %d", g, i)
-		}
-		if i%2 == 1 { // before it waits
-			must(t, client.Delete().Quietly().ForPath(ctx, queuePath))
-		}
-	}
+	})
 }
 
 func TestEachElementIsGivenToOne(t *testing.T) {

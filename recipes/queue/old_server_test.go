@@ -1,0 +1,75 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// A server before 3.6 has no persistent watches: a queue is listed after each change.
+func TestItemsArriveFromAnOldServer(t *testing.T) {
+	t.Parallel()
+	type put = func(ctx context.Context, item string) error
+	kinds := map[string]func(tb testing.TB, b queue.Builder[string]) put{
+		"queue": func(tb testing.TB, b queue.Builder[string]) put { return start(tb, built(b.BuildQueue())).Put },
+		"priority queue": func(tb testing.TB, b queue.Builder[string]) put {
+			q := start(tb, built(b.BuildPriorityQueue(0)))
+			return func(ctx context.Context, item string) error { return q.Put(ctx, item, 1) }
+		},
+	}
+	for name, putTo := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachMode(t, func(t *testing.T, mode modifier) {
+				onAnOldServer(t, func(t *testing.T, place testenv.Place, chroot string, items []string) {
+					got := newBasket(t)
+					put := putTo(t, mode(builder(t, clientAt(t, place, chroot), got.consume)))
+					for i, item := range items {
+						must(t, put(testenv.Context(t), item))
+						if diff := cmp.Diff(items[:i+1], got.await(i+1)); diff != "" {
+							t.Fatalf("(-want +got):\n%s", diff)
+						}
+						awaitSilence(t, place.Faults())
+					}
+				})
+			})
+		})
+	}
+	t.Run("simple queue", func(t *testing.T) {
+		t.Parallel()
+		onAnOldServer(t, func(t *testing.T, place testenv.Place, chroot string, items []string) {
+			q := simple(clientAt(t, place, chroot))
+			for _, item := range items {
+				got := make(chan string, 1)
+				go func() {
+					data, err := q.Take(testenv.Context(t))
+					if err != nil {
+						t.Error(err)
+					}
+					got <- string(data)
+				}()
+				awaitSilence(t, place.Faults())
+				offer(t, q, item)
+				if g := <-got; g != item {
+					t.Errorf("got %q, want %q", g, item)
+				}
+			}
+		})
+	})
+}
+
+func onAnOldServer(t *testing.T, fn func(t *testing.T, place testenv.Place, chroot string, items []string)) {
+	t.Helper()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+		})
+		fn(t, place, chroot, numbered(5))
+	})
+}
