@@ -33,7 +33,8 @@ type TypedEvent[T any] struct {
 	Err   error // why New does not decode, else nil
 }
 
-// JSON decodes the data of a node with encoding/json. Pass it to [NewTyped].
+// JSON decodes the data of a node with encoding/json. Pass it to [NewTyped]. A node without data, as a parent often is,
+// does not decode.
 func JSON[T any](_ string, data []byte) (value T, err error) {
 	err = json.Unmarshal(data, &value)
 	return value, err
