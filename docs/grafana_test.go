@@ -423,6 +423,7 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 
 	cache := tm.NewCache("curator_cache", "orders", "/config")
 	cache.Created(ctx)
+	cache.Unreadable(ctx, 1)
 	cache.Changed(ctx)
 	cache.Deleted(ctx)
 	cache.Reloaded(ctx)

@@ -13,17 +13,19 @@ type Cache struct{ r resource }
 
 // cacheInstruments are the metrics of caches.
 type cacheInstruments struct {
-	entries metric.Int64UpDownCounter
-	events  metric.Int64Counter
-	reloads metric.Int64Counter
-	lag     metric.Float64Histogram
+	entries    metric.Int64UpDownCounter
+	unreadable metric.Int64UpDownCounter
+	events     metric.Int64Counter
+	reloads    metric.Int64Counter
+	lag        metric.Float64Histogram
 }
 
 func newCacheInstruments(d *declarer) cacheInstruments {
 	return cacheInstruments{
-		entries: d.upDown("curator.cache.entries", "{node}", "Nodes in caches."),
-		events:  d.counter("curator.cache.events", "{event}", "Changes of nodes that caches have seen."),
-		reloads: d.counter("curator.cache.reloads", "{reload}", "Times that caches compared all their nodes."),
+		entries:    d.upDown("curator.cache.entries", "{node}", "Nodes in caches."),
+		unreadable: d.upDown("curator.cache.unreadable", "{node}", "Nodes that caches cannot read."),
+		events:     d.counter("curator.cache.events", "{event}", "Changes of nodes that caches have seen."),
+		reloads:    d.counter("curator.cache.reloads", "{reload}", "Times that caches compared all their nodes."),
 		lag: d.histogram("curator.cache.lag",
 			"Time from the change of a node, by the server's clock, to the call of the listeners, by ours.", ageBuckets),
 	}
@@ -43,6 +45,13 @@ func (c *Cache) addEvent(ctx context.Context, m *instruments, typ zk.EventType) 
 func (c *Cache) Entries(ctx context.Context, n int) {
 	if m := c.r.t.meter(); m != nil && n != 0 {
 		c.r.t.addUpDown(ctx, m.cache.entries, n, c.r.measures().all)
+	}
+}
+
+// Unreadable adds n to the number of nodes that caches cannot read.
+func (c *Cache) Unreadable(ctx context.Context, n int) {
+	if m := c.r.t.meter(); m != nil && n != 0 {
+		c.r.t.addUpDown(ctx, m.cache.unreadable, n, c.r.measures().all)
 	}
 }
 

@@ -87,6 +87,7 @@ type loop struct {
 	limit       int             // maximum number of reads in one request
 	meanSize    int32           // running mean of the data size of a node, in bytes
 	entries     int             // nodes in the cache
+	unreadable  int             // nodes in failed, as reported to telemetry
 	epochs      []*epoch        // those with something pending, and the current one
 	retry       *time.Timer
 	retryAt     time.Time
@@ -163,6 +164,7 @@ func (e *engine) run() {
 		e.mu.Unlock()
 		e.load()
 		e.settle()
+		e.countUnreadable(len(e.failed))
 		select {
 		case <-e.inbox.added:
 		case <-e.ctx.Done():
@@ -170,11 +172,18 @@ func (e *engine) run() {
 	}
 	e.retry.Stop()
 	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
+	e.countUnreadable(0)
 	for path := range e.nodes {
 		if e.oneShot || path == e.root.path {
 			e.unwatch(e.watcher, path)
 		}
 	}
+}
+
+// countUnreadable reports the number of nodes that cannot be read to telemetry.
+func (e *engine) countUnreadable(n int) {
+	e.obs.Unreadable(context.WithoutCancel(e.ctx), n-e.unreadable)
+	e.unreadable = n
 }
 
 // settle releases the fences that are reached, and sends an event if nothing is pending.

@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -83,6 +86,19 @@ func TestCacheMetrics(t *testing.T) {
 		want["reloads"] = got["reloads"]
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		refusal := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"getData", "multiRead"}, Path: root + "/a", Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		s.set(root + "/a=3")
+		testenv.Eventually(t, func() bool { return w.Err(root+"/a") != nil }, "a node cannot be read")
+		if n := s.counted(reader)["unreadable"]; n != 1 {
+			t.Errorf("%d unreadable nodes", n)
+		}
+		refusal.Remove()
+		testenv.Eventually(t, func() bool { return w.Err(root+"/a") == nil }, "the node is read again")
+		if n := s.counted(reader)["unreadable"]; n != 0 {
+			t.Errorf("%d unreadable nodes after the read", n)
 		}
 		s.must(w.Close())
 		if n := s.counted(reader)["entries"]; n != 0 {
