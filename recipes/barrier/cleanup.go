@@ -2,6 +2,7 @@ package barrier
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
@@ -29,10 +30,16 @@ func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() er
 func (d *DistributedDoubleBarrier) cleanUp(ctx context.Context, fn func(context.Context) error) {
 	done := make(chan struct{})
 	d.cleanup = done
+	d.cleanupErr.Store(nil)
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		defer close(done)
-		for fn(ctx) != nil { // the client is closed, or the server refuses it
+		for {
+			err := fn(ctx)
+			if err == nil {
+				return
+			}
+			d.cleanupErr.Store(&err) // the client is closed, or the server refuses it
 			s := d.client.Session()
 			if s == nil || waitqueue.Pause(s.Context(), waitqueue.FailurePause) != nil {
 				return
@@ -51,6 +58,9 @@ func (d *DistributedDoubleBarrier) awaitCleanup(ctx context.Context) error {
 		d.cleanup = nil
 		return nil
 	case <-ctx.Done():
+		if err := d.cleanupErr.Load(); err != nil {
+			return fmt.Errorf("%w: the node of the last round is not deleted: %w", ctx.Err(), *err)
+		}
 		return ctx.Err()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
@@ -24,9 +25,10 @@ type DistributedDoubleBarrier struct {
 	mu    sync.Mutex
 	place place
 	// Only the goroutine in Enter or Leave uses these.
-	name    string        // of our node: a new one in each round, so that a late request of one cannot change the next
-	round   round         // the current one
-	cleanup chan struct{} // closed when the background delete of our node has ended; nil if there is none
+	name       string        // of our node: a new one in each round, so that a late request of one cannot change the next
+	round      round         // the current one
+	cleanup    chan struct{} // closed when the background delete of our node has ended; nil if there is none
+	cleanupErr atomic.Pointer[error]
 }
 
 // place is the state of a member.
