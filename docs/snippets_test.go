@@ -31,6 +31,11 @@ func TestSnippetsAreCompiled(t *testing.T) {
 		compiled.WriteString(normalized(readPage(t, name)))
 	}
 	for _, name := range append(glob(t, "*.md", "design/*.md"), "../README.md") {
+		for line := range strings.Lines(readPage(t, name)) {
+			if fence := strings.TrimSpace(line); strings.HasPrefix(fence, "```") && strings.Contains(fence, " ") {
+				t.Errorf("%s: no code on the line of a fence, where goSnippets misses it: %s", name, fence)
+			}
+		}
 		for _, snippet := range goSnippets(readPage(t, name)) {
 			if !strings.Contains(compiled.String(), normalized(snippet)) {
 				t.Errorf("of %s, not in snippets*_test.go:\n%s", name, snippet)

@@ -154,8 +154,7 @@ func (b Builder[T]) build(k kind) (*queue[T], error) {
 		b.mode = DeleteOnError
 	}
 	if b.maxDeliveries > 0 && (b.deadLetters == "" || b.mode != RequeueOnError) {
-		return nil,
-			fmt.Errorf("queue: at most %d deliveries without a dead letter path, or without putting back", b.maxDeliveries)
+		return nil, fmt.Errorf("queue: MaxDeliveries needs a DeadLetterPath, a LockPath and RequeueOnError")
 	}
 	return newQueue(b.place, k, b.consumer, b.serializer, b.options), nil
 }

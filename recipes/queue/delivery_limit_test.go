@@ -124,14 +124,18 @@ func TestPausesOfFailuresDoNotHoldBackOtherItems(t *testing.T) {
 func TestMaxDeliveriesNeedsDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := queue.NewBuilder[string](nil, nil, queue.String{}, queuePath)
-	for name, b := range map[string]queue.Builder[string]{
-		"without dead letters": b.LockPath(lockPath).MaxDeliveries(2),
-		"without locks":        b.DeadLetterPath(deadPath).MaxDeliveries(2),
-		"with deletion":        b.LockPath(lockPath).DeadLetterPath(deadPath).ErrorMode(queue.DeleteOnError).MaxDeliveries(2),
-		"a negative number":    b.LockPath(lockPath).DeadLetterPath(deadPath).MaxDeliveries(-1),
+	limited := b.LockPath(lockPath).DeadLetterPath(deadPath)
+	for _, c := range []struct {
+		name, lacks string
+		b           queue.Builder[string]
+	}{
+		{"without dead letters", "DeadLetterPath", b.LockPath(lockPath).MaxDeliveries(2)},
+		{"without locks", "LockPath", b.DeadLetterPath(deadPath).MaxDeliveries(2)},
+		{"with deletion", "RequeueOnError", limited.ErrorMode(queue.DeleteOnError).MaxDeliveries(2)},
+		{"a negative number", "-1", limited.MaxDeliveries(-1)},
 	} {
-		if _, err := b.BuildQueue(); err == nil {
-			t.Errorf("%s: no error", name)
+		if _, err := c.b.BuildQueue(); err == nil || !strings.Contains(err.Error(), c.lacks) {
+			t.Errorf("%s: the error is %v, want one that names %s", c.name, err, c.lacks)
 		}
 	}
 }
