@@ -17,8 +17,7 @@ type prefetch struct {
 
 	size    float64       // bytes of an item, on the average
 	pace    time.Duration // of the consumer, from an item to the next, on the average
-	isPaced bool
-	takenAt time.Time // when the last item was taken, zero before the first
+	takenAt time.Time     // when the last item was taken, zero before the first
 }
 
 // maxClaimed returns how many items may be claimed before they are delivered.
@@ -43,15 +42,9 @@ func (p *prefetch) maxRead() int {
 
 // consumed records that the consumer is done with an item.
 func (p *prefetch) consumed(now time.Time) {
-	if p.takenAt.IsZero() {
-		return
+	if !p.takenAt.IsZero() {
+		p.pace += (now.Sub(p.takenAt) - p.pace) / 4
 	}
-	took := now.Sub(p.takenAt)
-	if !p.isPaced {
-		p.pace, p.isPaced = took, true
-		return
-	}
-	p.pace += (took - p.pace) / 4
 }
 
 // taken records that the consumer gets an item.
