@@ -54,16 +54,26 @@ func (g *gathering) look() {
 // come creates the node of a member.
 func (g *gathering) come(i int) {
 	g.Helper()
+	g.create(i)
+	g.look()
+}
+
+func (g *gathering) create(i int) {
+	g.Helper()
 	_, err := g.clients[i].Create().WithMode(builders.Ephemeral).
 		ForPath(g.Context(), g.resource.path+"/"+g.actors[i].name, nil)
 	g.must(err)
-	g.look()
 }
 
 func (g *gathering) depart(i int) {
 	g.Helper()
-	g.must(g.clients[i].Delete().ForPath(g.Context(), g.resource.path+"/"+g.actors[i].name))
+	g.delete(i)
 	g.look()
+}
+
+func (g *gathering) delete(i int) {
+	g.Helper()
+	g.must(g.clients[i].Delete().ForPath(g.Context(), g.resource.path+"/"+g.actors[i].name))
 }
 
 // lose ends the session of a member, and its node with it.
@@ -117,6 +127,13 @@ func TestMeeting(t *testing.T) {
 			g.come(0)
 			g.come(1)
 			g.depart(1)
+			g.open()
+		}},
+		"open for two of whom one has gone just behind the coming of the other": {play: func(g *gathering) {
+			g.come(0)
+			g.create(1)
+			g.delete(0)
+			g.look()
 			g.open()
 		}},
 		"open for two members of the round before the last": {want: "opens for 2 with 1", play: func(g *gathering) {

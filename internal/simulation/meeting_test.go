@@ -171,13 +171,15 @@ func (m *meeting) observe(leader *curatortest.Server) {
 	before := m.present()
 	born, ended := m.children.update(leader)
 	now := m.present()
+	// A member may have come before another one went: both were there for a moment that no call of observe has seen.
+	met := len(before) + countMembers(born)
 	for _, n := range born {
 		m.story.note("born %s of session %#x", n.name, n.owner)
 		if n.name == readyNode {
-			m.opened(&opening{ready: n, members: now}, max(len(before), len(now)))
+			m.opened(&opening{ready: n, members: now}, max(met, len(now)))
 		}
 	}
-	if len(now) >= m.members {
+	if met >= m.members {
 		m.enough = time.Now()
 	}
 	if o := m.newest(); o != nil && o.ready.isThere() && len(now) == 0 && o.deserted.IsZero() {
@@ -187,6 +189,15 @@ func (m *meeting) observe(leader *curatortest.Server) {
 		n.withSession = n.owner != 0 && m.world.hasEnded(n.owner)
 		m.story.note("gone %s of session %#x", n.name, n.owner)
 	}
+}
+
+func countMembers(nodes []*node) (n int) {
+	for _, one := range nodes {
+		if one.name != readyNode {
+			n++
+		}
+	}
+	return n
 }
 
 // present returns the nodes of members.
