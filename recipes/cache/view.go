@@ -91,7 +91,9 @@ func (e *engine) snapshot() []*ChildData {
 
 // sorted returns all nodes, sorted by path. The caller holds e.mu.
 func (e *engine) sorted() []*ChildData {
-	return slices.SortedFunc(e.settings.storage.All(), func(a, b *ChildData) int { return strings.Compare(a.Path, b.Path) })
+	return slices.SortedFunc(e.settings.storage.All(), func(a, b *ChildData) int {
+		return strings.Compare(a.Path, b.Path)
+	})
 }
 
 // all returns an iterator over a snapshot that it takes when the iteration begins.

@@ -17,8 +17,12 @@ func TestItemsArriveFromAnOldServer(t *testing.T) {
 	t.Parallel()
 	type put = func(ctx context.Context, item string) error
 	kinds := map[string]func(tb testing.TB, b queue.Builder[string]) put{
-		"queue": func(tb testing.TB, b queue.Builder[string]) put { return start(tb, built(b.BuildQueue())).Put },
+		"queue": func(tb testing.TB, b queue.Builder[string]) put {
+			tb.Helper()
+			return start(tb, built(b.BuildQueue())).Put
+		},
 		"priority queue": func(tb testing.TB, b queue.Builder[string]) put {
+			tb.Helper()
 			q := start(tb, built(b.BuildPriorityQueue(0)))
 			return func(ctx context.Context, item string) error { return q.Put(ctx, item, 1) }
 		},
