@@ -66,7 +66,7 @@ func (e *engine) applyData(r read, res callbacks.ReadResult) {
 		return
 	}
 	e.succeed(n, data|check)
-	e.meanSize = (7*e.meanSize + stat.DataLength) / 8
+	e.meanSize = (7*e.meanSize + int(stat.DataLength)) / 8
 	changed := n.mzxid != stat.Mzxid
 	n.czxid, n.mzxid, n.size = stat.Czxid, stat.Mzxid, stat.DataLength
 	e.put(r, &ChildData{Path: n.path, Stat: *stat, Data: res.Data}, changed)

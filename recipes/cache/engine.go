@@ -85,7 +85,7 @@ type loop struct {
 	batches     int             // requests under way
 	retries     int             // retries since a node failed first
 	limit       int             // maximum number of reads in one request
-	meanSize    int32           // running mean of the data size of a node, in bytes
+	meanSize    int             // running mean of the data size of a node, in bytes
 	entries     int             // nodes in the cache
 	unreadable  int             // nodes in failed, as reported to telemetry
 	epochs      []*epoch        // those with something pending, and the current one

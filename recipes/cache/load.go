@@ -74,13 +74,15 @@ func (e *engine) batch() []read {
 
 // expectedSize returns the expected size of the answer to a read, in bytes.
 func (e *engine) expectedSize(n *node, w want) int {
-	switch w {
-	case list:
+	switch {
+	case w == list:
 		return overhead + int(n.children)*nameSize
-	case data:
-		return overhead + int(n.size)
+	case w == check:
+		return overhead
+	case n.czxid == 0:
+		return overhead + e.meanSize
 	}
-	return overhead
+	return overhead + int(n.size)
 }
 
 // answer handles the answer to a request for some reads.

@@ -15,7 +15,7 @@ type node struct {
 	kept *ChildData // the entry of nodeStorage
 
 	czxid, mzxid, pzxid int64 // of the last answer
-	size                int32 // of the data, in bytes; a guess before the first answer
+	size                int32 // of the data, in bytes
 	children            int32
 	index               int32 // in the parent's kids
 
@@ -81,7 +81,7 @@ func (e *engine) node(path string) *node {
 		parent.below = new([]*node)
 	}
 	kids := parent.below
-	n := &node{path: path, parent: parent, index: int32(len(*kids)), size: e.meanSize}
+	n := &node{path: path, parent: parent, index: int32(len(*kids))}
 	*kids = append(*kids, n)
 	e.nodes[path] = n
 	e.want(n, data, e.epoch())
