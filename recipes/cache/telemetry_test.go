@@ -88,7 +88,8 @@ func TestCacheMetrics(t *testing.T) {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
 		refusal := s.place.Faults().Add(curatortest.Rule{
-			Ops: []string{"getData", "multiRead"}, Path: root + "/a", Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+			Ops: []string{"getData", "multiRead"}, Path: "/**" + root + "/a",
+			Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
 		})
 		s.set(root + "/a=3")
 		testenv.Eventually(t, func() bool { return w.Err(root+"/a") != nil }, "a node cannot be read")
