@@ -101,6 +101,9 @@ func TestTakeThatHasLostItsElementLeavesTheNextToOthers(t *testing.T) {
 		if g := <-got; g != "second" {
 			t.Errorf("got %q", g)
 		}
+		if testenv.Real() { // where the pause of the slow one may end before the fast one has the element
+			return
+		}
 		awaitSilence(t, place.Faults())
 		for _, e := range place.Faults().Trace() {
 			if e.SessionID == slowClient.SessionID() && !e.Reply && e.Xid > 0 && e.Op != "heartbeat" {
