@@ -543,6 +543,20 @@ func TestCacheReconnectSendsFewRequests(t *testing.T) {
 	})
 }
 
+// The size of the nodes is not known before the first of them are read. The answers show that more fit into a request.
+func TestCacheLoadSendsFewRequests(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		const nodes = 10_000
+		s.manyNodes(nodes)
+		s.place.Faults().ResetTrace()
+		s.start()
+		if n := s.requests("multiRead"); n > nodes/400 {
+			s.Errorf("%d requests for %d nodes", n, nodes)
+		}
+	})
+}
+
 // Of a large node the Stat is compared first, of a small one the data is read at once.
 func TestCacheComparesLargeNodesWithoutTheirData(t *testing.T) {
 	t.Parallel()
