@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// engine keeps a copy of a tree. It works in four steps, one file each:
+// engine keeps a copy of a tree. It works in four steps, of which the first three have a file each:
 //
 //   - watch: the engine sets a recursive watch, and sets it again in a new session. Its events name the nodes to read.
 //   - load: the engine reads the wanted nodes, many with one request.
