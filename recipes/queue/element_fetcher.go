@@ -319,8 +319,9 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 			return false, err
 		}
 	}
+	watched := c.waits && f.lastEmpty && f.unsupported // each change would end the use of the list
 	var stat zk.Stat
-	children, err := f.children().StoringStatIn(&stat).ForPath(flight, f.place.path)
+	children, err := f.children(watched).StoringStatIn(&stat).ForPath(flight, f.place.path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode) && c.waits && f.unsupported:
 		return false, f.ensure(c.ctx)
@@ -336,7 +337,7 @@ func (f *elementFetcher) list(c *call) (isEmpty bool, err error) {
 	}
 	f.mu.Unlock()
 	f.newest, f.stale, f.lastEmpty = stat.Pzxid, false, f.backlog.free == 0
-	return f.lastEmpty && (!c.waits || f.watching || f.unsupported), nil
+	return f.lastEmpty && (!c.waits || f.watching || watched), nil
 }
 
 // watchPath watches the path alone, unless it is watched already. So a deletion of the path is noticed before an

@@ -115,7 +115,7 @@ func (f *fetcher) endWatching() {
 // item disappears, too, or the recorded events have the end of the lock.
 func (f *fetcher) list() {
 	l := &listing{}
-	list := f.children()
+	list := f.children(f.unsupported)
 	if f.place.hasLocks() {
 		locks := list.Submit(f.flight, f.place.lockPath)
 		l.locks = &locks

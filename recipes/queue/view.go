@@ -49,10 +49,10 @@ func (v *view) addWatch(flight context.Context) error {
 	return err
 }
 
-// children returns the request for a list. Without other watches the list is watched.
-func (v *view) children() builders.GetChildren {
+// children returns the request for a list, which is watched where no other watch is.
+func (v *view) children(watched bool) builders.GetChildren {
 	list := v.place.client.GetChildren()
-	if v.unsupported {
+	if watched {
 		return list.UsingWatcher(v.watch.watcher)
 	}
 	return list
