@@ -23,7 +23,7 @@ const (
 var cacheWork = section{
 	workloads: map[string]workload{
 		cacheLoad: runCacheLoad, cacheMemory: runCacheMemory, cacheChange: runCacheChange,
-		cacheReturn: runCacheReturn,
+		cacheReturn: runCacheReturn, nodeChange: runNodeChange,
 	},
 	rows: []row{
 		{
@@ -46,8 +46,9 @@ var cacheWork = section{
 		},
 		{
 			name: "cache of 1000 nodes, from a write to the listener", server: realServer, show: waits,
-			entries: againstJavaCaches(work(cacheChange).window(1000)),
-			budget:  []bound{atMost(0.8, p50).of(javaCuratorCache)},
+			entries: append(againstJavaCaches(work(cacheChange).window(1000)),
+				entry{name: withoutCache, library: plain, load: work(nodeChange)}),
+			budget: []bound{atMost(0.8, p50).of(javaCuratorCache), atMost(1.1, p50).of(withoutCache)},
 		},
 		{
 			// The latency is from the new connection to the last of 10 changes that were made without one.
@@ -64,6 +65,9 @@ const (
 	javaTreeCache     = "Java TreeCache"
 	javaChildrenCache = "Java PathChildrenCache"
 )
+
+// withoutCache is the write, the event and the read of a cache with nothing around them.
+const withoutCache = "go-zookeeper, no cache"
 
 func againstJavaCaches(l load) []entry {
 	return append(against(l, curator),

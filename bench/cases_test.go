@@ -108,6 +108,10 @@ func TestCaches(t *testing.T) {
 	}
 	atEnd(t, away.Close)
 	check(t, open(t, curator, away.Addr()), short(cacheReturn))
+	check(t, open(t, plain, testenv.Addr(t)), short(nodeChange))
+	if _, err := curators.run(testenv.Context(t), short(nodeChange)); err == nil {
+		t.Error("the floor of a cache was measured with another client than go-zookeeper's")
+	}
 	for _, name := range []string{cacheLoad, cacheMemory, cacheChange, cacheReturn} {
 		if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(name)); err == nil {
 			t.Errorf("%s: a library had a cache that has none", name)

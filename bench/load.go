@@ -27,6 +27,7 @@ const (
 	cacheLoad        = "cache-load"
 	cacheMemory      = "cache-memory"
 	cacheChange      = "cache-change"
+	nodeChange       = "node-change"
 	cacheReturn      = "cache-return"
 
 	// lockLine is one lock, one client, and threads that acquire it again and again. The latency is that of a hand-over in
