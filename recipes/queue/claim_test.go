@@ -118,6 +118,7 @@ func TestUnlockAfterLockWasDeletedSparesTheLockOfAnother(t *testing.T) {
 						return nil
 					}).LockPath(lockPath).BuildQueue()))
 					second.awaitReached(t)
+					awaitSilence(t, place.Faults()) // the event of the deletion has arrived
 					first.open()
 					must(t, q.Close())
 					if items, locks := names(t, others, queuePath), names(t, others, lockPath); len(items)+len(locks) != 2 {
