@@ -9,20 +9,7 @@ import (
 
 // remove deletes our node if it exists.
 func (d *DistributedDoubleBarrier) remove(ctx context.Context) error {
-	return d.retryOutage(ctx, func() error { return d.client.Delete().Quietly().ForPath(ctx, d.own()) })
-}
-
-// retryOutage calls fn again while it fails with an outage.
-func (d *DistributedDoubleBarrier) retryOutage(ctx context.Context, fn func() error) error {
-	for {
-		err := fn()
-		if !waitqueue.IsOutage(err) {
-			return err
-		}
-		if err := d.client.BlockUntilConnected(ctx); err != nil {
-			return err
-		}
-	}
+	return waitqueue.RetryOutage(ctx, d.client, func() error { return d.client.Delete().Quietly().ForPath(ctx, d.own()) })
 }
 
 // cleanUp calls fn, which deletes our node, in the background, until it succeeds or the node has gone with its session.

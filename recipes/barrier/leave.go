@@ -67,7 +67,7 @@ func (x *exit) learn(ctx context.Context) error {
 	}
 	ready, children, err := x.round.list.wait(ctx)
 	if waitqueue.IsOutage(err) {
-		err = x.retryOutage(ctx, func() (err error) {
+		err = waitqueue.RetryOutage(ctx, x.client, func() (err error) {
 			ready, children, err = x.list(ctx).wait(ctx)
 			return err
 		})
@@ -199,7 +199,7 @@ func (x *exit) end(ctx context.Context) error {
 
 // readVersion reads the version of ready, before the next list of the members.
 func (x *exit) readVersion(ctx context.Context) error {
-	return x.retryOutage(ctx, func() error {
+	return waitqueue.RetryOutage(ctx, x.client, func() error {
 		stat, err := x.client.CheckExists().ForPath(ctx, x.ready())
 		if stat != nil {
 			x.version = stat.Version
@@ -211,7 +211,7 @@ func (x *exit) readVersion(ctx context.Context) error {
 // giveUp deletes our node, and ready too if all others have left.
 func (x *exit) giveUp(ctx context.Context) error {
 	if x.alone {
-		if err := x.retryOutage(ctx, func() error { return x.end(ctx) }); err == nil {
+		if err := waitqueue.RetryOutage(ctx, x.client, func() error { return x.end(ctx) }); err == nil {
 			return nil
 		}
 	}

@@ -137,7 +137,7 @@ func (c *deleteClaim) resolve(ctx context.Context) (*message, error) {
 			err = deleteErr
 			break
 		}
-		if awaitConnection(ctx, c.place.client) != nil {
+		if waitqueue.AwaitConnection(ctx, c.place.client) != nil {
 			break
 		}
 	}

@@ -97,7 +97,7 @@ func (e *element) confirm(ctx context.Context) error {
 	defer cancel()
 	p := e.claim.place
 	var stat *zk.Stat
-	err := retryOutage(ctx, p.client, func() (err error) {
+	err := waitqueue.RetryOutage(ctx, p.client, func() (err error) {
 		stat, err = p.client.CheckExists().ForPath(builders.Pipelined(ctx), p.path)
 		return err
 	})

@@ -187,7 +187,7 @@ func (f *elementFetcher) claim(c *call) (claimed *element, err error) {
 
 // inTurn calls fn while no other call uses the queue, and calls it again after a lost connection.
 func (f *elementFetcher) inTurn(c *call, fn func() error) error {
-	return retryOutage(c.waitCtx, f.place.client, func() error { return f.onceInTurn(c, fn) })
+	return waitqueue.RetryOutage(c.waitCtx, f.place.client, func() error { return f.onceInTurn(c, fn) })
 }
 
 func (f *elementFetcher) onceInTurn(c *call, fn func() error) error {

@@ -96,7 +96,7 @@ func (f *Fence) begin(ctx context.Context) error {
 	stop := context.AfterFunc(f.tenure, func() { cancel(ErrLockLost) })
 	defer stop()
 	node := zkpath.Join(f.place.lockPath, fenceName+zkpath.NewProtectionID())
-	err := retryOutage(ctx, f.place.client, func() error { return f.create(ctx, node) })
+	err := waitqueue.RetryOutage(ctx, f.place.client, func() error { return f.create(ctx, node) })
 	if err == nil {
 		f.node = node
 		f.fence = waitqueue.NewFence(f.place.client, node, ErrLockLost)

@@ -339,7 +339,7 @@ func (f *fetcher) recoverFrom(ctx context.Context, err error) {
 		}
 		_ = waitqueue.Pause(ctx, doubled(waitqueue.FailurePause, maxQuarantine, f.failures))
 		f.failures++
-	} else if awaitConnection(ctx, f.place.client) != nil {
+	} else if waitqueue.AwaitConnection(ctx, f.place.client) != nil {
 		return // next returns the cause
 	}
 	f.resolve()

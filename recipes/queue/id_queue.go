@@ -102,7 +102,7 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 			lost = err
 		}
 		if waitqueue.IsOutage(err) {
-			err = awaitConnection(ctx, q.client)
+			err = waitqueue.AwaitConnection(ctx, q.client)
 		}
 		if err != nil {
 			return false, q.uncertain(n, lost, err)

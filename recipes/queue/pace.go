@@ -10,33 +10,8 @@ import (
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
-// outagePause is the pause before another try on an unstable connection.
-const outagePause = 10 * time.Millisecond
-
 // lingering is how long a queue stays watched after the last call that needs the watch: the next call may come soon.
 const lingering = time.Second
-
-// awaitConnection waits, after a lost connection, until another try makes sense.
-func awaitConnection(ctx context.Context, client Client) error {
-	if err := waitqueue.Pause(ctx, outagePause); err != nil {
-		return err
-	}
-	return client.BlockUntilConnected(ctx)
-}
-
-// retryOutage calls fn again with a new connection for as long as its error is an outage. It returns the error of fn,
-// or the cause of the end of ctx.
-func retryOutage(ctx context.Context, client Client, fn func() error) error {
-	for {
-		err := fn()
-		if !waitqueue.IsOutage(err) {
-			return err
-		}
-		if err := awaitConnection(ctx, client); err != nil {
-			return err
-		}
-	}
-}
 
 // doubled returns first, doubled n times but not beyond limit.
 func doubled(first, limit time.Duration, n int) time.Duration {

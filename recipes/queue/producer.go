@@ -248,7 +248,7 @@ func (p *producer) settleFirst() {
 	case errors.Is(err, zk.ErrNoNode):
 		p.ensured = false
 		if p.missing++; p.missing > 1 {
-			_ = waitqueue.Pause(p.life, doubled(outagePause, maxOutagePause, p.missing))
+			_ = waitqueue.Pause(p.life, doubled(waitqueue.OutagePause, maxOutagePause, p.missing))
 		}
 	}
 }
@@ -333,7 +333,7 @@ func errLostEachTime(bytes int) error {
 
 // reconnect waits for a connection and begins another flight.
 func (p *producer) reconnect() {
-	if waitqueue.Pause(p.life, doubled(outagePause, maxOutagePause, p.outages)) == nil {
+	if waitqueue.Pause(p.life, doubled(waitqueue.OutagePause, maxOutagePause, p.outages)) == nil {
 		_ = p.client.BlockUntilConnected(p.life)
 	}
 	p.outages++

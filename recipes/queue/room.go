@@ -114,7 +114,7 @@ func (r *room) tryOnce(ctx context.Context) error {
 	}
 	if waitqueue.IsOutage(err) {
 		p.reportLoss(flight)
-		err = awaitConnection(ctx, p.client)
+		err = waitqueue.AwaitConnection(ctx, p.client)
 	}
 	return err
 }

@@ -231,7 +231,7 @@ func (s *settler) retry(x *settlement, err error) {
 			s.pause(x, maxRefusalPause)
 			return
 		case isUnanswered(err):
-			_ = awaitConnection(session, s.place.client)
+			_ = waitqueue.AwaitConnection(session, s.place.client)
 		case s.pauseAfter(x, err):
 			return
 		default:
@@ -285,7 +285,7 @@ func (s *settler) giveUp(x *settlement) {
 	s.finish(x, ErrClosed)
 	for tries := 1; !isSettled && session.Err() == nil && !errors.Is(err, framework.ErrClosed); tries++ {
 		if isUnanswered(err) {
-			_ = awaitConnection(session, s.place.client)
+			_ = waitqueue.AwaitConnection(session, s.place.client)
 		} else {
 			_ = waitqueue.Pause(session, doubled(firstRefusalPause, maxRefusalPause, tries))
 		}
@@ -341,7 +341,7 @@ func (s *settler) sessionLost(x *settlement) error {
 	case x.back != nil || x.dead != nil:
 		return ErrLockLost
 	}
-	_ = retryOutage(s.life, s.place.client, func() error { return s.deleteConsumed(x) })
+	_ = waitqueue.RetryOutage(s.life, s.place.client, func() error { return s.deleteConsumed(x) })
 	return ErrLockLost
 }
 

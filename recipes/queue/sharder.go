@@ -249,7 +249,7 @@ func (s *QueueSharder[Q]) run() {
 		case s.life.Err() != nil:
 			return
 		case waitqueue.IsOutage(err):
-			if awaitConnection(s.life, s.client) == nil {
+			if waitqueue.AwaitConnection(s.life, s.client) == nil {
 				continue
 			}
 		case err != nil:

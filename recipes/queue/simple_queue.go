@@ -101,7 +101,7 @@ func (q *SimpleDistributedQueue) offer(ctx context.Context, data []byte) (name s
 			return "", &ItemError{Path: q.path, Err: errtext.Join(ErrUncertain, err)}
 		}
 		if waitqueue.IsOutage(err) {
-			err = awaitConnection(ctx, q.client)
+			err = waitqueue.AwaitConnection(ctx, q.client)
 		}
 		if err != nil {
 			return "", err

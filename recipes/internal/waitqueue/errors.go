@@ -4,8 +4,6 @@ import (
 	"errors"
 
 	"github.com/go-zookeeper/zk"
-
-	"github.com/gocurator/curator/framework"
 )
 
 // Package locks exports the first two, and only its users see their texts: a leader waits without a bound, and has an
@@ -25,10 +23,4 @@ func asNodeLost(err error) error {
 		return ErrNodeLost
 	}
 	return err
-}
-
-// IsOutage reports whether err only means that there was no connection or no session.
-func IsOutage(err error) bool {
-	return errors.Is(err, framework.ErrConnectionLoss) || errors.Is(err, framework.ErrOperationTimeout) ||
-		errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved)
 }
