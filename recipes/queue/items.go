@@ -261,7 +261,7 @@ func (i Item[T]) Done(ctx context.Context) error { return i.of.finish(ctx, i.i, 
 
 // Requeue puts the item back, behind the others, with its priority, delay or id. With a lock path, several items that
 // were put together go back when the last of them is done or put back. Requeue fails in the same cases as Done, and
-// does nothing after Done.
+// with [zk.ErrNoNode] if somebody else has deleted the item meanwhile. It does nothing after Done.
 func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.i, true) }
 
 // finish ends item number i.

@@ -64,6 +64,7 @@ type settlement struct {
 	sent      builders.Future[[]callbacks.OperationResult]
 	hasSlot   bool
 	uncertain bool // it may have been applied
+	gone      bool // somebody else has deleted the item that was to be put back
 	losses    int  // how often the answer was lost
 	refusals  int
 	causes    causes
@@ -139,7 +140,7 @@ func (s *settler) submit(x *settlement) {
 		go s.retry(x, framework.ErrNotSent)
 		return
 	case x.m.epoch != s.watch.current(): // the name may belong to another item now
-		x.keep = true
+		x.noteDeletion()
 	}
 	s.send(x.m.lock.flight, x)
 	s.submitted <- x
@@ -167,8 +168,20 @@ func (s *settler) close(ctx context.Context) {
 	s.untold.Wait() // this is soon
 }
 
+// errGone is the error of an item that is not put back.
+var errGone = errtext.Wrap(zk.ErrNoNode, "queue", "somebody has deleted the item")
+
+// noteDeletion records that somebody else has deleted the item: nothing but its lock is left.
+func (x *settlement) noteDeletion() {
+	x.gone = x.gone || !x.keep && (x.back != nil || x.dead != nil)
+	x.keep = true
+}
+
 // finish ends x with an error or nil.
 func (s *settler) finish(x *settlement, err error) {
+	if err == nil && x.gone {
+		err = errGone
+	}
 	s.watch.forget(x.m.lock)
 	s.notify(x, err)
 	if x.hasSlot {
@@ -311,8 +324,8 @@ func (s *settler) resend(session context.Context, x *settlement) (isSettled bool
 	switch {
 	case err != nil:
 		return false, err
-	case stat == nil || stat.Czxid != x.m.stat.Czxid: // it is gone: with the path, or deleted by another client
-		x.keep = true
+	case stat == nil || stat.Czxid != x.m.stat.Czxid: // with the path, or deleted by another client
+		x.noteDeletion()
 	}
 	if x.dead != nil {
 		if err := s.place.ensure(builders.OutOfFlight(flight)); err != nil {
