@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,7 +221,7 @@ func (f *elementFetcher) takeNews(c *call) {
 	if isSlower {
 		f.yielding.lost()
 	}
-	if missed || !f.watching && len(all) > 0 { // the watches are added again
+	if missed || !f.watching && slices.Contains(all, news{what: emptied}) { // the watches are added again
 		f.watching, f.pathOnly, isStale = false, false, true
 	}
 	if isStale {

@@ -1,0 +1,69 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
+)
+
+// takeOneThatWaits has a Take wait for an element, so that the queue is watched.
+func takeOneThatWaits(t *testing.T, place testenv.Place, q, others *queue.SimpleDistributedQueue) {
+	t.Helper()
+	got := make(chan string, 1)
+	go func() {
+		data, _ := q.Take(testenv.Context(t))
+		got <- string(data)
+	}()
+	awaitSilence(t, place.Faults())
+	offer(t, others, "first")
+	if g := <-got; g != "first" {
+		t.Fatalf("got %q", g)
+	}
+}
+
+// TestSimpleQueueIsListedOnceAfterItsWatchWasLost counts the lists: one is enough for all elements, whatever has become
+// of the watch.
+func TestSimpleQueueIsListedOnceAfterItsWatchWasLost(t *testing.T) {
+	t.Parallel()
+	const elements = 20
+	losses := map[string]func(t *testing.T, place testenv.Place, client *framework.Client){
+		"lost connection": func(t *testing.T, place testenv.Place, client *framework.Client) {
+			t.Helper()
+			outage(t, place.Faults(), client)()
+			must(t, client.BlockUntilConnected(testenv.Context(t)))
+		},
+		"changed data": func(t *testing.T, _ testenv.Place, client *framework.Client) {
+			t.Helper()
+			_, err := client.SetData().ForPath(testenv.Context(t), queuePath, []byte("changed"))
+			must(t, err)
+		},
+	}
+	for name, lose := range losses {
+		for method, remove := range map[string]func(*queue.SimpleDistributedQueue, context.Context) ([]byte, error){
+			"Poll": (*queue.SimpleDistributedQueue).Poll, "Take": (*queue.SimpleDistributedQueue).Take,
+		} {
+			t.Run(method+" after "+name, func(t *testing.T) {
+				t.Parallel()
+				testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+					ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+					q, others := simple(client), simple(clientAt(t, place, chroot))
+					takeOneThatWaits(t, place, q, others)
+					for range 2 {
+						offer(t, others, numbered(elements)...)
+						lose(t, place, client)
+						place.Faults().ResetTrace()
+						for _, element := range numbered(elements) {
+							want(t, element)(remove(q, ctx))
+						}
+						if n := requests(place.Faults())["getChildren2"]; n > 3 {
+							t.Errorf("%d lists for %d elements", n, elements)
+						}
+					}
+				})
+			})
+		}
+	}
+}
