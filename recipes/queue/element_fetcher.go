@@ -231,7 +231,9 @@ func (f *elementFetcher) takeNews(c *call) {
 		return
 	}
 	for _, n := range all {
-		f.note(n)
+		if f.note(n); n.what == emptied {
+			f.reading = nil
+		}
 	}
 }
 

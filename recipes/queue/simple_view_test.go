@@ -24,6 +24,24 @@ func takeOneThatWaits(t *testing.T, place testenv.Place, q, others *queue.Simple
 	}
 }
 
+// TestPeekedElementOfADeletedPathDoesNotOvertake makes the path anew with an element of the same name.
+func TestPeekedElementOfADeletedPathDoesNotOvertake(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, operator := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		q, others := simple(client), simple(operator)
+		takeOneThatWaits(t, place, q, others)
+		offer(t, others, "old")
+		want(t, "old")(q.Peek(ctx))
+		must(t, operator.Delete().DeletingChildrenIfNeeded().ForPath(ctx, queuePath))
+		offer(t, others, numbered(3)...)
+		must(t, client.Sync().ForPath(ctx, queuePath))
+		for _, element := range numbered(3) {
+			want(t, element)(q.Poll(ctx))
+		}
+	})
+}
+
 // TestSimpleQueueIsListedOnceAfterItsWatchWasLost counts the lists: one is enough for all elements, whatever has become
 // of the watch.
 func TestSimpleQueueIsListedOnceAfterItsWatchWasLost(t *testing.T) {
