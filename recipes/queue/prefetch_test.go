@@ -130,3 +130,29 @@ func TestSlowItemHoldsBackNoOtherDuringClose(t *testing.T) {
 		awaitEmpty(t, others)
 	})
 }
+
+// TestSlowConsumerClaimsNothingAhead counts the claims of a consumer that works on each item for long.
+func TestSlowConsumerClaimsNothingAhead(t *testing.T) {
+	t.Parallel()
+	const n = 30
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+			putAll(t, start(t, built(mode(builder(t, others, nil)).BuildQueue())), numbered(n)...)
+			slowDown(place.Faults(), client)
+			got := newBasket(t)
+			start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
+				<-time.After(200 * time.Millisecond)
+				got.add(item)
+				return nil
+			})).BuildQueue()))
+			got.await(3) // its pace is known
+			place.Faults().ResetTrace()
+			got.await(n - 1)
+			if requests := sent(place.Faults()); requests["create2"] > n || requests["delete"]+requests["multi"] > n {
+				t.Errorf("requests: %v", requests)
+			}
+			awaitEmpty(t, others)
+		})
+	})
+}
