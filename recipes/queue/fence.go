@@ -31,7 +31,6 @@ type Fence struct {
 	mu     sync.Mutex
 	tenure context.Context //nolint:containedctx // of the writes: it ends with the lock and with the item
 	end    context.CancelCauseFunc
-	ended  bool
 	node   string // "" before the first use
 	fence  waitqueue.Fence
 }
@@ -112,7 +111,7 @@ func (f *Fence) begin(ctx context.Context) error {
 // create creates the node after a read that finds the lock of the claim, on one connection. So the node belongs to the
 // session of the lock, and is deleted with it.
 func (f *Fence) create(ctx context.Context, node string) error {
-	if f.tenure.Err() != nil || f.ended {
+	if f.tenure.Err() != nil {
 		return ErrLockLost
 	}
 	flight := builders.Pipelined(ctx)
@@ -149,7 +148,6 @@ func (f *Fence) close() {
 	f.end(ErrLockLost)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ended = true
 	if f.node != "" {
 		f.delete(f.node)
 	}
