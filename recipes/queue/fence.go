@@ -126,10 +126,7 @@ func (f *Fence) create(ctx context.Context, node string) error {
 	create := f.place.client.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
 	_, err = create.Submit(flight, node, nil).Wait(ctx)
 	if errors.Is(err, zk.ErrNodeExists) { // the answer to an earlier create was lost
-		var there *zk.Stat
-		if there, err = f.place.client.CheckExists().ForPath(flight, node); there != nil {
-			stat = *there
-		}
+		_, err = f.place.client.GetData().StoringStatIn(&stat).ForPath(flight, node)
 	}
 	switch {
 	case err != nil:
@@ -155,6 +152,5 @@ func (f *Fence) close() {
 
 // delete deletes the node in the background until it is gone. No other node has its name.
 func (f *Fence) delete(node string) {
-	ctx := context.WithoutCancel(f.tenure)
-	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)
+	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(f.tenure, node)
 }

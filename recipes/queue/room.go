@@ -189,7 +189,7 @@ func (r *room) close() {
 
 func (r *room) unwatch() {
 	if r.watcher != nil {
-		waitqueue.Unwatch(context.WithoutCancel(r.producer.life), r.producer.client, r.watcher, r.producer.path)
+		waitqueue.Unwatch(r.producer.life, r.producer.client, r.watcher, r.producer.path)
 		r.watcher = nil
 	}
 }
