@@ -53,3 +53,28 @@ func TestBusyConsumerListsInsteadOfWatching(t *testing.T) {
 		})
 	}
 }
+
+// TestWatchOutlivesItemsThatArePutAlone puts more items than a consumer takes in a row from a queue that it watches. It
+// waits for each of them.
+func TestWatchOutlivesItemsThatArePutAlone(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			got := newBasket(t)
+			start(t, built(mode(builder(t, clientAt(t, place, chroot), got.consume)).BuildQueue()))
+			producer := start(t, built(mode(builder(t, clientAt(t, place, chroot), nil)).BuildQueue()))
+			items := numbered(300)
+			putAll(t, producer, items[0])
+			got.await(1)
+			awaitSilence(t, place.Faults())
+			place.Faults().ResetTrace()
+			for i, item := range items[1:] {
+				putAll(t, producer, item)
+				got.await(i + 2)
+			}
+			if n := awaitSilence(t, place.Faults()); n["getChildren2"]+n["removeWatches"] > 0 {
+				t.Errorf("requests for %d items: %v", len(items)-1, n)
+			}
+		})
+	})
+}

@@ -31,7 +31,6 @@ type Fence struct {
 	mu     sync.Mutex
 	tenure context.Context //nolint:containedctx // of the writes: it ends with the lock and with the item
 	end    context.CancelCauseFunc
-	ended  bool
 	node   string // "" before the first use
 	fence  waitqueue.Fence
 }
@@ -112,7 +111,7 @@ func (f *Fence) begin(ctx context.Context) error {
 // create creates the node after a read that finds the lock of the claim, on one connection. So the node belongs to the
 // session of the lock, and is deleted with it.
 func (f *Fence) create(ctx context.Context, node string) error {
-	if f.tenure.Err() != nil || f.ended {
+	if f.tenure.Err() != nil {
 		return ErrLockLost
 	}
 	flight := builders.Pipelined(ctx)
@@ -127,10 +126,7 @@ func (f *Fence) create(ctx context.Context, node string) error {
 	create := f.place.client.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
 	_, err = create.Submit(flight, node, nil).Wait(ctx)
 	if errors.Is(err, zk.ErrNodeExists) { // the answer to an earlier create was lost
-		var there *zk.Stat
-		if there, err = f.place.client.CheckExists().ForPath(flight, node); there != nil {
-			stat = *there
-		}
+		_, err = f.place.client.GetData().StoringStatIn(&stat).ForPath(flight, node)
 	}
 	switch {
 	case err != nil:
@@ -149,7 +145,6 @@ func (f *Fence) close() {
 	f.end(ErrLockLost)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ended = true
 	if f.node != "" {
 		f.delete(f.node)
 	}
@@ -157,6 +152,5 @@ func (f *Fence) close() {
 
 // delete deletes the node in the background until it is gone. No other node has its name.
 func (f *Fence) delete(node string) {
-	ctx := context.WithoutCancel(f.tenure)
-	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)
+	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(f.tenure, node)
 }

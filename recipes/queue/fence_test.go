@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
@@ -166,4 +167,53 @@ func TestFenceWithoutALock(t *testing.T) {
 	if _, err := fence.Transaction(ctx); !errors.Is(err, queue.ErrLockLost) {
 		t.Errorf("transaction: %v", err)
 	}
+}
+
+// TestFenceOfItemThatIsSettledDuringOutage has the first use of a fence wait for a connection.
+func TestFenceOfItemThatIsSettledDuringOutage(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		putAll(t, start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue())), "a")
+		item, end := pullLocked(t, client)
+		restore := outage(t, place.Faults(), client)
+		used := make(chan error, 1)
+		go func() {
+			_, err := queue.FenceOf(item.Context()).Operation(ctx)
+			used <- err
+		}()
+		<-time.After(100 * time.Millisecond)
+		done := make(chan error, 1)
+		go func() { done <- item.Done(ctx) }()
+		select {
+		case err := <-used:
+			if !errors.Is(err, queue.ErrLockLost) {
+				t.Errorf("fence of a settled item: %v", err)
+			}
+		case <-time.After(time.Second):
+			t.Error("the fence of a settled item waits for a connection")
+		}
+		restore()
+		must(t, <-done)
+		end()
+		awaitEmpty(t, client)
+	})
+}
+
+// TestFenceIsDeletedAfterLostConnections cuts the connection before each of the first deletions of the node.
+func TestFenceIsDeletedAfterLostConnections(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, others, client := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		putAll(t, start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue())), "a")
+		item, end := pullLocked(t, client)
+		_, err := queue.FenceOf(item.Context()).Operation(ctx)
+		must(t, err)
+		place.Faults().Add(curatortest.Rule{
+			Ops: []string{"delete"}, SessionID: client.SessionID(), Count: 30, Action: curatortest.CutBefore, MayMiss: true,
+		})
+		must(t, item.Done(ctx))
+		end()
+		awaitEmpty(t, others)
+	})
 }

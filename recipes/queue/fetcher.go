@@ -44,7 +44,7 @@ type fetcher struct {
 	ready      []*message
 	claimed    int64     // number of claims so far, for the ids
 	others     int       // nodes in the last list that are not items
-	checkAt    time.Time // when to count the nodes if there is no event before; zero without watches
+	checkAt    time.Time // when to count the nodes if there is no event before
 	alone      int       // number of items to delete one by one
 	busy       int       // claims since the last wait for one
 	failures   int       // in a row

@@ -95,39 +95,44 @@ func TestNewcomerGoesBeforeTheRest(t *testing.T) {
 func TestItemsAreConsumedWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		ctx, connect := testenv.Context(t), testenv.ConnectString(t)
-		client := newClient(t, connect)
-		due := make(map[string]time.Time)
-		got := newBasket(t)
-		now := time.Now()
-		for i := range 20 {
-			due[fmt.Sprint(i)] = now.Add(time.Duration(300+10*i) * time.Millisecond).Truncate(time.Millisecond)
-		}
-		due["past"], due["never set"] = now.Add(-time.Hour), time.Time{}
-		q := start(t, built(mode(builder(t, client, func(ctx context.Context, item string) error {
-			if late := time.Since(due[item]); late < 0 {
-				t.Errorf("%s is consumed %v before it is due", item, -late)
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+			due := make(map[string]time.Time)
+			got := newBasket(t)
+			now := time.Now()
+			for i := range 20 {
+				due[fmt.Sprint(i)] = now.Add(time.Duration(300+10*i) * time.Millisecond).Truncate(time.Millisecond)
 			}
-			if info := queue.InfoOf(ctx); item != "never set" && !info.Due.Equal(due[item].Truncate(time.Millisecond)) {
-				t.Errorf("%s is due at %v, want %v", item, info.Due, due[item])
+			due["past"], due["never set"] = now.Add(-time.Hour), time.Time{}
+			q := start(t, built(mode(builder(t, client, func(ctx context.Context, item string) error {
+				late := time.Since(due[item])
+				if late < 0 {
+					t.Errorf("%s is consumed %v before it is due", item, -late)
+				}
+				if due[item].After(now) && late > holdBackLimit {
+					t.Errorf("%s is consumed %v late", item, late)
+				}
+				if info := queue.InfoOf(ctx); item != "never set" && !info.Due.Equal(due[item].Truncate(time.Millisecond)) {
+					t.Errorf("%s is due at %v, want %v", item, info.Due, due[item])
+				}
+				got.add(item)
+				return nil
+			})).BuildDelayQueue()))
+			names := []string{"never set", "past"}
+			for i := range 20 {
+				names = append(names, fmt.Sprint(i))
 			}
-			got.add(item)
-			return nil
-		})).BuildDelayQueue()))
-		names := []string{"never set", "past"}
-		for i := range 20 {
-			names = append(names, fmt.Sprint(i))
-		}
-		for _, i := range rand.Perm(len(names)) {
-			must(t, q.PutMulti(ctx, due[names[i]], names[i]))
-		}
-		items := got.await(len(names))
-		slices.Sort(items[:2]) // consumed as they were put
-		slices.Sort(names[:2])
-		if diff := cmp.Diff(names, items); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		awaitNothing(t, connect)
+			for _, i := range rand.Perm(len(names)) {
+				must(t, q.PutMulti(ctx, due[names[i]], names[i]))
+			}
+			items := got.await(len(names))
+			slices.Sort(items[:2]) // consumed as they were put
+			slices.Sort(names[:2])
+			if diff := cmp.Diff(names, items); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			awaitEmpty(t, client)
+		})
 	})
 }
 

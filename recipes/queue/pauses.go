@@ -66,14 +66,13 @@ func (s *settler) resume(x *settlement) {
 }
 
 // pauseAfter pauses x after a refusal. It returns false when it is time to give up: when the client is closed, and
-// after close if x was refused before. Dead letters wait without a slot: where they cannot be put, other items can
-// still be settled.
+// after close. Dead letters wait without a slot: where they cannot be put, other items can still be settled.
 func (s *settler) pauseAfter(x *settlement, refusal error) bool {
 	if errors.Is(refusal, framework.ErrClosed) {
 		return false
 	}
 	x.reportRefusal(refusal)
-	if x.refusals > 0 && isClosed(s.closing) {
+	if isClosed(s.closing) {
 		return false
 	}
 	x.refusals++

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gocurator/curator/internal/testenv"
 )
 
@@ -128,5 +130,84 @@ func TestSlowItemHoldsBackNoOtherDuringClose(t *testing.T) {
 			t.Errorf("delivered are %d items, want %d", len(items), n)
 		}
 		awaitEmpty(t, others)
+	})
+}
+
+// TestSlowConsumerClaimsNothingAhead counts the claims of a consumer that works on each item for long.
+func TestSlowConsumerClaimsNothingAhead(t *testing.T) {
+	t.Parallel()
+	const n = 30
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+			putAll(t, start(t, built(mode(builder(t, others, nil)).BuildQueue())), numbered(n)...)
+			slowDown(place.Faults(), client)
+			got := newBasket(t)
+			start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
+				<-time.After(200 * time.Millisecond)
+				got.add(item)
+				return nil
+			})).BuildQueue()))
+			got.await(3) // its pace is known
+			place.Faults().ResetTrace()
+			got.await(n - 1)
+			if requests := sent(place.Faults()); requests["create2"] > n || requests["delete"]+requests["multi"] > n {
+				t.Errorf("requests: %v", requests)
+			}
+			awaitEmpty(t, others)
+		})
+	})
+}
+
+// TestSlowItemInALongQueueKeepsTheOrder has a consumer alone, which gets all items.
+func TestSlowItemInALongQueueKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	const n, slow = 400, 200
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+			want := numbered(n)
+			putAll(t, start(t, built(mode(builder(t, others, nil)).BuildQueue())), want...)
+			slowDown(place.Faults(), client)
+			got := newBasket(t)
+			start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
+				if item == want[slow] {
+					<-time.After(300 * time.Millisecond)
+				}
+				got.add(item)
+				return nil
+			})).BuildQueue()))
+			if diff := cmp.Diff(want, got.await(n)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			awaitEmpty(t, others)
+		})
+	})
+}
+
+// TestConnectionLostWhileItemsAreSharedOut loses the answers to the claims behind a slow item.
+func TestConnectionLostWhileItemsAreSharedOut(t *testing.T) {
+	t.Parallel()
+	const n, slow = 400, 200
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
+		putAll(t, start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue())), numbered(n)...)
+		slowDown(place.Faults(), client)
+		g, got := newGate(numbered(n)[slow]), newBasket(t)
+		defer g.open()
+		start(t, built(builder(t, client, func(_ context.Context, item string) error {
+			g.pass(item)
+			got.add(item)
+			return nil
+		}).LockPath(lockPath).BuildQueue()))
+		g.awaitReached(t)
+		restore := outage(t, place.Faults(), client)
+		<-time.After(200 * time.Millisecond)
+		restore()
+		g.open()
+		awaitEmpty(t, others)
+		if items := timesOf(got.await(n)); len(items) != n {
+			t.Errorf("delivered are %d items, want %d", len(items), n)
+		}
 	})
 }

@@ -55,7 +55,7 @@ func TestRefusalThatPassesDelaysAnItemOnly(t *testing.T) {
 					if err := errs.await(t, 1)[0]; !errors.Is(err, zk.ErrNoAuth) {
 						t.Errorf("reported is %v", err)
 					}
-					<-time.After(2 * time.Second) // it is tried again meanwhile
+					<-time.After(2 * time.Second) // it is tried again meanwhile, and the next time a second later
 					if all := errs.all(); len(all) != 1 {
 						t.Errorf("one refusal is reported %d times: %v", len(all), all)
 					}
@@ -63,6 +63,7 @@ func TestRefusalThatPassesDelaysAnItemOnly(t *testing.T) {
 						node = path
 					}
 					allow(t, client, node, zk.PermAll)
+					got.awaitFor(2, holdBackLimit)
 					if items := got.await(2); len(items) != 2 || items[1] != "a" {
 						t.Errorf("delivered are %q", items)
 					}

@@ -43,6 +43,7 @@ const eventRoom = 16
 
 func newRoom(p *producer, maxItems int) *room {
 	r := &room{producer: p, maxItems: maxItems, turn: make(chan struct{}, 1)}
+	r.changed = make(chan zk.Event, eventRoom)
 	r.unused = time.AfterFunc(lingering, r.endWatch)
 	r.unused.Stop()
 	return r
@@ -54,8 +55,6 @@ func (r *room) put(ctx context.Context, x *PendingPut) error {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-r.producer.open.Done():
-		return ErrClosed
 	}
 	defer func() { <-r.turn }()
 	if err := r.await(ctx); err != nil {
@@ -78,8 +77,6 @@ func (r *room) await(ctx context.Context) error {
 		switch {
 		case r.producer.open.Err() != nil:
 			return ErrClosed
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case err != nil:
 			return err
 		}
@@ -136,7 +133,6 @@ func (r *room) shareOf(stat *zk.Stat) int {
 func (r *room) awaitChange(ctx context.Context) error {
 	defer r.unused.Reset(lingering)
 	if r.watcher == nil || r.session != r.producer.client.Session() { // the watch ends with its session
-		r.unwatch()
 		return r.watch(ctx)
 	}
 	for {
@@ -157,15 +153,11 @@ func (r *room) awaitChange(ctx context.Context) error {
 
 // watch watches the queue. The watch is recursive like a consumer's, because on a server before 3.9 all watches of a
 // session on one node have the mode of the last.
-func (r *room) watch(ctx context.Context) (err error) {
+func (r *room) watch(ctx context.Context) error {
 	p := r.producer
-	r.changed = make(chan zk.Event, eventRoom) // events of an earlier watch mean nothing
 	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.client.Session()
-	if !r.oneShot {
-		err = p.client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.path)
-		r.oneShot = errors.Is(err, framework.ErrUnimplemented)
-	}
-	if r.oneShot {
+	err := p.client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.path)
+	if r.oneShot = errors.Is(err, framework.ErrUnimplemented); r.oneShot {
 		_, err = p.client.GetChildren().UsingWatcher(r.watcher).ForPath(ctx, p.path)
 	}
 	if err != nil {
@@ -191,14 +183,13 @@ func (r *room) endWatch() {
 // close ends the watch after the producer was closed.
 func (r *room) close() {
 	r.turn <- struct{}{}
-	r.unused.Stop()
 	r.unwatch()
 	<-r.turn
 }
 
 func (r *room) unwatch() {
 	if r.watcher != nil {
-		waitqueue.Unwatch(context.WithoutCancel(r.producer.life), r.producer.client, r.watcher, r.producer.path)
+		waitqueue.Unwatch(r.producer.life, r.producer.client, r.watcher, r.producer.path)
 		r.watcher = nil
 	}
 }

@@ -307,6 +307,15 @@ func TestBlockedPutGoesOn(t *testing.T) {
 				if items := itemsOf(t, other); !slices.Contains(items, "a") {
 					t.Errorf("in the queue: %q", items)
 				}
+				for _, pause := range []time.Duration{0, 3 * time.Second} { // the watch ends meanwhile
+					<-time.After(pause)
+					fillUp(t, other, 3)
+					blocked := make(chan error, 1)
+					go func() { blocked <- q.Put(ctx, "a") }()
+					<-time.After(50 * time.Millisecond)
+					removeFirst(t, other, sizeOf(t, other)-2)
+					must(t, <-blocked)
+				}
 			})
 		})
 	}
@@ -353,4 +362,126 @@ func TestBlockedProducerBesideAConsumerOfTheSameClient(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A put that waits behind another one ends with its context.
+func TestPutBehindBlockedPutEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		fillUp(t, other, 3)
+		q := start(t, built(builder(t, client, nil).MaxItems(3).BuildQueue()))
+		first := make(chan error, 1)
+		go func() { first <- q.Put(ctx, "a") }()
+		awaitWatch(t, place.Faults(), "addWatch")
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		second := make(chan error, 1)
+		go func() { second <- q.Put(short, "b") }()
+		select {
+		case err := <-second:
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("put: %v", err)
+			}
+		case err := <-first:
+			t.Errorf("put to a full queue: %v", err)
+		case <-time.After(time.Second):
+			t.Error("the put outlives its context")
+		}
+		removeFirst(t, other, 1)
+		must(t, <-first)
+	})
+}
+
+// A blocked producer watches again if the answer to the first watch is lost, or if the path is deleted before it.
+func TestBlockedPutWatchesAgain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		isOld   bool
+		op      string
+		isHeld  bool
+		happens func(tb testing.TB, other *framework.Client)
+	}{
+		"after a lost connection": {false, "addWatch", false, func(testing.TB, *framework.Client) {}},
+		"an old server, a lost path": {true, "getChildren2", true, func(tb testing.TB, other *framework.Client) {
+			tb.Helper()
+			deleteAtOnce(tb, other, queuePath)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+				if tt.isOld {
+					place.Faults().Add(curatortest.Rule{
+						Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+					})
+				}
+				fillUp(t, other, 3)
+				q := start(t, built(builder(t, client, nil).MaxItems(3).BuildQueue()))
+				rule := curatortest.Rule{
+					Ops: []string{tt.op}, SessionID: client.SessionID(), Count: 1, Action: curatortest.CutBefore,
+				}
+				if tt.isHeld {
+					rule.Action = curatortest.HoldRequest
+				}
+				fault := place.Faults().Add(rule)
+				const puts = 6
+				put := make(chan error, puts)
+				go func() {
+					for range puts {
+						put <- q.Put(ctx, "a")
+					}
+				}()
+				must(t, fault.Wait(ctx))
+				tt.happens(t, other)
+				if tt.isHeld {
+					fault.Release()
+				}
+				<-time.After(100 * time.Millisecond) // where there is room, puts go on
+				for range puts {
+					must(t, q.FlushPuts(ctx))
+					if len(put) == 0 {
+						removeFirst(t, other, sizeOf(t, other)-2)
+					}
+					must(t, <-put)
+					<-time.After(100 * time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+// One count suffices for the puts of a moment: that of a round trip, or a millisecond where it is shorter.
+func TestPutsOfAMomentShareACount(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	for name, tt := range map[string]struct{ roundTrip, pause time.Duration }{
+		"of a fast server": {0, 100 * time.Microsecond},
+		"of a slow server": {20 * time.Millisecond, 5 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+				q := start(t, built(builder(t, client, nil).MaxItems(100*n).BuildQueue()))
+				putItems(t, q, "first")
+				must(t, q.FlushPuts(ctx))
+				if tt.roundTrip > 0 {
+					place.Faults().Add(curatortest.Rule{
+						SessionID: client.SessionID(), Action: curatortest.DelayReply, Delay: tt.roundTrip,
+					})
+				}
+				place.Faults().ResetTrace()
+				for _, item := range numbered(n) {
+					must(t, q.Put(ctx, item))
+					<-time.After(tt.pause)
+				}
+				if counts := countOf(place.Faults(), "exists"); counts > n/2 && !testenv.Real() {
+					t.Errorf("%d puts: counted %d times", n, counts)
+				}
+				must(t, q.FlushPuts(ctx))
+			})
+		})
+	}
 }

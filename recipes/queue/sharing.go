@@ -25,9 +25,6 @@ func (f *fetcher) shareOut() {
 			break // the next call of next reports that
 		}
 	}
-	if len(f.ready) == 0 || f.life.Err() != nil {
-		return
-	}
 	if !f.place.hasLocks() && !f.isEmpty() { // other consumers have enough to do
 		f.shareChecks++
 		f.slow.Reset(doubled(slowItem, maxSharingPause, f.shareChecks))
@@ -47,6 +44,6 @@ func (f *fetcher) shareOut() {
 
 // isEmpty reports whether the queue is empty.
 func (f *fetcher) isEmpty() bool {
-	stat, err := f.place.client.CheckExists().ForPath(builders.Pipelined(f.life), f.place.path)
-	return err == nil && stat != nil && stat.NumChildren == 0
+	stat, _ := f.place.client.CheckExists().ForPath(builders.Pipelined(f.life), f.place.path)
+	return stat != nil && stat.NumChildren == 0
 }

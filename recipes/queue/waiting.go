@@ -15,7 +15,7 @@ func (f *fetcher) await(ctx context.Context) {
 		f.yielding.until = time.Time{}
 	}
 	f.watch.await(ctx, until)
-	if now := time.Now(); !f.checkAt.IsZero() && !now.Before(f.checkAt) {
+	if now := time.Now(); !now.Before(f.checkAt) {
 		f.checkAt = now.Add(checkPause)
 		f.checkCount(ctx)
 	}
