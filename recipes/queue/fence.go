@@ -126,7 +126,10 @@ func (f *Fence) create(ctx context.Context, node string) error {
 	create := f.place.client.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
 	_, err = create.Submit(flight, node, nil).Wait(ctx)
 	if errors.Is(err, zk.ErrNodeExists) { // the answer to an earlier create was lost
-		_, err = f.place.client.GetData().StoringStatIn(&stat).ForPath(flight, node)
+		var there *zk.Stat
+		if there, err = f.place.client.CheckExists().ForPath(flight, node); there != nil {
+			stat = *there
+		}
 	}
 	switch {
 	case err != nil:
@@ -152,5 +155,6 @@ func (f *Fence) close() {
 
 // delete deletes the node in the background until it is gone. No other node has its name.
 func (f *Fence) delete(node string) {
-	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(f.tenure, node)
+	ctx := context.WithoutCancel(f.tenure)
+	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)
 }

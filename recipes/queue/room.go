@@ -77,6 +77,8 @@ func (r *room) await(ctx context.Context) error {
 		switch {
 		case r.producer.open.Err() != nil:
 			return ErrClosed
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case err != nil:
 			return err
 		}
@@ -153,11 +155,14 @@ func (r *room) awaitChange(ctx context.Context) error {
 
 // watch watches the queue. The watch is recursive like a consumer's, because on a server before 3.9 all watches of a
 // session on one node have the mode of the last.
-func (r *room) watch(ctx context.Context) error {
+func (r *room) watch(ctx context.Context) (err error) {
 	p := r.producer
 	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.client.Session()
-	err := p.client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.path)
-	if r.oneShot = errors.Is(err, framework.ErrUnimplemented); r.oneShot {
+	if !r.oneShot { // asked once: a server that does not know the request closes the connection
+		err = p.client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.path)
+		r.oneShot = errors.Is(err, framework.ErrUnimplemented)
+	}
+	if r.oneShot {
 		_, err = p.client.GetChildren().UsingWatcher(r.watcher).ForPath(ctx, p.path)
 	}
 	if err != nil {
@@ -183,13 +188,14 @@ func (r *room) endWatch() {
 // close ends the watch after the producer was closed.
 func (r *room) close() {
 	r.turn <- struct{}{}
+	r.unused.Stop()
 	r.unwatch()
 	<-r.turn
 }
 
 func (r *room) unwatch() {
 	if r.watcher != nil {
-		waitqueue.Unwatch(r.producer.life, r.producer.client, r.watcher, r.producer.path)
+		waitqueue.Unwatch(context.WithoutCancel(r.producer.life), r.producer.client, r.watcher, r.producer.path)
 		r.watcher = nil
 	}
 }

@@ -485,3 +485,24 @@ func TestPutsOfAMomentShareACount(t *testing.T) {
 		})
 	}
 }
+
+// An old server closes the connection of a client that asks it for a persistent watch.
+func TestBlockedPutsAskAnOldServerForAWatchOnce(t *testing.T) {
+	t.Parallel()
+	onAnOldServer(t, func(t *testing.T, place testenv.Place, chroot string, items []string) {
+		ctx, client, other := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		fillUp(t, other, 3)
+		q := start(t, built(builder(t, client, nil).MaxItems(3).BuildQueue()))
+		for _, item := range items {
+			put := make(chan error, 1)
+			go func() { put <- q.Put(ctx, item) }()
+			awaitSilence(t, place.Faults())
+			removeFirst(t, other, 1)
+			must(t, <-put)
+			must(t, q.FlushPuts(ctx))
+		}
+		if n := countOf(place.Faults(), "addWatch"); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}

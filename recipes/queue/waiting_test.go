@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,12 +15,18 @@ import (
 // checkPause is the time after which a consumer counts the nodes of a queue without an event.
 const checkPause = time.Minute
 
+// inMinutes runs a test that waits for minutes, in virtual time on any server.
+func inMinutes(t *testing.T, test func(t *testing.T, place *curatortest.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, curatortest.NewServerT(t, curatortest.InMemory())) })
+}
+
 // TestIdleConsumerCountsNodesOnceAMinute has a node in the queue that is not an item.
 func TestIdleConsumerCountsNodesOnceAMinute(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		inMinutes(t, func(t *testing.T, place *curatortest.Server) {
+			ctx, client := testenv.Context(t), clientAt(t, place, "")
 			_, err := client.Create().CreatingParentsIfNeeded().ForPath(ctx, queuePath+"/foreign", nil)
 			must(t, err)
 			start(t, built(mode(builder(t, client, newBasket(t).consume)).BuildQueue()))
@@ -40,8 +47,8 @@ func TestIdleConsumerCountsNodesOnceAMinute(t *testing.T) {
 func TestItemIsDeletedBeforeNodesAreCounted(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			client, g := clientAt(t, place, chroot), newGate("slow")
+		inMinutes(t, func(t *testing.T, place *curatortest.Server) {
+			client, g := clientAt(t, place, ""), newGate("slow")
 			defer g.open()
 			q := start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
 				g.pass(item)
@@ -64,8 +71,8 @@ func TestItemIsDeletedBeforeNodesAreCounted(t *testing.T) {
 func TestPathMadeAnewWhileNodesAreCounted(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
-		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			ctx, others, client := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		inMinutes(t, func(t *testing.T, place *curatortest.Server) {
+			ctx, others, client := testenv.Context(t), clientAt(t, place, ""), clientAt(t, place, "")
 			producer := start(t, built(mode(builder(t, others, nil)).BuildDelayQueue()))
 			must(t, producer.Put(ctx, "old", time.Now().Add(time.Hour)))
 			must(t, producer.FlushPuts(ctx))
