@@ -276,6 +276,8 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		err := e.awaitRead(c.ctx)
 		isAnew := f.stale || e.claim.epoch != f.watch.current()
 		switch {
+		case isAnew: // there may be others before it
+			f.forget()
 		case errors.Is(err, zk.ErrNoNode):
 			f.yielding.lost()
 			f.reading = f.reading[1:]
@@ -286,8 +288,6 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			return nil, err
 		case err != nil:
 			return nil, &ItemError{Path: e.node(), Data: e.claim.data, Err: err}
-		case isAnew: // there may be others before it
-			f.forget()
 		default:
 			return e, nil
 		}
