@@ -259,7 +259,8 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			}
 			continue
 		}
-		if c.waits && f.watching && len(f.reading) == 0 && f.yielding.isYielding(time.Now()) {
+		mayYield := c.waits && c.waitCtx.Err() == nil
+		if mayYield && f.watching && len(f.reading) == 0 && f.yielding.isYielding(time.Now()) {
 			c.yieldUntil = f.yielding.until
 			return nil, nil //nolint:nilnil // the caller waits for the end of the pause
 		}

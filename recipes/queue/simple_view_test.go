@@ -59,6 +59,21 @@ func TestPathMadeAnewWhileNothingWasWatchedIsFound(t *testing.T) {
 	})
 }
 
+// TestShortPollForTakesAnElementLeftToOthers waits for less than the pause of one whom another has overtaken.
+func TestShortPollForTakesAnElementLeftToOthers(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		q, others := simple(client), simple(clientAt(t, place, chroot))
+		takeOneThatWaits(t, place, q, others)
+		offer(t, others, "second")
+		want(t, "second")(others.Poll(ctx))
+		offer(t, others, "third")
+		must(t, client.Sync().ForPath(ctx, queuePath))
+		want(t, "third")(q.PollFor(ctx, time.Millisecond))
+	})
+}
+
 // TestSimpleQueueIsListedOnceAfterItsWatchWasLost counts the lists: one is enough for all elements, whatever has become
 // of the watch.
 func TestSimpleQueueIsListedOnceAfterItsWatchWasLost(t *testing.T) {
