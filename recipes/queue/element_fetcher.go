@@ -259,7 +259,8 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			}
 			continue
 		}
-		if c.waits && f.watching && len(f.reading) == 0 && f.yielding.isYielding(time.Now()) {
+		mayYield := c.waits && c.waitCtx.Err() == nil
+		if mayYield && f.watching && len(f.reading) == 0 && f.yielding.isYielding(time.Now()) {
 			c.yieldUntil = f.yielding.until
 			return nil, nil //nolint:nilnil // the caller waits for the end of the pause
 		}
@@ -276,6 +277,8 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 		err := e.awaitRead(c.ctx)
 		isAnew := f.stale || e.claim.epoch != f.watch.current()
 		switch {
+		case isAnew: // there may be others before it
+			f.forget()
 		case errors.Is(err, zk.ErrNoNode):
 			f.yielding.lost()
 			f.reading = f.reading[1:]
@@ -286,8 +289,6 @@ func (f *elementFetcher) first(c *call) (*element, error) {
 			return nil, err
 		case err != nil:
 			return nil, &ItemError{Path: e.node(), Data: e.claim.data, Err: err}
-		case isAnew: // there may be others before it
-			f.forget()
 		default:
 			return e, nil
 		}

@@ -214,7 +214,7 @@ func (f *fetcher) step(ctx context.Context) error {
 	switch {
 	case len(f.claims) > 0:
 		return f.takeAnswer(ctx)
-	case len(f.prefetched) == 0 && (f.watching || f.unsupported && f.lastEmpty):
+	case len(f.prefetched) == 0 && (f.watching || f.unsupported && (f.lastEmpty || f.backlog.free > 0)): // none is due
 		f.await(ctx)
 	}
 	return nil

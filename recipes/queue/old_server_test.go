@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,6 +26,11 @@ func TestItemsArriveFromAnOldServer(t *testing.T) {
 			tb.Helper()
 			q := start(tb, built(b.BuildPriorityQueue(0)))
 			return func(ctx context.Context, item string) error { return q.Put(ctx, item, 1) }
+		},
+		"delay queue": func(tb testing.TB, b queue.Builder[string]) put {
+			tb.Helper()
+			q := start(tb, built(b.BuildDelayQueue()))
+			return func(ctx context.Context, item string) error { return q.Put(ctx, item, time.Now().Add(time.Second)) }
 		},
 	}
 	for name, putTo := range kinds {

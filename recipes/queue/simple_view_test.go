@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -39,6 +40,37 @@ func TestPeekedElementOfADeletedPathDoesNotOvertake(t *testing.T) {
 		for _, element := range numbered(3) {
 			want(t, element)(q.Poll(ctx))
 		}
+	})
+}
+
+// TestPathMadeAnewWhileNothingWasWatchedIsFound has a list whose elements are gone with their path.
+func TestPathMadeAnewWhileNothingWasWatchedIsFound(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client, operator := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
+		q, others := simple(client), simple(operator)
+		offer(t, others, numbered(3)...)
+		want(t, numbered(3)[0])(q.Poll(ctx))
+		<-time.After(2 * time.Second) // the watch of the path has ended
+		must(t, operator.Delete().DeletingChildrenIfNeeded().ForPath(ctx, queuePath))
+		offer(t, others, "new")
+		must(t, client.Sync().ForPath(ctx, queuePath))
+		want(t, "new")(q.Poll(ctx))
+	})
+}
+
+// TestShortPollForTakesAnElementLeftToOthers waits for less than the pause of one whom another has overtaken.
+func TestShortPollForTakesAnElementLeftToOthers(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		q, others := simple(client), simple(clientAt(t, place, chroot))
+		takeOneThatWaits(t, place, q, others)
+		offer(t, others, "second")
+		want(t, "second")(others.Poll(ctx))
+		offer(t, others, "third")
+		must(t, client.Sync().ForPath(ctx, queuePath))
+		want(t, "third")(q.PollFor(ctx, time.Millisecond))
 	})
 }
 
