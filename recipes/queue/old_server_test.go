@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/builders"
@@ -143,5 +144,20 @@ func TestServerThatRefusesTheNextWatchIsListed(t *testing.T) {
 			putAll(t, producer, "second")
 			got.awaitFor(2, holdBackLimit)
 		})
+	})
+}
+
+// TestQueueWithOneOfItsWatchesIsListed has the server refuse to watch the items, and not the locks.
+func TestQueueWithOneOfItsWatchesIsListed(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Path: chroot + queuePath, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		client, got := clientAt(t, place, chroot), newBasket(t)
+		q := start(t, built(builder(t, client, got.consume).LockPath(lockPath).BuildQueue()))
+		awaitSilence(t, place.Faults())
+		putAll(t, q, "a")
+		got.awaitFor(1, holdBackLimit)
 	})
 }
