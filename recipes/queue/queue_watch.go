@@ -144,11 +144,12 @@ func (w *queueWatch) noteDeletion(name string) {
 	}
 }
 
-// listed records the czxid of the path at the time of the list, and returns the epoch of the list.
+// listed records the czxid of the path at the time of the list, and returns the epoch of the list. before is the epoch
+// of the list before, 0 for the first.
 func (w *queueWatch) listed(path, before int64) (epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.path != path && w.path != 0 && w.epoch == before { // it was deleted, without an event
+	if w.path != path && w.epoch == before { // it was deleted, without an event
 		w.epoch++
 	}
 	w.path = path
