@@ -33,7 +33,7 @@ func (q *queue[T]) depth(ctx context.Context) (telemetry.Depth, bool) {
 		return d, true
 	}
 	if q.kind.delayed {
-		d.Age = max(time.Since(slices.MinFunc(names, byDue).due()), 0)
+		d.Age = time.Since(slices.MinFunc(names, byDue).due()) // negative before that, which counts as 0
 		return d, true
 	}
 	slices.SortFunc(names, byNumber)
@@ -45,7 +45,7 @@ func (q *queue[T]) depth(ctx context.Context) (telemetry.Depth, bool) {
 		}
 		_, trailer, _ := decodeItems(data)
 		h, _ := historyOf(trailer)
-		d.Age = max(time.Since(h.firstPut(time.UnixMilli(stat.Ctime))), 0)
+		d.Age = time.Since(h.firstPut(time.UnixMilli(stat.Ctime)))
 		return d, true
 	}
 	return d, true // the items were taken meanwhile: the queue is not stuck

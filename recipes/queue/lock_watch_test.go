@@ -38,3 +38,20 @@ func TestDeletionOfEarlierLockLeavesLockAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestForgottenLockLeavesNothing has two claims follow the lock of an item, one after the other.
+func TestForgottenLockLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newQueueWatch(&place{path: "/queue", lockPath: "/locks"})
+	first, second := &itemLock{name: "queue-0000000000"}, &itemLock{name: "queue-0000000000"}
+	w.follow(first)
+	w.follow(second)
+	w.forget(first)
+	w.note(zk.Event{Type: zk.EventNodeDeleted, State: zk.StateHasSession, Path: "/locks/" + first.name})
+	if first.deleted.Load() || !second.deleted.Load() {
+		t.Errorf("deleted are %t, which is forgotten, and %t", first.deleted.Load(), second.deleted.Load())
+	}
+	if w.forget(second); len(w.locks) > 0 {
+		t.Errorf("%d items are followed", len(w.locks))
+	}
+}

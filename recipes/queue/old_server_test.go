@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -109,5 +111,59 @@ func TestSimpleQueueOfAnOldServerIsListedOnce(t *testing.T) {
 		if n := requests(place.Faults())["getChildren2"]; n > 3 {
 			t.Errorf("%d lists for 20 elements", n)
 		}
+	})
+}
+
+// TestItemUnlockedOnAnOldServerIsConsumed has another consumer lock an item and give it back.
+func TestItemUnlockedOnAnOldServerIsConsumed(t *testing.T) {
+	t.Parallel()
+	onAnOldServer(t, func(t *testing.T, place testenv.Place, chroot string, items []string) {
+		ctx, others := testenv.Context(t), clientAt(t, place, chroot)
+		putAll(t, start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue())), items[0])
+		lock := lockPath + "/" + names(t, others, queuePath)[0]
+		_, err := others.Create().WithMode(builders.Ephemeral).ForPath(ctx, lock, nil)
+		must(t, err)
+		got := newBasket(t)
+		start(t, built(builder(t, clientAt(t, place, chroot), got.consume).LockPath(lockPath).BuildQueue()))
+		awaitSilence(t, place.Faults())
+		must(t, others.Delete().ForPath(ctx, lock))
+		got.awaitFor(1, holdBackLimit)
+	})
+}
+
+// TestServerThatRefusesTheNextWatchIsListed has a client connect to an old server after a newer one.
+func TestServerThatRefusesTheNextWatchIsListed(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			client, got := clientAt(t, place, chroot), newBasket(t)
+			start(t, built(mode(builder(t, client, got.consume)).BuildQueue()))
+			producer := start(t, built(mode(builder(t, clientAt(t, place, chroot), nil)).BuildQueue()))
+			putAll(t, producer, "first")
+			got.await(1)
+			awaitSilence(t, place.Faults())
+			place.Faults().Add(curatortest.Rule{
+				Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+			})
+			expire(t, place, client)
+			awaitSilence(t, place.Faults())
+			putAll(t, producer, "second")
+			got.awaitFor(2, holdBackLimit)
+		})
+	})
+}
+
+// TestQueueWithOneOfItsWatchesIsListed has the server refuse to watch the items, and not the locks.
+func TestQueueWithOneOfItsWatchesIsListed(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Path: chroot + queuePath, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		client, got := clientAt(t, place, chroot), newBasket(t)
+		q := start(t, built(builder(t, client, got.consume).LockPath(lockPath).BuildQueue()))
+		awaitSilence(t, place.Faults())
+		putAll(t, q, "a")
+		got.awaitFor(1, holdBackLimit)
 	})
 }

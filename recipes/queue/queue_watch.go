@@ -23,7 +23,7 @@ type queueWatch struct {
 	place   *place
 	watcher *callbacks.Watcher
 	wake    chan struct{} // there are events, or some were missed
-	isOfAll bool          // the path's creation and deletion are events, too, not reasons to list the queue
+	isOfAll bool          // the path's deletion is an event, too, not a reason to list the queue
 
 	mu     sync.Mutex
 	news   []news
@@ -144,11 +144,12 @@ func (w *queueWatch) noteDeletion(name string) {
 	}
 }
 
-// listed records the czxid of the path at the time of the list, and returns the epoch of the list.
+// listed records the czxid of the path at the time of the list, and returns the epoch of the list. before is the epoch
+// of the list before, 0 for the first.
 func (w *queueWatch) listed(path, before int64) (epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.path != path && w.path != 0 && w.epoch == before { // it was deleted, without an event
+	if w.path != path && w.epoch == before { // it was deleted, without an event
 		w.epoch++
 	}
 	w.path = path
@@ -210,8 +211,6 @@ func (w *queueWatch) note(ev zk.Event) {
 	case w.isOfAll && ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
 		w.epoch++
 		w.news = append(w.news, news{emptied, ""})
-	case w.isOfAll && ev.Path == w.place.path && ev.Type == zk.EventNodeCreated:
-		w.news = append(w.news, news{created, ""})
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDeleted:
 		w.epoch++
 		w.missed = true
@@ -223,20 +222,15 @@ func (w *queueWatch) note(ev zk.Event) {
 	case ev.Path == w.place.path && ev.Type == zk.EventNodeDataChanged:
 		w.gaps++ // the path's watch may have ended: settlements check that it is the same item
 		w.missed = true
-	case w.place.hasLocks() && ev.Path == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
-		for name := range w.locks {
-			w.noteDeletion(name)
-		}
-		w.missed = true
 	case ev.Path == w.place.path, ev.Path == w.place.lockPath:
 		w.missed = true
 	case parent == w.place.path && ev.Type == zk.EventNodeCreated:
 		w.news = append(w.news, news{created, name})
 	case parent == w.place.path && ev.Type == zk.EventNodeDeleted:
 		w.news = append(w.news, news{deleted, name})
-	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeCreated:
+	case parent == w.place.lockPath && ev.Type == zk.EventNodeCreated:
 		w.news = append(w.news, news{locked, name})
-	case w.place.hasLocks() && parent == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
+	case parent == w.place.lockPath && ev.Type == zk.EventNodeDeleted:
 		w.noteDeletion(name)
 		w.news = append(w.news, news{unlocked, name})
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -48,12 +50,59 @@ func TestAgeOfADelayQueueIsFromWhenItsFirstItemWasDue(t *testing.T) {
 		client := clientAt(t, place, chroot, framework.WithMeterProvider(o.Meters))
 		q := start(t, built(builder(t, client, nil).Name("orders").MeasureDepth().BuildDelayQueue()))
 		must(t, q.Put(ctx, "later", time.Now().Add(time.Hour)))
-		must(t, q.Put(ctx, "soon", time.Now().Add(time.Second)))
+		must(t, q.Put(ctx, "soon", time.Now().Add(3*time.Second)))
 		must(t, q.FlushPuts(ctx))
 		wantDepth(t, o, "messaging.destination.name=orders 2\n", "messaging.destination.name=orders 0\n")
-		<-time.After(2500 * time.Millisecond)
+		<-time.After(4500 * time.Millisecond)
 		wantDepth(t, o, "messaging.destination.name=orders 2\n", "messaging.destination.name=orders 1\n")
 	})
+}
+
+// TestAgeIsThatOfTheItemPutFirst has later items of a higher priority.
+func TestAgeIsThatOfTheItemPutFirst(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, o := testenv.Context(t), observe.New(t)
+		client := clientAt(t, place, chroot, framework.WithMeterProvider(o.Meters))
+		q := start(t, built(builder(t, client, nil).Name("orders").MeasureDepth().BuildPriorityQueue(0)))
+		for i := range 5 {
+			must(t, q.Put(ctx, "a", -i))
+			must(t, q.FlushPuts(ctx))
+			<-time.After(2100 * time.Millisecond)
+		}
+		wantDepth(t, o, "messaging.destination.name=orders 5\n", "messaging.destination.name=orders 10\n")
+	})
+}
+
+// TestAgeOfItemsThatAreTakenMeanwhile has the first items be gone when they are read.
+func TestAgeOfItemsThatAreTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	const n = 10
+	for name, tt := range map[string]struct {
+		taken, age string
+	}{
+		"one of them": {"queue-0000000000", "messaging.destination.name=orders 2\n"},
+		"all of them": {"*", "messaging.destination.name=orders 0\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+				o := observe.New(t)
+				client := clientAt(t, place, chroot, framework.WithMeterProvider(o.Meters))
+				q := start(t, built(builder(t, client, nil).Name("orders").MeasureDepth().BuildQueue()))
+				putAll(t, q, numbered(n)...)
+				<-time.After(2500 * time.Millisecond)
+				reads := place.Faults().Add(curatortest.Rule{
+					Ops: []string{"getData"}, Path: chroot + queuePath + "/" + tt.taken,
+					Action: curatortest.ReplyError, Err: zk.ErrNoNode,
+				})
+				wantDepth(t, o, "messaging.destination.name=orders 10\n", tt.age)
+				if reads.Hits() > 3*3 { // the metrics are collected three times
+					t.Errorf("%d items are read", reads.Hits())
+				}
+			})
+		})
+	}
 }
 
 // Shards have one name. A queue that two values measure counts once.
