@@ -73,3 +73,30 @@ func TestCacheCreatesParentsFirstWhenBothCanBeReadAgain(t *testing.T) {
 		w.equalsTree() // each event is checked
 	})
 }
+
+// Two lists of the children are under way, and the second fails. The next read finds the list complete.
+func TestCacheErrorOfASecondListEnds(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		faults, reads := s.place.Faults(), []string{"multiRead"}
+		refusal := faults.Add(curatortest.Rule{ // after two reads of the data and a list
+			Ops: reads, Path: s.chroot + root, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Skip: 3, Count: 1,
+		})
+		request := faults.Add(curatortest.Rule{Ops: reads, Action: curatortest.HoldRequest, Count: 1})
+		reply := faults.Add(curatortest.Rule{Ops: reads, Action: curatortest.HoldReply, Skip: 1, Count: 1})
+		w := s.newCache()
+		s.begin(w)
+		s.must(request.Wait(s.ctx))
+		s.set(root + "=2")
+		pause(s.ctx, time.Second) // the data is requested twice by then
+		request.Release()
+		s.must(reply.Wait(s.ctx))
+		pause(s.ctx, time.Second) // the list is requested by then
+		reply.Release()
+		s.must(refusal.Wait(s.ctx))
+		testenv.Eventually(t, func() bool { return w.Err(root) != nil }, "the error of the second list")
+		testenv.Eventually(t, func() bool { return w.Err(root) == nil }, "the end of the error")
+		w.equalsTree()
+	})
+}
