@@ -169,8 +169,7 @@ func (e *engine) drop(n *node) {
 		e.drop(kid)
 		e.forget(kid)
 	}
-	n.czxid, n.mzxid, n.pzxid, n.listed = 0, 0, 0, false
-	n.size, n.children = 0, 0
+	n.czxid, n.listed = 0, false
 	if n.live {
 		n.live = false
 		e.entries--

@@ -41,7 +41,7 @@ func (c *CuratorCache) Listenable() callbacks.Listenable[Event] { return &c.list
 // has failed: see [CuratorCache.Err]. ctx bounds the wait. Without a connection Ready keeps waiting. It returns the
 // error of ctx, [ErrNotStarted] or [ErrClosed].
 func (c *CuratorCache) Ready(ctx context.Context) error {
-	return c.engine.wrap(c.engine.awaitReady(ctx), "await")
+	return wrap(c.engine.awaitReady(ctx), "await", c.engine.root.path)
 }
 
 // Sync waits until the cache contains everything that any client wrote before the call. What the methods return
@@ -50,7 +50,7 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 // wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
 // quorum, [ErrNotStarted] or [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
-	return c.engine.wrap(c.engine.sync(ctx), "sync")
+	return wrap(c.engine.sync(ctx), "sync", c.engine.root.path)
 }
 
 // Get returns the node at path. ok is false if the node is not in the cache. In Java: get.

@@ -557,6 +557,24 @@ func TestCacheLoadSendsFewRequests(t *testing.T) {
 	})
 }
 
+// The list of children has a Stat there, so the next read of the data shows that the list is not older.
+func TestCacheWithOneShotWatchesListsChildrenOncePerChange(t *testing.T) {
+	t.Parallel()
+	withScene(t, true, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start()
+		s.set(root + "/a=1")
+		s.must(w.Sync(s.ctx))
+		s.place.Faults().ResetTrace()
+		s.set(root + "=2")
+		s.must(w.Sync(s.ctx))
+		if n := s.requests("getChildren2"); n > 0 {
+			s.Errorf("%d lists after a change of the data", n)
+		}
+		w.equalsTree()
+	})
+}
+
 // Of a large node the Stat is compared first, of a small one the data is read at once.
 func TestCacheComparesLargeNodesWithoutTheirData(t *testing.T) {
 	t.Parallel()

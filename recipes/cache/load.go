@@ -193,7 +193,6 @@ func (e *engine) putBack(r read) {
 	if n := r.n; !n.gone {
 		if r.w != list {
 			n.underWay--
-			n.suspected = min(n.suspected, n.underWay+1)
 		}
 		e.want(n, r.w, r.epoch)
 	}

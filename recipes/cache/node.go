@@ -26,7 +26,7 @@ type node struct {
 	wanted    want   // reads to send; the node is in todo unless there are none
 	epoch     *epoch // of the oldest hint for wanted
 	underWay  uint8  // reads of the data or the Stat under way
-	suspected uint8  // that many of those, sent or to send, end before the node is known not to be another one now
+	suspected uint8  // the node may be another one now until that many of them, sent or to send, have ended
 }
 
 // want is a set of reads. If more than one is wanted, the first one of this list is sent first.

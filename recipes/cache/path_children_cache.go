@@ -6,6 +6,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -120,9 +121,12 @@ func childEvent(path string, ev Event) (out PathChildrenCacheEvent, ok bool) {
 }
 
 // Start begins to fill the cache. It waits only with [BuildInitialCache], until the children are read. ctx bounds
-// that wait. If Start returns the error of ctx, the cache is started and goes on. The other errors are those of
-// [CuratorCache.Start]. In Java: start.
+// that wait. If Start returns the error of ctx, the cache is started and goes on. An unknown mode starts nothing:
+// the error matches [framework.ErrBadArguments]. The other errors are those of [CuratorCache.Start]. In Java: start.
 func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
+	if mode < Normal || mode > PostInitializedEvent {
+		return errtext.Wrap(framework.ErrBadArguments, "cache", "start mode %d", mode)
+	}
 	set := func() { c.mode = mode }
 	if mode == BuildInitialCache {
 		return c.startAndBuild(ctx, set)

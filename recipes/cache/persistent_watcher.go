@@ -58,7 +58,7 @@ func (w *PersistentWatcher) Start() error {
 	return w.begin(w.path, func() {
 		w.removeState = w.client.ConnectionStateListeners().AddListener(
 			func(context.Context, framework.ConnectionState) { w.set() })
-		w.submit()
+		w.retry = time.AfterFunc(0, w.set)
 	})
 }
 
@@ -67,9 +67,7 @@ func (w *PersistentWatcher) Start() error {
 func (w *PersistentWatcher) Close() error {
 	w.end(func() {
 		w.removeState()
-		if w.retry != nil {
-			w.retry.Stop()
-		}
+		w.retry.Stop()
 		w.unwatch(w.watcher, w.path)
 	})
 	return nil
@@ -82,19 +80,11 @@ func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
 	}
 }
 
-// set sets the watch, unless there is no connection or the watcher is closed.
+// set requests the watch, in one attempt: after a lost connection, the next connection requests it again.
 func (w *PersistentWatcher) set() {
 	w.life.Lock()
 	defer w.life.Unlock()
-	if w.ctx.Err() == nil {
-		w.submit()
-	}
-}
-
-// submit requests the watch, in one attempt: after a lost connection, the next connection requests it again. The
-// caller holds life.
-func (w *PersistentWatcher) submit() {
-	if !w.client.IsConnected() {
+	if w.ctx.Err() != nil || !w.client.IsConnected() {
 		return
 	}
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
@@ -125,10 +115,6 @@ func (w *PersistentWatcher) retryLater(err error) {
 	if !isTransient(err) {
 		w.do(func(ctx context.Context) { w.client.ReportUnhandled(ctx, w.recipe, err) })
 	}
-	pause := pauseAfter(w.failures)
+	w.retry.Reset(pauseAfter(w.failures))
 	w.failures++
-	if w.retry != nil {
-		w.retry.Stop()
-	}
-	w.retry = time.AfterFunc(pause, w.set)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 // Nodes that cannot be read are tried again with growing pauses, which end at different times.
@@ -41,5 +42,61 @@ func TestCacheReadsManyUnreadableNodesTogether(t *testing.T) {
 		if n == 0 || n > 10*tries {
 			s.Errorf("%d requests for %d nodes", n, nodes)
 		}
+	})
+}
+
+// Parents and children are wanted again at the same time, in any order.
+func TestCacheCreatesParentsFirstWhenBothCanBeReadAgain(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root)
+		w := s.start()
+		refusal := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multiRead"}, Path: "/**" + root + "/**", Action: curatortest.ReplyError, Err: zk.ErrInvalidACL,
+		})
+		const parents = 10
+		for i := range parents {
+			s.set(fmt.Sprintf("%s/parent-%d/child", root, i))
+		}
+		last := fmt.Sprintf("%s/parent-%d/child", root, parents-1)
+		testenv.Eventually(t, func() bool { return w.Err(last) != nil }, "the error of the last child")
+		refusal.Remove()
+		testenv.Eventually(t, func() bool {
+			for i := range parents {
+				parent := fmt.Sprintf("%s/parent-%d", root, i)
+				if w.Err(parent) != nil || w.Err(parent+"/child") != nil {
+					return false
+				}
+			}
+			return true
+		}, "the reads of all nodes")
+		w.equalsTree() // each event is checked
+	})
+}
+
+// Two lists of the children are under way, and the second fails. The next read finds the list complete.
+func TestCacheErrorOfASecondListEnds(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root+"=1", root+"/a=1")
+		faults, reads := s.place.Faults(), []string{"multiRead"}
+		refusal := faults.Add(curatortest.Rule{ // after two reads of the data and a list
+			Ops: reads, Path: s.chroot + root, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Skip: 3, Count: 1,
+		})
+		request := faults.Add(curatortest.Rule{Ops: reads, Action: curatortest.HoldRequest, Count: 1})
+		reply := faults.Add(curatortest.Rule{Ops: reads, Action: curatortest.HoldReply, Skip: 1, Count: 1})
+		w := s.newCache()
+		s.begin(w)
+		s.must(request.Wait(s.ctx))
+		s.set(root + "=2")
+		pause(s.ctx, time.Second) // the data is requested twice by then
+		request.Release()
+		s.must(reply.Wait(s.ctx))
+		pause(s.ctx, time.Second) // the list is requested by then
+		reply.Release()
+		s.must(refusal.Wait(s.ctx))
+		testenv.Eventually(t, func() bool { return w.Err(root) != nil }, "the error of the second list")
+		testenv.Eventually(t, func() bool { return w.Err(root) == nil }, "the end of the error")
+		w.equalsTree()
 	})
 }

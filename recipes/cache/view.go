@@ -23,7 +23,7 @@ func (b *base) startAndBuild(ctx context.Context, first func()) error {
 	if err := b.engine.start(first); err != nil {
 		return err
 	}
-	return b.engine.wrap(b.engine.awaitReady(ctx), "build")
+	return wrap(b.engine.awaitReady(ctx), "build", b.engine.root.path)
 }
 
 // Close stops the cache and always returns nil. No listener call begins after it returns. It waits at most one second
@@ -45,11 +45,11 @@ func (b *base) Err(path string) error {
 }
 
 // wrap returns err with what the cache did, or nil if err is nil.
-func (e *engine) wrap(err error, did string) error {
+func wrap(err error, did, path string) error {
 	if err == nil {
 		return nil
 	}
-	return errtext.Wrap(err, "cache", "%s %s", did, e.root.path)
+	return errtext.Wrap(err, "cache", "%s %s", did, path)
 }
 
 // get returns the node at path, or nil if it is not in the cache.
@@ -152,10 +152,7 @@ func (e *engine) reread(ctx context.Context, path string, want func()) error {
 		e.inbox.put(want, func() { e.addFence(reached) })
 		err = e.await(ctx, reached)
 	}
-	if err != nil {
-		return errtext.Wrap(err, "cache", "rebuild %s", path)
-	}
-	return nil
+	return wrap(err, "rebuild", path)
 }
 
 // clearAndRefresh empties the cache without an event and reads everything again.
@@ -168,7 +165,7 @@ func (e *engine) clearAndRefresh() error {
 		e.obs.Entries(e.ctx, -e.entries)
 		e.entries = 0
 		for _, n := range e.nodes {
-			n.live, n.mzxid, n.listed = false, 0, false
+			n.live = false
 		}
 		e.wantAll()
 	})

@@ -136,6 +136,20 @@ func TestPathChildrenCacheStartModes(t *testing.T) {
 	}
 }
 
+func TestPathChildrenCacheStartRefusesUnknownMode(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		c := cache.NewPathChildrenCache(s.client, root)
+		s.closing(c)
+		for _, mode := range []cache.StartMode{cache.Normal - 1, cache.PostInitializedEvent + 1} {
+			if err := c.Start(s.ctx, mode); !errors.Is(err, framework.ErrBadArguments) {
+				s.Errorf("mode %d: %v", mode, err)
+			}
+		}
+		s.must(c.Start(s.ctx, cache.Normal)) // a refused start is none
+	})
+}
+
 func TestPathChildrenCacheRebuildNodeRefusesInvalidPath(t *testing.T) {
 	t.Parallel()
 	withScene(t, false, func(s *scene) {

@@ -27,7 +27,7 @@ func (e *engine) hint(ev zk.Event) {
 		e.want(n, data, e.epoch())
 	case ev.Type == zk.EventNodeCreated, ev.Type == zk.EventNodeDeleted:
 		e.suspect(n, data, e.epoch())
-	case e.oneShot && e.hasChildren(n):
+	case ev.Type == zk.EventNodeChildrenChanged: // only one-shot watches send it
 		e.want(n, list, e.epoch())
 	}
 }
