@@ -114,8 +114,8 @@ func nodeIsWritten(t stage) {
 	checkAge(t, c.awaitDeleted(t, "/written"), last.Mtime, ttl)
 }
 
-// nodeHasChildren: when a younger node goes, the time of the older is over too. On a busy machine the older may go before
-// it has a child.
+// nodeHasChildren: when a younger node goes, the time of the older is over too. On a busy machine the older may go
+// before it has a child.
 func nodeHasChildren(t stage) {
 	c := connect(t, t.addr, sessionTimeout)
 	child := jute.Request{Op: jute.OpCreate2, Path: "/parent/a", ACL: zk.WorldACL(zk.PermAll)}

@@ -127,7 +127,7 @@ func TestItemUnlockedOnAnOldServerIsConsumed(t *testing.T) {
 		start(t, built(builder(t, clientAt(t, place, chroot), got.consume).LockPath(lockPath).BuildQueue()))
 		awaitSilence(t, place.Faults())
 		must(t, others.Delete().ForPath(ctx, lock))
-		got.awaitFor(1, holdBackLimit)
+		got.awaitSoon(1)
 	})
 }
 
@@ -148,7 +148,7 @@ func TestServerThatRefusesTheNextWatchIsListed(t *testing.T) {
 			expire(t, place, client)
 			awaitSilence(t, place.Faults())
 			putAll(t, producer, "second")
-			got.awaitFor(2, holdBackLimit)
+			got.awaitSoon(2)
 		})
 	})
 }
@@ -164,6 +164,6 @@ func TestQueueWithOneOfItsWatchesIsListed(t *testing.T) {
 		q := start(t, built(builder(t, client, got.consume).LockPath(lockPath).BuildQueue()))
 		awaitSilence(t, place.Faults())
 		putAll(t, q, "a")
-		got.awaitFor(1, holdBackLimit)
+		got.awaitSoon(1)
 	})
 }

@@ -34,7 +34,7 @@ func TestSlowItemHoldsBackNoOther(t *testing.T) {
 			idle := clientAt(t, place, chroot)
 			slowDown(place.Faults(), idle) // it takes a while to consume what is left
 			start(t, built(mode(builder(t, idle, got.consume)).BuildQueue()))
-			got.awaitFor(n-1, holdBackLimit)
+			got.awaitSoon(n - 1)
 			g.open()
 			if items := got.await(n); len(items) != n {
 				t.Errorf("delivered are %d items, want %d", len(items), n)
@@ -47,10 +47,10 @@ func TestSlowItemHoldsBackNoOther(t *testing.T) {
 // holdBackLimit is for how long a slow item may hold back others. It is far above the time after which they are shared.
 const holdBackLimit = 20 * time.Second
 
-// awaitFor is await with a limit of its own. It reports what is missing and goes on.
-func (b *basket) awaitFor(n int, limit time.Duration) {
+// awaitSoon is await within holdBackLimit. It reports what is missing and goes on.
+func (b *basket) awaitSoon(n int) {
 	b.tb.Helper()
-	late := time.After(limit)
+	late := time.After(holdBackLimit)
 	for {
 		b.mu.Lock()
 		have, more := len(b.items), b.more
@@ -61,7 +61,7 @@ func (b *basket) awaitFor(n int, limit time.Duration) {
 		select {
 		case <-more:
 		case <-late:
-			b.tb.Errorf("%d of %d items are held back for %v", n-have, n, limit)
+			b.tb.Errorf("%d of %d items are held back for %v", n-have, n, holdBackLimit)
 			return
 		}
 	}
@@ -123,7 +123,7 @@ func TestSlowItemHoldsBackNoOtherDuringClose(t *testing.T) {
 		closed := make(chan error, 1)
 		go func() { closed <- q.Close() }()
 		start(t, built(builder(t, clientAt(t, place, chroot), got.consume).BuildQueue()))
-		got.awaitFor(n-1, holdBackLimit)
+		got.awaitSoon(n - 1)
 		g.open()
 		must(t, <-closed)
 		if items := got.await(n); len(items) != n {

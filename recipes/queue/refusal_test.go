@@ -63,7 +63,7 @@ func TestRefusalThatPassesDelaysAnItemOnly(t *testing.T) {
 						node = path
 					}
 					allow(t, client, node, zk.PermAll)
-					got.awaitFor(2, holdBackLimit)
+					got.awaitSoon(2)
 					if items := got.await(2); len(items) != 2 || items[1] != "a" {
 						t.Errorf("delivered are %q", items)
 					}

@@ -55,7 +55,7 @@ func TestItemUnlockedBeforeAListIsClaimedAgain(t *testing.T) {
 		must(t, err)
 		<-time.After(10 * time.Millisecond)
 		g.open()
-		got.awaitFor(n, holdBackLimit)
+		got.awaitSoon(n)
 		awaitEmpty(t, others)
 	})
 }

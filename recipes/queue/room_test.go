@@ -261,7 +261,7 @@ func TestBlockedPutGoesOn(t *testing.T) {
 		happens func(w world)
 	}{
 		"after a removal":  {"addWatch", false, func(w world) { removeFirst(w, w.other, 1) }},
-		"without its path": {"addWatch", false, func(w world) { deleteAtOnce(w, w.other, queuePath) }},
+		"without its path": {"addWatch", false, func(w world) { deleteAtOnce(w, w.other) }},
 		"after an outage": {"addWatch", false, func(w world) {
 			restore := w.faults.Add(curatortest.Rule{
 				Ops: []string{"connect"}, SessionID: w.client.SessionID(), Action: curatortest.CutBefore, MayMiss: true,
@@ -277,7 +277,7 @@ func TestBlockedPutGoesOn(t *testing.T) {
 		}},
 		"an old server": {"getChildren2", true, func(w world) { removeFirst(w, w.other, 1) }},
 		"an old server, without its path": {"getChildren2", true, func(w world) {
-			deleteAtOnce(w, w.other, queuePath)
+			deleteAtOnce(w, w.other)
 		}},
 	}
 	for name, tt := range tests {
@@ -321,17 +321,17 @@ func TestBlockedPutGoesOn(t *testing.T) {
 	}
 }
 
-// deleteAtOnce deletes a node with its children in one transaction.
-func deleteAtOnce(tb testing.TB, client *framework.Client, path string) {
+// deleteAtOnce deletes the path with its items in one transaction.
+func deleteAtOnce(tb testing.TB, client *framework.Client) {
 	tb.Helper()
 	ctx, op := testenv.Context(tb), client.TransactionOp().Delete()
-	names, err := client.GetChildren().ForPath(ctx, path)
+	names, err := client.GetChildren().ForPath(ctx, queuePath)
 	must(tb, err)
 	var ops []builders.TransactionOperation
 	for _, name := range names {
-		ops = append(ops, op.ForPath(path+"/"+name))
+		ops = append(ops, op.ForPath(queuePath+"/"+name))
 	}
-	_, err = client.Transaction().ForOperations(ctx, append(ops, op.ForPath(path))...)
+	_, err = client.Transaction().ForOperations(ctx, append(ops, op.ForPath(queuePath))...)
 	must(tb, err)
 }
 
@@ -405,7 +405,7 @@ func TestBlockedPutWatchesAgain(t *testing.T) {
 		"after a lost connection": {false, "addWatch", false, func(testing.TB, *framework.Client) {}},
 		"an old server, a lost path": {true, "getChildren2", true, func(tb testing.TB, other *framework.Client) {
 			tb.Helper()
-			deleteAtOnce(tb, other, queuePath)
+			deleteAtOnce(tb, other)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

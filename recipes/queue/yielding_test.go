@@ -26,8 +26,11 @@ func TestYieldingEndsOnceAndIsRandom(t *testing.T) {
 		if now = y.until.Add(-1); !y.isYielding(now) {
 			t.Errorf("the pause ends early")
 		}
-		if now = now.Add(1); y.isYielding(now) || y.isYielding(now) {
+		if now = now.Add(1); y.isYielding(now) {
 			t.Error("the pause does not end")
+		}
+		if y.isYielding(now) {
+			t.Error("a second pause")
 		}
 	}
 	if len(pauses) < 10 {
