@@ -115,7 +115,7 @@ func (f *Fence) create(ctx context.Context, node string) error {
 		return ErrLockLost
 	}
 	flight := builders.Pipelined(ctx)
-	held, err := f.place.readLock(flight, f.m.name)
+	held, _, err := f.place.readLock(flight, f.m.name)
 	if err != nil {
 		return err
 	}

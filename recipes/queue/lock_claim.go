@@ -89,15 +89,16 @@ func (c *lockClaim) resolve(ctx context.Context) (*message, error) {
 	return &message{name: c.name, lock: c.lock}, err
 }
 
-// readLock returns the data of an item's lock, nothing if there is none. It syncs first, so that the server has applied
-// the requests of an earlier connection.
-func (p *place) readLock(flight context.Context, n nodeName) (id string, err error) {
+// readLock returns the data of an item's lock and the session that owns it, nothing if there is none. It syncs first,
+// so that the server has applied the requests of an earlier connection.
+func (p *place) readLock(flight context.Context, n nodeName) (id string, owner int64, err error) {
 	if err := p.client.Sync().ForPath(flight, p.lock(n)); err != nil {
-		return "", err
+		return "", 0, err
 	}
-	data, err := p.client.GetData().Undecompressed().ForPath(flight, p.lock(n))
+	var stat zk.Stat
+	data, err := p.client.GetData().Undecompressed().StoringStatIn(&stat).ForPath(flight, p.lock(n))
 	if errors.Is(err, zk.ErrNoNode) {
-		return "", nil
+		return "", 0, nil
 	}
-	return string(data), err
+	return string(data), stat.EphemeralOwner, err
 }

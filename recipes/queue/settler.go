@@ -310,11 +310,13 @@ func (s *settler) giveUp(x *settlement) {
 // the next try.
 func (s *settler) resend(session context.Context, x *settlement) (isSettled bool, err error) {
 	flight := builders.Pipelined(session)
-	held, err := s.place.readLock(flight, x.m.name)
+	held, owner, err := s.place.readLock(flight, x.m.name)
 	if err != nil {
 		return false, err
 	}
-	if held != x.m.lock.id {
+	// A lock that was created in an earlier session may end between the read and the deletion, which would then delete
+	// the lock of another. It ends with its session.
+	if held != x.m.lock.id || owner != x.m.lock.session.ID() {
 		if !x.uncertain {
 			return true, ErrLockLost // another client has deleted it
 		}
@@ -360,7 +362,7 @@ func (s *settler) sessionLost(x *settlement) error {
 
 func (s *settler) deleteConsumed(x *settlement) error {
 	flight := builders.Pipelined(s.life)
-	held, err := s.place.readLock(flight, x.m.name)
+	held, _, err := s.place.readLock(flight, x.m.name)
 	if err != nil || held != "" {
 		return err
 	}
