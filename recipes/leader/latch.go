@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -165,7 +166,10 @@ func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages 
 		l.leave(context.WithoutCancel(ctx), c, watcher)
 	}()
 	l.beginTerm(ctx, c, outages) // without another list: leadership begins at once
-	verified := false            // our node is first and watched
+	verified := false            // our node is first and, if it may be read, watched
+	failures := 0                // to watch it, in a row
+	unwatched := time.NewTimer(0)
+	unwatched.Stop()
 	for {
 		inErrorState, outages, changed := l.connection()
 		if inErrorState {
@@ -173,7 +177,7 @@ func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages 
 			verified = false
 		} else if !verified || l.isIdle() { // an outage may have come and gone before this loop saw it
 			checkCtx, stop := l.whileConnected(ctx)
-			first, err := l.isFirst(checkCtx, c, watcher)
+			first, watched, err := l.isFirst(checkCtx, c, watcher)
 			connected := checkCtx.Err() == nil
 			stop()
 			switch {
@@ -183,10 +187,17 @@ func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages 
 				verified = true
 				l.beginTerm(ctx, c, outages)
 			}
+			if failures++; err == nil && watched {
+				failures = 0
+			} else {
+				unwatched.Reset(waitqueue.ReadPause(failures))
+			}
 		}
 		select {
 		case <-changed: // of the connection, for example
 		case <-events:
+			verified = false
+		case <-unwatched.C:
 			verified = false
 		case <-c.Session.Context().Done():
 			return
@@ -226,18 +237,21 @@ func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, cont
 	return ctx, stop
 }
 
-// isFirst watches our node, then lists the line again.
-func (l *LeaderLatch) isFirst(ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher) (bool, error) {
-	_, err := l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
-	if err != nil && !errors.Is(err, zk.ErrNoAuth) { // a node without read permission is not watched
-		return false, err
+// isFirst watches our node, then lists the line again. A node without read permission is not watched.
+func (l *LeaderLatch) isFirst(
+	ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher,
+) (first, watched bool, err error) {
+	_, err = l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
+	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+		return false, false, err
 	}
+	watched = err == nil
 	children, err := l.client.GetChildren().ForPath(ctx, l.queue.Path)
 	if err != nil {
-		return false, err
+		return false, watched, err
 	}
 	v := waitqueue.First(children, zkpath.Node(c.Path), latchName)
-	return v.Found && v.Granted && c.Session.Context().Err() == nil, nil
+	return v.Found && v.Granted && c.Session.Context().Err() == nil, watched, nil
 }
 
 // connection returns whether the connection is in an error state, and the number of outages. changed is closed when

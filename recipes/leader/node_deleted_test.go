@@ -226,3 +226,36 @@ func TestErrorHandlerGetsErrorsInOrder(t *testing.T) {
 	}
 	must(t, s.Close())
 }
+
+// The read that watches the leader's node is refused for a while. Meanwhile another client deletes the node.
+func TestRefusalThatPassesDelaysTheEndOfLeadership(t *testing.T) {
+	for name, elect := range map[string]func(t *testing.T, client *framework.Client) *leader.Leadership{
+		"latch": func(t *testing.T, client *framework.Client) *leader.Leadership {
+			latch, _ := startLatch(t, client, "me")
+			return await(t, latch)
+		},
+		"selector": func(t *testing.T, client *framework.Client) *leader.Leadership {
+			f := newTurns()
+			startSelector(t, client, f)
+			return leader.LeadershipOf(receive(t, f.began, "it leads"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.InMemory())
+				dial := framework.WithDialer(server.DialContext)
+				refusal := server.Faults().Add(curatortest.Rule{
+					Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+				})
+				l := elect(t, newClient(t, server.ConnectString(), dial))
+				must(t, refusal.Wait(testenv.Context(t)))
+				must(t, newClient(t, server.ConnectString(), dial).Delete().ForPath(testenv.Context(t), l.Path()))
+				refusal.Remove()
+				receive(t, l.Context().Done(), "the end of its leadership")
+				if cause := context.Cause(l.Context()); !errors.Is(cause, leader.ErrLeadershipLost) {
+					t.Errorf("cause %v", cause)
+				}
+			})
+		})
+	}
+}

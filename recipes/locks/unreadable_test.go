@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
 )
@@ -27,6 +29,26 @@ func TestWaiterWithoutReadPermissionFails(t *testing.T) {
 	}
 	awaitContenders(t, direct, 1)
 	release(t, hold)
+}
+
+// The read that watches the node of a hold is refused for a while. Meanwhile another client deletes the node.
+func TestRefusalThatPassesDelaysTheLossOfAHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		dial := framework.WithDialer(server.DialContext)
+		refusal := server.Faults().Add(curatortest.Rule{
+			Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		ctx := testenv.Context(t)
+		hold := acquire(t, ctx, locks.NewInterProcessMutex(newClient(t, server.ConnectString(), dial), lockPath))
+		if err := refusal.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		deleteNode(t, newClient(t, server.ConnectString(), dial), hold.Path())
+		refusal.Remove()
+		wantLost(t, hold)
+	})
 }
 
 // single is a driver of a lock whose node always has the same name.

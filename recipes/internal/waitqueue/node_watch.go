@@ -16,22 +16,23 @@ import (
 // ShortHold is the time before the node of a new hold is watched. A shorter hold costs no request for the watch.
 const ShortHold = 10 * time.Millisecond
 
-// refusedPause is the pause before the next read when the client has too many pending operations.
-const refusedPause = 100 * time.Millisecond
+// pendingPause is the pause before the next read when the client has too many pending operations.
+const pendingPause = 100 * time.Millisecond
 
 // NodeWatch watches the node of a contender that has its turn, and reports its deletion. It survives lost connections.
-// It does not watch a node without read permission.
+// A node that may not be read is not watched. NodeWatch tries again after a pause.
 type NodeWatch struct {
 	client    Client
 	node      *Contender
 	onDeleted func()
 	ctx       context.Context // for the reads
 
-	mu      sync.Mutex
-	watcher *callbacks.Watcher // nil before the first read
-	onData  func(data []byte)  // may be nil
-	timer   *time.Timer        // for the next read; may be nil
-	stopped bool
+	mu       sync.Mutex
+	watcher  *callbacks.Watcher // nil before the first read
+	onData   func(data []byte)  // may be nil
+	timer    *time.Timer        // for the next read; may be nil
+	refusals int                // of reads, in a row
+	stopped  bool
 }
 
 // NewNodeWatch returns the watch of a contender's node. Start sets it. The reads use ctx. onDeleted is called at most
@@ -94,7 +95,7 @@ func (w *NodeWatch) read() {
 	}
 	err := w.client.GetData().Undecompressed().UsingWatcher(w.watcher).InBackground(w.onRead).ForPath(w.ctx, w.node.Path)
 	if errors.Is(err, framework.ErrTooManyPending) {
-		w.readAfter(refusedPause)
+		w.readAfter(pendingPause)
 	}
 }
 
@@ -102,6 +103,11 @@ func (w *NodeWatch) read() {
 func (w *NodeWatch) onRead(_ context.Context, ev callbacks.Event) {
 	w.mu.Lock()
 	stopped, onData := w.stopped, w.onData
+	if !errors.Is(ev.Err, zk.ErrNoAuth) {
+		w.refusals = 0
+	} else if w.refusals++; !stopped {
+		w.readAfter(ReadPause(w.refusals))
+	}
 	w.mu.Unlock()
 	switch {
 	case stopped:

@@ -8,6 +8,15 @@ import (
 // FailurePause is the pause before another try after an answer that an operator, or time, may change.
 const FailurePause = time.Second
 
+// maxReadPause bounds ReadPause.
+const maxReadPause = 5 * time.Second
+
+// ReadPause returns the pause before a node is read again, to watch it, after so many failures in a row: an operator
+// may give the permission to read it.
+func ReadPause(failures int) time.Duration {
+	return min(FailurePause<<min(failures-1, 10), maxReadPause)
+}
+
 // Pause waits for d. It returns the cause of the end of ctx if that comes first.
 func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
