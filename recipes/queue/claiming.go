@@ -68,9 +68,10 @@ func (f *fetcher) lock() {
 	}
 }
 
-// delete claims the items that were read. It uses one transaction unless another consumer takes some of them.
+// delete claims the items that were read.
 func (f *fetcher) delete(ctx context.Context) {
 	var together []*deleteClaim
+	defer func() { f.submitDeletions(together) }() // also if a serializer ends the goroutine
 	for f.readAhead(); len(f.prefetched) > 0 && f.mayClaim(f.prefetched[0].name); f.readAhead() {
 		c := f.prefetched[0]
 		if len(together)+len(f.claims) == 0 && !awaitDone(ctx, c.read.Done()) {
@@ -83,6 +84,10 @@ func (f *fetcher) delete(ctx context.Context) {
 			together = append(together, c)
 		}
 	}
+}
+
+// submitDeletions deletes the items of claims. It uses one transaction unless another consumer takes some of them.
+func (f *fetcher) submitDeletions(together []*deleteClaim) {
 	if len(together) > 1 && f.alone == 0 {
 		deleteTogether(f.flight, f.place, together, func() { f.alone = aloneAfterFailure })
 		return

@@ -44,6 +44,7 @@ func (c *deleteClaim) isReadable(ctx context.Context) bool {
 		c.data, c.err = c.read.Wait(ctx)
 		c.isRead = true
 		if c.err == nil {
+			c.err = errDecodingExited // decode may not return
 			c.contents, c.err = c.decode(c.data)
 		}
 	}

@@ -258,7 +258,7 @@ func (f *fetcher) verify() {
 func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error) {
 	x := f.backlog.items[c.node().whole]
 	if err == nil && m.lock != nil {
-		m.contents, err = f.handler.decode(m.data)
+		err = f.decode(m)
 	}
 	switch {
 	case err == nil:
@@ -293,6 +293,19 @@ func (f *fetcher) outcome(c claim, m *message, err error) (isOurs bool, _ error)
 		f.quarantineItem(c.node(), nil, err)
 	}
 	return false, nil
+}
+
+// decode decodes an item with a lock. It handles the item also if the serializer ends the goroutine.
+func (f *fetcher) decode(m *message) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			f.keepCorrupt(m, errDecodingExited)
+		}
+	}()
+	m.contents, err = f.handler.decode(m.data)
+	returned = true
+	return err
 }
 
 // keepCorrupt handles an item that cannot be read as the user has configured.

@@ -96,6 +96,40 @@ func TestGoexitOfCorruptHandlerKeepsTheItem(t *testing.T) {
 	})
 }
 
+// exiting is a serializer that ends its goroutine when it reads "bad".
+type exiting struct{ queue.String }
+
+func (s exiting) Deserialize(data []byte) (string, error) {
+	if string(data) == "bad" {
+		runtime.Goexit()
+	}
+	return s.String.Deserialize(data)
+}
+
+// TestGoexitOfSerializerIsACorruptItem ends the goroutine that a serializer is called on.
+func TestGoexitOfSerializerIsACorruptItem(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			client := clientAt(t, place, chroot)
+			putAll(t, start(t, built(builder(t, client, nil).BuildQueue())), "a", "b", "bad", "c", "d")
+			got, errs := newBasket(t), newReports()
+			start(t, built(mode(queue.NewBuilder(client, got.consume, exiting{}, queuePath)).OnError(errs.add).
+				DeadLetterPath("/dead").BuildQueue()))
+			if items := got.await(4); !slices.Equal(items, []string{"a", "b", "c", "d"}) {
+				t.Errorf("delivered are %q", items)
+			}
+			if err := errs.await(t, 1)[0]; !errors.Is(err, queue.ErrCorrupt) {
+				t.Errorf("reported is %v", err)
+			}
+			awaitEmpty(t, client)
+			if dead := names(t, client, "/dead"); len(dead) != 1 {
+				t.Errorf("dead letters are %q", dead)
+			}
+		})
+	})
+}
+
 // count returns how often an item is in a list.
 func count(items []string, item string) (n int) {
 	for _, i := range items {

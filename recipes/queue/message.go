@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,9 @@ type claim interface {
 	// again if it still exists. The error is about the item of the message.
 	resolve(ctx context.Context) (*message, error)
 }
+
+// errDecodingExited is the error of an item whose serializer calls runtime.Goexit, as a failing test does.
+var errDecodingExited = fmt.Errorf("%w: the serializer has ended its goroutine", ErrCorrupt)
 
 // isCorrupt reports whether err is about the bytes of an item.
 func isCorrupt(err error) bool {
