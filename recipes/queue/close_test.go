@@ -289,6 +289,73 @@ func TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	})
 }
 
+// TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime closes a queue that puts deleted items back for others, while an
+// item takes long.
+func TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
+	t.Parallel()
+	const n, slow, flush = 400, 200, time.Second
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		others, client, errs := clientAt(t, place, chroot), clientAt(t, place, chroot), newReports()
+		putAll(t, start(t, built(builder(t, others, nil).BuildQueue())), numbered(n)...)
+		slowDown(place.Faults(), client)
+		g := newGate(numbered(n)[slow])
+		q := built(builder(t, client, func(ctx context.Context, item string) error {
+			defer context.AfterFunc(ctx, g.open)()
+			g.pass(item)
+			return nil
+		}).OnError(errs.add).FinalFlushTime(flush).BuildQueue())
+		must(t, q.Start())
+		g.awaitReached(t)
+		putBack := place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest})
+		defer putBack.Remove()
+		start(t, built(builder(t, others, newBasket(t).consume).BuildQueue())) // takes the rest, so that the queue is empty
+		wantClosedInTime(t, q)
+		if reported := errs.all(); len(reported) == 0 || putBack.Hits() == 0 {
+			t.Errorf("reported are %v, %d requests", reported, putBack.Hits())
+		}
+		for _, err := range errs.all() {
+			if !errors.Is(err, queue.ErrUncertain) {
+				t.Errorf("reported is %v", err)
+			}
+		}
+	})
+}
+
+// TestCloseWhileConnectionIsLostPutsItemsBack loses the connection while a queue that is being closed puts deleted items
+// back for others. What was not sent is sent again.
+func TestCloseWhileConnectionIsLostPutsItemsBack(t *testing.T) {
+	t.Parallel()
+	const n, slow = 400, 200
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		others, client, errs := clientAt(t, place, chroot), clientAt(t, place, chroot), newReports()
+		putAll(t, start(t, built(builder(t, others, nil).BuildQueue())), numbered(n)...)
+		slowDown(place.Faults(), client)
+		g, got := newGate(numbered(n)[slow]), newBasket(t)
+		defer g.open()
+		q := start(t, built(builder(t, client, func(_ context.Context, item string) error {
+			g.pass(item)
+			got.add(item)
+			return nil
+		}).OnError(errs.add).FinalFlushTime(time.Minute).BuildQueue()))
+		g.awaitReached(t)
+		closed := make(chan error, 1)
+		go func() { closed <- q.Close() }()
+		putBack := place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldRequest})
+		start(t, built(builder(t, others, got.consume).OnError(errs.add).BuildQueue()))
+		must(t, putBack.Wait(testenv.Context(t)))
+		place.Faults().CutAll()
+		g.open()
+		must(t, <-closed)
+		for _, err := range errs.all() {
+			var about *queue.ItemError
+			if !errors.Is(err, queue.ErrUncertain) || !errors.As(err, &about) {
+				t.Errorf("reported is %v", err)
+			}
+		}
+		got.awaitSoon(n - len(errs.all()))
+	})
+}
+
 // wantClosedInTime closes a queue whose final flush time is a second.
 func wantClosedInTime(tb testing.TB, q life) {
 	tb.Helper()

@@ -12,7 +12,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
@@ -113,23 +112,35 @@ func (p *producer) put(ctx context.Context, x *PendingPut) error {
 	return nil
 }
 
-// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the wait for a slot.
-// Only the pending put reports a failure; flushes do not.
+// putBack puts data that was in the queue before into a new node, also after close. ctx bounds the wait for a slot, and
+// all of it after close. Only the pending put reports a failure; flushes do not.
 func (p *producer) putBack(ctx context.Context, prefix string, data []byte) *PendingPut {
 	x := newPendingPut(prefix, data)
 	x.back = true
-	err := p.put(ctx, x)
-	if errors.Is(err, ErrClosed) {
-		create := p.client.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
-		err = create.InBackground(func(_ context.Context, ev callbacks.Event) {
-			x.uncertain = waitqueue.IsOutage(ev.Err) && !errors.Is(ev.Err, framework.ErrNotSent)
-			x.end(ev.Name, p.failure(x, ev.Err))
-		}).ForPath(builders.Pipelined(ctx), zkpath.Join(p.path, prefix), data)
-	}
-	if err != nil {
+	switch err := p.put(ctx, x); {
+	case errors.Is(err, ErrClosed):
+		p.putBackAlone(ctx, x)
+	case err != nil:
 		x.end("", p.failure(x, err))
 	}
 	return x
+}
+
+// putBackAlone creates the node of x, and tries again as long as the create was not sent. It does not wait.
+func (p *producer) putBackAlone(ctx context.Context, x *PendingPut) {
+	create := p.client.Create().CreatingParentsIfNeeded().WithMode(builders.PersistentSequential)
+	submit := func() builders.Future[string] {
+		return create.Submit(builders.Pipelined(ctx), zkpath.Join(p.path, x.prefix), x.data)
+	}
+	created := submit() // in the order of the calls
+	go func() {
+		path, err := created.Wait(ctx)
+		for errors.Is(err, framework.ErrNotSent) && waitqueue.AwaitConnection(ctx, p.client) == nil {
+			path, err = submit().Wait(ctx)
+		}
+		x.uncertain = mayBeApplied(err)
+		x.end(path, p.failure(x, err))
+	}()
 }
 
 // run submits puts and takes the answers, until the producer is closed and nothing is left, or its life has ended.
