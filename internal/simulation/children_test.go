@@ -15,6 +15,8 @@ type children struct {
 	epoch int64 // czxid of the node, 0 if it does not exist
 	pzxid int64
 	nodes map[string]*node // those that exist, by name
+	// states has the states of the node that were seen, in their order.
+	states []state
 }
 
 func newChildren(path string) *children { return &children{path: path, nodes: map[string]*node{}} }
@@ -34,6 +36,24 @@ type node struct {
 	withSession bool
 }
 
+// state is a state of the parent, when it was first seen.
+type state struct {
+	at    time.Time
+	pzxid int64 // 0 without a parent
+}
+
+// between returns the times of the updates before and after a transaction.
+func (c *children) between(zxid int64) (before, after time.Time) {
+	after = time.Now()
+	for _, s := range slices.Backward(c.states) {
+		if s.pzxid > 0 && s.pzxid < zxid {
+			return s.at, after
+		}
+		after = s.at
+	}
+	return before, after
+}
+
 func (n *node) isThere() bool { return n.ended.IsZero() }
 
 // update returns the nodes that were created and those that have ended since the last update, in the order of their
@@ -41,6 +61,9 @@ func (n *node) isThere() bool { return n.ended.IsZero() }
 func (c *children) update(leader *curatortest.Server) (born, ended []*node) {
 	now := time.Now()
 	parent, ok := leader.Node(c.path)
+	if n := len(c.states); n == 0 || c.states[n-1].pzxid != parent.Stat.Pzxid {
+		c.states = append(c.states, state{at: now, pzxid: parent.Stat.Pzxid})
+	}
 	if !ok || parent.Stat.Czxid != c.epoch {
 		for name, n := range c.nodes {
 			n.ended = now

@@ -100,9 +100,15 @@ func (s *scene) lockPath() string { return s.locks + s.node[len(s.path):] }
 
 func (s *scene) lock(o *openQueue) {
 	s.Helper()
+	s.createLock(o)
+	s.look()
+}
+
+// createLock is lock, and nobody looks.
+func (s *scene) createLock(o *openQueue) {
+	s.Helper()
 	_, err := o.actor.process.client.Create().WithMode(builders.Ephemeral).ForPath(s.Context(), s.lockPath(), nil)
 	s.must(err)
-	s.look()
 }
 
 func (s *scene) begin(o *openQueue, value string) *delivery {
@@ -254,6 +260,23 @@ func TestLedgerWithLocks(t *testing.T) {
 			value := s.put()
 			s.lock(s.o)
 			s.begin(s.other, value)
+		}},
+		"locked, and the lock deleted, before anybody has looked": {play: func(s *scene) {
+			value := s.put()
+			s.createLock(s.o)
+			s.deleteTree(s.locks)
+			d := s.begin(s.o, value)
+			s.must(createNode(s.world, s.locks))
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, value), itemDone)
+			s.ledger.end(d, itemDone)
+			s.settle()
+		}},
+		"begun before anybody has looked": {play: func(s *scene) {
+			value := s.put()
+			s.createLock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.settle()
 		}},
 		"locked when it was gone": {want: "when it was gone", play: func(s *scene) {
 			value := s.put()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/recipes/queue"
+	"github.com/gocurator/curator/zkpath"
 )
 
 // ledger has the record of each item of a queue: the decisions of the servers, and the results of puts and deliveries.
@@ -59,6 +60,11 @@ func (l *ledger) violate(i *item, format string, args ...any) {
 func (l *ledger) observe(leader *curatortest.Server) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.look(leader)
+}
+
+// look is observe. mu is held.
+func (l *ledger) look(leader *curatortest.Server) {
 	if l.locks != nil {
 		born, ended := l.locks.update(leader)
 		for _, n := range born {
@@ -283,6 +289,9 @@ func (l *ledger) removed(p *put, n int, err error) {
 func (l *ledger) begin(ctx context.Context, o *openQueue, loop, value string, info queue.Info) *delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if leader, err := l.world.cluster.Leader(); err == nil { // the consumer may have been faster than the judge
+		l.look(leader)
+	}
 	d := &delivery{value: value, queue: o, ctx: ctx, began: time.Now()}
 	o.running++
 	if o.actor.process.dead.Load() {
@@ -366,6 +375,9 @@ func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	i, o := d.item, d.queue
 	d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return o.actor.process.had(n.owner) })
 	if d.lock == nil {
+		d.lock = l.unseenLock(d)
+	}
+	if d.lock == nil {
 		l.violate(i, "it is delivered to %s, which never had a lock", o.actor.name)
 		return
 	}
@@ -395,6 +407,29 @@ func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	if why != "" {
 		l.count("duplicate: " + why)
 	}
+}
+
+// unseenLock returns a lock of a delivery that ended before anybody looked, as the answer to its create shows. It
+// returns nil if there is none.
+func (l *ledger) unseenLock(d *delivery) *node {
+	path := zkpath.Join(l.queue.locks, d.node.name)
+	var newest *node
+	for _, s := range l.world.cluster.Servers() {
+		for _, e := range s.Trace() {
+			if !e.Reply || e.Op != "create2" || e.Code != 0 || e.Path != path || e.Zxid < d.node.czxid ||
+				!d.queue.actor.process.had(e.SessionID) || newest != nil && e.Zxid < newest.czxid {
+				continue
+			}
+			newest = &node{name: d.node.name, path: path, czxid: e.Zxid, owner: e.SessionID}
+		}
+	}
+	if newest != nil {
+		newest.born, newest.ended = l.locks.between(newest.czxid)
+		newest.withSession = l.world.hasEnded(newest.owner)
+		l.count("lock that ended before anybody looked")
+		l.lockOf[newest.name] = append(l.lockOf[newest.name], newest)
+	}
+	return newest
 }
 
 // explain returns the reason for another delivery, or "" if there is none.

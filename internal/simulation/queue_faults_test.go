@@ -96,6 +96,9 @@ func (u *workQueue) deleteTree(path string) (what string, undo func()) {
 	err := u.world.retryOutage(func(ctx context.Context) error {
 		return u.world.operator.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(ctx, path)
 	})
+	if leader, err := u.world.cluster.Leader(); err == nil {
+		u.ledger.observe(leader) // before over
+	}
 	over()
 	return fmt.Sprintf("%s, error %v", path, err), nil
 }
