@@ -54,6 +54,18 @@ func (c *children) between(zxid int64) (before, after time.Time) {
 	return before, after
 }
 
+// wasDeleted reports whether the node did not exist at some moment since a time, and had existed before.
+func (c *children) wasDeleted(since time.Time) bool {
+	end := time.Now()
+	for i, s := range slices.Backward(c.states) {
+		if s.pzxid == 0 && i > 0 && !end.Before(since) {
+			return true
+		}
+		end = s.at
+	}
+	return false
+}
+
 func (n *node) isThere() bool { return n.ended.IsZero() }
 
 // update returns the nodes that were created and those that have ended since the last update, in the order of their

@@ -122,6 +122,18 @@ func (s *scene) settle() {
 	s.delete(s.lockPath())
 }
 
+// endAsAnother has a consumer end an item of a deleted queue. Another item has its name by then.
+func (s *scene) endAsAnother() {
+	value := s.put()
+	s.lock(s.o)
+	d := s.begin(s.o, value)
+	s.deleteTree(s.path)
+	s.must(createNode(s.world, s.path))
+	s.put()
+	s.ledger.end(d, itemDone)
+	s.settle()
+}
+
 func TestLedgerWithLocks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		play func(s *scene)
@@ -359,6 +371,22 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.create(second)
 			s.create(first)
 		}},
+		"out of order, while there was no queue": {play: func(s *scene) {
+			s.put()
+			s.deleteTree(s.path)
+			s.look()
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			second := s.putBegins()
+			s.must(createNode(s.world, s.path))
+			s.create(second)
+			s.create(first)
+		}},
+		"ended as an item of the deleted queue, and reported": {play: func(s *scene) {
+			s.endAsAnother()
+			s.ledger.reported(s.o, &queue.ItemError{Path: s.node, Err: queue.ErrUncertain})
+		}},
+		"ended as an item of the deleted queue": {want: "that is not reported", play: (*scene).endAsAnother},
 		"again, when an earlier lock of its batch was deleted and another has the node": {play: func(s *scene) {
 			first, second := s.putBegins(), s.putBegins()
 			path := s.create(first + second)

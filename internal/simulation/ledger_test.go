@@ -31,6 +31,7 @@ type ledger struct {
 	newest    map[string]*node             // the node of the last delivery that began, by consumer
 	latest    map[string]*item             // the last item that got a node, by putter
 	wiped     []span                       // when an operator deletes the path of the queue, or the path of its locks
+	mistaken  []mistake
 }
 
 // span is a time from its beginning to its end.
@@ -166,9 +167,47 @@ func (l *ledger) judgeEnd(n *node) {
 			drops := l.queue.mode == queue.DeleteOnError && d.queue.consumes
 			return d.result == itemDone || d.result == itemFailed && drops
 		})
-		if !consumed && !putBack {
-			l.violate(i, "it is lost: %s is gone, and nobody has consumed it", n.name)
+		if consumed || putBack {
+			continue
 		}
+		d := l.settledAs(n)
+		if d == nil {
+			l.violate(i, "it is lost: %s is gone, and nobody has consumed it", n.name)
+			continue
+		}
+		l.mistaken = append(l.mistaken, mistake{item: i, of: d})
+	}
+}
+
+// mistake is the end of an item that has got the name of one that a consumer has ended after its path was deleted.
+type mistake struct {
+	item *item
+	of   *delivery // of the other
+}
+
+// settledAs returns a delivery of an item that had the path of a later node, and whose lock outlived the path.
+func (l *ledger) settledAs(n *node) *delivery {
+	for _, i := range l.byPath[n.path] {
+		for _, d := range i.deliveries {
+			if d.node != n && d.node != nil && d.node.path == n.path && d.node.epoch != n.epoch &&
+				d.lock != nil && (d.lock.isThere() || d.lock.ended.After(n.born)) {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// judgeMistake judges the loss of an item by such an end: its consumer, if it lives, reports it.
+func (l *ledger) judgeMistake(m mistake) {
+	isReport := func(text string) bool { return strings.Contains(text, queue.ErrUncertain.Error()[len("queue: "):]) }
+	p := m.of.queue.actor.process
+	switch {
+	case slices.ContainsFunc(m.item.reported, isReport), slices.ContainsFunc(m.of.item.reported, isReport):
+		l.count("lost: reported as an item of the deleted path")
+	case p.dead.Load(), p.left.Load(), m.of.queue.closed:
+	default:
+		l.violate(m.item, "it is lost, as it got the name of an item of the deleted path, and that is not reported")
 	}
 }
 
@@ -615,6 +654,9 @@ func (l *ledger) judgeAll() {
 			l.judgeLoss(i)
 		}
 	}
+	for _, m := range l.mistaken {
+		l.judgeMistake(m)
+	}
 }
 
 // stuck returns the records of some items that are still in the queue.
@@ -670,7 +712,8 @@ func (l *ledger) judgeOrder(i *item, n *node) {
 		l.count("put with an unknown outcome comes late")
 		return
 	}
-	if isLate && l.wasWiped(i.put.began) { // the later put was under way behind one that found no path
+	since := i.put.began
+	if isLate && (l.wasWiped(since) || l.children.wasDeleted(since)) { // the later put followed one that found no path
 		l.count("put overtaken while the queue was deleted")
 		return
 	}
