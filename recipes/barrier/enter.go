@@ -31,12 +31,13 @@ func (d *DistributedDoubleBarrier) enter(ctx context.Context) (round, error) {
 // entry is one call of Enter.
 type entry struct {
 	*DistributedDoubleBarrier
-	signal  *signal
-	created bool    // a create was sent
-	node    zk.Stat // our node
-	seen    bool    // a list had our node
-	opening int64   // the transaction in which we created ready; 0 if another member did
-	fired   bool    // the watch of ready has reported its creation, or will
+	signal   *signal
+	created  bool    // a create was sent
+	node     zk.Stat // our node
+	seen     bool    // a list had our node
+	opening  int64   // the transaction in which we created ready; 0 if another member did
+	fired    bool    // the watch of ready has reported its creation, or will
+	refusals int     // of the watch of our node, in a row
 }
 
 // run reads the barrier after each event until it is open.
@@ -169,7 +170,7 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 
 // awaitOthers waits until ready is created, or our node is gone: without a node the others would not count us. After a
 // moment it watches our node, on the connection of the snapshot. The watch ends with the node. A node without read
-// permission is not watched.
+// permission is not watched; run looks again after a pause.
 func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err error) {
 	if woken, in, err := e.awaitMoment(ctx); woken {
 		return in, err
@@ -178,9 +179,14 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	switch {
 	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
 		return false, nil
-	case err != nil && !errors.Is(err, zk.ErrNoAuth):
+	case errors.Is(err, zk.ErrNoAuth):
+		e.refusals++
+		_, in, err = e.awaitFor(ctx, waitqueue.ReadPause(e.refusals))
+		return in, err
+	case err != nil:
 		return false, err
 	}
+	e.refusals = 0
 	return e.awaitReady(ctx)
 }
 
@@ -191,9 +197,14 @@ func (e *entry) awaitReady(ctx context.Context) (created bool, err error) {
 	return created, err
 }
 
-// awaitMoment is awaitReady for a moment. It also reports whether there was an event.
+// awaitMoment is awaitFor a moment.
 func (e *entry) awaitMoment(ctx context.Context) (woken, created bool, err error) {
-	t := time.NewTimer(moment)
+	return e.awaitFor(ctx, moment)
+}
+
+// awaitFor is awaitReady for some time. It also reports whether there was an event.
+func (e *entry) awaitFor(ctx context.Context, d time.Duration) (woken, created bool, err error) {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	return e.awaitReadyUntil(ctx, t.C)
 }

@@ -207,6 +207,22 @@ func TestEnterDesertedRoundIsNotJoined(t *testing.T) {
 	c.returns()
 }
 
+// The read that watches the node of a member is refused for a while. Meanwhile another client deletes the node.
+func TestEnterRefusalThatPassesDelaysANewNode(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	refusal := faults.Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(refusal.Wait(s.ctx))
+	s.take("b")
+	refusal.Remove()
+	s.await("b")
+	s.put("a")
+	s.put("ready")
+	c.returns()
+}
+
 func TestEnterListRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"getChildren2", "create2", "multi"} {
