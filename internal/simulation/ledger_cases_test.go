@@ -284,6 +284,25 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.ledger.end(d, itemDone)
 			s.settle()
 		}},
+		"locked again, and the lock deleted, before anybody has looked": {play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.begin(s.o, value)
+			s.o.consumes = false
+			s.ledger.closing(s.o)
+			s.delete(s.lockPath())
+			time.Sleep(time.Millisecond)
+			s.createLock(s.o)
+			s.deleteTree(s.locks)
+			again := *s.o
+			again.consumes, again.closing = true, false
+			d := s.begin(&again, value)
+			s.must(createNode(s.world, s.locks))
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, value), itemDone)
+			s.ledger.end(d, itemFailed)
+			s.settle()
+		}},
 		"begun before anybody has looked": {play: func(s *scene) {
 			value := s.put()
 			s.createLock(s.o)

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -413,8 +414,8 @@ func (l *ledger) judgeUnlocked(d *delivery, before []*delivery, loop string) {
 func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	i, o := d.item, d.queue
 	d.lock = newestNode(l.lockOf[d.node.name], func(n *node) bool { return o.actor.process.had(n.owner) })
-	if d.lock == nil {
-		d.lock = l.unseenLock(d)
+	if d.lock == nil || !d.lock.isThere() {
+		d.lock = cmp.Or(l.unseenLock(d), d.lock)
 	}
 	if d.lock == nil {
 		l.violate(i, "it is delivered to %s, which never had a lock", o.actor.name)
@@ -448,14 +449,18 @@ func (l *ledger) judgeLocked(d *delivery, before []*delivery) {
 	}
 }
 
-// unseenLock returns a lock of a delivery that ended before anybody looked, as the answer to its create shows. It
-// returns nil if there is none.
+// unseenLock returns a lock of a delivery that is newer than the one that was seen, and ended before anybody looked, as
+// the answer to its create shows. It returns nil if there is none.
 func (l *ledger) unseenLock(d *delivery) *node {
 	path := zkpath.Join(l.queue.locks, d.node.name)
 	var newest *node
+	known := d.node.czxid
+	if d.lock != nil {
+		known = d.lock.czxid
+	}
 	for _, s := range l.world.cluster.Servers() {
 		for _, e := range s.Trace() {
-			if !e.Reply || e.Op != "create2" || e.Code != 0 || e.Path != path || e.Zxid < d.node.czxid ||
+			if !e.Reply || e.Op != "create2" || e.Code != 0 || e.Path != path || e.Zxid <= known ||
 				!d.queue.actor.process.had(e.SessionID) || newest != nil && e.Zxid < newest.czxid {
 				continue
 			}
@@ -467,6 +472,7 @@ func (l *ledger) unseenLock(d *delivery) *node {
 		newest.withSession = l.world.hasEnded(newest.owner)
 		l.count("lock that ended before anybody looked")
 		l.lockOf[newest.name] = append(l.lockOf[newest.name], newest)
+		slices.SortStableFunc(l.lockOf[newest.name], byBirth)
 	}
 	return newest
 }
