@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
@@ -56,6 +57,34 @@ func TestPathMadeAnewWhileNothingWasWatchedIsFound(t *testing.T) {
 		offer(t, others, "new")
 		must(t, client.Sync().ForPath(ctx, queuePath))
 		want(t, "new")(q.Poll(ctx))
+	})
+}
+
+// TestLateRemovalOfAWatchSparesTheNext loses the removal of a watch. The next call sets another before the removal is
+// tried again.
+func TestLateRemovalOfAWatchSparesTheNext(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		q, others := simple(client), simple(clientAt(t, place, chroot))
+		takeOneThatWaits(t, place, q, others)
+		removal := place.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Count: 1, Action: curatortest.CutBefore})
+		must(t, removal.Wait(ctx))
+		got := make(chan string, 1)
+		go func() {
+			data, _ := q.Take(ctx)
+			got <- string(data)
+		}()
+		awaitSilence(t, place.Faults())
+		offer(t, others, "next")
+		select {
+		case g := <-got:
+			if g != "next" {
+				t.Errorf("got %q", g)
+			}
+		case <-ctx.Done():
+			t.Fatal("Take waits")
+		}
 	})
 }
 
