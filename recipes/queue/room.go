@@ -157,6 +157,7 @@ func (r *room) awaitChange(ctx context.Context) error {
 // session on one node have the mode of the last.
 func (r *room) watch(ctx context.Context) (err error) {
 	p := r.producer
+	r.unwatch() // it may have been set in the next session
 	r.watcher, r.session = callbacks.NewChanWatcher(r.changed), p.client.Session()
 	if !r.oneShot { // asked once: a server that does not know the request closes the connection
 		err = p.client.Watches().Add().UsingWatcher(r.watcher).ForPath(ctx, p.path)

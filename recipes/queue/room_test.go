@@ -217,6 +217,32 @@ func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
 	})
 }
 
+// The session ends while the watch is on its way, and the watch is set in the next session.
+func TestBlockedPutLeavesNoWatchInTheNextSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.InMemory())
+		ctx, client := testenv.Context(t), clientAt(t, server, "")
+		q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
+		putItems(t, q, "first")
+		must(t, q.FlushPuts(ctx))
+		watch := server.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldRequest})
+		first := client.SessionID()
+		put := make(chan error, 1)
+		go func() { put <- q.Put(ctx, "second") }()
+		must(t, watch.Wait(ctx))
+		restore := server.Faults().RefuseConnects()
+		server.Faults().CutAll()
+		must(t, server.ExpireSession(first))
+		restore()
+		awaitSilence(t, server.Faults())
+		removeFirst(t, client, 1)
+		must(t, <-put)
+		must(t, q.Close())
+		server.EventuallyT(t, "no watch is left", func() bool { return server.Watches(queuePath) == 0 })
+	})
+}
+
 // Goroutines that wait for room are served in their order.
 func TestBlockedPutsAreServedInOrder(t *testing.T) {
 	t.Parallel()
