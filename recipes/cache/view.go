@@ -69,14 +69,14 @@ func (e *engine) size() int {
 func (e *engine) children(path string) map[string]*ChildData {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	n := e.nodes[path]
-	if n == nil || !n.live {
+	n, storage := e.nodes[path], e.settings.storage
+	if n == nil || storage.Get(path) == nil { // a live node is not in the storage after Close
 		return nil
 	}
 	out := make(map[string]*ChildData, len(n.kids()))
 	for _, kid := range n.kids() {
-		if kid.live {
-			out[zkpath.Node(kid.path)] = e.settings.storage.Get(kid.path)
+		if data := storage.Get(kid.path); data != nil {
+			out[zkpath.Node(kid.path)] = data
 		}
 	}
 	return out
