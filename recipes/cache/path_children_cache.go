@@ -160,7 +160,7 @@ func (c *PathChildrenCache) CurrentDataOf(path string) *ChildData {
 func (c *PathChildrenCache) Rebuild(ctx context.Context) error { return c.engine.rebuild(ctx) }
 
 // RebuildNode reads one child again and waits for the answer. path is its full path. RebuildNode returns an error if
-// path is invalid or not in the tree of the cache, and the errors of [PathChildrenCache.Rebuild]. In Java: rebuildNode.
+// path is invalid or is no child of the node, and the errors of [PathChildrenCache.Rebuild]. In Java: rebuildNode.
 func (c *PathChildrenCache) RebuildNode(ctx context.Context, path string) error {
 	return c.engine.rebuildNode(ctx, path)
 }

@@ -129,13 +129,13 @@ func (e *engine) unfollow(events *mailbox[Event]) {
 // rebuild reads all nodes again and waits for the answers.
 func (e *engine) rebuild(ctx context.Context) error { return e.reread(ctx, e.root.path, e.wantAll) }
 
-// rebuildNode reads a node again and waits for the answer.
+// rebuildNode reads a child of the root again and waits for the answer.
 func (e *engine) rebuildNode(ctx context.Context, path string) error {
 	if err := zkpath.Validate(path, false); err != nil {
 		return errtext.Wrap(err, "cache", "rebuild")
 	}
-	if path != e.root.path && !isBelow(path, e.root.path) {
-		return fmt.Errorf("cache: rebuild %s: not below %s", path, e.root.path)
+	if path == e.root.path || zkpath.Parent(path) != e.root.path {
+		return fmt.Errorf("cache: rebuild %s: not a child of %s", path, e.root.path)
 	}
 	return e.reread(ctx, path, func() {
 		if n := e.node(path); n != nil {

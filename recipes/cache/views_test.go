@@ -167,6 +167,22 @@ func TestPathChildrenCacheRebuildNodeRefusesInvalidPath(t *testing.T) {
 	})
 }
 
+// In Java: rebuildNode throws IllegalArgumentException.
+func TestPathChildrenCacheRebuildNodeRefusesWhatIsNoChild(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root+"=1", root+"/a=1", root+"/a/below=1")
+		c := cache.NewPathChildrenCache(s.client, root)
+		s.must(c.Start(s.ctx, cache.BuildInitialCache))
+		s.closing(c)
+		for _, path := range []string{root, root + "/a/below"} {
+			if err := c.RebuildNode(s.ctx, path); err == nil {
+				s.Errorf("no error for %s", path)
+			}
+		}
+	})
+}
+
 func TestPathChildrenCacheTellsOfTheConnection(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
