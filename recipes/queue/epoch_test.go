@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -201,16 +202,22 @@ func TestPathMadeAnewAgainAndAgainLosesNothing(t *testing.T) {
 // TestPathMadeAnewWhileDeleteIsOnItsWayIsReported holds the delete of an item back until another item has its name.
 func TestPathMadeAnewWhileDeleteIsOnItsWayIsReported(t *testing.T) {
 	t.Parallel()
-	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 0) })
+	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 0, false) })
 }
 
 // TestPathMadeAnewWhileDeleteIsTriedAgainIsReported does so with the second delete, after the first was lost.
 func TestPathMadeAnewWhileDeleteIsTriedAgainIsReported(t *testing.T) {
 	t.Parallel()
-	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 1) })
+	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 1, false) })
 }
 
-func makePathAnewDuringDelete(t *testing.T, mode modifier, lost int) {
+// TestPathMadeAnewAfterAChangeIsReported changes the data of the path before, which ends the watch of the path.
+func TestPathMadeAnewAfterAChangeIsReported(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) { makePathAnewDuringDelete(t, mode, 0, true) })
+}
+
+func makePathAnewDuringDelete(t *testing.T, mode modifier, lost int, changed bool) {
 	t.Helper()
 	ctx, chroot := testenv.Context(t), testenv.Chroot(t)
 	direct := testenv.Addr(t) + chroot
@@ -230,6 +237,12 @@ func makePathAnewDuringDelete(t *testing.T, mode modifier, lost int) {
 	got, errs := newBasket(t), newReports()
 	q := start(t, built(mode(builder(t, newClient(t, connect), got.consume)).OnError(errs.add).BuildQueue()))
 	must(t, held.Wait(ctx))
+	if changed {
+		_, err := others.SetData().ForPath(ctx, queuePath, []byte("changed"))
+		must(t, err)
+		isEvent := func(e curatortest.TraceEntry) bool { return e.Op == "notification" }
+		testenv.Eventually(t, func() bool { return slices.ContainsFunc(proxy.Faults().Trace(), isEvent) }, "the event")
+	}
 	deleteQueue(t, others)
 	paths := putEpoch(t, others, mode, newItems)
 	held.Release()
