@@ -83,11 +83,11 @@ func (b *DistributedBarrier) wait(ctx context.Context) error {
 		} else if err == nil {
 			return nil
 		}
+		w.remove(ctx) // each watch that stays wakes us at each outage, and each read would add another
 		if waited && waitqueue.IsOutage(err) {
 			err = b.client.BlockUntilConnected(ctx)
 		}
 		if err != nil {
-			w.remove(ctx)
 			return err
 		}
 	}

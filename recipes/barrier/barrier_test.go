@@ -104,6 +104,27 @@ func TestBarrierWaitSurvivesOutageAndSession(t *testing.T) {
 	s.awaitNothing()
 }
 
+func TestBarrierWaitCancelledAfterOutageRemovesWatch(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.must(barrier.NewDistributedBarrier(s.client(), barrierPath).SetBarrier(s.ctx))
+	client, faults := s.proxied()
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	c := s.laterWith(ctx, barrier.NewDistributedBarrier(client, barrierPath).WaitOnBarrier)
+	s.awaitWatch("")
+	for range 3 {
+		s.cut(client, faults)
+		s.awaitWatch("")
+		s.settle(client)
+	}
+	cancel()
+	if err := c.err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+}
+
 // In Java: TestDistributedBarrier.testServerCrash.
 func TestBarrierWaitFirstReadFailedFails(t *testing.T) {
 	t.Parallel()
