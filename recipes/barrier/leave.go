@@ -59,14 +59,14 @@ func (x *exit) run(ctx context.Context) (err error) {
 	return err
 }
 
-// learn waits for the list that begin sent. If the reply was lost it lists again, while our node still shows that ready
-// belongs to our round.
+// learn waits for the list that begin sent. If that has failed it lists again, while our node still shows that ready
+// belongs to our round: the list was sent during Enter, and its error may be over.
 func (x *exit) learn(ctx context.Context) error {
 	if x.round.list == nil {
 		return nil
 	}
 	ready, children, err := x.round.list.wait(ctx)
-	if waitqueue.IsOutage(err) {
+	if err != nil {
 		err = waitqueue.RetryOutage(ctx, x.client, func() (err error) {
 			ready, children, err = x.list(ctx).wait(ctx)
 			return err
