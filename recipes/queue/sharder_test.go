@@ -432,6 +432,36 @@ func TestShardThatCannotBeBuiltIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestNoShardIsAddedWhileOneCannotBeBuilt has an allocator that fails for each but the first, which is full.
+func TestNoShardIsAddedWhileOneCannotBeBuilt(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	var first string
+	failed := newFailures()
+	s := queue.NewQueueSharder(client, func(path string) (*fakeShard, error) {
+		if first == "" {
+			first = path
+			return &fakeShard{start: func() error {
+				_, err := client.Create().ForPath(testenv.Context(t), path+"/item", nil)
+				return err
+			}}, nil
+		}
+		return nil, errors.New("broken")
+	}, shardsPath, leading(true), queue.WithNewQueueThreshold(1), queue.WithThresholdCheck(time.Millisecond),
+		queue.WithOnError(failed.notify))
+	must(t, s.Start())
+	for range 5 {
+		if err := failed.next(t); !strings.Contains(err.Error(), "broken") {
+			t.Errorf("got %v", err)
+		}
+	}
+	must(t, s.Close())
+	if n := len(children(t, connect, shardsPath)); n != 2 {
+		t.Errorf("%d queues", n)
+	}
+}
+
 // leaderFunc is a leader of the user.
 type leaderFunc func() bool
 
