@@ -289,8 +289,8 @@ func TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	})
 }
 
-// TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime closes a queue that puts deleted items back for others, while an
-// item takes long.
+// TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime closes a queue that puts deleted items back for others, while
+// an item takes long.
 func TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	t.Parallel()
 	const n, slow, flush = 400, 200, time.Second
@@ -321,8 +321,8 @@ func TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	})
 }
 
-// TestCloseWhileConnectionIsLostPutsItemsBack loses the connection while a queue that is being closed puts deleted items
-// back for others. What was not sent is sent again.
+// TestCloseWhileConnectionIsLostPutsItemsBack loses the connection while a queue that is being closed puts deleted
+// items back for others. What was not sent is sent again.
 func TestCloseWhileConnectionIsLostPutsItemsBack(t *testing.T) {
 	t.Parallel()
 	const n, slow = 400, 200

@@ -68,7 +68,9 @@ func TestLateRemovalOfAWatchSparesTheNext(t *testing.T) {
 		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q, others := simple(client), simple(clientAt(t, place, chroot))
 		takeOneThatWaits(t, place, q, others)
-		removal := place.Faults().Add(curatortest.Rule{Ops: []string{"removeWatches"}, Count: 1, Action: curatortest.CutBefore})
+		removal := place.Faults().Add(curatortest.Rule{
+			Ops: []string{"removeWatches"}, Count: 1, Action: curatortest.CutBefore,
+		})
 		must(t, removal.Wait(ctx))
 		got := make(chan string, 1)
 		go func() {
