@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -293,7 +294,11 @@ func TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 // an item takes long.
 func TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	t.Parallel()
-	const n, slow, flush = 400, 200, time.Second
+	const n, slow = 400, 200
+	flush, limit := time.Second, 1100*time.Millisecond
+	if testenv.Real() { // where time goes on while the machine is busy
+		flush, limit = 10*time.Second, 20*time.Second
+	}
 	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 		others, client, errs := clientAt(t, place, chroot), clientAt(t, place, chroot), newReports()
 		putAll(t, start(t, built(builder(t, others, nil).BuildQueue())), numbered(n)...)
@@ -308,13 +313,19 @@ func TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 		g.awaitReached(t)
 		putBack := place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest})
 		defer putBack.Remove()
+		began, closed := time.Now(), make(chan error, 1)
+		go func() { closed <- q.Close() }()
 		start(t, built(builder(t, others, newBasket(t).consume).BuildQueue())) // takes the rest, so that the queue is empty
-		wantClosedInTime(t, q)
-		if reported := errs.all(); len(reported) == 0 || putBack.Hits() == 0 {
-			t.Errorf("reported are %v, %d requests", reported, putBack.Hits())
+		must(t, putBack.Wait(testenv.Context(t)))
+		<-closed // with an error
+		if took := time.Since(began); took > limit {
+			t.Errorf("close takes %v with a final flush time of %v", took, flush)
+		}
+		if !slices.ContainsFunc(errs.all(), func(err error) bool { return errors.Is(err, queue.ErrUncertain) }) {
+			t.Errorf("reported are %v", errs.all())
 		}
 		for _, err := range errs.all() {
-			if !errors.Is(err, queue.ErrUncertain) {
+			if !errors.Is(err, queue.ErrUncertain) && !errors.Is(err, queue.ErrClosed) {
 				t.Errorf("reported is %v", err)
 			}
 		}
