@@ -390,6 +390,16 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.create(second)
 			s.create(first)
 		}},
+		"out of order, when the refusal of the first was lost": {play: func(s *scene) {
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			second := s.putBegins()
+			over := s.world.refuse()
+			s.create(second)
+			over()
+			s.o.actor.process.setState(framework.Suspended, 0)
+			s.create(first)
+		}},
 		"out of order, while there was no queue": {play: func(s *scene) {
 			s.put()
 			s.deleteTree(s.path)

@@ -723,6 +723,10 @@ func (l *ledger) judgeOrder(i *item, n *node) {
 		l.count("put overtaken while the queue was deleted")
 		return
 	}
+	if isLate && l.world.wasRefused(since) && i.put.queue.actor.process.wasSuspended(since) {
+		l.count("put refused, overtaken, and tried again as the refusal was lost")
+		return
+	}
 	if isLate && last.nodes[0].epoch == n.epoch {
 		l.violate(i, "it gets %s behind one that was put after it:\n%v", n.name, last)
 		return
