@@ -27,7 +27,7 @@ test: ## run every test: on the in-process server, then on what it installs if i
 
 .PHONY: test-in-memory
 test-in-memory: P = 5
-test-in-memory: ## run the tests that need no Java, in less than a minute
+test-in-memory: ## run the tests that need no Java
 	$(TEST) $(PACKAGES)
 
 .PHONY: test-versions

@@ -15,6 +15,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/queue"
 )
 
 // fillUp fills a queue with a bound.
@@ -217,15 +218,23 @@ func TestPutsThatAreBlockedOneByOneTakeFewRequests(t *testing.T) {
 	})
 }
 
+// fullQueue returns a queue that has room for one item, and has one.
+func fullQueue(t *testing.T) (*curatortest.Server, *framework.Client, *queue.DistributedQueue[string]) {
+	t.Helper()
+	server := curatortest.NewServerT(t, curatortest.InMemory())
+	client := clientAt(t, server, "")
+	q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
+	putItems(t, q, "first")
+	must(t, q.FlushPuts(testenv.Context(t)))
+	return server, client, q
+}
+
 // The session ends while the watch is on its way, and the watch is set in the next session.
 func TestBlockedPutLeavesNoWatchInTheNextSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), clientAt(t, server, "")
-		q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
-		putItems(t, q, "first")
-		must(t, q.FlushPuts(ctx))
+		ctx := testenv.Context(t)
+		server, client, q := fullQueue(t)
 		watch := server.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldRequest})
 		first := client.SessionID()
 		put := make(chan error, 1)
@@ -247,11 +256,8 @@ func TestBlockedPutLeavesNoWatchInTheNextSession(t *testing.T) {
 func TestBlockedPutsAreServedInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
-		ctx, client := testenv.Context(t), clientAt(t, server, "")
-		q := start(t, built(builder(t, client, nil).MaxItems(1).BuildQueue()))
-		putItems(t, q, "first")
-		must(t, q.FlushPuts(ctx))
+		ctx := testenv.Context(t)
+		_, client, q := fullQueue(t)
 		items := numbered(10)
 		put := make(chan error)
 		for _, item := range items {
