@@ -277,6 +277,7 @@ func TestLedgerWithLocks(t *testing.T) {
 			value := s.put()
 			s.createLock(s.o)
 			s.deleteTree(s.locks)
+			s.look()
 			d := s.begin(s.o, value)
 			s.must(createNode(s.world, s.locks))
 			s.lock(s.other)
@@ -302,6 +303,16 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.ledger.end(s.begin(s.other, value), itemDone)
 			s.ledger.end(d, itemFailed)
 			s.settle()
+		}},
+		"locked, and the session ended, before anybody has looked": {play: func(s *scene) {
+			value := s.put()
+			s.createLock(s.o)
+			s.must(s.world.cluster.ExpireSession(s.mine.SessionID()))
+			d := s.begin(s.o, value)
+			s.lock(s.other)
+			s.ledger.end(s.begin(s.other, value), itemDone)
+			s.ledger.end(d, itemDone)
+			s.delete(s.node)
 		}},
 		"begun before anybody has looked": {play: func(s *scene) {
 			value := s.put()
@@ -400,6 +411,15 @@ func TestLedgerWithLocks(t *testing.T) {
 			s.o.actor.process.setState(framework.Suspended, 0)
 			s.create(first)
 		}},
+		"out of order, and refused without a loss": {want: "behind one that was put after it", play: func(s *scene) {
+			first := s.putBegins()
+			time.Sleep(time.Millisecond)
+			second := s.putBegins()
+			over := s.world.refuse()
+			s.create(second)
+			over()
+			s.create(first)
+		}},
 		"out of order, while there was no queue": {play: func(s *scene) {
 			s.put()
 			s.deleteTree(s.path)
@@ -414,6 +434,16 @@ func TestLedgerWithLocks(t *testing.T) {
 		"ended as an item of the deleted queue, and reported": {play: func(s *scene) {
 			s.endAsAnother()
 			s.ledger.reported(s.o, &queue.ItemError{Path: s.node, Err: queue.ErrUncertain})
+		}},
+		"gone, when an item of the deleted queue had lost its lock": {want: "nobody has consumed it", play: func(s *scene) {
+			value := s.put()
+			s.lock(s.o)
+			s.ledger.end(s.begin(s.o, value), itemDone)
+			s.delete(s.lockPath())
+			s.deleteTree(s.path)
+			s.must(createNode(s.world, s.path))
+			s.put()
+			s.delete(s.node)
 		}},
 		"ended as an item of the deleted queue": {want: "that is not reported", play: (*scene).endAsAnother},
 		"again, when an earlier lock of its batch was deleted and another has the node": {play: func(s *scene) {
@@ -472,6 +502,11 @@ func TestLedgerWithoutLocks(t *testing.T) {
 		"gone, then consumed": {play: func(s *scene) {
 			value := s.put()
 			s.delete(s.node)
+			s.begin(s.o, value)
+		}},
+		"gone before anybody has looked, then consumed": {play: func(s *scene) {
+			value := s.put()
+			s.must(s.mine.Delete().ForPath(s.Context(), s.node))
 			s.begin(s.o, value)
 		}},
 		"consumed while it is there": {want: "is still there", play: func(s *scene) { s.begin(s.o, s.put()) }},

@@ -472,7 +472,6 @@ func (l *ledger) unseenLock(d *delivery) *node {
 		newest.withSession = l.world.hasEnded(newest.owner)
 		l.count("lock that ended before anybody looked")
 		l.lockOf[newest.name] = append(l.lockOf[newest.name], newest)
-		slices.SortStableFunc(l.lockOf[newest.name], byBirth)
 	}
 	return newest
 }
