@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,9 +239,12 @@ func TestLoadCountsWhatWaits(t *testing.T) {
 			}
 		}
 		want("at first", exec.Load{})
+		var served atomic.Int64
 		f.server.serve = func(p *peer, _ *request) bool {
-			f.server.down.Store(true)
-			p.cut()
+			if served.Add(1) == 2 { // an operation behind the loss of the connection would be parked
+				f.server.down.Store(true)
+				p.cut()
+			}
 			return true
 		}
 		ops := []*steps{newSteps("/a"), newSteps("/b"), newSteps("/c")}
