@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // Task is something to run.
@@ -93,33 +95,28 @@ func (q *Queue) signal() {
 	}
 }
 
-func (q *Queue) run() {
-	finished := false
-	defer func() {
-		if !finished { // a task has ended its goroutine, as a test that fails does: the others still run
-			go q.run()
-		}
-	}()
-	for {
-		for len(q.batch) > 0 {
-			t := q.batch[0]
-			q.batch[0], q.batch = nil, q.batch[1:]
-			q.ahead.Add(-1)
-			t.Run()
-		}
-		if q.refill() {
-			continue
-		}
-		q.mu.Lock()
-		over := q.closed && len(q.tasks) == 0
-		q.mu.Unlock()
-		if over {
-			finished = true
-			close(q.done)
-			return
-		}
-		<-q.wake
+func (q *Queue) run() { usercode.Loop(usercode.Go, q.runBatch) }
+
+// runBatch runs the taken tasks and takes the next ones. It returns false when the queue is closed and empty.
+func (q *Queue) runBatch() (again bool) {
+	for len(q.batch) > 0 {
+		t := q.batch[0]
+		q.batch[0], q.batch = nil, q.batch[1:]
+		q.ahead.Add(-1)
+		t.Run()
 	}
+	if q.refill() {
+		return true
+	}
+	q.mu.Lock()
+	over := q.closed && len(q.tasks) == 0
+	q.mu.Unlock()
+	if over {
+		close(q.done)
+		return false
+	}
+	<-q.wake
+	return true
 }
 
 // refill takes all tasks that were pushed meanwhile, and leaves the memory of the last batch for the next one.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/barrier"
@@ -184,7 +185,7 @@ func TestErrorsOfTheBackgroundHaveOnePrefix(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := connected(t)
 	unhandled := make(chan error, 10)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
 		unhandled <- e.Err
 	})
 	results := make(chan error, 10)
@@ -310,22 +311,22 @@ func barrierErrors(ctx context.Context, t *testing.T, client, over *framework.Cl
 	}
 }
 
-// broken is a serializer that fails.
+// broken is a codec that fails.
 type broken struct{}
 
-func (broken) Serialize(string) ([]byte, error)   { return nil, builders.ErrBadArguments }
-func (broken) Deserialize([]byte) (string, error) { return "", builders.ErrBadArguments }
+func (broken) Encode(string) ([]byte, error) { return nil, builders.ErrBadArguments }
+func (broken) Decode([]byte) (string, error) { return "", builders.ErrBadArguments }
 
 func queueErrors(ctx context.Context, t *testing.T, client, over *framework.Client) []provoked {
 	t.Helper()
 	corrupt := make(chan error, 1)
-	var unreadable queue.Serializer[string] = broken{}
+	var unreadable codec.Codec[string] = broken{}
 	b := queue.NewBuilder(client, nil, unreadable, "/queue")
 	q, err := b.BuildQueue()
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := queue.NewBuilder(client, nil, queue.Serializer[string](queue.String{}), "/queue").BuildQueue()
+	plain, err := queue.NewBuilder(client, nil, codec.Codec[string](codec.Text{}), "/queue").BuildQueue()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,14 +351,14 @@ func queueErrors(ctx context.Context, t *testing.T, client, over *framework.Clie
 			}
 		}()
 	}
-	unserialized := q.Put(ctx, "a")
+	notEncoded := q.Put(ctx, "a")
 	if err := plain.Put(ctx, "a"); err != nil {
 		t.Fatal(err)
 	}
 	return []provoked{
 		{"bad path", "", failure(queue.NewBuilder(client, nil, unreadable, "q").BuildQueue()), zk.ErrInvalidPath},
 		{"not started", "", notStarted, queue.ErrNotStarted},
-		{"serializer", "", unserialized, builders.ErrBadArguments},
+		{"codec", "", notEncoded, builders.ErrBadArguments},
 		{"corrupt item", "", <-corrupt, queue.ErrCorrupt},
 		{"simple queue", "", queue.NewSimpleDistributedQueue(client, "q").Offer(ctx, nil), zk.ErrInvalidPath},
 		{"element", "", failure(queue.NewSimpleDistributedQueue(client, "/none").Element(ctx)), queue.ErrEmpty},

@@ -49,45 +49,63 @@ const (
 	CodeThrottledOp              Code = -127
 )
 
-// codes holds, at minus the code, Java's name of it and the error it stands for.
+// Class is the answer to the question whether another try of a request makes sense.
+type Class uint8
+
+// The classes.
+const (
+	// Final: the same request fails again, until the program or the servers are changed.
+	Final Class = iota
+	// Passing: the same request may soon succeed.
+	Passing
+	// AboutNode: the same request may succeed when somebody has changed the node.
+	AboutNode
+	// AboutSession: the same request may succeed in the next session, or on the connection that has the session now.
+	AboutSession
+)
+
+// codes holds, at minus the code, what this library knows of it: Java's name, the error it stands for, its class, and
+// whether a request with this end may have taken effect. docs/errors.md has the same table, with reasons.
 var codes = [...]struct {
-	name string
-	err  error
+	name  string
+	err   error
+	class Class
+	open  bool
 }{
-	-CodeOK:                       {"OK", nil},
-	-CodeSystemError:              {"SYSTEMERROR", ErrSystem},
-	-CodeRuntimeInconsistency:     {"RUNTIMEINCONSISTENCY", ErrRuntimeInconsistency},
-	-CodeDataInconsistency:        {"DATAINCONSISTENCY", ErrDataInconsistency},
-	-CodeConnectionLoss:           {"CONNECTIONLOSS", ErrConnectionLoss},
-	-CodeMarshallingError:         {"MARSHALLINGERROR", ErrMarshalling},
-	-CodeUnimplemented:            {"UNIMPLEMENTED", ErrUnimplemented},
-	-CodeOperationTimeout:         {"OPERATIONTIMEOUT", ErrOperationTimeout},
-	-CodeBadArguments:             {"BADARGUMENTS", zk.ErrBadArguments},
-	-CodeUnknownSession:           {"UNKNOWNSESSION", ErrUnknownSession},
-	-CodeNewConfigNoQuorum:        {"NEWCONFIGNOQUORUM", ErrNewConfigNoQuorum},
-	-CodeReconfigInProgress:       {"RECONFIGINPROGRESS", ErrReconfigInProgress},
-	-CodeAPIError:                 {"APIERROR", zk.ErrAPIError},
-	-CodeNoNode:                   {"NONODE", zk.ErrNoNode},
-	-CodeNoAuth:                   {"NOAUTH", zk.ErrNoAuth},
-	-CodeBadVersion:               {"BADVERSION", zk.ErrBadVersion},
-	-CodeNoChildrenForEphemerals:  {"NOCHILDRENFOREPHEMERALS", zk.ErrNoChildrenForEphemerals},
-	-CodeNodeExists:               {"NODEEXISTS", zk.ErrNodeExists},
-	-CodeNotEmpty:                 {"NOTEMPTY", zk.ErrNotEmpty},
-	-CodeSessionExpired:           {"SESSIONEXPIRED", zk.ErrSessionExpired},
-	-CodeInvalidCallback:          {"INVALIDCALLBACK", ErrInvalidCallback},
-	-CodeInvalidACL:               {"INVALIDACL", zk.ErrInvalidACL},
-	-CodeAuthFailed:               {"AUTHFAILED", zk.ErrAuthFailed},
-	-CodeClosing:                  {"CLOSING", zk.ErrClosing},
-	-CodeNothing:                  {"NOTHING", zk.ErrNothing},
-	-CodeSessionMoved:             {"SESSIONMOVED", zk.ErrSessionMoved},
-	-CodeNotReadOnly:              {"NOTREADONLY", ErrNotReadOnly},
-	-CodeEphemeralOnLocalSession:  {"EPHEMERALONLOCALSESSION", ErrEphemeralOnLocalSession},
-	-CodeNoWatcher:                {"NOWATCHER", ErrNoWatcher},
-	-CodeRequestTimeout:           {"REQUESTTIMEOUT", ErrRequestTimeout},
-	-CodeReconfigDisabled:         {"RECONFIGDISABLED", zk.ErrReconfigDisabled},
-	-CodeSessionClosedRequireSASL: {"SESSIONCLOSEDREQUIRESASLAUTH", ErrSessionClosedRequireSASL},
-	-CodeQuotaExceeded:            {"QUOTAEXCEEDED", ErrQuotaExceeded},
-	-CodeThrottledOp:              {"THROTTLEDOP", ErrThrottledOp},
+	-CodeOK:                       {name: "OK"},
+	-CodeSystemError:              {"SYSTEMERROR", ErrSystem, Final, false},
+	-CodeRuntimeInconsistency:     {"RUNTIMEINCONSISTENCY", ErrRuntimeInconsistency, Final, false},
+	-CodeDataInconsistency:        {"DATAINCONSISTENCY", ErrDataInconsistency, Final, false},
+	-CodeConnectionLoss:           {"CONNECTIONLOSS", ErrConnectionLoss, Passing, true},
+	-CodeMarshallingError:         {"MARSHALLINGERROR", ErrMarshalling, Final, false},
+	-CodeUnimplemented:            {"UNIMPLEMENTED", ErrUnimplemented, Final, false},
+	-CodeOperationTimeout:         {"OPERATIONTIMEOUT", ErrOperationTimeout, Passing, true},
+	-CodeBadArguments:             {"BADARGUMENTS", zk.ErrBadArguments, Final, false},
+	-CodeUnknownSession:           {"UNKNOWNSESSION", ErrUnknownSession, Final, false},
+	-CodeNewConfigNoQuorum:        {"NEWCONFIGNOQUORUM", ErrNewConfigNoQuorum, Final, false},
+	-CodeReconfigInProgress:       {"RECONFIGINPROGRESS", ErrReconfigInProgress, Passing, false},
+	-CodeAPIError:                 {"APIERROR", zk.ErrAPIError, Final, false},
+	-CodeNoNode:                   {"NONODE", zk.ErrNoNode, AboutNode, false},
+	-CodeNoAuth:                   {"NOAUTH", zk.ErrNoAuth, AboutNode, false},
+	-CodeBadVersion:               {"BADVERSION", zk.ErrBadVersion, AboutNode, false},
+	-CodeNoChildrenForEphemerals:  {"NOCHILDRENFOREPHEMERALS", zk.ErrNoChildrenForEphemerals, AboutNode, false},
+	-CodeNodeExists:               {"NODEEXISTS", zk.ErrNodeExists, AboutNode, false},
+	-CodeNotEmpty:                 {"NOTEMPTY", zk.ErrNotEmpty, AboutNode, false},
+	-CodeSessionExpired:           {"SESSIONEXPIRED", zk.ErrSessionExpired, AboutSession, true},
+	-CodeInvalidCallback:          {"INVALIDCALLBACK", ErrInvalidCallback, Final, false},
+	-CodeInvalidACL:               {"INVALIDACL", zk.ErrInvalidACL, Final, false},
+	-CodeAuthFailed:               {"AUTHFAILED", zk.ErrAuthFailed, Final, false},
+	-CodeClosing:                  {"CLOSING", zk.ErrClosing, Final, false},
+	-CodeNothing:                  {"NOTHING", zk.ErrNothing, Final, false},
+	-CodeSessionMoved:             {"SESSIONMOVED", zk.ErrSessionMoved, AboutSession, true},
+	-CodeNotReadOnly:              {"NOTREADONLY", ErrNotReadOnly, Final, false},
+	-CodeEphemeralOnLocalSession:  {"EPHEMERALONLOCALSESSION", ErrEphemeralOnLocalSession, Final, false},
+	-CodeNoWatcher:                {"NOWATCHER", ErrNoWatcher, AboutNode, false},
+	-CodeRequestTimeout:           {"REQUESTTIMEOUT", ErrRequestTimeout, Passing, true},
+	-CodeReconfigDisabled:         {"RECONFIGDISABLED", zk.ErrReconfigDisabled, Final, false},
+	-CodeSessionClosedRequireSASL: {"SESSIONCLOSEDREQUIRESASLAUTH", ErrSessionClosedRequireSASL, Final, false},
+	-CodeQuotaExceeded:            {"QUOTAEXCEEDED", ErrQuotaExceeded, AboutNode, false},
+	-CodeThrottledOp:              {"THROTTLEDOP", ErrThrottledOp, Passing, false},
 }
 
 // known reports whether the code has a name; the numbers have gaps.
@@ -110,6 +128,44 @@ func (c Code) String() string {
 		return strconv.Itoa(int(c))
 	}
 	return codes[-c].name
+}
+
+// Class returns the class of the code. A code without a name is final.
+func (c Code) Class() Class {
+	if !c.known() {
+		return Final
+	}
+	return codes[-c].class
+}
+
+// LeavesOpen reports whether a request with this end may have taken effect.
+func (c Code) LeavesOpen() bool { return c.known() && codes[-c].open }
+
+// IsPassing reports whether another try of the request that failed with err may succeed by itself: err is a passing
+// one, or about the session.
+func IsPassing(err error) bool {
+	if errors.Is(err, zk.ErrConnectionClosed) {
+		return true
+	}
+	for i := range codes {
+		if c := &codes[i]; (c.class == Passing || c.class == AboutSession) && errors.Is(err, c.err) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsOpen reports whether the request that failed with err may have taken effect.
+func IsOpen(err error) bool {
+	if errors.Is(err, zk.ErrConnectionClosed) {
+		return true
+	}
+	for i := range codes {
+		if c := &codes[i]; c.open && errors.Is(err, c.err) {
+			return true
+		}
+	}
+	return false
 }
 
 // CodeOf finds the code an error stands for, however deeply it is wrapped; nil is OK. The flag is false for

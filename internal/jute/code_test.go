@@ -135,3 +135,41 @@ func TestCodeOfJoinedErrorsIsTheOneNearestZero(t *testing.T) {
 		t.Errorf("CodeOf = %v, %v", got, ok)
 	}
 }
+
+// The server has not begun with a request that it throttles, or that it gets on the connection that a session has left.
+func TestCodeHasClassAndEffect(t *testing.T) {
+	passing := map[jute.Code]bool{ // whether the request may have taken effect
+		jute.CodeConnectionLoss: true, jute.CodeOperationTimeout: true, jute.CodeRequestTimeout: true,
+		jute.CodeThrottledOp: false, jute.CodeReconfigInProgress: false,
+	}
+	session := map[jute.Code]bool{jute.CodeSessionExpired: true, jute.CodeSessionMoved: true}
+	for _, tt := range append(codes[1:], struct {
+		code jute.Code
+		num  int32
+		name string
+		err  error
+	}{-500, -500, "-500", jute.UnknownCode(-500)}) {
+		open, passes := passing[tt.code]
+		inSession, ofSession := session[tt.code]
+		if got := tt.code.Class() == jute.Passing; got != passes {
+			t.Errorf("%v passes: %t", tt.code, got)
+		}
+		if got := tt.code.Class() == jute.AboutSession; got != ofSession {
+			t.Errorf("%v is about the session: %t", tt.code, got)
+		}
+		if got := tt.code.LeavesOpen(); got != (open || inSession) {
+			t.Errorf("%v leaves the effect open: %t", tt.code, got)
+		}
+		wrapped := errors.Join(zk.ErrNoNode, fmt.Errorf("get /a: %w", tt.err))
+		if got := jute.IsPassing(wrapped); got != (passes || ofSession) {
+			t.Errorf("%v passes: %t", wrapped, got)
+		}
+		if got := jute.IsOpen(wrapped); got != (open || inSession) {
+			t.Errorf("%v leaves the effect open: %t", wrapped, got)
+		}
+	}
+	if jute.IsPassing(nil) || jute.IsOpen(nil) ||
+		!jute.IsPassing(zk.ErrConnectionClosed) || !jute.IsOpen(zk.ErrConnectionClosed) {
+		t.Error("nil passes, or the loss of go-zookeeper does not")
+	}
+}

@@ -85,11 +85,7 @@ func (d *Decoder) stringLike(s string) string {
 
 // Buffer reads a buffer into a copy of its own: nil for Java's null, not nil when it is only empty.
 func (d *Decoder) Buffer() []byte {
-	p := d.bytes()
-	if p == nil {
-		return nil
-	}
-	return append(make([]byte, 0, len(p)), p...)
+	return clone(d.bytes())
 }
 
 // Strings reads a vector of strings: nil for Java's null, not nil when it is only empty.

@@ -17,6 +17,7 @@ type Reply struct {
 	ACL      []zk.ACL // of whoAmI: Scheme and ID, no Perms
 	Results  []Result // multi, multiRead
 	Count    int32    // getAllChildrenNumber
+	OwnStat  *zk.Stat // of a getData with OwnStat: a copy of Stat in one object with Data
 }
 
 // DecodeReply reads the body of a successful answer to op into r, whatever r held before. It fails with
@@ -46,6 +47,12 @@ func decodeReply(req *Request, most int, body []byte, r *Reply) error {
 	case OpExists, OpSetData, OpSetACL:
 		d.Stat(&r.Stat)
 	case OpGetData, OpReconfig:
+		if req.OwnStat {
+			r.Data, r.OwnStat = CopyBeside(d.bytes())
+			d.Stat(r.OwnStat)
+			r.Stat = *r.OwnStat
+			break
+		}
 		r.Data = d.Buffer()
 		d.Stat(&r.Stat)
 	case OpGetChildren, OpGetEphemerals:

@@ -13,6 +13,8 @@ type Request struct {
 	Flags    int32 // create: mode flags; addWatch: mode; checkWatches, removeWatches: watcher type
 	Version  int32
 	Watch    bool
+	AtRoot   bool // Path is not put under a chroot
+	OwnStat  bool // getData: the answer has one, see Reply
 	Path     string
 	Data     []byte // create, setData; the token of sasl
 	ACL      []zk.ACL
@@ -25,9 +27,12 @@ type Request struct {
 func isSequential(flags int32) bool { return flags == 2 || flags == 3 || flags == 6 }
 
 // AppendRequest appends the body that follows the request header. Every path in it, those of a multi's
-// operations included, is put under chroot; "" is no chroot, and a chroot has no slash at its end. An opcode
-// without a body, or whose body is not a Request, appends nothing.
+// operations included, is put under chroot, unless it is AtRoot; "" is no chroot, and a chroot has no slash at its end.
+// An opcode without a body, or whose body is not a Request, appends nothing.
 func AppendRequest(b []byte, chroot string, r *Request) []byte {
+	if r.AtRoot {
+		chroot = ""
+	}
 	switch r.Op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 		if r.Path == "/" && isSequential(r.Flags) { // the number goes below the chroot, not beside it

@@ -1,5 +1,4 @@
-// Package listeners has the set of listeners that a client and a recipe keep and notify. A program sees it as a
-// callbacks.Listenable.
+// Package listeners has the set of listeners that a client and a recipe keep and notify, and the context of a listener.
 package listeners
 
 import (
@@ -16,8 +15,8 @@ type Set[E any] struct {
 	list []*callbacks.Listener[E]
 }
 
-// AddListener registers fn, as callbacks.Listenable says.
-func (l *Set[E]) AddListener(fn callbacks.Listener[E]) (remove func()) {
+// Add adds fn, as callbacks.Listener says.
+func (l *Set[E]) Add(fn callbacks.Listener[E]) (remove func()) {
 	e := &fn // functions do not compare: the address is the identity
 	l.mu.Lock()
 	l.list = append(slices.Clip(l.list), e)

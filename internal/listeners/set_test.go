@@ -10,11 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/listeners"
 )
-
-var _ callbacks.Listenable[string] = (*listeners.Set[string])(nil)
 
 // book is a set of listeners that write down what they get.
 type book struct {
@@ -24,7 +21,7 @@ type book struct {
 
 // add adds a listener with a name; inside, if not nil, is what it does besides.
 func (b *book) add(name string, inside func()) (remove func()) {
-	return b.AddListener(func(_ context.Context, ev string) {
+	return b.Add(func(_ context.Context, ev string) {
 		b.lines = append(b.lines, name+" "+ev)
 		if inside != nil {
 			inside()
@@ -70,8 +67,8 @@ func TestListenerAddedTwiceIsCalledTwice(t *testing.T) {
 	var l listeners.Set[int]
 	var calls int
 	fn := func(context.Context, int) { calls++ }
-	remove := l.AddListener(fn)
-	l.AddListener(fn)
+	remove := l.Add(fn)
+	l.Add(fn)
 	l.Notify(t.Context(), 1, nil)
 	remove()
 	l.Notify(t.Context(), 2, nil)
@@ -177,7 +174,7 @@ type key struct{}
 func TestListenersGetTheContext(t *testing.T) {
 	var l listeners.Set[int]
 	var got any
-	l.AddListener(func(ctx context.Context, _ int) { got = ctx.Value(key{}) })
+	l.Add(func(ctx context.Context, _ int) { got = ctx.Value(key{}) })
 	l.Notify(context.WithValue(t.Context(), key{}, "v"), 1, nil)
 	if got != "v" {
 		t.Errorf("got %v", got)
@@ -187,12 +184,12 @@ func TestListenersGetTheContext(t *testing.T) {
 func TestListenersAreSafeForConcurrentUse(t *testing.T) {
 	var l listeners.Set[int]
 	var always, comeAndGo atomic.Int64
-	l.AddListener(func(context.Context, int) { always.Add(1) })
+	l.Add(func(context.Context, int) { always.Add(1) })
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 500 {
-				remove := l.AddListener(func(context.Context, int) { comeAndGo.Add(1) })
+				remove := l.Add(func(context.Context, int) { comeAndGo.Add(1) })
 				if l.Len() < 2 {
 					t.Error("the listener is not there")
 				}
@@ -217,7 +214,7 @@ func TestListenersAreSafeForConcurrentUse(t *testing.T) {
 func TestNotifyAllocatesNothing(t *testing.T) {
 	var l listeners.Set[int]
 	for range 3 {
-		l.AddListener(func(context.Context, int) {})
+		l.Add(func(context.Context, int) {})
 	}
 	ctx := t.Context()
 	if got := testing.AllocsPerRun(100, func() { l.Notify(ctx, 1, nil) }); got > 0 {

@@ -11,15 +11,9 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// New returns the operations of a client in the whole tree: a value with a method for each operation, named like that
-// of framework.Client, which returns its builder. Package builders sets it.
-var New func(c *Config) any
-
-// Config has the parts of a client that its operations need. It must not be changed after New.
+// Config has the parts of a client that its operations need. It must not change after hook.NewOperations.
 type Config struct {
 	Executor *exec.Executor
-	// Refusal is the error of all operations, nil if they are done.
-	Refusal error
 	// DefaultData returns what is written for data nil.
 	DefaultData func() []byte
 	ACL         ACLProvider
@@ -37,8 +31,8 @@ type Config struct {
 	// Deliver hands the result of a background operation to its callback, or to the listeners of the client if there
 	// is none. It runs on the dispatcher.
 	Deliver func(ctx context.Context, cb callbacks.BackgroundCallback, ev callbacks.Event)
-	// Unhandled reports a background operation that was given up.
-	Unhandled func(ctx context.Context, message string, err error)
+	// GivenUp reports a background operation that was given up. received is set if its callback gets err, too.
+	GivenUp func(ctx context.Context, message string, err error, received bool)
 	// DefaultWatcher is that of the steps called Watched.
 	DefaultWatcher *callbacks.Watcher
 	// Telemetry records watches; the executor records operations with it.

@@ -1,0 +1,65 @@
+// Package hook lists everything that the client, its recipes and the tests of this module use and the public packages
+// do not show. The package that owns a hook sets it when it is initialized. A type that this package cannot import,
+// because its package imports this one, is an any; the comment names the type.
+package hook
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/telemetry"
+)
+
+// Package callbacks sets these. A watcher is a *callbacks.Watcher.
+var (
+	// InPlaceWatcher returns a watcher that calls fn on the goroutine that reads the connection: in the order of the
+	// events, and before an answer that came after them is given to anybody. fn must not block.
+	InPlaceWatcher func(fn func(ev zk.Event)) (watcher any)
+	// Deliver hands ev to a watcher: to its channel at once, to its function through dispatch.
+	Deliver func(watcher any, ev zk.Event, dispatch func(run func(ctx context.Context)))
+	// NoteWatchSpan notes the span in which a watcher was set last.
+	NoteWatchSpan func(watcher any, span trace.SpanContext)
+	// WatchSpan returns the span that NoteWatchSpan has noted last, an invalid one without any.
+	WatchSpan func(watcher any) trace.SpanContext
+)
+
+// Package builders sets these.
+var (
+	// NewOperations returns the operations of a client in the whole tree, from an *opconfig.Config that does not change
+	// afterwards: a value with a method for each operation, named like that of framework.Client, which returns its
+	// builder.
+	NewOperations func(config any) (operations any)
+	// OutOfFence returns a context whose operations a fenced client sends without its fence. It is for a recipe that
+	// clears away nodes of its own: nobody else would, as long as the session lasts.
+	OutOfFence func(ctx context.Context) context.Context
+	// JoinFences returns one fence of several, a builders.TransactionOperation of a slice of them. They may be of clients
+	// with different chroots.
+	JoinFences func(fences any) (fence any)
+)
+
+// Package framework sets these. A client is a *framework.Client, an option a framework.Option.
+var (
+	// Telemetry returns the telemetry of a client, for its recipes.
+	Telemetry func(client any) *telemetry.Telemetry
+	// TelemetryOption returns an option that changes the configuration of a client's telemetry.
+	TelemetryOption func(change func(c *telemetry.Config)) (option any)
+	// FencedBy returns a view of a client, as its Fenced does, with a fence that JoinFences has returned.
+	FencedBy func(client any, holding context.Context, fence any) (view any)
+	// Attached returns what a recipe keeps once for a client and all its views: what create returned at the first call.
+	// The client calls stop when it is closed, before its operations end, and waits until done is closed. There is one
+	// such value for each client.
+	Attached func(client any, create func() (value any, stop func() (done <-chan struct{}))) (value any)
+	// StateListeners returns, for tests, the number of a client's listeners to the connection state.
+	StateListeners func(client any) int
+	// WallClock returns an option, for tests, that sets the wall clock by which a client notices that its machine was
+	// suspended.
+	WallClock func(now func() time.Time) (option any)
+	// Jitter returns an option, for tests, that sets the random part of the pauses between attempts to connect.
+	Jitter func(of func(most time.Duration) time.Duration) (option any)
+	// BeforeSession returns an option, for tests, with which Client.Session calls fn before it returns the session. A
+	// recipe looks at the session at its grant, so that a test can have something happen right before it.
+	BeforeSession func(fn func(client any)) (option any)
+)
