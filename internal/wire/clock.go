@@ -11,12 +11,12 @@ import (
 // same, so the age is then too high, never too low. One that is set back changes nothing.
 type clock struct {
 	epoch time.Time
-	wall  func() time.Time // nil: that of the system
+	wall  func() time.Time // the wall clock; nil means the clock of the system
 
-	ahead atomic.Int64 // of the wall clock, in ns since epoch
-	slept atomic.Int64 // how far it has got ahead in all
+	ahead atomic.Int64 // how far the wall clock is ahead of the monotonic one, in ns
+	slept atomic.Int64 // the sum of all advances of the wall clock, in ns: the time of suspensions
 
-	mu sync.Mutex // of those that change them
+	mu sync.Mutex // held to change ahead and slept
 }
 
 // tolerance is the difference between the two clocks that needs no lock: the system slews them, and they are not read
@@ -54,5 +54,5 @@ func (k *clock) read() (elapsed, ahead int64) {
 	return elapsed, t.UnixNano() - k.epoch.UnixNano() - elapsed
 }
 
-// at returns the wall-clock time at a time of now.
+// at converts a time that now returned to wall-clock time.
 func (k *clock) at(ns int64) time.Time { return k.epoch.Add(time.Duration(ns)).Round(0) }

@@ -232,7 +232,7 @@ func TestCloseRightAwayAndOften(t *testing.T) {
 
 // The session that is being closed may be in any state, and its servers too.
 func TestCloseAtAnyMoment(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			var mu sync.Mutex
@@ -305,11 +305,11 @@ func TestCloseAtAnyMoment(t *testing.T) {
 			if d := time.Since(start); d > cfg.CloseWait+time.Second {
 				t.Errorf("seed %d: took %s", seed, d)
 			}
+			close(stop)
+			wg.Wait() // an answer may come before its submitter has counted it
 			if a, b := accepted.Load(), answered.Load(); a != b {
 				t.Errorf("seed %d: %d accepted, %d answered", seed, a, b)
 			}
-			close(stop)
-			wg.Wait()
 		})
 	}
 }

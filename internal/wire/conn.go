@@ -36,7 +36,7 @@ type Config struct {
 	Hosts          *Hosts   // shared by the sessions of a client; may be nil
 	Chroot         string   // "" or an absolute path without a trailing slash
 	SessionTimeout time.Duration
-	TickTime       time.Duration // of the servers; 0 if it is unknown
+	TickTime       time.Duration // the tickTime of the servers; 0 if unknown
 	ConnectTimeout time.Duration // bounds one dial and its handshake
 	CloseWait      time.Duration // bounds the close of the session at the server
 	ReadOnly       bool          // accept a server without a quorum
@@ -51,17 +51,21 @@ type Config struct {
 	Refresh func(ctx context.Context)
 	// OnFailure, if it is set, gets the first failure to connect after a connection. It must not block.
 	OnFailure func(err error)
-	// Wall is the wall clock, nil for that of the system.
+	// OnLoss, if it is set, gets the reason why an established connection ended. It must not block.
+	OnLoss func(err error)
+	// Wall is the wall clock; nil means the clock of the system.
 	Wall   func() time.Time
 	Logger *slog.Logger
 	// MaxReply is the size in bytes of the largest answer that is read; 0 is 64 MiB. A larger answer fails its own request
 	// with ErrReplyTooLarge.
 	MaxReply int
+	// Zxid is the highest zxid known from earlier sessions: see [Conn.Known].
+	Zxid int64
 	// OnUnsent gets the requests that were accepted and not sent before their connection ended, in order, before a request
 	// can be sent on the next connection. It must not block.
 	OnUnsent func([]*Request)
-	// OnState gets each change before the watchers do. It gets Disconnected also when no server could be reached. It
-	// runs on the goroutine that reads the connection: it must not block, and it may submit.
+	// OnState gets each change before the watchers do. It also gets Disconnected when no server could be reached. It runs
+	// on the goroutine that reads the connection: it must not block, and it may submit.
 	OnState func(State)
 }
 
@@ -81,46 +85,68 @@ type Conn struct {
 	hosts  *Hosts
 	clock  clock
 
-	ctx      context.Context // ends when no further connection is needed
-	cancel   context.CancelFunc
-	flush    chan struct{} // wakes the flusher
-	quit     chan struct{} // ends the flusher
-	farewell chan struct{} // closed when the library is connected to our farewell instead of a server
-	wg       sync.WaitGroup
-	endOnce  sync.Once
+	ctx        context.Context // ends when no further connection is needed
+	cancel     context.CancelFunc
+	flush      chan struct{} // wakes the flusher
+	quit       chan struct{} // ends the flusher
+	stubDialed chan struct{} // closed when the library is connected to a closeStub instead of a server
+	wg         sync.WaitGroup
+	endOnce    sync.Once
 
-	farewellOnce sync.Once
+	stubOnce sync.Once
 
-	session    atomic.Int64
-	timeoutNs  atomic.Int64 // as negotiated
-	lastAnswer atomic.Int64 // by clock
-	quorum     atomic.Int64 // proved by writes, by clock
-	reliedAt   atomic.Int64 // the last beginning of a reliance on quorum, by clock
-	unproved   atomic.Bool  // no write was answered since
-	zxid       atomic.Int64 // highest seen in an answer
+	session          atomic.Int64
+	timeoutNs        atomic.Int64 // the session timeout that the server granted
+	lastAnswer       atomic.Int64 // when the last answered request was sent, by clock
+	quorum           atomic.Int64 // the latest time at which a majority kept the session, as writes prove it, by clock
+	quorumRequiredAt atomic.Int64 // when RequireQuorum was last called, by clock
+	unproved         atomic.Bool  // no write that was sent after quorumRequiredAt was answered
+	over             atomic.Bool  // end is set
+	zxid             atomic.Int64 // highest zxid in an answer
+	pinged           atomic.Int64 // highest zxid in an answer to a ping
 
-	mu       sync.Mutex
-	end      error // the reason why nothing is accepted any more
-	dialed   *link // the newest connection
-	link     *link // the connection with an established session, or the one that is being drained
-	xid      int32
-	readOnly bool
-	sawWrite bool // the session was once established by a server with a quorum
-	watches  watches
+	mu        sync.Mutex
+	end       error // the reason why requests are refused; nil while they are accepted
+	dialed    *link // the newest connection
+	link      *link // the connection with an established session, or the one that is being drained
+	newest    *link // the newest connection with an established session
+	xid       int32
+	readOnly  bool
+	sawQuorum bool // the session was once established by a server with a quorum
+	watches   watches
+}
+
+// Zxid returns the highest zxid in an answer to a request of this session. It is older than every change by a request
+// that is not answered yet. Before the first answer it returns the highest zxid of earlier sessions, or 0. After that
+// earlier sessions do not count: the servers may be others by now, or restored, with lower zxids.
+func (c *Conn) Zxid() int64 {
+	if zxid := c.zxid.Load(); zxid > 0 {
+		return zxid
+	}
+	return c.cfg.Zxid
+}
+
+// Known returns the highest zxid that a server is known to have, or 0. Answers to pings count too. It is older than
+// every change by a request that is not sent yet.
+func (c *Conn) Known() int64 {
+	if zxid := max(c.zxid.Load(), c.pinged.Load()); zxid > 0 {
+		return zxid
+	}
+	return c.cfg.Zxid
 }
 
 // Open starts to connect and returns at once.
 func Open(cfg Config) (*Conn, error) {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ends with Close
 	c := &Conn{
-		cfg:      cfg,
-		hosts:    cfg.Hosts,
-		clock:    clock{epoch: time.Now(), wall: cfg.Wall},
-		ctx:      ctx,
-		cancel:   cancel,
-		flush:    make(chan struct{}, 1),
-		quit:     make(chan struct{}),
-		farewell: make(chan struct{}),
+		cfg:        cfg,
+		hosts:      cfg.Hosts,
+		clock:      clock{epoch: time.Now(), wall: cfg.Wall},
+		ctx:        ctx,
+		cancel:     cancel,
+		flush:      make(chan struct{}, 1),
+		quit:       make(chan struct{}),
+		stubDialed: make(chan struct{}),
 	}
 	c.timeoutNs.Store(int64(cfg.SessionTimeout))
 	c.unproved.Store(true)
@@ -148,7 +174,7 @@ func Open(cfg Config) (*Conn, error) {
 // libraryBuffer is enough for the frames of the library: handshake, pings and close request.
 const libraryBuffer = 4096
 
-// libraryLogger discards the library's log. It is about attempts that the states report too.
+// libraryLogger logs the library's messages at level debug: the states report the same attempts.
 type libraryLogger struct {
 	ctx context.Context
 	log *slog.Logger
@@ -172,7 +198,7 @@ func (c *Conn) SessionTimeout() time.Duration { return time.Duration(c.timeoutNs
 // request.
 func (c *Conn) LastAnswer() time.Time { return c.clock.at(c.lastAnswer.Load()) }
 
-// Silence returns the time since then, with the time in which the machine was suspended.
+// Silence returns the time since LastAnswer, with the time in which the machine was suspended.
 func (c *Conn) Silence() time.Duration { return time.Duration(c.now() - c.lastAnswer.Load()) }
 
 // LastError returns the last failure of a connect or of a connection. It is nil while a connection stands, and before
@@ -204,6 +230,9 @@ func (c *Conn) IsRefused() bool {
 	return c.end == zk.ErrAuthFailed
 }
 
+// IsOver reports whether nothing is accepted any more.
+func (c *Conn) IsOver() bool { return c.over.Load() }
+
 // UpdateServers replaces the list of servers. If the current server is not in the list any more, the session moves to a
 // server that is, as soon as one accepts it.
 func (c *Conn) UpdateServers(servers []string) {
@@ -216,10 +245,10 @@ func (c *Conn) UpdateServers(servers []string) {
 	}
 }
 
-// Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected
-// without a connection or without that of its flight, otherwise the reason of the session's end. wait means that the
-// caller waits for the answer: it then writes by itself if no other goroutine is writing, which saves a switch to
-// another goroutine.
+// Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected if
+// there is no connection or the connection of r's flight has ended, otherwise the reason of the session's end. wait
+// means that the caller waits for the answer: it then writes by itself if no other goroutine is writing, which saves a
+// switch to another goroutine.
 func (c *Conn) Submit(r *Request, wait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,15 +270,26 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 	return nil
 }
 
-// Withdraw takes r back if it is not encoded yet, and reports whether it was: then it is neither sent nor answered.
+// Withdraw takes r back if it is not encoded yet. It returns true if it did: r is then neither sent nor answered.
 func (c *Conn) Withdraw(r *Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.link != nil && c.link.withdraw(r)
 }
 
-// Watches reports whether w, or any watcher if w is nil, watches path or is about to: the removal of a watch may follow
-// a request that sets it.
+// Unanswered describes r when its caller gives up: the server that r was sent to and the time since then, "" if r is
+// not in flight, and whether r was sent as a write in any attempt.
+func (c *Conn) Unanswered(r *Request) (server string, since time.Duration, wrote bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.inFlight {
+		server, since = r.server, time.Duration(c.now()-r.sent)
+	}
+	return server, since, r.wrote
+}
+
+// Watches reports whether w, or any watcher if w is nil, watches path or is about to. A watch that is still being set
+// counts, because a removal may follow the request that sets it.
 func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +301,6 @@ func (c *Conn) Watches(t WatcherType, path string, w Watcher) bool {
 // connection or, if there is one, by a removal without a receiver of its answer.
 func (c *Conn) Forget(r *Request) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	path, ws := r.serverPath(c), &c.watches
 	if l := c.link; l != nil && !l.dead && c.end == nil && !ws.traffic.isLeaving(path, r.Watcher) &&
 		(ws.has(r.Flags, path, r.Watcher) || r.Watcher != nil && ws.traffic.isSetting(path, r.Watcher)) {
@@ -269,7 +308,9 @@ func (c *Conn) Forget(r *Request) {
 		l.submit(r)
 		c.wakeFlusher(l)
 	}
-	ws.remove(r.Flags, path, r.Watcher)
+	removed := ws.remove(r.Flags, path, r.Watcher)
+	c.mu.Unlock()
+	c.notifyRemoved(removed, path)
 }
 
 // WatchCount returns how many watches are registered.
@@ -281,10 +322,10 @@ func (c *Conn) WatchCount() int {
 
 // Load counts the pending work of a connection.
 type Load struct {
-	Server   string // of the connection; "" without one
-	InFlight int    // requests that were sent and are not answered
-	Queued   int    // requests that were accepted and not sent
-	Watches  int    // that are registered
+	Server   string // the server of the connection; "" without one
+	InFlight int    // number of requests that were sent and are not answered
+	Queued   int    // number of requests that were accepted and not sent
+	Watches  int    // number of registered watches
 }
 
 // Load returns the pending work of c.
@@ -302,18 +343,18 @@ func (c *Conn) Load() (l Load) {
 // Without a connection it only ends c. Watchers get an event for the end of the session.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
-// Expire refuses further requests, gives back the unsent ones, so that they come before those of the next session, and
-// sends the watchers the end of the session. Call Abandon after it.
+// Expire refuses further requests, ends the connection, and returns when those in flight have ended and the unsent ones
+// were given back, so that all come before those of the next session. It sends the watchers the end of the session.
+// Call Abandon after it. The goroutine that reads a live connection must not call it.
 func (c *Conn) Expire() {
 	c.stop(zk.ErrSessionExpired)
+	c.cancel() // the end of the connection is no loss
 	c.mu.Lock()
-	var unsent []*Request
-	if c.link != nil {
-		unsent = c.link.takeUnsent()
-	}
+	l := c.newest
 	c.mu.Unlock()
-	if len(unsent) > 0 {
-		c.cfg.OnUnsent(unsent)
+	if l != nil {
+		l.cut()
+		<-l.over
 	}
 	c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: zk.ErrSessionExpired})
 }
@@ -333,7 +374,7 @@ func (c *Conn) finish(why error, closeSession bool) {
 		} else {
 			c.cancel()
 			c.cutDialed() // after cancel: a dial that is missed here gets the end of ctx
-			<-c.farewell
+			<-c.stubDialed
 			c.zk.Close()
 		}
 		for range c.events {
@@ -344,6 +385,7 @@ func (c *Conn) finish(why error, closeSession bool) {
 		c.mu.Unlock()
 		if l != nil {
 			l.drain()
+			l.setOver()
 		}
 		close(c.quit)
 		c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateExpired, Err: why})
@@ -379,13 +421,14 @@ func (c *Conn) cutDialed() {
 	}
 }
 
-// stop refuses further requests with the first reason. It reports whether why is that reason.
+// stop refuses further requests. The reason of the first call stays; stop returns true for that call.
 func (c *Conn) stop(why error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.end == nil
 	if first {
 		c.end = why
+		c.over.Store(true)
 	}
 	return first
 }
@@ -408,13 +451,13 @@ func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 	c.mu.Lock()
 	old := c.link
 	c.mu.Unlock()
-	if old != nil { // the library has given it up without reading its end
+	if old != nil { // the library stopped reading before it saw the end of the connection
 		old.lost()
 	}
 	if c.hosts.pause(c.ctx) != nil || !c.refresh() {
-		return c.sayFarewell(), nil
+		return c.dialCloseStub(), nil
 	}
-	// A share for each server, so that the session outlives a pass over mute servers.
+	// A share for each server, so that the session outlives a pass over silent servers.
 	share := c.SessionTimeout() / time.Duration(c.hosts.size())
 	t, patience := c.hosts.pick(min(c.cfg.ConnectTimeout, share))
 	start := time.Now()
@@ -447,7 +490,7 @@ func (c *Conn) refresh() bool {
 	c.mu.Lock()
 	ended := c.end != nil
 	c.mu.Unlock()
-	if ended { // the caller that has ended the session is about to end ctx
+	if ended { // the goroutine that ended the session is about to end ctx
 		<-c.ctx.Done()
 	}
 	return c.ctx.Err() == nil
@@ -490,15 +533,15 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	timeout := time.Duration(resp.TimeoutMs) * time.Millisecond
 	c.timeoutNs.Store(int64(timeout))
 	c.mu.Lock()
-	l.unheard = resp.ReadOnly && c.sawWrite
+	l.provesNothing = resp.ReadOnly && c.sawQuorum
 	c.mu.Unlock()
 	l.established(timeout)
-	l.noteAnswer(l.greetedAt)
+	l.noteAnswer(l.connectSentAt)
 	c.hosts.established(c)
 
 	c.mu.Lock()
 	c.readOnly = resp.ReadOnly
-	c.sawWrite = c.sawWrite || !resp.ReadOnly
+	c.sawQuorum = c.sawQuorum || !resp.ReadOnly
 	for i := range c.cfg.Auth {
 		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &c.cfg.Auth[i]))
 	}
@@ -506,7 +549,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	for _, b := range bodies {
 		l.append(jute.XidSetWatches, op, b)
 	}
-	c.link = l
+	c.link, c.newest = l, l
 	c.wakeFlusher(l)
 	c.mu.Unlock()
 
@@ -528,12 +571,17 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 func (c *Conn) down(wasLinked bool) {
 	if wasLinked {
 		c.mu.Lock()
-		final := c.end == zk.ErrAuthFailed
+		final := c.end == zk.ErrAuthFailed || c.end == zk.ErrSessionExpired // these have their own events
 		c.mu.Unlock()
 		if final {
 			return
 		}
-		c.noteFailure("connection lost")
+		if err := c.failure("connection lost"); err != nil && c.ctx.Err() == nil {
+			c.hosts.lost(err)
+			if c.cfg.OnLoss != nil {
+				c.cfg.OnLoss(err)
+			}
+		}
 		c.report(Disconnected)
 		c.broadcast(zk.Event{Type: zk.EventSession, State: zk.StateDisconnected})
 	} else {
@@ -543,21 +591,33 @@ func (c *Conn) down(wasLinked bool) {
 
 // failedToConnect records that the handshake with the server that was dialed last has failed.
 func (c *Conn) failedToConnect() {
-	c.noteFailure("handshake")
+	c.failed(c.failure("handshake"))
 	c.reportExhausted()
 }
 
-// noteFailure records the failure of the connection that was dialed last.
-func (c *Conn) noteFailure(what string) {
+// failure returns the reason why the connection that was dialed last has ended; nil if this process closed it without a
+// reason.
+func (c *Conn) failure(what string) error {
 	c.mu.Lock()
 	l := c.dialed
 	c.mu.Unlock()
 	if l == nil {
-		return
+		return nil
 	}
 	if a, ok := l.Conn.(*attempt); ok {
-		c.failed(a.failure(what))
+		return a.failure(what)
 	}
+	return nil
+}
+
+// Peer returns the server of the connection, with its address if that differs from the name; "" without a connection.
+func (c *Conn) Peer() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil || c.link.dead {
+		return ""
+	}
+	return c.link.name()
 }
 
 // reportExhausted reports Disconnected when no server could be reached.

@@ -172,8 +172,8 @@ func TestLastErrorEndsWithAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		cfg, servers := dialToSwitchboard(network{"a:1": nil})
-		var reported recorder[error]
-		cfg.OnFailure = reported.add
+		var reported, losses recorder[error]
+		cfg.OnFailure, cfg.OnLoss = reported.add, losses.add
 		c := open(t, cfg)
 		c.want(t, wire.Disconnected)
 		<-time.After(time.Millisecond)
@@ -192,6 +192,9 @@ func TestLastErrorEndsWithAConnection(t *testing.T) {
 		}
 		if n := len(reported.all()); n != 2 {
 			t.Errorf("got %d failures, want 2", n)
+		}
+		if all := losses.all(); len(all) != 1 || !errors.Is(all[0], io.EOF) {
+			t.Errorf("losses %v, want one with EOF", all)
 		}
 	})
 }

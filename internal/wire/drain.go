@@ -6,6 +6,11 @@ import "github.com/gocurator/curator/internal/jute"
 // unsent ones. Until it returns nothing is sent on the next connection.
 func (l *link) drain() {
 	c := l.c
+	for _, r := range l.arrived { // an earlier answer could not be read
+		r.Err = jute.ErrConnectionLoss
+		r.Handler.Answered(r)
+	}
+	l.arrived = nil
 	for {
 		c.mu.Lock()
 		l.dead = true
@@ -14,7 +19,7 @@ func (l *link) drain() {
 			break // with mu
 		}
 		if concernsWatches(r) {
-			c.watches.landed(r, r.serverPath(c))
+			c.watches.ended(r, r.serverPath(c))
 		}
 		c.mu.Unlock()
 		r.Err = jute.ErrConnectionLoss

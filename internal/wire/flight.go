@@ -2,8 +2,8 @@ package wire
 
 import "sync/atomic"
 
-// Flight keeps its requests on one connection, that of the first. After the loss of that connection further requests
-// are refused: those that took effect are a prefix of the submitted ones. The zero value is ready.
+// Flight keeps its requests on the connection of the first one. After the loss of that connection further requests are
+// refused, so the requests that took effect are a prefix of the submitted ones. The zero value is ready.
 type Flight struct{ on atomic.Pointer[link] }
 
 // accepts reports whether a request of the flight may travel on l.

@@ -13,14 +13,14 @@ import (
 // ErrReplyTooLarge is wrapped by the error of a request whose answer is larger than Config.MaxReply.
 var ErrReplyTooLarge = errors.New("reply too large")
 
-// Sizes of reads. The buffer takes frames of usual sizes. A larger frame gets memory of its own, for as long as it is
-// used. It grows with the bytes that arrive, because the length may be wrong.
+// Sizes of reads. The buffer takes frames of usual sizes. A larger frame gets its own memory, which grows with the
+// bytes that arrive, because the length may be wrong.
 const (
 	firstBuffer   = 4 << 10 // there are many idle connections
 	largestBuffer = 64 << 10
 	maxHandshake  = 4 << 10
 	maxFrame      = 64 << 20 // the default of Config.MaxReply
-	maxSkipped    = 1 << 30  // a longer frame is no answer
+	maxSkipped    = 1 << 30  // the longest frame that is skipped; a longer one ends the connection
 	replyHeader   = 16
 )
 
@@ -29,16 +29,16 @@ type frameReader struct {
 	conn     net.Conn
 	clock    func() int64
 	maxReply int
-	expects  func(xid int32) bool // whether an answer of that number may be too large
+	expects  func(xid int32) bool // reports whether xid is the number of the next answer
 	progress time.Duration        // the time within which bytes must arrive; 0 leaves the deadline alone
 
 	buf      []byte
 	r, w     int
 	deadline time.Time
 	readAt   int64 // when bytes arrived last
-	skipped  int   // the size of the frame returned last if only its header was kept
+	skipped  int   // the size of the last frame if next returned only its header, else 0
 
-	partAt atomic.Int64 // when a part of a frame arrived last that was not its end, for any goroutine
+	partAt atomic.Int64 // when the last part of an incomplete frame arrived; any goroutine may read it
 }
 
 func newFrameReader(conn net.Conn, clock func() int64, maxReply int, expects func(xid int32) bool) frameReader {
@@ -64,7 +64,7 @@ func (f *frameReader) next(established bool) ([]byte, error) {
 		if err := f.fill(8); err != nil {
 			return nil, err
 		}
-		if !f.expects(int32(binary.BigEndian.Uint32(f.buf[f.r+4:]))) { // a frame that is no answer has no limit of its own
+		if !f.expects(int32(binary.BigEndian.Uint32(f.buf[f.r+4:]))) { // the limit is for answers alone
 			return f.buffered(4 + int(n))
 		}
 		return f.header(4 + int(n))
@@ -131,6 +131,19 @@ func (f *frameReader) header(n int) ([]byte, error) {
 	return b, nil
 }
 
+// ahead returns the number of the answer in the frame at an offset of the buffer, and the offset of the next frame. ok
+// is false if the frame is not complete, or if next would not return it from the buffer.
+func (f *frameReader) ahead(at int) (xid int32, after int, ok bool) {
+	if f.w-at < 4+replyHeader {
+		return 0, at, false
+	}
+	n := binary.BigEndian.Uint32(f.buf[at:])
+	if n < replyHeader || int64(n) > int64(min(f.maxReply, f.w-at-4)) {
+		return 0, at, false
+	}
+	return int32(binary.BigEndian.Uint32(f.buf[at+4:])), at + 4 + int(n), true
+}
+
 // fill reads until n bytes are buffered.
 func (f *frameReader) fill(n int) error {
 	if f.r == f.w {
@@ -161,7 +174,7 @@ func (f *frameReader) fill(n int) error {
 	return nil
 }
 
-// larger returns the size of the next buffer, which takes n bytes.
+// larger returns the size of a buffer for at least n bytes.
 func (f *frameReader) larger(n int) int {
 	size := len(f.buf)
 	for size < n {
@@ -170,7 +183,7 @@ func (f *frameReader) larger(n int) int {
 	return size
 }
 
-// read reads once.
+// read reads once, with a deadline.
 func (f *frameReader) read(b []byte) (int, error) {
 	now := time.Now()
 	if f.progress > 0 && f.deadline.Sub(now) < f.progress*7/8 {

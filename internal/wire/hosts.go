@@ -19,11 +19,11 @@ const (
 	minPatience = time.Second
 	maxDoubling = 16
 
-	// A connection that has lasted so long shows that its server is well. So does an answer, at first: when many
-	// connections in a row have had an answer and not lasted, there are pauses too.
+	// A connection that has lasted this long shows that its server is well. At first an answer shows it too. When many
+	// connections in a row had an answer and did not last, there are pauses too.
 	lasting   = time.Second
 	flapPause = 10 * time.Millisecond
-	manyFlaps = 64 // after which the pause is doubled
+	manyFlaps = 64 // number of such connections after which the pause doubles
 )
 
 // target is a server of the connect string and one of its addresses.
@@ -44,34 +44,34 @@ func (t target) name() string {
 // is another [Conn], and must not retry a server that ends every session at once without a pause. The zero value is
 // ready.
 type Hosts struct {
-	// Jitter returns a random part of a pause; nil is one of any length. It is set before the first use.
+	// Jitter returns a random duration of at most this length; nil uses math/rand. It is set before the first use.
 	Jitter func(most time.Duration) time.Duration
 
-	mu      sync.Mutex
-	servers []string                 // shuffled
-	version int                      // of servers
-	isNew   bool                     // none of them was tried
-	first   *target                  // to be tried before all others
-	rest    []target                 // still to be tried in this pass
-	last    target                   // tried last
-	passes  int                      // begun since a connection has shown that its server is well
-	tried   time.Time                // when the last try began
-	given   time.Duration            // its patience
-	mute    bool                     // a try of this pass has used up its patience
-	mutes   int                      // passes before with such a try
-	flaps   int                      // connections in a row that had an answer and did not last
-	width   int                      // the number of targets in a pass, as far as they are resolved
-	proof   *proof                   // of the last connection
-	failure error                    // of the last try; nil while a connection stands
-	streak  bool                     // of failures, of which the first was reported
-	calls   map[string]chan struct{} // of the program's functions that run
+	mu         sync.Mutex
+	servers    []string                 // shuffled
+	version    int                      // changes with servers
+	isNew      bool                     // no server of the list was tried yet
+	first      *target                  // the target to try before all others, or nil
+	rest       []target                 // the targets that this pass still has to try
+	last       target                   // the target that was tried last
+	passes     int                      // number of passes since a connection has shown that its server is well
+	tried      time.Time                // when the last try began
+	patience   time.Duration            // of the last try: the time that the server had to answer
+	timedOut   bool                     // a try of this pass has used up its patience
+	slowPasses int                      // number of earlier passes with a try that used up its patience
+	flaps      int                      // number of connections in a row that had an answer and did not last
+	passSize   int                      // number of targets in a pass; an unresolved server counts as one
+	proof      *proof                   // the last connection, until review has evaluated it
+	failure    error                    // the error of the last try; nil while a connection stands
+	failing    bool                     // the first failure was reported, and no server was well since
+	calls      map[string]chan struct{} // closed when the running function of the program with this key returns
 }
 
 // proof is an established connection that may show that its server is well.
 type proof struct {
 	conn         *Conn
 	since        time.Time
-	answerBefore int64 // the last answer when it was established
+	answerBefore int64 // Conn.lastAnswer when the connection was established
 }
 
 // review evaluates the last connection. mu is held.
@@ -86,14 +86,14 @@ func (h *Hosts) review() {
 		h.flaps = 0
 	case p.conn.lastAnswer.Load() > p.answerBefore:
 		h.flaps++
-	default: // it failed, in a way
+	default: // without an answer it counts as a failure
 		return
 	}
-	h.passes, h.rest, h.streak = 0, nil, false
-	h.mute, h.mutes = false, 0
+	h.passes, h.rest, h.failing = 0, nil, false
+	h.timedOut, h.slowPasses = false, 0
 }
 
-// update replaces the list, unless the new one is empty or the same. The next server that is tried is of the new one.
+// update replaces the list, unless the new one is empty or the same. The next try is of a server of the new list.
 func (h *Hosts) update(servers []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +115,7 @@ func (h *Hosts) list() ([]string, int) {
 	return slices.Clone(h.servers), h.version
 }
 
-// isCurrent reports whether the list is still of this version.
+// isCurrent reports whether the list still has this version.
 func (h *Hosts) isCurrent(version int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,18 +129,18 @@ func (h *Hosts) prefer(t target) {
 	h.first = &t
 }
 
-// begin begins a pass over the servers, in their order, behind the one that was tried last. mu is held.
+// begin begins a pass over the servers, in order, with the one after the server that was tried last. mu is held.
 func (h *Hosts) begin() {
 	from := 1 + slices.Index(h.servers, h.last.server)
 	h.rest = h.rest[:0]
 	for i := range h.servers {
 		h.rest = append(h.rest, target{server: h.servers[(from+i)%len(h.servers)]})
 	}
-	h.width = len(h.servers)
+	h.passSize = len(h.servers)
 	h.passes++
-	if h.mute {
-		h.mute = false
-		h.mutes++
+	if h.timedOut {
+		h.timedOut = false
+		h.slowPasses++
 	}
 	h.isNew = false
 }
@@ -149,7 +149,7 @@ func (h *Hosts) begin() {
 func (h *Hosts) size() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(h.width, len(h.servers), 1)
+	return max(h.passSize, len(h.servers), 1)
 }
 
 // pause waits before the next try: not at all in the first pass over the servers, then before each pass, longer from
@@ -189,7 +189,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// pick returns the next target, and the time that it has to accept and to answer the handshake: at most limit.
+// pick returns the next target, and the time, at most limit, that it has to accept and to answer the handshake.
 func (h *Hosts) pick(limit time.Duration) (target, time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -202,8 +202,8 @@ func (h *Hosts) pick(limit time.Duration) (target, time.Duration) {
 	} else {
 		t, h.rest = h.rest[0], h.rest[1:]
 	}
-	h.tried, h.given = time.Now(), min(limit, minPatience<<min(h.mutes, maxDoubling))
-	return t, h.given
+	h.tried, h.patience = time.Now(), min(limit, minPatience<<min(h.slowPasses, maxDoubling))
+	return t, h.patience
 }
 
 // expand returns the first address of server to try; the others are next.
@@ -219,7 +219,7 @@ func (h *Hosts) expand(server string, addresses []string) target {
 		all = append(all, target{server, a})
 	}
 	h.rest = append(all[1:len(addresses):len(addresses)], h.rest...)
-	h.width += len(addresses) - 1
+	h.passSize += len(addresses) - 1
 	return all[0]
 }
 
@@ -238,15 +238,24 @@ func (h *Hosts) established(c *Conn) {
 	h.failure = nil
 }
 
+// lost records the end of an established connection. It evaluates that connection now, so that the next failure to
+// connect counts as the first one if the server was well.
+func (h *Hosts) lost(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.review()
+	h.failure = err
+}
+
 // failed records a failure to connect. It reports whether it is the first failure since a connection has shown that its
 // server is well.
 func (h *Hosts) failed(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = err
-	h.mute = h.mute || time.Since(h.tried) >= h.given
-	first := !h.streak
-	h.streak = true
+	h.timedOut = h.timedOut || time.Since(h.tried) >= h.patience
+	first := !h.failing
+	h.failing = true
 	return first
 }
 
@@ -270,7 +279,7 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// resolve returns the addresses of a server, which is one itself if there is nothing to look up.
+// resolve returns the addresses of a server: the server itself if there is nothing to look up.
 func (c *Conn) resolve(ctx context.Context, server string) ([]string, error) {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil || c.cfg.Resolve == nil || isAddress(host) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,51 +26,58 @@ type link struct {
 	c       *Conn
 	address string
 
-	// Of the goroutine that reads.
+	// These fields belong to the goroutine that reads.
 	frames  frameReader
-	library []byte // bytes of a frame for the library that it has not taken yet
+	library []byte     // the rest of a frame that the library has not read yet
+	arrived []*Request // the requests whose answers are in the buffer, in order
 
-	liveness liveness
-	unheard  bool // its answers prove nothing: it has no quorum, and the session belongs to servers that have one
+	spareArrived []*Request // the memory of arrived, for reuse
 
-	// Of the library's goroutine that writes.
-	partial []byte // bytes of a frame that the library has not completed yet
+	liveness      liveness
+	provesNothing bool // the server has no quorum, but the session is of servers with one: its answers do not count
 
-	partAt   atomic.Int64 // when a part of a large write went out last that was not its end
-	provedBy atomic.Int64 // when the last write was encoded that was answered well
+	// This field belongs to the library's goroutine that writes.
+	partial []byte // the beginning of a frame that the library has not completed yet
 
-	shook     bool // the connect response was seen
-	greeted   bool // the connect request was sent
-	greetedAt int64
+	partAt   atomic.Int64  // when a slice of a large write, but not its last, was written
+	provedBy atomic.Int64  // when the last successful write request was encoded
+	over     chan struct{} // closed when all requests have ended or were given back, and the loss was reported
+	overOnce sync.Once
+
+	handshakeDone bool // the connect response was read
+	connectSent   bool // the connect request was sent
+	connectSentAt int64
 
 	// Guarded by Conn.mu.
 	dead          bool
-	timeout       time.Duration // without progress
-	out, spare    []byte        // encoded and not yet written
+	timeout       time.Duration // the longest time without progress
+	out, spare    []byte        // encoded bytes that are not written yet, and memory for the next ones
 	writing       bool          // a goroutine is in Conn.Write; the others only append
-	writeDeadline time.Time     // of the goroutine that writes
+	writeDeadline time.Time     // used by the goroutine that writes only
 	windows       windows
-	flight        ring          // encoded, in order
-	unanswered    int           // bytes of those in flight
-	waiting       list          // beyond the bounds, or for the answer to an addWatch, in order
+	flight        ring          // encoded requests, in order
+	unanswered    int           // bytes of the requests in flight
+	waiting       list          // requests that wait for room, or for the answer to an addWatch, in order
 	closeXid      int32         // xid of the library's only request, the close
-	pings         []int64       // when those not yet answered were sent
-	batch         int64         // when the first of what is in out was encoded
+	pings         []int64       // when the unanswered pings were sent
+	batch         int64         // when the first request of out was encoded
 	beat          int64         // when the last heartbeat was encoded
-	landedAt      int64         // when the last answer was read
-	heartbeats    int           // that are under way
-	moved         int64         // the last time at which the server had done something, at the last call of Heartbeat
-	mute          int           // number of calls since then
-	settled       chan struct{} // closed once nothing is left; nil without a waiter
+	answerReadAt  int64         // when the last answer was read
+	heartbeats    int           // number of heartbeats in flight
+	progressSeen  int64         // result of lastProgress in the previous call of Heartbeat
+	stalledCalls  int           // number of calls of Heartbeat since progressSeen changed
+	settled       chan struct{} // closed when no request waits or is in flight; nil if nothing waits for that
 }
 
 func newLink(c *Conn, nc net.Conn, address string) *link {
-	l := &link{Conn: nc, c: c, address: address, windows: newWindows(c.SessionTimeout())}
+	l := &link{
+		Conn: nc, c: c, address: address, windows: newWindows(c.SessionTimeout()), over: make(chan struct{}),
+	}
 	l.frames = newFrameReader(nc, c.now, c.cfg.maxReply(), l.expects)
 	return l
 }
 
-// expects reports whether the next answer has this number.
+// expects reports whether xid is the number of the oldest request in flight.
 func (l *link) expects(xid int32) bool {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -92,10 +100,26 @@ func (l *link) cut() {
 	_ = l.Conn.Close()
 }
 
+// end cuts the connection and reports why as the reason of its loss.
+func (l *link) end(why error) {
+	if a, ok := l.Conn.(*attempt); ok {
+		a.note(why)
+	}
+	l.cut()
+}
+
+// name returns the server for logs and errors.
+func (l *link) name() string {
+	if a, ok := l.Conn.(*attempt); ok {
+		return a.name()
+	}
+	return l.address
+}
+
 func (l *link) established(timeout time.Duration) {
 	_ = l.Conn.SetDeadline(time.Time{})
 	l.frames.established(timeout * 2 / 3)
-	l.liveness = newLiveness(timeout, l.c.cfg.TickTime, l.greetedAt)
+	l.liveness = newLiveness(timeout, l.c.cfg.TickTime, l.connectSentAt)
 	l.c.mu.Lock()
 	l.timeout = timeout * 2 / 3
 	l.windows = newWindows(timeout)
@@ -104,7 +128,7 @@ func (l *link) established(timeout time.Duration) {
 
 // noteAnswer records that the server has answered a request that was sent at this time.
 func (l *link) noteAnswer(sent int64) {
-	if l.unheard {
+	if l.provesNothing {
 		return
 	}
 	l.liveness.answered(sent, l.frames.readAt)
@@ -133,15 +157,15 @@ func (l *link) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass writes a frame of the library.
+// pass writes a frame of the library to the server.
 func (l *link) pass(frame []byte) error {
-	if !l.greeted {
-		l.greeted, l.greetedAt = true, l.c.now()
-		greeting, err := l.greeting(frame[4:])
+	if !l.connectSent {
+		l.connectSent, l.connectSentAt = true, l.c.now()
+		request, err := l.connectRequest(frame[4:])
 		if err != nil {
 			return err
 		}
-		if _, err = l.Conn.Write(greeting); err != nil {
+		if _, err = l.Conn.Write(request); err != nil {
 			l.c.failedToConnect() // there is no Read that could report it
 		}
 		return err
@@ -155,7 +179,7 @@ func (l *link) pass(frame []byte) error {
 	l.startBatch()
 	if h, _, err := jute.DecodeRequestHeader(frame[4:]); err == nil && h.Op == jute.OpPing {
 		l.pings = append(l.pings, c.now())
-		l.out = slices.Insert(l.out, 0, frame...) // ahead of what is not written yet: it keeps the session
+		l.out = slices.Insert(l.out, 0, frame...) // ahead of the unwritten requests: it keeps the session alive
 	} else {
 		l.closeXid = h.Xid
 		l.out = append(l.out, frame...)
@@ -166,9 +190,9 @@ func (l *link) pass(frame []byte) error {
 	return nil
 }
 
-// greeting rewrites the library's connect request. The library does not see our answers. So it has no zxid, without
-// which a lagging server could show an older view, and no way to accept read-only servers.
-func (l *link) greeting(body []byte) ([]byte, error) {
+// connectRequest rewrites the library's connect request. It adds the last zxid, which the library does not see: without
+// it a lagging server could show older data. It also adds whether a read-only server will do.
+func (l *link) connectRequest(body []byte) ([]byte, error) {
 	req, err := jute.DecodeConnectRequest(body)
 	if err != nil {
 		return nil, fmt.Errorf("wire: the library's first frame is no connect request: %w", err)
@@ -177,7 +201,7 @@ func (l *link) greeting(body []byte) ([]byte, error) {
 	req.LastZxidSeen = max(req.LastZxidSeen, c.zxid.Load())
 	req.ReadOnly, req.HasReadOnly = c.cfg.ReadOnly, true
 	c.mu.Lock()
-	if !c.sawWrite { // other servers do not have the session of a read-only server
+	if !c.sawQuorum { // other servers do not have the session of a read-only server
 		req.SessionID, req.Password = 0, make([]byte, 16)
 	}
 	c.mu.Unlock()
@@ -193,8 +217,8 @@ func sized(frame []byte) []byte {
 // Read returns the library's frames to the library, and handles ours.
 func (l *link) Read(p []byte) (int, error) {
 	for len(l.library) == 0 {
-		frame, err := l.frames.next(l.shook)
-		if err == nil && !l.shook {
+		frame, err := l.frames.next(l.handshakeDone)
+		if err == nil && !l.handshakeDone {
 			err = l.handshake(frame[4:])
 			l.library = frame
 		} else if err == nil {
@@ -221,7 +245,7 @@ func (l *link) handshake(body []byte) error {
 	if err != nil { // some servers answer a connect request that they refuse with an error frame
 		return fmt.Errorf("wire: handshake with %s: %w", l.address, err)
 	}
-	l.shook = true
+	l.handshakeDone = true
 	return l.c.established(l, resp)
 }
 
@@ -250,6 +274,9 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		}
 		return true, nil
 	case h.Xid == jute.XidSetWatches: // without these watches the watchers would wait for ever: try another connection
+		if h.Code == jute.CodeUnimplemented { // the server closes the connection too: the next one sets the others
+			c.endPersistentWatches()
+		}
 		if h.Code != jute.CodeOK {
 			err = fmt.Errorf("wire: set watches again: %w", h.Code.Err())
 		}
@@ -259,6 +286,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		if len(l.pings) > 0 { // answered in order
 			l.noteAnswer(l.pings[0])
 			l.pings = l.pings[1:]
+			c.pinged.Store(max(c.pinged.Load(), h.Zxid))
 		}
 		c.mu.Unlock()
 		return false, nil
@@ -266,7 +294,7 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if h.Xid <= 0 || h.Xid != l.closeXid {
-			err = fmt.Errorf("wire: answer to request %d of nobody", h.Xid)
+			err = fmt.Errorf("wire: answer to the unknown request %d", h.Xid)
 		}
 		return false, err
 	}
@@ -279,18 +307,15 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 // answered completes the oldest request in flight with its answer. It returns an error if the answer cannot be read.
 func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 	c := l.c
-	c.mu.Lock()
-	r := l.flight.peek()
-	if r == nil || r.xid != h.Xid {
-		c.mu.Unlock()
-		return fmt.Errorf("wire: answer to request %d out of turn", h.Xid)
+	if len(l.arrived) == 0 {
+		if err := l.arrive(h.Xid); err != nil {
+			return err
+		}
 	}
+	r := l.arrived[0]
+	l.arrived[0], l.arrived = nil, l.arrived[1:]
 	watching := concernsWatches(r)
-	if !watching {
-		l.landed()
-	}
-	c.mu.Unlock()
-	l.noteAnswer(r.sent)
+	var removed []Watcher
 	garbled := r.answer(c, h, body, l.frames.skipped)
 	if r.Err == nil && isWrite(r.Op) {
 		c.proved(l, r.sent)
@@ -301,8 +326,8 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		c.mu.Lock()
 		path := r.serverPath(c)
 		wasRecursive := c.watches.sets[kindRecursive][path] != nil
-		c.watches.landed(r, path)
-		c.watches.answered(r, path)
+		c.watches.ended(r, path)
+		removed = c.watches.answered(r, path)
 		if errors.Is(r.Err, ErrReplyTooLarge) && setsWatch(r) { // the server has set the watch
 			c.watches.traffic.updatePath(path, func(p *pathTraffic) { p.orphaned = true })
 		}
@@ -310,21 +335,61 @@ func (l *link) answered(h jute.ReplyHeader, body []byte) error {
 		if wasRecursive {
 			l.endRecursion(path)
 		}
-		l.landed()
+		l.popFlight()
+		l.refilled()
 		c.mu.Unlock()
+		c.notifyRemoved(removed, path)
 	}
 	r.Handler.Answered(r)
 	return garbled
 }
 
-// landed removes the oldest request from the flight, and fills the room. c.mu is held.
-func (l *link) landed() {
+// arrive fills arrived with the oldest request in flight, whose answer has the number xid, and with those behind it
+// whose answers are in the buffer too, so that one read needs one lock. They leave the flight. A request that concerns
+// watches stays in the flight until its answer is handled, and the requests behind it wait for that.
+func (l *link) arrive(xid int32) error {
+	c := l.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := l.flight.peek()
+	if r == nil || r.xid != xid {
+		return fmt.Errorf("wire: answer to request %d out of turn", xid)
+	}
+	l.arrived = append(l.spareArrived[:0], r)
+	sent := r.sent
+	for at, ok := l.frames.r, true; ok && !concernsWatches(r); {
+		l.popFlight()
+		if r, at, ok = l.nextArrived(at); ok {
+			l.arrived = append(l.arrived, r)
+			sent = r.sent
+		}
+	}
+	l.spareArrived = l.arrived
+	l.refilled()
+	l.noteAnswer(sent)
+	return nil
+}
+
+// nextArrived returns the oldest request in flight if it concerns no watches and the frame at this offset of the buffer
+// is its answer, and the offset of the next frame.
+func (l *link) nextArrived(at int) (r *Request, after int, ok bool) {
+	xid, after, ok := l.frames.ahead(at)
+	r = l.flight.peek()
+	return r, after, ok && r != nil && r.xid == xid && !concernsWatches(r)
+}
+
+// popFlight removes the oldest request from the flight: its answer was read. c.mu is held.
+func (l *link) popFlight() {
 	r := l.flight.pop()
 	now := l.frames.readAt
 	l.windows.answered(r.Op, now-r.sent, now)
-	l.landedAt = now
+	l.answerReadAt = now
 	l.unanswered -= int(r.size)
-	l.refill(now)
+}
+
+// refilled encodes waiting requests after answers have made room. c.mu is held.
+func (l *link) refilled() {
+	l.refill(l.frames.readAt)
 	l.settle()
 	l.c.wakeFlusher(l) // the reader never writes: both ends could wait for each other with full buffers
 }
@@ -344,6 +409,30 @@ func (c *Conn) notify(ev zk.EventType, path string) {
 	out := zk.Event{Type: ev, State: zk.StateHasSession, Path: stripChroot(path, c.cfg.Chroot)}
 	for _, w := range watchers {
 		w.Notify(out)
+	}
+}
+
+// endPersistentWatches removes the persistent watches, which a server before 3.6 cannot set again, and notifies their
+// watchers.
+func (c *Conn) endPersistentWatches() {
+	c.mu.Lock()
+	ended := c.watches.takePersistent()
+	c.mu.Unlock()
+	for path, set := range ended {
+		ev := zk.Event{
+			Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: stripChroot(path, c.cfg.Chroot),
+			Err: jute.ErrUnimplemented,
+		}
+		for w := range set.all() {
+			w.Notify(ev)
+		}
+	}
+}
+
+// notifyRemoved notifies watchers of a path that all its watchers were removed.
+func (c *Conn) notifyRemoved(watchers []Watcher, path string) {
+	for _, w := range watchers {
+		w.Notify(zk.Event{Type: zk.EventNotWatching, State: zk.StateHasSession, Path: stripChroot(path, c.cfg.Chroot)})
 	}
 }
 
@@ -378,4 +467,7 @@ func (l *link) lost() {
 	if c.ctx.Err() == nil || wasLinked {
 		c.down(wasLinked)
 	}
+	l.setOver()
 }
+
+func (l *link) setOver() { l.overOnce.Do(func() { close(l.over) }) }

@@ -1,14 +1,18 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/internal/jute"
@@ -227,4 +231,71 @@ func TestAnswersKeepTheirOrderAcrossLosses(t *testing.T) {
 	if lost == 0 {
 		t.Error("nothing was lost: the test tests nothing")
 	}
+}
+
+// stuckConn is a connection whose reads wait, once it is stuck, until a write has failed.
+type stuckConn struct {
+	net.Conn
+	stuck, broken atomic.Bool
+	waits, failed chan struct{}
+}
+
+func (c *stuckConn) Read(b []byte) (int, error) {
+	if c.stuck.CompareAndSwap(true, false) {
+		close(c.waits)
+		<-c.failed
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *stuckConn) Write(b []byte) (int, error) {
+	if c.broken.Load() {
+		close(c.failed)
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(b)
+}
+
+// A server may close a connection behind an answer that says why. A request that is written at that moment fails, and
+// must not take the answer with it.
+func TestAnswerThatHasArrivedIsReadAfterAFailedWrite(t *testing.T) {
+	s := newServer(t)
+	closed := make(chan struct{})
+	s.serve = func(p *peer, r *request) bool {
+		if r.path() == "/last" {
+			p.yes(r)
+			p.cut()
+			close(closed)
+		}
+		return r.path() == "/last"
+	}
+	conns := make(chan *stuckConn, 10)
+	cfg := wire.Config{Servers: []string{s.listen(t)}}
+	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := new(net.Dialer).DialContext(ctx, network, address)
+		c := &stuckConn{Conn: nc, waits: make(chan struct{}), failed: make(chan struct{})}
+		conns <- c
+		return c, err
+	}
+	c := open(t, cfg)
+	c.want(t, wire.Connected)
+	nc, p := receive(t, conns), s.next(t)
+	nc.stuck.Store(true)
+	p.event(zk.EventNodeDeleted, "/wakes-the-reader")
+	wait(t, nc.waits)
+	done := newAnswers()
+	c.submit(t, get("/last", done))
+	wait(t, closed)
+	nc.broken.Store(true)
+	c.submit(t, get("/lost", done))
+	want := []string{"/last <nil>", fmt.Sprint("/lost ", jute.ErrConnectionLoss)}
+	got := []string{}
+	for range want {
+		r := receive(t, done)
+		got = append(got, fmt.Sprint(r.Path, " ", r.Err))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	c.await(t, wire.Connected)
 }

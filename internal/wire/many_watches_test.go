@@ -51,7 +51,7 @@ func removalTo(w wire.Watcher, a wire.Handler) *wire.Request {
 }
 
 func TestManyWatchersOfOnePathFire(t *testing.T) {
-	const n = 100_000
+	const n = 30_000
 	c, p := connect(t, newServer(t))
 	events, behind := setMany(t, c, n)
 	p.event(zk.EventNodeDataChanged, "/n")
@@ -65,7 +65,7 @@ func TestManyWatchersOfOnePathFire(t *testing.T) {
 }
 
 func TestManyWatchersOfOnePathAreRemoved(t *testing.T) {
-	const n = 100_000
+	const n = 30_000
 	c, p := connect(t, newServer(t))
 	events, behind := setMany(t, c, n)
 	done := newAnswers()
@@ -118,7 +118,7 @@ func TestManyWatchersAreRemovedWhileTheyAreSet(t *testing.T) {
 }
 
 func TestManyWatchesOfDistinctPathsOutliveAConnection(t *testing.T) {
-	const n = 100_000
+	const n = 30_000
 	s := newServer(t)
 	c, p := connect(t, s)
 	events := new(int)

@@ -22,8 +22,8 @@ func (c *Conn) follow(l *link) {
 	c.wg.Go(func() { c.move(l, version) }) // the session continues: the flusher still runs, and finish waits for both
 }
 
-// move looks for a server of the list, of that version, for the session of l. It stays if the list has the server of l
-// under another name.
+// move looks for another server in this version of the list for the session of l. It does nothing if the list has the
+// server of l under another name.
 func (c *Conn) move(l *link, version int) {
 	here := c.targetOf(l).address
 	if remote := l.RemoteAddr(); remote != nil {

@@ -1,8 +1,8 @@
 package wire
 
-// ring is a first-in first-out queue of requests: those in flight.
+// ring is a first-in first-out queue of the requests in flight.
 type ring struct {
-	slots      []*Request // their number is 0 or a power of two
+	slots      []*Request // the length is 0 or a power of two
 	head, tail uint
 }
 
@@ -18,9 +18,10 @@ func (q *ring) push(r *Request) {
 	}
 	q.slots[q.tail&uint(len(q.slots)-1)] = r
 	q.tail++
+	r.inFlight = true
 }
 
-// peek returns the oldest, or nil.
+// peek returns the oldest request, or nil.
 func (q *ring) peek() *Request {
 	if q.len() == 0 {
 		return nil
@@ -28,17 +29,18 @@ func (q *ring) peek() *Request {
 	return q.slots[q.head&uint(len(q.slots)-1)]
 }
 
-// pop removes the oldest and returns it, or nil.
+// pop removes the oldest request and returns it, or nil.
 func (q *ring) pop() *Request {
 	r := q.peek()
 	if r != nil {
 		q.slots[q.head&uint(len(q.slots)-1)] = nil
 		q.head++
+		r.inFlight = false
 	}
 	return r
 }
 
-// list is a first-in first-out queue of requests from which each can be removed: those that wait to be encoded.
+// list is a first-in first-out queue of the requests that wait to be encoded. Each of them can be removed.
 type list struct {
 	first, last *Request
 	n           int
@@ -57,7 +59,7 @@ func (q *list) push(r *Request) {
 	q.n++
 }
 
-// remove takes r out and reports whether it was in.
+// remove removes r and reports whether it was in the list.
 func (q *list) remove(r *Request) bool {
 	if !r.waits {
 		return false

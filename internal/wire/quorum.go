@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/gocurator/curator/internal/jute"
@@ -25,25 +26,25 @@ import (
 
 // liveness computes what answers to writes prove. It belongs to one connection and to the goroutine that reads it.
 type liveness struct {
-	delay   int64    // the longest delay of a session's sign on its way to the leader
-	spacing int64    // between marks
-	greeted int64    // when the handshake was sent
-	marks   [32]mark // a ring
-	next    int      // where the next mark goes
-	checked int64    // when the last evaluated write was sent
+	delay         int64    // the longest time until the leader learns of a request that a follower has read
+	spacing       int64    // the least time between two marks
+	connectSentAt int64    // when the handshake was sent
+	marks         [32]mark // a ring
+	next          int      // where the next mark goes
+	checked       int64    // when the last write that proved something was sent
 }
 
 // mark is a request that was answered.
 type mark struct{ sent, answered int64 }
 
-// newLiveness returns the liveness of a connection. tick is the tickTime of the servers. It is 0 if it is unknown: then
-// it is at most half of the session timeout, which is the smallest timeout that servers grant by default. A given one
-// may be larger.
-func newLiveness(timeout, tick time.Duration, greeted int64) liveness {
+// newLiveness returns the liveness of a connection. tick is the tickTime of the servers, 0 if unknown. An unknown tick
+// is taken as half of the session timeout: by default servers grant no timeout below two ticks. A known tick may be
+// larger.
+func newLiveness(timeout, tick time.Duration, connectSentAt int64) liveness {
 	if tick <= 0 {
 		tick = timeout / 2
 	}
-	return liveness{delay: int64(tick/2 + timeout/50), spacing: int64(timeout / 50), greeted: greeted}
+	return liveness{delay: int64(tick/2 + timeout/50), spacing: int64(timeout / 50), connectSentAt: connectSentAt}
 }
 
 // answered records an answered request.
@@ -54,14 +55,14 @@ func (p *liveness) answered(sent, now int64) {
 	}
 }
 
-// wrote returns the time at which the session lived, as the answer to a write proves it. It reports false for a write
-// that was sent shortly after the last one.
+// wrote returns a time at which the leader kept the session, as the answer to a write sent at sent proves it. ok is
+// false for a write that was sent shortly after the last one.
 func (p *liveness) wrote(sent int64) (at int64, ok bool) {
 	if p.checked != 0 && sent-p.checked < p.spacing/2 {
 		return 0, false
 	}
 	p.checked = sent
-	at = p.greeted
+	at = p.connectSentAt
 	for i := range p.marks {
 		m := p.marks[(p.next+2*len(p.marks)-1-i)%len(p.marks)]
 		if m.answered <= sent-p.delay {
@@ -82,10 +83,10 @@ func isWrite(op jute.Op) bool {
 	return false
 }
 
-// Rely starts a reliance on QuorumSilence. Until the answer to a write that is sent from now on, QuorumSilence is
-// Silence.
-func (c *Conn) Rely() {
-	c.reliedAt.Store(c.now())
+// RequireQuorum discards the proof of QuorumSilence: until the answer to a write that is sent from now on,
+// QuorumSilence returns Silence.
+func (c *Conn) RequireQuorum() {
+	c.quorumRequiredAt.Store(c.now())
 	c.unproved.Store(true)
 }
 
@@ -104,21 +105,20 @@ func (c *Conn) proved(l *link, sent int64) {
 	if at, ok := l.liveness.wrote(sent); ok && at > c.quorum.Load() {
 		c.quorum.Store(at)
 	}
-	if c.unproved.Load() && sent >= c.reliedAt.Load() {
+	if c.unproved.Load() && sent >= c.quorumRequiredAt.Load() {
 		c.unproved.Store(false)
 	}
 }
 
-// The division of a session timeout for heartbeats. Two of them must be further apart than the delay of a session's
-// sign at the leader.
+// The division of a session timeout for heartbeats. Two of them must be further apart than liveness.delay.
 const (
-	heartbeatsIn   = 10 // as many as fit into a session timeout
-	mostHeartbeats = 3  // in flight: they must not keep a slow server busy
-	muteCalls      = 7  // calls of Heartbeat without an answer that end the connection, a third of a session timeout
+	heartbeatsIn    = 10 // number of heartbeats in a session timeout
+	mostHeartbeats  = 3  // in flight: they must not keep a slow server busy
+	maxStalledCalls = 7  // calls of Heartbeat without progress that end the connection, a third of a session timeout
 )
 
-// Heartbeat sends a transaction that changes nothing if no write has proved anything for a while; a refused write
-// proves nothing. Call it at least twenty times in a session timeout while a recipe relies on the session. A server
+// Heartbeat sends a transaction that changes nothing if no write has succeeded for a while; a refused write proves
+// nothing. Call it at least twenty times in a session timeout while a recipe relies on the session. A server
 // that has lost its leader answers neither the heartbeat nor later requests. Heartbeat ends such a connection early, so
 // that another server can save the session.
 func (c *Conn) Heartbeat() {
@@ -130,8 +130,8 @@ func (c *Conn) Heartbeat() {
 	}
 	now, timeout := c.now(), c.timeoutNs.Load()
 	switch {
-	case l.isMute():
-		l.cut()
+	case l.isStalled():
+		l.end(fmt.Errorf("no answer to a quorum heartbeat for %v", time.Duration(now-l.progressSeen).Round(time.Millisecond)))
 	case l.heartbeats < mostHeartbeats && now-max(l.beat, l.provedBy.Load()) >= timeout/heartbeatsIn:
 		l.heartbeats++
 		l.startBatch()
@@ -141,22 +141,22 @@ func (c *Conn) Heartbeat() {
 	}
 }
 
-// isMute reports whether the server has done nothing for many calls, with a heartbeat in flight. It counts calls, not
-// time: a process that was stopped for a while reads the answers only afterwards.
-func (l *link) isMute() bool {
-	at := l.movedAt()
-	if l.heartbeats == 0 || at != l.moved {
-		l.moved, l.mute = at, 0
+// isStalled reports whether the server has made no progress for many calls, with a heartbeat in flight. It counts
+// calls, not time: a process that was stopped for a while reads the answers only afterwards.
+func (l *link) isStalled() bool {
+	at := l.lastProgress()
+	if l.heartbeats == 0 || at != l.progressSeen {
+		l.progressSeen, l.stalledCalls = at, 0
 		return false
 	}
-	l.mute++
-	return l.mute >= muteCalls
+	l.stalledCalls++
+	return l.stalledCalls >= maxStalledCalls
 }
 
-// movedAt returns the later of two times: when the server did something last, and when the oldest unanswered request
-// was encoded.
-func (l *link) movedAt() int64 {
-	at := max(l.landedAt, l.frames.partAt.Load(), l.partAt.Load())
+// lastProgress returns the later of two times: when the server last read or wrote bytes, and when the oldest unanswered
+// request was encoded.
+func (l *link) lastProgress() int64 {
+	at := max(l.answerReadAt, l.frames.partAt.Load(), l.partAt.Load())
 	if first := l.flight.peek(); first != nil {
 		at = max(at, first.sent)
 	}

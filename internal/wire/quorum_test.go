@@ -109,7 +109,7 @@ func TestQuorumClockStandsStillWithoutAnAnsweredWrite(t *testing.T) {
 	})
 }
 
-// Silence from before Rely does not count.
+// Silence from before RequireQuorum does not count.
 func TestQuorumClockBeginsWithTheFirstWriteAfterRely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -122,7 +122,7 @@ func TestQuorumClockBeginsWithTheFirstWriteAfterRely(t *testing.T) {
 		if got := c.QuorumSilence(); got < 10*quorumTimeout {
 			t.Errorf("without a write: proved %v ago", got)
 		}
-		c.Rely()
+		c.RequireQuorum()
 		if got, want := c.QuorumSilence(), c.Silence(); got != want {
 			t.Errorf("before a write: %v, want %v", got, want)
 		}
@@ -152,7 +152,7 @@ func TestHeartbeatsAreSentWithoutWrites(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		for range 1000 {
 			c.Heartbeat()
 			pass(quorumTimeout / 20)
@@ -197,7 +197,7 @@ func TestHeartbeatsAreSentBesideWritesThatAreRefused(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		c.ask(t, write("/a"))
 		for range 1000 {
 			c.ask(t, write("/refused"))
@@ -235,7 +235,7 @@ func TestHeartbeatWaitsBehindALargeAnswerThatArrives(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		done := newAnswers()
 		c.submit(t, get("/a", done))
 		for range 20 {
@@ -265,7 +265,7 @@ func TestHeartbeatThatIsNotAnsweredEndsTheConnection(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		servers["a:1"] = other
 		start := time.Now()
 		for range 20 {
@@ -297,7 +297,7 @@ func TestHeartbeatWaitsForAServerThatIsSlow(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		done := newAnswers()
 		for range 100 {
 			c.submit(t, get("/a", done))
@@ -360,7 +360,7 @@ func TestHeartbeatsProveTheSessionToAServerThatWritesSlowly(t *testing.T) {
 				cfg.SessionTimeout = quorumTimeout
 				c := open(t, cfg)
 				c.want(t, wire.Connected)
-				c.Rely()
+				c.RequireQuorum()
 				for range 1000 {
 					c.Heartbeat()
 					pass(quorumTimeout / 20)
@@ -383,7 +383,7 @@ func TestQuorumClockMovesUnderLoad(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		c.ask(t, write("/a"))
 		for range 100 {
 			c.Heartbeat()
@@ -413,7 +413,7 @@ func TestQuorumClockDoesNotBeginWithAWriteFromBeforeRely(t *testing.T) {
 		before.Handler = done
 		c.submit(t, before)
 		pass(time.Second / 2)
-		c.Rely()
+		c.RequireQuorum()
 		receive(t, done)
 		if got, want := c.QuorumSilence(), c.Silence(); got != want {
 			t.Errorf("%v, want %v", got, want)
@@ -442,7 +442,7 @@ func TestHeartbeatWaitsBehindALargeAnswerThatArrivesSlowly(t *testing.T) {
 		cfg.SessionTimeout = quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.Connected)
-		c.Rely()
+		c.RequireQuorum()
 		c.ask(t, write("/a"))
 		done := newAnswers()
 		c.submit(t, get("/large", done))

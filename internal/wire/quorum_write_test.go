@@ -23,7 +23,7 @@ func TestQuorumClockMovesWithEveryKindOfWriteAndWithNothingElse(t *testing.T) {
 				cfg.SessionTimeout = quorumTimeout
 				c := open(t, cfg)
 				c.want(t, wire.Connected)
-				c.Rely()
+				c.RequireQuorum()
 				c.ask(t, get("/a", nil))
 				pass(leaderDelay)
 				if r := c.ask(t, &wire.Request{Request: jute.Request{Op: op, Path: "/a"}}); r.Err != nil {
@@ -73,7 +73,7 @@ func TestHeartbeatsAreNotSentToAReadOnlyServer(t *testing.T) {
 		cfg.ReadOnly, cfg.SessionTimeout = true, quorumTimeout
 		c := open(t, cfg)
 		c.want(t, wire.ConnectedReadOnly)
-		c.Rely()
+		c.RequireQuorum()
 		for range 20 {
 			c.Heartbeat()
 			pass(quorumTimeout / 20)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 )
@@ -50,7 +51,7 @@ func (c *Conn) seek(l *link, pause time.Duration, enough func() bool, accepts fu
 			cancel()
 			if accepted && !enough() && !c.isOver(l) { // a close in between needs the connection
 				c.hosts.prefer(t)
-				l.cut()
+				l.end(fmt.Errorf("left for %s", t.name()))
 				return
 			}
 		}
@@ -60,7 +61,7 @@ func (c *Conn) seek(l *link, pause time.Duration, enough func() bool, accepts fu
 	}
 }
 
-// isOver reports whether l is not the connection any more.
+// isOver reports whether l is no longer the connection of c.
 func (c *Conn) isOver(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,32 +11,36 @@ import (
 // its Handler.
 type Request struct {
 	jute.Request
-	// Absolute paths are outside the chroot: /zookeeper/config.
-	Absolute bool
-	// Watcher is registered as soon as the server has set the watch. For a removal it is the one to remove; nil is all.
+	// Watcher is registered as soon as the server has set the watch. A removal removes this watcher; nil means all.
 	Watcher Watcher
 	// Handler gets the answer.
 	Handler Handler
-	// Flight, if there is one, keeps the request to the connection of those before it.
+	// Flight, if it is set, keeps the request on the connection of the flight's first request.
 	Flight *Flight
 
-	// Reply is the answer if Err is nil, or a failed multi's results.
+	// Reply is the answer if Err is nil. A failed multi has its results too.
 	Reply jute.Reply
 	Err   error
 	Zxid  int64
 
 	xid        int32
-	generation uint32 // of its watcher: see traffic
-	sent       int64  // ns since Conn.epoch
-	size       int32  // of its frame
+	generation uint32 // watcherTraffic.generation when the request was sent
+	sent       int64  // when it was encoded, in ns since Conn.epoch
+	size       int32  // bytes of its frame
 	received   int32  // bytes of the answer, without its header
-	server     string // that it was sent to
-	waits      bool   // to be encoded
-	encoded    bool   // in one attempt or another
+	server     string // the server that it was sent to
+	// Absolute paths are outside the chroot: /zookeeper/config. It is beside the other small fields, because an outage may
+	// leave many requests in memory.
+	Absolute bool
+
+	waits      bool // it is in link.waiting
+	encoded    bool // it was encoded in any attempt
+	wrote      bool // it was encoded as a write in any attempt
+	inFlight   bool
 	prev, next *Request
 }
 
-// WasSent reports whether r was ever sent, in one attempt or another.
+// WasSent reports whether r was sent in any attempt.
 func (r *Request) WasSent() bool { return r.encoded }
 
 // Sizes returns the sizes of r and its answer on the wire in bytes; 0 if it was not sent or answered.
@@ -86,7 +90,7 @@ func (r *Request) answer(c *Conn, h jute.ReplyHeader, body []byte, skipped int) 
 			r.Reply.Results[i].Path = stripChroot(r.Reply.Results[i].Path, chroot)
 		}
 		for i, p := range r.Reply.Children {
-			if r.Op == jute.OpGetEphemerals { // the one answer whose children are whole paths
+			if r.Op == jute.OpGetEphemerals { // the children of this answer are full paths
 				r.Reply.Children[i] = stripChroot(p, chroot)
 			}
 		}

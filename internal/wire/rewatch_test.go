@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/wire"
@@ -212,6 +214,88 @@ func TestConnectionOnWhichWatchesCannotBeSetIsGivenUp(t *testing.T) {
 		p.event(zk.EventNodeDataChanged, "/a")
 		if ev := w.nodeEvent(t); ev.Type != zk.EventNodeDataChanged {
 			t.Errorf("got %+v", ev)
+		}
+	})
+}
+
+// A server before 3.6 does not know setWatches2, and closes the connection on a request that it does not know.
+func TestServerWithoutPersistentWatchesSetsOneShotWatchesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			if r.Op != jute.OpSetWatches2 {
+				return false
+			}
+			p.no(r, jute.CodeUnimplemented)
+			p.cut()
+			return true
+		}
+		seen := trace(s)
+		c, p := connectPiped(t, s)
+		oneShot, persistent := newWatcher(), newWatcher()
+		c.ask(t, addWatch(wire.Persistent, "/a", persistent, nil))
+		c.ask(t, addWatch(wire.PersistentRecursive, "/a", persistent, nil))
+		c.ask(t, addWatch(wire.PersistentRecursive, "/b", persistent, nil))
+		c.ask(t, watch(jute.OpGetData, "/a", oneShot, nil)) // covered by the persistent watch
+		last := c.ask(t, watch(jute.OpGetChildren, "/c", oneShot, nil)).Zxid
+		p.cut()
+		for range 2 {
+			c.await(t, wire.Connected)
+			p = s.next(t)
+		}
+		gone := []string{persistent.nodeEvent(t).Path, persistent.nodeEvent(t).Path}
+		slices.Sort(gone)
+		if diff := cmp.Diff([]string{"/a", "/b"}, gone); diff != "" {
+			t.Errorf("persistent watches that are gone (-want +got):\n%s", diff)
+		}
+		synctest.Wait()
+		want := []string{fmt.Sprintln("setWatches", last, "[/a] [] [/c]", nil)}
+		if got := seen.all()[6:]; !slices.Equal(got, want) {
+			t.Errorf("on the wire %q, want %q", got, want)
+		}
+		p.event(zk.EventNodeDataChanged, "/a")
+		if ev := oneShot.nodeEvent(t); ev.Type != zk.EventNodeDataChanged || ev.Path != "/a" {
+			t.Errorf("got %+v", ev)
+		}
+		<-time.After(time.Hour)
+		synctest.Wait()
+		if got := len(s.peers); got != 0 {
+			t.Errorf("%d more connections", got)
+		}
+		if n := c.WatchCount(); n != 1 {
+			t.Errorf("%d watches, want that of /c", n)
+		}
+	})
+}
+
+// The watcher of a persistent watch that is gone gets one event that says so.
+func TestPersistentWatcherIsToldThatItsWatchIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.serve = func(p *peer, r *request) bool {
+			if r.Op == jute.OpSetWatches2 {
+				p.no(r, jute.CodeUnimplemented)
+				return true
+			}
+			return false
+		}
+		cfg := dialTo(network{"a:1": s})
+		cfg.Chroot = "/base"
+		c := open(t, cfg)
+		c.want(t, wire.Connected)
+		p := s.next(t)
+		w := newWatcher()
+		c.ask(t, addWatch(wire.PersistentRecursive, "/a", w, nil))
+		p.cut()
+		c.await(t, wire.Connected)
+		want := zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: "/a", Err: jute.ErrUnimplemented}
+		if diff := cmp.Diff(want, w.nodeEvent(t), cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("event (-want +got):\n%s", diff)
+		}
+		c.await(t, wire.Connected)
+		synctest.Wait()
+		if len(w) != 0 || c.WatchCount() != 0 {
+			t.Errorf("%d more events, %d watches", len(w), c.WatchCount())
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"net"
 	"runtime"
 	"time"
 
@@ -12,10 +14,10 @@ const (
 	// megabytes.
 	maxUnsent = 1 << 20
 
-	maxWrite = 64 << 10 // a deadline for each slice means no progress, not a large request
+	maxWrite = 64 << 10 // each slice of this size has its own deadline, so a large request may take longer
 
-	// A caller's context bounds its wait. So the caller writes only as much as fits into the buffers of the sockets, even
-	// if the server reads nothing, and not for others without end. The flusher writes the rest.
+	// A caller's context bounds its wait. So the caller writes only as much as fits into the buffers of the sockets even
+	// if the server reads nothing, and writes a bounded number of times for others. The flusher writes the rest.
 	maxInlineWrite  = 32 << 10
 	maxInlineWrites = 16
 )
@@ -29,7 +31,7 @@ func (l *link) submit(r *Request) {
 		l.c.watches.submitted(r, r.serverPath(l.c))
 	}
 	l.startBatch()
-	if l.dead || l.waiting.len() > 0 || !l.hasRoom(r, l.batch) {
+	if l.waiting.len() > 0 || !l.hasRoom(r, l.batch) {
 		l.waiting.push(r)
 		return
 	}
@@ -49,7 +51,7 @@ func (l *link) withdraw(r *Request) bool {
 
 // hasRoom reports whether r may be encoded now.
 func (l *link) hasRoom(r *Request, now int64) bool {
-	if l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
+	if l.dead || l.flight.len() >= maxInFlight || len(l.out) >= maxUnsent || l.c.watches.awaitsCover(r, l.c) {
 		return false
 	}
 	oldest := now
@@ -68,7 +70,7 @@ func (l *link) refill(now int64) {
 	}
 }
 
-// settle wakes the goroutine that waits until nothing is left.
+// settle closes settled when no request waits or is in flight.
 func (l *link) settle() {
 	if l.settled != nil && l.flight.len()+l.waiting.len() == 0 {
 		close(l.settled)
@@ -92,7 +94,7 @@ func (l *link) encode(r *Request) {
 		wireOp, flags = l.encodeWatch(r)
 	}
 	at := len(l.out)
-	r.sent, r.encoded = l.batch, true
+	r.sent, r.encoded, r.wrote = l.batch, true, r.wrote || isWrite(r.Op)
 	b := append(l.out, 0, 0, 0, 0)
 	b = jute.AppendRequestHeader(b, jute.RequestHeader{Xid: r.xid, Op: wireOp})
 	keep := r.Flags
@@ -130,7 +132,7 @@ func (l *link) encodeWatch(r *Request) (op jute.Op, flags int32) {
 	return op, flags
 }
 
-// append adds a frame of the session itself.
+// append encodes a frame of the session itself: credentials or watches.
 func (l *link) append(xid int32, op jute.Op, body []byte) {
 	l.startBatch()
 	at := len(l.out)
@@ -140,8 +142,8 @@ func (l *link) append(xid int32, op jute.Op, body []byte) {
 	sized(l.out[at:])
 }
 
-// write writes until nothing is left, also bytes that others append meanwhile. The flusher writes what is too much for
-// a caller's goroutine. mu is released while it writes.
+// write writes until nothing is left, also bytes that others append meanwhile. inline is for the goroutine of a caller,
+// which leaves large writes to the flusher. mu is released while it writes.
 func (l *link) write(inline bool) {
 	l.writing = true
 	if l.flight.len() > 1 { // others have their answers now and submit their next requests: write them together
@@ -168,10 +170,30 @@ func (l *link) write(inline bool) {
 	}
 	l.writing = false
 	if err != nil {
-		l.cut()
+		l.broken(err)
 		return
 	}
 	l.c.wakeFlusher(l)
+}
+
+// lastAnswers is the time in which the reader may still read answers after a write has failed.
+const lastAnswers = time.Second
+
+// broken ends the connection after a failed write. The reader still reads the answers that the server has sent before
+// it closed the connection: the last one may say why.
+func (l *link) broken(err error) {
+	l.dead = true
+	if isTimeout(err) {
+		l.cut()
+		return
+	}
+	time.AfterFunc(lastAnswers, l.cut)
+}
+
+// isTimeout reports whether err is an exceeded deadline.
+func isTimeout(err error) bool {
+	var e net.Error
+	return errors.As(err, &e) && e.Timeout()
 }
 
 func (l *link) writeSlices(b []byte) error {

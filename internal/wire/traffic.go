@@ -15,9 +15,9 @@ type traffic struct {
 
 // pathTraffic counts the watch requests on the wire for a path.
 type pathTraffic struct {
-	requests int // that name a watcher
-	setting  int // that set a watch which nothing behind them removes
-	// Of addWatch, by the table that the watch comes in.
+	requests int // number of requests with a watcher
+	setting  int // number of requests that set a watch which no later request removes
+	// Numbers of addWatch requests, by the table of their watch.
 	addingPersistent, addingRecursive int
 	// orphaned means that a watch of the server was not removed because a request that sets it for another watcher is on
 	// the wire. If the server refuses that request, the watch has no watcher.
@@ -31,11 +31,11 @@ type watcherAt struct {
 
 // watcherTraffic counts the requests on the wire for a watcher of a path.
 type watcherTraffic struct {
-	submitted  int    // that set a watch, whether they are on the wire or wait
-	setting    int    // on the wire, with nothing behind them that removes the watcher
-	adding     int    // on the wire: addWatch
-	leaving    int    // on the wire: removals of all its watches
-	generation uint32 // counts the removals of all its watches
+	submitted  int    // number of requests that set a watch, on the wire or waiting
+	setting    int    // number of those on the wire that no later request undoes
+	adding     int    // number of addWatch requests on the wire
+	leaving    int    // number of removals of all its watches on the wire
+	generation uint32 // total number of removals of all its watches
 }
 
 func setsWatch(r *Request) bool { return r.Watcher != nil && r.Op != jute.OpRemoveWatches }
@@ -145,8 +145,8 @@ func (ws *watches) sent(r *Request, path string) {
 	})
 }
 
-// landed is the inverse of submitted and sent.
-func (ws *watches) landed(r *Request, path string) {
+// ended is the inverse of submitted and sent.
+func (ws *watches) ended(r *Request, path string) {
 	t := &ws.traffic
 	if setsWatch(r) {
 		stays := 0
@@ -182,14 +182,14 @@ func (ws *watches) markLeaving(path string, w Watcher, n int) {
 	}
 }
 
-// orphan is the watcher and the handler of a removal without a receiver.
+// orphan is a watcher and a handler that do nothing, for requests of the session itself.
 type orphan struct{}
 
 func (orphan) Notify(zk.Event)   {}
 func (orphan) Answered(*Request) {}
 
-// removeOrphan removes the server's watch of path if it was left to a request that has registered no watcher. Conn.mu
-// is held.
+// removeOrphan removes the server's watch of path if no watcher is left for it: see pathTraffic.orphaned. Conn.mu is
+// held.
 func (l *link) removeOrphan(path string) {
 	ws := &l.c.watches
 	p := ws.traffic.paths[path]

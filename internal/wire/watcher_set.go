@@ -8,10 +8,10 @@ import (
 // watcherSet is a set of watchers in the order in which they were added. Adding and removing one takes the same time
 // however many there are. A nil set is empty.
 type watcherSet struct {
-	list    []Watcher       // nil where one was removed
-	index   map[Watcher]int // of each in list; nil while they are few
-	n       int
-	leaving int // of those: a removal of all their watches of the path is on the wire
+	list    []Watcher       // the watchers in order; nil marks a removed one
+	index   map[Watcher]int // the index of each watcher in list; nil while they are few
+	n       int             // number of watchers
+	leaving int             // number of watchers for which a removal of all watches of the path is on the wire
 }
 
 const fewWatchers = 8
@@ -32,7 +32,7 @@ func (s *watcherSet) has(w Watcher) bool { return w != nil && s.find(w) >= 0 }
 // stays reports whether s has a watcher whose watches are not being removed.
 func (s *watcherSet) stays() bool { return s != nil && s.n > s.leaving }
 
-// add reports whether w was not in s before.
+// add adds w. It returns false if w was in s before.
 func (s *watcherSet) add(w Watcher) bool {
 	if s.find(w) >= 0 {
 		return false
@@ -48,7 +48,7 @@ func (s *watcherSet) add(w Watcher) bool {
 	return true
 }
 
-// remove reports whether w was in s.
+// remove removes w and reports whether it was in s.
 func (s *watcherSet) remove(w Watcher) bool {
 	i := s.find(w)
 	if i < 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Watcher gets the events of the watches that it is registered with, and the states of the session. Its identity is its
-// value. It must be comparable; registered twice for a watch it gets each event once. Notify runs on the goroutine that
-// reads the connection: it must not block.
+// Watcher gets the events of its watches, and the states of the session. Watchers are compared with ==: one that is
+// registered twice for a watch gets each event once. Notify runs on the goroutine that reads the connection: it must
+// not block.
 type Watcher interface {
 	Notify(ev zk.Event)
 }
@@ -48,7 +48,7 @@ const (
 // Conn.mu guards it.
 type watches struct {
 	sets    [kinds]map[string]*watcherSet
-	n       int // watches in sets
+	n       int // number of watches in sets
 	traffic traffic
 }
 
@@ -70,16 +70,17 @@ func (ws *watches) add(k kind, path string, w Watcher) {
 	}
 }
 
-// answered adds or removes the watcher of an answered request.
-func (ws *watches) answered(r *Request, path string) {
+// answered adds or removes the watcher of an answered request. It returns the watchers to notify of their removal.
+func (ws *watches) answered(r *Request, path string) (removed []Watcher) {
 	switch {
 	case r.Op == jute.OpRemoveWatches:
 		if r.Err == nil {
-			ws.remove(r.Flags, path, r.Watcher)
+			return ws.remove(r.Flags, path, r.Watcher)
 		}
 	case r.Watcher != nil:
 		ws.granted(r, path)
 	}
+	return nil
 }
 
 // granted registers r's watcher if the server has set the watch.
@@ -157,6 +158,23 @@ func (ws *watches) all() []Watcher {
 	return out.list
 }
 
+// takePersistent removes the persistent watches and returns their watchers, each once for a path.
+func (ws *watches) takePersistent() map[string]*watcherSet {
+	taken := make(map[string]*watcherSet)
+	for _, k := range []kind{kindPersistent, kindRecursive} {
+		for path, set := range ws.sets[k] {
+			if taken[path] == nil {
+				taken[path] = new(watcherSet)
+			}
+			for w := range set.all() {
+				taken[path].add(w)
+			}
+			ws.drop(k, path)
+		}
+	}
+	return taken
+}
+
 // drop removes all watches of a path.
 func (ws *watches) drop(k kind, path string) {
 	if set := ws.sets[k][path]; set != nil {
@@ -186,12 +204,19 @@ func (ws *watches) has(t WatcherType, path string, w Watcher) bool {
 	return false
 }
 
-// remove removes w, or all watchers if w is nil.
-func (ws *watches) remove(t WatcherType, path string, w Watcher) {
+// remove removes w, or all watchers if w is nil. It returns the removed watchers only if w is nil, each once: they did
+// not request the removal.
+func (ws *watches) remove(t WatcherType, path string, w Watcher) []Watcher {
+	var removed watcherSet
 	for _, k := range selected(t) {
 		set := ws.sets[k][path]
 		if set == nil {
 			continue
+		}
+		if w == nil {
+			for other := range set.all() {
+				removed.add(other)
+			}
 		}
 		if w != nil && set.remove(w) {
 			ws.n--
@@ -203,6 +228,7 @@ func (ws *watches) remove(t WatcherType, path string, w Watcher) {
 			ws.drop(k, path)
 		}
 	}
+	return removed.list
 }
 
 // removal returns the opcode and the watcher type that remove w's watches, or all if w is nil, from the server and
@@ -243,7 +269,7 @@ func (ws *watches) removal(t WatcherType, path string, w Watcher) (jute.Op, Watc
 	return jute.OpCheckWatches, t
 }
 
-// isCovered reports whether a persistent watch on the same node, which stays, has the events of r's watch. A server
+// isCovered reports whether a persistent watch that stays on the same node gets the events of r's watch. A server
 // before 3.9 keeps one mode for each node of a session: a one-shot watch would make the persistent one end with the
 // next event, and take the events below the node from a recursive one (ZOOKEEPER-4466). So a removal of another watcher
 // does not matter.

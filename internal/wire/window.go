@@ -25,7 +25,7 @@ const (
 	maxYoung           = 300 * time.Millisecond
 	windowForgottenFor = time.Second // without a request of its kind, a window begins anew
 	probePause         = 250 * time.Millisecond
-	openingRounds      = 2 // what one opens, the next shows
+	openingRounds      = 2 // one round opens the window, the next measures the effect
 )
 
 // window bounds the number of requests of a kind in flight.
@@ -35,21 +35,21 @@ type window struct {
 	last     int64 // when the last answer was read
 
 	// A round lasts until the answer to a request that was sent in it.
-	round    int64 // when it began
-	answers  int   // that came in it
-	rate     int64 // the most in a second of a round
-	opening  int   // rounds to go of a try to open it further
-	before   int   // limit when that began
-	attempts int64 // when the last try to open it has ended
+	round    int64 // when the round began
+	answers  int   // number of answers in the round
+	rate     int64 // the highest number of answers in a second of a round
+	opening  int   // number of rounds left of a try to open the window further
+	before   int   // the limit when that try began
+	attempts int64 // when the last such try ended
 }
 
-// windows are those of a connection. Its times are ns since Conn.epoch.
+// windows has the windows of a connection. Times are in ns since Conn.epoch.
 type windows struct {
 	byKind  [32]window
 	initial int
-	young   int64 // the age below which a window opens
-	easy    int64 // the age below which a window may open if more answers come for it
-	old     int64 // the age above which nothing is sent, and windows close
+	young   int64 // a window opens after an answer of at most this age
+	easy    int64 // a window may open after an answer of at most this age if the rate grows
+	old     int64 // above this age nothing is sent, and windows close
 }
 
 // newWindows returns the windows for a session timeout.

@@ -19,7 +19,7 @@ func (s *server) takes(serviceTime func(r *request) time.Duration) {
 
 // rely has c send heartbeats until stop.
 func rely(c *client) (stop func()) {
-	c.Rely()
+	c.RequireQuorum()
 	done := make(chan struct{})
 	go func() {
 		for {
