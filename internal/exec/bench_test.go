@@ -105,13 +105,13 @@ type one struct {
 func newOne(window chan struct{}) *one {
 	o := &one{window: window}
 	o.Protocol = o
-	o.Request.Request = jute.Request{Op: jute.OpGetData, Path: "/bench"}
+	o.Prepare(jute.Request{Op: jute.OpGetData, Path: "/bench"})
 	return o
 }
 
 func (o *one) Begin()    { o.Send(o.answered) }
-func (o *one) answered() { o.Finish(o.Request.Err) }
-func (o *one) Run()      { <-o.window }
+func (o *one) answered() { o.Finish(o.Err()) }
+func (o *one) Deliver()  { <-o.window }
 
 func BenchmarkGo(b *testing.B) {
 	e := benchExecutor(b)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/internal/wire"
 )
 
@@ -24,25 +25,30 @@ type Policy interface {
 
 // Executor drives operations. All methods are safe for concurrent use.
 type Executor struct {
-	conn           func() *wire.Conn // of the current session, nil before the first
+	conn           func() *wire.Conn // returns the connection of the current session, nil before the first
 	policy         Policy
-	prompt         bool // the policy answers at once: it may be called on any goroutine
+	prompt         bool // the policy returns at once: it may be called on any goroutine
 	crosses        bool // the policy lets operations continue in the next session
 	connectTimeout time.Duration
 	dispatcher     func(dispatch.Task)
 	telemetry      *telemetry.Telemetry
+	slots          sync.Pool // channels for Do; not global, because a channel belongs to a bubble of testing/synctest
 	epoch          time.Time
 
 	// holding is set while operations are parked: later ones queue behind them.
 	holding atomic.Bool
 	pending pending
 
-	life atomic.Int32 // state, without the lock
+	life atomic.Int32 // a copy of state that is read without the lock
 
 	mu        sync.Mutex
 	state     lifeState  // changed with setState
-	parked    parkedList // waiting for a connection, in order
-	timers    timers     // of operations that sleep until a retry, and of parked ones
+	parked    parkedList // operations that wait for a connection, in order
+	waking    bool       // a goroutine is in Connected, or begins attempts in wake
+	again     bool       // Connected was called while waking was set
+	woken     bool       // the timer has fired while waking was set
+	swept     *wire.Conn // the connection for which takeOver has run
+	timers    timers     // deadlines of parked operations, and ends of the pauses before retries
 	decisions decisions
 }
 
@@ -54,8 +60,8 @@ const (
 	closed
 )
 
-// New returns an executor, which accepts operations after Start. conn returns the connection of the current session,
-// nil before the first. dispatcher runs the callbacks in order. t records all operations; it may be nil.
+// New returns an executor that accepts operations after Start. conn returns the connection of the current session, nil
+// before the first. dispatcher runs the callbacks in order. t records all operations; it may be nil.
 func New(
 	conn func() *wire.Conn, policy Policy, connectTimeout time.Duration, dispatcher func(dispatch.Task),
 	t *telemetry.Telemetry,
@@ -71,7 +77,7 @@ func New(
 
 // crosses reports whether operations may continue in the next session. With a policy that panics they may not.
 func crosses(policy Policy) bool {
-	defer func() { _ = recover() }()
+	defer usercode.Catch("the retry policy", nil)
 	return policy.Retryable(zk.ErrSessionExpired)
 }
 
@@ -113,11 +119,23 @@ func (e *Executor) at(ns int64) time.Time { return e.epoch.Add(time.Duration(ns)
 // Do runs op and waits for its end.
 func (e *Executor) Do(ctx context.Context, op *Operation) error {
 	op.inline = true
-	op.waited.Store(true)
+	op.caller.done = e.slot()
 	if err := e.Begin(ctx, op); err != nil {
 		return err
 	}
-	return e.Wait(ctx, op)
+	err := e.Wait(ctx, op)
+	if !op.isAbandoned() {
+		e.slots.Put(op.caller.done)
+	}
+	return err
+}
+
+// slot returns a channel for the end of an operation of Do, if possible that of an earlier operation.
+func (e *Executor) slot() chan struct{} {
+	if slot, ok := e.slots.Get().(chan struct{}); ok {
+		return slot
+	}
+	return make(chan struct{}, 1)
 }
 
 // Begin starts op, for which Wait must be called.
@@ -125,7 +143,9 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	op.done = make(chan struct{})
+	if op.caller.done == nil {
+		op.caller.done = make(chan struct{})
+	}
 	if err := e.accept(ctx, op); err != nil {
 		return err
 	}
@@ -133,31 +153,64 @@ func (e *Executor) Begin(ctx context.Context, op *Operation) error {
 	return nil
 }
 
-// Wait waits for the end of op. When ctx ends first, op continues alone: its answer is still read, and it cleans up.
+// Wait waits for the end of op. When ctx ends first, op continues without a caller: its answer is still read, and it
+// cleans up.
 func (e *Executor) Wait(ctx context.Context, op *Operation) error {
-	op.waited.Store(true)
+	if op.record != nil {
+		op.record.waited.Store(true)
+	}
 	record := op.recorded()
 	select {
-	case <-op.done:
+	case <-op.caller.done:
 		return op.outcome()
 	case <-ctx.Done():
 	}
 	cause := e.explain(ctx.Err())
 	if !op.abandon(cause) {
-		<-op.done
+		<-op.caller.done
 		return op.outcome()
 	}
+	isOurs := e.takeBack(op) || e.withdraw(op)
+	err := e.unanswered(op, cause) // after the withdrawal: nothing more of op is sent
+	op.caller.abandoned.err = err
 	if record != nil {
-		record.End(time.Now(), telemetry.Facts{Err: cause, Children: -1, Waits: e.waitsOf(op)})
+		record.End(time.Now(), telemetry.Facts{Err: err, Children: -1, Waits: e.waitsOf(op)})
 	}
-	if e.takeBack(op) || e.withdraw(op) {
+	if isOurs {
 		op.Finish(cause)
 	}
-	close(op.done) // nothing refers to the caller's memory any more; another Wait returns the same
+	close(op.caller.done) // nothing refers to the caller's memory any more; a second Wait returns the same error
+	return err
+}
+
+// unanswered returns the error of a caller that has given up op for cause.
+func (e *Executor) unanswered(op *Operation, cause error) error {
+	if op.state.on == nil {
+		return cause
+	}
+	server, since, wrote := op.state.on.Unanswered(&op.wire)
+	if server != "" {
+		cause = fmt.Errorf("%w: %s has not answered for %v", cause, server, since.Round(time.Millisecond))
+	}
+	if wrote {
+		cause = uncertainEnd{cause}
+	}
 	return cause
 }
 
-// explain adds the reason of the lost connection to err. The result matches the same errors as err, and the reason.
+// uncertainEnd is the end of a caller's context that leaves open whether a write has taken effect. It matches
+// [ErrUncertain], but no lost connection.
+type uncertainEnd struct{ error }
+
+func (u uncertainEnd) Error() string {
+	return u.error.Error() + ", and the write may have taken effect"
+}
+
+func (u uncertainEnd) Unwrap() error { return u.error }
+
+func (uncertainEnd) Is(target error) bool { return target == ErrUncertain }
+
+// explain adds the reason of the lost connection to err. The result matches the errors of both.
 func (e *Executor) explain(err error) error {
 	if conn := e.conn(); conn != nil {
 		if cause := conn.LastError(); cause != nil {
@@ -170,7 +223,7 @@ func (e *Executor) explain(err error) error {
 // withdraw takes op back from the connection if its request is not encoded yet: the request refers to the caller's
 // memory.
 func (e *Executor) withdraw(op *Operation) bool {
-	return op.on != nil && op.on.Withdraw(&op.Request)
+	return op.state.on != nil && op.state.on.Withdraw(&op.wire)
 }
 
 // Go runs op without waiting. An error means only that it was not accepted. Otherwise its result is delivered once.
@@ -184,14 +237,15 @@ func (e *Executor) Go(ctx context.Context, op *Operation) error {
 }
 
 func (e *Executor) accept(ctx context.Context, op *Operation) error {
-	op.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
-	op.ex, op.ctx, op.started, op.observed = e, ctx, e.now(), e.telemetry.On()
-	op.Request.Handler = op
-	if op.observed {
-		op.lazy = new(lazyRecord)
+	op.wire.Flight, op.single = ctx.Value(singleAttemptKey{}).(*wire.Flight)
+	op.ex, op.ctx, op.started = e, ctx, e.now()
+	op.wire.Handler = op
+	if e.telemetry.On() {
+		op.record = new(lazyRecord)
+		op.record.waited.Store(op.inline)
 	}
-	isRecorded := op.isRecordedAtOnce() && op.lazy.makeFirst(op)
-	if op.background && !isRecorded && ctx.Done() != nil { // it outlives ctx; a record has a context that does
+	isRecorded := op.isRecordedAtOnce() && op.record.makeFirst(op)
+	if op.background && !isRecorded && ctx.Done() != nil { // op outlives ctx; the context of a record does so already
 		op.ctx = context.WithoutCancel(ctx)
 	}
 	if err := e.admit(ctx, op); err != nil {
@@ -201,9 +255,12 @@ func (e *Executor) accept(ctx context.Context, op *Operation) error {
 		op.ex = nil // it never began
 		return err
 	}
-	op.since, op.conn = op.started, e.conn()
-	if e.pending.most > 0 { // it may have waited for room, not for a connection
-		op.since = e.now()
+	op.waiting.since = op.started
+	if conn := e.conn(); conn != nil && !conn.IsOver() { // otherwise sendOn sets it
+		op.conn = conn
+	}
+	if e.pending.most > 0 { // a wait for room is no wait for a connection
+		op.waiting.since = e.now()
 	}
 	return nil
 }
@@ -216,27 +273,28 @@ func (e *Executor) admit(ctx context.Context, op *Operation) error {
 	}
 	if err := e.Err(); err != nil { // after counting: Stop waits for all counted operations
 		e.pending.finished()
-		e.pending.left()
+		e.pending.exit()
 		return err
 	}
 	return nil
 }
 
 func (op *Operation) begin() {
-	op.attempts.Add(1)
+	op.state.attempts.Add(1)
 	op.Protocol.Begin()
 }
 
 func (e *Executor) deliver(t dispatch.Task) { e.dispatcher(t) }
 
-// send submits op's request, or parks op while there is no connection. A background operation that was submitted
-// belongs to the goroutine that reads: it may have ended, and serve another call, before send returns.
+// send submits op's request, or parks op while there is no connection. After the submission a background operation
+// belongs to the goroutine that reads: op may have ended, and be in use for another call, before send returns.
 func (e *Executor) send(op *Operation) {
 	inline := op.inline
-	op.inline, op.decided = false, false // only the first request: later ones are sent by the reader, which must not write
+	op.inline = false // for the first request only: the reader sends the later ones, and must not write
+	op.state.decided = false
 	guarded := !inline && !op.background
 	if guarded {
-		op.gate.Lock()
+		op.caller.gate.Lock()
 	}
 	gone := op.isAbandoned()
 	var sent bool
@@ -245,12 +303,12 @@ func (e *Executor) send(op *Operation) {
 		sent, refused = e.submit(op, inline)
 	}
 	if guarded {
-		op.gate.Unlock()
+		op.caller.gate.Unlock()
 	}
 	switch {
 	case sent:
-	case gone: // there is no receiver for the rest
-		op.Finish(op.cause)
+	case gone: // no caller needs the rest of the operation
+		op.Finish(op.caller.abandoned.cause)
 	case refused != nil:
 		op.Finish(refused)
 	default:
@@ -258,29 +316,43 @@ func (e *Executor) send(op *Operation) {
 	}
 }
 
-// submit reports whether op is on its way. It returns the error if op never will be.
+// submit reports whether the connection has accepted op. An error means that no connection ever will.
 func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	conn := e.conn()
 	if conn == nil {
 		return false, nil
 	}
 	if e.outlived(op, conn) {
-		return false, zk.ErrSessionExpired
+		if op.single { // which does not wait
+			return false, zk.ErrSessionExpired
+		}
+		return false, nil // it ends behind those that began before it
 	}
-	op.on = conn // before the answer can come
-	err := conn.Submit(&op.Request, inline)
+	op.sendOn(conn) // before the answer can come
+	err := conn.Submit(&op.wire, inline)
 	if err == nil {
 		return true, nil
 	}
-	if errors.Is(err, zk.ErrAuthFailed) { // for good: no session will follow
+	if errors.Is(err, zk.ErrAuthFailed) { // no session will follow
 		return false, err
 	}
-	return false, nil // the next session can take it
+	return false, nil // the next session can accept it
 }
 
-// outlived reports whether op began in an earlier session than that of conn and may not continue in this one.
+// sendOn sets the connection of the next request.
+func (op *Operation) sendOn(conn *wire.Conn) {
+	if op.state.on == nil { // the first request
+		op.state.known = conn.Known()
+	}
+	if op.conn == nil && !conn.IsOver() {
+		op.conn = conn
+	}
+	op.state.on = conn
+}
+
+// outlived reports whether op began before the session of conn and may not continue in it.
 func (e *Executor) outlived(op *Operation, conn *wire.Conn) bool {
-	return op.conn != nil && op.conn != conn && !op.Detached && !e.crosses
+	return conn != nil && op.conn != nil && op.conn != conn && !op.Detached && !e.crosses
 }
 
 // Stop refuses further operations and finishes those that wait for a connection or a retry with ErrClosed. Those

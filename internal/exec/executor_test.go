@@ -72,9 +72,7 @@ func TestBackgroundOperationsAreDeliveredInTheOrderOfTheirAnswers(t *testing.T) 
 		for n := range total {
 			path := fmt.Sprintf("/%d", n)
 			want = append(want, path)
-			op := &delivered{order: order}
-			op.Protocol = op
-			op.Request.Request = jute.Request{Op: jute.OpGetData, Path: path}
+			op := newDelivered(order, path)
 			if err := f.Go(t.Context(), &op.Operation); err != nil {
 				t.Fatal(err)
 			}
@@ -96,10 +94,21 @@ func TestBackgroundOperationsAreDeliveredInTheOrderOfTheirAnswers(t *testing.T) 
 type delivered struct {
 	exec.Operation
 	order chan string
+	path  string
 }
 
-func (d *delivered) Begin() { d.Send(func() { d.Finish(d.Request.Err) }) }
-func (d *delivered) Run()   { d.order <- d.Path }
+func newDelivered(order chan string, path string) *delivered {
+	d := &delivered{order: order, path: path}
+	d.Protocol = d
+	return d
+}
+
+func (d *delivered) Begin() {
+	d.Prepare(jute.Request{Op: jute.OpGetData, Path: d.path})
+	d.Send(func() { d.Finish(d.Err()) })
+}
+
+func (d *delivered) Deliver() { d.order <- d.path }
 
 type valueKey struct{}
 
@@ -251,9 +260,7 @@ func TestParkedOperationsStartInOrderTheMomentTheConnectionStands(t *testing.T) 
 		f := start(t, everySecond(3), false)
 		order := make(chan string, total)
 		submit := func(n int) {
-			op := &delivered{order: order}
-			op.Protocol = op
-			op.Request.Request = jute.Request{Op: jute.OpGetData, Path: fmt.Sprintf("/%d", n)}
+			op := newDelivered(order, fmt.Sprintf("/%d", n))
 			if err := f.Go(t.Context(), &op.Operation); err != nil {
 				t.Error(err)
 			}
@@ -288,9 +295,7 @@ func TestNothingOvertakesWhatIsParked(t *testing.T) {
 		f := start(t, everySecond(3), false)
 		order := make(chan string, 10)
 		submit := func(path string) {
-			op := &delivered{order: order}
-			op.Protocol = op
-			op.Request.Request = jute.Request{Op: jute.OpGetData, Path: path}
+			op := newDelivered(order, path)
 			if err := f.Go(t.Context(), &op.Operation); err != nil {
 				t.Error(err)
 			}
@@ -479,7 +484,7 @@ func TestEndOfTheContextEndsTheWaitAtEachStage(t *testing.T) {
 					} else {
 						err = f.Do(ctx, &op.Operation)
 					}
-					if err != context.DeadlineExceeded {
+					if !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("got %v, want the end of the context", err)
 					}
 					elapsed(t, begin, 2*time.Second)
@@ -515,7 +520,7 @@ func TestSecondWaitAfterContextEndsReturnsSameError(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
 				for range 2 { // the second time before its late end
-					if err := f.Wait(ctx, &op.Operation); err != context.DeadlineExceeded {
+					if err := f.Wait(ctx, &op.Operation); !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("got %v, want the end of the context", err)
 					}
 					ctx = t.Context()
@@ -523,13 +528,13 @@ func TestSecondWaitAfterContextEndsReturnsSameError(t *testing.T) {
 				synctest.Wait()
 				tt.release(f)
 				receive(t, op.cleaned)
-				if err := f.Wait(t.Context(), &op.Operation); err != context.DeadlineExceeded {
+				if err := f.Wait(t.Context(), &op.Operation); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("behind its end: got %v, want the end of the context", err)
 				}
 				other, cancel := context.WithCancel(t.Context())
 				cancel()
 				for range 20 { // both are over: either may be seen first
-					if err := f.Wait(other, &op.Operation); err != context.DeadlineExceeded {
+					if err := f.Wait(other, &op.Operation); !errors.Is(err, context.DeadlineExceeded) {
 						t.Fatalf("with another context: got %v, want the end of the first", err)
 					}
 				}
@@ -576,10 +581,10 @@ func TestOperationThatWaitsBehindOthersIsTakenBack(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		op := newSteps("/waits")
-		if err := f.Do(ctx, &op.Operation); err != context.DeadlineExceeded {
+		if err := f.Do(ctx, &op.Operation); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if err := receive(t, op.cleaned); err != context.DeadlineExceeded {
+		if err := receive(t, op.cleaned); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("cleans up after %v", err)
 		}
 		f.letGo()
@@ -625,7 +630,7 @@ func TestDataIsTheCallersOnceTheContextHasEnded(t *testing.T) {
 			defer close(returned)
 			op := newSteps("/a", "/b")
 			op.requests[1] = jute.Request{Op: jute.OpSetData, Path: "/b", Data: data}
-			if err := f.Do(ctx, &op.Operation); err != nil && err != context.Canceled {
+			if err := f.Do(ctx, &op.Operation); err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
 		}()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -94,6 +95,7 @@ func start(tb testing.TB, policy exec.Policy, connected bool) *fixture {
 		for !f.conn.Load().IsConnected() {
 			<-time.After(time.Millisecond) // of the bubble
 		}
+		synctest.Wait() // the executor knows the connection too: a test may set a hook from here on
 	}
 	return f
 }
@@ -208,10 +210,10 @@ func (o *steps) step() {
 		o.Finish(nil)
 		return
 	}
-	o.Request.Request = o.requests[o.next]
+	o.Prepare(o.requests[o.next])
 	o.next++
 	o.Send(func() {
-		if err := o.Request.Err; err != nil {
+		if err := o.Err(); err != nil {
 			o.Finish(err)
 			return
 		}
@@ -219,6 +221,6 @@ func (o *steps) step() {
 	})
 }
 
-func (o *steps) Run() { o.delivered <- o.Result() }
+func (o *steps) Deliver() { o.delivered <- o.Result() }
 
 func (o *steps) CleanUp(err error) { o.cleaned <- err }

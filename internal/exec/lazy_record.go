@@ -8,22 +8,24 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// lazyRecord makes its record at the first use and replays earlier notes. A note never waits for the record.
+// lazyRecord creates its record at the first use and replays earlier notes. A note never waits for the record.
 type lazyRecord struct {
 	making sync.Once
 	ended  sync.Once
-	record atomic.Pointer[telemetry.Record] // nil if there is none
+	record atomic.Pointer[telemetry.Record] // nil before it is made, and if the operation is not recorded
 	memory telemetry.Record
+
+	waited atomic.Bool // a caller waits, which records the end
 
 	mu    sync.Mutex
 	done  bool
 	notes []func(*telemetry.Record)
 
-	waits []connectionWait // mu of the Executor
+	waits []connectionWait // guarded by Executor.mu
 	sent  time.Time        // when the first request of a background operation was written
 }
 
-// make returns the record of op, and makes it the first time.
+// make returns the record of op. The first call creates it.
 func (r *lazyRecord) make(op *Operation) *telemetry.Record {
 	if made := r.made(); made != nil {
 		return made
@@ -43,7 +45,7 @@ func (r *lazyRecord) make(op *Operation) *telemetry.Record {
 	return r.made()
 }
 
-// makeFirst is make for an operation that nothing else refers to yet.
+// makeFirst creates the record of an operation that no other goroutine uses yet.
 func (r *lazyRecord) makeFirst(op *Operation) (isRecorded bool) {
 	record := op.newRecord()
 	r.record.Store(record)

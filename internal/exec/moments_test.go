@@ -110,9 +110,7 @@ func TestUnsentOperationsKeepTheirOrder(t *testing.T) {
 		held := f.queueBehind(t)
 		order := make(chan string, 10)
 		submit := func(path string) {
-			op := &delivered{order: order}
-			op.Protocol = op
-			op.Request.Request = jute.Request{Op: jute.OpGetData, Path: path}
+			op := newDelivered(order, path)
 			if err := f.Go(t.Context(), &op.Operation); err != nil {
 				t.Error(err)
 			}
@@ -183,9 +181,7 @@ func TestConnectionThatIsGoneAgainChangesNoOrder(t *testing.T) {
 		synctest.Wait()
 		order := make(chan string, 10)
 		for n := range 5 {
-			op := &delivered{order: order}
-			op.Protocol = op
-			op.Request.Request = jute.Request{Op: jute.OpGetData, Path: fmt.Sprintf("/%d", n)}
+			op := newDelivered(order, fmt.Sprintf("/%d", n))
 			if err := f.Go(t.Context(), &op.Operation); err != nil {
 				t.Fatal(err)
 			}

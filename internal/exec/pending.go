@@ -12,27 +12,40 @@ import (
 // ErrTooManyPending is returned when a background operation would exceed the client's bound of pending operations.
 var ErrTooManyPending = errors.New("curator: too many pending operations")
 
-// pending counts operations. It bounds them if most is set.
+// pending counts operations. It bounds their number if most is set.
 type pending struct {
-	most int // 0 is without a bound
+	most int // the bound; 0 means none
 
-	open   atomic.Int64  // accepted and not over: an operation is over when its callback has returned
-	closed atomic.Bool   // no more are accepted
-	idle   chan struct{} // closed when none is open and no more are accepted
+	_      cacheLine
+	begun  atomic.Int64 // number of accepted operations
+	_      cacheLine
+	over   atomic.Int64 // number of accepted operations that have ended and whose callback has returned
+	_      cacheLine
+	closed atomic.Bool   // no operation is accepted any more
+	idle   chan struct{} // closed when no operation is open and none is accepted any more
 	once   sync.Once
 
-	// Counted for the bound alone: each counter costs time between processors.
-	alive     atomic.Int64 // accepted and not finished
-	callbacks atomic.Int64 // running
+	// These are counted only with a bound: each counter costs time between processors.
+	alive     atomic.Int64 // number of operations that are accepted and not finished
+	callbacks atomic.Int64 // number of running callbacks
 
-	waiting atomic.Int64 // for open to become 0
+	waiting atomic.Int64 // number of calls of WaitQuiet
 
 	mu    sync.Mutex
-	queue list.List       // of those that wait to be accepted, in order: each a chan struct{}
-	quiet []chan struct{} // of those that wait for open to become 0
+	queue list.List       // a chan struct{} for each operation that waits to be accepted, in order
+	quiet []chan struct{} // a channel for each call of WaitQuiet that waits
 }
 
-// Limit bounds two numbers to most each: accepted background operations whose callback has not begun, and unfinished
+// cacheLine separates fields that different cores write.
+type cacheLine [64]byte
+
+// open returns the number of accepted operations that are not over.
+func (p *pending) open() int64 {
+	over := p.over.Load() // first: an operation that begins and ends meanwhile counts as begun at most
+	return p.begun.Load() - over
+}
+
+// Limit sets the bound of two numbers: of background operations whose callback has not begun, and of unfinished
 // foreground operations. It is called before Start.
 func (e *Executor) Limit(most int) { e.pending.most = most }
 
@@ -40,40 +53,40 @@ func (e *Executor) Limit(most int) { e.pending.most = most }
 // ones, the executor's own, are counted and not bounded.
 func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 	if p.most == 0 {
-		p.open.Add(1)
+		p.begun.Add(1)
 		return nil
 	}
 	if exempt {
 		p.alive.Add(1)
-		p.open.Add(1)
+		p.begun.Add(1)
 		return nil
 	}
 	p.mu.Lock()
 	switch {
-	case background && p.open.Load()-p.callbacks.Load() >= int64(p.most):
+	case background && p.open()-p.callbacks.Load() >= int64(p.most):
 		p.mu.Unlock()
 		return ErrTooManyPending
 	case background || p.alive.Load() < int64(p.most) && p.queued() == 0 || p.closed.Load():
 		p.alive.Add(1)
-		p.open.Add(1)
+		p.begun.Add(1)
 		p.mu.Unlock()
 		return nil
 	}
 	turn := make(chan struct{})
-	place := p.queue.PushBack(turn)
+	entry := p.queue.PushBack(turn)
 	p.mu.Unlock()
 	select {
-	case <-turn: // already counted by the one that has made room
+	case <-turn: // admit has counted it
 		return nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
-	p.queue.Remove(place) // unless its turn has come
+	p.queue.Remove(entry) // does nothing if admit has removed it
 	p.mu.Unlock()
 	select {
 	case <-turn:
 		p.finished()
-		p.left()
+		p.exit()
 	default:
 	}
 	return ctx.Err()
@@ -82,7 +95,7 @@ func (p *pending) enter(ctx context.Context, background, exempt bool) error {
 // queued returns the number of operations that wait to be accepted. mu is held.
 func (p *pending) queued() int { return p.queue.Len() }
 
-// calling counts callbacks that run. Only the bound needs it.
+// calling counts running callbacks, if there is a bound.
 func (p *pending) calling(n int64) {
 	if p.most > 0 {
 		p.callbacks.Add(n)
@@ -96,25 +109,23 @@ func (p *pending) finished() {
 	}
 	p.alive.Add(-1)
 	p.mu.Lock()
-	p.letIn()
+	p.admit()
 	p.mu.Unlock()
 }
 
-// letIn counts in those of the queue for whom there is room. mu is held.
-func (p *pending) letIn() {
+// admit accepts operations of the queue while there is room. mu is held.
+func (p *pending) admit() {
 	for p.queue.Len() > 0 && (p.alive.Load() < int64(p.most) || p.closed.Load()) {
 		p.alive.Add(1)
-		p.open.Add(1)
+		p.begun.Add(1)
 		close(p.queue.Remove(p.queue.Front()).(chan struct{}))
 	}
 }
 
-// left counts an operation that is done.
-func (p *pending) left() {
-	if p.open.Add(-1) > 0 {
-		return
-	}
-	if p.closed.Load() {
+// exit counts an operation that is over.
+func (p *pending) exit() {
+	p.over.Add(1)
+	if p.closed.Load() && p.open() == 0 {
 		p.once.Do(func() { close(p.idle) })
 	}
 	if p.waiting.Load() == 0 {
@@ -122,7 +133,7 @@ func (p *pending) left() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open.Load() > 0 {
+	if p.open() > 0 {
 		return
 	}
 	for _, done := range p.quiet {
@@ -135,9 +146,9 @@ func (p *pending) left() {
 func (p *pending) close() {
 	p.closed.Store(true)
 	p.mu.Lock()
-	p.letIn()
+	p.admit()
 	p.mu.Unlock()
-	if p.open.Load() == 0 {
+	if p.open() == 0 {
 		p.once.Do(func() { close(p.idle) })
 	}
 }
@@ -147,11 +158,11 @@ func (e *Executor) WaitQuiet(ctx context.Context) error {
 	p := &e.pending
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
-	for p.open.Load() > 0 {
+	for p.open() > 0 {
 		done := make(chan struct{})
 		p.mu.Lock()
 		p.quiet = append(p.quiet, done)
-		if p.open.Load() == 0 { // left may have come before
+		if p.open() == 0 { // exit may have come before
 			close(done)
 			p.quiet = p.quiet[:len(p.quiet)-1]
 		}
@@ -170,15 +181,15 @@ func (e *Executor) WaitQuiet(ctx context.Context) error {
 
 // Load counts the pending work of an executor.
 type Load struct {
-	Pending int // operations that were accepted and are not over
-	Parked  int // of those: that wait for a connection
-	Retries int // of those: that wait for the pause before a retry
+	Pending int // number of accepted operations that are not over
+	Parked  int // number of pending operations that wait for a connection
+	Retries int // number of pending operations in the pause before a retry
 }
 
 // Load returns the pending work of e.
 func (e *Executor) Load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := Load{Pending: int(e.pending.open.Load()), Parked: e.parked.n, Retries: e.timers.sleeping}
+	l := Load{Pending: int(e.pending.open()), Parked: e.parked.n, Retries: e.timers.sleeping}
 	return l
 }

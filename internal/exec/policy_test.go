@@ -122,7 +122,7 @@ func TestPolicyThatPanicsFailsItsOwnOperation(t *testing.T) {
 					f := start(t, retriesTimeouts{policy}, true)
 					f.refuse("/late", jute.CodeOperationTimeout)
 					err := f.Do(t.Context(), &newSteps("/late").Operation)
-					if !errors.Is(err, jute.ErrOperationTimeout) || !strings.Contains(err.Error(), "policy panicked") {
+					if !errors.Is(err, jute.ErrOperationTimeout) || !strings.Contains(err.Error(), "the retry policy") {
 						t.Errorf("got %v", err)
 					}
 					// The next one is asked as ever: it is tried again once.
@@ -181,7 +181,7 @@ type numberedSteps struct {
 	deliver func()
 }
 
-func (o *numberedSteps) Run() { o.deliver() }
+func (o *numberedSteps) Deliver() { o.deliver() }
 
 // A question that comes after Stop is not put: there will be no other attempt.
 func TestPolicyIsNotCalledAfterStop(t *testing.T) {

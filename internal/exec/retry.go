@@ -1,17 +1,18 @@
 package exec
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
-// sinceStarter is a Policy whose schedules depend on when the operation began.
+// sinceStarter is a Policy whose schedules depend on the start of the operation.
 type sinceStarter interface {
 	NewBackOffSince(start time.Time) backoff.BackOff
 }
@@ -30,8 +31,8 @@ const detachedPause = time.Second
 // question is the input of the retry policy for an operation.
 type question struct {
 	err       error
-	retryable bool // only the pause is open
-	final     bool // there will be no other attempt: only whether there might be one is open
+	retryable bool // err may be retried: the policy returns only the pause
+	final     bool // no attempt follows: the policy returns only whether err may be retried
 	detached  bool
 	started   time.Time
 	schedule  backoff.BackOff // nil before the first pause
@@ -39,10 +40,10 @@ type question struct {
 
 // verdict is the decision of the retry policy about a failure.
 type verdict struct {
-	retry    bool // the failure may be tried again
-	pause    time.Duration
+	retry    bool          // the failure may be retried
+	pause    time.Duration // the pause before the next attempt; backoff.Stop means none follows
 	schedule backoff.BackOff
-	panic    any // of the policy
+	err      error // set if the policy panics or ends its goroutine
 }
 
 // retry begins another attempt of op after the pause of the policy, or ends op with err, a failure that may be retried.
@@ -53,17 +54,17 @@ func (e *Executor) retry(op *Operation, err error) {
 // failed handles an answer that is an error: another attempt, or the next step of op.
 func (e *Executor) failed(op *Operation, err error) { e.consult(op, err, false) }
 
-// consult calls the policy for err: in place if the policy answers at once, otherwise on another goroutine. retryable
-// means that only the pause is open.
+// consult calls the policy for err: on this goroutine if the policy is prompt, otherwise on another one. retryable
+// means that err may be retried, so that the policy returns only the pause.
 func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	if retryable && (op.single || op.isAbandoned()) {
-		op.gaveUp = true
+		op.state.gaveUp = true
 		op.Finish(err)
 		return
 	}
 	q := question{
 		err: err, retryable: retryable, final: op.single || op.isAbandoned(), detached: op.Detached,
-		started: e.at(op.started), schedule: op.schedule,
+		started: e.at(op.started), schedule: op.state.schedule,
 	}
 	if e.prompt {
 		e.apply(op, err, e.call(q))
@@ -80,7 +81,7 @@ func (e *Executor) consult(op *Operation, err error, retryable bool) {
 	e.mu.Unlock()
 }
 
-// continueClosed continues op after the close of the client, without a call of the policy: there is no other attempt.
+// continueClosed continues op after the close of the client without a call of the policy, as no attempt follows.
 func (op *Operation) continueClosed(d *decision) {
 	switch {
 	case d.ended:
@@ -88,14 +89,14 @@ func (op *Operation) continueClosed(d *decision) {
 	case d.retryable || IsIndefinite(d.err):
 		op.Finish(ErrClosed)
 	default:
-		op.goOn()
+		op.resume()
 	}
 }
 
-// deliverBehind delivers op, which has ended, behind the operations that ended before it and wait for the policy. It
-// reports whether there are any.
+// deliverBehind delivers op, which has ended, after the operations that ended before it and wait for the policy. It
+// returns false if there are none: op is not delivered then.
 func (e *Executor) deliverBehind(op *Operation) bool {
-	if e.prompt || op.decided {
+	if e.prompt || op.state.decided {
 		return false
 	}
 	e.mu.Lock()
@@ -107,8 +108,7 @@ func (e *Executor) deliverBehind(op *Operation) bool {
 	return true
 }
 
-// call calls the policy, which is code of the program unless it is prompt. It does not touch the operation, which may
-// have been taken back meanwhile.
+// call calls the policy, which may be code of the program. It does not use the operation, which may end meanwhile.
 func (e *Executor) call(q question) (v verdict) {
 	v.schedule, v.pause = q.schedule, backoff.Stop
 	v.retry = q.retryable || e.policy.Retryable(q.err) || q.detached && IsPassing(q.err)
@@ -124,24 +124,24 @@ func (e *Executor) call(q question) (v verdict) {
 
 // apply applies the verdict of the policy to op.
 func (e *Executor) apply(op *Operation, err error, v verdict) {
-	op.schedule = v.schedule
+	op.state.schedule = v.schedule
 	switch {
-	case v.panic != nil:
-		op.gaveUp = true
-		op.Finish(fmt.Errorf("%w (the retry policy panicked: %v)", err, v.panic))
+	case v.err != nil:
+		op.state.gaveUp = true
+		op.Finish(errtext.Join(err, v.err))
 		return
 	case !v.retry:
-		op.goOn()
+		op.resume()
 		return
 	case op.single || op.isAbandoned():
-		op.gaveUp = true
+		op.state.gaveUp = true
 		op.Finish(err)
 		return
 	case v.pause == backoff.Stop && op.Detached:
-		op.schedule, v.pause = nil, detachedPause
+		op.state.schedule, v.pause = nil, detachedPause
 	case v.pause == backoff.Stop:
 		op.note(func(r *telemetry.Record) { r.GivenUp(err) })
-		op.gaveUp = true
+		op.state.gaveUp = true
 		op.Finish(err)
 		return
 	}
@@ -153,8 +153,8 @@ func (e *Executor) apply(op *Operation, err error, v verdict) {
 type decision struct {
 	op *Operation
 	question
-	ended    bool // there is no call: op is delivered behind those before it
-	answered bool // or taken back: the memory of op may be reused
+	ended    bool // op has ended and waits only for its turn: the policy is not called
+	answered bool // the policy has returned, or the decision was taken back: the memory of op may be reused
 }
 
 // decisions calls the policy for one operation at a time, in order, on a goroutine that ends when there are none. A
@@ -162,9 +162,9 @@ type decision struct {
 type decisions struct {
 	queue   []*decision
 	running []*decision
-	turn    int // number of the goroutine that takes from queue; 0 is none
-	turns   int
-	wg      sync.WaitGroup // of the goroutines
+	turn    int            // number of the goroutine that takes from queue; 0 means none
+	turns   int            // number of goroutines started so far
+	wg      sync.WaitGroup // waits for the goroutines
 }
 
 const slowDecision = 10 * time.Millisecond
@@ -194,7 +194,8 @@ func (ds *decisions) takeAll() []*decision {
 	return all
 }
 
-// take returns the next decision for the goroutine whose turn it is, or ends the turn.
+// take returns the next decision if it is the turn of this goroutine, and nil otherwise. Without a decision it ends the
+// turn.
 func (e *Executor) take(turn int) *decision {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -213,7 +214,7 @@ func (e *Executor) take(turn int) *decision {
 	return nil
 }
 
-// pass gives the turn to another goroutine, if it still is that of turn.
+// pass gives the turn to another goroutine if turn still has it.
 func (e *Executor) pass(turn int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -241,13 +242,10 @@ func (e *Executor) decide(turn int) {
 func (e *Executor) decideOne(d *decision, turn int) {
 	slow := time.AfterFunc(slowDecision, func() { e.pass(turn) })
 	returned := false
-	var v verdict
+	v := verdict{err: errPolicyExited}
 	defer func() {
 		slow.Stop()
-		if p := recover(); p != nil {
-			v.panic = p
-		} else if !returned { // the policy has ended its goroutine
-			v.panic = "runtime.Goexit"
+		if !returned { // the policy has ended its goroutine
 			defer e.pass(turn)
 		}
 		e.mu.Lock()
@@ -256,10 +254,15 @@ func (e *Executor) decideOne(d *decision, turn int) {
 		d.answered = true
 		e.mu.Unlock()
 		if wanted {
-			d.op.decided = true
+			d.op.state.decided = true
 			e.apply(d.op, d.err, v)
 		}
 	}()
-	v = e.call(d.question)
+	if err := usercode.Call("the retry policy", func() { v = e.call(d.question) }); err != nil {
+		v.err = err
+	}
 	returned = true
 }
+
+// errPolicyExited is the error of an operation whose retry policy ends its goroutine.
+var errPolicyExited = usercode.Exited("the retry policy")

@@ -84,7 +84,7 @@ func newTracked(paths ...string) *tracked {
 	return o
 }
 
-func (o *tracked) Run() { o.ends.Add(1) }
+func (o *tracked) Deliver() { o.ends.Add(1) }
 
 func (o *tracked) CleanUp(err error) {
 	o.cleanUps.Add(1)

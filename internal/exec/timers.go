@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// timers wakes operations at their times: one timer, one goroutine at a time, however many wait. It is guarded by
-// Executor.mu.
+// timers wakes operations at their times. It uses one timer and one goroutine at a time for all of them. Executor.mu
+// guards it.
 type timers struct {
 	queue    timerQueue
 	timer    *time.Timer
 	next     int64 // when timer fires
-	running  bool  // it has fired, and sets itself again
-	sleeping int   // of those in queue that wait for a retry
+	running  bool  // wake runs: it sets the timer again
+	sleeping int   // number of operations in queue that wait for a retry
 }
 
-// timerBatch is the number of operations that are woken before others get the lock.
+// timerBatch is the number of operations that are woken before the lock is released.
 const timerBatch = 256
 
 type timerEntry struct {
@@ -23,7 +23,7 @@ type timerEntry struct {
 	op *Operation
 }
 
-// timerQueue is a heap; each operation in it has its index.
+// timerQueue is a heap. waiting.timer of each operation has its index.
 type timerQueue []timerEntry
 
 func (q timerQueue) Len() int           { return len(q) }
@@ -31,13 +31,13 @@ func (q timerQueue) Less(i, j int) bool { return q[i].at < q[j].at }
 
 func (q timerQueue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
-	q[i].op.timer, q[j].op.timer = int32(i)+1, int32(j)+1
+	q[i].op.waiting.timer, q[j].op.waiting.timer = int32(i)+1, int32(j)+1
 }
 
 func (q *timerQueue) Push(x any) {
 	entry := x.(timerEntry)
 	*q = append(*q, entry)
-	entry.op.timer = int32(len(*q))
+	entry.op.waiting.timer = int32(len(*q))
 }
 
 func (q *timerQueue) Pop() any {
@@ -45,14 +45,14 @@ func (q *timerQueue) Pop() any {
 	entry := (*q)[last]
 	(*q)[last] = timerEntry{}
 	*q = (*q)[:last]
-	entry.op.timer = 0
+	entry.op.waiting.timer = 0
 	return entry
 }
 
-// add wakes op at a time.
+// add sets the time at which op is woken.
 func (t *timers) add(e *Executor, op *Operation, at int64) {
 	heap.Push(&t.queue, timerEntry{at, op})
-	if op.place == sleeping {
+	if op.waiting.reason == sleeping {
 		t.sleeping++
 	}
 	if !t.running {
@@ -60,13 +60,13 @@ func (t *timers) add(e *Executor, op *Operation, at int64) {
 	}
 }
 
-// remove removes op if it is here.
+// remove removes op if it has a timer.
 func (t *timers) remove(op *Operation) {
-	if op.timer == 0 {
+	if op.waiting.timer == 0 {
 		return
 	}
-	heap.Remove(&t.queue, int(op.timer)-1)
-	if op.place == sleeping {
+	heap.Remove(&t.queue, int(op.waiting.timer)-1)
+	if op.waiting.reason == sleeping {
 		t.sleeping--
 	}
 	if len(t.queue) == 0 {
@@ -74,7 +74,7 @@ func (t *timers) remove(op *Operation) {
 	}
 }
 
-// set sets the timer to the first time.
+// set sets the timer to the earliest time.
 func (t *timers) set(e *Executor) {
 	if len(t.queue) == 0 {
 		return
@@ -92,15 +92,15 @@ func (t *timers) set(e *Executor) {
 	t.next = first
 }
 
-// stop stops the timer and returns the operations that sleep.
+// stop stops the timer and returns the operations that wait for a retry.
 func (t *timers) stop() (ops []*Operation) {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
 	for _, entry := range t.queue {
-		entry.op.timer = 0
-		if entry.op.place == sleeping {
-			entry.op.place = nowhere
+		entry.op.waiting.timer = 0
+		if entry.op.waiting.reason == sleeping {
+			entry.op.waiting.reason = awake
 			ops = append(ops, entry.op)
 		}
 	}
@@ -108,11 +108,20 @@ func (t *timers) stop() (ops []*Operation) {
 	return ops
 }
 
-// wake runs on the timer's goroutine.
+// setAgain sets the timer at the end of wake.
+func (t *timers) setAgain(e *Executor) {
+	t.running = false
+	if e.state != closed {
+		t.set(e)
+	}
+}
+
+// wake handles all operations whose time is over. It runs on the goroutine of the timer. While another goroutine is in
+// Connected, it leaves them to a later call.
 func (e *Executor) wake() {
 	type due struct {
 		op  *Operation
-		was place
+		was waitReason
 	}
 	batch := make([]due, 0, 16)
 	t := &e.timers
@@ -120,29 +129,39 @@ func (e *Executor) wake() {
 		batch = batch[:0]
 		e.mu.Lock()
 		t.running, t.next = true, 0
-		now := e.now()
-		for len(t.queue) > 0 && t.queue[0].at <= now && len(batch) < timerBatch {
-			op := t.queue[0].op
-			was := op.place
-			t.remove(op)
-			if was == parking {
-				e.endWait(op)
-				e.parked.remove(op)
-			}
-			op.place = nowhere
-			batch = append(batch, due{op, was})
-		}
-		if len(batch) == 0 {
-			t.running = false
-			if e.state != closed {
-				t.set(e)
-			}
+		if e.waking {
+			e.woken = true
 			e.mu.Unlock()
 			return
 		}
+		now := e.now()
+		for len(t.queue) > 0 && t.queue[0].at <= now && len(batch) < timerBatch {
+			op := t.queue[0].op
+			was := op.waiting.reason
+			t.remove(op)
+			if was == parked {
+				e.endWait(op)
+				e.parked.remove(op)
+			}
+			op.waiting.reason = awake
+			batch = append(batch, due{op, was})
+		}
+		if len(batch) == 0 {
+			t.setAgain(e)
+			e.mu.Unlock()
+			return
+		}
+		e.waking = true
 		e.mu.Unlock()
 		for _, d := range batch {
 			e.overdue(d.op, d.was)
+		}
+		e.mu.Lock()
+		again := e.again
+		e.waking, e.again = false, false
+		e.mu.Unlock()
+		if again {
+			e.Connected()
 		}
 	}
 }

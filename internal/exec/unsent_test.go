@@ -157,3 +157,97 @@ func (o *givenUp) CleanUp(error) {
 	}()
 	<-done
 }
+
+// Those in flight are older than those that were not sent.
+func TestOperationsOfAnOldSessionThatMayNotGoOnEndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, promptly{notAcross{everySecond(3)}}, true)
+		held := f.holding()
+		const n = 400
+		ends := make(chan int, n)
+		for i := range n {
+			if err := f.Go(context.Background(), &numbered(i, ends).Operation); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(1) // no two begin at the same time
+		}
+		synctest.Wait()
+		if load := f.conn.Load().Load(); load.InFlight == 0 || load.Queued == 0 {
+			t.Fatalf("%d in flight, %d queued: the test shows nothing", load.InFlight, load.Queued)
+		}
+		held.Store(false)
+		f.replaceSession(nil)
+		for i := range n {
+			if got := receive(t, ends); got != i {
+				t.Fatalf("operation %d ends as number %d", got, i)
+			}
+		}
+	})
+}
+
+// promptly is a policy of the library: it is called on the goroutine that reads.
+type promptly struct{ notAcross }
+
+func (promptly) Prompt() bool { return true }
+
+// numbered returns an operation that delivers its number.
+func numbered(i int, ends chan<- int) *number {
+	op := &number{steps: *newSteps("/numbered"), i: i, ends: ends}
+	op.Protocol = op
+	return op
+}
+
+type number struct {
+	steps
+	i    int
+	ends chan<- int
+}
+
+func (o *number) Deliver() { o.ends <- o.i }
+
+// The connection is lost, and its reader is about to give the unsent operations back when the session is given up.
+func TestUnsentThatIsBeingGivenBackIsNotOvertakenInTheNextSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, everySecond(3), true)
+		held := f.holding()
+		for range 400 {
+			if err := f.Go(context.Background(), &newSteps("/old").Operation); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		held.Store(false)
+		already := len(f.server.paths())
+		entered, leave := make(chan struct{}), make(chan struct{})
+		f.beforeUnsent = func() { close(entered); <-leave }
+		f.server.cutAll()
+		<-entered
+		old := f.conn.Load()
+		expired := make(chan struct{})
+		go func() {
+			old.Expire()
+			f.connect()
+			for !f.conn.Load().IsConnected() {
+				<-time.After(time.Millisecond)
+			}
+			if err := f.Do(context.Background(), &newSteps("/new").Operation); err != nil {
+				t.Error(err)
+			}
+			close(expired)
+		}()
+		<-time.After(time.Second) // of the bubble
+		close(leave)
+		<-expired
+		old.Abandon()
+		<-time.After(time.Minute)
+		paths := f.server.paths()[already:]
+		unsent := 385
+		for i, p := range paths {
+			if p == "/new" {
+				if i < unsent {
+					t.Errorf("the newer operation was sent as number %d, before the unsent older ones", i)
+				}
+			}
+		}
+	})
+}
