@@ -42,7 +42,7 @@ func ExampleDriver() {
 	defer server.Close() //nolint:errcheck // the end of the program
 	stats := &statsd{counts: make(map[string]int)}
 	client, err := framework.New(server.ConnectString(), tracing.WithDriver(stats),
-		framework.WithEnsembleTracker(false)) // it reads the configuration, in the background
+		framework.WithoutEnsembleTracker()) // it reads the configuration, in the background
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func ExampleAdvancedDriver() {
 	defer server.Close() //nolint:errcheck // the end of the program
 	driver := &sizes{}
 	client, err := framework.New(server.ConnectString(),
-		tracing.WithDriver(driver), tracing.WithDriverFailures(), framework.WithEnsembleTracker(false))
+		tracing.WithDriver(driver), tracing.WithDriverFailures(), framework.WithoutEnsembleTracker())
 	if err != nil {
 		log.Fatal(err)
 	}

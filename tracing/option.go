@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
@@ -22,7 +23,7 @@ func WithDriverFailures() framework.Option {
 }
 
 func option(change func(c *telemetry.Config)) framework.Option {
-	return telemetry.Option(change).(framework.Option)
+	return hook.TelemetryOption(change).(framework.Option)
 }
 
 func adapt(d Driver) telemetry.Driver {
@@ -34,19 +35,19 @@ func adapt(d Driver) telemetry.Driver {
 
 type simple struct{ Driver }
 
-func (s simple) Operation(o telemetry.DriverOperation) { s.AddTrace(o.Name, o.Latency) }
-func (s simple) Event(name string, _ int64)            { s.AddCount(name, 1) }
+func (s simple) Operation(o telemetry.DriverOperation) { s.AddTrace(operationName(&o), o.Latency) }
+func (s simple) Event(e telemetry.Event, _ int64)      { s.AddCount(eventNames[e], 1) }
 
 type advanced struct{ AdvancedDriver }
 
 func (a advanced) Operation(o telemetry.DriverOperation) {
 	a.AddOperation(OperationTrace{
-		Name: o.Name, Latency: o.Latency, Err: o.Err, Path: o.Path, WithWatcher: o.Watch,
+		Name: operationName(&o), Latency: o.Latency, Err: o.Err, Path: o.Path, WithWatcher: o.Watch,
 		RequestBytes: o.RequestSize, ResponseBytes: o.ResponseSize, ResponseChildren: o.Children,
-		Transactions: o.Transactions, SessionID: o.Session, Stat: o.Stat,
+		Transactions: o.Batch, SessionID: o.Session, Stat: o.Stat,
 	})
 }
 
-func (a advanced) Event(name string, session int64) {
-	a.AddEvent(EventTrace{Name: name, SessionID: session})
+func (a advanced) Event(e telemetry.Event, session int64) {
+	a.AddEvent(EventTrace{Name: eventNames[e], SessionID: session})
 }

@@ -2,32 +2,11 @@ package telemetry
 
 import (
 	"go.opentelemetry.io/otel/attribute"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/gocurator/curator/internal/instrument"
 )
 
-// The conventions that this package follows are pinned here.
-const (
-	schemaURL = semconv.SchemaURL
-
-	systemName      = semconv.DBSystemNameKey
-	operationName   = semconv.DBOperationNameKey
-	namespaceKey    = semconv.DBNamespaceKey
-	batchSize       = semconv.DBOperationBatchSizeKey
-	statusCode      = semconv.DBResponseStatusCodeKey
-	errorType       = semconv.ErrorTypeKey
-	serverAddress   = semconv.ServerAddressKey
-	serverPort      = semconv.ServerPortKey
-	peerAddress     = semconv.NetworkPeerAddressKey
-	peerPort        = semconv.NetworkPeerPortKey
-	messagingSystem = semconv.MessagingSystemKey
-	messagingName   = semconv.MessagingOperationNameKey
-	messagingType   = semconv.MessagingOperationTypeKey
-	destination     = semconv.MessagingDestinationNameKey
-	messageID       = semconv.MessagingMessageIDKey
-	messageCount    = semconv.MessagingBatchMessageCountKey
-)
-
-// What the conventions have no word for. Keys of one database begin with its name.
+// Keys that the conventions of OpenTelemetry lack. Keys that are specific to ZooKeeper begin with its name.
 const (
 	pathKey          = attribute.Key("zookeeper.path")
 	createMode       = attribute.Key("zookeeper.create_mode")
@@ -48,18 +27,13 @@ const (
 	connectionState = attribute.Key("curator.connection.state")
 	waitDuration    = attribute.Key("curator.connection.wait.duration")
 	errorSource     = attribute.Key("curator.source")
-	recipeKey       = attribute.Key("curator.recipe")
-	resourceName    = attribute.Key("curator.resource.name")
-	outcomeKey      = attribute.Key("curator.outcome")
-	reentrant       = attribute.Key("curator.lock.reentrant")
-	lockPosition    = attribute.Key("curator.lock.position")
-	participantKey  = attribute.Key("curator.leader.participant")
-	requeues        = attribute.Key("curator.queue.requeues")
-	barrierMembers  = attribute.Key("curator.barrier.members")
 )
 
-// system is the lowercase name of the product, as the conventions want it of one that they do not list.
-const system = "zookeeper"
+// OutcomeKey is the key of the outcome of an operation, of an outage or of a wait of a recipe.
+const OutcomeKey = attribute.Key("curator.outcome")
 
-// other stands for what is outside a closed set.
-const other = "_OTHER"
+// System is the name of the database in lower case, as the conventions require for databases that they do not list.
+const System = "zookeeper"
+
+// other replaces values of an attribute that are outside its closed set.
+const other = instrument.Other

@@ -71,7 +71,7 @@ func BenchmarkOperation(b *testing.B) {
 	}
 }
 
-// BenchmarkSDK is the least that a span and one measurement of an operation can cost: what the SDK takes for itself.
+// BenchmarkSDK measures the least cost of a span and one measurement: that of the SDK alone.
 func BenchmarkSDK(b *testing.B) {
 	attributes := []attribute.KeyValue{
 		attribute.String("db.system.name", "zookeeper"), attribute.String("db.operation.name", "getData"),

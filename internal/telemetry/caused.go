@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// caused is the context of what a background operation causes: with its span, and without what it was called with. A
-// callback calls the next operation with it, whose callback the next: were each context on top of the last, a chain
-// that never ends would never end in memory.
+// caused is the context of the callback of a background operation. The callback may call the next operation with it,
+// and so on without an end. To keep such a chain from growing in memory, caused wraps the context below the chain and
+// not the context of the operation before.
 //
-// With spans of the program in between, the contexts of a chain are the program's, and each on top of the last. They
-// remember the last lookups: a lookup costs the same at every step, however long the chain.
+// If the program starts spans in between, its own contexts wrap each other. So caused remembers the last lookups: a
+// lookup costs the same at every step of the chain.
 type caused struct {
-	context.Context                 // with the span
-	under           context.Context // without any span of the chain; nil if the operation has none
-	detached        detached        // the memory of what is at the bottom
+	context.Context                 // has the span of the operation
+	under           context.Context // has no span of the chain; nil for an operation without a span
+	detached        detached        // memory for detach
 
 	mu    sync.Mutex
-	known *[4]lookup // nil until the first
-	next  int        // in known
+	known *[4]lookup // the last lookups; nil before the first
+	next  int        // index in known of the next lookup
 }
 
 type lookup struct{ key, value any }
@@ -60,7 +60,7 @@ func (*detached) Err() error                              { return nil }
 
 // Value returns the value of a key.
 func (d *detached) Value(key any) any {
-	if _, ok := key.(*int); ok { // package context looks for its own with such a key: context.Cause finds the end
+	if _, ok := key.(*int); ok { // package context has such keys: context.Cause would find the end of the call
 		return context.WithoutCancel(d.Context).Value(key)
 	}
 	return d.Context.Value(key)

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/instrument"
 )
 
 // change is a change of the connection state.
@@ -16,7 +17,7 @@ type change struct {
 	state string
 }
 
-// history is the last changes, the oldest first. It is not changed once it is there.
+// history has the last changes, the oldest first. It is immutable.
 type history []change
 
 // maxHistory is the number of changes of the connection state that spans of operations can show.
@@ -45,15 +46,15 @@ func (h *history) since(start, end time.Time) []change {
 	return found
 }
 
-// outage is the time without a connection: from the start of the client to the first, and from each loss to the next,
-// or to that of the session.
+// outage is a time without a connection: from the start of the client to the first connection, and from each loss of a
+// connection to the next connection or to the loss of the session.
 type outage struct {
 	mu      sync.Mutex
-	since   time.Time // zero if there is none
-	connect bool      // it is that before the first connection
+	since   time.Time // zero without an outage
+	connect bool      // the client has not connected yet
 }
 
-// The states that telemetry knows: those of package framework in small letters.
+// The connection states of package framework, in lower case.
 const (
 	StateConnected   = "connected"
 	StateSuspended   = "suspended"
@@ -62,18 +63,38 @@ const (
 	StateReadOnly    = "read_only"
 )
 
-// Started notes that the client has begun to connect.
+// states are the values of curator.connection.state.
+var states = []string{StateConnected, StateSuspended, StateReconnected, StateLost, StateReadOnly}
+
+// Started records that the client begins to connect.
 func (t *Telemetry) Started() {
 	if t == nil {
 		return
 	}
+	t.addZeros()
 	t.outage.mu.Lock()
 	defer t.outage.mu.Unlock()
 	t.outage.since, t.outage.connect = time.Now(), true
 }
 
-// StateNoted adds a change of the connection state to the history, in order, when it happens. The spans of operations
-// that end afterwards show it.
+// addZeros adds 0 to the series that are known at the start, so that a rate over them includes the first change.
+func (t *Telemetry) addZeros() {
+	in := t.instruments()
+	if in == nil {
+		return
+	}
+	ctx := context.Background() //nolint:forbidigo // Start has no context
+	for _, state := range states {
+		in.stateChanges.Add(ctx, 0, t.closedValue(connectionState, state))
+	}
+	for _, event := range eventNames {
+		in.watchEvents.Add(ctx, 0, t.closedValue(eventType, event))
+	}
+	in.expirations.Add(ctx, 0, t.sessions)
+}
+
+// StateNoted adds a change of the connection state to the history. It is called in order, when the change happens. The
+// spans of operations that end afterwards show it.
 func (t *Telemetry) StateNoted(state string) {
 	if t.On() {
 		t.history.Store(t.history.Load().with(change{time.Now(), state}))
@@ -85,11 +106,11 @@ func (t *Telemetry) StateChanged(state string, now time.Time) {
 	if t == nil {
 		return
 	}
-	ctx := context.Background() //nolint:forbidigo // no caller has a part in it
-	if m := t.meter(); m != nil {
-		t.add(ctx, m.stateChanges, 1, t.closedValue(connectionState, state))
+	ctx := context.Background() //nolint:forbidigo // a change of the state has no caller
+	if m := t.instruments(); m != nil {
+		m.stateChanges.Add(ctx, 1, t.closedValue(connectionState, state))
 		if state == StateLost {
-			t.add(ctx, m.expirations, 1, t.sessions)
+			m.expirations.Add(ctx, 1, t.sessions)
 		}
 	}
 	if record := t.outageChanged(ctx, state, now); record != nil {
@@ -110,7 +131,7 @@ func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Ti
 	case state == StateSuspended, since.IsZero(), o.connect && state == StateLost:
 		return nil
 	case o.connect:
-		record = func() { t.passed(ctx, "curator.connect", since, now, t.base(t.server...), nil) }
+		record = func() { t.passed(ctx, "curator.connect", since, now, t.scope.Base(t.server...), nil) }
 	default:
 		record = func() { t.outageEnded(ctx, state, since, now) }
 	}
@@ -118,59 +139,59 @@ func (t *Telemetry) outageChanged(ctx context.Context, state string, now time.Ti
 	return record
 }
 
-// outageEnded records the time without a connection, with the state that ended it.
+// outageEnded records an outage, with the state that ended it.
 func (t *Telemetry) outageEnded(ctx context.Context, state string, since, now time.Time) {
-	outcome := outcomeKey.String("reconnected")
+	outcome := OutcomeKey.String("reconnected")
 	if state == StateLost {
-		outcome = outcomeKey.String("lost")
+		outcome = OutcomeKey.String("lost")
 	}
-	t.passed(ctx, "curator.connection.outage", since, now, t.base(outcome), func(ctx context.Context) {
-		if m := t.meter(); m != nil {
-			t.record(ctx, m.outageDuration, now.Sub(since).Seconds(), newMeasurement(t.base(outcome)...))
+	t.passed(ctx, "curator.connection.outage", since, now, t.scope.Base(outcome), func(ctx context.Context) {
+		if m := t.instruments(); m != nil {
+			m.outageDuration.Record(ctx, now.Sub(since).Seconds(), instrument.NewSet(t.scope.Base(outcome)...))
 		}
 	})
 }
 
-// passed writes the span of a time that has passed, and calls measure, if there is one, with its context. Listeners
-// wait behind it: it runs on another goroutine.
+// passed writes the span of a period that is over, and calls measure, if it is set, with the context of the span. It
+// does so on another goroutine, because listeners wait for the caller.
 func (t *Telemetry) passed(
 	ctx context.Context, name string, since, now time.Time, attributes []attribute.KeyValue, measure func(context.Context),
 ) {
 	if measure == nil {
 		measure = func(context.Context) {}
 	}
-	if t.tracer() == nil {
+	if !t.scope.Traces() {
 		measure(ctx)
 		return
 	}
 	t.Later(func() {
-		ctx, span := t.startSpan(ctx, name, trace.WithTimestamp(since), trace.WithAttributes(attributes...))
+		ctx, span := t.scope.StartSpan(ctx, name, trace.WithTimestamp(since), trace.WithAttributes(attributes...))
 		measure(ctx)
-		t.endSpan(span, nil, trace.WithTimestamp(now))
+		t.scope.EndSpan(span, nil, trace.WithTimestamp(now))
 	})
 }
 
-// Unhandled counts an error that no caller and no callback gets. source is "background", "listener" or "callback".
+// Unhandled counts an error that no caller and no callback gets. source is "background", "listener", "callback" or
+// "telemetry".
 func (t *Telemetry) Unhandled(ctx context.Context, source string, err error) {
 	if t == nil {
 		return
 	}
-	if source != "telemetry" { // whose panics would follow one another for ever
-		t.driver.count("background-exceptions", 0)
+	if source != "telemetry" { // a panic of the driver must not be reported to the driver
+		t.driver.event(ErrorUnhandled, 0)
 	}
-	defer func() { _ = recover() }()
-	if m := t.meter(); m != nil && m.unhandledErrors.Enabled(ctx) {
-		m.unhandledErrors.Add(ctx, 1,
-			metric.WithAttributes(t.base(errorSource.String(source), errorType.String(ErrorType(err)))...))
+	if m := t.instruments(); m != nil {
+		m.unhandledErrors.AddUnreported(ctx, 1,
+			instrument.NewSet(t.scope.Base(errorSource.String(source), instrument.ErrorType.String(ErrorType(err)))...))
 	}
 }
 
-// closedValue returns the measurement of a value of a closed set.
-func (t *Telemetry) closedValue(key attribute.Key, value string) measurement {
+// closedValue returns the Set of an attribute with a value of a closed set.
+func (t *Telemetry) closedValue(key attribute.Key, value string) instrument.Set {
 	if m, ok := t.closed.Load(value); ok {
-		return m.(measurement)
+		return m.(instrument.Set)
 	}
-	m := newMeasurement(t.base(key.String(value))...)
+	m := instrument.NewSet(t.scope.Base(key.String(value))...)
 	t.closed.Store(value, m)
 	return m
 }

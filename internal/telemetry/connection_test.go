@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestOutagesAreWhatIsBetweenTheStates(t *testing.T) {
+func TestOutagesFollowTheStates(t *testing.T) {
 	const (
 		connected, suspended, reconnected = telemetry.StateConnected, telemetry.StateSuspended, telemetry.StateReconnected
 		lost, readOnly                    = telemetry.StateLost, telemetry.StateReadOnly
@@ -52,7 +52,7 @@ func TestOutagesAreWhatIsBetweenTheStates(t *testing.T) {
 }
 
 // A client that flaps must not fill the spans that last.
-func TestSpansTellOfTheLastChangesOnly(t *testing.T) {
+func TestSpanShowsTheLastSixteenChanges(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
 	tel.StateNoted(telemetry.StateConnected)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// errorClosed is the ErrorType of an error that says that a client or a recipe is closed.
-const errorClosed = "CLOSED"
+// Closed is the ErrorType of an error of a closed client or recipe.
+const Closed = "CLOSED"
 
 // ErrorType returns a short name of err from a closed set: Java's name of the code ("NONODE", "CONNECTIONLOSS"),
 // "CLOSED", "canceled", "deadline_exceeded" or "_OTHER".
@@ -17,7 +18,7 @@ func ErrorType(err error) string {
 	return name
 }
 
-// classify is ErrorType that also reports whether the server has said so.
+// classify returns the ErrorType of err, and whether err is an answer of the server.
 func classify(err error) (name string, byServer bool) {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -32,20 +33,19 @@ func classify(err error) (name string, byServer bool) {
 		}
 		switch code {
 		case jute.CodeClosing:
-			return errorClosed, false
+			return Closed, false
 		case jute.CodeConnectionLoss, jute.CodeSessionExpired, jute.CodeOperationTimeout:
 			return code.String(), false
 		}
 		return code.String(), true
 	}
-	var closed Closed
-	if errors.As(err, &closed) {
-		return errorClosed, false
+	if errors.Is(err, errtext.ErrClosed) {
+		return Closed, false
 	}
 	return other, false
 }
 
-// description returns what a status says of err beside its [ErrorType]: nothing if there is no more to say.
+// description returns the text of err for the status of a span, or "" if the [ErrorType] of err says the same.
 func description(err error) string {
 	switch err.(type) { //nolint:errorlint // whether it wraps another
 	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
@@ -56,8 +56,3 @@ func description(err error) string {
 	}
 	return ""
 }
-
-// Closed is the type of errors that say that a client or a recipe is closed.
-type Closed string
-
-func (c Closed) Error() string { return string(c) }

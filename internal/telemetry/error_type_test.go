@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 )
@@ -27,8 +28,8 @@ func TestErrorTypeIsOfAClosedSet(t *testing.T) {
 		{zk.ErrConnectionClosed, "CONNECTIONLOSS"},
 		{zk.ErrSessionExpired, "SESSIONEXPIRED"},
 		{jute.ErrOperationTimeout, "OPERATIONTIMEOUT"},
-		{telemetry.Closed("client is closed"), "CLOSED"},
-		{fmt.Errorf("put: %w", telemetry.Closed("queue is closed")), "CLOSED"},
+		{errtext.ErrClosed, "CLOSED"},
+		{fmt.Errorf("put: %w", errtext.Special(errtext.ErrClosed, "queue: closed")), "CLOSED"},
 		{context.Canceled, "canceled"},
 		{fmt.Errorf("%w: %w", context.DeadlineExceeded, jute.ErrConnectionLoss), "deadline_exceeded"},
 		{jute.Code(-9999).Err(), "_OTHER"},

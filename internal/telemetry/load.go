@@ -2,80 +2,76 @@ package telemetry
 
 import (
 	"context"
-	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/gocurator/curator/internal/instrument"
 )
 
-// Load is the load of a client at a moment.
+// Load is the load of a client at one moment.
 type Load struct {
 	Connected   bool
-	SessionLeft time.Duration // after which the session is taken for lost; 0 without one
-	InFlight    int           // requests that were sent and are not answered
+	SessionLeft time.Duration // time until the client declares the session lost; 0 without a session
+	InFlight    int           // requests without an answer
 	Queued      int           // requests that the connection has accepted and not sent
 	Pending     int           // operations that are not done
 	Parked      int           // operations that wait for a connection
-	Retrying    int           // operations that wait for the pause before a retry
+	Retrying    int           // operations in the pause before a retry
 	Watches     int           // watches that are set
-	Callbacks   int           // results and events that wait for the dispatcher
-	CallbackAge time.Duration
-	AnswerAge   time.Duration // since the last sign of the server; 0 without a session
+	Callbacks   int           // results and events in the queue of the dispatcher
+	CallbackAge time.Duration // time for which the first of them has waited or has been running
+	AnswerAge   time.Duration // time since the last answered request was sent; 0 without a session
 }
 
-// Observe has the gauges show what load returns, until the returned function is called.
+// gauges has the values of the gauges of a client.
+type gauges struct {
+	load       atomic.Pointer[func() Load]
+	background atomic.Int64 // number of background operations whose callback has not begun
+}
+
+// Observe makes the gauges show the results of load, until stop is called.
 func (t *Telemetry) Observe(load func() Load) (stop func()) {
 	if t == nil {
 		return func() {}
 	}
-	t.load.Store(&load)
-	t.meter() // there from the beginning, not from the first operation
+	t.gauges.load.Store(&load)
+	t.scope.Measures() // declares the gauges before the first operation
 	return func() {
-		t.load.Store(nil)
-		if in := t.meter(); in != nil && in.gauges != nil {
-			_ = in.gauges.Unregister() // what is left observes nothing
-		}
+		t.gauges.load.Store(nil)
+		t.scope.StopGauges()
 	}
 }
 
-// declareGauges makes the gauges of a client. The sums of several clients of a meter are their sum.
-func (t *Telemetry) declareGauges(m metric.Meter) (metric.Registration, error) {
-	var errs []error
-	sum := func(name, unit, description string) metric.Int64ObservableUpDownCounter {
-		g, err := m.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-		errs = append(errs, err)
-		return g
-	}
-	age := func(name, description string) metric.Float64ObservableGauge {
-		g, err := m.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(description))
-		errs = append(errs, err)
-		return g
-	}
-	connected := sum("curator.client.connected", "{client}", "Clients that are connected.")
-	sessionLeft := age("curator.session.remaining",
+// declareGauges declares the gauges of a client. Sums of several clients with the same meter provider are added up.
+func declareGauges(d *instrument.Declarer) {
+	g := d.Gauges()
+	connected := g.Sum("curator.client.connected", "{client}", "Clients that are connected.")
+	sessionLeft := g.Age("curator.session.remaining",
 		"Time after which the session is taken for lost if no answer comes; 0 without a session.")
-	inFlight := sum("curator.client.requests.in_flight", "{request}", "Requests that were sent and are not answered.")
-	queued := sum("curator.client.requests.queued", "{request}", "Requests that wait to be sent on the connection.")
-	background := sum("curator.background.queue.size", "{operation}",
-		"Background operations that were submitted and whose callback has not begun.")
-	pending := sum("curator.client.operations.pending", "{operation}", "Operations that are not done, callbacks included.")
-	parked := sum("curator.client.operations.parked", "{operation}", "Operations that wait for a connection.")
-	retrying := sum("curator.client.operations.retrying", "{operation}",
+	inFlight := g.Sum("curator.client.requests.in_flight", "{request}", "Requests that were sent and are not answered.")
+	queued := g.Sum("curator.client.requests.queued", "{request}", "Requests that wait to be sent on the connection.")
+	pending := g.Sum("curator.client.operations.pending", "{operation}",
+		"Operations that are not done, callbacks included.")
+	parked := g.Sum("curator.client.operations.parked", "{operation}", "Operations that wait for a connection.")
+	retrying := g.Sum("curator.client.operations.retrying", "{operation}",
 		"Operations that wait for the pause before a retry.")
-	watches := sum("curator.client.watches", "{watch}", "Watches that are set.")
-	callbacks := sum("curator.client.callbacks.queued", "{callback}", "Results and events that wait for the dispatcher.")
-	callbackAge := age("curator.client.callbacks.age", "Time that the first of them has waited, or runs.")
-	answerAge := age("curator.client.answer.age", "Time since the request was sent that the server has answered last.")
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	with := metric.WithAttributeSet(attribute.NewSet(t.base()...))
-	return m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(background, t.background.Load(), with)
-		load := t.load.Load()
+	watches := g.Sum("curator.client.watches", "{watch}", "Watches that are set.")
+	callbacks := g.Sum("curator.client.callbacks.queued", "{callback}",
+		"Results and events that wait for the dispatcher.")
+	callbackAge := g.Age("curator.client.callbacks.age", "Time that the first of them has waited, or runs.")
+	answerAge := g.Age("curator.client.answer.age", "Time since the request was sent that the server has answered last.")
+	background := g.Sum("curator.background.queue.size", "{operation}",
+		"Background operations that were submitted and whose callback has not begun.")
+	values := instrument.Shared[gauges](d.Scope())
+	with := metric.WithAttributeSet(attribute.NewSet(d.Scope().Base()...))
+	g.Observe(func(_ context.Context, o metric.Observer) {
+		o.ObserveInt64(background, values.background.Load(), with)
+		load := values.load.Load()
 		if load == nil {
-			return nil
+			return
 		}
 		l := (*load)()
 		isConnected := int64(0)
@@ -93,7 +89,5 @@ func (t *Telemetry) declareGauges(m metric.Meter) (metric.Registration, error) {
 		o.ObserveInt64(callbacks, int64(l.Callbacks), with)
 		o.ObserveFloat64(callbackAge, l.CallbackAge.Seconds(), with)
 		o.ObserveFloat64(answerAge, l.AnswerAge.Seconds(), with)
-		return nil
-	}, connected, sessionLeft, inFlight, queued, pending, parked, retrying, watches, callbacks, callbackAge, answerAge,
-		background)
+	})
 }

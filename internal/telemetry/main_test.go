@@ -23,7 +23,7 @@ func newTelemetry(o *observe.Observer, change ...func(*telemetry.Config)) *telem
 	return telemetry.New(cfg)
 }
 
-// run tells of an operation from its beginning to its end.
+// run records an operation from its beginning to its end.
 func run(ctx context.Context, t *telemetry.Telemetry, what telemetry.Operation, background bool, err error) {
 	r := begin(ctx, t, what, background)
 	r.End(time.Now(), telemetry.Facts{Err: err, Children: -1})

@@ -5,14 +5,16 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/instrument"
 )
 
 // opContext holds the telemetry settings of a context. It is one value of the context: an operation looks it up once.
 type opContext struct {
-	untraced bool // without spans
-	expected bool // the caller handles answers about the state of nodes
-	links    []trace.Link
-	ending   func() // records what ends with the operation
+	untraced bool         // operations have no spans
+	expected bool         // the caller handles answers about the state of nodes
+	links    []trace.Link // the links of the next operation; later ones have none
+	ending   func()       // records the end of a hold; called while the request is under way
 }
 
 var (
@@ -34,14 +36,14 @@ func (c *opContext) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, opContextKey{}, c)
 }
 
-// Untraced returns a context whose operations have no spans of their own. The inner work of a recipe that runs by
-// itself would make thousands of traces of one span each. Its operations are measured all the same.
+// Untraced returns a context whose operations have no spans. They are measured. The background work of a recipe uses
+// it: every operation would be a trace of one span.
 func Untraced(ctx context.Context) context.Context { return withoutSpans.in(ctx) }
 
 // WithoutSpans is [Untraced] for the inner work of an operation that a caller waits for. It costs nothing while tracing
 // is off.
 func (t *Telemetry) WithoutSpans(ctx context.Context) context.Context {
-	if t.tracer() == nil {
+	if !t.Scope().Traces() {
 		return ctx
 	}
 	return Untraced(ctx)
@@ -57,12 +59,12 @@ func (t *Telemetry) ExpectingErrors(ctx context.Context) context.Context {
 	return expecting.in(ctx)
 }
 
-// Traced returns ctx with the span of another context as the parent of what is done with it.
+// Traced returns ctx with the span of another context as the parent of its operations.
 func Traced(ctx, parent context.Context) context.Context {
 	return expecting.in(trace.ContextWithSpan(ctx, trace.SpanFromContext(parent)))
 }
 
-// TracedOr returns ctx, in the trace of another context if it is in none itself.
+// TracedOr returns ctx, or Traced(ctx, other) if ctx is in no trace.
 func TracedOr(ctx, other context.Context) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() || !trace.SpanContextFromContext(other).IsValid() {
 		return ctx
@@ -70,8 +72,23 @@ func TracedOr(ctx, other context.Context) context.Context {
 	return Traced(ctx, other)
 }
 
-// WithLinks returns a context whose next operation is caused by the spans of several others: it is linked to all that
-// are sampled. Without any it is as with ctx.
+// Ending returns a context for an operation that ends something. It calls ended while the request is under way, or not
+// at all if the operation is refused. The operation is in the trace of ctx, or in that of other if ctx has none.
+func Ending(ctx, other context.Context, ended func()) context.Context {
+	settings := *opContextOf(ctx)
+	settings.expected = true
+	outer := settings.ending
+	settings.ending = func() {
+		if outer != nil {
+			outer()
+		}
+		ended()
+	}
+	return settings.in(TracedOr(ctx, other))
+}
+
+// WithLinks returns a context whose next operation is linked to the sampled spans of several contexts. Without a
+// sampled span it returns ctx.
 func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	var links []trace.Link
 	for _, cause := range causes {
@@ -85,47 +102,29 @@ func WithLinks(ctx context.Context, causes ...context.Context) context.Context {
 	return (&opContext{expected: true, links: links}).in(ctx)
 }
 
-// appendLink adds a link to a span, if there is one.
-func appendLink(links []trace.Link, to trace.SpanContext) []trace.Link {
-	if !to.IsValid() {
-		return links
-	}
-	return append(links, trace.Link{SpanContext: to})
-}
-
-// traces reports whether an operation has a span of its own. What a recipe does in a span that was dropped is not
-// offered to the sampler: the trace would have parts of what it lacks.
+// traces reports whether an operation has a span. If the sampler has dropped the span of a recipe, the operations of
+// the recipe have none either: their spans would have no parent in the trace.
 func (c *opContext) traces(ctx context.Context) bool {
-	return !c.untraced && !(c.expected && isDropped(ctx))
+	return !c.untraced && !(c.expected && instrument.IsDropped(ctx))
 }
 
-// isDropped reports whether the sampler of this process has dropped the span of ctx.
-func isDropped(ctx context.Context) bool {
-	span := trace.SpanFromContext(ctx)
-	if span.IsRecording() {
-		return false
-	}
-	in := span.SpanContext()
-	return in.IsValid() && !in.IsSampled() && !in.IsRemote()
-}
-
-// start starts the span of the operation of r, and puts it into the context of what the operation causes.
+// start starts the span of r's operation, and sets the context of r.
 func (c *opContext) start(ctx context.Context, r *Record) {
 	name, options := r.t.spans(r.op, r.what.Name, r.what.Namespace)
-	if !r.background { // that begins now
+	if !r.background { // the span of a background operation begins now
 		options = append(slices.Clip(options), trace.WithTimestamp(r.start))
 	}
 	if c.links != nil {
 		options = append(slices.Clip(options), trace.WithLinks(c.links...))
-		ctx = expecting.in(ctx) // those of the next operation are its own
+		ctx = expecting.in(ctx) // later operations do not have these links
 	}
 	under := ctx
 	chain, inChain := ctx.(*caused)
 	if inChain {
 		ctx, under = chain.Context, chain.under
 	}
-	ctx, r.span = r.t.startSpan(ctx, name, options...)
-	if inChain { // with the span also if it was dropped
+	ctx, r.span = r.t.scope.StartSpan(ctx, name, options...)
+	if inChain { // the context has the span even if it was dropped
 		ctx = trace.ContextWithSpan(under, trace.SpanFromContext(ctx))
 	}
 	r.cause.Context = ctx

@@ -9,19 +9,20 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/gocurator/curator/internal/instrument"
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// opMetrics holds what all operations of one name in one namespace share. It is made once.
+// opMetrics holds the series and the span options of all operations of one name in one namespace. It is made once.
 type opMetrics struct {
-	name      string // of their spans
-	namespace string
-	start     []trace.SpanStartOption
-	succeeded measurement   // of those without an error
-	durations *measurements // of the others, by error type
-	queued    measurement
-	retries   *measurements // by error type
-	givenUp   *measurements
+	spanName  string
+	namespace string                  // the namespace, or other after too many namespaces
+	start     []trace.SpanStartOption // options of the spans
+	succeeded instrument.Set
+	failed    *instrument.Sets[end]
+	queued    instrument.Set
+	retries   *instrument.Sets[string] // of retried attempts, by error type
+	givenUp   *instrument.Sets[string] // of final failures, by error type
 }
 
 type opMetricsKey struct{ operation, namespace string }
@@ -34,7 +35,7 @@ func (t *Telemetry) opMetricsOf(operation, namespace string) *opMetrics {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key.namespace = bounded(&t.namespaces, namespace)
+	key.namespace = t.namespaces.Bounded(namespace)
 	all := *t.operations.Load()
 	if all[key] == nil {
 		all = maps.Clone(all)
@@ -44,56 +45,51 @@ func (t *Telemetry) opMetricsOf(operation, namespace string) *opMetrics {
 	return all[key]
 }
 
-// spans returns the name and the options of an operation's spans. A span keeps its namespace even where there are too
-// many namespaces for series.
+// spans returns the name and the options of an operation's spans. Spans show every namespace, metrics the first
+// hundred.
 func (t *Telemetry) spans(op *opMetrics, operation, namespace string) (string, []trace.SpanStartOption) {
 	if op.namespace == namespace {
-		return op.name, op.start
+		return op.spanName, op.start
 	}
 	return operation + " " + namespace, []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(append(
-			t.base(operationName.String(operation), namespaceKey.String(namespace)), t.server...)...),
+			t.scope.Base(instrument.OperationName.String(operation), instrument.Namespace.String(namespace)), t.server...)...),
 	}
 }
 
 func (t *Telemetry) newOpMetrics(key opMetricsKey) *opMetrics {
-	attributes := t.base(operationName.String(key.operation))
+	attributes := t.scope.Base(instrument.OperationName.String(key.operation))
 	name := key.operation
 	if key.namespace != "" {
-		attributes = append(attributes, namespaceKey.String(key.namespace))
+		attributes = append(attributes, instrument.Namespace.String(key.namespace))
 		name += " " + key.namespace
 	}
 	plain := attributes
 	attributes = slices.Concat(attributes, t.server)
 	return &opMetrics{
-		name: name, namespace: key.namespace,
+		spanName: name, namespace: key.namespace,
 		start: []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...),
 		},
-		succeeded: newMeasurement(attributes...),
-		durations: newMeasurements(func(end string) []attribute.KeyValue {
-			return append(slices.Clip(attributes), endAttributes(end)...)
+		succeeded: instrument.NewSet(attributes...),
+		failed: instrument.NewSets(func(e end) []attribute.KeyValue {
+			return append(slices.Clip(attributes), e.attributes()...)
 		}),
-		queued:  newMeasurement(t.base(operationName.String(key.operation))...),
-		retries: newMeasurements(decided(plain, "retry")),
-		givenUp: newMeasurements(decided(plain, "give_up")),
+		queued:  instrument.NewSet(t.scope.Base(instrument.OperationName.String(key.operation))...),
+		retries: instrument.NewSets(decided(plain, "retry")),
+		givenUp: instrument.NewSets(decided(plain, "give_up")),
 	}
 }
 
-// decided returns the attributes of a failed attempt after which the retry policy decided so.
+// decided returns a function from an error type to the attributes of failed attempts with a decision of the retry
+// policy.
 func decided(attributes []attribute.KeyValue, decision string) func(string) []attribute.KeyValue {
-	return func(end string) []attribute.KeyValue {
-		return append(slices.Clip(attributes), errorType.String(end), retryDecision.String(decision))
+	return func(name string) []attribute.KeyValue {
+		return append(slices.Clip(attributes), instrument.ErrorType.String(name), retryDecision.String(decision))
 	}
 }
 
-// The marks in front of an end that the server has decided, and of one that the caller handles.
-const (
-	serverMark  = "!"
-	handledMark = "."
-)
-
-// isState reports whether err only says what nodes there are.
+// isState reports whether err is an answer about the state of a node.
 func isState(err error) bool {
 	code, ok := jute.CodeOf(err)
 	return ok && slices.Contains([]jute.Code{
@@ -101,35 +97,36 @@ func isState(err error) bool {
 	}, code)
 }
 
-// endOf returns how an operation has ended, as a key: "" for success.
-func endOf(err error, handled bool) string {
+// end is the outcome of an operation. The zero value means success.
+type end struct {
+	errorType string
+	answered  bool // the error is an answer of the server
+	handled   bool // the caller handles the answer, so it is no error
+}
+
+func endOf(err error, handled bool) end {
 	if err == nil {
-		return ""
+		return end{}
 	}
-	name, byServer := classify(err)
-	if handled {
-		return handledMark + name
-	}
-	if byServer {
-		return serverMark + name
-	}
-	return name
+	name, answered := classify(err)
+	return end{name, answered, handled}
 }
 
-// endAttributes are those of an end.
-func endAttributes(end string) []attribute.KeyValue {
-	switch {
-	case end == "":
+// attributes returns the attributes of e on spans and metrics.
+func (e end) attributes() (attributes []attribute.KeyValue) {
+	if e == (end{}) {
 		return nil
-	case end[:1] == handledMark:
-		return []attribute.KeyValue{statusCode.String(end[1:])}
-	case end[:1] == serverMark:
-		return []attribute.KeyValue{errorType.String(end[1:]), statusCode.String(end[1:])}
 	}
-	return []attribute.KeyValue{errorType.String(end)}
+	if !e.handled {
+		attributes = append(attributes, instrument.ErrorType.String(e.errorType))
+	}
+	if e.answered || e.handled {
+		attributes = append(attributes, instrument.StatusCode.String(e.errorType))
+	}
+	return attributes
 }
 
-// serverAttributes are those of the one server that there is.
+// serverAttributes returns the attributes of the only server of a client, none for "".
 func serverAttributes(server string) []attribute.KeyValue {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
@@ -137,7 +134,7 @@ func serverAttributes(server string) []attribute.KeyValue {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return []attribute.KeyValue{serverAddress.String(host)}
+		return []attribute.KeyValue{instrument.ServerAddress.String(host)}
 	}
-	return []attribute.KeyValue{serverAddress.String(host), serverPort.Int(number)}
+	return []attribute.KeyValue{instrument.ServerAddress.String(host), instrument.ServerPort.Int(number)}
 }

@@ -13,83 +13,86 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/instrument"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
-// Operation says what an operation of the framework is.
+// Operation describes a client operation.
 type Operation struct {
-	// Name is that of ZooKeeper: "create", "getData", "multi".
+	// Name is ZooKeeper's name of the operation: "create", "getData", "multi".
 	Name string
-	// Namespace is that of the client, behind the chroot if there is one.
+	// Namespace is the namespace of the client, with the chroot in front if there is one.
 	Namespace string
-	// Path is the path as it was given.
+	// Path is the path as the caller gave it.
 	Path string
-	// Mode is how a node is created, "" if none is.
+	// Mode is the create mode, "" for other operations.
 	Mode string
-	// Batch is the number of operations of a transaction.
+	// Batch is the number of operations of a transaction, 0 for other operations.
 	Batch int
-	// Java is the name of its trace in Java, if it does not follow from the others.
-	Java string
+	// Cleanup is true for the search for a protected node that a failed create may have left.
+	Cleanup bool
 }
 
 // notSent is the outcome of an operation that was not sent.
 const notSent = "not_sent"
 
-// Facts are what is known of an operation when it has ended.
+// Facts describe the end of an operation.
 type Facts struct {
 	Err          error
-	Sent         time.Time // when the first request of a background operation was written, zero if none was
-	Unsent       bool      // nothing was sent, and the caller begins again: Err is no failure
+	Sent         time.Time // when the first request of a background operation was sent; zero if none was
+	Unsent       bool      // no request was sent, and the caller begins again: Err is no failure
 	RequestSize  int       // bytes
-	ResponseSize int
-	Children     int      // how many were listed; -1 if none were
-	Watch        bool     // a watch was set
-	Stat         *zk.Stat // nil if there is none
-	Session      int64
-	Server       string // host and port
+	ResponseSize int       // bytes
+	Children     int       // number of listed children; -1 for other operations
+	Watch        bool      // the operation has set a watch
+	Stat         *zk.Stat  // nil for an operation without one
+	Session      int64     // 0 if no request was sent
+	Server       string    // host and port
 	Waits        []ConnectionWait
 }
 
-// Record is the telemetry of one operation, from its beginning to its end. All methods of a nil one do nothing. It is
-// large, so its memory is a part of what its owner allocates.
+// Record records one operation from its beginning to its end. All methods of a nil Record do nothing. The caller of
+// Begin provides its memory, so that a Record costs no allocation.
 type Record struct {
 	t          *Telemetry
 	op         *opMetrics
 	what       Operation
 	background bool
-	expected   bool       // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
-	cause      caused     // the context of what the operation causes
-	span       trace.Span // nil if it is not recorded
-	metrics    *instruments
+	expected   bool         // the caller handles answers about nodes: see [Telemetry.ExpectingErrors]
+	cause      caused       // the context of the callback
+	span       trace.Span   // nil if it is not recorded
+	metrics    *instruments // nil if metrics are off
 	start      time.Time
 
-	mu       sync.Mutex // of what the goroutine that reads the connection notes
-	attempt  time.Time  // when the last began
-	tries    []try
+	mu       sync.Mutex // guards the fields below, which the reader goroutine writes
+	attempt  time.Time  // start of the last attempt
+	tries    []try      // the first retried attempts, at most maxRetryEvents
 	retries  int
 	requests []request
-	ended    bool // nothing is noted any more
+	ended    bool // End was called: later notes are ignored
 }
 
-// maxRetryEvents is the number of retries of an operation that are events of their own.
+// maxRetryEvents is the number of retries for which a span has events.
 const maxRetryEvents = 8
 
-// try is a failed attempt after which there was another.
+// try is a failed attempt that is retried.
 type try struct {
 	at    time.Time
 	err   error
 	pause time.Duration
 }
 
-// request is one of those that an operation consists of.
+// request is a request of an operation.
 type request struct {
 	name       string
 	start, end time.Time
 	err        error
 }
 
-// Begin begins the record of an operation that began at a time, in the memory of r, which is zero. It returns nil if
-// telemetry is off. For a foreground operation it is called while the request is under way, so that telemetry adds
-// nothing to the wait. A background operation outlives ctx.
+// Begin returns the record of an operation that began at a time, or nil if telemetry is off. It uses the memory of r,
+// which is zero. For a foreground operation it is called while the request is under way, so that telemetry adds nothing
+// to the wait. The record of a background operation ignores the end of ctx.
 func (t *Telemetry) Begin(
 	ctx context.Context, r *Record, what Operation, background bool, at time.Time,
 ) *Record {
@@ -98,24 +101,24 @@ func (t *Telemetry) Begin(
 	}
 	settings := opContextOf(ctx)
 	r.t, r.op, r.what, r.background = t, t.opMetricsOf(what.Name, what.Namespace), what, background
-	r.expected, r.metrics, r.start, r.attempt = settings.expected, t.meter(), at, at
+	r.expected, r.metrics, r.start, r.attempt = settings.expected, t.instruments(), at, at
 	if background && ctx.Done() != nil {
 		ctx = r.cause.detach(ctx)
 	}
 	r.cause.Context = ctx
-	if t.tracer() != nil && settings.traces(ctx) {
+	if t.scope.Traces() && settings.traces(ctx) {
 		settings.start(ctx, r)
 	}
 	if background && r.metrics != nil {
-		t.background.Add(1)
+		t.gauges.background.Add(1)
 	}
-	if settings.ending != nil && !background { // which may begin on a goroutine that must not block
+	if settings.ending != nil && !background { // a background operation may begin on a goroutine that must not block
 		settings.ending()
 	}
 	return r
 }
 
-// Context returns the context of what the operation causes.
+// Context returns the context of the callback: that of the call, in the span of the operation.
 func (r *Record) Context() context.Context {
 	if r.cause.under != nil {
 		return &r.cause
@@ -123,7 +126,7 @@ func (r *Record) Context() context.Context {
 	return r.cause.Context
 }
 
-// Request notes a request from when it was written to its answer, if anybody wants to see each.
+// Request notes a request, from its write to its answer, if requests have spans.
 func (r *Record) Request(name string, start, end time.Time, err error) {
 	if r == nil || r.span == nil || !r.t.cfg.RequestSpans || start.IsZero() {
 		return
@@ -135,14 +138,14 @@ func (r *Record) Request(name string, start, end time.Time, err error) {
 	}
 }
 
-// Retry notes that an attempt has failed and another follows after a pause.
+// Retry notes a failed attempt, and the pause before the next one.
 func (r *Record) Retry(err error, pause time.Duration) {
 	if r == nil {
 		return
 	}
 	now := time.Now()
 	r.mu.Lock()
-	if r.ended { // its caller has given up meanwhile
+	if r.ended { // the caller has given up
 		r.mu.Unlock()
 		return
 	}
@@ -160,7 +163,7 @@ func (r *Record) Retry(err error, pause time.Duration) {
 	r.logRetry(err, pause)
 }
 
-// GivenUp notes that the retry policy does not allow another attempt.
+// GivenUp notes a failed attempt after which the retry policy allows no other.
 func (r *Record) GivenUp(err error) {
 	if r != nil {
 		r.decided(err, false)
@@ -174,11 +177,11 @@ func (r *Record) decided(err error, retry bool) {
 	}
 	r.t.driver.retry(retry)
 	if r.metrics != nil {
-		r.t.add(r.cause.Context, r.metrics.retries, 1, by.get(ErrorType(err)))
+		r.metrics.retries.Add(r.cause.Context, 1, by.Get(ErrorType(err)))
 	}
 }
 
-// levelRetry is that of records of single retries: after a lost connection there is one for each operation.
+// levelRetry is low, because a lost connection causes a retry of each operation.
 const levelRetry = slog.LevelDebug
 
 func (r *Record) logRetry(err error, pause time.Duration) {
@@ -187,16 +190,15 @@ func (r *Record) logRetry(err error, pause time.Duration) {
 		return
 	}
 	attributes := append(LogAttrs(r.cause.Context), slog.String("operation", r.what.Name))
-	if path := r.t.formatted(r.what.Path); path != "" {
+	if path := r.t.FormatPath(r.what.Path); path != "" {
 		attributes = append(attributes, slog.String("path", path))
 	}
 	attributes = append(attributes, slog.Any("error", err), slog.Duration("pause", pause))
 	l.LogAttrs(r.cause.Context, levelRetry, "retry", attributes...)
 }
 
-// End reports what was recorded of an operation that has ended at a time. A second End does nothing: a result may be
-// waited for twice. It is not called on the goroutine that reads the connection, because what takes the spans may
-// block.
+// End reports an operation that ended at a time. A second End does nothing. End must not be called on the goroutine
+// that reads the connection, because a span processor may block.
 func (r *Record) End(at time.Time, f Facts) {
 	if r == nil || !r.close() {
 		return
@@ -214,8 +216,8 @@ func (r *Record) End(at time.Time, f Facts) {
 	}
 }
 
-// close ends the recording, so that the result is reported without mu: a provider may block. It reports whether it is
-// the first call.
+// close makes the fields immutable, so that End reads them without mu: a provider may block. The first call returns
+// true.
 func (r *Record) close() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,22 +235,22 @@ func (r *Record) measure(at time.Time, f *Facts) {
 		return
 	}
 	if r.background {
-		r.t.background.Add(-1)
+		r.t.gauges.background.Add(-1)
 	}
 	if f.Unsent {
 		return
 	}
 	ended := r.op.succeeded
 	if f.Err != nil {
-		ended = r.op.durations.get(endOf(f.Err, r.isHandled(f.Err)))
+		ended = r.op.failed.Get(endOf(f.Err, r.isHandled(f.Err)))
 	}
-	r.t.record(r.cause.Context, in.operationDuration, at.Sub(r.start).Seconds(), ended)
+	in.operationDuration.Record(r.cause.Context, at.Sub(r.start).Seconds(), ended)
 	if r.background {
-		r.t.record(r.cause.Context, in.queueDuration, r.queueTime(at, f).Seconds(), r.op.queued)
+		in.queueDuration.Record(r.cause.Context, r.queueTime(at, f).Seconds(), r.op.queued)
 	}
 }
 
-// queueTime is how long a background operation waited to be sent: to the end if it never was.
+// queueTime returns the time that a background operation waited to be sent, up to its end if it was never sent.
 func (r *Record) queueTime(end time.Time, f *Facts) time.Duration {
 	if f.Sent.IsZero() {
 		return end.Sub(r.start)
@@ -257,15 +259,15 @@ func (r *Record) queueTime(end time.Time, f *Facts) time.Duration {
 }
 
 func (r *Record) endSpan(at time.Time, f *Facts) {
-	defer r.t.caught(inTracing)
+	defer usercode.Report(instrument.InTracing, r.t.cfg.Panicked)
 	r.span.SetAttributes(r.attributes(at, f)...)
 	for i, try := range r.tries {
-		event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
-			errorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
+		instrument.Event(r.span, "curator.retry", try.at, retryAttempt.Int(i+1),
+			instrument.ErrorType.String(ErrorType(try.err)), retryDelay.Float64(try.pause.Seconds()))
 	}
 	r.eventWaits(f.Waits)
 	for _, change := range r.t.history.Load().since(r.start, at) {
-		event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
+		instrument.Event(r.span, "curator.connection.state", change.at, connectionState.String(change.state))
 	}
 	r.endRequests(f.Err)
 	if f.Err != nil && !f.Unsent && !r.isHandled(f.Err) {
@@ -275,12 +277,12 @@ func (r *Record) endSpan(at time.Time, f *Facts) {
 }
 
 func (r *Record) attributes(end time.Time, f *Facts) []attribute.KeyValue {
-	a := r.t.withPath(make([]attribute.KeyValue, 0, 6), r.what.Path)
+	a := r.t.WithPath(make([]attribute.KeyValue, 0, 6), r.what.Path)
 	if r.what.Mode != "" {
 		a = append(a, createMode.String(r.what.Mode))
 	}
 	if r.what.Batch >= 2 {
-		a = append(a, batchSize.Int(r.what.Batch))
+		a = append(a, instrument.BatchSize.Int(r.what.Batch))
 	}
 	if f.Watch {
 		a = append(a, watchKey.Bool(true))
@@ -297,7 +299,7 @@ func (r *Record) attributes(end time.Time, f *Facts) []attribute.KeyValue {
 	if r.t.cfg.SessionIDs && f.Session != 0 {
 		a = append(a, sessionID.String("0x"+strconv.FormatUint(uint64(f.Session), 16)))
 	}
-	if f.Server != r.t.cfg.Server { // which is an attribute since the start
+	if f.Server != r.t.cfg.Server { // the configured server is an attribute since the start
 		a = appendPeer(a, f.Server)
 	}
 	if r.background {
@@ -310,47 +312,42 @@ func (r *Record) attributes(end time.Time, f *Facts) []attribute.KeyValue {
 		a = append(a, retryCount.Int(r.retries))
 	}
 	if f.Unsent {
-		return append(a, outcomeKey.String(notSent))
+		return append(a, OutcomeKey.String(notSent))
 	}
-	return append(a, endAttributes(endOf(f.Err, r.isHandled(f.Err)))...)
+	return append(a, endOf(f.Err, r.isHandled(f.Err)).attributes()...)
 }
 
 // minQueueTime is the shortest time in the queue that a span shows.
 const minQueueTime = time.Millisecond
 
-// appendPeer adds the server that answered.
+// appendPeer adds the attributes of the server that answered.
 func appendPeer(attributes []attribute.KeyValue, server string) []attribute.KeyValue {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
 		return attributes
 	}
-	attributes = append(attributes, peerAddress.String(host))
+	attributes = append(attributes, instrument.PeerAddress.String(host))
 	if n, err := strconv.Atoi(port); err == nil {
-		attributes = append(attributes, peerPort.Int(n))
+		attributes = append(attributes, instrument.PeerPort.Int(n))
 	}
 	return attributes
 }
 
-// endRequests makes a span of each request of an operation with this result.
+// endRequests writes a span for each request of the operation. result is the error of the operation.
 func (r *Record) endRequests(result error) {
 	for _, q := range r.requests {
 		name, start := r.t.spans(r.t.opMetricsOf(q.name, r.what.Namespace), q.name, r.what.Namespace)
-		_, span := r.t.startSpan(r.cause.Context, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
+		_, span := r.t.scope.StartSpan(r.cause.Context, name, append(slices.Clip(start), trace.WithTimestamp(q.start))...)
 		if span == nil {
 			continue
 		}
 		if q.err != nil {
 			handled := isState(q.err) && (ErrorType(q.err) != ErrorType(result) || r.expected)
-			span.SetAttributes(endAttributes(endOf(q.err, handled))...)
+			span.SetAttributes(endOf(q.err, handled).attributes()...)
 			if !handled {
 				span.SetStatus(codes.Error, description(q.err))
 			}
 		}
 		span.End(trace.WithTimestamp(q.end))
 	}
-}
-
-// event adds an event to a span: the one place that does.
-func event(span trace.Span, name string, at time.Time, attributes ...attribute.KeyValue) {
-	span.AddEvent(name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
 }

@@ -38,7 +38,7 @@ func TestOperationsBeginWhileOthersEnd(t *testing.T) {
 }
 
 // A future may be waited for twice.
-func TestOperationIsToldOfOnce(t *testing.T) {
+func TestOperationEndsOnce(t *testing.T) {
 	for _, background := range []bool{false, true} {
 		t.Run(fmt.Sprint("background ", background), func(t *testing.T) {
 			o, driver := observe.New(t), &counting{}
@@ -87,9 +87,9 @@ func (b blocking) OnEnd(sdktrace.ReadOnlySpan) {
 	<-b.release
 }
 
-// Who has given up an operation tells of it, and whoever takes the span may block: the goroutine that reads the
-// connection still has the answer to note.
-func TestAnswerIsNotedWhileTheSpanIsTaken(t *testing.T) {
+// A caller that gives up an operation ends its record, and a span processor may block it. Meanwhile the goroutine that
+// reads the connection notes the answer.
+func TestAnswerIsNotedWhileTheSpanProcessorBlocks(t *testing.T) {
 	o := observe.New(t)
 	b := blocking{o.Processor(), make(chan struct{}), make(chan struct{})}
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b))

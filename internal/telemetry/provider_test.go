@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/gocurator/curator/internal/jute"
@@ -55,6 +56,8 @@ func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 				}
 				tel.WatchEvent(zk.Event{Type: zk.EventNodeCreated, Path: "/a"})
 				tel.SetIn(ctx)
+				tel.WithoutSpans(ctx)
+				tel.Watched(ctx, zk.Event{}, trace.SpanContext{}, func(context.Context) {})
 				tel.SessionEvent(zk.StateHasSession, 7)
 				tel.Connected(time.Second)
 				tel.Unhandled(ctx, "background", jute.ErrConnectionLoss)
@@ -66,7 +69,7 @@ func TestTelemetryThatIsOffAllocatesNothing(t *testing.T) {
 	}
 }
 
-// globalVariable tells the process of TestGlobalProviderThatIsSetLaterIsUsed that it is that.
+// globalVariable marks the process that TestGlobalProviderThatIsSetLaterIsUsed starts.
 const globalVariable = "TELEMETRY_TEST_GLOBAL"
 
 // A process has global providers once.

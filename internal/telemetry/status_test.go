@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestStatusSaysOnlyWhatTheErrorTypeDoesNot(t *testing.T) {
+func TestStatusDescribesWhatTheErrorTypeDoesNot(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		want string

@@ -2,167 +2,144 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/instrument"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // Config has the providers and the settings of telemetry. The zero Config uses the global providers.
 type Config struct {
 	TracerProvider trace.TracerProvider // nil for the global one
 	MeterProvider  metric.MeterProvider // nil for the global one
-	// Propagator puts trace contexts into the items of queues, and reads them; nil leaves them as Java writes them.
+	// Propagator writes trace contexts into the items of queues, and reads them. With a nil Propagator the items have
+	// the same bytes as Java's.
 	Propagator propagation.TextMapPropagator
-	// FormatPath makes of a path what spans hold of it, nothing if that is empty; nil leaves it as it is.
+	// FormatPath returns the path that spans show; "" hides it. A nil FormatPath shows paths unchanged.
 	FormatPath func(path string) string
-	// Driver gets what Java's TracerDriver gets, and with DriverFailures the failed foreground operations too.
+	// Driver is a Java-style tracer driver. With DriverFailures it also gets failed foreground operations.
 	Driver         Driver
 	DriverFailures bool
-	// Post runs calls in order, on a goroutine on which they may block: those of what happens where nothing may block.
-	// Without it they run there.
+	// Post runs calls in order, on a goroutine on which they may block. A nil Post runs them at once.
 	Post func(call func())
-	// Panicked gets the value of a panic in code of the program. It is called on the goroutine of the panic.
-	Panicked func(where string, value any)
+	// Panicked gets a panic in code of the program. It is called on the goroutine of the panic.
+	Panicked func(where string, err error)
 	// RequestSpans makes a span for each request of an operation.
 	RequestSpans bool
 	// WatchSpans makes a span around each call of a watcher.
 	WatchSpans bool
 	// SessionIDs puts the id of the session on the spans of operations.
 	SessionIDs bool
-	// DetachedConsumers begins a trace for each item that is consumed, linked to that of its put, in place of going on
-	// with that.
+	// DetachedConsumers begins a trace for each consumed item, linked to the trace of its put. Otherwise the consumer
+	// continues that trace.
 	DetachedConsumers bool
 	Logger            *slog.Logger
 	// Name is the name of the client, or "".
 	Name string
-	// Server is the host and port of the one server that there is, "" if there are several.
+	// Server is the host and port of the server, or "" if the client has several servers.
 	Server string
 }
 
-// Telemetry records what a client and its recipes do. It is safe for concurrent use. All methods of a nil Telemetry do
-// nothing.
+// Telemetry records the operations and the connections of a client. It is safe for concurrent use. All methods of a nil
+// Telemetry do nothing.
 type Telemetry struct {
-	cfg     Config
-	driver  driver
-	tracers *source[trace.TracerProvider, trace.Tracer]
-	meters  *source[metric.MeterProvider, instruments]
-	server  []attribute.KeyValue
-	client  []attribute.KeyValue // its name, if it has one
+	cfg    Config
+	scope  *instrument.Scope
+	driver driver
+	gauges *gauges
+	server []attribute.KeyValue // the address of the server, if the client has only one
+	client []attribute.KeyValue // the name of the client, if it has one
 
 	// operations is replaced as a whole: each operation reads it.
 	operations atomic.Pointer[map[opMetricsKey]*opMetrics]
+	mu         sync.Mutex // guards namespaces, and changes of operations
+	namespaces instrument.Names
 
-	mu         sync.RWMutex
-	series     map[seriesKey]*series
-	depths     map[*depthReader]struct{}
-	namespaces []string // that have series of their own
-	names      []string // of what recipes work on, that have series of their own
-	// participants of elections, that have series of their own
-	participants []string
-
-	history    atomic.Pointer[history]
-	outage     outage
-	load       atomic.Pointer[func() Load]
-	closed     sync.Map // connection state or event type → measurement
-	sessions   measurement
-	background atomic.Int64 // background operations that were submitted and whose callback has not begun
+	history  atomic.Pointer[history]
+	outage   outage
+	closed   sync.Map       // connection state or event type → instrument.Set
+	sessions instrument.Set // the attributes of session expirations
 }
 
-// New returns the telemetry of a client. It never fails: what a provider refuses is left out, and logged.
+// New returns the telemetry of a client. It never fails: an instrument that a provider refuses is left out, and logged.
 func New(cfg Config) *Telemetry {
-	t := &Telemetry{
-		cfg: cfg, series: make(map[seriesKey]*series), depths: make(map[*depthReader]struct{}),
-	}
+	t := &Telemetry{cfg: cfg, server: serverAttributes(cfg.Server)}
 	t.operations.Store(&map[opMetricsKey]*opMetrics{})
 	t.driver.t, t.driver.to = t, cfg.Driver
-	t.server = serverAttributes(cfg.Server)
 	if cfg.Name != "" {
 		t.client = []attribute.KeyValue{clientName.String(cfg.Name)}
 	}
-	tracerOf := func(p trace.TracerProvider) *trace.Tracer {
-		defer t.caught(inTracing)
-		return newTracer(p)
-	}
-	t.tracers = newSource(cfg.TracerProvider, otel.GetTracerProvider, tracerPlaceholder, tracerOf)
-	instrumentsOf := func(p metric.MeterProvider) *instruments {
-		defer t.caught(inMetrics)
-		meter := newMeter(p)
-		if meter == nil {
-			return nil
-		}
-		in, err := newInstruments(meter)
-		gauges, refused := t.declareGauges(meter)
-		depths, refusedDepths := t.declareDepths(meter)
-		in.gauges = registrations{all: []metric.Registration{gauges, depths}}
-		if err = errors.Join(err, refused, refusedDepths); err != nil {
-			cfg.Logger.Warn("metrics are left out", "error", err)
-		}
-		return in
-	}
-	t.meters = newSource(cfg.MeterProvider, otel.GetMeterProvider, meterPlaceholder, instrumentsOf)
-	t.sessions = newMeasurement(t.base()...)
+	t.scope = instrument.New(instrument.Config{
+		TracerProvider: cfg.TracerProvider, MeterProvider: cfg.MeterProvider, Panicked: cfg.Panicked, Logger: cfg.Logger,
+		Attributes: append([]attribute.KeyValue{instrument.SystemName.String(System)}, t.client...),
+	})
+	t.gauges = instrument.Shared[gauges](t.scope)
+	t.sessions = instrument.NewSet(t.scope.Base()...)
 	return t
 }
 
 // On reports whether telemetry is on: there is a provider or a driver.
-func (t *Telemetry) On() bool {
-	return t != nil && (t.driver.on() || t.tracers.get() != nil || t.meters.get() != nil)
-}
+func (t *Telemetry) On() bool { return t != nil && (t.driver.on() || t.scope.On()) }
 
-// tracer returns the tracer, or nil if tracing is off.
-func (t *Telemetry) tracer() trace.Tracer {
+// Scope returns the instrumentation scope of the client, nil without a client.
+func (t *Telemetry) Scope() *instrument.Scope {
 	if t == nil {
 		return nil
 	}
-	if p := t.tracers.get(); p != nil {
-		return *p
-	}
-	return nil
+	return t.scope
 }
 
-// meter returns the instruments, or nil if metrics are off.
-func (t *Telemetry) meter() *instruments {
+// Config returns the settings of a client.
+func (t *Telemetry) Config() *Config { return &t.cfg }
+
+// Endpoint returns the attributes of the client and of its server, if it has one server.
+func (t *Telemetry) Endpoint() []attribute.KeyValue {
+	return append(t.client[:len(t.client):len(t.client)], t.server...)
+}
+
+// instruments returns the metrics of operations and connections, or nil if metrics are off.
+func (t *Telemetry) instruments() *instruments {
 	if t == nil {
 		return nil
 	}
-	return t.meters.get()
+	return kit.Of(t.scope)
 }
 
-// base returns the attributes that everything has, and more.
-func (t *Telemetry) base(more ...attribute.KeyValue) []attribute.KeyValue {
-	return slices.Concat([]attribute.KeyValue{systemName.String(system)}, t.client, more)
+// Later runs a call after the earlier ones, on a goroutine on which it may block. The goroutine that reads the
+// connection must not block, nor the one that notifies the state listeners.
+func (t *Telemetry) Later(call func()) {
+	if t.cfg.Post == nil {
+		call()
+		return
+	}
+	t.cfg.Post(call)
 }
 
-// formatted returns what spans hold of a path.
-func (t *Telemetry) formatted(path string) (shown string) {
+// FormatPath returns the path that spans show, or "".
+func (t *Telemetry) FormatPath(path string) (shown string) {
 	if t.cfg.FormatPath == nil || path == "" {
 		return path
 	}
-	defer func() {
-		if recover() != nil { // the user's code may run on any goroutine: better no path than none of those
-			shown = ""
-		}
-	}()
+	defer usercode.Catch("FormatPath", nil) // a panic hides the path
 	return t.cfg.FormatPath(path)
 }
 
-// withPath adds a path to the attributes of a span.
-func (t *Telemetry) withPath(attributes []attribute.KeyValue, path string) []attribute.KeyValue {
-	if path = t.formatted(path); path != "" {
+// WithPath adds a path to the attributes of a span.
+func (t *Telemetry) WithPath(attributes []attribute.KeyValue, path string) []attribute.KeyValue {
+	if path = t.FormatPath(path); path != "" {
 		attributes = append(attributes, pathKey.String(path))
 	}
 	return attributes
 }
 
-// LogAttrs returns the ids of the span of ctx, for a record in a log that does not look into contexts by itself.
+// LogAttrs returns the ids of the span of ctx, for a log handler that does not look into contexts by itself.
 func LogAttrs(ctx context.Context) []slog.Attr {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() {

@@ -4,20 +4,24 @@ import (
 	"context"
 
 	"github.com/go-zookeeper/zk"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gocurator/curator/internal/instrument"
 )
 
-// eventNames are Java's names of the events of watches, in small letters.
+// eventNames are Java's names of the events of watches, in lower case.
 var eventNames = map[zk.EventType]string{
 	zk.EventNodeCreated:         "node_created",
 	zk.EventNodeDeleted:         "node_deleted",
 	zk.EventNodeDataChanged:     "node_data_changed",
 	zk.EventNodeChildrenChanged: "node_children_changed",
 	zk.EventSession:             "none",
+	zk.EventNotWatching:         "persistent_watch_removed",
 }
 
-// panicked is the error.type of a call of the program that has not returned.
+// panicked is the error.type of a call of the program that panics.
 const panicked = "panic"
 
 func eventName(e zk.EventType) string {
@@ -27,14 +31,17 @@ func eventName(e zk.EventType) string {
 	return "other"
 }
 
-// WatchEvent notes an event of a watch.
+// EventType returns the attribute of the type of an event.
+func EventType(e zk.EventType) attribute.KeyValue { return eventType.String(eventName(e)) }
+
+// WatchEvent counts an event of a watch.
 func (t *Telemetry) WatchEvent(ev zk.Event) {
-	m := t.meter()
+	m := t.instruments()
 	if m == nil {
 		return
 	}
-	ctx := context.Background() //nolint:forbidigo // no caller has a part in it
-	t.add(ctx, m.watchEvents, 1, t.closedValue(eventType, eventName(ev.Type)))
+	ctx := context.Background() //nolint:forbidigo // an event has no caller
+	m.watchEvents.Add(ctx, 1, t.closedValue(eventType, eventName(ev.Type)))
 }
 
 // WatchSpans reports whether each call of a watcher has a span.
@@ -43,21 +50,21 @@ func (t *Telemetry) WatchSpans() bool { return t != nil && t.cfg.WatchSpans }
 // RequestSpans reports whether each request has a span.
 func (t *Telemetry) RequestSpans() bool { return t != nil && t.cfg.RequestSpans }
 
-// Watched calls a watcher, in a span if that is wanted. The span is the root of a trace, linked to the one in which the
-// watch was set, if that is known.
+// Watched calls a watcher in a span. The span is linked to setIn, the span in which the watch was set, if that is
+// valid.
 func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanContext, call func(context.Context)) {
-	if t.tracer() == nil {
+	if !t.Scope().Traces() {
 		call(ctx)
 		return
 	}
 	name := eventName(ev.Type)
-	ctx, span := t.startSpan(ctx, "watch "+name,
-		trace.WithAttributes(t.withPath(t.base(eventType.String(name)), ev.Path)...),
-		trace.WithLinks(appendLink(nil, setIn)...))
+	ctx, span := t.scope.StartSpan(ctx, "watch "+name,
+		trace.WithAttributes(t.WithPath(t.scope.Base(eventType.String(name)), ev.Path)...),
+		trace.WithLinks(instrument.AppendLink(nil, setIn)...))
 	returned := false
-	defer t.endSpan(span, func() {
+	defer t.scope.EndSpan(span, func() {
 		if !returned {
-			span.SetAttributes(errorType.String(panicked))
+			span.SetAttributes(instrument.ErrorType.String(panicked))
 			span.SetStatus(codes.Error, "")
 		}
 	})
@@ -65,8 +72,8 @@ func (t *Telemetry) Watched(ctx context.Context, ev zk.Event, setIn trace.SpanCo
 	returned = true
 }
 
-// SetIn returns the span in which a watch is set, for the link of its events: none if it is not recorded. A watcher may
-// be set again elsewhere.
+// SetIn returns the span of ctx, in which a watch is set, for the link of its events. It is invalid if the span is not
+// recorded.
 func (t *Telemetry) SetIn(ctx context.Context) (in trace.SpanContext) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		in = span.SpanContext()

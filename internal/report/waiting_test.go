@@ -1,4 +1,4 @@
-package telemetry_test
+package report_test
 
 import (
 	"fmt"
@@ -6,31 +6,31 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
 func TestLockWaitingCountsWaitersWhileTheyWait(t *testing.T) {
 	o := observe.New(t)
-	lock := newTelemetry(o).NewLock("mutex", "orders", "/lock")
+	lock := report.NewLock(newTelemetry(o), "mutex", "orders", "/lock")
 	_, first := lock.Acquire(t.Context())
 	_, second := lock.Acquire(t.Context())
 	const series = "curator.recipe=mutex,curator.resource.name=orders"
 	wantMetric(t, o, "curator.lock.waiting", series+" 2\n")
-	first.End(telemetry.Acquired, nil)
+	first.End(report.Acquired, nil)
 	wantMetric(t, o, "curator.lock.waiting", series+" 1\n")
-	second.End(telemetry.Timeout, nil)
+	second.End(report.Timeout, nil)
 	wantMetric(t, o, "curator.lock.waiting", series+" 0\n")
 }
 
 func TestLeaderMetricsNameTheParticipant(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
-	blue := tel.NewElection("leader_latch", "scheduler", "blue", "/leader")
-	green := tel.NewElection("leader_latch", "scheduler", "green", "/leader")
+	blue := report.NewElection(tel, "leader_latch", "scheduler", "blue", "/leader")
+	green := report.NewElection(tel, "leader_latch", "scheduler", "green", "/leader")
 	ctx, wait := blue.Elect(t.Context())
 	_, other := green.Elect(t.Context())
-	wait.End(telemetry.Elected, nil)
+	wait.End(report.Elected, nil)
 	term := blue.Term(ctx)
 
 	series := func(participant, more string) string {
@@ -39,8 +39,8 @@ func TestLeaderMetricsNameTheParticipant(t *testing.T) {
 	}
 	wantMetric(t, o, "curator.leader.candidates", series("blue", "")+" 0\n"+series("green", "")+" 1\n")
 	wantMetric(t, o, "curator.leader.active", series("blue", "")+" 1\n")
-	other.End(telemetry.EndedClosed, nil)
-	term.End(telemetry.EndedClosed)
+	other.End(report.EndedClosed, nil)
+	term.End(report.EndedClosed)
 	wantMetric(t, o, "curator.leader.candidates", series("blue", "")+" 0\n"+series("green", "")+" 0\n")
 	wantMetric(t, o, "curator.leader.active", series("blue", "")+" 0\n")
 	if got := o.Named("leader term")[0]; observe.Attribute(got, "curator.leader.participant").AsString() != "blue" {
@@ -52,8 +52,8 @@ func TestParticipantsBeyondAHundredAreOne(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
 	for i := range 150 {
-		election := tel.NewElection("leader_latch", "", fmt.Sprint("pod-", i), "/leader")
-		election.Term(t.Context()).End(telemetry.EndedClosed)
+		election := report.NewElection(tel, "leader_latch", "", fmt.Sprint("pod-", i), "/leader")
+		election.Term(t.Context()).End(report.EndedClosed)
 	}
 	if got := len(observe.Points(o.Metrics(t)["curator.leader.active"])); got != 101 {
 		t.Errorf("%d series, want those of 100 participants and of all others", got)

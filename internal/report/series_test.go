@@ -1,44 +1,50 @@
-package telemetry_test
+package report_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-zookeeper/zk"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
 // The instruments of a recipe are made when a provider listens.
-func TestRecipesCostNothingWhileNobodyListens(t *testing.T) {
-	for name, tel := range off() {
+func TestReportsWithoutProvidersAllocateNothing(t *testing.T) {
+	off := map[string]*telemetry.Telemetry{
+		"nil": nil,
+		"no-op providers": telemetry.New(telemetry.Config{
+			TracerProvider: nooptrace.NewTracerProvider(), MeterProvider: noopmetric.NewMeterProvider(),
+		}),
+		"no providers": telemetry.New(telemetry.Config{}),
+	}
+	for name, tel := range off {
 		t.Run(name, func(t *testing.T) {
-			var lock telemetry.Lock
-			var election telemetry.Election
-			var barrier telemetry.Barrier
-			var queue telemetry.Queue
+			var lock report.Lock
+			var election report.Election
+			var barrier report.Barrier
+			var queue report.Queue
 			allocations := testing.AllocsPerRun(100, func() {
-				lock = tel.NewLock("mutex", "orders", "/lock")
-				election = tel.NewElection("leader_latch", "orders", "", "/leader")
-				barrier = tel.NewBarrier("barrier", "orders", "/barrier")
-				queue = tel.NewQueue("queue", "orders", "/queue")
+				lock = report.NewLock(tel, "mutex", "orders", "/lock")
+				election = report.NewElection(tel, "leader_latch", "orders", "", "/leader")
+				barrier = report.NewBarrier(tel, "barrier", "orders", "/barrier")
+				queue = report.NewQueue(tel, "queue", "orders", "/queue")
 			})
 			if allocations != 0 {
 				t.Errorf("%v allocations", allocations)
 			}
 			_, w := lock.Acquire(t.Context())
-			lock.Hold(w).End(telemetry.Released)
+			lock.Hold(w).End(report.Released)
 			_, w = election.Elect(t.Context())
-			w.End(telemetry.Elected, nil)
+			w.End(report.Elected, nil)
 			_, w = barrier.Wait(t.Context(), "wait", 0)
-			w.End(telemetry.Passed, nil)
+			w.End(report.Passed, nil)
 			_, x := queue.Send(t.Context(), 1)
 			x.End("", nil)
 		})
@@ -46,17 +52,17 @@ func TestRecipesCostNothingWhileNobodyListens(t *testing.T) {
 }
 
 // Names are the program's, which may make them up: metrics have the first hundred, spans all.
-func TestNamesHaveABoundInMetricsAlone(t *testing.T) {
+func TestNamesBeyondAHundredAreOneSeries(t *testing.T) {
 	const names = 130
 	o := observe.New(t)
 	tel := newTelemetry(o)
 	for i := range names {
 		name := fmt.Sprintf("name%d", i)
-		run(t.Context(), tel, telemetry.Operation{Name: "create", Namespace: name}, false, nil)
-		lock := tel.NewLock("mutex", name, "/lock")
+		run(t.Context(), tel, telemetry.Operation{Name: "create", Namespace: name})
+		lock := report.NewLock(tel, "mutex", name, "/lock")
 		_, w := lock.Acquire(t.Context())
-		w.End(telemetry.Acquired, nil)
-		queue := tel.NewQueue("queue", name, "/queue")
+		w.End(report.Acquired, nil)
+		queue := report.NewQueue(tel, "queue", name, "/queue")
 		_, x := queue.Send(t.Context(), 1)
 		x.End("", nil)
 	}
@@ -81,62 +87,29 @@ func TestNamesHaveABoundInMetricsAlone(t *testing.T) {
 }
 
 // An orderly end is no error.
-func TestWaitThatAClosedClientEndsIsClosed(t *testing.T) {
+func TestWaitEndedByCloseIsNoError(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o)
-	lock := tel.NewLock("mutex", "", "/lock")
+	lock := report.NewLock(tel, "mutex", "", "/lock")
 	_, w := lock.Acquire(t.Context())
-	err := fmt.Errorf("acquire: %w", telemetry.Closed("client is closed"))
-	w.End(telemetry.Outcome(err, telemetry.Acquired), err)
+	err := fmt.Errorf("acquire: %w", errtext.ErrClosed)
+	w.End(report.Outcome(err, report.Acquired), err)
 	span := o.Spans()[0]
 	if got := observe.Attribute(span, "curator.outcome").AsString(); got != "closed" || span.Status().Code != codes.Unset {
 		t.Errorf("outcome %q, status %v", got, span.Status())
 	}
 	_, w = lock.Acquire(t.Context())
-	w.End(telemetry.Failed, errors.New("no"))
+	w.End(report.Failed, errors.New("no"))
 	if got := o.Spans()[1].Status(); got.Code != codes.Error || got.Description != "" {
 		t.Errorf("status %v", got)
-	}
-}
-
-// What an operation handles is no error of its requests.
-func TestRequestWhoseAnswerTheOperationHandlesIsNoError(t *testing.T) {
-	o := observe.New(t)
-	tel := newTelemetry(o, func(c *telemetry.Config) { c.RequestSpans = true })
-	r := begin(t.Context(), tel, telemetry.Operation{Name: "create"}, false)
-	now := time.Now()
-	r.Request("create2", now, now, zk.ErrNoNode)
-	r.Request("sync", now, now, zk.ErrBadVersion)
-	r.End(time.Now(), telemetry.Facts{Err: zk.ErrBadVersion, Children: -1})
-	for name, want := range map[string]codes.Code{"create2": codes.Unset, "sync": codes.Error} {
-		if got := o.Named(name)[0].Status().Code; got != want {
-			t.Errorf("%s: status %v, want %v", name, got, want)
-		}
-	}
-}
-
-func TestSpanOfAWatcherThatPanicsIsAnError(t *testing.T) {
-	o := observe.New(t)
-	tel := newTelemetry(o)
-	func() {
-		defer func() {
-			if p := recover(); p != "no" {
-				t.Errorf("panic %v", p)
-			}
-		}()
-		event := zk.Event{Type: zk.EventNodeCreated}
-		tel.Watched(t.Context(), event, trace.SpanContext{}, func(context.Context) { panic("no") })
-	}()
-	if got := o.Tree(); !strings.HasPrefix(got, "watch node_created error=panic") {
-		t.Errorf("spans %s", got)
 	}
 }
 
 func TestEveryMetricHasTheNameOfTheClient(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.Name = "reader" })
-	defer tel.Observe(func() telemetry.Load { return telemetry.Load{} })()
 	measureAll(t.Context(), tel)
+	observeAll(t, tel)
 	for name, m := range o.Metrics(t) {
 		for _, p := range observe.Points(m) {
 			if v, _ := p.Attributes.Value("curator.client.name"); v.AsString() != "reader" {

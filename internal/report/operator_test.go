@@ -1,4 +1,4 @@
-package telemetry_test
+package report_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -142,7 +143,7 @@ const (
 func TestMetricsAnswerTheQuestionsOfAnOperator(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	server := curatortest.NewServerT(t, curatortest.InMemory())
+	server := curatortest.NewServerT(t, curatortest.WithoutPort())
 	o := operator{observe.New(t), t}
 	way := &cable{dial: server.DialContext}
 	client := func(name string, dial func(context.Context, string, string) (net.Conn, error)) *framework.Client {
@@ -174,7 +175,7 @@ func TestMetricsAnswerTheQuestionsOfAnOperator(t *testing.T) {
 
 	// Which leader flaps, and which client of two? The one of the participant blue.
 	latch := func(c *framework.Client, path, election, participant string) *leader.LeaderLatch {
-		l := leader.NewLeaderLatch(c, path, leader.WithName(election), leader.WithParticipantName(participant))
+		l := leader.NewLeaderLatch(c, path, leader.WithName(election), leader.WithID(participant))
 		must(t, l.Start())
 		_, err := l.Await(ctx)
 		must(t, err)
@@ -195,7 +196,7 @@ func TestMetricsAnswerTheQuestionsOfAnOperator(t *testing.T) {
 	o.sees("curator.client.connected", 1, flappingClient)
 
 	// How deep is the queue? Five items are put, and none is consumed.
-	jobs, err := queue.NewBuilder[int](steady, nil, queue.JSON[int]{}, "/jobs").Name("jobs").BuildQueue()
+	jobs, err := queue.NewBuilder[int](steady, nil, codec.JSON[int]{}, "/jobs").Name("jobs").BuildQueue()
 	must(t, err)
 	must(t, jobs.Start())
 	defer jobs.Close() //nolint:errcheck // the end of the test

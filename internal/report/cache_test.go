@@ -1,14 +1,15 @@
-package telemetry_test
+package report_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
 func TestCacheWithoutProvidersAllocatesNothing(t *testing.T) {
-	c := telemetry.New(telemetry.Config{}).NewCache("curator_cache", "orders", "/config")
+	c := report.NewCache(telemetry.New(telemetry.Config{}), "curator_cache", "orders", "/config")
 	ctx, mtime := t.Context(), time.Now().UnixMilli()
 	allocations := testing.AllocsPerRun(100, func() {
 		c.Created(ctx)

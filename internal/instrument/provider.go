@@ -1,4 +1,4 @@
-package telemetry
+package instrument
 
 import (
 	"context"
@@ -12,20 +12,22 @@ import (
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/gocurator/curator/internal/usercode"
 )
 
-// OpenTelemetry has placeholders for the global providers until the program sets them. A span of the placeholder is not
-// free, although it is not recorded, so a client does without until the global provider is another one. The
-// placeholders are the global providers at the start of the program, unless an init function has set others before.
+// The global providers of OpenTelemetry are placeholders until the program sets others. A span of a placeholder is not
+// recorded but costs allocations, so a client is off until the global provider changes. The placeholders are the global
+// providers at the start of the program, unless an init function has set others before.
 var (
 	tracerPlaceholder = tracersIfUnset(otel.GetTracerProvider())
 	meterPlaceholder  = metersIfUnset(otel.GetMeterProvider())
 )
 
-// tracersIfUnset returns p if its spans are those of their parents: nobody records them. Otherwise it returns nil. The
-// parent is not sampled, so that a provider of the program drops the span.
+// tracersIfUnset returns p if it is a placeholder, otherwise nil. A span of a placeholder has the id of its parent. The
+// parent is not sampled, so a provider of the program drops the span.
 func tracersIfUnset(p trace.TracerProvider) (placeholder trace.TracerProvider) {
-	defer func() { _ = recover() }()
+	defer usercode.Catch("a provider", nil)
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})
 	ctx := trace.ContextWithSpanContext(context.Background(), parent) //nolint:forbidigo // it is the program's start
 	_, span := p.Tracer(scope).Start(ctx, "init")
@@ -36,9 +38,9 @@ func tracersIfUnset(p trace.TracerProvider) (placeholder trace.TracerProvider) {
 	return p
 }
 
-// metersIfUnset returns p if its instruments record nothing. Otherwise it returns nil.
+// metersIfUnset returns p if it is a placeholder, whose instruments record nothing, otherwise nil.
 func metersIfUnset(p metric.MeterProvider) (placeholder metric.MeterProvider) {
-	defer func() { _ = recover() }()
+	defer usercode.Catch("a provider", nil)
 	c, err := p.Meter(scope).Int64Counter("curator.client.retries")
 	if err != nil || c.Enabled(context.Background()) { //nolint:forbidigo // it is the program's start
 		return nil
@@ -46,18 +48,19 @@ func metersIfUnset(p metric.MeterProvider) (placeholder metric.MeterProvider) {
 	return p
 }
 
-// source returns what is made of a provider, which may be the global one that the program sets later.
+// source builds its value from a provider. The program may set the global provider later, so the value may be built at
+// its first use.
 type source[P comparable, V any] struct {
-	global      func() P // the provider of the program, at this moment
-	placeholder P
+	global      func() P // returns the current global provider
+	placeholder P        // the global provider until the program sets one
 	make        func(P) *V
 
-	making sync.Mutex
+	making sync.Mutex // held during make
 	made   atomic.Pointer[V]
 }
 
-// newSource returns a source for the provider given, or the global one if given is nil. A provider for which make
-// returns nil is off for good.
+// newSource returns a source for the provider given, or the global one if given is nil. If make returns nil for a
+// provider, newSource returns a nil source, which is off.
 func newSource[P comparable, V any](given P, global func() P, placeholder P, make func(P) *V) *source[P, V] {
 	var none P
 	if given == none {
@@ -75,7 +78,7 @@ func newSource[P comparable, V any](given P, global func() P, placeholder P, mak
 	return s
 }
 
-// get returns what is made of the provider, or nil.
+// get returns the value, or nil without a provider.
 func (s *source[P, V]) get() *V {
 	if s == nil {
 		return nil
@@ -87,7 +90,8 @@ func (s *source[P, V]) get() *V {
 	if now == s.placeholder {
 		return nil
 	}
-	// What is made twice would be shown twice. A provider that panics is reported from within make, so nobody waits.
+	// make runs once, because gauges that are declared twice are shown twice. Other calls do not wait for it: make
+	// reports a panic of the provider, and the code that gets the report may call get.
 	if s.making.TryLock() {
 		defer s.making.Unlock()
 		if s.made.Load() == nil {
@@ -100,10 +104,10 @@ func (s *source[P, V]) get() *V {
 // scope is the name of the instrumentation.
 const scope = "github.com/gocurator/curator"
 
-// develVersion is the version where the build has none: in a workspace, in place of a replaced module, in tests.
+// develVersion is the version in builds without one, such as in a workspace, with a replaced module, or in tests.
 const develVersion = "devel"
 
-// version returns the version of this library in the program that it is part of.
+// version returns the version of this library in the running program.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return versionIn(info)

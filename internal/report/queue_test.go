@@ -1,10 +1,11 @@
-package telemetry_test
+package report_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
@@ -14,7 +15,7 @@ func TestMessagesFollowTheConventions(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.Server = "zk1:2181" })
 	for name, destination := range map[string]string{"orders": "orders", "": "/queue"} {
-		q := tel.NewQueue("queue", name, "/queue")
+		q := report.NewQueue(tel, "queue", name, "/queue")
 		_, m := q.Send(t.Context(), 1)
 		m.End("", nil)
 		_, m = q.Process(t.Context(), nil)
@@ -66,7 +67,7 @@ func TestMessagesFollowTheConventions(t *testing.T) {
 func TestDestinationOfAQueueWithoutANameIsAFormattedPath(t *testing.T) {
 	o := observe.New(t)
 	tel := newTelemetry(o, func(c *telemetry.Config) { c.FormatPath = func(string) string { return "" } })
-	q := tel.NewQueue("queue", "", "/secret")
+	q := report.NewQueue(tel, "queue", "", "/secret")
 	_, m := q.Send(t.Context(), 1)
 	m.End("", nil)
 	if observe.Has(o.Spans()[0], "messaging.destination.name") {

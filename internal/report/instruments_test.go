@@ -1,10 +1,10 @@
-package telemetry_test
+package report_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
@@ -22,7 +23,7 @@ import (
 // measureAll uses every instrument.
 func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	what := telemetry.Operation{Name: "create", Namespace: "orders", Path: "/a"}
-	r := begin(ctx, t, what, true)
+	r := t.Begin(ctx, new(telemetry.Record), what, true, time.Now())
 	ctx = r.Context()
 	r.Retry(jute.ErrConnectionLoss, time.Millisecond)
 	r.GivenUp(jute.ErrConnectionLoss)
@@ -40,20 +41,20 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	}
 	t.WatchEvent(zk.Event{Type: zk.EventNodeCreated, Path: "/a"})
 
-	lock := t.NewLock("mutex", "orders", "/locks/1")
+	lock := report.NewLock(t, "mutex", "orders", "/locks/1")
 	_, w := lock.Acquire(ctx)
 	w.Position(3)
-	w.End(telemetry.Acquired, nil)
-	lock.Hold(w).End(telemetry.Released)
-	election := t.NewElection("leader_latch", "orders", "", "/leaders/1")
+	w.End(report.Acquired, nil)
+	lock.Hold(w).End(report.Released)
+	election := report.NewElection(t, "leader_latch", "orders", "", "/leaders/1")
 	elected, w := election.Elect(ctx)
-	w.End(telemetry.Elected, nil)
-	election.Term(elected).End(telemetry.EndedClosed)
-	barrier := t.NewBarrier("barrier", "orders", "/barriers/1")
+	w.End(report.Elected, nil)
+	election.Term(elected).End(report.EndedClosed)
+	barrier := report.NewBarrier(t, "barrier", "orders", "/barriers/1")
 	_, w = barrier.Wait(ctx, "wait", 2)
-	w.End(telemetry.Passed, nil)
+	w.End(report.Passed, nil)
 
-	queue := t.NewQueue("queue", "orders", "/queues/1")
+	queue := report.NewQueue(t, "queue", "orders", "/queues/1")
 	sending, m := queue.Send(ctx, 2)
 	origin := queue.Extract(queue.Inject(sending))
 	m.End("queue-1", nil)
@@ -63,15 +64,43 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	m.End("queue-1", nil)
 	_, m = queue.Settle(working)
 	m.End("queue-1", nil)
+	queue.PutBack(ctx)
+	queue.DeadLettered(ctx)
+	queue.ClaimLost(ctx, report.Taken)
+
+	cache := report.NewCache(t, "curator_cache", "orders", "/config")
+	cache.Created(ctx)
+	cache.Unreadable(ctx, 1)
+	cache.Reloaded(ctx)
+	cache.Notified(ctx, time.Now().UnixMilli())
+
+	value := report.NewValue(t, "shared_value", "orders", "/limits")
+	value.Conflict(ctx)
+	value.Uncertain(ctx)
+	node := report.NewNodes(t, "persistent_node", "orders", "/members/a")
+	node.Desired(ctx, 1)
+	node.Missing(ctx, 1)
+	node.Refused(ctx, 1)
+}
+
+// observeAll makes every gauge show something, until the test ends.
+func observeAll(tb testing.TB, t *telemetry.Telemetry) {
+	tb.Helper()
+	tb.Cleanup(t.Observe(func() telemetry.Load { return telemetry.Load{} }))
+	queue := report.NewQueue(t, "queue", "orders", "/queues/1")
+	tb.Cleanup(queue.ObserveDepth(func(context.Context) (report.Depth, bool) { return report.Depth{}, true }))
 }
 
 func TestInstrumentsHaveTheirUnitsAndBounds(t *testing.T) {
 	o := observe.New(t)
-	measureAll(t.Context(), newTelemetry(o))
+	tel := newTelemetry(o)
+	measureAll(t.Context(), tel)
+	observeAll(t, tel)
 	database := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10}
 	messaging := []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
 	wait := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
-	tenure := []float64{.01, .1, 1, 10, 60, 600, 3600}
+	hold := []float64{.01, .1, 1, 10, 60, 600, 3600}
+	age := []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 86400}
 	type form struct {
 		Unit   string
 		Bounds []float64
@@ -88,19 +117,46 @@ func TestInstrumentsHaveTheirUnitsAndBounds(t *testing.T) {
 		"curator.session.expirations":         {Unit: "{session}"},
 		"curator.watch.events":                {Unit: "{event}"},
 		"curator.lock.acquire.duration":       {Unit: "s", Bounds: wait},
-		"curator.lock.hold.duration":          {Unit: "s", Bounds: tenure},
+		"curator.lock.hold.duration":          {Unit: "s", Bounds: hold},
 		"curator.lock.held":                   {Unit: "{lock}", UpDown: true},
 		"curator.lock.waiting":                {Unit: "{waiter}", UpDown: true},
 		"curator.leader.active":               {Unit: "{leader}", UpDown: true},
 		"curator.leader.candidates":           {Unit: "{candidate}", UpDown: true},
 		"curator.leader.changes":              {Unit: "{change}"},
-		"curator.leader.term.duration":        {Unit: "s", Bounds: tenure},
+		"curator.leader.term.duration":        {Unit: "s", Bounds: hold},
 		"messaging.client.sent.messages":      {Unit: "{message}"},
 		"messaging.client.consumed.messages":  {Unit: "{message}"},
 		"messaging.client.operation.duration": {Unit: "s", Bounds: messaging},
 		"messaging.process.duration":          {Unit: "s", Bounds: messaging},
-		"curator.queue.item.age":              {Unit: "s", Bounds: []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 86400}},
+		"curator.queue.item.age":              {Unit: "s", Bounds: age},
+		"curator.queue.requeues":              {Unit: "{message}"},
+		"curator.queue.dead_letters":          {Unit: "{message}"},
+		"curator.queue.claims.lost":           {Unit: "{claim}"},
+		"curator.queue.depth":                 {Unit: "{node}"},
+		"curator.queue.oldest.age":            {Unit: "s"},
 		"curator.barrier.wait.duration":       {Unit: "s", Bounds: wait},
+		"curator.cache.entries":               {Unit: "{node}", UpDown: true},
+		"curator.cache.unreadable":            {Unit: "{node}", UpDown: true},
+		"curator.cache.events":                {Unit: "{event}"},
+		"curator.cache.reloads":               {Unit: "{reload}"},
+		"curator.cache.lag":                   {Unit: "s", Bounds: age},
+		"curator.value.conflicts":             {Unit: "{conflict}"},
+		"curator.value.uncertain":             {Unit: "{write}"},
+		"curator.nodes.desired":               {Unit: "{node}", UpDown: true},
+		"curator.nodes.missing":               {Unit: "{node}", UpDown: true},
+		"curator.nodes.refused":               {Unit: "{node}", UpDown: true},
+
+		"curator.client.connected":           {Unit: "{client}", UpDown: true},
+		"curator.session.remaining":          {Unit: "s"},
+		"curator.client.requests.in_flight":  {Unit: "{request}", UpDown: true},
+		"curator.client.requests.queued":     {Unit: "{request}", UpDown: true},
+		"curator.client.operations.pending":  {Unit: "{operation}", UpDown: true},
+		"curator.client.operations.parked":   {Unit: "{operation}", UpDown: true},
+		"curator.client.operations.retrying": {Unit: "{operation}", UpDown: true},
+		"curator.client.watches":             {Unit: "{watch}", UpDown: true},
+		"curator.client.callbacks.queued":    {Unit: "{callback}", UpDown: true},
+		"curator.client.callbacks.age":       {Unit: "s"},
+		"curator.client.answer.age":          {Unit: "s"},
 	}
 	got := make(map[string]form)
 	for name, m := range o.Metrics(t) {
@@ -136,72 +192,6 @@ func TestMetricsHaveNoKeyWithoutBounds(t *testing.T) {
 	}
 }
 
-func TestPathsAddNoSeries(t *testing.T) {
-	o := observe.New(t)
-	tel := newTelemetry(o)
-	for i := range 1000 {
-		run(t.Context(), tel, telemetry.Operation{Name: "create", Path: fmt.Sprint("/", i)}, i%2 == 0, nil)
-		tel.WatchEvent(zk.Event{Type: zk.EventNodeCreated, Path: fmt.Sprint("/", i)})
-	}
-	for name, want := range map[string]string{
-		"db.client.operation.duration":      "db.operation.name=create 1000\n",
-		"curator.background.queue.duration": "db.operation.name=create 500\n",
-		"curator.watch.events":              "zookeeper.event.type=node_created 1000\n",
-	} {
-		if diff := cmp.Diff(want, o.Values(t, name)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestNamespacesBeyondAHundredAreOne(t *testing.T) {
-	o := observe.New(t)
-	tel := newTelemetry(o)
-	for i := range 150 {
-		for _, name := range []string{"create", "delete"} {
-			run(t.Context(), tel, telemetry.Operation{Name: name, Namespace: fmt.Sprint("tenant-", i)}, false, nil)
-		}
-	}
-	run(t.Context(), tel, telemetry.Operation{Name: "create", Namespace: "tenant-7"}, false, nil)
-	run(t.Context(), tel, telemetry.Operation{Name: "create"}, false, nil)
-	series := make(map[string]int64)
-	for _, p := range observe.Points(o.Metrics(t)["db.client.operation.duration"]) {
-		name, _ := p.Attributes.Value("db.operation.name")
-		namespace, _ := p.Attributes.Value("db.namespace")
-		series[name.AsString()+" "+namespace.AsString()] = p.Value
-	}
-	if len(series) != 2*101+1 {
-		t.Errorf("%d series, want those of 100 namespaces, of all others, and of none", len(series))
-	}
-	for name, want := range map[string]int64{
-		"create _OTHER": 50, "delete _OTHER": 50, "create tenant-7": 2, "create tenant-99": 1, "create tenant-100": 0,
-		"create ": 1,
-	} {
-		if series[name] != want {
-			t.Errorf("%q was measured %d times, want %d", name, series[name], want)
-		}
-	}
-}
-
-func TestMetricsTellOfErrorsInAClosedSet(t *testing.T) {
-	o := observe.New(t)
-	tel := newTelemetry(o)
-	for i := range 100 {
-		run(t.Context(), tel, telemetry.Operation{Name: "sync"}, false, jute.Code(-1000-i).Err())
-		run(t.Context(), tel, telemetry.Operation{Name: "sync"}, false, fmt.Errorf("something %d", i))
-	}
-	run(t.Context(), tel, telemetry.Operation{Name: "sync"}, false, zk.ErrNoAuth)
-	run(t.Context(), tel, telemetry.Operation{Name: "sync"}, false, jute.ErrConnectionLoss)
-	want := `db.operation.name=sync,db.response.status_code=NOAUTH,error.type=NOAUTH 1
-db.operation.name=sync,db.response.status_code=_OTHER,error.type=_OTHER 100
-db.operation.name=sync,error.type=CONNECTIONLOSS 1
-db.operation.name=sync,error.type=_OTHER 100
-`
-	if diff := cmp.Diff(want, o.Values(t, "db.client.operation.duration")); diff != "" {
-		t.Errorf("series (-want +got):\n%s", diff)
-	}
-}
-
 // refusing is a provider whose instruments cannot be made.
 type refusing struct{ noopmetric.MeterProvider }
 
@@ -224,12 +214,14 @@ func (refusingMeter) Int64UpDownCounter(string, ...metric.Int64UpDownCounterOpti
 }
 
 func TestRefusedInstrumentsAreLoggedAndLeftOut(t *testing.T) {
-	log := &records{}
+	var log strings.Builder
 	o := observe.New(t)
-	tel := newTelemetry(o, func(c *telemetry.Config) { c.MeterProvider, c.Logger = refusing{}, log.logger() })
+	tel := newTelemetry(o, func(c *telemetry.Config) {
+		c.MeterProvider, c.Logger = refusing{}, slog.New(slog.NewTextHandler(&log, nil))
+	})
 	measureAll(t.Context(), tel)
-	if want := []string{"metrics are left out"}; !slices.Equal(log.messages("WARN"), want) {
-		t.Errorf("logged %q, want %q", log.messages("WARN"), want)
+	if got := strings.Count(log.String(), "level=WARN msg=\"metrics are left out\""); got != 1 {
+		t.Errorf("%d warnings, want one:\n%s", got, log.String())
 	}
 	if len(o.Named("create orders")) != 1 {
 		t.Error("no span of the operation")
