@@ -25,7 +25,7 @@ func FuzzServer(f *testing.F) {
 		f.Add(false, b)
 	}
 	f.Fuzz(func(t *testing.T, shakeHands bool, input []byte) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		witness := connectInMemory(t, server)
 		if _, err := witness.handshake(jute.ConnectRequest{TimeoutMs: int32(hour)}); err != nil {
 			t.Fatal(err)

@@ -34,12 +34,13 @@ type stage struct {
 func TestStories(t *testing.T) {
 	for _, r := range releases {
 		t.Run("in process "+r.name, func(t *testing.T) {
-			playStories(t, curatortest.NewServerT(t, curatortest.WithVersion(r.version), storySweep).Addr(), r)
+			playStories(t, curatortest.NewServerT(t, curatortest.WithVersion(r.version),
+				curatortest.WithSweepInterval(storySweep)).Addr(), r)
 		})
 	}
 	t.Run("real", func(t *testing.T) {
 		testenv.RequireReal(t)
-		server, err := curatortest.NewRealServer(storySweep)
+		server, err := curatortest.NewRealServer(curatortest.WithSweepInterval(storySweep))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func playStories(t *testing.T, addr string, r release) {
 
 const (
 	storyTick  = 100 * time.Millisecond // of both servers
-	storySweep = curatortest.SweepInterval(2 * storyTick)
+	storySweep = 2 * storyTick
 )
 
 // slack is how late a busy machine may be.

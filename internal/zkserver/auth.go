@@ -1,7 +1,7 @@
 package zkserver
 
 import (
-	"crypto/sha1" //nolint:gosec // the digest scheme is made of it
+	"crypto/sha1" //nolint:gosec // the digest scheme uses it
 	"encoding/base64"
 	"slices"
 	"strconv"
@@ -95,7 +95,7 @@ func (id identity) matches(expr string) bool {
 	return ok && ok2 && want>>(32-bits) == have>>(32-bits)
 }
 
-// parseIP reads an IPv4 address, with or without the number of bits that count.
+// parseIP reads an IPv4 address with an optional prefix length.
 func parseIP(s string) (addr uint64, bits int, ok bool) {
 	host, mask, masked := strings.Cut(s, "/")
 	parts := strings.Split(host, ".")

@@ -5,13 +5,13 @@ import "time"
 // now returns the time of the service.
 func (s *Service) now() time.Time { return time.Now().Add(s.advanced) }
 
-// tickAfter returns the first tick after t. What is over at t ends there.
+// tickAfter returns the first tick after t. Sessions whose time is over at t end at that tick.
 func (s *Service) tickAfter(t time.Time) time.Time {
 	n := t.Sub(s.began)/s.config.Tick + 1
 	return s.began.Add(n * s.config.Tick)
 }
 
-// halfTickAfter returns the first half tick after t: when a leader pings its followers.
+// halfTickAfter returns the first half tick after t. Leaders ping their followers every half tick.
 func (s *Service) halfTickAfter(t time.Time) time.Time { return s.halfTickBefore(t).Add(s.halfTick()) }
 
 // halfTickBefore returns the last half tick before t, or t.
@@ -21,8 +21,8 @@ func (s *Service) halfTickBefore(t time.Time) time.Time {
 
 func (s *Service) halfTick() time.Duration { return max(s.config.Tick/2, 1) }
 
-// Advance moves the service's clock forward, and immediately does what is due then. The end of a leader comes in order:
-// later times count from there.
+// Advance moves the service's clock forward, and immediately does all work that is due then. Members that notice on the
+// way that they are cut off do so at their own time, so that later times count from there.
 func (s *Service) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Service) Advance(d time.Duration) {
 	s.wakeClock()
 }
 
-// runClock does each thing when it is due.
+// runClock calls elapse whenever work is due.
 func (s *Service) runClock() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -61,7 +61,7 @@ func (s *Service) runClock() {
 	}
 }
 
-// wakeClock makes the clock compute again what is due.
+// wakeClock makes runClock compute the next due time again.
 func (s *Service) wakeClock() {
 	select {
 	case s.changed <- struct{}{}:
@@ -69,7 +69,7 @@ func (s *Service) wakeClock() {
 	}
 }
 
-// Pause stops the clock until resume, which does at once what is due.
+// Pause stops the clock until resume is called, which does all due work at once.
 func (s *Service) Pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Service) Pause() (resume func()) {
 	}
 }
 
-// elapse does what is due, and returns the time when the next thing is due.
+// elapse does all due work and returns the time of the next work.
 func (s *Service) elapse() time.Time {
 	now := s.now()
 	if s.paused > 0 || s.closed {
@@ -112,7 +112,7 @@ func (s *Service) elapse() time.Time {
 	return next
 }
 
-// receive applies the writes that have reached a lagging member, and returns the time of the next ones.
+// receive applies the writes that have reached a lagging member, and returns the time at which the next ones reach it.
 func (m *Member) receive(now time.Time) (next time.Time, more bool) {
 	if !m.serving() || m.lag <= 0 {
 		return time.Time{}, false

@@ -28,16 +28,16 @@ var commands = map[string]func(*Member, *strings.Builder){
 	"srst": (*Member).resetServer,
 }
 
-// setTraceMask is the four-letter word with an argument: the mask follows in 8 bytes.
+// setTraceMask is the only four-letter word with an argument: the mask follows in 8 bytes.
 const setTraceMask = "stmk"
 
-// alwaysAnswered are the words that a member answers without a quorum, too.
+// alwaysAnswered has the words that a member answers also without a quorum.
 var alwaysAnswered = map[string]bool{"ruok": true, "envi": true, "gtmk": true, setTraceMask: true}
 
 // notServing is the answer of a member without a quorum to most words.
 const notServing = "This ZooKeeper instance is not currently serving requests\n"
 
-// command answers a four-letter word, and reports whether it was one. r has the bytes behind it.
+// command answers a four-letter word, and returns false if word is none. r has the bytes behind it.
 func (c *conn) command(word string, r *bufio.Reader) bool {
 	write := commands[word]
 	if word == setTraceMask {

@@ -16,14 +16,14 @@ import (
 type conn struct {
 	member *Member
 	nc     net.Conn
-	number int64 // of all connections of the service, in the order they came
+	number int64 // number of the connection in the service, in order of arrival
 	out    *outbox
 
 	// The mutex of the service guards the fields below.
 	ids       identities
 	session   *session // nil before the handshake
-	leaving   bool     // it closes its session
-	waiting   [][]byte // frames for which its member needs its leader, and those behind them
+	leaving   bool     // the client has requested the end of the session
+	waiting   [][]byte // frames that need the leader while the member is cut off, and all later frames
 	received  int64
 	sent      int64
 	last      lastAnswer
@@ -93,7 +93,7 @@ func (c *conn) readFrames(r *bufio.Reader) {
 	}
 }
 
-// handle handles a frame, and reports whether another may follow.
+// handle handles a frame. It returns false after the last frame of the connection.
 func (c *conn) handle(frame []byte) bool {
 	s := c.member.service
 	s.mu.Lock()
@@ -108,14 +108,14 @@ func (c *conn) handle(frame []byte) bool {
 	switch {
 	case c.session != nil:
 		return c.request(frame)
-	case len(c.waiting) > 0: // the handshake has
+	case len(c.waiting) > 0: // the handshake waits
 		c.wait(frame, false)
 		return true
 	}
 	return c.handshake(frame)
 }
 
-// answerFrame answers a frame that has waited, and reports whether another may be answered.
+// answerFrame answers a frame that has waited. It returns false after the last frame of the connection.
 func (c *conn) answerFrame(frame []byte) bool {
 	if c.session == nil {
 		return c.handshake(frame)
@@ -134,10 +134,10 @@ func (c *conn) connected() bool {
 func (c *conn) hangUp() {
 	c.forget()
 	c.out.drop()
-	c.nc.Close() //nolint:errcheck // the reader ends, whatever it is
+	c.nc.Close() //nolint:errcheck // the reader ends with or without an error
 }
 
-// forget ends the watches of the connection. It gets no further event.
+// forget removes the connection and its watches from the member: it gets no further event.
 func (c *conn) forget() {
 	defer c.member.service.announce()
 	delete(c.member.conns, c)
@@ -162,10 +162,10 @@ func (c *conn) reply(h jute.ReplyHeader, op jute.Op, body *jute.Reply) {
 	})
 }
 
-// undated is the zxid of a notification in versions that send none, and of an event that the client has missed.
+// undated is the zxid of notifications in versions that send none, and of events that the client has missed.
 const undated = -1
 
-// notify sends an event of the last transaction.
+// notify sends a watch event of the last transaction.
 func (c *conn) notify(path string, event zk.EventType) {
 	zxid := int64(undated)
 	if c.member.service.config.Version.dated() {
@@ -174,7 +174,7 @@ func (c *conn) notify(path string, event zk.EventType) {
 	c.notifyAt(zxid, path, event)
 }
 
-// notifyAt sends a watch event.
+// notifyAt sends a watch event with a zxid.
 func (c *conn) notifyAt(zxid int64, path string, event zk.EventType) {
 	c.count()
 	c.out.add(func(b []byte) []byte {

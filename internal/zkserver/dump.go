@@ -43,8 +43,8 @@ func (m *Member) writeDump(b *strings.Builder) {
 	connections.write(b)
 }
 
-// idleLimit is how long Apache ZooKeeper keeps a connection without a session. It ends idle connections, those of
-// sessions too, on a multiple of it.
+// idleLimit is the time for which Apache ZooKeeper keeps a connection without a session. It ends idle connections, also
+// those with a session, at multiples of it.
 const idleLimit = 10 * time.Second
 
 // expires returns the time when Apache ZooKeeper ends the connection if it receives nothing. The servers here leave the
@@ -61,7 +61,7 @@ func (c *conn) expires() time.Time {
 type expirySets map[time.Time][]string
 
 func (s expirySets) add(at time.Time, what string) {
-	at = at.Round(0).UTC() // the wall clock alone: equal times are equal keys
+	at = at.Round(0).UTC() // without the monotonic clock, so that equal times are equal keys
 	s[at] = append(s[at], what)
 }
 

@@ -10,7 +10,7 @@ func (s *Service) elect() {
 	s.settleLeader()
 	var resumed []*Member
 	for _, m := range s.members {
-		if s.place(m) {
+		if s.updateState(m) {
 			resumed = append(resumed, m)
 		}
 	}
@@ -40,12 +40,13 @@ func (s *Service) settleLeader() {
 		s.leader = leader
 	case s.config.SyncLimit == 0:
 	case leader.cutOff(), s.followersOf(leader, true)+s.followersOf(leader, false) >= s.quorum():
-		s.cutLeader = leader // the others are parted from it, which it has not noticed yet
+		s.cutLeader = leader // it has lost its followers and has not noticed that yet
 	}
 }
 
-// followersOf counts the members on the side of a leader that follow it or may follow it, or those on other sides that
-// follow it and have not noticed yet that they are cut off from it.
+// followersOf counts followers of a leader. With sameSide it counts the members on its side of the partition that
+// follow it or may follow it. Otherwise it counts the members on other sides that have not noticed yet that they are
+// cut off.
 func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	n := 0
 	for _, m := range s.members {
@@ -56,8 +57,9 @@ func (s *Service) followersOf(leader *Member, sameSide bool) int {
 	return n
 }
 
-// place sets the state of a member to that of its leader, and reports whether it serves again after it was cut off.
-func (s *Service) place(m *Member) (resumed bool) {
+// updateState sets the state of a member by the state of its leader. resumed means that the member serves again after
+// it was cut off.
+func (s *Service) updateState(m *Member) (resumed bool) {
 	leader := m.leader
 	switch {
 	case !m.up:
@@ -87,7 +89,7 @@ func (s *Service) idle() state {
 	return stateLooking
 }
 
-// electNew elects a leader among the members that look for one, if those of a side are a quorum.
+// electNew elects a leader among the members that look for one, if those of one side are a quorum.
 func (s *Service) electNew() {
 	sides := map[int][]*Member{}
 	for _, m := range s.members {
@@ -114,7 +116,7 @@ func (s *Service) lead(members []*Member) {
 	}
 	leader.lag = 0
 	s.leader, s.cutLeader = leader, nil
-	s.nextSweep = s.now().Add(s.config.SweepInterval) // a leader begins to count when it begins to lead
+	s.nextSweep = s.now().Add(s.config.SweepInterval) // a new leader starts the interval again
 	if !s.standalone() {
 		s.epoch++
 	}
@@ -144,7 +146,7 @@ func (s *Service) handOver() {
 // epochShift is the position of the epoch in a zxid.
 const epochShift = 32
 
-// follow makes a member follow a leader, with all transactions so far. It may lag later.
+// follow makes a member follow a leader, and applies all transactions so far. The member may lag later.
 func (m *Member) follow(leader *Member) {
 	if m.state != stateServing {
 		m.disconnect()
@@ -155,7 +157,7 @@ func (m *Member) follow(leader *Member) {
 	m.catchUp()
 }
 
-// leave ends the relation of a member to its leader and its clients.
+// leave makes a member leave its leader and close the connections of its clients.
 func (m *Member) leave(to state) {
 	if m.state != to {
 		m.disconnect()
@@ -164,7 +166,7 @@ func (m *Member) leave(to state) {
 	clear(m.unreported)
 }
 
-// resume makes a member that was cut off serve again, and reports whether it was cut off.
+// resume makes a member that was cut off serve again. It returns false if the member was not cut off.
 func (m *Member) resume() bool {
 	if m.serving() {
 		return false
@@ -177,8 +179,8 @@ func (m *Member) resume() bool {
 	return true
 }
 
-// actsAsLeader reports whether a member acts as the leader. A leader that has not noticed yet that its quorum is gone
-// does so too.
+// actsAsLeader reports whether a member acts as the leader. This includes a leader that has not noticed yet that its
+// quorum is gone.
 func (m *Member) actsAsLeader() bool { return m.up && m.leader == m }
 
 // follows reports whether a member has followed a leader since the leader began to lead.
@@ -191,8 +193,8 @@ func (m *Member) reaches() bool {
 	return m.leader != nil && m.follows(m.leader) && m.leader.side == m.side
 }
 
-// noteLeaders records when each member received something from its leader for the last time, and a leader from its
-// quorum, before the members are partitioned.
+// noteLeaders sets leaderSeen of each member: the last time at which a follower received something from its leader, or
+// a leader from its quorum. It runs before the members are partitioned.
 func (s *Service) noteLeaders() {
 	seen := s.halfTickBefore(s.now())
 	for _, m := range s.members {

@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// handshake answers the first frame, and reports whether requests may follow.
+// handshake answers the first frame. It returns false if no request may follow.
 func (c *conn) handshake(frame []byte) bool {
 	r, err := jute.DecodeConnectRequest(frame)
 	if err != nil {
@@ -19,7 +19,7 @@ func (c *conn) handshake(frame []byte) bool {
 		return false
 	}
 	if r.LastZxidSeen > m.tree.applied {
-		return false // the client has seen what this server has not
+		return false // the client has seen later transactions than this server
 	}
 	// The connection of the session on this server ends before the password is compared.
 	for old := range m.conns {
@@ -52,7 +52,7 @@ func (c *conn) handshake(frame []byte) bool {
 	return c.session != nil
 }
 
-// findSession returns the session that the client gets, nil for none.
+// findSession returns a new or renewed session for the client, nil if it is refused.
 func (c *conn) findSession(r *jute.ConnectRequest) *session {
 	m := c.member
 	s := m.service

@@ -161,7 +161,7 @@ func newCluster(tb testing.TB) *Service {
 }
 
 func exists(m *Member, path string) bool {
-	_, ok := m.View(path)
+	_, ok := m.Node(path)
 	return ok
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// state is the service of a member for clients.
+// state is the state of a member.
 type state int
 
 const (
 	stateDown     state = iota
-	stateLooking        // for a quorum
-	stateReadOnly       // without a quorum
-	stateCutOff         // without a leader, or a leader without a quorum, and it has not noticed yet
+	stateLooking        // it looks for a quorum and serves nobody
+	stateReadOnly       // it has no quorum and serves clients that accept reads only
+	stateCutOff         // it has lost its leader, or as a leader its quorum, and has not noticed that yet
 	stateServing
 )
 
@@ -26,23 +26,23 @@ type Member struct {
 
 	// The mutex of the service guards the fields below.
 	up           bool
-	side         int // of a partition
+	side         int // the member's side of a partition
 	state        state
-	lag          time.Duration // how late it hears of others' writes; negative for not at all
+	lag          time.Duration // the delay of the writes of other members; negative means for ever
 	tree         *tree
 	dataWatches  *watchTable
 	childWatches *watchTable
 	conns        map[*conn]struct{}
-	local        map[int64]*session // started while it was read-only
-	leader       *Member            // it follows, itself if it leads; nil if it looks for one
-	epoch        int64              // of the leader when it began to follow
-	leaderSeen   time.Time          // the last time, but for the pings of this moment's side; a leader's quorum
+	local        map[int64]*session // the sessions that started while the member was read-only
+	leader       *Member            // the leader that it follows: itself if it leads, nil if it looks for one
+	epoch        int64              // the epoch of the leader when the member began to follow
+	leaderSeen   time.Time          // when it last heard of its leader, or as a leader of its quorum, before a partition
 	outstanding  bool               // it leads without a quorum, and a transaction waits for one
-	unreported   map[int64]*session // those with activity since the last report to the leader
-	reportDue    time.Time
+	unreported   map[int64]*session // the sessions with activity since the last report to the leader
+	reportDue    time.Time          // when the next report is due
 	received     int64
 	sent         int64
-	traceMask    int64 // of stmk; nothing is traced by it
+	traceMask    int64 // the value that stmk has set; it traces nothing
 }
 
 func newMember(s *Service, number int) *Member {
@@ -62,7 +62,7 @@ func newMember(s *Service, number int) *Member {
 
 func (m *Member) serving() bool { return m.state == stateServing }
 
-// cutOff reports whether the member serves its clients without a leader for a while.
+// cutOff reports whether the member is in stateCutOff.
 func (m *Member) cutOff() bool { return m.state == stateCutOff }
 
 // open reports whether the member answers clients.
@@ -73,7 +73,7 @@ func (m *Member) Serve(nc net.Conn) {
 	m.service.mu.Lock()
 	if m.service.closed || !m.up {
 		m.service.mu.Unlock()
-		nc.Close() //nolint:errcheck // nothing was said
+		nc.Close() //nolint:errcheck // nothing was sent
 		return
 	}
 	m.service.connections++
@@ -97,7 +97,7 @@ func (m *Member) disconnect() {
 	clear(m.local)
 }
 
-// catchUp applies the transactions that have not reached the member yet.
+// catchUp applies all transactions that the member lacks.
 func (m *Member) catchUp() { m.applyUntil(m.service.now()) }
 
 func (m *Member) applyUntil(t time.Time) {
@@ -165,8 +165,8 @@ func (m *Member) Connected(sessionID int64) bool {
 	return false
 }
 
-// SetLag delays the writes of other members by d, for ever if d is negative, until one of the member's own clients
-// writes or syncs. A leader first hands the leadership over, if another member can take it.
+// SetLag delays the writes of other members by d, or for ever if d is negative. The member catches up when one of its
+// own clients writes or syncs. A leader first hands the leadership over, if another member can take it.
 func (m *Member) SetLag(d time.Duration) {
 	s := m.service
 	s.mu.Lock()

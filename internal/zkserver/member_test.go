@@ -50,9 +50,9 @@ func TestSequenceIsSetOnAllMembers(t *testing.T) {
 	c.create(t, "/a/x")
 	s.Member(2).Start()
 	s.Member(3).SetLag(0)
-	want, _ := leader(t, s).View("/a")
+	want, _ := leader(t, s).Node("/a")
 	for _, m := range s.members {
-		if got, _ := m.View("/a"); got.Stat != want.Stat {
+		if got, _ := m.Node("/a"); got.Stat != want.Stat {
 			t.Errorf("member %d: %+v, want %+v", m.number, got.Stat, want.Stat)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// addAll adds the operations of a multi. If one is refused, the transaction is empty, and the results show which: those
-// before it have no error, those after it are not tried.
+// addAll adds the operations of a multi. If one is refused, the transaction is empty. The results then have its error,
+// no error for the operations before it, and CodeRuntimeInconsistency for those after it, which are not tried.
 func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result, code jute.Code) {
 	if v.create2InMulti() {
 		ops = slices.Clone(ops)
@@ -41,7 +41,7 @@ func (p *proposal) addAll(ops []jute.Request, v Version) (refused []jute.Result,
 	return nil, jute.CodeOK
 }
 
-// asInMulti returns the results of a multi. There every create with a stat is a create2.
+// asInMulti changes results to the form that they have in a multi, where every create with a stat is a create2.
 func asInMulti(results []jute.Result) []jute.Result {
 	for i := range results {
 		switch results[i].Op {

@@ -16,11 +16,11 @@ type node struct {
 	czxid, mzxid, pzxid int64
 	ctime, mtime        int64
 	version, aversion   int32
-	creates             int32 // of children, ever; what sequential nodes are numbered by
+	creates             int32 // number of children ever created: the number of the next sequential child
 }
 
-// stat returns the Stat for clients. Its cversion counts all changes of the children. The node counts the creates
-// alone: all created children that do not exist any more were deleted.
+// stat returns the Stat for clients. Its cversion counts all creates and deletes of children. The node counts only the
+// creates: the deletes are the created children that do not exist any more.
 func (n *node) stat() zk.Stat {
 	children := int32(len(n.children))
 	s := zk.Stat{

@@ -10,8 +10,8 @@ type outbox struct {
 	mu     sync.Mutex
 	filled sync.Cond
 	buffer []byte
-	last   bool // nothing more comes
-	gone   bool // and what there is need not be sent
+	last   bool // no frame is added any more
+	gone   bool // the buffered frames are not sent
 }
 
 func newOutbox() *outbox {
@@ -42,7 +42,7 @@ func (o *outbox) addRaw(b []byte) {
 	o.filled.Signal()
 }
 
-// finish ends the outbox when it is empty.
+// finish ends the outbox after all its frames are sent.
 func (o *outbox) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +50,7 @@ func (o *outbox) finish() {
 	o.filled.Signal()
 }
 
-// drop ends the outbox at once.
+// drop ends the outbox at once, without its frames.
 func (o *outbox) drop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,7 @@ func (o *outbox) drop() {
 	o.filled.Signal()
 }
 
-// send sends until the outbox ends or nc does.
+// send sends frames to nc until the outbox or the connection ends.
 func (o *outbox) send(nc net.Conn) {
 	var spare []byte
 	for {

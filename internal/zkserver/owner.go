@@ -7,7 +7,7 @@ import "math"
 const (
 	ownerNone      int64 = 0
 	ownerContainer int64 = math.MinInt64
-	ownerTTL       int64 = -1 << 56 // and the time to live in milliseconds below
+	ownerTTL       int64 = -1 << 56 // the lower bits hold the time to live in milliseconds
 )
 
 // maxTTL is the longest time to live that fits beside its mark, in milliseconds.
@@ -34,11 +34,12 @@ const (
 	flagsEnd
 )
 
-// mode returns the kind of a node from the flags of a create.
+// mode is the kind of a node that a create requests.
 type mode struct {
 	ephemeral, sequential, container, ttl bool
 }
 
+// modeOf returns the mode of the flags of a create, and false for invalid flags.
 func modeOf(flags int32) (mode, bool) {
 	if flags < flagPersistent || flags >= flagsEnd {
 		return mode{}, false

@@ -27,7 +27,7 @@ type plannedNode struct {
 	children          int
 }
 
-// planned returns the node at path after the operations so far, nil if there is none.
+// planned returns the node at path as it is after the operations so far, nil if there is none.
 func (p *proposal) planned(path string) *plannedNode {
 	if o, ok := p.pending[path]; ok {
 		return o
@@ -58,7 +58,7 @@ func (p *proposal) change(c change) { p.txn.changes = append(p.txn.changes, c) }
 
 func (p *proposal) may(o *plannedNode, perms int32) bool { return allowed(o.acl, perms, p.ids) }
 
-// add adds an operation, or returns the error of its refusal. The order of the checks decides which of several errors a
+// add adds an operation, or returns the code of its refusal. The order of the checks decides which of several codes a
 // client gets.
 func (p *proposal) add(r *jute.Request) jute.Code {
 	switch r.Op {

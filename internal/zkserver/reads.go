@@ -107,7 +107,7 @@ func (c *conn) multiRead(r *jute.Request, reply *jute.Reply) jute.Code {
 	reply.Results = make([]jute.Result, len(r.Ops))
 	for i := range r.Ops {
 		op, result := &r.Ops[i], &reply.Results[i]
-		op.Watch = false // Java loses it on the way
+		op.Watch = false // Java does not send it in a multi-read
 		var one jute.Reply
 		if code := c.read(op, &one); code != jute.CodeOK {
 			result.Op, result.Code = jute.OpError, code

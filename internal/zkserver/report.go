@@ -2,8 +2,9 @@ package zkserver
 
 import "time"
 
-// The leader has the sessions. A follower answers the next ping of the leader with the sessions from which it has
-// received something, and the leader gives those sessions their full timeout again. Pings come every half tick.
+// The leader decides when sessions expire. A follower answers each ping of the leader with the sessions that have sent
+// it something since the last ping, and the leader gives those sessions their full timeout again. Pings come every half
+// tick.
 
 // noteActivity records that the client of a session sent something.
 func (m *Member) noteActivity(session *session) {
@@ -20,7 +21,8 @@ func (m *Member) noteActivity(session *session) {
 	}
 }
 
-// report reports the sessions of the member to the leader, if that is due, and returns when it is due next.
+// report reports the sessions of the member to the leader if that is due. Otherwise it returns the time at which it is
+// due, with more false if there is nothing to report.
 func (m *Member) report(now time.Time) (next time.Time, more bool) {
 	s := m.service
 	if len(m.unreported) == 0 || !m.reaches() || m.leader != s.leader && m.leader != s.cutLeader {
@@ -39,7 +41,7 @@ func (m *Member) report(now time.Time) (next time.Time, more bool) {
 	return time.Time{}, false
 }
 
-// reportSessions makes all members report, and returns the time of the next report, if there is one.
+// reportSessions calls report for all members, and returns the time of the next report, if there is one.
 func (s *Service) reportSessions(now time.Time) (next time.Time, more bool) {
 	for _, m := range s.members {
 		if due, ok := m.report(now); ok && (!more || due.Before(next)) {

@@ -4,7 +4,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// request handles a frame behind the handshake, and reports whether another may follow.
+// request handles a frame after the handshake. It returns false after the last frame of the connection.
 func (c *conn) request(frame []byte) bool {
 	h, body, err := jute.DecodeRequestHeader(frame)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *conn) request(frame []byte) bool {
 	return c.answerRequest(h, body)
 }
 
-// answerRequest answers a request, and reports whether another may follow.
+// answerRequest answers a request. It returns false after the last frame of the connection.
 func (c *conn) answerRequest(h jute.RequestHeader, body []byte) bool {
 	version := c.member.service.config.Version
 	switch {
@@ -82,18 +82,18 @@ func (c *conn) alive() bool {
 	return !c.session.closing || c.member != c.member.service.cutLeader
 }
 
-// moved reports whether the session has moved to another connection. The client of this one may not know. A server that
-// notices it ends the connection without an answer.
+// moved reports whether the session has moved to another connection, which the client of this one may not have noticed.
+// A server that notices it ends the connection without an answer.
 func (c *conn) moved() bool { return c.session.conn != c }
 
 // write commits and applies a transaction, and answers with its outcome.
 func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool {
 	s := c.member.service
 	if s.sessions[c.session.id] != c.session {
-		c.member.catchUp() // it lags, and hears only now that the session has ended
+		c.member.catchUp() // a lagging member learns only now that the session has ended
 		return false
 	}
-	// Apache ZooKeeper checks the session for each operation: not at all for a transaction without operations.
+	// Apache ZooKeeper checks the session once for each operation, so it checks nothing for a multi without operations.
 	empty := h.Op == jute.OpMulti && invalid == nil && len(r.Ops) == 0
 	if c.moved() && !empty {
 		return false
@@ -113,7 +113,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 	results := s.commit(&p.txn)
 	c.member.catchUp()
 	if h.Op == jute.OpCheck && code == jute.CodeOK {
-		return true // Apache ZooKeeper cannot put this answer into bytes, and sends none
+		return true // Apache ZooKeeper fails to encode this answer and sends none
 	}
 	var reply jute.Reply
 	switch {
@@ -128,7 +128,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 	return true
 }
 
-// nullPath reports whether the path is Java's null, and not just empty. Java fails for null.
+// nullPath reports whether the path is null, for which Java fails. An empty path is another case.
 func nullPath(op jute.Op, body []byte) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpExists,
@@ -200,7 +200,7 @@ func supported(op jute.Op) bool {
 	return isWrite(op)
 }
 
-// isWrite reports whether the operation needs the leader. A sync is no transaction, but needs it too.
+// isWrite reports whether the operation needs the leader. That includes a sync, which is no transaction.
 func isWrite(op jute.Op) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData,

@@ -13,19 +13,19 @@ import (
 // Config has the settings of a service. Every field must be set, unless its comment says otherwise.
 type Config struct {
 	Members           int
-	Ensemble          bool      // a single member is an ensemble too, not a server that stands alone
-	Addresses         []Address // of the members; may be nil
+	Ensemble          bool      // a single member is an ensemble of one, not a standalone server
+	Addresses         []Address // addresses of the members; may be nil
 	Version           Version
-	Tick              time.Duration // sessions end on a multiple of it
-	SyncLimit         int           // ticks until a member notices that it is cut off from its leader; 0 for at once
+	Tick              time.Duration // sessions end at multiples of it
+	SyncLimit         int           // number of ticks until a member notices that it is cut off; 0 means at once
 	MinSessionTimeout time.Duration
 	MaxSessionTimeout time.Duration
-	SweepInterval     time.Duration // between two removals of containers and nodes whose time to live is over
-	MaxNeverUsed      time.Duration // after which a container goes that never had a child; 0 keeps it
-	MaxRequest        int           // bytes; a longer one ends its connection
-	SuperDigest       string        // the digest id of the identity that may do everything; empty for none
-	ReadOnly          bool          // members without a quorum serve clients that are content with reading
-	NoTTL             bool          // refuse nodes with a time to live
+	SweepInterval     time.Duration // time between two sweeps, which remove expired containers and TTL nodes
+	MaxNeverUsed      time.Duration // age at which a sweep removes a container that never had a child; 0 means never
+	MaxRequest        int           // bytes of the largest request; a larger one ends its connection
+	SuperDigest       string        // digest id of the superuser; empty means none
+	ReadOnly          bool          // members without a quorum serve read-only clients
+	NoTTL             bool          // nodes with a time to live are refused
 }
 
 // Service is a ZooKeeper service: the history of all its members. Its methods are safe for concurrent use.
@@ -36,23 +36,23 @@ type Service struct {
 	mu          sync.Mutex
 	members     []*Member
 	leader      *Member // nil without a quorum
-	cutLeader   *Member // one that has lost its quorum, and could still get it back; nil if leader is not
+	cutLeader   *Member // a leader that has lost its quorum and may still regain it; nil if there is a leader
 	epoch       int64
 	zxid        int64
-	log         []logEntry // what some member has not applied yet
+	log         []logEntry // the transactions that some member has not applied yet
 	sessions    map[int64]*session
-	kept        map[int64]int // how many want a session kept alive
+	kept        map[int64]int // number of unreleased calls of Keep, by session
 	nextSession int64
-	advanced    time.Duration // by which the clock is ahead
-	paused      int           // how many want it to stand still
+	advanced    time.Duration // sum of the times of Advance
+	paused      int           // number of calls of Pause that are not resumed
 	nextSweep   time.Time
-	serving     map[*conn]struct{} // until the last of it is sent
-	connections int64              // ever
-	parted      int                // how often the members have been put on sides
+	serving     map[*conn]struct{} // connections with running goroutines
+	connections int64              // number of connections so far
+	parted      int                // number of calls of Part so far
 	closed      bool
 
-	seen    chan struct{} // closed when anything has happened; nil if nobody asks
-	changed chan struct{} // something the clock waits for may come sooner; holds one
+	seen    chan struct{} // closed at the next change; nil if nothing waits in Changes
+	changed chan struct{} // wakes runClock; has a buffer of one
 	done    chan struct{}
 	wg      sync.WaitGroup // the clock and all connections
 }
@@ -83,7 +83,7 @@ func New(config Config) *Service {
 	return s
 }
 
-// Member returns the member of a number; the first is 1.
+// Member returns the member with this number; the first is 1.
 func (s *Service) Member(number int) *Member { return s.members[number-1] }
 
 // Close ends all connections and waits for them.
@@ -100,7 +100,7 @@ func (s *Service) Close() {
 	s.wg.Wait()
 }
 
-// standalone reports whether there is a single server, which needs no quorum.
+// standalone reports whether the service is a single server without an ensemble.
 func (s *Service) standalone() bool { return s.config.standalone() }
 
 func (c *Config) standalone() bool { return c.Members == 1 && !c.Ensemble }

@@ -14,13 +14,13 @@ import (
 type session struct {
 	id      int64
 	timeout time.Duration
-	expires time.Time // on a tick
-	conn    *conn     // the last, which may be gone; nil once it has been moved away
-	local   bool      // known to a read-only member alone
-	closing bool      // over, for a leader without a quorum to end it
+	expires time.Time // when it expires: a tick
+	conn    *conn     // the last connection, which may have ended; nil after Move
+	local   bool      // only a read-only member has the session
+	closing bool      // it is over, and the leader needs a quorum to end it
 }
 
-// firstSession is the first session id of a server: its number and the time.
+// firstSession returns the first session id of a server: its number and the time of its start.
 func (s *Service) firstSession() int64 {
 	const serverShift, timeShift = 56, 16
 	return 1<<serverShift | s.began.UnixMilli()<<timeShift&(1<<serverShift-1)
@@ -65,7 +65,7 @@ func (s *Service) expireSessions(now time.Time) {
 	}
 }
 
-// closeSession is the transaction that removes a session and its nodes and closes its connections.
+// closeSession commits the transaction that removes a session and its nodes and closes its connections.
 func (s *Service) closeSession(session *session) {
 	x := txn{closes: session.id}
 	for _, path := range sortedKeys(s.leader.tree.ephemerals[session.id]) {
@@ -99,7 +99,7 @@ func (s *Service) Expire(id int64) error {
 	return nil
 }
 
-// Keep keeps a session from expiring until release.
+// Keep prevents a session from expiring until release is called.
 func (s *Service) Keep(id int64) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Service) Move(id int64) error {
 	return nil
 }
 
-// passwordSecret is the secret of all servers for passwords, so that a session can move between them.
+// passwordSecret is the secret for passwords. All servers have the same, so that a session can move between them.
 const passwordSecret = 0xB3415C00
 
 // Password returns the password of a session: the first bytes of Java's random numbers with the id as the seed.

@@ -8,7 +8,7 @@ type Snapshot struct {
 	nextSession int64
 }
 
-// Snapshot returns the current state: that of the quorum, or of the last one.
+// Snapshot returns the newest state of all members.
 func (s *Service) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,8 +27,8 @@ func (s *Service) Snapshot() *Snapshot {
 	return &Snapshot{tree: newest.clone(), zxid: s.zxid, sessions: sessions, nextSession: s.nextSession}
 }
 
-// Restore restores a state as from a backup. All connections end, later writes are lost, and a client that has seen
-// them is refused.
+// Restore restores a state as from a backup. All connections end and later writes are lost. A client that has seen
+// later writes is refused.
 func (s *Service) Restore(from *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

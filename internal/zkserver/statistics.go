@@ -94,7 +94,7 @@ func (m *Member) writeQuorum(line func(key string, value any)) {
 	switch m.role() {
 	case "leader":
 		line("peer_state", "leading - broadcast")
-		learners := -1 // but itself
+		learners := -1 // the leader itself does not count
 		for _, other := range m.service.members {
 			if other.serving() {
 				learners++
@@ -129,7 +129,7 @@ func (c *conn) address() string { return fmt.Sprintf("/%s:%d", loopback, c.numbe
 // summary returns the line of a connection in stat, and the beginning of its line in cons, without the parenthesis at
 // the end.
 func (c *conn) summary() string {
-	interested := 0 // in reading more, which the connection of a four-letter word is not
+	interested := 0 // 1 if the server reads more from it: not from the connection of a four-letter word
 	if c.session != nil {
 		interested = 1
 	}
@@ -144,7 +144,7 @@ type lastAnswer struct {
 	at   time.Time
 }
 
-// noteAnswer keeps an answer for cons. A ping, whose xid is negative, does not replace the xid.
+// noteAnswer records the last answer for cons. A ping, which has a negative xid, does not replace the xid.
 func (c *conn) noteAnswer(h jute.ReplyHeader, op string) {
 	c.last.op, c.last.zxid, c.last.at = op, c.member.tree.applied, time.Now()
 	if h.Xid >= 0 {
@@ -165,8 +165,8 @@ var operationNames = map[jute.Op]string{
 }
 
 const (
-	sessionBegun = "SESS" // in the place of an operation
-	noOperation  = "NA"   // of a write that was refused
+	sessionBegun = "SESS" // name of a handshake
+	noOperation  = "NA"   // name of a refused write
 )
 
 // operationName is the name of an operation in cons, after an answer with the code.

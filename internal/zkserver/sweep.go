@@ -7,7 +7,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Sweep removes containers that are empty again and nodes whose time to live is over. The leader does the same at every
+// Sweep removes containers that have become empty and nodes whose time to live is over. The leader also sweeps at every
 // interval.
 func (s *Service) Sweep() {
 	s.mu.Lock()
@@ -15,8 +15,8 @@ func (s *Service) Sweep() {
 	s.sweep(s.now())
 }
 
-// sweepDue sweeps once for each interval that has passed. Sweeps at the same moment find less each time: the
-// first that removes nothing is the last.
+// sweepDue sweeps once for each interval that has passed, up to the first sweep that removes nothing: those after it
+// would remove nothing either.
 func (s *Service) sweepDue(now time.Time) {
 	for !now.Before(s.nextSweep) {
 		removed := s.sweep(now)
@@ -27,14 +27,14 @@ func (s *Service) sweepDue(now time.Time) {
 	}
 }
 
-// sweep reports whether it has removed a node.
+// sweep sweeps once and reports whether it has removed a node.
 func (s *Service) sweep(now time.Time) bool {
 	if s.leader == nil || s.closed {
 		return false
 	}
 	t := s.leader.tree
-	// Each is its own transaction, and all are chosen before the first: a container that becomes empty by this sweep
-	// remains until the next.
+	// Each removal is its own transaction. All nodes are chosen before the first one: a container that becomes empty in
+	// this sweep remains until the next.
 	var over []string
 	for path := range t.expiring {
 		if n := t.nodes[path]; len(n.children) == 0 && s.isExpired(n, now) {
@@ -48,8 +48,8 @@ func (s *Service) sweep(now time.Time) bool {
 	return len(over) > 0
 }
 
-// isExpired reports whether a sweep removes a node without children: its time to live is over, it is a container that
-// had children, or one that had none for longer than the service allows.
+// isExpired reports whether a sweep removes a node without children: a node whose time to live is over, a container
+// that had children, or a container that never had a child for longer than the service allows.
 func (s *Service) isExpired(n *node, now time.Time) bool {
 	age := now.UnixMilli() - n.mtime
 	switch {

@@ -10,15 +10,15 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// tree is all znodes, by path.
+// tree has all znodes by path.
 type tree struct {
 	nodes      map[string]*node
-	ephemerals map[int64]map[string]struct{} // by session
+	ephemerals map[int64]map[string]struct{} // ephemeral nodes by session
 	expiring   map[string]struct{}           // containers and nodes with a time to live
 	applied    int64                         // the zxid of the last transaction
 }
 
-// watching receives the changes of the nodes of a tree. acl is the ACL of the node, for a deleted node its last one.
+// watching receives the changes of the nodes of a tree. acl is the ACL of the node, or the last one of a deleted node.
 type watching interface {
 	created(path string, acl []zk.ACL)
 	deleted(path string, acl []zk.ACL)
@@ -49,7 +49,7 @@ func newTree(config []byte, began time.Time) *tree {
 	return t
 }
 
-// get returns a node. An empty path is the root, too, as in Apache ZooKeeper.
+// get returns a node. An empty path means the root too, as in Apache ZooKeeper.
 func (t *tree) get(path string) *node {
 	if path == "" {
 		path = rootPath

@@ -7,20 +7,20 @@ import (
 )
 
 // txn is a transaction: the effect of one write on the tree, the same on every member. A refused write is a transaction
-// without changes. It has a zxid, too.
+// without changes, and has a zxid too.
 type txn struct {
 	zxid    int64
-	time    int64 // in milliseconds
+	time    int64 // Unix time in milliseconds
 	changes []change
-	closes  int64 // the session that it ends; 0 if none
+	closes  int64 // the session that the transaction ends; 0 means none
 }
 
 // change is the effect of one operation on one node.
 type change struct {
-	op      jute.Op // create, delete, setData, setACL; check for nothing
+	op      jute.Op // create, delete, setData or setACL; a check changes nothing
 	path    string
 	data    []byte
 	acl     []zk.ACL
-	version int32 // of setData and setACL; for create, the parent's count of creates
-	owner   int64 // of create
+	version int32 // the version after a setData or setACL; for a create node.creates of the parent
+	owner   int64 // the owner of a created node
 }

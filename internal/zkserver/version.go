@@ -1,14 +1,15 @@
 package zkserver
 
-// Version is the release that a service behaves like, where releases differ.
+// Version is the release of ZooKeeper whose behaviour a service has, where releases differ.
 type Version int
 
 // The versions.
 const (
 	// V38 is 3.8.0 as Debian has it, which sends watch events only to clients that may read the node (ZOOKEEPER-4799).
 	V38 Version = iota
-	// V39 is 3.9.3 as Debian has it: watch modes of one path add up, a notification says its zxid, exists asks for the
-	// right to read, a multi is read as a whole and gives the stats of what it creates, and a check is in multis alone.
+	// V39 is 3.9.3 as Debian has it. Watch modes of one path add up, notifications have a zxid, exists needs the read
+	// permission, a multi is decoded as a whole and returns the stats of created nodes, and a check outside of a multi is
+	// refused.
 	V39
 )
 
@@ -44,5 +45,5 @@ func (v Version) loneCheck() bool { return v < V39 }
 // a reconfig.
 func (v Version) numbersUnread() bool { return v < V39 }
 
-// create2InMulti reports whether a create2 in a multi stays one, and does not become a create.
+// create2InMulti reports whether a create2 in a multi stays a create2. Otherwise it becomes a create.
 func (v Version) create2InMulti() bool { return v >= V39 }

@@ -6,8 +6,8 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// On a member that is cut off, requests that need the leader wait, and the later requests of the same client behind
-// them: the answers of a session keep their order. The frames are answered when the partition ends, or never.
+// On a member that is cut off, requests that need the leader wait. Later requests of the same client wait behind them,
+// so that the answers of a session keep their order. The frames are answered when the partition ends, or never.
 
 // mustWait reports whether a request cannot be answered now.
 func (c *conn) mustWait(op jute.Op) bool {

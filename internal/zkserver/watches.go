@@ -22,7 +22,7 @@ type watchTable struct {
 	manyModes bool
 	byPath    map[string]map[*conn]watchMode
 	byConn    map[*conn]map[string]struct{}
-	recursive int // watches of that mode
+	recursive int // number of recursive watches
 }
 
 func newWatchTable(v Version) *watchTable {
@@ -41,7 +41,7 @@ func (t *watchTable) add(c *conn, path string, mode watchMode) {
 	t.set(c, path, mode)
 }
 
-// set sets the modes in which the connection watches the path; 0 is none.
+// set sets the modes in which the connection watches the path; 0 removes the watch.
 func (t *watchTable) set(c *conn, path string, mode watchMode) {
 	before := t.byPath[path][c]
 	t.recursive += int(mode&watchRecursive/watchRecursive) - int(before&watchRecursive/watchRecursive)
@@ -66,7 +66,7 @@ func (t *watchTable) set(c *conn, path string, mode watchMode) {
 	t.byConn[c][path] = struct{}{}
 }
 
-// remove removes modes of the connection and the path, and reports whether there was one.
+// remove removes modes of the connection and the path, and reports whether one of them was set.
 func (t *watchTable) remove(c *conn, path string, modes watchMode) bool {
 	before := t.byPath[path][c]
 	t.set(c, path, before&^modes)
@@ -128,7 +128,7 @@ func (c *conn) addWatch(r *jute.Request) jute.Code {
 	case addRecursive:
 		c.watch(r.Path, watchRecursive)
 	default:
-		return jute.CodeMarshallingError // Java trips over it while it reads the request
+		return jute.CodeMarshallingError // Java fails while it decodes the request
 	}
 	return jute.CodeOK
 }
@@ -207,7 +207,7 @@ func (c *conn) removeWatches(r *jute.Request) jute.Code {
 }
 
 // setWatches sets the watches of a reconnected session, and sends the events that its one-shot watches have missed. It
-// handles list after list, up to one that is null.
+// handles the lists in order and fails at one that is null.
 func (c *conn) setWatches(w *jute.SetWatches, persistent bool) jute.Code {
 	lists := []struct {
 		paths []string

@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Changes returns a channel that is closed at the next change that a View may show.
+// Changes returns a channel that is closed at the next change of a node, watch, session or member.
 func (s *Service) Changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,23 +24,23 @@ func (s *Service) announce() {
 	}
 }
 
-// View is the state of a node on a member.
-type View struct {
+// NodeState is the state of a node on a member.
+type NodeState struct {
 	Data     []byte
 	Stat     zk.Stat
 	Children []string // sorted
 	ACL      []zk.ACL
 }
 
-// View returns the state of a node on the member, if it exists there.
-func (m *Member) View(path string) (View, bool) {
+// Node returns the state of a node on the member, if it exists there.
+func (m *Member) Node(path string) (NodeState, bool) {
 	m.service.mu.Lock()
 	defer m.service.mu.Unlock()
 	n := m.tree.get(path)
 	if n == nil {
-		return View{}, false
+		return NodeState{}, false
 	}
-	return View{
+	return NodeState{
 		Data:     slices.Clone(n.data),
 		Stat:     n.stat(),
 		Children: sortedKeys(n.children),
