@@ -64,9 +64,9 @@ type Event struct {
 	Watched  zk.Event          // of type Watched
 }
 
-// BackgroundCallback gets the result of a background operation. ctx has the values of the operation's context, not its
-// end. It is called exactly once for each operation that was accepted, also when the client is closed. In Java:
-// BackgroundCallback.
+// BackgroundCallback gets the result of a background operation. ctx has the values of the operation's context, and
+// nothing ends it. It is called exactly once for each operation that was accepted, also when the client is closed. In
+// Java: BackgroundCallback.
 type BackgroundCallback func(ctx context.Context, ev Event)
 
 // OperationType is the kind of an operation in a transaction.

@@ -33,14 +33,15 @@ func connect() (client *framework.Client, disconnect func()) {
 }
 
 // A listener is removed by the function that adding it has returned, also from inside.
-func ExampleListenable() {
+func ExampleListener() {
 	client, disconnect := connect()
 	defer disconnect()
 
-	listeners := client.UnhandledErrorListeners()
-	listeners.AddListener(func(_ context.Context, e framework.UnhandledError) { fmt.Println("always:", e.Message) })
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
+		fmt.Println("always:", e.Message)
+	})
 	var remove func()
-	remove = listeners.AddListener(func(_ context.Context, e framework.UnhandledError) {
+	remove = client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
 		fmt.Println("once:", e.Message)
 		remove()
 	})

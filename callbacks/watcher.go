@@ -14,7 +14,10 @@ import (
 //
 // A Watcher also gets events of type [zk.EventSession]: zk.StateDisconnected when the connection is lost and
 // zk.StateHasSession when it is back, which end no watch, and zk.StateExpired when the session has ended, which ends
-// all its watches. In Java: Watcher and CuratorWatcher.
+// all its watches. [zk.EventNotWatching] means that watches of the path have ended without the session: they were
+// removed with RemoveAll of package builders, or the servers were replaced by older ones, which have no persistent
+// watches. Then its Err is framework.ErrUnimplemented. In Java: Watcher and CuratorWatcher. There a removal of one
+// watcher has an event too.
 type Watcher struct {
 	fn      func(ctx context.Context, ev zk.Event)
 	ch      chan<- zk.Event
@@ -24,7 +27,7 @@ type Watcher struct {
 	setIn  atomic.Pointer[trace.SpanContext]
 }
 
-// NewWatcher returns a Watcher that calls fn on the dispatcher of the client.
+// NewWatcher returns a Watcher that calls fn on the dispatcher of the client. Nothing ends the context of fn.
 func NewWatcher(fn func(ctx context.Context, ev zk.Event)) *Watcher { return &Watcher{fn: fn} }
 
 // NewChanWatcher returns a Watcher that sends its events to ch, past the dispatcher. It never blocks: it drops an event

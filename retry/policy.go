@@ -43,24 +43,15 @@ type Validator interface {
 }
 
 // IsRetryable reports whether err says nothing about the request itself, so that the same request may succeed
-// later: connection loss, operation timeout, session moved, session expired. It is the rule of every policy of
-// this package except [SessionFailed].
+// later: connection loss, operation or request timeout, session moved, session expired, an operation that the server
+// has throttled, a reconfiguration during another one. It is the rule of every policy of this package except
+// [SessionFailed].
 //
-// The first two leave open whether the server has carried the request out. Not retryable is framework.ErrUncertain, the
-// loss of the answer to a fenced write that must not take effect twice. In Java: RetryPolicy.allowRetry.
+// Connection loss and the timeouts leave open whether the server has carried the request out. Not retryable is
+// framework.ErrUncertain, the loss of the answer to a write that must not take effect twice. In Java:
+// RetryPolicy.allowRetry.
 func IsRetryable(err error) bool {
-	switch {
-	case errors.Is(err, jute.ErrUncertain):
-		return false
-	case errors.Is(err, jute.ErrConnectionLoss),
-		errors.Is(err, zk.ErrConnectionClosed), // go-zookeeper's own name for it
-		errors.Is(err, jute.ErrOperationTimeout),
-		errors.Is(err, zk.ErrSessionMoved),
-		errors.Is(err, zk.ErrSessionExpired):
-		return true
-	default:
-		return false
-	}
+	return err != nil && !errors.Is(err, jute.ErrUncertain) && jute.IsPassing(err)
 }
 
 // Func makes a policy of a function that returns a new schedule at every call. It retries what [IsRetryable]

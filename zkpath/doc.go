@@ -37,6 +37,7 @@
 //	ZKPaths.extractSequentialSuffix(path)            [SequentialSuffix]
 //	ZKPaths.fixForNamespace(ns, path, isSequential)  [FixForNamespace]
 //	CuratorFramework's way back from a namespace     [StripNamespace], only where a name ends
+//	ZPath.parseWithIds(path), resolved(values)       [Template], [Template.Expand]
 //	ProtectedUtils.toProtectedZNode(name, id)        [Protect](id, name)
 //	ProtectedUtils.toProtectedZNodePath(path, id)    [ProtectPath](id, path)
 //	ProtectedUtils.getProtectedPrefix(id)            [ProtectedPrefix]

@@ -52,3 +52,14 @@ func ExampleSequentialSuffix() {
 	// Output:
 	// 0000000042
 }
+
+func ExampleTemplate() {
+	const user = zkpath.Template("/app/{tenant}/users/{id}")
+	path, err := user.Expand(map[string]string{"tenant": "acme", "id": "7"})
+	fmt.Println(path, err)
+	values, ok := user.Match("/app/other/users/8")
+	fmt.Println(values["tenant"], values["id"], ok)
+	// Output:
+	// /app/acme/users/7 <nil>
+	// other 8 true
+}
