@@ -35,7 +35,7 @@ func (g GetACL) ForPath(ctx context.Context, path string) ([]zk.ACL, error) {
 		return nil, err
 	}
 	o.store()
-	return o.Reply.ACL, nil
+	return o.op.Reply().ACL, nil
 }
 
 func (g GetACL) start(ctx context.Context, path string, b background) error {
@@ -84,7 +84,7 @@ func (s SetACL) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
 	if err := o.foreground(ctx, o); err != nil {
 		return nil, err
 	}
-	return &o.Reply.Stat, nil
+	return &o.op.Reply().Stat, nil
 }
 
 func (s SetACL) start(ctx context.Context, path string, b background) error {
@@ -117,20 +117,20 @@ type aclOp struct {
 }
 
 // Begin sends the request.
-func (o *aclOp) Begin() { o.send(o.request, func() { o.Finish(o.Request.Err) }) }
+func (o *aclOp) Begin() { o.send(o.request, func() { o.op.Finish(o.op.Err()) }) }
 
 func (o *aclOp) store() {
 	if o.into != nil {
-		*o.into = o.Reply.Stat
+		*o.into = o.op.Reply().Stat
 	}
 }
 
-// Run delivers the result.
-func (o *aclOp) Run() {
+// Deliver hands the result to the callback.
+func (o *aclOp) Deliver() {
 	var ev callbacks.Event
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		o.store()
-		ev.ACL, ev.Stat = o.Reply.ACL, &o.Reply.Stat
+		ev.ACL, ev.Stat = o.op.Reply().ACL, &o.op.Reply().Stat
 	}
 	o.deliver(ev)
 }

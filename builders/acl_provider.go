@@ -2,11 +2,10 @@ package builders
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -71,7 +70,7 @@ func (e *environment) provided(path string) (acl []zk.ACL, err error) {
 			acl = e.ACL.DefaultACL()
 		}
 	})
-	return acl, err
+	return clone(acl), err
 }
 
 // aclOf returns given, or the ACL of the provider for path.
@@ -93,12 +92,6 @@ func (e *environment) aclOf(path string, given []zk.ACL, answers acls) []zk.ACL 
 }
 
 // guarded calls a provider of the program. It returns a panic as an error with the name of the provider.
-func guarded(what string, provider any, call func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in the %s provider %T: %s\n%s", what, provider, errtext.Panic(p), debug.Stack())
-		}
-	}()
-	call()
-	return nil
+func guarded(what string, provider any, call func()) error {
+	return usercode.Call(fmt.Sprintf("the %s provider %T", what, provider), call)
 }

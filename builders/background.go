@@ -15,6 +15,12 @@ func recycled[T any](pool *sync.Pool) *T {
 	return new(T)
 }
 
+// recycle returns the memory of an operation to its pool.
+func recycle[T any](pool *sync.Pool, o *T) {
+	*o = *new(T)
+	pool.Put(o)
+}
+
 // background has the settings that InBackground adds to a builder.
 type background struct {
 	cb      callbacks.BackgroundCallback
@@ -53,8 +59,8 @@ func (b BackgroundData) WithUnhandledErrorListener(fn func(message string, err e
 	return b
 }
 
-// ForPath submits the operation as [Background.ForPath] does. data must not change before the callback. nil stands for
-// the default data of the client, an empty slice for no data.
+// ForPath submits the operation as [Background.ForPath] does. data is copied. nil stands for the default data of the
+// client, an empty slice for no data.
 func (b BackgroundData) ForPath(ctx context.Context, path string, data []byte) error {
 	return b.start(ctx, path, data, b.background)
 }

@@ -394,7 +394,7 @@ func TestBackgroundGivenUpIsReported(t *testing.T) {
 		t.Run(fmt.Sprintf("listener of its own %t", own), func(t *testing.T) {
 			client := startClient(t, "127.0.0.1:1", impatient()...)
 			reported, reportedOwn := make(chan error, 1), make(chan error, 1)
-			client.UnhandledErrorListeners().AddListener(
+			client.AddUnhandledErrorListener(
 				func(_ context.Context, e framework.UnhandledError) { reported <- e.Err })
 			listen := func(_ string, err error) { reportedOwn <- err }
 			ctx := testenv.Context(t)
@@ -451,7 +451,7 @@ func TestBackgroundGivenUpIsReported(t *testing.T) {
 func TestAnswersOfTheServerAreOnlyTheCallbacks(t *testing.T) {
 	client, _ := setUp(t)
 	var reported atomic.Int32
-	client.UnhandledErrorListeners().AddListener(func(context.Context, framework.UnhandledError) { reported.Add(1) })
+	client.AddUnhandledErrorListener(func(context.Context, framework.UnhandledError) { reported.Add(1) })
 	err := await(t, callbacks.GetData, "/none", func(cb callbacks.BackgroundCallback) error {
 		b := client.GetData().InBackground(cb).WithUnhandledErrorListener(func(string, error) { reported.Add(1) })
 		return b.ForPath(testenv.Context(t), "/none")
@@ -485,7 +485,7 @@ func TestPanicsOfTheUsersCodeAreReported(t *testing.T) {
 		},
 		"listener": func(client *framework.Client, _ *curatortest.Proxy) error {
 			var remove func()
-			remove = client.CuratorListeners().AddListener(func(context.Context, callbacks.Event) {
+			remove = client.AddCuratorListener(func(context.Context, callbacks.Event) {
 				defer remove()
 				panic("listener")
 			})
@@ -505,7 +505,7 @@ func TestPanicsOfTheUsersCodeAreReported(t *testing.T) {
 			client, _, proxy := setUpProxied(t, framework.WithCompressionProvider(panicking{}),
 				framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
 			reported := make(chan framework.UnhandledError, 10)
-			client.UnhandledErrorListeners().AddListener(
+			client.AddUnhandledErrorListener(
 				func(_ context.Context, e framework.UnhandledError) { reported <- e })
 			if err := run(client, proxy); err != nil {
 				t.Fatal(err)

@@ -16,13 +16,14 @@ import (
 
 // call has the fields and methods that the operations of all verbs share.
 type call struct {
-	exec.Operation
+	op      exec.Operation
 	env     *environment
 	typ     callbacks.EventType
 	verb    string // for errors and telemetry
 	given   string // the path as given
 	full    string // and with the namespace
 	cb      callbacks.BackgroundCallback
+	own     *zk.Stat // memory for the Stat of the event, beside the data; nil if there is none
 	onError func(message string, err error)
 }
 
@@ -46,7 +47,7 @@ func (c *call) wrap(err error) error {
 	if f, ok := err.(*fenceError); ok { //nolint:errorlint // one that is wrapped keeps what it is wrapped with
 		err = f.named()
 	}
-	return &OpError{Op: c.verb, Path: c.given, Attempts: c.Attempts(), Err: err}
+	return &OpError{Op: c.verb, Path: c.given, Attempts: c.op.Attempts(), Err: err}
 }
 
 func (c *call) badArguments(format string, args ...any) error {
@@ -58,16 +59,35 @@ func (c *call) Describe() telemetry.Operation {
 	return telemetry.Operation{Name: c.verb, Namespace: c.env.telemetryNamespace, Path: c.given}
 }
 
+// recyclable is the protocol of an operation whose memory is used again.
+type recyclable[T any] interface {
+	exec.Protocol
+	exec.Recycler
+	result() (T, error)
+}
+
+// perform runs p, the protocol of c, and returns its result. The memory of p is used again, unless the caller has given
+// up.
+func perform[T any](ctx context.Context, c *call, p recyclable[T]) (v T, err error) {
+	if err = c.foreground(ctx, p); err == nil {
+		v, err = p.result()
+	}
+	if c.op.IsFree() {
+		p.Recycle()
+	}
+	return v, err
+}
+
 // foreground runs p, the protocol of c, and waits.
 func (c *call) foreground(ctx context.Context, p exec.Protocol) error {
 	if c.env.err != nil {
 		return c.wrap(c.env.err)
 	}
-	c.Protocol = p
+	c.op.Protocol = p
 	if err := c.env.ensureNamespace(); err != nil {
 		return c.wrap(err)
 	}
-	if err := c.env.Executor.Do(ctx, &c.Operation); err != nil {
+	if err := c.env.Executor.Do(ctx, &c.op); err != nil {
 		return c.wrap(err)
 	}
 	return nil
@@ -105,15 +125,15 @@ func submit[T any](ctx context.Context, c *call, p exec.Protocol, result func() 
 	if c.env.err != nil {
 		return Future[T]{err: c.wrap(c.env.err)}
 	}
-	c.Protocol = p
+	c.op.Protocol = p
 	if err := c.env.ensureNamespace(); err != nil {
 		return Future[T]{err: c.wrap(err)}
 	}
-	if err := c.env.Executor.Begin(ctx, &c.Operation); err != nil {
+	if err := c.env.Executor.Begin(ctx, &c.op); err != nil {
 		return Future[T]{err: c.wrap(err)}
 	}
-	return Future[T]{op: &c.Operation, wait: func(ctx context.Context) (zero T, err error) {
-		if err := c.env.Executor.Wait(ctx, &c.Operation); err != nil {
+	return Future[T]{op: &c.op, wait: func(ctx context.Context) (zero T, err error) {
+		if err := c.env.Executor.Wait(ctx, &c.op); err != nil {
 			return zero, c.wrap(err)
 		}
 		return result()
@@ -125,11 +145,11 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 	if c.env.err != nil {
 		return c.wrap(c.env.err)
 	}
-	c.Protocol, c.cb, c.onError = p, b.cb, b.onError
+	c.op.Protocol, c.cb, c.onError = p, b.cb, b.onError
 	if err := c.env.ensureNamespace(); err != nil {
 		return c.wrap(err)
 	}
-	if err := c.env.Executor.Go(ctx, &c.Operation); err != nil {
+	if err := c.env.Executor.Go(ctx, &c.op); err != nil {
 		return c.wrap(err)
 	}
 	return nil
@@ -138,31 +158,34 @@ func (c *call) background(ctx context.Context, p exec.Protocol, b background) er
 // detached runs p, the protocol of c, until it has ended or the client is closed, without a report. It cleans up after
 // the operation of ctx.
 func (c *call) detached(ctx context.Context, p exec.Protocol) {
-	c.Protocol, c.Detached = p, true
-	_ = c.env.Executor.Go(exec.Detach(ctx), &c.Operation) // refused: the client is closed
+	c.op.Protocol, c.op.Detached = p, true
+	_ = c.env.Executor.Go(exec.Detach(ctx), &c.op) // refused: the client is closed
 }
 
 // deliver calls the callback with ev and the fields that all events have.
 func (c *call) deliver(ev callbacks.Event) {
-	if c.Detached {
+	if c.op.Detached {
 		return
 	}
 	err := ev.Err
 	if err == nil {
-		err = c.Result()
+		err = c.op.Result()
 	}
 	ev.Type, ev.Path, ev.Err = c.typ, c.given, c.wrap(err)
-	c.env.Deliver(c.Context(), c.cb, ev)
-	if err == nil || !c.GaveUp() {
+	c.env.Deliver(c.op.Context(), c.cb, ev)
+	if err == nil || !c.op.GaveUp() {
 		return
 	}
 	c.givenUp(ev.Err)
 }
 
-// statCopy returns the Stat of the last answer in memory of its own: a callback may keep it.
+// statCopy returns the Stat of the last answer in memory of its own: a callback or a caller may keep it.
 func (c *call) statCopy() *zk.Stat {
-	stat := c.Reply.Stat
-	return &stat
+	if c.own == nil {
+		c.own = new(zk.Stat)
+	}
+	*c.own = c.op.Reply().Stat
+	return c.own
 }
 
 // givenUp reports an unhandled failure to the operation's listener, or to the listeners of the client.
@@ -172,12 +195,12 @@ func (c *call) givenUp(err error) {
 		c.guard(func() { c.onError(message, err) })
 		return
 	}
-	c.env.Unhandled(c.Context(), message, err)
+	c.env.GivenUp(c.op.Context(), message, err, c.cb != nil)
 }
 
 // guard runs the user's code on the dispatcher. It reports a panic like that of a callback.
 func (c *call) guard(fn func()) {
-	c.env.Deliver(c.Context(), func(context.Context, callbacks.Event) { fn() }, callbacks.Event{})
+	c.env.Deliver(c.op.Context(), func(context.Context, callbacks.Event) { fn() }, callbacks.Event{})
 }
 
 // send sends r. next handles the answer; it is Replied if it is nil.
@@ -189,21 +212,46 @@ func (c *call) sendWatching(r jute.Request, w *callbacks.Watcher, next func()) {
 		return
 	}
 	if w != nil {
-		c.Request.Watcher = c.env.bind(w, c.Absolute)
+		c.op.SetWatcher(c.env.bind(w, c.op.Absolute()))
 		if c.env.Telemetry.WatchSpans() {
-			hook.NoteWatchSpan(w, c.env.Telemetry.SetIn(c.Context()))
+			hook.NoteWatchSpan(w, c.env.Telemetry.SetIn(c.op.Context()))
 		}
 	}
-	c.Send(next)
+	c.op.Send(next)
+}
+
+// write sends the write r. next handles the answer, as in send. A fenced client sends r behind the checks of its fence,
+// and sends it again after a lost answer only if it is repeatable.
+func (c *call) write(r jute.Request, repeatable bool, next func()) {
+	f := c.env.fence
+	if f == nil || exec.IsUnfenced(c.op.Context()) {
+		c.send(r, next)
+		return
+	}
+	if err := f.ended(); err != nil {
+		c.op.Finish(err)
+		return
+	}
+	if !c.prepare(f.around(r)) {
+		return
+	}
+	c.op.SendWrite(repeatable, func() {
+		c.takeOut(f, r)
+		if next == nil {
+			c.op.Protocol.(exec.Replier).Replied()
+			return
+		}
+		next()
+	})
 }
 
 // prepare sets r as the request. It returns false if r is too large, which ends the operation.
 func (c *call) prepare(r jute.Request) bool {
 	if n := size(&r); n > c.env.maxRequest {
-		c.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.maxRequest))
+		c.op.Finish(fmt.Errorf("%w: %d bytes, the limit is %d", ErrRequestTooLarge, n, c.env.maxRequest))
 		return false
 	}
-	c.Request.Request, c.Reply, c.Request.Watcher = r, jute.Reply{}, nil
+	c.op.Prepare(r)
 	return true
 }
 
@@ -222,6 +270,6 @@ func size(r *jute.Request) int {
 // watched records w, which the server has set, for a watcher-removing client.
 func (c *call) watched(w *callbacks.Watcher, persistent bool) {
 	if w != nil && c.env.watchers != nil {
-		c.env.watchers.add(c.env, w, c.given, c.Absolute, persistent)
+		c.env.watchers.add(c.env, w, c.given, c.op.Absolute(), persistent)
 	}
 }

@@ -15,8 +15,9 @@ import (
 func (c *call) catchUp(path string, next func()) {
 	nothing := jute.Request{Op: jute.OpCheck, Path: path, Version: -1}
 	c.send(jute.Request{Op: jute.OpMulti, Ops: []jute.Request{nothing}}, func() {
-		if err := c.Request.Err; err != nil && err != zk.ErrNoNode { // a majority has agreed to this answer too
-			c.Finish(err)
+		err := c.op.Err()
+		if err != nil && err != zk.ErrNoNode && err != zk.ErrNoAuth { // a majority has agreed to these answers too
+			c.op.Finish(err)
 			return
 		}
 		next()

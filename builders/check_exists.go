@@ -50,14 +50,12 @@ func (e CheckExists) InBackground(cb callbacks.BackgroundCallback) Background {
 
 // ForPath returns the Stat of the node; nil, without an error, if it does not exist.
 func (e CheckExists) ForPath(ctx context.Context, path string) (*zk.Stat, error) {
-	o := &existsOp{b: e}
+	o := recycled[existsOp](&existsOps)
+	o.b = e
 	if err := o.prepare(path); err != nil {
 		return nil, err
 	}
-	if err := o.foreground(ctx, o); err != nil {
-		return nil, err
-	}
-	return o.stat(), nil
+	return perform(ctx, &o.call, o)
 }
 
 // Submit submits the exists and does not wait: see [Create.Submit].
@@ -66,7 +64,7 @@ func (e CheckExists) Submit(ctx context.Context, path string) Future[*zk.Stat] {
 	if err := o.prepare(path); err != nil {
 		return Future[*zk.Stat]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() (*zk.Stat, error) { return o.stat(), nil })
+	return submit(ctx, &o.call, o, o.result)
 }
 
 func (e CheckExists) start(ctx context.Context, path string, b background) error {
@@ -89,10 +87,7 @@ type existsOp struct {
 var existsOps sync.Pool
 
 // Recycle returns its memory to the pool.
-func (o *existsOp) Recycle() {
-	*o = existsOp{}
-	existsOps.Put(o)
-}
+func (o *existsOp) Recycle() { recycle(&existsOps, o) }
 
 func (o *existsOp) prepare(path string) error {
 	if err := o.init(o.b.env, callbacks.Exists, "exists", path, false); err != nil {
@@ -114,7 +109,7 @@ func (o *existsOp) Begin() {
 	}
 	o.makeParents(zkpath.Parent(o.full), o.b.containers, o.b.acl, o.acls, func(err error) {
 		if err != nil && err != zk.ErrNoNode {
-			o.Finish(err)
+			o.op.Finish(err)
 			return
 		}
 		o.exists()
@@ -127,7 +122,7 @@ func (o *existsOp) exists() {
 
 // Replied handles the answer to the exists.
 func (o *existsOp) Replied() {
-	err := o.Request.Err
+	err := o.op.Err()
 	o.found = err == nil
 	if err == zk.ErrNoNode {
 		err = nil
@@ -135,18 +130,18 @@ func (o *existsOp) Replied() {
 	if err == nil {
 		o.watched(o.b.watcher, false)
 	}
-	o.Finish(err)
+	o.op.Finish(err)
 }
 
-func (o *existsOp) stat() *zk.Stat {
+func (o *existsOp) result() (*zk.Stat, error) {
 	if !o.found {
-		return nil
+		return nil, nil
 	}
-	return &o.Reply.Stat
+	return o.statCopy(), nil
 }
 
-// Run delivers the result.
-func (o *existsOp) Run() {
+// Deliver hands the result to the callback.
+func (o *existsOp) Deliver() {
 	var ev callbacks.Event
 	if o.found {
 		ev.Stat = o.statCopy()

@@ -43,7 +43,7 @@ func (g GetConfig) ForEnsemble(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	o.store()
-	return o.Reply.Data, nil
+	return o.op.Reply().Data, nil
 }
 
 func (g GetConfig) start(ctx context.Context, b background) error {
@@ -54,7 +54,7 @@ func (g GetConfig) start(ctx context.Context, b background) error {
 func (g GetConfig) operation() *configOp {
 	o := &configOp{watcher: g.watcher, into: g.stat}
 	o.env, o.typ, o.verb, o.given, o.full = g.env, callbacks.GetConfig, "getConfig", ConfigNode, ConfigNode
-	o.Absolute = true
+	o.op.SetAbsolute()
 	o.request = jute.Request{Op: jute.OpGetData, Path: ConfigNode}
 	return o
 }
@@ -102,7 +102,7 @@ func (r Reconfig) ForEnsemble(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	o.store()
-	return o.Reply.Data, nil
+	return o.op.Reply().Data, nil
 }
 
 func (r Reconfig) start(ctx context.Context, b background) error {
@@ -116,7 +116,7 @@ func (r Reconfig) start(ctx context.Context, b background) error {
 func (r Reconfig) operation() (*configOp, error) {
 	o := &configOp{into: r.stat}
 	o.env, o.typ, o.verb, o.given, o.full = r.env, callbacks.Reconfig, "reconfig", ConfigNode, ConfigNode
-	o.Absolute = true
+	o.op.SetAbsolute()
 	switch incremental := len(r.joining)+len(r.leaving) > 0; {
 	case incremental && len(r.members) > 0:
 		return nil, o.badArguments("joining and leaving exclude new members")
@@ -146,25 +146,25 @@ type configOp struct {
 // Begin sends the request.
 func (o *configOp) Begin() {
 	o.sendWatching(o.request, o.watcher, func() {
-		if o.Request.Err == nil {
+		if o.op.Err() == nil {
 			o.watched(o.watcher, false)
 		}
-		o.Finish(o.Request.Err)
+		o.op.Finish(o.op.Err())
 	})
 }
 
 func (o *configOp) store() {
 	if o.into != nil {
-		*o.into = o.Reply.Stat
+		*o.into = o.op.Reply().Stat
 	}
 }
 
-// Run delivers the result.
-func (o *configOp) Run() {
+// Deliver hands the result to the callback.
+func (o *configOp) Deliver() {
 	var ev callbacks.Event
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		o.store()
-		ev.Data, ev.Stat = o.Reply.Data, &o.Reply.Stat
+		ev.Data, ev.Stat = o.op.Reply().Data, &o.op.Reply().Stat
 	}
 	o.deliver(ev)
 }

@@ -91,8 +91,8 @@ func (c *call) checkMode(m CreateMode, ttl time.Duration) error {
 // goroutines. Nothing happens before ForPath. In Java: CreateBuilder.
 type Create struct {
 	env        *environment
-	mode       CreateMode
 	acl        []zk.ACL
+	mode       CreateMode
 	aclParents bool
 	parents    bool
 	containers bool
@@ -174,45 +174,37 @@ func (c Create) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 // ForPath creates the node and returns its path, with protection prefix and sequence number. data nil stands for the
 // default data of the client, an empty slice for no data. A path of a sequential mode may end in a slash.
 //
-// ctx bounds the wait. When it ends first, the error is that of ctx and the node may or may not be created; with
-// protection, the client removes it. Other errors: zk.ErrNodeExists, zk.ErrNoNode (a parent is missing),
+// ctx bounds the wait. When it ends first, the error is that of ctx, with [ErrUncertain] if the node may be created;
+// with protection, the client removes it. Other errors: zk.ErrNodeExists, zk.ErrNoNode (a parent is missing),
 // zk.ErrNoChildrenForEphemerals, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (c Create) ForPath(ctx context.Context, path string, data []byte) (string, error) {
-	o, err := c.operation(path, data)
-	if err != nil {
+	if c.idempotent { // it may compare data when ctx has ended
+		data = clone(data)
+	}
+	o := recycled[createOp](&createOps)
+	if err := o.prepare(c, path, data); err != nil {
 		return "", err
 	}
-	if err := o.foreground(ctx, o); err != nil {
-		return "", err
-	}
-	o.store()
-	return o.name, nil
+	return perform(ctx, &o.call, o)
 }
 
 // Submit submits the create and does not wait, so that later requests travel with it. The caller must wait for the
 // future. Submit and Wait are ForPath in two steps. Unlike a background callback they need no dispatcher.
 func (c Create) Submit(ctx context.Context, path string, data []byte) Future[string] {
-	o, err := c.operation(path, data)
-	if err != nil {
+	o := new(createOp)
+	if err := o.prepare(c, path, clone(data)); err != nil {
 		return Future[string]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() (string, error) {
-		o.store()
-		return o.name, nil
-	})
+	return submit(ctx, &o.call, o, o.result)
 }
 
 func (c Create) start(ctx context.Context, path string, data []byte, b background) error {
 	o := recycled[createOp](&createOps)
+	data, o.own = jute.CopyBeside(data)
 	if err := o.prepare(c, path, data); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
-}
-
-func (c Create) operation(path string, data []byte) (*createOp, error) {
-	o := new(createOp)
-	return o, o.prepare(c, path, data)
 }
 
 func (o *createOp) prepare(c Create, path string, data []byte) error {
@@ -281,10 +273,7 @@ type createOp struct {
 var createOps sync.Pool
 
 // Recycle returns its memory to the pool.
-func (o *createOp) Recycle() {
-	*o = createOp{}
-	createOps.Put(o)
-}
+func (o *createOp) Recycle() { recycle(&createOps, o) }
 
 // Describe adds the mode.
 func (o *createOp) Describe() telemetry.Operation {
@@ -302,7 +291,7 @@ func (o *createOp) Begin() {
 		o.findStat(o.name)
 		return
 	}
-	if o.b.protected && o.Attempts() > 1 {
+	if o.b.protected && o.op.Attempts() > 1 {
 		o.find()
 		return
 	}
@@ -317,15 +306,15 @@ func (o *createOp) create() {
 
 // Replied handles the answer to the create.
 func (o *createOp) Replied() {
-	switch err := o.Request.Err; {
+	switch err := o.op.Err(); {
 	case err == nil:
 		o.ours = true
-		o.created(o.Reply.Path)
+		o.created(o.op.Reply().Path)
 	case err == zk.ErrNoNode && o.makesParents() && o.again():
 		container := o.b.containers || !o.b.parents
 		o.makeParents(zkpath.Parent(o.full), container, o.parentACL(), o.acls, func(err error) {
 			if err != nil && err != zk.ErrNoNode {
-				o.Finish(err)
+				o.op.Finish(err)
 				return
 			}
 			o.create()
@@ -335,7 +324,7 @@ func (o *createOp) Replied() {
 	case err == zk.ErrNodeExists && o.b.idempotent:
 		o.compare()
 	default:
-		o.Finish(err)
+		o.op.Finish(err)
 	}
 }
 
@@ -352,13 +341,13 @@ func (o *createOp) again() bool { o.rounds++; return o.rounds <= maxRounds }
 func (o *createOp) set() {
 	r := jute.Request{Op: jute.OpSetData, Path: o.full, Data: o.data, Version: o.b.version}
 	o.write(r, o.b.version == -1, func() {
-		switch err := o.Request.Err; {
+		switch err := o.op.Err(); {
 		case err == nil:
 			o.done(o.full)
 		case err == zk.ErrNoNode && o.again(): // removed meanwhile
 			o.create()
 		default:
-			o.Finish(err)
+			o.op.Finish(err)
 		}
 	})
 }
@@ -366,15 +355,15 @@ func (o *createOp) set() {
 // compare adopts an existing node with the data and version that a create leaves.
 func (o *createOp) compare() {
 	o.send(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
-		switch err := o.Request.Err; {
-		case err == nil && o.Reply.Stat.Version == 0 && bytes.Equal(o.Reply.Data, o.data):
+		switch err := o.op.Err(); {
+		case err == nil && o.op.Reply().Stat.Version == 0 && bytes.Equal(o.op.Reply().Data, o.data):
 			o.done(o.full)
 		case err == nil:
-			o.Finish(zk.ErrNodeExists)
+			o.op.Finish(zk.ErrNodeExists)
 		case err == zk.ErrNoNode && o.again(): // removed meanwhile
 			o.create()
 		default:
-			o.Finish(err)
+			o.op.Finish(err)
 		}
 	})
 }
@@ -386,13 +375,13 @@ func (o *createOp) find() { o.catchUp(zkpath.Parent(o.full), o.list) }
 func (o *createOp) list() {
 	parent := zkpath.Parent(o.full)
 	o.send(jute.Request{Op: jute.OpGetChildren2, Path: parent}, func() {
-		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
-			o.Finish(err)
+		if err := o.op.Err(); err != nil && err != zk.ErrNoNode {
+			o.op.Finish(err)
 			return
 		}
-		o.SetUncertain(false)
+		o.op.SetUncertain(false)
 		prefix := zkpath.ProtectedPrefix(o.b.protection)
-		for _, child := range o.Reply.Children {
+		for _, child := range o.op.Reply().Children {
 			if strings.HasPrefix(child, prefix) {
 				o.adopt(zkpath.Join(parent, child))
 				return
@@ -405,13 +394,13 @@ func (o *createOp) list() {
 // adopt accepts a found node as ours, unless it is an ephemeral one of an earlier session, which is about to vanish.
 func (o *createOp) adopt(path string) {
 	o.send(jute.Request{Op: jute.OpExists, Path: path}, func() {
-		switch err := o.Request.Err; {
+		switch err := o.op.Err(); {
 		case err == zk.ErrNoNode && o.again():
 			o.create()
 		case err != nil:
-			o.Finish(err)
-		case o.b.mode.IsEphemeral() && o.Reply.Stat.EphemeralOwner != o.Executor().Conn().SessionID():
-			deleteGuaranteed(o.Context(), o.env, path)
+			o.op.Finish(err)
+		case o.b.mode.IsEphemeral() && o.op.Reply().Stat.EphemeralOwner != o.op.Executor().Conn().SessionID():
+			deleteGuaranteed(o.op.Context(), o.env, path)
 			before := o.full
 			name := strings.LastIndexByte(before, '/') + 1
 			unprotected := before[:name] + before[name+len(zkpath.ProtectedPrefix(o.b.protection)):]
@@ -431,15 +420,16 @@ func (o *createOp) adopt(path string) {
 // created continues when the node exists. Servers before 3.8.2 do not return its Stat in a transaction, and a fenced
 // client sends transactions (ZOOKEEPER-4026).
 func (o *createOp) created(full string) {
-	if o.env.fence == nil || o.Reply.Stat.Czxid == o.Zxid || o.b.stat == nil && !o.Background() {
+	zxid := o.op.Zxid()
+	if o.env.fence == nil || o.op.Reply().Stat.Czxid == zxid || o.b.stat == nil && !o.op.Background() {
 		o.done(full)
 		return
 	}
-	o.known = &zk.Stat{Czxid: o.Zxid, Mzxid: o.Zxid, Pzxid: o.Zxid, DataLength: int32(len(o.data))}
+	o.known = &zk.Stat{Czxid: zxid, Mzxid: zxid, Pzxid: zxid, DataLength: int32(len(o.data))}
 	if o.b.mode.IsEphemeral() {
-		o.known.EphemeralOwner = o.AnsweredIn()
+		o.known.EphemeralOwner = o.op.AnsweredIn()
 	}
-	o.SetUncertain(true)
+	o.op.SetUncertain(true)
 	o.findStat(full)
 }
 
@@ -448,8 +438,8 @@ func (o *createOp) created(full string) {
 func (o *createOp) findStat(full string) {
 	o.name = full // until the read has ended
 	o.send(jute.Request{Op: jute.OpExists, Path: full}, func() {
-		if o.Request.Err != nil || o.Reply.Stat.Czxid != o.known.Czxid {
-			o.Reply.Stat = *o.known
+		if o.op.Err() != nil || o.op.Reply().Stat.Czxid != o.known.Czxid {
+			o.op.Reply().Stat = *o.known
 		}
 		o.done(full)
 	})
@@ -457,31 +447,36 @@ func (o *createOp) findStat(full string) {
 
 func (o *createOp) done(full string) {
 	o.name = o.env.namespace.strip(full)
-	o.Finish(nil)
+	o.op.Finish(nil)
 }
 
 // CleanUp removes the node of a failed protected create.
 func (o *createOp) CleanUp(err error) {
 	switch {
-	case !o.b.protected || !o.Sent():
+	case !o.b.protected || !o.op.Sent():
 	case err == nil && !o.ours: // it existed before
 	case err == nil: // the caller had given up
-		deleteGuaranteed(o.Context(), o.env, o.env.namespace.full(o.name))
-	case exec.IsIndefinite(err) || o.Attempts() > 1:
-		findAndDelete(o.Context(), o.env, zkpath.Parent(o.full), zkpath.ProtectedPrefix(o.b.protection))
+		deleteGuaranteed(o.op.Context(), o.env, o.env.namespace.full(o.name))
+	case exec.IsIndefinite(err) || o.op.Attempts() > 1:
+		findAndDelete(o.op.Context(), o.env, zkpath.Parent(o.full), zkpath.ProtectedPrefix(o.b.protection))
 	}
+}
+
+func (o *createOp) result() (string, error) {
+	o.store()
+	return o.name, nil
 }
 
 func (o *createOp) store() {
 	if o.b.stat != nil {
-		*o.b.stat = o.Reply.Stat
+		*o.b.stat = o.op.Reply().Stat
 	}
 }
 
-// Run delivers the result.
-func (o *createOp) Run() {
+// Deliver hands the result to the callback.
+func (o *createOp) Deliver() {
 	ev := callbacks.Event{Data: o.data}
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		o.store()
 		ev.Name, ev.Stat = o.name, o.statCopy()
 	}

@@ -97,7 +97,7 @@ func TestCreateParents(t *testing.T) {
 				equal(t, "nodes", tr.children("/"), []string{})
 			})
 			t.Run("persistent and empty", func(t *testing.T) {
-				client, tr := setUp(t, framework.WithDefaultData([]byte("default")), framework.WithCompression(true))
+				client, tr := setUp(t, framework.WithDefaultData([]byte("default")), framework.WithCompression())
 				b := client.Create().CreatingParentsIfNeeded()
 				equal(t, "name", succeed(t, w.create(t, b, "/a/b/c", nil)).Name, "/a/b/c")
 				for _, p := range []string{"/a", "/a/b"} {

@@ -2,13 +2,18 @@ package builders_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 )
 
 func TestGetData(t *testing.T) {
@@ -83,7 +88,7 @@ func TestSetDataIdempotent(t *testing.T) {
 	}{
 		{"without a version it is written", "mine", -1, nil, 2},
 		{"that version", "other", 1, nil, 2},
-		{"the next version, with our data", "mine", 0, nil, 1},
+		{"the next version, with our data", "mine", 0, zk.ErrBadVersion, 1},
 		{"the next version, with other data", "other", 0, zk.ErrBadVersion, 1},
 		{"a later version, with our data", "mine", 2, zk.ErrBadVersion, 1},
 		{"a version that was never, with our data", "mine", 7, zk.ErrBadVersion, 1},
@@ -114,14 +119,97 @@ func TestSetDataIdempotent(t *testing.T) {
 				wantErr(t, ev.Err, zk.ErrNoNode, "setData", "/n")
 			})
 			t.Run("may not be read", func(t *testing.T) { // the second step fails: CURATOR-673
-				client, tr := setUp(t)
+				client, tr, proxy := setUpProxied(t)
 				tr.make("/n", "mine")
 				if _, err := tr.conn.SetACL(tr.root+"/n", zk.WorldACL(zk.PermWrite|zk.PermAdmin), -1); err != nil {
 					t.Fatal(err)
 				}
-				ev := w.setData(t, client.SetData().Idempotent().WithVersion(7), "/n", nil)
+				proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutAfter})
+				ev := w.setData(t, client.SetData().Idempotent().WithVersion(0), "/n", nil)
 				wantErr(t, ev.Err, zk.ErrNoAuth, "setData", "/n")
 			})
+		})
+	}
+}
+
+// Clients take numbers from a counter. Without a lost answer each number is given out once.
+func TestSetDataIdempotentGivesNoNumberTwice(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr := setUp(t)
+			tr.make("/n", "0")
+			succeed(t, w.getData(t, client.GetData(), "/n")) // it does not hear of the write of another client
+			if _, err := tr.conn.Set(tr.root+"/n", []byte("1"), 0); err != nil {
+				t.Fatal(err)
+			}
+			take := client.SetData().Idempotent().WithVersion(0)
+			wantErr(t, w.setData(t, take, "/n", []byte("1")).Err, zk.ErrBadVersion, "setData", "/n")
+		})
+	}
+}
+
+// The lost try is the first request of a client, which knows no transaction then.
+func TestSetDataIdempotentFirstRequestLostSucceeds(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t)
+			tr.make("/n", "first")
+			cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutAfter})
+			succeed(t, w.setData(t, client.SetData().Idempotent().WithVersion(0), "/n", []byte("mine")))
+			if cut.Hits() != 1 {
+				t.Error("no try is lost")
+			}
+		})
+	}
+}
+
+// The try is lost. Before the next one another client writes.
+func TestSetDataIdempotentLostTryIsNotTheWriteOfAnother(t *testing.T) {
+	for name, writes := range map[string][]string{"other data": {"theirs"}, "a later version": {"theirs", "mine"}} {
+		for _, w := range ways {
+			t.Run(name+"/"+string(w), func(t *testing.T) {
+				client, tr, proxy := setUpProxied(t)
+				tr.make("/n", "first")
+				succeed(t, w.getData(t, client.GetData(), "/n"))
+				proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutBefore})
+				next := proxy.Faults().Add(curatortest.Rule{
+					Ops: []string{"setData"}, Skip: 1, Count: 1, Action: curatortest.HoldRequest,
+				})
+				done := make(chan callbacks.Event, 1)
+				go func() {
+					done <- w.setData(t, client.SetData().Idempotent().WithVersion(0), "/n", []byte("mine"))
+				}()
+				if err := next.Wait(testenv.Context(t)); err != nil {
+					t.Fatal(err)
+				}
+				for version, data := range writes {
+					if _, err := tr.conn.Set(tr.root+"/n", []byte(data), int32(version)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next.Release()
+				wantErr(t, receive(t, done).Err, zk.ErrBadVersion, "setData", "/n")
+			})
+		}
+	}
+}
+
+// The try is lost. The node was written before with the data and the version that the try would leave.
+func TestSetDataIdempotentLostTryIsNotAnOlderWrite(t *testing.T) {
+	for _, w := range ways {
+		t.Run(string(w), func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t)
+			tr.make("/n", "first")
+			if _, err := tr.conn.Set(tr.root+"/n", []byte("mine"), 0); err != nil {
+				t.Fatal(err)
+			}
+			succeed(t, w.getData(t, client.GetData(), "/n")) // the client has seen that
+			cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutBefore})
+			ev := w.setData(t, client.SetData().Idempotent().WithVersion(0), "/n", []byte("mine"))
+			wantErr(t, ev.Err, zk.ErrBadVersion, "setData", "/n")
+			if cut.Hits() != 1 {
+				t.Error("no try is lost")
+			}
 		})
 	}
 }
@@ -134,20 +222,20 @@ func TestCompression(t *testing.T) {
 	}
 	tests := []struct {
 		name         string
-		all          bool // by the option of the client
+		byClient     framework.Option
 		on, off      bool // by the builders
 		packed, read bool
 	}{
-		{"not by default", false, false, false, false, false},
-		{"by the builder", false, true, false, true, true},
-		{"by the client", true, false, false, true, true},
-		{"not against the builder", true, false, true, false, false},
+		{"not by default", framework.WithoutCompression(), false, false, false, false},
+		{"by the builder", framework.WithoutCompression(), true, false, true, true},
+		{"by the client", framework.WithCompression(), false, false, true, true},
+		{"not against the builder", framework.WithCompression(), false, true, false, false},
 	}
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, tt := range tests {
 				t.Run(tt.name, func(t *testing.T) {
-					client, tr := setUp(t, framework.WithCompression(tt.all), framework.WithDefaultData(data))
+					client, tr, proxy := setUpProxied(t, tt.byClient, framework.WithDefaultData(data))
 					create, set, get := client.Create(), client.SetData(), client.GetData()
 					op := client.TransactionOp()
 					createOp, setOp := op.Create(), op.SetData()
@@ -183,8 +271,11 @@ func TestCompression(t *testing.T) {
 					ev := succeed(t, w.create(t, create.Idempotent(), "/created", data))
 					equal(t, "name of what is there already", ev.Name, "/created")
 					b := set.Idempotent().WithVersion(0)
+					lost := proxy.Faults().Add(curatortest.Rule{
+						Ops: []string{"setData"}, Count: 1, Action: curatortest.CutAfter,
+					})
 					succeed(t, w.setData(t, b, "/created", data))
-					succeed(t, w.setData(t, b, "/created", data))
+					equal(t, "lost answers", lost.Hits(), 1)
 				})
 			}
 		})
@@ -233,7 +324,7 @@ func TestCompressionProviderIsGivenThePathWithoutNamespace(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			p := provider{paths: make(chan string, 10)}
-			client, tr := setUp(t, framework.WithNamespace("ns"), framework.WithCompression(true),
+			client, tr := setUp(t, framework.WithNamespace("ns"), framework.WithCompression(),
 				framework.WithCompressionProvider(p))
 			succeed(t, w.create(t, client.Create(), "/n", []byte("data")))
 			equal(t, "reported", <-p.paths, "compress /n")
@@ -262,6 +353,50 @@ func TestCompressionProviderThatFails(t *testing.T) {
 			wantErr(t, ev.Err, errProvider, "getData", "/n")
 			equal(t, "data", string(ev.Data), "as it is")
 			equal(t, "nodes", tr.children("/"), []string{"n"})
+		})
+	}
+}
+
+// The client compares the data after a lost answer, and may do so when the caller's context has ended. Only the race
+// detector notices a read of the caller's data then.
+func TestDataMayBeReusedWhenTheContextHasEnded(t *testing.T) {
+	client, tr, proxy := setUpProxied(t)
+	tr.make("/n", "old")
+	calls := map[string]func(ctx context.Context, data []byte) error{
+		"create2": func(ctx context.Context, data []byte) error {
+			_, err := client.Create().Idempotent().ForPath(ctx, "/created", data)
+			return err
+		},
+		"setData": func(ctx context.Context, data []byte) error {
+			_, err := client.SetData().WithVersion(0).Idempotent().ForPath(ctx, "/n", data)
+			return err
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			proxy.Faults().Add(curatortest.Rule{Ops: []string{name}, Action: curatortest.CutAfter, Count: 1})
+			held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldReply, Count: 1})
+			ctx, cancel := context.WithCancel(testenv.Context(t))
+			go func() { _ = held.Wait(ctx); cancel() }()
+			data := []byte("old")
+			if err := call(ctx, data); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			answered := make(chan error, 1)
+			go func() {
+				held.Release()
+				_, err := client.CheckExists().ForPath(testenv.Context(t), "/n")
+				answered <- err
+			}()
+			for {
+				select {
+				case err := <-answered:
+					testclient.Must(t, err)
+					return
+				default:
+					data[0]++
+				}
+			}
 		})
 	}
 }

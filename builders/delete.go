@@ -28,7 +28,8 @@ type Delete struct {
 func (d Delete) WithVersion(version int32) Delete { d.version = version; return d }
 
 // Guaranteed continues the delete in the background if it fails without a connection or because its context ended,
-// until it succeeds or the client is closed. ForPath returns the failure too.
+// until it succeeds or the client is closed, or until the holding of a fenced client ends. ForPath returns the failure
+// too. A node that was created since stays.
 func (d Delete) Guaranteed() Delete { d.guaranteed = true; return d }
 
 // DeletingChildrenIfNeeded deletes the tree below the node first. The version applies to the node itself alone.
@@ -47,15 +48,21 @@ func (d Delete) InBackground(cb callbacks.BackgroundCallback) Background {
 
 // ForPath deletes the node. ctx bounds the wait: when it ends first, the node may or may not be deleted. Errors:
 // zk.ErrNoNode, zk.ErrNotEmpty, zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection
-// loss. A delete that is retried after a lost answer may find no node: see [Delete.Quietly].
+// loss. A delete that is retried after a lost answer may find no node: see [Delete.Quietly]. It may also find a node
+// that is newer than all that the client had seen of the server before: that one stays, and the error is
+// [ErrUncertain], because the delete may have taken effect before another client created it.
 func (d Delete) ForPath(ctx context.Context, path string) error {
-	o := &deleteOp{b: d}
+	o := recycled[deleteOp](&deleteOps)
+	o.b = d
 	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
 	err := o.foreground(ctx, o)
-	if ctx.Err() != nil && o.Executor() == nil && d.guaranteed && d.env.err == nil { // it never began
-		o.goOn(ctx)
+	switch {
+	case o.op.IsFree():
+		o.Recycle()
+	case ctx.Err() != nil && o.op.Executor() == nil && d.guaranteed && d.env.err == nil: // it never began
+		o.continueDetached(ctx)
 	}
 	return err
 }
@@ -66,7 +73,7 @@ func (d Delete) Submit(ctx context.Context, path string) Future[struct{}] {
 	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return Future[struct{}]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() (struct{}, error) { return struct{}{}, nil })
+	return submit(ctx, &o.call, o, o.result)
 }
 
 func (d Delete) start(ctx context.Context, path string, b background) error {
@@ -75,7 +82,7 @@ func (d Delete) start(ctx context.Context, path string, b background) error {
 	if err := o.init(d.env, callbacks.Delete, "delete", path, false); err != nil {
 		return err
 	}
-	o.Internal = d.guaranteed // a guaranteed delete is not refused
+	o.op.Internal = d.guaranteed // a guaranteed delete is not refused
 	return o.background(ctx, o, b)
 }
 
@@ -93,20 +100,47 @@ type deleteOp struct {
 	call
 	b     Delete
 	stack []string // nodes to delete before the node, parents before their children
+
+	looks    bool  // before it deletes: the node may be another one by now
+	known    int64 // nodes of later transactions are not the one to delete; 0 if that is not known
+	replaced bool  // the node is another one
 }
 
 var deleteOps sync.Pool
 
 // Recycle returns its memory to the pool.
-func (o *deleteOp) Recycle() {
-	*o = deleteOp{}
-	deleteOps.Put(o)
-}
+func (o *deleteOp) Recycle() { recycle(&deleteOps, o) }
 
-// Begin deletes the node.
+// Begin deletes the node. After a try with a lost answer it looks at the node first.
 func (o *deleteOp) Begin() {
 	o.stack = o.stack[:0]
+	if known, lost := o.op.LostAnswer(); lost && !o.looks {
+		o.looks, o.known = true, known
+	}
+	if o.looks && o.known != 0 {
+		o.catchUp(o.full, o.look)
+		return
+	}
 	o.delete()
+}
+
+// look deletes the node unless it is newer than the delete may be: an earlier try may have deleted the node, and
+// another client created this one.
+func (o *deleteOp) look() {
+	o.send(jute.Request{Op: jute.OpExists, Path: o.full}, func() {
+		switch err := o.op.Err(); {
+		case err == zk.ErrNoNode:
+			o.Replied()
+		case err != nil:
+			o.op.Finish(err)
+		case o.op.Reply().Stat.Czxid > o.known:
+			o.replaced = true
+			o.op.SetUncertain(true)
+			o.op.Finish(jute.ErrConnectionLoss)
+		default:
+			o.delete()
+		}
+	})
 }
 
 func (o *deleteOp) delete() {
@@ -115,24 +149,24 @@ func (o *deleteOp) delete() {
 
 // Replied handles the answer to the delete of the node.
 func (o *deleteOp) Replied() {
-	switch err := o.Request.Err; {
+	switch err := o.op.Err(); {
 	case err == zk.ErrNoNode && o.b.quiet:
-		o.Finish(nil)
+		o.op.Finish(nil)
 	case err == zk.ErrNotEmpty && o.b.children:
 		o.list(o.full)
 	default:
-		o.Finish(err)
+		o.op.Finish(err)
 	}
 }
 
 // list puts the children of path on the stack.
 func (o *deleteOp) list(path string) {
 	o.send(jute.Request{Op: jute.OpGetChildren2, Path: path}, func() {
-		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
-			o.Finish(err)
+		if err := o.op.Err(); err != nil && err != zk.ErrNoNode {
+			o.op.Finish(err)
 			return
 		}
-		for _, child := range o.Reply.Children {
+		for _, child := range o.op.Reply().Children {
 			o.stack = append(o.stack, zkpath.Join(path, child))
 		}
 		o.sweep()
@@ -148,34 +182,51 @@ func (o *deleteOp) sweep() {
 	}
 	top := o.stack[len(o.stack)-1]
 	o.write(jute.Request{Op: jute.OpDelete, Path: top, Version: -1}, true, func() {
-		switch err := o.Request.Err; err {
+		switch err := o.op.Err(); err {
 		case nil, zk.ErrNoNode:
 			o.stack = o.stack[:len(o.stack)-1]
 			o.sweep()
 		case zk.ErrNotEmpty:
 			o.list(top)
 		default:
-			o.Finish(err)
+			o.op.Finish(err)
 		}
 	})
 }
 
 // CleanUp continues a guaranteed delete.
 func (o *deleteOp) CleanUp(err error) {
-	if o.b.guaranteed && !o.Detached && exec.IsPassing(err) {
-		o.goOn(o.Context())
+	if o.b.guaranteed && !o.op.Detached && !o.replaced && exec.IsPassing(err) {
+		o.continueDetached(o.op.Context())
 	}
 }
 
-// goOn continues the delete in the background.
-func (o *deleteOp) goOn(ctx context.Context) {
+// continueDetached continues the delete in the background, unless its fence lets it write no more.
+func (o *deleteOp) continueDetached(ctx context.Context) {
+	if f := o.env.fence; f != nil && f.ended() != nil && !exec.IsUnfenced(ctx) {
+		return
+	}
 	next := &deleteOp{call: call{env: o.env, verb: "delete", given: o.given, full: o.full}, b: o.b}
 	next.b.quiet = true // the first may have taken effect
+	next.looks, next.known = true, o.known
+	if known, lost := o.op.LostAnswer(); !o.looks && lost {
+		next.known = known
+	} else if conn := o.env.Executor.Conn(); !o.looks && conn != nil {
+		next.known = conn.Known()
+	}
 	next.detached(ctx, next)
 }
 
-// Run delivers the result.
-func (o *deleteOp) Run() { o.deliver(callbacks.Event{}) }
+func (o *deleteOp) result() (struct{}, error) { return struct{}{}, nil }
+
+// Deliver hands the result to the callback. A guaranteed delete that goes on has no receiver: its end without an effect
+// is reported.
+func (o *deleteOp) Deliver() {
+	if o.op.Detached && o.replaced {
+		o.env.GivenUp(o.op.Context(), "guaranteed delete ended: the node is newer", o.wrap(o.op.Result()), false)
+	}
+	o.deliver(callbacks.Event{})
+}
 
 // findAndDelete deletes, in the background, the children of parent whose names begin with prefix: an operation with an
 // unknown outcome may have left them.
@@ -192,10 +243,10 @@ type findAndDeleteOp struct {
 	prefix string
 }
 
-// Describe returns Java's name.
+// Describe returns what telemetry records of the operation.
 func (o *findAndDeleteOp) Describe() telemetry.Operation {
 	what := o.call.Describe()
-	what.Java = "FindAndDeleteProtectedNodeInBackground"
+	what.Cleanup = true
 	return what
 }
 
@@ -204,18 +255,18 @@ func (o *findAndDeleteOp) Begin() { o.catchUp(o.full, o.list) }
 
 func (o *findAndDeleteOp) list() {
 	o.send(jute.Request{Op: jute.OpGetChildren2, Path: o.full}, func() {
-		for _, child := range o.Reply.Children {
+		for _, child := range o.op.Reply().Children {
 			if strings.HasPrefix(child, o.prefix) {
-				deleteGuaranteed(o.Context(), o.env, zkpath.Join(o.full, child))
+				deleteGuaranteed(o.op.Context(), o.env, zkpath.Join(o.full, child))
 			}
 		}
-		err := o.Request.Err
+		err := o.op.Err()
 		if err == zk.ErrNoNode { // nor anything below it
 			err = nil
 		}
-		o.Finish(err)
+		o.op.Finish(err)
 	})
 }
 
-// Run does nothing: a clean-up has no callback.
-func (o *findAndDeleteOp) Run() {}
+// Deliver does nothing: a clean-up has no callback.
+func (o *findAndDeleteOp) Deliver() {}

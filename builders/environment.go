@@ -15,7 +15,7 @@ import (
 type environment struct {
 	*opconfig.Config
 	*view
-	// err is the error of all operations: the namespace is invalid, or the client refuses everything.
+	// err is the error of all operations: the namespace is invalid.
 	err       error
 	namespace *namespace
 	// telemetryNamespace is the namespace in spans and metrics: behind the chroot, "" without one.
@@ -33,16 +33,13 @@ func newEnvironment(c *opconfig.Config, v *view, ns string, root *environment) *
 	e := &environment{
 		Config:     c,
 		view:       v,
-		err:        c.Refusal,
 		namespace:  newNamespace(ns),
 		maxRequest: c.MaxBuffer - len(chroot),
 		root:       root,
 	}
 	if ns != "" {
 		e.telemetryNamespace = strings.TrimPrefix(chroot+"/"+ns, "/")
-		if e.err == nil {
-			e.err = zkpath.ValidateNamespace(ns)
-		}
+		e.err = zkpath.ValidateNamespace(ns)
 	}
 	if root == nil {
 		e.root = e

@@ -85,6 +85,7 @@ func cutEverywhere(t *testing.T, cuts int, there []string, run func(t *trial)) {
 						for _, p := range there {
 							tr.make("/ns"+dir+p, "before")
 						}
+						succeed(t, w.exists(t, client.CheckExists(), dir)) // it knows them: none is newer than its request
 						tl := &trial{T: t, w: w, client: client, tr: tr, dir: dir, full: "/ns" + dir}
 						tl.after = action == curatortest.CutAfter
 						tl.cut = proxy.Faults().Add(curatortest.Rule{Action: action, Skip: k, Count: cuts, MayMiss: k > 0})

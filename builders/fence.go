@@ -3,16 +3,19 @@ package builders
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/internal/opconfig"
 	"github.com/gocurator/curator/zkpath"
 )
 
-// ErrUncertain is wrapped by the error of a fenced write whose answer was lost: it may have taken effect. It matches
-// connection loss.
+// ErrUncertain is wrapped by the error of a write that may have taken effect: of a fenced one whose answer was lost,
+// which matches connection loss too, of a delete after which there may be another node, which does as well (see
+// [Delete.ForPath]), and of any one that was sent before its context ended, which matches the error of the context too.
 var ErrUncertain = exec.ErrUncertain
 
 // fence holds the nodes on which the writes of a client depend.
@@ -24,26 +27,42 @@ type fence struct {
 
 // guard is the part of a fence that has one error.
 type guard struct {
-	tenure context.Context // writes are not sent after its end; nil in a TransactionOperation
-	lost   error
-	checks []jute.Request
+	holding context.Context // writes are not sent after its end; nil in a TransactionOperation
+	lost    error
+	client  *opconfig.Config
+	nodes   []string // with their namespaces, without the chroot
+	checks  []jute.Request
 }
 
-// newFence returns the fence of env with further nodes, which are paths of env. Writes fail with lost if one of these
-// is gone, and without a request, with the cause of tenure, if tenure has ended. If an argument is invalid, every write
-// fails.
-func newFence(env *environment, tenure context.Context, lost error, nodes ...string) *fence { //nolint:revive // of env
-	g, err := newGuard(env, lost, nodes)
+// of returns the guard for requests of a client, which may have another chroot.
+func (g *guard) of(client *opconfig.Config) *guard {
+	if client == g.client {
+		return g
+	}
+	other := *g
+	other.client, other.checks = client, slices.Clone(g.checks)
+	for i := range other.checks {
+		if check := &other.checks[i]; !check.AtRoot {
+			check.Path, check.AtRoot = zkpath.Join(g.client.Chroot(), check.Path), true
+		}
+	}
+	return &other
+}
+
+// newFence returns the fence of env with a further guard. Writes fail if one of its nodes is gone, and without a
+// request, with the cause of holding, if holding has ended. With err every write fails.
+func newFence(env *environment, holding context.Context, g *guard, err error) *fence { //nolint:revive // of env
 	if err != nil {
 		return &fence{err: err}
 	}
-	g.tenure = tenure
 	f := &fence{}
 	if env.fence != nil {
 		f.err = env.fence.err
 		f.guards = append(f.guards, env.fence.guards...)
 	}
-	f.guards = append(f.guards, *g)
+	further := *g.of(env.Config)
+	further.holding = holding
+	f.guards = append(f.guards, further)
 	for _, g := range f.guards {
 		f.checks = append(f.checks, g.checks...)
 	}
@@ -54,14 +73,34 @@ func newGuard(env *environment, lost error, nodes []string) (*guard, error) {
 	if lost == nil || len(nodes) == 0 {
 		return nil, fmt.Errorf("%w: a fence without nodes or without an error", ErrBadArguments)
 	}
-	g := &guard{lost: lost, checks: make([]jute.Request, len(nodes))}
-	for i, node := range nodes {
+	g := &guard{lost: lost, client: env.Config}
+	for _, node := range nodes {
 		if err := zkpath.Validate(node, false); err != nil {
 			return nil, fmt.Errorf("fence: %w", err)
 		}
-		g.checks[i] = jute.Request{Op: jute.OpCheck, Path: env.namespace.full(node), Version: -1}
+		full := env.namespace.full(node)
+		g.nodes = append(g.nodes, full)
+		g.checks = append(g.checks, jute.Request{Op: jute.OpCheck, Path: full, Version: -1})
 	}
 	return g, nil
+}
+
+// joinFences returns one fence of several, which may be of several clients. It has the error of the first one.
+func joinFences(fences ...TransactionOperation) TransactionOperation {
+	joined := fences[0]
+	if joined.err != nil {
+		return joined
+	}
+	g := *joined.guard
+	for _, f := range fences[1:] {
+		if f.err != nil {
+			return f
+		}
+		g.nodes = slices.Concat(g.nodes, f.guard.nodes)
+		g.checks = slices.Concat(g.checks, f.guard.of(g.client).checks)
+	}
+	joined.guard = &g
+	return joined
 }
 
 // ended returns the error of a write that must not be sent, or nil.
@@ -70,8 +109,8 @@ func (f *fence) ended() error {
 		return f.err
 	}
 	for _, g := range f.guards {
-		if g.tenure.Err() != nil {
-			return context.Cause(g.tenure)
+		if g.holding.Err() != nil {
+			return context.Cause(g.holding)
 		}
 	}
 	return nil
@@ -93,7 +132,7 @@ func (f *fence) around(r jute.Request) jute.Request {
 func (f *fence) refusal(i int, err error) error {
 	for _, g := range f.guards {
 		if i < len(g.checks) {
-			return &fenceError{op: ofClient, node: g.checks[i].Path, err: g.meaning(err)}
+			return &fenceError{op: ofClient, node: g.nodes[i], err: g.meaning(err)}
 		}
 		i -= len(g.checks)
 	}
@@ -139,52 +178,25 @@ func (f *fenceError) named() error {
 	return fmt.Errorf("fence %s: %w", f.node, f.err)
 }
 
-// write sends the write r. next handles the answer, as in send. A fenced client sends r behind the checks of its fence,
-// and sends it again after a lost answer only if it is repeatable.
-func (c *call) write(r jute.Request, repeatable bool, next func()) {
-	if f := c.env.fence; f != nil && !exec.IsUnfenced(c.Context()) {
-		c.writeFenced(f, r, repeatable, next)
-		return
-	}
-	c.send(r, next)
-}
-
-func (c *call) writeFenced(f *fence, r jute.Request, repeatable bool, next func()) {
-	if err := f.ended(); err != nil {
-		c.Finish(err)
-		return
-	}
-	if !c.prepare(f.around(r)) {
-		return
-	}
-	c.SendWrite(repeatable, func() {
-		c.takeOut(f, r)
-		if next == nil {
-			c.Protocol.(exec.Replier).Replied()
-			return
-		}
-		next()
-	})
-}
-
 // takeOut replaces the answer to the transaction by the answer to r.
 func (c *call) takeOut(f *fence, r jute.Request) {
-	results, n := c.Reply.Results, len(f.checks)
-	if c.Request.Err != nil {
+	results, err, n := c.op.Reply().Results, c.op.Err(), len(f.checks)
+	if err != nil {
 		if i := failedAt(results); i >= 0 && i < n {
-			c.Request.Err = f.refusal(i, c.Request.Err)
+			err = f.refusal(i, err)
 		}
 	} else if len(results) != n+max(1, len(r.Ops)) { // the server has answered another request
-		c.Request.Err = jute.ErrMarshalling
+		err = jute.ErrMarshalling
 	}
-	c.Reply = jute.Reply{}
+	var reply jute.Reply
 	switch {
 	case len(results) <= n:
 	case r.Op == jute.OpMulti:
-		c.Reply.Results = results[n:]
-	case c.Request.Err == nil:
-		c.Reply.Path, c.Reply.Stat = results[n].Path, results[n].Stat
+		reply.Results = results[n:]
+	case err == nil:
+		reply.Path, reply.Stat = results[n].Path, results[n].Stat
 	}
+	c.op.SetAnswer(reply, err)
 }
 
 // failedAt returns the index of the operation that failed the transaction, or -1.
@@ -205,7 +217,7 @@ func (o *transactionOp) expanded() []jute.Request {
 	var all []jute.Request
 	for i, op := range o.ops {
 		if op.guard != nil {
-			all = append(all, op.guard.checks...)
+			all = append(all, op.guard.of(o.env.Config).checks...)
 		} else {
 			all = append(all, o.requests[i])
 		}
@@ -215,7 +227,7 @@ func (o *transactionOp) expanded() []jute.Request {
 
 // fold replaces the results by one for each operation, and returns the error for an answer err.
 func (o *transactionOp) fold(err error) error {
-	all := o.Reply.Results
+	all := o.op.Reply().Results
 	if !o.fenced || len(all) == 0 {
 		return err
 	}
@@ -233,13 +245,13 @@ func (o *transactionOp) fold(err error) error {
 		if failed >= 0 && failed < n {
 			result = all[failed]
 			if op.guard != nil && err != nil {
-				err = &fenceError{op: i, node: op.guard.checks[failed].Path, err: op.guard.meaning(err)}
+				err = &fenceError{op: i, node: op.guard.nodes[failed], err: op.guard.meaning(err)}
 			}
 		}
 		folded = append(folded, result)
 		all, failed = all[n:], failed-n
 	}
-	o.Reply.Results = folded
+	o.op.Reply().Results = folded
 	return err
 }
 

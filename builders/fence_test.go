@@ -272,12 +272,12 @@ func TestFencedWriteWithoutTheRightToReadTheNodeNamesIt(t *testing.T) {
 		})
 }
 
-func TestFencedWriteAfterTheTenureFailsWithoutARequest(t *testing.T) {
+func TestFencedWriteAfterTheHoldFailsWithoutARequest(t *testing.T) {
 	client, tr, proxy := setUpFenced(t)
 	eachFencedWrite(t, client, tr,
 		func(t *testing.T, tr tree, write fencedWrite, w way, _ *framework.Client, dir, fence string) {
-			tenure, end := context.WithCancelCause(context.Background())
-			fenced := client.Fenced(tenure, errDeposed, fence)
+			holding, end := context.WithCancelCause(context.Background())
+			fenced := client.Fenced(holding, errDeposed, fence)
 			end(errRetired)
 			sent := proxy.Faults().Add(curatortest.Rule{
 				Ops: []string{"multi"}, Action: curatortest.ReplyError, Err: zk.ErrNothing, MayMiss: true,
@@ -286,6 +286,7 @@ func TestFencedWriteAfterTheTenureFailsWithoutARequest(t *testing.T) {
 			if ev := write.run(t, w, fenced, dir); !errors.Is(ev.Err, errRetired) {
 				t.Errorf("error is %v", ev.Err)
 			}
+			succeed(t, foreground.sync(t, client.Sync(), "/")) // behind what may have been sent
 			if sent.Err() != nil || sent.Hits() > 0 || write.done(tr, dir) {
 				t.Errorf("%d requests, %v", sent.Hits(), sent.Err())
 			}
@@ -294,11 +295,11 @@ func TestFencedWriteAfterTheTenureFailsWithoutARequest(t *testing.T) {
 }
 
 // The node of the fence is still there, and the process must write no more.
-func TestFencedClientMakesNoNamespaceAfterTheTenure(t *testing.T) {
+func TestFencedClientMakesNoNamespaceAfterTheHold(t *testing.T) {
 	client, tr, _ := setUpFenced(t)
 	_, fence := fill(t, tr, 1)
-	tenure, end := context.WithCancelCause(context.Background())
-	late := client.Fenced(tenure, errDeposed, fence).UsingNamespace("late")
+	holding, end := context.WithCancelCause(context.Background())
+	late := client.Fenced(holding, errDeposed, fence).UsingNamespace("late")
 	end(errRetired)
 	for _, w := range ways {
 		wantErr(t, w.create(t, late.Create(), "/n", nil).Err, errRetired, "create", "/n")
@@ -315,6 +316,7 @@ func TestLostAnswerToAFencedWrite(t *testing.T) {
 			client, tr, proxy := setUpFenced(t)
 			eachFencedWrite(t, client, tr,
 				func(t *testing.T, tr tree, write fencedWrite, w way, fenced *framework.Client, dir, _ string) {
+					succeed(t, foreground.exists(t, client.CheckExists(), "/")) // no node is newer than what the client knows
 					cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Action: action, Count: 1})
 					defer cut.Remove()
 					ev := write.run(t, w, fenced, dir)

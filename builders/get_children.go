@@ -35,15 +35,12 @@ func (g GetChildren) InBackground(cb callbacks.BackgroundCallback) Background {
 // ForPath returns the names of the node's children, in no order. Errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the
 // retry policy has given up, connection loss.
 func (g GetChildren) ForPath(ctx context.Context, path string) ([]string, error) {
-	o := &getChildrenOp{b: g}
+	o := recycled[getChildrenOp](&getChildrenOps)
+	o.b = g
 	if err := o.init(g.env, callbacks.Children, "getChildren", path, false); err != nil {
 		return nil, err
 	}
-	if err := o.foreground(ctx, o); err != nil {
-		return nil, err
-	}
-	o.store()
-	return o.Reply.Children, nil
+	return perform(ctx, &o.call, o)
 }
 
 // Submit submits the getChildren and does not wait: see [Create.Submit].
@@ -52,10 +49,7 @@ func (g GetChildren) Submit(ctx context.Context, path string) Future[[]string] {
 	if err := o.init(g.env, callbacks.Children, "getChildren", path, false); err != nil {
 		return Future[[]string]{err: err}
 	}
-	return submit(ctx, &o.call, o, func() ([]string, error) {
-		o.store()
-		return o.Reply.Children, nil
-	})
+	return submit(ctx, &o.call, o, o.result)
 }
 
 func (g GetChildren) start(ctx context.Context, path string, b background) error {
@@ -76,10 +70,7 @@ type getChildrenOp struct {
 var getChildrenOps sync.Pool
 
 // Recycle returns its memory to the pool.
-func (o *getChildrenOp) Recycle() {
-	*o = getChildrenOp{}
-	getChildrenOps.Put(o)
-}
+func (o *getChildrenOp) Recycle() { recycle(&getChildrenOps, o) }
 
 // Begin sends the request.
 func (o *getChildrenOp) Begin() {
@@ -88,24 +79,29 @@ func (o *getChildrenOp) Begin() {
 
 // Replied handles the answer.
 func (o *getChildrenOp) Replied() {
-	if o.Request.Err == nil {
+	if o.op.Err() == nil {
 		o.watched(o.b.watcher, false)
 	}
-	o.Finish(o.Request.Err)
+	o.op.Finish(o.op.Err())
+}
+
+func (o *getChildrenOp) result() ([]string, error) {
+	o.store()
+	return o.op.Reply().Children, nil
 }
 
 func (o *getChildrenOp) store() {
 	if o.b.stat != nil {
-		*o.b.stat = o.Reply.Stat
+		*o.b.stat = o.op.Reply().Stat
 	}
 }
 
-// Run delivers the result.
-func (o *getChildrenOp) Run() {
+// Deliver hands the result to the callback.
+func (o *getChildrenOp) Deliver() {
 	var ev callbacks.Event
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		o.store()
-		ev.Children, ev.Stat = o.Reply.Children, o.statCopy()
+		ev.Children, ev.Stat = o.op.Reply().Children, o.statCopy()
 	}
 	o.deliver(ev)
 }

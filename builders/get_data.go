@@ -43,14 +43,12 @@ func (g GetData) InBackground(cb callbacks.BackgroundCallback) Background {
 // ForPath returns the data of the node. If the data does not decompress, it returns the stored bytes with the error.
 // Other errors: zk.ErrNoNode, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (g GetData) ForPath(ctx context.Context, path string) ([]byte, error) {
-	o := &getDataOp{b: g}
+	o := recycled[getDataOp](&getDataOps)
+	o.b = g
 	if err := o.init(g.env, callbacks.GetData, "getData", path, false); err != nil {
 		return nil, err
 	}
-	if err := o.foreground(ctx, o); err != nil {
-		return nil, err
-	}
-	return o.result()
+	return perform(ctx, &o.call, o)
 }
 
 // Submit submits the getData and does not wait: see [Create.Submit].
@@ -88,24 +86,22 @@ type getDataOp struct {
 var getDataOps sync.Pool
 
 // Recycle returns its memory to the pool.
-func (o *getDataOp) Recycle() {
-	*o = getDataOp{}
-	getDataOps.Put(o)
-}
+func (o *getDataOp) Recycle() { recycle(&getDataOps, o) }
 
 // Begin sends the request.
 func (o *getDataOp) Begin() {
-	o.sendWatching(jute.Request{Op: jute.OpGetData, Path: o.full}, o.b.watcher, nil)
+	r := jute.Request{Op: jute.OpGetData, Path: o.full, OwnStat: o.op.Background()}
+	o.sendWatching(r, o.b.watcher, nil)
 }
 
 // Replied handles the answer.
 func (o *getDataOp) Replied() {
-	err := o.Request.Err
+	err := o.op.Err()
 	if err == nil {
 		o.watched(o.b.watcher, false)
-		o.data = o.Reply.Data
+		o.data, o.own = o.op.Reply().Data, o.op.Reply().OwnStat
 	}
-	o.Finish(err)
+	o.op.Finish(err)
 }
 
 // unpack decompresses. It does not run on the goroutine that reads the connection.
@@ -133,14 +129,15 @@ var errPanicked = errors.New("curator: panic in the compression provider")
 
 func (o *getDataOp) store() {
 	if o.b.stat != nil {
-		*o.b.stat = o.Reply.Stat
+		*o.b.stat = o.op.Reply().Stat
 	}
 }
 
-// Run delivers the result. If the data does not decompress, it delivers the stored bytes with the error.
-func (o *getDataOp) Run() {
+// Deliver hands the result to the callback. If the data does not decompress, it delivers the stored bytes with the
+// error.
+func (o *getDataOp) Deliver() {
 	var ev callbacks.Event
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		o.store()
 		if o.isPacked() {
 			ev.Err = o.unpackGuarded()

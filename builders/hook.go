@@ -8,9 +8,10 @@ import (
 
 func init() { //nolint:gochecknoinits // for the client and recipes: the public API does not show it
 	hook.OutOfFence = exec.Unfenced
-	opconfig.New = func(c *opconfig.Config) any {
+	hook.JoinFences = func(fences any) any { return joinFences(fences.([]TransactionOperation)...) }
+	hook.NewOperations = func(config any) any {
 		v := newView(nil, nil)
-		root := newEnvironment(c, v, "", nil)
+		root := newEnvironment(config.(*opconfig.Config), v, "", nil)
 		v.byName[""] = root
 		return root
 	}

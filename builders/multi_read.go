@@ -57,7 +57,7 @@ func (m MultiRead) start(ctx context.Context, reads []Read, b background) error 
 }
 
 func (m MultiRead) operation(reads []Read) (*multiReadOp, error) {
-	o := &multiReadOp{b: m, reads: reads}
+	o := &multiReadOp{b: m, reads: clone(reads)}
 	o.env, o.typ, o.verb = m.env, callbacks.MultiRead, "multiRead"
 	if len(reads) == 0 {
 		return nil, o.badArguments("no reads")
@@ -105,19 +105,19 @@ func (o *multiReadOp) Begin() {
 }
 
 func (o *multiReadOp) answered() {
-	err := o.Request.Err
-	if err == nil && len(o.Reply.Results) != len(o.reads) { // the server has answered another request
+	err := o.op.Err()
+	if err == nil && len(o.op.Reply().Results) != len(o.reads) { // the server has answered another request
 		err = jute.ErrMarshalling
 	}
-	o.Finish(err)
+	o.op.Finish(err)
 }
 
 // results pairs the reads with their answers. It runs the program's code, so it does not run on the goroutine that
 // reads the connection.
 func (o *multiReadOp) results() []callbacks.ReadResult {
 	out := make([]callbacks.ReadResult, len(o.reads))
-	for i := range o.Reply.Results {
-		r, answer := &out[i], &o.Reply.Results[i]
+	for i := range o.op.Reply().Results {
+		r, answer := &out[i], &o.op.Reply().Results[i]
 		r.Path = o.reads[i].Path
 		switch {
 		case answer.Op == jute.OpError:
@@ -129,16 +129,16 @@ func (o *multiReadOp) results() []callbacks.ReadResult {
 			r.Data, r.Err = o.env.unpacked(r.Path, answer.Data, o.b.decompress)
 		}
 		if r.Err != nil {
-			r.Err = &OpError{Op: o.reads[i].verb(), Path: r.Path, Attempts: o.Attempts(), Err: r.Err}
+			r.Err = &OpError{Op: o.reads[i].verb(), Path: r.Path, Attempts: o.op.Attempts(), Err: r.Err}
 		}
 	}
 	return out
 }
 
-// Run delivers the results.
-func (o *multiReadOp) Run() {
+// Deliver hands the result to the callbacks.
+func (o *multiReadOp) Deliver() {
 	var ev callbacks.Event
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		ev.Reads = o.results()
 	}
 	o.deliver(ev)

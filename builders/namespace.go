@@ -74,9 +74,9 @@ func (e *environment) ensureNamespace() error {
 	}
 	n.acls.Store(&answers)
 	for _, path := range paths {
-		op := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, answers))}
-		op.Protocol, op.Internal = op, true
-		if e.Executor.Go(exec.Root, &op.Operation) != nil {
+		o := &ensureOp{env: e, request: e.parentRequest(path, true, e.aclOf(path, nil, answers))}
+		o.op.Protocol, o.op.Internal = o, true
+		if e.Executor.Go(exec.Root, &o.op) != nil {
 			return nil
 		}
 	}
@@ -86,22 +86,22 @@ func (e *environment) ensureNamespace() error {
 
 // ensureOp creates a node of a namespace.
 type ensureOp struct {
-	exec.Operation
+	op      exec.Operation
 	env     *environment
 	request jute.Request
 }
 
 func (o *ensureOp) Begin() {
 	if f := o.env.fence; f != nil {
-		o.Request.Request = f.around(o.request)
+		o.op.Prepare(f.around(o.request))
 	} else {
-		o.Request.Request = o.request
+		o.op.Prepare(o.request)
 	}
-	o.Send(func() { o.Finish(o.Request.Err) })
+	o.op.Send(func() { o.op.Finish(o.op.Err()) })
 }
 
-func (o *ensureOp) Run() {
-	err := o.Result()
+func (o *ensureOp) Deliver() {
+	err := o.op.Result()
 	refused := o.env.fence != nil && err != zk.ErrNodeExists
 	if err != nil && (refused || exec.IsIndefinite(err) || err == jute.ErrUnimplemented) {
 		n := o.env.namespace

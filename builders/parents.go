@@ -19,7 +19,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 	var look, create func(path string)
 	look = func(path string) {
 		c.send(jute.Request{Op: jute.OpExists, Path: path}, func() {
-			switch err := c.Request.Err; {
+			switch err := c.op.Err(); {
 			case found(err) && len(missing) == 0:
 				done(nil)
 			case found(err):
@@ -38,7 +38,7 @@ func (c *call) makeParents(path string, container bool, acl []zk.ACL, answers ac
 	}
 	create = func(path string) {
 		c.write(c.env.parentRequest(path, container, c.env.aclOf(path, acl, answers)), true, func() {
-			switch err := c.Request.Err; {
+			switch err := c.op.Err(); {
 			case err == nil || err == zk.ErrNodeExists:
 				if missing = missing[:len(missing)-1]; len(missing) == 0 {
 					done(nil)

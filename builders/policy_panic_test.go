@@ -21,7 +21,7 @@ func TestPolicyThatPanicsDoesNotEndTheDispatcher(t *testing.T) {
 	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Millisecond),
 		framework.WithRetryPolicy(unsure{retry.NTimes(0, 0)}))
 	reported := make(chan framework.UnhandledError, 1)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { reported <- e })
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { reported <- e })
 	events := make(chan callbacks.Event, 1)
 	err := client.Sync().InBackground(func(_ context.Context, ev callbacks.Event) { events <- ev }).
 		ForPath(testenv.Context(t), "/a")

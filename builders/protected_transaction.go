@@ -43,16 +43,16 @@ func (o *transactionOp) findFrom(i int) {
 	}
 	p := &o.protected[i]
 	o.send(jute.Request{Op: jute.OpGetChildren2, Path: p.parent}, func() {
-		if err := o.Request.Err; err != nil && err != zk.ErrNoNode {
-			o.Finish(err)
+		if err := o.op.Err(); err != nil && err != zk.ErrNoNode {
+			o.op.Finish(err)
 			return
 		}
-		at := slices.IndexFunc(o.Reply.Children, func(child string) bool { return strings.HasPrefix(child, p.prefix) })
+		at := slices.IndexFunc(o.op.Reply().Children, func(child string) bool { return strings.HasPrefix(child, p.prefix) })
 		switch {
 		case at >= 0:
-			p.path = zkpath.Join(p.parent, o.Reply.Children[at])
+			p.path = zkpath.Join(p.parent, o.op.Reply().Children[at])
 		case i == 0:
-			o.SetUncertain(false)
+			o.op.SetUncertain(false)
 			o.execute()
 			return
 		}
@@ -64,16 +64,16 @@ func (o *transactionOp) findFrom(i int) {
 func (o *transactionOp) adopt() {
 	first := o.protected[0]
 	o.send(jute.Request{Op: jute.OpExists, Path: first.path}, func() {
-		stat := o.Reply.Stat
+		stat := o.op.Reply().Stat
 		ephemeral := o.ops[first.index].mode.IsEphemeral()
-		switch err := o.Request.Err; {
+		switch err := o.op.Err(); {
 		case err != nil:
-			o.Finish(err)
-		case ephemeral && stat.EphemeralOwner != o.Executor().Conn().SessionID():
-			o.Finish(zk.ErrSessionExpired)
+			o.op.Finish(err)
+		case ephemeral && stat.EphemeralOwner != o.op.Executor().Conn().SessionID():
+			o.op.Finish(zk.ErrSessionExpired)
 		default:
 			o.done, o.zxid = true, stat.Czxid
-			o.Finish(nil)
+			o.op.Finish(nil)
 		}
 	})
 }
@@ -98,19 +98,19 @@ func (o *transactionOp) found() []callbacks.OperationResult {
 
 // CleanUp removes the protected nodes of a failed transaction.
 func (o *transactionOp) CleanUp(err error) {
-	if !o.Sent() {
+	if !o.op.Sent() {
 		return
 	}
 	for _, p := range o.protected {
 		switch {
 		case err == nil && o.done:
 			if p.path != "" {
-				deleteGuaranteed(o.Context(), o.env, p.path)
+				deleteGuaranteed(o.op.Context(), o.env, p.path)
 			}
 		case err == nil: // the caller had given up
-			deleteGuaranteed(o.Context(), o.env, o.Reply.Results[p.index].Path)
-		case exec.IsIndefinite(err) || o.Attempts() > 1:
-			findAndDelete(o.Context(), o.env, p.parent, p.prefix)
+			deleteGuaranteed(o.op.Context(), o.env, o.op.Reply().Results[p.index].Path)
+		case exec.IsIndefinite(err) || o.op.Attempts() > 1:
+			findAndDelete(o.op.Context(), o.env, p.parent, p.prefix)
 		}
 	}
 }

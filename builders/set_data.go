@@ -29,8 +29,10 @@ func (s SetData) Compressed() SetData { s.compress = on; return s }
 // Uncompressed writes the data unchanged, whatever the client's default.
 func (s SetData) Uncompressed() SetData { s.compress = off; return s }
 
-// Idempotent succeeds if the node already has the next version with the same data: that is how a setData with a lost
-// answer leaves it.
+// Idempotent makes a retry after a lost answer succeed if the node has the next version with the same data: that is how
+// the lost try leaves it. Another client that has written the same data to the same version leaves it so, too: data
+// that only this call writes, with an id for example, excludes that. In Java: idempotent, which also succeeds without a
+// lost answer.
 func (s SetData) Idempotent() SetData { s.idempotent = true; return s }
 
 // InBackground runs it in the background. cb gets its result, or the client's listeners if cb is nil.
@@ -39,30 +41,26 @@ func (s SetData) InBackground(cb callbacks.BackgroundCallback) BackgroundData {
 }
 
 // ForPath sets the data of the node and returns its new Stat. data nil stands for the default data of the client, an
-// empty slice for no data. When ctx ends first, the data may or may not be set. Errors: zk.ErrNoNode, zk.ErrBadVersion,
-// zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
+// empty slice for no data. When ctx ends first, the error is that of ctx, with [ErrUncertain] if the data may be set.
+// Other errors: zk.ErrNoNode, zk.ErrBadVersion, zk.ErrNoAuth, and, when the retry policy has given up, connection loss.
 func (s SetData) ForPath(ctx context.Context, path string, data []byte) (*zk.Stat, error) {
-	o, err := s.operation(path, data)
-	if err != nil {
+	if s.idempotent { // it may compare data when ctx has ended
+		data = clone(data)
+	}
+	o := recycled[setDataOp](&setDataOps)
+	if err := o.prepare(s, path, data); err != nil {
 		return nil, err
 	}
-	if err := o.foreground(ctx, o); err != nil {
-		return nil, err
-	}
-	return &o.Reply.Stat, nil
+	return perform(ctx, &o.call, o)
 }
 
 func (s SetData) start(ctx context.Context, path string, data []byte, b background) error {
 	o := recycled[setDataOp](&setDataOps)
+	data, o.own = jute.CopyBeside(data)
 	if err := o.prepare(s, path, data); err != nil {
 		return err
 	}
 	return o.background(ctx, o, b)
-}
-
-func (s SetData) operation(path string, data []byte) (*setDataOp, error) {
-	o := new(setDataOp)
-	return o, o.prepare(s, path, data)
 }
 
 func (o *setDataOp) prepare(s SetData, path string, data []byte) error {
@@ -87,10 +85,7 @@ type setDataOp struct {
 var setDataOps sync.Pool
 
 // Recycle returns its memory to the pool.
-func (o *setDataOp) Recycle() {
-	*o = setDataOp{}
-	setDataOps.Put(o)
-}
+func (o *setDataOp) Recycle() { recycle(&setDataOps, o) }
 
 // Begin sets the data.
 func (o *setDataOp) Begin() {
@@ -100,28 +95,32 @@ func (o *setDataOp) Begin() {
 
 // Replied handles the answer to the setData.
 func (o *setDataOp) Replied() {
-	if o.Request.Err == zk.ErrBadVersion && o.b.idempotent {
+	if _, lost := o.op.LostAnswer(); lost && o.op.Err() == zk.ErrBadVersion && o.b.idempotent {
 		o.compare()
 		return
 	}
-	o.Finish(o.Request.Err)
+	o.op.Finish(o.op.Err())
 }
 
-// compare succeeds if the node has the data and version that the setData leaves.
+// compare succeeds if the node has the data and version that the setData leaves, written after its first try.
 func (o *setDataOp) compare() {
 	o.send(jute.Request{Op: jute.OpGetData, Path: o.full}, func() {
-		err := o.Request.Err
-		if err == nil && (o.Reply.Stat.Version != o.b.version+1 || !bytes.Equal(o.Reply.Data, o.data)) {
+		err, stat := o.op.Err(), &o.op.Reply().Stat
+		known, _ := o.op.LostAnswer()
+		ours := stat.Mzxid > known && stat.Version == o.b.version+1 && bytes.Equal(o.op.Reply().Data, o.data)
+		if err == nil && !ours {
 			err = zk.ErrBadVersion
 		}
-		o.Finish(err)
+		o.op.Finish(err)
 	})
 }
 
-// Run delivers the result.
-func (o *setDataOp) Run() {
+func (o *setDataOp) result() (*zk.Stat, error) { return o.statCopy(), nil }
+
+// Deliver hands the result to the callback.
+func (o *setDataOp) Deliver() {
 	var ev callbacks.Event
-	if o.Result() == nil {
+	if o.op.Result() == nil {
 		ev.Data, ev.Stat = o.data, o.statCopy()
 	}
 	o.deliver(ev)

@@ -40,8 +40,8 @@ type syncOp struct{ call }
 
 // Begin sends the request.
 func (o *syncOp) Begin() {
-	o.send(jute.Request{Op: jute.OpSync, Path: o.full}, func() { o.Finish(o.Request.Err) })
+	o.send(jute.Request{Op: jute.OpSync, Path: o.full}, func() { o.op.Finish(o.op.Err()) })
 }
 
-// Run delivers the result.
-func (o *syncOp) Run() { o.deliver(callbacks.Event{}) }
+// Deliver hands the result to the callback.
+func (o *syncOp) Deliver() { o.deliver(callbacks.Event{}) }

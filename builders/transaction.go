@@ -33,7 +33,7 @@ func (t Transaction) InBackground(cb callbacks.BackgroundCallback) BackgroundTra
 // that of the failed operation, with its index: "op 2 setData /a/b: version conflict" is that of results[2]. A
 // transaction that is retried after a lost answer may find its own work: guard it with a check of a version, or with
 // [TransactionCreate.WithProtection]. A transaction with a fence fails with [ErrUncertain] then, unless it can be
-// repeated. When ctx ends first, it may or may not have taken effect.
+// repeated. When ctx ends first, the error is that of ctx, with [ErrUncertain] if it may have taken effect.
 func (t Transaction) ForOperations(ctx context.Context, ops ...TransactionOperation) (
 	[]callbacks.OperationResult, error,
 ) {
@@ -79,7 +79,7 @@ func (t Transaction) start(ctx context.Context, ops []TransactionOperation, b ba
 }
 
 func (t Transaction) operation(ops []TransactionOperation) (*transactionOp, error) {
-	o := &transactionOp{ops: ops, into: t.zxid}
+	o := &transactionOp{ops: clone(ops), into: t.zxid}
 	o.env, o.typ, o.verb = t.env, callbacks.Transaction, "multi"
 	if len(ops) == 0 {
 		return nil, o.badArguments("no operations")
@@ -144,7 +144,7 @@ func (o *transactionOp) Describe() telemetry.Operation {
 // Begin sends the transaction. After an attempt with an unknown outcome it sends it only if that attempt has not taken
 // effect.
 func (o *transactionOp) Begin() {
-	if len(o.protected) > 0 && o.Attempts() > 1 {
+	if len(o.protected) > 0 && o.op.Attempts() > 1 {
 		o.find()
 		return
 	}
@@ -158,18 +158,18 @@ func (o *transactionOp) execute() {
 	case o.env.fence != nil || !o.fenced:
 		o.write(r, o.isRepeatable(), nil)
 	case o.prepare(r):
-		o.SendWrite(o.isRepeatable(), nil)
+		o.op.SendWrite(o.isRepeatable(), nil)
 	}
 }
 
 // Replied handles the answer to the transaction.
 func (o *transactionOp) Replied() {
-	o.zxid = o.Zxid
-	err := o.fold(o.Request.Err)
-	if err == nil && len(o.Reply.Results) != len(o.ops) { // the server has answered another request
+	o.zxid = o.op.Zxid()
+	err := o.fold(o.op.Err())
+	if err == nil && len(o.op.Reply().Results) != len(o.ops) { // the server has answered another request
 		err = jute.ErrMarshalling
 	}
-	o.Finish(err)
+	o.op.Finish(err)
 }
 
 func (o *transactionOp) store() {
@@ -183,14 +183,14 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 	if o.done {
 		return o.found()
 	}
-	if !o.executing || len(o.Reply.Results) != len(o.ops) {
+	if !o.executing || len(o.op.Reply().Results) != len(o.ops) {
 		return nil
 	}
 	out := make([]callbacks.OperationResult, len(o.ops))
 	for i := range out {
-		r, op := &o.Reply.Results[i], &o.ops[i] // they are large
+		r, op := &o.op.Reply().Results[i], &o.ops[i] // they are large
 		out[i] = callbacks.OperationResult{Type: op.typ, ForPath: op.path, Err: op.guard.meaning(r.Code.Err())}
-		if r.Op == jute.OpError || o.Result() != nil {
+		if r.Op == jute.OpError || o.op.Result() != nil {
 			continue
 		}
 		switch op.typ {
@@ -206,12 +206,12 @@ func (o *transactionOp) results() []callbacks.OperationResult {
 	return out
 }
 
-// Run delivers the results.
-func (o *transactionOp) Run() {
-	if o.Result() == nil {
+// Deliver hands the result to the callbacks.
+func (o *transactionOp) Deliver() {
+	if o.op.Result() == nil {
 		o.store()
 	}
-	o.deliver(callbacks.Event{Results: o.results(), Err: o.refused(o.Result())})
+	o.deliver(callbacks.Event{Results: o.results(), Err: o.refused(o.op.Result())})
 }
 
 // TransactionOperation is an operation of a transaction; [TransactionOp] builds it. In Java: CuratorOp.
@@ -332,7 +332,7 @@ func (c TransactionCreate) ForPath(path string, data []byte) TransactionOperatio
 		op.err = k.checkMode(c.mode, c.ttl)
 	}
 	if op.err == nil {
-		data, op.err = c.env.data(path, data, c.compress)
+		data, op.err = c.env.data(path, clone(data), c.compress)
 		op.err = k.wrap(op.err)
 	}
 	var answers acls
@@ -388,7 +388,7 @@ func (s TransactionSetData) Uncompressed() TransactionSetData { s.compress = off
 func (s TransactionSetData) ForPath(path string, data []byte) TransactionOperation {
 	k, op := transactionCall(s.env, callbacks.OperationSetData, "setData", path, false)
 	if op.err == nil {
-		data, op.err = s.env.data(path, data, s.compress)
+		data, op.err = s.env.data(path, clone(data), s.compress)
 		op.err = k.wrap(op.err)
 	}
 	op.request = jute.Request{Op: jute.OpSetData, Path: k.full, Data: data, Version: s.version}

@@ -30,7 +30,7 @@ func (o *transactionOp) refused(err error) error {
 	if err == nil || exec.IsIndefinite(err) { // no answer; one may still be written into o
 		return err
 	}
-	for i, r := range o.Reply.Results {
+	for i, r := range o.op.Reply().Results {
 		if i < len(o.ops) && r.Op == jute.OpError && r.Code.Err() == err {
 			return &refusedError{index: i, verb: o.ops[i].verb(), path: o.ops[i].path, err: err}
 		}

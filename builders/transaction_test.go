@@ -193,8 +193,8 @@ func TestTransactionACL(t *testing.T) {
 func TestTransactionMixesCompressedAndNot(t *testing.T) {
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
-			for _, all := range []bool{false, true} {
-				client, tr := setUp(t, framework.WithCompression(all))
+			for _, compression := range []framework.Option{framework.WithoutCompression(), framework.WithCompression()} {
+				client, tr := setUp(t, compression)
 				op := client.TransactionOp()
 				data := []byte("data")
 				succeed(t, w.transaction(t, client.Transaction(),

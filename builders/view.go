@@ -54,8 +54,14 @@ func (e *environment) Namespace() string { return e.namespace.name }
 func (e *environment) UsingNamespace(ns string) any { return e.in(ns, e.view) }
 
 // Fenced returns the operations whose writes depend on nodes: see framework.Client.Fenced.
-func (e *environment) Fenced(tenure context.Context, lost error, nodes []string) any {
-	return e.in(e.Namespace(), newView(newFence(e, tenure, lost, nodes...), e.watchers))
+func (e *environment) Fenced(holding context.Context, lost error, nodes []string) any {
+	g, err := newGuard(e, lost, nodes)
+	return e.in(e.Namespace(), newView(newFence(e, holding, g, err), e.watchers))
+}
+
+// FencedBy returns the operations whose writes depend on the nodes of a fence, which may be of another client.
+func (e *environment) FencedBy(holding context.Context, fence TransactionOperation) any {
+	return e.in(e.Namespace(), newView(newFence(e, holding, fence.guard, fence.err), e.watchers))
 }
 
 // WatcherRemoving returns the operations of a view that remembers its watchers.

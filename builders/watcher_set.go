@@ -137,7 +137,12 @@ func (s *watcherSet) notified(set setWatcher, ev zk.Event) {
 		}
 		return
 	}
-	if watch, known := s.byWatcher[set][ev.Path]; known && !watch.persistent {
+	watch, known := s.byWatcher[set][ev.Path]
+	if known && ev.Type == zk.EventNotWatching {
+		watch.persistent = false
+		s.byWatcher[set][ev.Path] = watch
+	}
+	if known && !watch.persistent {
 		s.forgetEnded(watch.env, set, ev.Path)
 	}
 }

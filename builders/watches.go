@@ -42,7 +42,8 @@ func (w Watches) Remove(watcher *callbacks.Watcher) RemoveWatches {
 	return RemoveWatches{env: w.env, watcher: watcher, one: true, typ: AnyWatches}
 }
 
-// RemoveAll builds the removal of all watchers of a path that were set through any view of this client.
+// RemoveAll builds the removal of all watchers of a path that were set through any view of this client. Each of them
+// gets an event of type zk.EventNotWatching with the path. Recipes of this module then set their watches again.
 func (w Watches) RemoveAll() RemoveWatches { return RemoveWatches{env: w.env, typ: AnyWatches} }
 
 // AddWatch builds an addWatch; it is a value like [Create]. In Java: AddWatchBuilder.
@@ -107,15 +108,15 @@ func (o *addWatchOp) prepare(path string) error {
 func (o *addWatchOp) Begin() {
 	r := jute.Request{Op: jute.OpAddWatch, Path: o.full, Flags: int32(o.b.mode)}
 	o.sendWatching(r, o.b.watcher, func() {
-		if o.Request.Err == nil {
+		if o.op.Err() == nil {
 			o.watched(o.b.watcher, true)
 		}
-		o.Finish(o.Request.Err)
+		o.op.Finish(o.op.Err())
 	})
 }
 
-// Run delivers the result.
-func (o *addWatchOp) Run() { o.deliver(callbacks.Event{}) }
+// Deliver hands the result to the callback.
+func (o *addWatchOp) Deliver() { o.deliver(callbacks.Event{}) }
 
 // RemoveWatches builds the removal of watches; it is a value like [Create]. In Java: RemoveWatchesBuilder.
 type RemoveWatches struct {
@@ -167,7 +168,7 @@ func (r RemoveWatches) start(ctx context.Context, path string, b background) err
 	if err := o.prepare(path); err != nil {
 		return err
 	}
-	o.Internal = r.guaranteed // a guaranteed removal is not refused
+	o.op.Internal = r.guaranteed // a guaranteed removal is not refused
 	return o.background(ctx, o, b)
 }
 
@@ -182,7 +183,8 @@ func (o *removeWatchesOp) prepare(path string) error {
 		return err
 	}
 	if o.b.absolute {
-		o.Absolute, o.full = true, path
+		o.op.SetAbsolute()
+		o.full = path
 	}
 	switch {
 	case o.b.one && o.b.watcher == nil:
@@ -198,13 +200,13 @@ func (o *removeWatchesOp) bound() wire.Watcher {
 	if !o.b.one {
 		return nil
 	}
-	return o.env.bind(o.b.watcher, o.Absolute)
+	return o.env.bind(o.b.watcher, o.op.Absolute())
 }
 
 // Begin sends the request.
 func (o *removeWatchesOp) Begin() {
 	conn := o.env.Executor.Conn()
-	if conn == nil || !o.Absolute && !conn.Watches(int32(o.b.typ), o.full, o.bound()) {
+	if conn == nil || !o.op.Absolute() && !conn.Watches(int32(o.b.typ), o.full, o.bound()) {
 		o.removed(jute.ErrNoWatcher)
 		return
 	}
@@ -213,19 +215,19 @@ func (o *removeWatchesOp) Begin() {
 		o.removed(nil)
 		return
 	}
-	o.Request.Request = jute.Request{Op: jute.OpRemoveWatches, Path: o.full, Flags: int32(o.b.typ)}
-	o.Reply, o.Request.Watcher = jute.Reply{}, o.bound()
-	o.Send(func() { o.removed(o.Request.Err) })
+	o.op.Prepare(jute.Request{Op: jute.OpRemoveWatches, Path: o.full, Flags: int32(o.b.typ)})
+	o.op.SetWatcher(o.bound())
+	o.op.Send(func() { o.removed(o.op.Err()) })
 }
 
 func (o *removeWatchesOp) removed(err error) {
 	if err == nil && o.env.watchers != nil {
-		o.env.watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
+		o.env.watchers.removed(o.env, o.b.watcher, o.given, o.op.Absolute())
 	}
 	if err == jute.ErrNoWatcher && o.b.quiet {
 		err = nil
 	}
-	o.Finish(err)
+	o.op.Finish(err)
 }
 
 // forget removes the watches in the client. Those on the server end with the connection.
@@ -233,7 +235,7 @@ func (o *removeWatchesOp) forget() {
 	if conn := o.env.Executor.Conn(); conn != nil {
 		conn.Forget(&wire.Request{
 			Request:  jute.Request{Path: o.full, Flags: int32(o.b.typ)},
-			Absolute: o.Absolute, Watcher: o.bound(),
+			Absolute: o.op.Absolute(), Watcher: o.bound(),
 		})
 	}
 }
@@ -243,13 +245,13 @@ func (o *removeWatchesOp) CleanUp(err error) { o.giveUp(err) }
 
 // giveUp forgets the watches that a guaranteed removal could not remove, whether it was sent or not.
 func (o *removeWatchesOp) giveUp(err error) {
-	if o.b.guaranteed && exec.IsIndefinite(err) {
+	if o.b.guaranteed && exec.IsPassing(err) {
 		o.forget()
 		if o.env.watchers != nil {
-			o.env.watchers.removed(o.env, o.b.watcher, o.given, o.Absolute)
+			o.env.watchers.removed(o.env, o.b.watcher, o.given, o.op.Absolute())
 		}
 	}
 }
 
-// Run delivers the result.
-func (o *removeWatchesOp) Run() { o.deliver(callbacks.Event{}) }
+// Deliver hands the result to the callback.
+func (o *removeWatchesOp) Deliver() { o.deliver(callbacks.Event{}) }

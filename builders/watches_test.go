@@ -108,7 +108,7 @@ func TestWatchedNotifiesCuratorListeners(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
 			events := make(chan callbacks.Event, 10)
-			client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) {
+			client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
 				if ev.Type == callbacks.Watched && ev.Watched.Type != zk.EventSession {
 					events <- ev
 				}
@@ -138,7 +138,7 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	events := make(chan callbacks.Event, 10)
-	client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) { events <- ev })
+	client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) { events <- ev })
 	if err := client.Create().InBackground(nil).ForPath(ctx, "/n", []byte("data")); err != nil {
 		t.Fatal(err)
 	}
@@ -232,12 +232,13 @@ func TestRemoveWatches(t *testing.T) {
 		name   string
 		remove func(builders.Watches, *callbacks.Watcher) builders.RemoveWatches
 		with   func(builders.RemoveWatches) builders.RemoveWatches
+		all    bool // the watchers get an event
 	}{
-		{"one", one, plain},
-		{"all", all, plain},
-		{"guaranteed", one, builders.RemoveWatches.Guaranteed},
-		{"locally", one, builders.RemoveWatches.Locally},
-		{"all, locally", all, builders.RemoveWatches.Locally},
+		{"one", one, plain, false},
+		{"all", all, plain, true},
+		{"guaranteed", one, builders.RemoveWatches.Guaranteed, false},
+		{"locally", one, builders.RemoveWatches.Locally, false},
+		{"all, locally", all, builders.RemoveWatches.Locally, true},
 	}
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
@@ -252,6 +253,9 @@ func TestRemoveWatches(t *testing.T) {
 					b := tt.with(tt.remove(client.Watches(), watcher))
 					for _, p := range paths {
 						succeed(t, w.removeWatches(t, b, p))
+						if tt.all {
+							wantEvents(t, events, zk.Event{Type: zk.EventNotWatching, Path: p})
+						}
 					}
 					tr.awaitWatches()
 					for _, p := range paths {
@@ -298,6 +302,9 @@ func TestRemoveWatchesOfAType(t *testing.T) {
 						}
 						b = b.OfType(tt.typ)
 						succeed(t, w.removeWatches(t, b, "/n"))
+						if all {
+							wantEvents(t, events, zk.Event{Type: zk.EventNotWatching, Path: "/n"})
+						}
 						err := w.removeWatches(t, b, "/n").Err
 						wantErr(t, err, framework.ErrNoWatcher, "removeWatches", "/n")
 						tr.make("/n/child", "")
@@ -369,7 +376,7 @@ func setUpProxied(tb testing.TB, opts ...framework.Option) (*framework.Client, t
 func disconnect(tb testing.TB, client *framework.Client, proxy *curatortest.Proxy) (connect func()) {
 	tb.Helper()
 	suspended := make(chan struct{}, 10)
-	remove := client.ConnectionStateListeners().AddListener(
+	remove := client.AddConnectionStateListener(
 		func(_ context.Context, s framework.ConnectionState) {
 			if s == framework.Suspended {
 				suspended <- struct{}{}
@@ -433,6 +440,29 @@ func TestRemoveWatchesWithoutAConnection(t *testing.T) {
 					wantNoEvents(t, client, events)
 				})
 			}
+		})
+	}
+}
+
+func TestRemoveAllWatchesWithoutAConnectionTellsTheWatchers(t *testing.T) {
+	for name, build := range map[string]func(builders.RemoveWatches) builders.RemoveWatches{
+		"guaranteed": builders.RemoveWatches.Guaranteed,
+		"locally":    builders.RemoveWatches.Locally,
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, tr, proxy := setUpProxied(t, impatient()...)
+			tr.make("/n", "")
+			watcher, events := chanWatcher()
+			setEach(t, foreground, client, watcher)
+			connect := disconnect(t, client, proxy)
+			defer connect()
+			ev := foreground.removeWatches(t, build(client.Watches().RemoveAll()), "/n")
+			if name == "guaranteed" {
+				wantErr(t, ev.Err, framework.ErrConnectionLoss, "removeWatches", "/n")
+			} else {
+				succeed(t, ev)
+			}
+			wantEvents(t, events, zk.Event{Type: zk.EventNotWatching, Path: "/n"})
 		})
 	}
 }
@@ -585,7 +615,7 @@ func TestWatcherRemovingClientForgetsWhatEndsWithTheSession(t *testing.T) {
 			other := client.WatcherRemoving()
 			succeed(t, w.getData(t, other.GetData().UsingWatcher(watcher), "/n"))
 			lost := make(chan struct{}, 1)
-			client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+			client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 				if s == framework.Lost {
 					lost <- struct{}{}
 				}
@@ -641,4 +671,34 @@ func TestWatcherRemovingClientRemovesTheWatchOfTheConfiguration(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The servers were 3.6 or newer and are 3.5 now, which has no persistent watches.
+func TestPersistentWatchOnDowngradedServerEndsAndOthersStay(t *testing.T) {
+	client, tr, proxy := setUpProxied(t, framework.WithNamespace("ns"))
+	tr.make("/ns", "")
+	tr.make("/ns/n", "")
+	removing := client.WatcherRemoving()
+	persistent, gone := chanWatcher()
+	add := removing.Watches().Add().WithMode(builders.PersistentWatch).UsingWatcher(persistent)
+	succeed(t, foreground.addWatch(t, add, "/n"))
+	oneShot, changed := chanWatcher() // the server has no watch for it: the persistent one covers it
+	succeed(t, foreground.getData(t, removing.GetData().UsingWatcher(oneShot), "/n"))
+	equal(t, "watchers", removing.WatcherCount(), 2)
+
+	session := client.SessionID()
+	testenv.Downgrade(proxy.Faults())
+	ev := receive(t, gone)
+	if want := (zk.Event{Type: zk.EventNotWatching, Path: "/n"}); ev.Type != want.Type || ev.Path != want.Path {
+		t.Errorf("event %+v, want %+v", ev, want)
+	}
+	if !errors.Is(ev.Err, framework.ErrUnimplemented) {
+		t.Errorf("its error is %v", ev.Err)
+	}
+	succeed(t, foreground.setData(t, client.SetData(), "/n", []byte("1")))
+	wantEvents(t, changed, zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"})
+	equal(t, "watchers", removing.WatcherCount(), 0)
+	equal(t, "session", client.SessionID(), session)
+	wantNoEvents(t, client, gone)
+	tr.awaitWatches()
 }
