@@ -22,17 +22,14 @@ func digest(userAndPassword, user string) string {
 }
 
 // In Java: TestFramework.testCreateACLWithReset and its kin.
-func TestCredentialsAreSentOnEveryConnectionAndSession(t *testing.T) {
+func TestAuthIsSentOnEachConnectionAndSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	mine := []zk.ACL{{Perms: zk.PermAll, Scheme: "auth"}} // of the creator
-	client := newClient(t, connect,
+	client, recorded := connectRecorded(t, connect,
 		framework.WithAuth("digest", []byte("me:secret")),
 		framework.WithAuth("digest", []byte("us:shared")), // adds
 		framework.WithACLProvider(builders.FixedACL(mine)))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
 	ctx := testenv.Context(t)
 	_, err := client.Create().ForPath(ctx, "/a", []byte("x"))
 	must(t, err)
@@ -88,12 +85,12 @@ func TestCredentialsAreSentOnEveryConnectionAndSession(t *testing.T) {
 }
 
 // Credentials that the server refuses end in an error, not in a hang.
-func TestRefusedCredentialsEndInAuthFailed(t *testing.T) {
+func TestAuthRefusedEndsInAuthFailed(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, testenv.ConnectString(t), framework.WithAuth("nonsense", []byte("a:b")),
 		framework.WithConnectionTimeout(time.Hour), framework.WithRetryPolicy(retry.Forever(10*time.Millisecond)))
 	unhandled := make(chan error, 10)
-	client.UnhandledErrorListeners().AddListener(onUnhandled(unhandled))
+	client.AddUnhandledErrorListener(onUnhandled(unhandled))
 	recorded := record(client)
 	start(t, client)
 	recorded.want(t, connected, lost)
@@ -120,7 +117,7 @@ func TestRefusedCredentialsEndInAuthFailed(t *testing.T) {
 }
 
 // What is on its way when the credentials are refused fails with that too, not with a lost connection.
-func TestOperationsAtTheTimeOfARefusalEndInAuthFailed(t *testing.T) {
+func TestAuthRefusedOperationsUnderWayFail(t *testing.T) {
 	t.Parallel()
 	client := startClient(t, testenv.ConnectString(t), framework.WithAuth("nonsense", nil))
 	results := newEvents()

@@ -12,7 +12,7 @@ import (
 
 // An operation of the background takes the memory of one before it: what is left is what the callback may keep, and the
 // builder. It counts what the whole process allocates, so it runs alone, with a server that allocates nothing.
-func TestBackgroundOperationsAllocateLittle(t *testing.T) {
+func TestBackgroundOperationAllocations(t *testing.T) {
 	server, err := nullserver.New()
 	must(t, err)
 	defer server.Close()

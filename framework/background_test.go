@@ -22,7 +22,7 @@ import (
 )
 
 // In Java: TestFrameworkBackground.testBasic.
-func TestBackgroundResultsComeInTheOrderOfSubmission(t *testing.T) {
+func TestBackgroundResultsInOrderOfSubmission(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	results := newEvents()
@@ -49,7 +49,7 @@ func TestBackgroundResultsComeInTheOrderOfSubmission(t *testing.T) {
 
 // Java has a test for each: TestFramework.testBackground…WithConcurrentClose; C-673, C-677. Whoever waits
 // for a callback must get it.
-func TestBackgroundCallbackFiresOnceWhateverCloseDoes(t *testing.T) {
+func TestBackgroundCallbackDuringCloseRunsOnce(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	setUp := connectClient(t, connect)
@@ -113,7 +113,7 @@ func closeUnder(t *testing.T, client *framework.Client, op operation) {
 	}
 }
 
-func TestForegroundOperationsReturnWhateverCloseDoes(t *testing.T) {
+func TestForegroundOperationDuringCloseReturns(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	client := connectClient(t, connect)
@@ -143,7 +143,7 @@ func TestForegroundOperationsReturnWhateverCloseDoes(t *testing.T) {
 }
 
 // C-443, testBackgroundLatencyUnSleep: what waits for the first connection starts the moment that it stands.
-func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
+func TestBackgroundOperationBeforeFirstConnectionStartsWithIt(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 		restore := proxy.Faults().RefuseConnects()
@@ -168,7 +168,7 @@ func TestOperationsWaitingForTheFirstConnectionStartWithIt(t *testing.T) {
 }
 
 // C-52, TestFrameworkBackground.testCuratorCallbackOnError.
-func TestBackgroundOperationsWithoutAServerFail(t *testing.T) {
+func TestBackgroundOperationWithoutServerFails(t *testing.T) {
 	t.Parallel()
 	client := startClient(t, nowhere, framework.WithConnectionTimeout(100*time.Millisecond),
 		framework.WithRetryPolicy(retry.OneTime(10*time.Millisecond)))
@@ -191,12 +191,12 @@ func TestBackgroundOperationsWithoutAServerFail(t *testing.T) {
 }
 
 // In Java: TestFrameworkBackground.testErrorListener.
-func TestOperationsThatAreGivenUpReachTheUnhandledErrorListeners(t *testing.T) {
+func TestUnhandledErrorListenerGetsOperationsGivenUp(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)))
 	unhandled := make(chan framework.UnhandledError, 10)
-	remove := client.UnhandledErrorListeners().AddListener(
+	remove := client.AddUnhandledErrorListener(
 		func(_ context.Context, e framework.UnhandledError) { unhandled <- e })
 	proxy.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutBefore})
 	ctx := testenv.Context(t)
@@ -224,14 +224,14 @@ func TestOperationsThatAreGivenUpReachTheUnhandledErrorListeners(t *testing.T) {
 	}
 }
 
-func TestPanickingCallbacksAndWatchersAreRecovered(t *testing.T) {
+func TestCallbackOrWatcherPanicIsReported(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	unhandled := make(chan string, 10)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
 		unhandled <- e.Message + ": " + e.Err.Error()
 	})
-	client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) {
+	client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
 		if ev.Type == callbacks.Sync {
 			panic("in a listener")
 		}
@@ -260,12 +260,12 @@ func TestPanickingCallbacksAndWatchersAreRecovered(t *testing.T) {
 	receive(t, results)
 }
 
-func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
+func TestCuratorListenerGetsResultsWithoutCallback(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/a/b", "")
 	recorded := newEvents()
-	client.CuratorListeners().AddListener(recorded.callback)
+	client.AddCuratorListener(recorded.callback)
 	want := map[string]callbacks.EventType{
 		"check exists": callbacks.Exists, "check exists with parents": callbacks.Exists,
 		"get data": callbacks.GetData, "set data": callbacks.SetData, "set data idempotent": callbacks.SetData,
@@ -303,11 +303,11 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 	}
 }
 
-func TestCuratorListenersGetWatchesAndClosing(t *testing.T) {
+func TestCuratorListenerGetsWatchEventsAndClosing(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	recorded := newEvents()
-	client.CuratorListeners().AddListener(recorded.callback)
+	client.AddCuratorListener(recorded.callback)
 	ctx := testenv.Context(t)
 	if _, err := client.CheckExists().Watched().ForPath(ctx, "/a"); err != nil {
 		t.Fatal(err)
@@ -330,10 +330,10 @@ func TestCuratorListenersGetWatchesAndClosing(t *testing.T) {
 	}
 }
 
-func TestCuratorListenersOfUnstartedClientGetNothing(t *testing.T) {
+func TestCuratorListenerOfUnstartedClientGetsNoEvent(t *testing.T) {
 	client := newClient(t, nowhere)
 	recorded := newEvents()
-	client.CuratorListeners().AddListener(recorded.callback)
+	client.AddCuratorListener(recorded.callback)
 	closeClient(t, client)
 	if len(recorded) > 0 {
 		t.Errorf("event %v", (<-recorded).Type)
@@ -341,7 +341,7 @@ func TestCuratorListenersOfUnstartedClientGetNothing(t *testing.T) {
 }
 
 // In Java: TestFrameworkEdges.testNestedCalls.
-func TestCallbacksMayCallTheClient(t *testing.T) {
+func TestCallbackMayCallClient(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	ctx := testenv.Context(t)
@@ -389,7 +389,7 @@ func TestCallbacksMayCallTheClient(t *testing.T) {
 }
 
 // C-495: a callback that blocks delays other callbacks, not the client.
-func TestBlockedCallbackBlocksOnlyCallbacks(t *testing.T) {
+func TestCallbackBlockedDelaysOnlyCallbacks(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	client := connectClient(t, connect)
@@ -413,7 +413,7 @@ func TestBlockedCallbackBlocksOnlyCallbacks(t *testing.T) {
 	receive(t, results)
 }
 
-func TestErrorsOfArgumentsAreReturnedAndNotCalledBack(t *testing.T) {
+func TestBackgroundInvalidArgumentIsReturnedOnly(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	for _, op := range operations {
@@ -428,7 +428,7 @@ func TestErrorsOfArgumentsAreReturnedAndNotCalledBack(t *testing.T) {
 	}
 }
 
-func TestBackgroundEventsCarryWhatTheServerSaid(t *testing.T) {
+func TestBackgroundEventHasReplyOfServer(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	results := newEvents()

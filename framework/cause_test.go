@@ -30,7 +30,7 @@ func (unknownHosts) LookupSRV(_ context.Context, _, _, name string) (string, []*
 	return "", nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-func TestErrorsSayWhyThereIsNoConnection(t *testing.T) {
+func TestConnectionLossErrorHasCause(t *testing.T) {
 	refused := func() string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
@@ -92,7 +92,7 @@ func TestErrorsSayWhyThereIsNoConnection(t *testing.T) {
 	}
 }
 
-func TestOperationThatEndsWithItsContextSaysWhyThereIsNoConnection(t *testing.T) {
+func TestContextErrorHasCauseOfNoConnection(t *testing.T) {
 	t.Parallel()
 	client := startClient(t, "zk.example:2181", framework.WithResolver(unknownHosts{}))
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

@@ -9,21 +9,21 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// circuitBreaker keeps a flapping connection from the listeners: the first loss is passed on and opens the circuit, and
-// until it closes only a first Lost is. It closes after the pauses of its policy: after one that ends with a
-// connection, or the last, the state is passed on if it differs from the last one that was passed on. In Java:
-// CircuitBreakingConnectionStateListener.
+// circuitBreaker hides a flapping connection from the listeners. The first loss is passed on and opens the circuit.
+// While the circuit is open only a first Lost is passed on. The circuit closes after a pause of the policy that ends
+// with a connection, or after the last pause. Then the current state is passed on, if it differs from the last one that
+// was. In Java: CircuitBreakingConnectionStateListener.
 //
 // stateChanged and check run on the goroutine of the state listeners.
 type circuitBreaker struct {
 	policy retry.Policy
 	pass   func(ConnectionState)
-	queue  func(fn func()) // runs fn on that goroutine
+	queue  func(fn func()) // runs fn on the goroutine of the state listeners
 
-	schedule  backoff.BackOff // while open
-	last      ConnectionState
-	published ConnectionState // the last that listeners got
-	lostSent  bool
+	schedule  backoff.BackOff // the pauses of the open circuit; nil if it is closed
+	last      ConnectionState // the current state
+	published ConnectionState // the last state that listeners got
+	lostSent  bool            // listeners got Lost since the circuit was opened
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -58,7 +58,7 @@ func (b *circuitBreaker) open(s ConnectionState) {
 	}
 }
 
-// wait sets the timer for the next check; false if the policy has no more pauses.
+// wait sets the timer for the next check. It returns false if the policy has no more pauses.
 func (b *circuitBreaker) wait() bool {
 	pause := b.schedule.NextBackOff()
 	if pause == backoff.Stop {
@@ -72,7 +72,7 @@ func (b *circuitBreaker) wait() bool {
 	return true
 }
 
-// check closes the circuit if there is a connection, or no more pause.
+// check closes the circuit if there is a connection or no further pause.
 func (b *circuitBreaker) check() {
 	if !b.last.IsConnected() && b.wait() {
 		return

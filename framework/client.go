@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -43,13 +43,16 @@ type core struct {
 	listeners listeners.Set[callbacks.Event]
 	unhandled listeners.Set[UnhandledError]
 	watcher   *callbacks.Watcher // hands its events to listeners
+	listening context.Context    // context of all listeners; ends when Close stops waiting for them
+	unlisten  context.CancelCauseFunc
 
 	mu         sync.Mutex
 	state      State
 	starting   bool
-	dispatcher *dispatch.Queue // of background callbacks, watchers and listeners
-	unobserve  func()          // ends the gauges
-	reports    reportQueue     // to telemetry, from where nothing may block
+	dispatcher *dispatch.Queue // runs background callbacks, watchers and listeners
+	unobserve  func()          // removes the gauges
+	reports    reportQueue     // reports to telemetry without blocking the caller
+	attached   attached        // a recipe's
 
 	closeOnce sync.Once
 	closeErr  error
@@ -70,10 +73,11 @@ func New(connectString string, opts ...Option) (*Client, error) {
 		return nil, errtext.Wrap(err, "curator", "new client")
 	}
 	c := &core{cfg: cfg}
+	c.listening, c.unlisten = context.WithCancelCause(exec.Root)
 	observed := cfg.observed()
 	observed.Post, observed.Panicked = c.reportLater, c.telemetryPanicked
 	c.telemetry = telemetry.New(observed)
-	c.states = newStatePublisher(cfg.breaker, c.stateChanged,
+	c.states = newStatePublisher(c.listening, cfg.breaker, c.stateChanged,
 		func(what string, fn func()) { c.guard(exec.Root, what, fn) })
 	c.connection = newConnection(cfg, c.states.publish)
 	c.executor = exec.New(c.connection.current.Load, cfg.retryPolicy, cfg.connectionTimeout, c.dispatch, c.telemetry)
@@ -82,12 +86,12 @@ func New(connectString string, opts ...Option) (*Client, error) {
 	c.connection.unhandled = func(message string, err error) {
 		c.dispatch(dispatch.Func(func() { c.reportUnhandled(exec.Root, inBackground, message, err) }))
 	}
-	c.connection.failed = func(err error) {
-		c.states.push(func() { cfg.logger.Warn("cannot connect", "error", err) })
+	c.connection.warn = func(message string, attrs ...slog.Attr) {
+		c.states.push(func() { cfg.logger.LogAttrs(exec.Root, slog.LevelWarn, message, attrs...) })
 	}
 	c.watcher = callbacks.NewWatcher(c.notifyWatched)
 	whole := newOperations(c)
-	// The tracker has no namespace, so as not to create that of the client before it is used.
+	// The tracker has no namespace: with one it would create the namespace before the program uses it.
 	c.tracker = newEnsembleTracker(&Client{core: c, operations: whole, view: true})
 	return &Client{core: c, operations: whole.UsingNamespace(cfg.namespace).(operations)}, nil
 }
@@ -116,7 +120,7 @@ func (c *Client) Start() error {
 	return err
 }
 
-// start calls the ensemble provider, which is the program's, under no lock.
+// start starts the client. It calls the ensemble provider, which is code of the program, without a lock.
 func (k *core) start() error {
 	p := k.cfg.ensemble
 	if err := p.Start(); err != nil {
@@ -167,7 +171,8 @@ func (k *core) run(target connectString) error {
 // in flight end with their answer. All others, and their callbacks, end with [ErrClosed]. Close waits at most the time
 // of [WithMaxCloseWait] for the server to close the session, once more for functions of the program that are running,
 // and once more for an ensemble provider to close. It returns [ErrCloseTimeout] if they do not end, as when one of them
-// calls Close: then their goroutines are left. A second Close waits for the first.
+// calls Close: then their goroutines are left. After the wait for the listeners, their contexts end. A second Close
+// waits for the first.
 func (c *Client) Close() error {
 	if c.view {
 		return ErrView
@@ -182,8 +187,10 @@ func (k *core) close() error {
 	started := k.state == Started
 	k.state = Stopped
 	k.mu.Unlock()
+	stopped := k.attached.close(k.cfg.maxCloseWait)
 	if !started {
 		k.executor.Stop()
+		k.unlisten(ErrClosed)
 		return nil
 	}
 	k.unobserve()
@@ -192,9 +199,10 @@ func (k *core) close() error {
 	k.executor.Stop()
 	done := k.connection.close()
 	end := time.Now().Add(k.cfg.maxCloseWait)
-	done = k.connection.wait(end) && done
+	done = k.connection.wait(end) && done && stopped
 	done = k.executor.Drain(time.Until(end)) && done
 	done = k.closeQueues(end) && done
+	k.unlisten(ErrClosed)
 	closed, err := k.closeProvider()
 	var errs []error
 	if !done || !closed {
@@ -206,7 +214,7 @@ func (k *core) close() error {
 	return errors.Join(errs...)
 }
 
-// closeQueues reports whether all tasks of other goroutines have run by end.
+// closeQueues closes the queues of other goroutines, and reports whether all their tasks have run by end.
 func (k *core) closeQueues(end time.Time) bool {
 	done := k.dispatcher.Close(time.Until(end))
 	done = k.states.close(time.Until(end)) && done
@@ -214,7 +222,7 @@ func (k *core) closeQueues(end time.Time) bool {
 	return done
 }
 
-// closeProvider reports whether the ensemble provider was closed within the time for closing.
+// closeProvider closes the ensemble provider, and reports whether its Close has returned within the time for closing.
 func (k *core) closeProvider() (bool, error) {
 	p := k.cfg.ensemble
 	if _, fixed := p.(*FixedEnsembleProvider); fixed {
@@ -232,12 +240,11 @@ func (k *core) closeProvider() (bool, error) {
 	return true, err
 }
 
-// reportLater runs a report to telemetry behind all earlier ones.
+// reportLater queues a report to telemetry.
 func (k *core) reportLater(call func()) { k.reports.push(call) }
 
 // telemetryPanicked reports a panic of a provider, a propagator or a driver.
-func (k *core) telemetryPanicked(where string, value any) {
-	err := fmt.Errorf("curator: panic in %s: %s\n%s", where, errtext.Panic(value), debug.Stack())
+func (k *core) telemetryPanicked(where string, err error) {
 	k.reportLater(func() { k.reportUnhandled(exec.Root, inTelemetry, "panic in "+where, err) })
 }
 
@@ -249,15 +256,16 @@ func (c *Client) State() State {
 }
 
 // SessionID returns the id of the current session, 0 before the first.
-func (c *Client) SessionID() int64 {
-	if s := c.Session(); s != nil {
-		return s.id
-	}
-	return 0
-}
+func (c *Client) SessionID() int64 { return c.core.connection.currentSession().ID() }
 
-// Session returns the newest session of the client, which may have ended; nil before the first.
-func (c *Client) Session() *Session { return c.core.connection.currentSession() }
+// Session returns the newest session of the client, which may have ended; nil before the first. The context of a nil
+// Session has ended: a program that needs a session first calls [Client.BlockUntilConnected].
+func (c *Client) Session() *Session {
+	if before := c.core.cfg.beforeSession; before != nil {
+		before(c)
+	}
+	return c.core.connection.currentSession()
+}
 
 // SessionTimeout returns the session timeout that the server has granted; before that, the requested one. In Java:
 // getLastNegotiatedSessionTimeoutMs.
@@ -304,7 +312,7 @@ func (c *Client) BlockUntilConnected(ctx context.Context) error {
 }
 
 // Reset gives up the current session and begins another: listeners get Lost and Reconnected. The ephemeral nodes
-// of the old session remain until its timeout. In Java: getZookeeperClient().reset().
+// of the old session remain until its timeout. In Java: getZookeeperClient().reset(), which closes the session.
 func (c *Client) Reset() error {
 	if err := c.core.executor.Err(); err != nil {
 		return err
@@ -313,21 +321,25 @@ func (c *Client) Reset() error {
 	return nil
 }
 
-// ConnectionStateListeners has the listeners of the connection state. They are called in order, on a goroutine of their
-// own, and get all changes after they were added. In Java: getConnectionStateListenable.
-func (c *Client) ConnectionStateListeners() callbacks.Listenable[ConnectionState] {
-	return &c.core.states.listeners
+// AddConnectionStateListener adds a listener to the connection state; remove removes it. These listeners are called in
+// order, on a goroutine of their own, and get all changes after they were added. Close waits for them; none is called
+// after that. The context of a listener of the client, of this and of the other kinds, ends when the client is closed:
+// when Close no longer waits for the listeners. In Java: getConnectionStateListenable.
+func (c *Client) AddConnectionStateListener(fn callbacks.Listener[ConnectionState]) (remove func()) {
+	return c.core.states.listeners.Add(fn)
 }
 
-// CuratorListeners has the listeners of the results of background operations without a callback, of the events of
-// watches set with Watched, and of the event that the client is closing, which comes before the results of operations
-// that are still in flight. In Java: getCuratorListenable.
-func (c *Client) CuratorListeners() callbacks.Listenable[callbacks.Event] { return &c.core.listeners }
+// AddCuratorListener adds a listener to the results of background operations without a callback, to the events of
+// watches set with Watched, and to the event that the client is closing, which comes before the results of operations
+// that are still in flight; remove removes it. In Java: getCuratorListenable.
+func (c *Client) AddCuratorListener(fn callbacks.Listener[callbacks.Event]) (remove func()) {
+	return c.core.listeners.Add(fn)
+}
 
-// UnhandledErrorListeners has the listeners of failures without another receiver. They may be called concurrently. In
-// Java: getUnhandledErrorListenable.
-func (c *Client) UnhandledErrorListeners() callbacks.Listenable[UnhandledError] {
-	return &c.core.unhandled
+// AddUnhandledErrorListener adds a listener to failures without another receiver; remove removes it. These listeners
+// may be called concurrently. In Java: getUnhandledErrorListenable.
+func (c *Client) AddUnhandledErrorListener(fn callbacks.Listener[UnhandledError]) (remove func()) {
+	return c.core.unhandled.Add(fn)
 }
 
 // ReportUnhandled reports a failure without another receiver to the unhandled-error listeners, to the log, with the ids
@@ -348,9 +360,9 @@ func (c *Client) Namespace() string { return c.operations.Namespace() }
 // background. Reads are not fenced. Use it where a process must not write any more once another one has taken over,
 // even if it does not know that yet. Locks and elections have such a view: see Hold.Client in package locks.
 //
-// A write fails with
+// holding is a context that ends when the process no longer holds the nodes, as Hold.Context does. A write fails with
 //   - lost, if the server finds that a node is gone; and with ErrUncertain too, if that was a second try;
-//   - the cause of tenure, without a request, if tenure has ended;
+//   - the cause of holding, without a request, if holding has ended;
 //   - [ErrUncertain], if its answer was lost. It may have taken effect, and is not tried again. A write that can be
 //     repeated is: a SetData of any version, a Create with protection, an operation with Idempotent or Quietly;
 //   - zk.ErrNoAuth that names the node, if the client has no right to read it;
@@ -358,8 +370,8 @@ func (c *Client) Namespace() string { return c.operations.Namespace() }
 //
 // A view of the view is fenced too. A fence of a fenced view adds its nodes. The nodes are paths of c and of its
 // namespace. Java has no fenced writes.
-func (c *Client) Fenced(tenure context.Context, lost error, nodes ...string) *Client {
-	return c.with(c.operations.Fenced(tenure, lost, nodes))
+func (c *Client) Fenced(holding context.Context, lost error, nodes ...string) *Client {
+	return c.with(c.operations.Fenced(holding, lost, nodes))
 }
 
 // UsingNamespace returns a view of the client that works below /ns. Its paths are without the namespace. The client
@@ -370,7 +382,7 @@ func (c *Client) UsingNamespace(ns string) *Client {
 	return c.with(c.operations.UsingNamespace(ns))
 }
 
-// with returns a view of the client with other operations.
+// with returns a view of the client with these operations.
 func (c *Client) with(of any) *Client {
 	return &Client{core: c.core, operations: of.(operations), view: true}
 }
@@ -434,11 +446,12 @@ func (c *Client) CurrentConfig() []byte { return c.core.tracker.current() }
 
 func (k *core) dispatch(t dispatch.Task) { k.dispatcher.Push(t) }
 
-// stateChanged runs ahead of the listeners.
-func (k *core) stateChanged(s ConnectionState, at time.Time) {
-	k.telemetry.StateChanged(s.word(), at)
-	k.cfg.logger.Info("connection state", "state", s.String())
-	k.tracker.stateChanged(s)
+// stateChanged runs before the listeners of the connection state.
+func (k *core) stateChanged(c stateChange) {
+	k.telemetry.StateChanged(c.state.word(), c.at)
+	attrs := append([]slog.Attr{slog.String("state", c.state.String())}, c.attrs...)
+	k.cfg.logger.LogAttrs(exec.Root, slog.LevelInfo, "connection state", attrs...)
+	k.tracker.stateChanged(c.state)
 }
 
 // dispatchWatcher is called for each event of a watcher.
@@ -446,7 +459,7 @@ func (k *core) dispatchWatcher(run func(ctx context.Context)) {
 	k.dispatch(dispatch.Func(func() { k.guard(exec.Root, "watcher", func() { run(exec.Root) }) }))
 }
 
-// deliver runs on the dispatcher.
+// deliver delivers the result of a background operation. It runs on the dispatcher.
 func (k *core) deliver(ctx context.Context, cb callbacks.BackgroundCallback, ev callbacks.Event) {
 	if cb == nil {
 		k.notify(ctx, ev)
@@ -457,35 +470,38 @@ func (k *core) deliver(ctx context.Context, cb callbacks.BackgroundCallback, ev 
 
 func (k *core) notify(ctx context.Context, ev callbacks.Event) {
 	if !k.telemetry.HasDriver() {
-		k.listeners.Notify(ctx, ev, func(fn func()) { k.guard(ctx, "listener", fn) })
+		k.callListeners(ctx, ev)
 		return
 	}
 	start := time.Now()
-	k.listeners.Notify(ctx, ev, func(fn func()) { k.guard(ctx, "listener", fn) })
+	k.callListeners(ctx, ev)
 	k.telemetry.Notified(time.Since(start))
 }
 
-// notifyWatched is the default watcher.
+func (k *core) callListeners(ctx context.Context, ev callbacks.Event) {
+	if k.listeners.Len() > 0 {
+		ctx = listeners.Until(k.listening, ctx)
+		k.listeners.Notify(ctx, ev, func(fn func()) { k.guard(ctx, "listener", fn) })
+	}
+}
+
+// notifyWatched is the function of the default watcher.
 func (k *core) notifyWatched(ctx context.Context, ev zk.Event) {
 	k.notify(ctx, callbacks.Event{Type: callbacks.Watched, Path: ev.Path, Watched: ev})
 }
 
-// guard runs the user's code and recovers its panic.
+// guard runs code of the program and reports its panic.
 func (k *core) guard(ctx context.Context, what string, fn func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			err := fmt.Errorf("curator: panic in %s: %s\n%s", what, errtext.Panic(p), debug.Stack())
-			source := inListener
-			if strings.HasSuffix(what, "callback") {
-				source = inCallback
-			}
-			k.reportUnhandled(ctx, source, "panic in "+what, err)
+	if err := usercode.Call(what, fn); err != nil {
+		source := inListener
+		if strings.HasSuffix(what, "callback") {
+			source = inCallback
 		}
-	}()
-	fn()
+		k.reportUnhandled(ctx, source, "panic in "+what, err)
+	}
 }
 
-// Where unhandled errors come from, for telemetry.
+// The sources of unhandled errors, for telemetry.
 const (
 	inBackground = "background"
 	inListener   = "listener"
@@ -494,16 +510,18 @@ const (
 )
 
 func (k *core) reportUnhandled(ctx context.Context, source, message string, err error) {
+	k.report(ctx, slog.LevelError, source, message, err)
+}
+
+func (k *core) report(ctx context.Context, level slog.Level, source, message string, err error) {
+	ctx = context.WithoutCancel(ctx) // the context of a listener may have ended
 	k.telemetry.Unhandled(ctx, source, err)
-	k.cfg.logger.LogAttrs(ctx, slog.LevelError, message, append(telemetry.LogAttrs(ctx), slog.Any("error", err))...)
-	k.unhandled.Notify(ctx, UnhandledError{message, err}, func(fn func()) {
-		defer func() {
-			if p := recover(); p != nil { // in the last resort itself
-				k.cfg.logger.LogAttrs(ctx, slog.LevelError, "panic in unhandled-error listener",
-					append(telemetry.LogAttrs(ctx), slog.Any("panic", p))...)
-			}
-		}()
-		fn()
+	k.cfg.logger.LogAttrs(ctx, level, message, append(telemetry.LogAttrs(ctx), slog.Any("error", err))...)
+	k.unhandled.Notify(listeners.Until(k.listening, ctx), UnhandledError{message, err}, func(fn func()) {
+		if err := usercode.Call("unhandled-error listener", fn); err != nil { // a listener for unhandled errors panics
+			k.cfg.logger.LogAttrs(ctx, slog.LevelError, "panic in unhandled-error listener",
+				append(telemetry.LogAttrs(ctx), slog.Any("error", err))...)
+		}
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 // nowhere is an address without a server: the port of the discard service.
 const nowhere = "127.0.0.1:9"
 
-func TestNewRefusesWhatMakesNoSense(t *testing.T) {
+func TestNewInvalidOptionsFail(t *testing.T) {
 	const good = "h1:2181,h2:2181/chroot"
 	type options = []framework.Option
 	tests := []struct {
@@ -97,7 +97,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestNewReportsAllThatIsWrongAtOnce(t *testing.T) {
+func TestNewReportsAllErrors(t *testing.T) {
 	_, err := framework.New("h1:0",
 		framework.WithNamespace("/"), framework.WithConnectionTimeout(0), framework.WithRetryPolicy(nil))
 	for _, part := range []string{`"0"`, "namespace", "connection timeout", "retry policy"} {
@@ -107,7 +107,7 @@ func TestNewReportsAllThatIsWrongAtOnce(t *testing.T) {
 	}
 }
 
-func TestNewTakesWhatIsUnusualButMakesSense(t *testing.T) {
+func TestNewUnusualOptionsSucceed(t *testing.T) {
 	tests := []struct {
 		name    string
 		connect string
@@ -135,7 +135,7 @@ func TestNewTakesWhatIsUnusualButMakesSense(t *testing.T) {
 	}
 }
 
-func TestLifeOfAClient(t *testing.T) {
+func TestClientLifeCycle(t *testing.T) {
 	client := newClient(t, nowhere)
 	wantState := func(want framework.State) {
 		t.Helper()
@@ -155,7 +155,7 @@ func TestLifeOfAClient(t *testing.T) {
 	wantState(framework.Stopped)
 }
 
-func TestConcurrentStartAndCloseLeaveOneStartedOrNone(t *testing.T) {
+func TestClientConcurrentStartAndClose(t *testing.T) {
 	for range 20 {
 		client := newClient(t, nowhere)
 		var wg sync.WaitGroup
@@ -181,7 +181,7 @@ func TestConcurrentStartAndCloseLeaveOneStartedOrNone(t *testing.T) {
 }
 
 // Every Close, also one that comes while another is at work, returns when the work is done.
-func TestConcurrentClosesWaitForTheFirst(t *testing.T) {
+func TestCloseConcurrentWaitsForFirst(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t))
 	inCallback, leave := make(chan struct{}), make(chan struct{})
 	var left sync.WaitGroup
@@ -213,7 +213,7 @@ func TestConcurrentClosesWaitForTheFirst(t *testing.T) {
 	}
 }
 
-func TestViewsHaveNoLifeOfTheirOwn(t *testing.T) {
+func TestViewSharesLifeCycleOfClient(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t))
 	for name, view := range map[string]*framework.Client{
 		"namespace":                     client.UsingNamespace("a"),
@@ -236,7 +236,7 @@ func TestViewsHaveNoLifeOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestOperationsOfAClientThatIsNotRunning(t *testing.T) {
+func TestOperationOfClientNotRunningFails(t *testing.T) {
 	latent := newClient(t, nowhere)
 	neverStarted := newClient(t, nowhere)
 	closeClient(t, neverStarted)
@@ -289,14 +289,26 @@ func TestOperationsOfAClientThatIsNotRunning(t *testing.T) {
 	}
 }
 
-func TestSessionTimeoutIsTheNegotiatedOne(t *testing.T) {
+func TestSessionTimeoutIsNegotiated(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t), framework.WithSessionTimeout(150*time.Millisecond))
 	if got, want := client.SessionTimeout(), 200*time.Millisecond; got != want { // the server's minimum
 		t.Errorf("session timeout %v, want %v", got, want)
 	}
 }
 
-func TestClosedClientHasNoSession(t *testing.T) {
+// Before the first session there is none: its context has ended, as that of a session that is lost.
+func TestSessionBeforeFirstConnectionHasEnded(t *testing.T) {
+	client := newClient(t, nowhere)
+	none := client.Session()
+	for name, session := range map[string]*framework.Session{"nil": none, "zero": new(framework.Session)} {
+		if session.ID() != 0 || session.Context().Err() == nil {
+			t.Errorf("%s: session %#x: %v", name, session.ID(), session.Context().Err())
+		}
+		wantErr(t, name+": cause", context.Cause(session.Context()), framework.ErrSessionLost)
+	}
+}
+
+func TestSessionOfClosedClientHasEnded(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t))
 	session := client.Session()
 	if session.ID() == 0 || session.ID() != client.SessionID() || session.Context().Err() != nil {
@@ -311,7 +323,7 @@ func TestClosedClientHasNoSession(t *testing.T) {
 }
 
 // A client whose provider has no servers yet is not started, and may be started again.
-func TestStartThatFailsMayBeTriedAgain(t *testing.T) {
+func TestStartFailedMayBeRetried(t *testing.T) {
 	provider := &failingProvider{EnsembleProvider: framework.FixedEnsemble("")}
 	client := newClient(t, "", framework.WithEnsembleProvider(provider))
 	wantErr(t, "Start", client.Start(), framework.ErrBadArguments)
@@ -332,7 +344,7 @@ func TestStartThatFailsMayBeTriedAgain(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheProvider(t *testing.T) {
+func TestEnsembleProviderErrors(t *testing.T) {
 	refused := context.DeadlineExceeded // any error will do
 	provider := &failingProvider{EnsembleProvider: framework.FixedEnsemble(nowhere), startErr: refused}
 	client := newClient(t, "", framework.WithEnsembleProvider(provider))

@@ -81,7 +81,7 @@ func (p stuckPolicy) NextBackOff() time.Duration {
 
 const closeWait = 200 * time.Millisecond
 
-func TestCloseIsBoundedWhateverTheProgramDoes(t *testing.T) {
+func TestCloseWithBlockedCodeOfProgramIsBounded(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	tests := map[string]func(t *testing.T, g *gate) *framework.Client{
 		"dialer": func(t *testing.T, g *gate) *framework.Client {
@@ -152,7 +152,7 @@ func (r stuckResolver) LookupSRV(context.Context, string, string, string) (strin
 // unclosed returns a client that is started, and that the test closes.
 func unclosed(t *testing.T, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	opts = append(opts, framework.WithMaxCloseWait(closeWait), framework.WithEnsembleTracker(false))
+	opts = append(opts, framework.WithMaxCloseWait(closeWait), framework.WithoutEnsembleTracker())
 	client, err := framework.New(connect, opts...)
 	must(t, err)
 	start(t, client)
@@ -188,7 +188,7 @@ func (p *startingProvider) Close() error {
 	return nil
 }
 
-func TestCloseWhileTheEnsembleProviderStarts(t *testing.T) {
+func TestCloseDuringStartOfEnsembleProvider(t *testing.T) {
 	servers := framework.FixedEnsemble(testenv.ConnectString(t))
 	p := &startingProvider{EnsembleProvider: servers, gate: newGate(), closed: make(chan struct{})}
 	client, err := framework.New("", framework.WithEnsembleProvider(p))
@@ -205,7 +205,7 @@ func TestCloseWhileTheEnsembleProviderStarts(t *testing.T) {
 }
 
 // What a driver or a provider asks its client, it is answered.
-func TestDriverAndProviderMayAskTheirClient(t *testing.T) {
+func TestDriverAndEnsembleProviderMayCallClient(t *testing.T) {
 	first, connect := newProxy(t)
 	second := proxyTo(t, testenv.Addr(t))
 	d := &connectedDriver{recorded: make(chan string, 100)}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -78,7 +80,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 		}},
 		{
 			"lost",
-			[]framework.Option{framework.WithSessionTimeout(time.Second)},
+			[]framework.Option{framework.WithSessionTimeout(testenv.SessionTimeout)},
 			0,
 			func(t *testing.T, client *framework.Client) func() {
 				t.Helper()
@@ -127,7 +129,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 				client, err := framework.New(connect, append([]framework.Option{
 					framework.WithMaxCloseWait(closeWait),
 					framework.WithConnectionTimeout(2 * soon),
-					framework.WithEnsembleTracker(false),
+					framework.WithoutEnsembleTracker(),
 					framework.WithRetryPolicy(retry.Forever(10 * time.Millisecond)),
 				}, tt.opts...)...)
 				if err != nil {
@@ -172,7 +174,7 @@ var (
 	serverOutbox = goleak.IgnoreAnyFunction("github.com/gocurator/curator/internal/zkserver.(*outbox).send")
 )
 
-func TestCloseEndsTheSessionOnTheServer(t *testing.T) {
+func TestCloseEndsSessionOnServer(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	other := connectClient(t, connect)
@@ -196,7 +198,7 @@ func TestCloseEndsTheSessionOnTheServer(t *testing.T) {
 }
 
 // C-472: what cannot be waited for is not waited for.
-func TestCloseFromACallbackReturns(t *testing.T) {
+func TestCloseFromCallbackReturns(t *testing.T) {
 	const wait = 100 * time.Millisecond
 	connect := testenv.ConnectString(t)
 	ctx := testenv.Context(t)
@@ -224,7 +226,7 @@ func TestCloseFromACallbackReturns(t *testing.T) {
 		},
 		"listener": func(t *testing.T, client *framework.Client, call func()) {
 			t.Helper()
-			client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) {
+			client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
 				if ev.Type == callbacks.Sync {
 					call()
 				}
@@ -234,12 +236,12 @@ func TestCloseFromACallbackReturns(t *testing.T) {
 		},
 		"connection state listener": func(t *testing.T, client *framework.Client, call func()) {
 			t.Helper()
-			client.ConnectionStateListeners().AddListener(func(context.Context, framework.ConnectionState) { call() })
+			client.AddConnectionStateListener(func(context.Context, framework.ConnectionState) { call() })
 			start(t, client)
 		},
 		"unhandled error listener": func(t *testing.T, client *framework.Client, call func()) {
 			t.Helper()
-			client.UnhandledErrorListeners().AddListener(func(context.Context, framework.UnhandledError) { call() })
+			client.AddUnhandledErrorListener(func(context.Context, framework.UnhandledError) { call() })
 			start(t, client)
 			must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { panic("now") }).
 				ForPath(ctx, "/"))
@@ -265,7 +267,7 @@ func TestCloseFromACallbackReturns(t *testing.T) {
 	}
 }
 
-func TestCloseWaitsForCallbacksOnlySoLong(t *testing.T) {
+func TestCloseWaitForCallbacksIsBounded(t *testing.T) {
 	t.Parallel()
 	const wait = 200 * time.Millisecond
 	client, err := framework.New(testenv.ConnectString(t), framework.WithMaxCloseWait(wait))
@@ -274,7 +276,7 @@ func TestCloseWaitsForCallbacksOnlySoLong(t *testing.T) {
 	}
 	leave := make(chan struct{})
 	entered := make(chan struct{}, 2)
-	client.ConnectionStateListeners().AddListener(func(context.Context, framework.ConnectionState) {
+	client.AddConnectionStateListener(func(context.Context, framework.ConnectionState) {
 		entered <- struct{}{}
 		<-leave
 	})
@@ -299,9 +301,98 @@ func TestCloseWaitsForCallbacksOnlySoLong(t *testing.T) {
 	receive(t, results) // a waiter still gets it
 }
 
+// Close waits for a listener first, and then ends its context.
+func TestCloseEndsListenerContexts(t *testing.T) {
+	for name, test := range map[string]struct {
+		started, waits bool
+		want           error
+	}{
+		"client that is not started":          {false, false, nil},
+		"listeners that return":               {true, false, nil},
+		"listener that waits for its context": {true, true, framework.ErrCloseTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.WithoutPort())
+				client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var mu sync.Mutex
+				contexts := make(map[string]context.Context)
+				note := func(kind string, ctx context.Context) {
+					mu.Lock()
+					defer mu.Unlock()
+					if contexts[kind] = ctx; ctx.Err() != nil && test.started {
+						t.Errorf("%s listener: called with a context that has ended: %v", kind, context.Cause(ctx))
+					}
+				}
+				client.AddCuratorListener(func(ctx context.Context, ev callbacks.Event) {
+					if note(ev.Type.String(), ctx); test.waits {
+						<-ctx.Done()
+					}
+				})
+				client.AddConnectionStateListener(func(ctx context.Context, _ framework.ConnectionState) {
+					note("state", ctx)
+				})
+				client.AddUnhandledErrorListener(func(ctx context.Context, _ framework.UnhandledError) {
+					note("unhandled", ctx)
+				})
+				kinds := 1
+				if test.started {
+					start(t, client)
+					must(t, client.BlockUntilConnected(t.Context()))
+					client.ReportUnhandled(t.Context(), "on purpose", errors.New("no error"))
+					kinds = 3
+				}
+				wantErr(t, "Close", client.Close(), test.want)
+				if !test.started {
+					client.ReportUnhandled(t.Context(), "on purpose", errors.New("no error"))
+				}
+				synctest.Wait()
+				if len(contexts) != kinds {
+					t.Errorf("the listeners that were called: %v", contexts)
+				}
+				for kind, ctx := range contexts {
+					if cause := context.Cause(ctx); !errors.Is(cause, framework.ErrClosed) {
+						t.Errorf("%s listener: after Close the cause is %v", kind, cause)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A program that keeps the state would be connected for ever.
+func TestStateListenerBehindBlockedOneIsNotCalledAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
+		if err != nil {
+			t.Fatal(err)
+		}
+		entered, leave := false, make(chan struct{})
+		client.AddConnectionStateListener(func(context.Context, framework.ConnectionState) {
+			entered = true
+			<-leave
+		})
+		client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
+			t.Errorf("called with %v", s)
+		})
+		start(t, client)
+		synctest.Wait()
+		if !entered {
+			t.Error("the first listener is not called")
+		}
+		wantErr(t, "Close", client.Close(), framework.ErrCloseTimeout)
+		close(leave)
+		synctest.Wait()
+	})
+}
+
 // A second Close from a callback, while the first waits for that callback, must not make them wait for each
 // other.
-func TestClosesDoNotWaitForEachOther(t *testing.T) {
+func TestCloseDoesNotWaitForOtherClients(t *testing.T) {
 	t.Parallel()
 	const wait = 200 * time.Millisecond
 	client, err := framework.New(testenv.ConnectString(t), framework.WithMaxCloseWait(wait))
@@ -309,7 +400,7 @@ func TestClosesDoNotWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	inside := make(chan error, 1)
-	client.CuratorListeners().AddListener(func(_ context.Context, ev callbacks.Event) {
+	client.AddCuratorListener(func(_ context.Context, ev callbacks.Event) {
 		if ev.Type == callbacks.Closing {
 			inside <- client.Close()
 		}
@@ -319,4 +410,19 @@ func TestClosesDoNotWaitForEachOther(t *testing.T) {
 		wantErr(t, "Close", client.Close(), framework.ErrCloseTimeout)
 		wantErr(t, "Close in the listener", receive(t, inside), framework.ErrCloseTimeout)
 	})
+}
+
+// In Java: TestFrameworkEdges.testQuickClose.
+func TestCloseWhileConnectingReturns(t *testing.T) {
+	t.Parallel()
+	connect := testenv.ConnectString(t)
+	for range 50 {
+		client := startClient(t, connect)
+		_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // has begun to connect
+		if err != nil && !errors.Is(err, framework.ErrClosed) {
+			t.Fatal(err)
+		}
+		closeClient(t, client)
+		closeClient(t, startClient(t, connect)) // has not
+	}
 }

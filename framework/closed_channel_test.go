@@ -16,7 +16,7 @@ func TestWatcherClosedChannelIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	unhandled := make(chan string, 10)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
 		unhandled <- e.Message + ": " + e.Err.Error()
 	})
 	ctx := testenv.Context(t)

@@ -93,10 +93,7 @@ func endWithOutages(t *testing.T, recorded states, client *framework.Client) {
 
 // In Java: TestWithCluster.testSessionSurvives.
 func (e ensemble) sessionSurvives(t *testing.T) {
-	client := newClient(t, e.connectString())
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, e.connectString())
 	session := client.SessionID()
 	createEphemeral(t, client, "/mine")
 	fired := make(chan zk.Event, 10)
@@ -124,10 +121,7 @@ func (e ensemble) sessionSurvives(t *testing.T) {
 
 // In Java: TestWithCluster.testSplitBrain.
 func (e ensemble) noQuorum(t *testing.T) {
-	client := newClient(t, e.connectString(), framework.WithSessionTimeout(2*time.Second))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, e.connectString(), framework.WithSessionTimeout(2*time.Second))
 	survivor, err := e.FindConnectionInstance(client.SessionID())
 	if err != nil {
 		t.Fatal(err)
@@ -142,11 +136,8 @@ func (e ensemble) noQuorum(t *testing.T) {
 // In Java: TestReadOnly. A server without a quorum takes no session that it has with one: the client has to
 // give its session up first, and so it does with the other when there is a quorum again.
 func (e ensemble) readOnly(t *testing.T) {
-	client := newClient(t, e.connectString(), framework.WithReadOnly(true),
+	client, recorded := connectRecorded(t, e.connectString(), framework.WithReadOnly(),
 		framework.WithSessionTimeout(2*time.Second))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
 	survivor, err := e.FindConnectionInstance(client.SessionID())
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +165,7 @@ func (e ensemble) readOnlyFirst(t *testing.T) {
 		answer, err := survivor.FourLetterWord(testenv.Context(t), "isro")
 		return err == nil && answer == "ro"
 	}, "the server that is left serves readers")
-	client := newClient(t, e.connectString(), framework.WithReadOnly(true), framework.WithEnsembleTracker(true))
+	client := newClient(t, e.connectString(), framework.WithReadOnly(), framework.WithEnsembleTracker())
 	recorded := record(client)
 	start(t, client)
 	recorded.want(t, readOnly)
@@ -231,10 +222,7 @@ func (e ensemble) formerLeader(t *testing.T) {
 func (e ensemble) followed(t *testing.T) {
 	ctx := testenv.Context(t)
 	servers := newProvider(e.Servers()[0].Addr()+"/app", true)
-	client := newClient(t, "", framework.WithEnsembleProvider(servers), framework.WithEnsembleTracker(true))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, "", framework.WithEnsembleProvider(servers), framework.WithEnsembleTracker())
 	session := client.SessionID()
 	createEphemeral(t, client, "/followed")
 	addr := func(i int) string { return e.Servers()[i].Addr() }

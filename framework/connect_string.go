@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 
@@ -16,10 +17,10 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// connectString is the list of servers a client may talk to, and the path below which it lives on them.
+// connectString is the list of servers of a client and the path below which it works.
 type connectString struct {
 	servers []string // host:port
-	chroot  string   // "" for none
+	chroot  string   // "" means none
 }
 
 // parseConnectString reads "h1:2181,h2:2181/chroot"; its errors match [ErrBadArguments]. Java drops empty
@@ -61,12 +62,12 @@ func parseChroot(s string) (string, error) {
 	if err := zkpath.Validate(s, false); err != nil {
 		return "", errtext.Wrap(err, "", "chroot")
 	}
-	return strings.TrimSuffix(s, "/"), nil // what is valid and ends with a slash is the root
+	return strings.TrimSuffix(s, "/"), nil // the only valid path that ends with a slash is the root
 }
 
-// isFollowedByServers reports whether there is a server behind a comma in a chroot: one with a port, or with the chroot
-// once more. Java takes it for a part of the name, and lives in another tree than was meant. Any other comma may be one
-// of the name.
+// isFollowedByServers reports whether a chroot has a server behind a comma: a name with a port, or with the same
+// chroot. Java takes it for a part of the chroot and works below a path that nobody meant. Any other comma may belong
+// to the path.
 func isFollowedByServers(chroot string) bool {
 	first, rest, _ := strings.Cut(chroot, ",")
 	for part := range strings.SplitSeq(rest, ",") {
@@ -105,7 +106,7 @@ func parseServer(s string) (string, error) {
 	return joinHostPort(host, port)
 }
 
-// isSeveralServers reports whether s is servers with something else than a comma between them.
+// isSeveralServers reports whether s is a list of servers with another separator than a comma.
 func isSeveralServers(s string) bool {
 	servers := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == ';' || r == '|' })
 	if len(servers) < 2 {
@@ -117,9 +118,11 @@ func isSeveralServers(s string) bool {
 	})
 }
 
-// cutHost splits s behind the host, which is given without its brackets. What follows is "" or starts with a
-// colon.
+// cutHost splits s behind the host. It returns the host without brackets; rest is "" or starts with a colon.
 func cutHost(s string) (host, rest string, err error) {
+	if address, err := netip.ParseAddr(s); err == nil && address.Is6() {
+		return "", "", needsBrackets(s)
+	}
 	if !strings.HasPrefix(s, "[") {
 		i := strings.IndexByte(s, ':')
 		if i < 0 {
@@ -137,23 +140,33 @@ func cutHost(s string) (host, rest string, err error) {
 	return host, rest, nil
 }
 
-// joinHostPort checks both parts.
+// joinHostPort checks both parts and joins them.
 func joinHostPort(host, port string) (string, error) {
 	if host == "" {
 		return "", errors.New("empty server")
 	}
-	if _, err := netip.ParseAddr(host); err != nil && strings.ContainsFunc(host, notInHostName) {
+	name := host
+	if address, err := netip.ParseAddr(host); err == nil {
+		name = address.Zone()
+	}
+	if strings.ContainsFunc(name, notInHostName) {
 		return "", fmt.Errorf("server %q: bad host name", host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		if strings.Contains(port, ":") && strings.Trim(host, "0123456789abcdefABCDEF") == "" {
-			return "", fmt.Errorf("server %q: an IPv6 address needs brackets", host+":"+port)
+			return "", needsBrackets(host + ":" + port)
 		}
 		return "", fmt.Errorf("server %q: bad port %q", host, port)
 	}
 	return net.JoinHostPort(host, port), nil
 }
 
+func needsBrackets(server string) error {
+	return fmt.Errorf("server %q: an IPv6 address needs brackets", server)
+}
+
+// notInHostName reports whether r cannot be part of a host name. Letters of other alphabets are left to the resolver.
+// Invisible characters, such as a byte order mark, are refused, because such mistakes are hard to find.
 func notInHostName(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
@@ -161,5 +174,5 @@ func notInHostName(r rune) bool {
 	case r == '-', r == '.', r == '_': // an underscore is common where names come from containers
 		return false
 	}
-	return r < 0x80 // other alphabets are the resolver's business
+	return r < 0x80 || r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.IsSpace(r)
 }

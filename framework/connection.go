@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,49 +16,46 @@ import (
 	"github.com/gocurator/curator/internal/wire"
 )
 
-// connection keeps a session with the ensemble: one wire.Conn after the other, each for one session. It decides the
-// connection state, by the states of the wire and by its own clock, and publishes it in order.
+// connection keeps a session with the ensemble. It opens one wire.Conn after the other, one for each session. It
+// derives the connection state from the states of the Conn and from its own clock, and publishes it in order.
 type connection struct {
 	cfg       *config
 	executor  *exec.Executor
 	telemetry *telemetry.Telemetry
-	publish   func(ConnectionState)           // in order; must not block
-	unhandled func(message string, err error) // must not block
-
-	failed func(err error) // the first failure to connect; must not block
+	publish   func(s ConnectionState, attrs ...slog.Attr) // called in order; must not block
+	warn      func(message string, attrs ...slog.Attr)    // logs, in order with publish; must not block
+	unhandled func(message string, err error)             // must not block
 
 	current  atomic.Pointer[wire.Conn]
-	hosts    wire.Hosts // of all sessions
+	hosts    wire.Hosts // servers of all sessions
 	follower *ensembleFollower
-	wg       sync.WaitGroup // of those that are being abandoned or replaced
+	wg       sync.WaitGroup // waits for connections that are abandoned or replaced
 
-	mu        sync.Mutex
-	closed    bool
-	replacing bool            // the current Conn is over, and the next is not there yet
-	refused   error           // why there will be no connection
-	target    connectString   // of the current Conn
-	state     ConnectionState // as published last
-	connected bool            // once in its life, with a quorum
-	relying   int             // how many rely on quorum heartbeats
-	session   *Session        // the newest
-	since     time.Time       // when the wait for a first session began
-	suspended time.Duration   // the silence of the server when that state was published last
-	clock     *time.Timer
-	changed   chan struct{} // closed and replaced at each change
+	mu          sync.Mutex
+	closed      bool
+	replacing   bool            // the current Conn has ended, and the next one is not open yet
+	refused     error           // the reason why there will be no connection, or nil
+	target      connectString   // servers of the current Conn
+	state       ConnectionState // the state that was published last
+	connected   bool            // the client has been connected to a server with a quorum
+	server      string          // server of the newest established connection
+	quorumUsers int             // number of unstopped calls of requireQuorum
+	session     *Session        // the newest session, which may have ended; nil before the first
+	since       time.Time       // start of the wait for the next session
+	suspended   time.Duration   // the silence of the server when Suspended was published last
+	clock       *time.Timer     // calls tick
+	changed     chan struct{}   // closed and replaced at each change
 }
 
-func newConnection(cfg *config, publish func(ConnectionState)) *connection {
+func newConnection(cfg *config, publish func(ConnectionState, ...slog.Attr)) *connection {
 	c := &connection{cfg: cfg, publish: publish, target: cfg.target, changed: make(chan struct{})}
-	if cfg.heartbeats == heartbeatsAlways {
-		c.relying = 1
-	}
 	c.follower = newEnsembleFollower(cfg.ensemble, c.follow)
 	c.hosts.Jitter = cfg.jitter
 	return c
 }
 
-// start opens the first Conn to the servers of a connect string. It is empty if a [ServerNotifier] has no servers yet:
-// then the first servers that it reports open the Conn.
+// start opens the first Conn to the servers of target. target is empty if a [ServerNotifier] has no servers yet: then
+// follow opens the Conn when the notifier has some.
 func (c *connection) start(target connectString) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,6 +75,10 @@ func (c *connection) start(target connectString) error {
 // open opens a Conn for a new session. mu is held.
 func (c *connection) open() error {
 	var conn *wire.Conn
+	var seen int64
+	if before := c.current.Load(); before != nil {
+		seen = before.Known()
+	}
 	opened := make(chan struct{}) // the Conn may report its state before Open has returned
 	conn, err := wire.Open(wire.Config{
 		Servers:        c.target.servers,
@@ -92,11 +94,16 @@ func (c *connection) open() error {
 		Secure:         c.cfg.secure(),
 		Resolve:        c.cfg.resolve(),
 		Refresh:        func(ctx context.Context) { c.follower.followNow(ctx) },
-		OnFailure:      c.failed,
-		Wall:           c.cfg.wall,
-		Logger:         c.cfg.logger,
-		MaxReply:       c.cfg.maxReply,
-		OnUnsent:       c.executor.Unsent,
+		OnFailure:      func(err error) { c.warn("cannot connect", slog.Any("error", err)) },
+		OnLoss: func(err error) {
+			<-opened
+			c.warn("connection lost", sessionAttr(conn.SessionID()), slog.Any("error", err))
+		},
+		Wall:     c.cfg.wall,
+		Logger:   c.cfg.logger,
+		MaxReply: c.cfg.maxReply,
+		Zxid:     seen,
+		OnUnsent: c.executor.Unsent,
 		OnState: func(s wire.State) {
 			<-opened
 			c.on(conn, s)
@@ -110,14 +117,14 @@ func (c *connection) open() error {
 	return nil
 }
 
-// on takes a state of a Conn. It runs on the goroutine that reads that connection.
+// on handles a new state of a Conn. It runs on the goroutine that reads its connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
 	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly || s == wire.AuthFailed) {
 		c.executor.Connected()
 	}
 }
 
-// take applies a state of a Conn, and reports whether it was still the current one.
+// take applies a new state of a Conn. It returns false if the Conn is no longer the current one.
 func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,15 +137,15 @@ func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 		c.up(conn, s == wire.ConnectedReadOnly)
 	case wire.Disconnected:
 		if c.state != Suspended && c.state != Lost {
-			c.become(Suspended)
+			c.suspend()
 		}
-		c.wind()
+		c.setClock()
 	case wire.Expired:
-		c.lose()
+		c.lose("the server has ended the session")
 		c.replace()
-	case wire.AuthFailed: // no other Conn would fare better
+	case wire.AuthFailed: // the servers would refuse another Conn too
 		c.refused = zk.ErrAuthFailed
-		c.lose()
+		c.lose("the servers refuse the credentials")
 		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
 	}
 	return true
@@ -153,54 +160,71 @@ var sessionEvents = map[wire.State]zk.State{
 	wire.AuthFailed:        zk.StateAuthFailed,
 }
 
-// up takes a connection that stands. mu is held.
+// up handles a new connection. mu is held.
 func (c *connection) up(conn *wire.Conn, readOnly bool) {
-	c.refused = nil
+	c.refused, c.server = nil, conn.Peer()
 	if id := conn.SessionID(); c.session == nil || c.session.id != id || c.session.ctx.Err() != nil {
 		if c.session != nil && c.state != Lost {
-			c.lose() // the others do not have a read-only server's session
+			c.lose("only the read-only server had the session")
 		}
-		c.session = newSession(id)
+		c.session = newSession(id, c.checkClock)
 	}
+	s := Connected
 	switch {
 	case readOnly:
-		c.become(ReadOnly)
+		s = ReadOnly
 	case c.connected:
-		c.become(Reconnected)
+		s = Reconnected
 	default:
 		c.connected = true
-		c.become(Connected)
 	}
-	c.wind()
-	if c.relying > 0 {
-		conn.Heartbeat() // the last one may be long ago
+	c.become(s, slog.String("server", c.server), sessionAttr(c.session.id),
+		slog.Duration("session_timeout", conn.SessionTimeout()))
+	c.setClock()
+	if c.quorumUsers > 0 {
+		conn.Heartbeat() // there was none without a connection
 	}
 }
 
-// become publishes s and wakes the goroutines that wait for a change. mu is held.
-func (c *connection) become(s ConnectionState) {
+// sessionAttr returns the id of a session as ZooKeeper's own logs write it.
+func sessionAttr(id int64) slog.Attr { return slog.String("session", fmt.Sprintf("%#x", uint64(id))) }
+
+// become publishes s, with attrs for the log, and wakes the goroutines that wait for a change. mu is held.
+func (c *connection) become(s ConnectionState, attrs ...slog.Attr) {
 	c.state = s
 	c.telemetry.StateNoted(s.word())
-	if conn := c.current.Load(); s == Suspended && conn != nil {
-		c.suspended = conn.Silence()
-	}
-	c.publish(s)
+	c.publish(s, attrs...)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// lose ends the session. mu is held.
-func (c *connection) lose() {
-	if c.session != nil {
+// suspend publishes Suspended. mu is held.
+func (c *connection) suspend() {
+	if conn := c.current.Load(); conn != nil {
+		c.suspended = conn.Silence()
+	}
+	if c.session == nil || c.session.ctx.Err() != nil {
+		c.become(Suspended)
+		return
+	}
+	c.become(Suspended, slog.String("server", c.server), sessionAttr(c.session.id),
+		slog.Duration("silence", c.suspended.Round(time.Millisecond)))
+}
+
+// lose ends the session and publishes Lost, with a reason for the log. mu is held.
+func (c *connection) lose(reason string) {
+	var attrs []slog.Attr
+	if c.session != nil && c.session.ctx.Err() == nil {
+		attrs = []slog.Attr{slog.String("server", c.server), sessionAttr(c.session.id)}
 		c.session.cancel(ErrSessionLost)
 	}
 	if c.state != Lost {
-		c.become(Lost)
+		c.become(Lost, append(attrs, slog.String("reason", reason))...)
 	}
 }
 
-// replace opens a Conn for the next session and abandons the current one. mu is held, but not while the watchers of the
-// old session get its end, because there may be many: they get that before anything of the next session.
+// replace opens a Conn for the next session and abandons the current one. mu is held, but released while the watchers
+// of the old session get its end, because there may be many. They get it before any event of the next session.
 func (c *connection) replace() {
 	old := c.current.Load()
 	c.replacing = true
@@ -218,7 +242,7 @@ func (c *connection) replace() {
 		c.unhandled("cannot open a connection", err)
 	}
 	c.wg.Go(old.Abandon)
-	c.wind()
+	c.setClock()
 }
 
 // follow applies the connect string of the ensemble provider if it has changed.
@@ -235,14 +259,14 @@ func (c *connection) follow(target connectString, keepSession bool) {
 		}
 	case !target.equal(c.target):
 		c.telemetry.ConnectStringChanged(conn.SessionID())
-		// One that has no session yet has none to lose.
+		// A Conn without a session has none to lose.
 		keep := target.chroot == c.target.chroot && (keepSession || conn.SessionID() == 0)
 		c.target = target
 		if keep {
 			conn.UpdateServers(target.servers)
 			return
 		}
-		c.lose()
+		c.lose("the connect string has changed")
 		c.replace()
 	}
 }
@@ -253,8 +277,8 @@ func (c *connection) chroot() string {
 	return c.target.chroot
 }
 
-// remaining returns after which time the session has to be taken for lost; false if there is none to lose. The
-// silence of the server counts the time in which the machine was suspended. mu is held.
+// remaining returns the time after which the session counts as lost if no answer comes, and false if there is nothing
+// to lose. The silence of the server includes the time in which the machine was suspended. mu is held.
 func (c *connection) remaining() (time.Duration, bool) {
 	if c.session == nil || c.session.ctx.Err() != nil {
 		return c.cfg.sessionTimeout - time.Since(c.since), c.state != Lost
@@ -265,19 +289,19 @@ func (c *connection) remaining() (time.Duration, bool) {
 		limit = min(limit, c.suspended+limit/100*time.Duration(c.cfg.expirationPercent))
 	}
 	remaining := limit - conn.Silence()
-	if c.relying > 0 {
+	if c.quorumUsers > 0 {
 		remaining = min(remaining, conn.SessionTimeout()-conn.QuorumSilence())
 	}
 	return remaining, true
 }
 
-// rely has the session prove itself with quorum heartbeats until stop.
-func (c *connection) rely() (stop func()) {
+// requireQuorum sends quorum heartbeats until stop is called, and bounds the session by their answers.
+func (c *connection) requireQuorum() (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.relying++; c.relying == 1 {
+	if c.quorumUsers++; c.quorumUsers == 1 {
 		if conn := c.current.Load(); conn != nil {
-			conn.Rely()
+			conn.RequireQuorum()
 		}
 	}
 	stopped := false
@@ -286,15 +310,16 @@ func (c *connection) rely() (stop func()) {
 		defer c.mu.Unlock()
 		if !stopped {
 			stopped = true
-			c.relying--
+			c.quorumUsers--
 		}
 	}
 }
 
-// checks is how often in a session timeout the clock is looked at: a timer stands still while the machine is suspended.
+// checks is the number of ticks in a session timeout. One timer for the whole timeout would be late after a suspension
+// of the machine, because timers stand still meanwhile.
 const checks = 20
 
-// untilCheck returns when to look at the clock that shows what remains.
+// untilCheck returns the time until the next tick.
 func (c *connection) untilCheck(remaining time.Duration) time.Duration {
 	if c.session == nil || c.session.ctx.Err() != nil {
 		return max(remaining, 0)
@@ -302,8 +327,8 @@ func (c *connection) untilCheck(remaining time.Duration) time.Duration {
 	return max(min(remaining, c.current.Load().SessionTimeout()/checks), 0)
 }
 
-// wind sets the clock. mu is held.
-func (c *connection) wind() {
+// setClock sets the timer of tick. mu is held.
+func (c *connection) setClock() {
 	if c.clock == nil || c.closed {
 		return
 	}
@@ -314,8 +339,8 @@ func (c *connection) wind() {
 	c.clock.Stop()
 }
 
-// tick ends the session when its time is over, also with a connection: without an answer for so long, the server may
-// have ended it.
+// tick ends the session if its time is over, even if there is a connection: without an answer for so long the server
+// may have ended the session.
 func (c *connection) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,20 +348,33 @@ func (c *connection) tick() {
 		return
 	}
 	if d, running := c.remaining(); !running || d > 0 {
-		if c.relying > 0 && c.state.IsConnected() {
+		if c.quorumUsers > 0 && c.state.IsConnected() {
 			c.current.Load().Heartbeat()
 		}
-		c.wind()
+		c.setClock()
 		return
 	}
 	hadSession := c.session != nil && c.session.ctx.Err() == nil
-	if c.state != Suspended && c.state != Lost { // the first try still lasts, or the machine stood still
-		c.become(Suspended)
+	if c.state != Suspended && c.state != Lost { // the first try has not ended, or the machine was suspended
+		c.suspend()
 	}
-	c.lose()
+	c.lose(c.timedOut())
 	if hadSession {
 		c.replace()
 	}
+}
+
+// timedOut returns the reason for the end of a session by the clock of the client. mu is held.
+func (c *connection) timedOut() string {
+	if c.session == nil || c.session.ctx.Err() != nil {
+		return "clock of the client: no session within the session timeout"
+	}
+	conn := c.current.Load()
+	silence, unproved := conn.Silence(), conn.QuorumSilence()
+	if c.quorumUsers > 0 && unproved > silence {
+		return fmt.Sprintf("clock of the client: no proof of a majority for %v", unproved.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("clock of the client: no answer for %v", silence.Round(time.Millisecond))
 }
 
 // reset ends the session and begins another.
@@ -346,13 +384,13 @@ func (c *connection) reset() {
 	if c.closed || c.replacing {
 		return
 	}
-	c.lose()
+	c.lose("the program has called Reset")
 	if c.current.Load() != nil {
 		c.replace()
 	}
 }
 
-// isConnected reports whether there is a connection, and returns what is closed at the next change.
+// isConnected reports whether there is a connection, and returns a channel that is closed at the next change.
 func (c *connection) isConnected() (bool, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -365,7 +403,7 @@ func (c *connection) currentState() ConnectionState {
 	return c.state
 }
 
-// refusal returns why there will be no connection, or nil.
+// refusal returns the reason why there will be no connection, or nil.
 func (c *connection) refusal() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -383,13 +421,20 @@ func (c *connection) lastError() error {
 	return nil
 }
 
-// currentSession returns the newest session. One that did not survive a suspension of the machine has ended then, even
-// before the clock was looked at.
+// currentSession returns the newest session. It checks the clock first, so that a session that has run out during a
+// suspension of the machine has ended.
 func (c *connection) currentSession() *Session {
+	c.checkClock()
 	c.mu.Lock()
-	s := c.session
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// checkClock ends the session if its time is over. The timer of tick may be late after a suspension of the machine.
+func (c *connection) checkClock() {
+	c.mu.Lock()
 	over := false
-	if s != nil && s.ctx.Err() == nil && !c.replacing {
+	if c.session != nil && c.session.ctx.Err() == nil && !c.replacing {
 		d, running := c.remaining()
 		over = running && d <= 0
 	}
@@ -397,10 +442,9 @@ func (c *connection) currentSession() *Session {
 	if over {
 		c.tick()
 	}
-	return s
 }
 
-// sessionLeft returns the time after which the session is taken for lost, 0 without a session.
+// sessionLeft returns the time after which the session counts as lost if no answer comes, 0 without a session.
 func (c *connection) sessionLeft() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -411,8 +455,8 @@ func (c *connection) sessionLeft() time.Duration {
 	return max(left, 0)
 }
 
-// close ends the session on the server, and reports whether all sessions have ended. It waits little longer than the
-// time for closing, whatever functions of the program it calls.
+// close ends the session on the server, and reports whether all sessions have ended. It takes little longer than
+// maxCloseWait, however long functions of the program block.
 func (c *connection) close() bool {
 	c.mu.Lock()
 	c.closed = true
@@ -433,7 +477,7 @@ func (c *connection) close() bool {
 		}
 		c.wg.Wait()
 	}()
-	ended := dispatch.Within(c.cfg.maxCloseWait+libraryGoodbye, done)
+	ended := dispatch.Within(c.cfg.maxCloseWait+libraryCloseWait, done)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.changed)
@@ -441,8 +485,8 @@ func (c *connection) close() bool {
 	return ended
 }
 
-// libraryGoodbye is the time for which go-zookeeper waits for the answer to its close, and a little more.
-const libraryGoodbye = 1500 * time.Millisecond
+// libraryCloseWait is a little more than the time for which go-zookeeper waits for the answer to its close request.
+const libraryCloseWait = 1500 * time.Millisecond
 
 // wait waits for dialers and the ensemble provider, and reports whether they have returned by end.
 func (c *connection) wait(end time.Time) bool {

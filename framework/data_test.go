@@ -63,7 +63,7 @@ func TestCompressionOfAllData(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	server, root := newTree(t), chrootOf(connect)
 	ctx := testenv.Context(t)
-	client := connectClient(t, connect, framework.WithCompression(true),
+	client := connectClient(t, connect, framework.WithCompression(),
 		framework.WithDefaultData([]byte("default")))
 	plain := connectClient(t, connect)
 	text := strings.Repeat("data ", 100)
@@ -154,7 +154,7 @@ func reverse(data []byte) []byte {
 func TestCompressionProvider(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
-	client := connectClient(t, connect, framework.WithCompression(true),
+	client := connectClient(t, connect, framework.WithCompression(),
 		framework.WithCompressionProvider(upside{}))
 	create(t, client, "/a", "abc")
 	if got := newTree(t).data(chrootOf(connect) + "/a"); got != "cba" {

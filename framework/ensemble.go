@@ -16,25 +16,25 @@ import (
 //
 // In Java: EnsembleProvider.
 type EnsembleProvider interface {
-	// Start is called once, when the client starts; its error is that of the client's Start.
+	// Start is called once, when the client starts. The client's Start returns its error.
 	Start() error
 	// ConnectionString returns the servers to connect to, "h1:2181,h2:2181/chroot". It is called when the client
 	// starts and before every try to connect, on a goroutine of its own: the client waits for the result up to a second.
 	ConnectionString() string
 	// SetConnectionString gets the servers whenever the ensemble changes its configuration.
 	SetConnectionString(connectString string)
-	// UpdateServerListEnabled reports whether a client keeps its session, with the new servers, when the
-	// result of ConnectionString changes. It then leaves a server that is not among them as soon as one of them takes
-	// the session. If not, it makes a new session.
+	// UpdateServerListEnabled reports whether a client keeps its session when the result of ConnectionString changes. It
+	// then leaves a server that is not in the new list as soon as a server of the list accepts the session. Otherwise it
+	// begins a new session.
 	UpdateServerListEnabled() bool
 	// Close is called once, when the client closes. The client waits for it as long as for a callback.
 	Close() error
 }
 
-// ServerNotifier is an [EnsembleProvider] that finds out by itself when its servers change, and notifies its client.
-// Without it a client follows a change when it connects the next time. A notifier may start without servers: as long as
-// its ConnectionString is empty the client waits for them. If it has a method LastError() error,
-// [Client.BlockUntilConnected] then returns that error.
+// ServerNotifier is an [EnsembleProvider] that notifies its client when its servers change. With another provider a
+// client follows a change when it connects the next time. A notifier may start without servers: the client waits as
+// long as its ConnectionString is empty. If the notifier has a method LastError() error, [Client.BlockUntilConnected]
+// joins that error to its own meanwhile.
 type ServerNotifier interface {
 	EnsembleProvider
 	// ServersChanged returns a channel that receives after the result of ConnectionString has changed; it may be
@@ -53,7 +53,7 @@ type FixedEnsembleProvider struct {
 var _ EnsembleProvider = (*FixedEnsembleProvider)(nil)
 
 // FixedEnsemble returns an [EnsembleProvider] for the servers of a connect string, "h1:2181,h2:2181/chroot".
-// They are fixed but for SetConnectionString: a client that tracks its ensemble follows the changes of it.
+// Only SetConnectionString changes them: a client that tracks its ensemble calls it.
 //
 // In Java: new FixedEnsembleProvider(connectionString).
 func FixedEnsemble(connectString string) EnsembleProvider {
@@ -118,7 +118,7 @@ func configToConnectString(config []byte, chroot string) (string, error) {
 
 // member is one server of an ensemble.
 type member struct {
-	order  string // the key by which Java sorts
+	order  string // the key by which Java sorts the members
 	client string // host:port for clients, "" without one
 }
 
@@ -140,7 +140,7 @@ func parseMember(s string) (member, error) {
 			return member{}, err
 		}
 		ports := strings.Split(rest, ":")
-		if len(ports) != 3 { // the first one is empty, what precedes the first colon
+		if len(ports) != 3 { // the first one is empty, because rest starts with a colon
 			return member{}, fmt.Errorf("%q: not host:port:port", s)
 		}
 		for _, port := range ports[1:] {
@@ -172,7 +172,7 @@ func parseMember(s string) (member, error) {
 	switch {
 	case !isWildcard(address):
 	case isWildcard(host):
-		m.client = "" // would be this machine, whatever runs there
+		m.client = "" // the wildcard would mean the client's own machine
 	default:
 		m.client, err = joinHostPort(host, port)
 	}

@@ -109,17 +109,17 @@ func DNSEnsemble(connectString string, opts ...DNSOption) EnsembleProvider {
 
 // dnsEnsemble is a [ServerNotifier] that looks up its servers.
 type dnsEnsemble struct {
-	lookUp   func(ctx context.Context) ([]string, error) // a result beside an error counts if there are no servers yet
+	lookUp   func(ctx context.Context) ([]string, error) // servers beside an error are used if there are none yet
 	chroot   string
 	resolver Resolver
 	interval time.Duration
 	timeout  time.Duration
-	invalid  error // the error of the name
+	invalid  error // set if the name is invalid
 	changed  chan struct{}
 
 	mu      sync.Mutex
 	servers []string
-	failure error // of the last lookup
+	failure error // error of the last lookup
 	cancel  context.CancelFunc
 	ended   chan struct{}
 }
@@ -174,7 +174,7 @@ func (e *dnsEnsemble) Start() error {
 	return nil
 }
 
-// Close ends the looking up, and waits for a lookup that is under way.
+// Close ends the lookups, and waits for one that is under way.
 func (e *dnsEnsemble) Close() error {
 	e.mu.Lock()
 	cancel, ended := e.cancel, e.ended
@@ -213,7 +213,7 @@ func (e *dnsEnsemble) LastError() error {
 	return e.failure
 }
 
-// run looks up the servers: more often until it has found some.
+// run looks up the servers at the interval, and more often until the first lookup has found some.
 func (e *dnsEnsemble) run(ctx context.Context) {
 	for pause := min(time.Second, e.interval); ; pause = min(2*pause, e.interval) {
 		if e.refresh(ctx) {

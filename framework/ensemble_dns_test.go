@@ -57,7 +57,7 @@ func (d *dns) LookupSRV(ctx context.Context, service, proto, name string) (strin
 	return name, append([]*net.SRV(nil), d.srv...), err
 }
 
-func TestDNSEnsembleFollowsItsName(t *testing.T) {
+func TestDNSEnsembleFollowsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dns{err: errors.New("no such host")}
 		e := framework.DNSEnsemble("zk-headless.ns.svc:2181/app",
@@ -108,7 +108,7 @@ func TestDNSEnsembleFollowsItsName(t *testing.T) {
 	})
 }
 
-func TestSRVEnsembleTakesHostsAndPorts(t *testing.T) {
+func TestSRVEnsembleHasHostsAndPorts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dns{
 			srv: []*net.SRV{{Target: "zk2.example.", Port: 2182}, {Target: "zk1.example.", Port: 2181}, {Target: ".", Port: 1}},
@@ -127,7 +127,7 @@ func TestSRVEnsembleTakesHostsAndPorts(t *testing.T) {
 	})
 }
 
-func TestDNSEnsembleThatMakesNoSense(t *testing.T) {
+func TestDNSEnsembleInvalidArgumentsFail(t *testing.T) {
 	for _, e := range []framework.EnsembleProvider{
 		framework.DNSEnsemble(""), framework.DNSEnsemble("a:b"), framework.SRVEnsemble(""), framework.SRVEnsemble("a b"),
 		framework.SRVEnsemble("a//b"), framework.SRVEnsemble("a:1"),
@@ -140,7 +140,7 @@ func TestDNSEnsembleThatMakesNoSense(t *testing.T) {
 }
 
 // A client starts before DNS has an answer, and moves with its session when the servers change.
-func TestClientFollowsItsDNSEnsemble(t *testing.T) {
+func TestDNSEnsembleChangeMovesClient(t *testing.T) {
 	t.Parallel()
 	first, connect := newProxy(t)
 	second := proxyTo(t, testenv.Addr(t))

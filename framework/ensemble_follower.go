@@ -5,17 +5,16 @@ import (
 )
 
 // ensembleFollower applies the connect string of the ensemble provider whenever it has changed. A provider of the
-// program is called on a goroutine of its own, under no lock: one that blocks keeps only the client from following
-// it.
+// program is called on a goroutine of its own, without a lock: if it blocks, only the updates of the servers wait.
 type ensembleFollower struct {
 	provider EnsembleProvider
 	apply    func(target connectString, keepSession bool)
-	inline   bool // the provider is ours, and does not block
+	inline   bool // the provider is a FixedEnsembleProvider, which does not block
 
-	poke  chan struct{}      // to look without waiting
-	looks chan chan struct{} // requests for a look; a sent channel is closed after it
-	quit  chan struct{}
-	ended chan struct{}
+	poke  chan struct{}      // requests a look, without waiting for it
+	looks chan chan struct{} // requests a look; the sent channel is closed after it
+	quit  chan struct{}      // closed by stop
+	ended chan struct{}      // closed when run has returned
 }
 
 func newEnsembleFollower(p EnsembleProvider, apply func(connectString, bool)) *ensembleFollower {
@@ -59,13 +58,14 @@ func (f *ensembleFollower) run() {
 	}
 }
 
+// look applies the connect string if it is valid.
 func (f *ensembleFollower) look() {
 	if target, err := parseConnectString(f.provider.ConnectionString()); err == nil {
 		f.apply(target, f.provider.UpdateServerListEnabled())
 	}
 }
 
-// follow looks for a change, soon.
+// follow requests a look and does not wait for it.
 func (f *ensembleFollower) follow() {
 	if f.inline {
 		f.look()
@@ -73,11 +73,11 @@ func (f *ensembleFollower) follow() {
 	}
 	select {
 	case f.poke <- struct{}{}:
-	default: // somebody is about to look
+	default: // a look is already requested
 	}
 }
 
-// followNow looks for a change, and waits until it is applied or ctx ends.
+// followNow requests a look, and waits until it is done or ctx ends.
 func (f *ensembleFollower) followNow(ctx context.Context) {
 	if f.inline {
 		f.look()
@@ -98,7 +98,7 @@ func (f *ensembleFollower) followNow(ctx context.Context) {
 	}
 }
 
-// stop ends the following; ended is closed when that has happened.
+// stop ends run.
 func (f *ensembleFollower) stop() { close(f.quit) }
 
 // lastError returns the error of the provider, if it has one.

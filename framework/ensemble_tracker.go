@@ -11,16 +11,16 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and reports
-// the ensemble provider of the servers that it names. In Java: EnsembleTracker.
+// ensembleTracker follows dynamic reconfigurations: it reads and watches the configuration of the ensemble, and hands
+// its servers to the ensemble provider. In Java: EnsembleTracker.
 type ensembleTracker struct {
 	client  *Client
 	watcher *callbacks.Watcher
 
 	mu      sync.Mutex
 	active  bool
-	reading int   // how many reads are under way
-	session int64 // of the last that has succeeded
+	reading int   // number of reads in flight
+	session int64 // session of the last successful read
 	config  []byte
 }
 
@@ -47,15 +47,15 @@ func (t *ensembleTracker) stop() {
 	t.active = false
 }
 
-// stateChanged reads again in a new session, which has no watches yet, and after a gap.
+// stateChanged reads the configuration again in a new session, which has no watches yet, and after a lost connection.
 func (t *ensembleTracker) stateChanged(s ConnectionState) {
 	if s == Reconnected || s == Connected && t.due() {
 		t.read()
 	}
 }
 
-// due reports whether the read that the start has begun is over and has failed before there was a
-// connection, or was answered in the session of a read-only server.
+// due reports whether the read at the start failed before there was a connection, or was answered in the session of a
+// read-only server.
 func (t *ensembleTracker) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,13 +75,13 @@ func (t *ensembleTracker) read() {
 		t.reading++
 	}
 	t.mu.Unlock()
-	if active { // refused only when closed
+	if active { // an error means that the client is closed
 		_ = t.client.GetConfig().UsingWatcher(t.watcher).InBackground(t.take).WithUnhandledErrorListener(t.failed).
 			ForEnsemble(exec.WithoutBound(telemetry.Untraced(exec.Root)))
 	}
 }
 
-// failed drops the error: the configuration is read again with the next connection.
+// failed logs the error: the configuration is read again with the next connection.
 func (t *ensembleTracker) failed(message string, err error) {
 	t.client.core.cfg.logger.Debug("configuration of the ensemble: "+message, "error", err)
 }
@@ -94,7 +94,7 @@ func (t *ensembleTracker) take(ctx context.Context, ev callbacks.Event) {
 		t.session, t.config = t.client.SessionID(), ev.Data
 	}
 	t.mu.Unlock()
-	if ev.Err != nil { // read again on the next connection; a standalone server of old has no such node
+	if ev.Err != nil { // the next connection reads again; an old standalone server has no such node
 		return
 	}
 	k := t.client.core

@@ -4,19 +4,21 @@ import (
 	"errors"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
 	"github.com/gocurator/curator/internal/jute"
 )
 
-// Errors of the client itself. What the server answers are the zk.Err… of go-zookeeper.
+// Errors of the client itself. Errors of the server are the zk.Err… of go-zookeeper.
 var (
 	// ErrClosed is returned by, and handed to the callbacks of, operations of a closed client. In Java:
-	// CuratorClosedException.
-	ErrClosed = exec.ErrClosed
-	// ErrNotStarted is returned by operations of a client that is not started.
-	ErrNotStarted = exec.ErrNotStarted
-	// ErrStarted is returned by a second Start.
-	ErrStarted = errors.New("curator: client is started already")
+	// CuratorClosedException. The ErrClosed of a recipe matches it.
+	ErrClosed = errtext.ErrClosed
+	// ErrNotStarted is returned by operations of a client that is not started. The ErrNotStarted of a recipe
+	// matches it.
+	ErrNotStarted = errtext.ErrNotStarted
+	// ErrStarted is returned by a second Start. The ErrStarted of a recipe matches it.
+	ErrStarted = errtext.ErrStarted
 	// ErrView is returned by Start and Close of a view: its client is started and closed instead.
 	ErrView = errors.New("curator: a view has no life of its own")
 	// ErrCloseTimeout is returned by Close when a callback is still running after the time for closing.
@@ -43,11 +45,15 @@ var (
 	ErrConnectionLoss = jute.ErrConnectionLoss
 	// ErrNotSent is a connection loss before anything was sent: the operation has not taken effect.
 	ErrNotSent = exec.ErrNotSent
-	// ErrUncertain means that the answer to a fenced write was lost: the write may or may not have taken effect. It
-	// matches ErrConnectionLoss. See [Client.Fenced].
+	// ErrUncertain means that a write may or may not have taken effect. Either the answer to a fenced write was lost, and
+	// the error matches ErrConnectionLoss too: see [Client.Fenced]. Or the answer to a delete was lost, and the node that
+	// exists now may be another one: the error matches ErrConnectionLoss then too. Or the context of the caller has ended
+	// after any write was sent, and the error matches that of the context too.
 	ErrUncertain = builders.ErrUncertain
-	// ErrOperationTimeout is as ErrConnectionLoss.
+	// ErrOperationTimeout means the same as ErrConnectionLoss.
 	ErrOperationTimeout = jute.ErrOperationTimeout
+	// ErrThrottledOp means that the server has too much to do, and did not begin with the operation. Policies retry it.
+	ErrThrottledOp = jute.ErrThrottledOp
 	// ErrUnimplemented means that the server does not support the operation, or has it disabled.
 	ErrUnimplemented = jute.ErrUnimplemented
 	// ErrNotReadOnly is the answer to a write of a server without a quorum.

@@ -104,13 +104,13 @@ func ExampleClient_background() {
 	// GET_DATA /a data
 }
 
-func ExampleClient_ConnectionStateListeners() {
+func ExampleClient_AddConnectionStateListener() {
 	client, err := framework.New(zkServers())
 	if err != nil {
 		log.Fatal(err)
 	}
 	states := make(chan framework.ConnectionState, 10)
-	remove := client.ConnectionStateListeners().AddListener(
+	remove := client.AddConnectionStateListener(
 		func(_ context.Context, s framework.ConnectionState) { states <- s })
 	defer remove()
 	if err := client.Start(); err != nil {

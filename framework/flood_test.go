@@ -60,7 +60,7 @@ func TestOutageWithManyOperations(t *testing.T) {
 	client := newClient(t, server.Addr(), framework.WithDialer(network.dial),
 		framework.WithSessionTimeout(5*time.Minute), framework.WithConnectionTimeout(5*time.Minute)) // of a busy machine
 	states := make(chan framework.ConnectionState, 100)
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 	start(t, client)
 	ctx := testenv.Context(t)
 	must(t, client.BlockUntilConnected(ctx))

@@ -151,10 +151,20 @@ type states chan framework.ConnectionState
 // record adds a listener to client.
 func record(client *framework.Client) states {
 	s := make(states, 10_000)
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		s <- state
 	})
 	return s
+}
+
+// connectRecorded returns a client that has connected once, and its later states.
+func connectRecorded(tb testing.TB, connect string, opts ...framework.Option) (*framework.Client, states) {
+	tb.Helper()
+	client := newClient(tb, connect, opts...)
+	recorded := record(client)
+	start(tb, client)
+	recorded.want(tb, connected)
+	return client, recorded
 }
 
 // await takes states until these have come, in this order. Others may come between them.

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -12,7 +15,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-func TestGaugesAreTheNumbersOfHealth(t *testing.T) {
+func TestHealthGaugesEqualHealth(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	proxy, connect := newProxy(t)
@@ -54,6 +57,8 @@ func TestGaugesAreTheNumbersOfHealth(t *testing.T) {
 	}
 	_, err := client.CheckExists().ForPath(ctx, "/")
 	must(t, err)
+	// An operation is counted out after its caller has woken up.
+	testenv.Eventually(t, func() bool { return client.Health().Pending == 4 }, "the end of the last operation")
 	h := client.Health()
 	if h.Watches != 2 || h.SessionLeft <= 0 || h.SessionLeft > client.SessionTimeout() {
 		t.Errorf("connected: %+v", h)
@@ -80,5 +85,49 @@ func TestGaugesAreTheNumbersOfHealth(t *testing.T) {
 	must(t, client.Close())
 	if h := client.Health(); h.SessionLeft != 0 || h.Watches != 0 {
 		t.Errorf("closed: %+v", h)
+	}
+}
+
+func TestHealthGaugesEndWithClose(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	reader := metric.NewManualReader()
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	client := startClient(t, testenv.ConnectString(t), framework.WithMeterProvider(provider))
+	must(t, client.BlockUntilConnected(ctx))
+	gauges := func() map[string]bool {
+		var rm metricdata.ResourceMetrics
+		must(t, reader.Collect(ctx, &rm))
+		found := make(map[string]bool)
+		for _, scope := range rm.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				switch data := m.Data.(type) {
+				case metricdata.Gauge[float64]:
+					found[m.Name] = len(data.DataPoints) == 1
+				case metricdata.Sum[int64]:
+					found[m.Name] = len(data.DataPoints) == 1
+				}
+			}
+		}
+		return found
+	}
+	names := []string{
+		"curator.client.requests.in_flight", "curator.client.requests.queued", "curator.client.operations.pending",
+		"curator.client.operations.parked", "curator.client.callbacks.queued", "curator.client.callbacks.age",
+		"curator.client.answer.age", "curator.client.connected", "curator.client.operations.retrying",
+		"curator.client.watches", "curator.session.remaining",
+	}
+	found := gauges()
+	for _, name := range names {
+		if !found[name] {
+			t.Errorf("no %s", name)
+		}
+	}
+	must(t, client.Close())
+	found = gauges()
+	for _, name := range names {
+		if found[name] {
+			t.Errorf("%s is shown after Close", name)
+		}
 	}
 }

@@ -2,12 +2,16 @@ package framework_test
 
 import (
 	"cmp"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
 // countHeartbeats returns how many heartbeats a server was sent.
@@ -20,21 +24,19 @@ func countHeartbeats(server *curatortest.Server) (n int) {
 	return n
 }
 
-func TestQuorumHeartbeatsAreSentWhileRequested(t *testing.T) {
+func TestHeartbeatsAreSentWhileRequested(t *testing.T) {
 	const timeout = 20 * time.Second
-	always := []framework.Option{framework.WithQuorumHeartbeats()}
 	never := []framework.Option{framework.WithoutQuorumHeartbeats()}
 	for name, tt := range map[string]struct {
 		opts                  []framework.Option
 		before, during, after bool
 	}{
 		"on demand": {nil, false, true, false},
-		"always":    {always, true, true, true},
 		"never":     {never, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := curatortest.NewServerT(t, curatortest.InMemory())
+				server := curatortest.NewServerT(t, curatortest.WithoutPort())
 				client := connectClient(t, server.ConnectString(), append(tt.opts,
 					framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))...)
 				check := func(when string, want bool) {
@@ -65,7 +67,7 @@ func TestQuorumHeartbeatsAreSentWhileRequested(t *testing.T) {
 }
 
 // A server that answers reads and pings, and no writes, keeps the session of a client that nothing relies on.
-func TestSessionWithoutQuorumEndsOnlyWithHeartbeats(t *testing.T) {
+func TestHeartbeatsEndSessionWithoutQuorum(t *testing.T) {
 	const timeout = 20 * time.Second
 	for name, again := range map[string]time.Duration{
 		"not relied on": 0, "relied on": 10 * timeout, "relied on again and again": timeout / 30,
@@ -73,7 +75,7 @@ func TestSessionWithoutQuorumEndsOnlyWithHeartbeats(t *testing.T) {
 		relies := again > 0
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := curatortest.NewServerT(t, curatortest.InMemory())
+				server := curatortest.NewServerT(t, curatortest.WithoutPort())
 				client := connectClient(t, server.ConnectString(),
 					framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))
 				session := client.Session()
@@ -111,17 +113,17 @@ func TestSessionWithoutQuorumEndsOnlyWithHeartbeats(t *testing.T) {
 	}
 }
 
-func TestTickTimeThatCannotBeIsRefused(t *testing.T) {
+func TestTickTimeInvalidFails(t *testing.T) {
 	if _, err := framework.New("a:1", framework.WithTickTime(-time.Second)); err == nil {
 		t.Error("no error")
 	}
 }
 
 // A write long before the quorum heartbeats begin proves nothing.
-func TestSessionThatWasNotReliedOnForLongIsKept(t *testing.T) {
+func TestHeartbeatsRequestedAgainLateKeepSession(t *testing.T) {
 	const timeout = 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client := connectClient(t, server.ConnectString(),
 			framework.WithDialer(server.DialContext), framework.WithSessionTimeout(timeout))
 		session := client.Session()
@@ -141,9 +143,9 @@ func TestSessionThatWasNotReliedOnForLongIsKept(t *testing.T) {
 }
 
 // A connection may come back when the next heartbeat in turn would be too late.
-func TestHeartbeatIsSentAtOnceOnTheNextConnection(t *testing.T) {
+func TestHeartbeatsAreSentAtOnceOnNextConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client := connectClient(t, server.ConnectString(),
 			framework.WithDialer(server.DialContext), framework.WithSessionTimeout(20*time.Second))
 		defer client.QuorumHeartbeats()()
@@ -158,6 +160,30 @@ func TestHeartbeatIsSentAtOnceOnTheNextConnection(t *testing.T) {
 		synctest.Wait()
 		if n := countHeartbeats(server); n != 1 {
 			t.Errorf("%d heartbeats", n)
+		}
+	})
+}
+
+// A program may write again and again and be refused each time: what is refused proves nothing, and must not stand in
+// for the heartbeats.
+func TestHeartbeatsKeepSessionWhileWritesAreRefused(t *testing.T) {
+	const timeout = 4 * time.Second
+	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
+		client := connectClient(t, connect, dial, framework.WithSessionTimeout(timeout))
+		session := client.Session()
+		defer client.QuorumHeartbeats()()
+		if _, err := client.Create().ForPath(t.Context(), "/there", nil); err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); time.Since(began) < 2*timeout; {
+			if err := client.Delete().ForPath(t.Context(), "/none"); !errors.Is(err, zk.ErrNoNode) {
+				t.Fatal(err)
+			}
+			select {
+			case <-session.Context().Done():
+				t.Fatalf("the session was lost after %v", time.Since(began))
+			case <-time.After(timeout / 20):
+			}
 		}
 	})
 }

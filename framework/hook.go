@@ -1,23 +1,38 @@
 package framework
 
 import (
+	"context"
 	"time"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
 func init() {
-	telemetry.Option = func(change func(*telemetry.Config)) any {
+	hook.TelemetryOption = func(change func(*telemetry.Config)) any {
 		return option(func(c *config) { change(&c.telemetry) })
 	}
+	hook.Attached = func(client any, create func() (any, func() <-chan struct{})) any {
+		return client.(*Client).core.attached.value(create)
+	}
+	hook.StateListeners = func(client any) int { return client.(*Client).core.states.listeners.Len() }
 	hook.WallClock = func(now func() time.Time) any { return withWallClock(now) }
 	hook.Jitter = func(of func(most time.Duration) time.Duration) any { return withJitter(of) }
-	telemetry.Of = telemetryOf
-	hook.Refuse = func(err error) any { return withRefusal(err) }
+	hook.Telemetry = func(client any) *telemetry.Telemetry {
+		if c := client.(*Client); c != nil {
+			return c.core.telemetry
+		}
+		return nil // constructors of recipes check their path before their client
+	}
+	hook.BeforeSession = func(fn func(client any)) any { return withBeforeSession(fn) }
+	hook.FencedBy = func(client any, holding context.Context, fence any) any {
+		c := client.(*Client)
+		return c.with(c.operations.FencedBy(holding, fence.(builders.TransactionOperation)))
+	}
 }
 
-// withWallClock sets the wall clock by which a suspension of the machine is noticed.
+// withWallClock sets the wall clock, which shows suspensions of the machine.
 func withWallClock(now func() time.Time) Option { return option(func(c *config) { c.wall = now }) }
 
 // withJitter sets the random part of the pauses between attempts to connect.
@@ -25,5 +40,7 @@ func withJitter(of func(most time.Duration) time.Duration) Option {
 	return option(func(c *config) { c.jitter = of })
 }
 
-// withRefusal makes every operation of the client, and of all its views, fail with err.
-func withRefusal(err error) Option { return option(func(c *config) { c.refusal = err }) }
+// withBeforeSession calls fn before Session returns.
+func withBeforeSession(fn func(client any)) Option {
+	return option(func(c *config) { c.beforeSession = fn })
+}

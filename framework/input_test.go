@@ -14,7 +14,7 @@ import (
 )
 
 // What comes over from Java, or from the configuration of a server, and does not mean the same here.
-func TestNewRefusesWhatAPorterMistakes(t *testing.T) {
+func TestNewArgumentsOfJavaFail(t *testing.T) {
 	const good = "h1:2181"
 	const units = "durations are in Go's units"
 	type options = []framework.Option
@@ -128,7 +128,7 @@ func TestNewRefusesWhatAPorterMistakes(t *testing.T) {
 	}
 }
 
-func TestNewTakesWhatAServerMayKnow(t *testing.T) {
+func TestNewArgumentsOfServerSucceed(t *testing.T) {
 	tests := []struct {
 		name    string
 		connect string
@@ -160,7 +160,7 @@ func TestNewTakesWhatAServerMayKnow(t *testing.T) {
 	}
 }
 
-func TestViewOfANamespaceLikeAPathSaysWhy(t *testing.T) {
+func TestUsingNamespaceLikePathFails(t *testing.T) {
 	client := newClient(t, nowhere)
 	err := client.UsingNamespace("/app").Delete().ForPath(testenv.Context(t), "/n")
 	if !errors.Is(err, zk.ErrInvalidPath) || !strings.Contains(err.Error(), "without the slash") {

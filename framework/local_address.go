@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// lookupTimeout bounds how long a name server may hold up the first node that is created without data.
+// lookupTimeout bounds the lookup, for which the first create without data waits.
 const lookupTimeout = time.Second
 
-// localAddress returns the text of this host's IP address, which is the default data of nodes, or nothing if there is
-// no address. The result is shared: do not change it. In Java: InetAddress.getLocalHost().getHostAddress().
+// localAddress returns the text of this host's IP address, which is the default data of nodes, or an empty slice if
+// there is no address. The result is shared: do not change it. In Java: InetAddress.getLocalHost().getHostAddress().
 var localAddress = sync.OnceValue(func() []byte {
 	host, err := os.Hostname()
 	if err != nil {
 		return []byte{}
 	}
-	//nolint:forbidigo // the address is everybody's, whoever asks first
+	//nolint:forbidigo // the result is shared: the context of one caller must not end the lookup
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)

@@ -14,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/retry"
 )
 
 // logs keeps what is logged.
@@ -40,10 +42,7 @@ func TestLoggerGetsStatesAndPanics(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	handler := &logs{}
-	client := newClient(t, connect, framework.WithLogger(slog.New(handler)))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect, framework.WithLogger(slog.New(handler)))
 	proxy.Faults().CutAll()
 	recorded.want(t, suspended, reconnected)
 	must(t, client.Reset())
@@ -75,11 +74,11 @@ func TestLoggerGetsStatesAndPanics(t *testing.T) {
 	}
 }
 
-// quietVariable has the server of the process of TestNothingIsWrittenToTheStandardStreams.
+// quietVariable has the server of the process of TestLoggerDefaultIsSilent.
 const quietVariable = "FRAMEWORK_TEST_QUIET_CONNECT"
 
 // Without a logger nothing is written anywhere: not by go-zookeeper either.
-func TestNothingIsWrittenToTheStandardStreams(t *testing.T) {
+func TestLoggerDefaultIsSilent(t *testing.T) {
 	if connect := os.Getenv(quietVariable); connect != "" {
 		goThroughALot(t, connect)
 		return
@@ -130,4 +129,81 @@ func goThroughALot(t *testing.T, connect string) {
 	start(t, refused)
 	recorded.want(t, connected, lost)
 	recorded.end(t, refused)
+}
+
+// messages returns all messages of a level.
+func (l *logs) messages(level slog.Level) (messages []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		if r.Level == level {
+			messages = append(messages, r.Message)
+		}
+	}
+	return messages
+}
+
+// A dial that has failed in one outage must not hide the reason of the next loss.
+func TestLogHasEachConnectionLoss(t *testing.T) {
+	t.Parallel()
+	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
+		log := &allLogs{}
+		client, recorded := connectRecorded(t, server.ConnectString(), dial, framework.WithLogger(slog.New(log)))
+		for range 3 {
+			must(t, server.Stop())
+			recorded.want(t, suspended)
+			pass(t, time.Second) // with failed dials
+			must(t, server.Restart())
+			recorded.want(t, reconnected)
+			pass(t, 2*time.Second)
+		}
+		recorded.end(t, client)
+		got := strings.Join(log.messages(slog.LevelWarn), ", ")
+		once := "connection lost, cannot connect"
+		if want := strings.Join([]string{once, once, once}, ", "); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+		for _, line := range log.named("connection lost") {
+			if !strings.Contains(line, server.Addr()) || !strings.Contains(line, "EOF") && !strings.Contains(line, "reset") {
+				t.Errorf("got %s", line)
+			}
+		}
+	})
+}
+
+// A background operation that was given up is an error line of its own only if nobody else got the error.
+func TestLogHasOperationsGivenUpWithoutCallback(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
+		log := &allLogs{}
+		client, _ := connectRecorded(t, connect, dial, framework.WithLogger(slog.New(log)),
+			framework.WithRetryPolicy(retry.NTimes(0, time.Millisecond)))
+		const n = 100
+		unhandled := make(chan error, n+2)
+		client.AddUnhandledErrorListener(onUnhandled(unhandled))
+		cut(t, proxy, curatortest.CutBefore, "getData", 1)
+		done := newEvents()
+		for range n {
+			must(t, client.GetData().InBackground(done.callback).ForPath(testenv.Context(t), "/"))
+		}
+		failed := 0
+		for range n {
+			if receive(t, done).Err != nil {
+				failed++
+				receive(t, unhandled) // the listeners get it all the same
+			}
+		}
+		if failed == 0 {
+			t.Fatal("no operation has failed")
+		}
+		if got := log.messages(slog.LevelError); len(got) > 0 {
+			t.Errorf("%d operations have failed, error lines %q", failed, got)
+		}
+		cut(t, proxy, curatortest.CutBefore, "exists", 1)
+		must(t, client.CheckExists().InBackground(nil).ForPath(testenv.Context(t), "/"))
+		receive(t, unhandled)
+		if got := log.messages(slog.LevelError); len(got) != 1 {
+			t.Errorf("error lines of an operation without a callback: %q", got)
+		}
+	})
 }

@@ -22,7 +22,7 @@ const tick = 500 * time.Millisecond
 
 // Whatever becomes of the connection, the session ends at the latest when its timeout has passed since the
 // last answer; F13.
-func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
+func TestSessionOfSilentNetworkIsLostInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	for _, direction := range []curatortest.Direction{
@@ -33,7 +33,7 @@ func TestSessionInABlackHoleIsLostInTime(t *testing.T) {
 			onTwoServers(t, func(t *testing.T, proxy, bystander testenv.Place, chroot string, dial framework.Option) {
 				client := newClient(t, proxy.Addr()+chroot, dial, framework.WithSessionTimeout(timeout))
 				ended := make(chan time.Time, 1)
-				client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+				client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 					if s == lost {
 						ended <- time.Now()
 					}
@@ -104,14 +104,11 @@ func noisyWatch(t *testing.T, client *framework.Client, path string) func(*frame
 }
 
 // Answers that were on their way for longer than the timeout come too late: the session is not taken back.
-func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
+func TestSessionAnsweredTooLateIsLost(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial, framework.WithSessionTimeout(timeout))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, connect, dial, framework.WithSessionTimeout(timeout))
 		session := client.Session()
 		thaw := proxy.Faults().Freeze()
 		frozen := time.Now()
@@ -126,14 +123,11 @@ func TestSessionThatIsAnsweredTooLateIsLost(t *testing.T) {
 }
 
 // A session that the server has kept is never taken for lost.
-func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
+func TestSessionOfPausedServerIsKept(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
 	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
-		client := newClient(t, server.ConnectString(), dial, framework.WithSessionTimeout(timeout))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, server.ConnectString(), dial, framework.WithSessionTimeout(timeout))
 		session := client.Session()
 		createEphemeral(t, client, "/mine")
 		for range 3 {
@@ -158,7 +152,7 @@ func TestSessionOfAServerThatPausesIsKept(t *testing.T) {
 }
 
 // A listener sees only sequences of states that make sense, whatever happens to the connection; F13.
-func TestStatesMakeSenseUnderRandomFaults(t *testing.T) {
+func TestStatesUnderRandomFaultsAreInOrder(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{1, 2, 3, 4} {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -256,7 +250,7 @@ func checkStates(t *testing.T, recorded states) {
 }
 
 // The end of a session is known before anything of the next one can happen.
-func TestNextSessionComesAfterTheEndOfTheLast(t *testing.T) {
+func TestSessionBeginsAfterEndOfLast(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	session := client.Session()

@@ -238,7 +238,7 @@ func TestUsingNamespace(t *testing.T) {
 	}
 }
 
-func TestViewOfANamespaceThatCannotBe(t *testing.T) {
+func TestUsingNamespaceInvalidFails(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	client := connectClient(t, connect)
@@ -289,7 +289,7 @@ func (p *namespaceACL) ACLForPath(path string) []zk.ACL {
 	return nil
 }
 
-func TestNamespaceIsCreatedAsContainersWithTheACLOfTheClient(t *testing.T) {
+func TestNamespaceNodesAreContainersWithClientACL(t *testing.T) {
 	t.Parallel()
 	for _, containers := range []bool{true, false} {
 		t.Run(fmt.Sprint("containers ", containers), func(t *testing.T) {
@@ -338,7 +338,7 @@ func TestNamespaceIsCreatedAsContainersWithTheACLOfTheClient(t *testing.T) {
 }
 
 // The views of a namespace share it: it is created once, not by each of them.
-func TestViewsCreateTheirNamespaceOnce(t *testing.T) {
+func TestNamespaceOfViewsIsCreatedOnce(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect)
@@ -356,7 +356,7 @@ func TestViewsCreateTheirNamespaceOnce(t *testing.T) {
 }
 
 // C-388: a server removes containers that are empty.
-func TestNamespaceThatVanishedIsMadeAgain(t *testing.T) {
+func TestNamespaceDeletedIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	root := connectClient(t, connect)
@@ -395,7 +395,7 @@ func TestNamespaceThatVanishedIsMadeAgain(t *testing.T) {
 }
 
 // The first operation of many is as good as the others: all find the namespace.
-func TestConcurrentFirstOperationsFindTheNamespace(t *testing.T) {
+func TestNamespaceExistsForConcurrentFirstOperations(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	for round := range 10 {

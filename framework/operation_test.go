@@ -22,7 +22,7 @@ import (
 )
 
 // The data of an operation is the caller's again as soon as ForPath has returned, also because its context ended.
-func TestDataIsNotReadAfterTheContextHasEnded(t *testing.T) {
+func TestOperationDataIsNotReadAfterContextEnd(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t))
 	if _, err := client.Create().ForPath(testenv.Context(t), "/s", nil); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestDataIsNotReadAfterTheContextHasEnded(t *testing.T) {
 	}
 }
 
-func TestErrorOfAnEndedContextIsSafeWhileRetriesGoOn(t *testing.T) {
+func TestOperationContextEndedDuringRetries(t *testing.T) {
 	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Millisecond),
 		framework.WithRetryPolicy(retry.NTimes(1_000_000, 0)))
 	var wg sync.WaitGroup
@@ -71,7 +71,7 @@ func TestErrorOfAnEndedContextIsSafeWhileRetriesGoOn(t *testing.T) {
 
 // Many operations are lost at once. Those that are tried again while the others are still being reported must not be
 // lost with the same connection, again and again, until no try is left.
-func TestRetriesAreNotUsedUpOnTheConnectionThatIsLost(t *testing.T) {
+func TestOperationRetriesAreNotSpentOnLostConnection(t *testing.T) {
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect, framework.WithRetryPolicy(retry.NTimes(10, 10*time.Millisecond)))
 	restore := proxy.Faults().BlackHole(curatortest.Both)
@@ -98,7 +98,7 @@ func TestRetriesAreNotUsedUpOnTheConnectionThatIsLost(t *testing.T) {
 	}
 }
 
-func TestFutureMayBeWaitedForAgain(t *testing.T) {
+func TestFutureWaitTwiceReturnsSameResult(t *testing.T) {
 	proxy, connect := newProxy(t)
 	client := connectClient(t, connect)
 	thaw := proxy.Faults().Freeze()
@@ -121,7 +121,7 @@ func TestFutureMayBeWaitedForAgain(t *testing.T) {
 	}
 }
 
-func TestRemovingAllWatchersOfANodeRemovesTheWatchOfTheServer(t *testing.T) {
+func TestRemoveAllWatchersRemovesWatchOfServer(t *testing.T) {
 	client := connectClient(t, testenv.ConnectString(t))
 	ctx := testenv.Context(t)
 	if _, err := client.Create().ForPath(ctx, "/watched-by-two", nil); err != nil {
@@ -162,7 +162,7 @@ func (s writeSpy) Write(p []byte) (int, error) {
 }
 
 // Both ends could wait for each other if the goroutine that reads had to wait until it can write.
-func TestTheReaderNeverWrites(t *testing.T) {
+func TestReaderNeverWrites(t *testing.T) {
 	var byReader atomic.Int64
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		nc, err := (&net.Dialer{}).DialContext(ctx, network, addr)

@@ -2,8 +2,10 @@ package framework
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/opconfig"
 )
 
@@ -27,18 +29,18 @@ type operations interface {
 
 	Namespace() string
 	UsingNamespace(ns string) (operations any)
-	Fenced(tenure context.Context, lost error, nodes []string) (operations any)
+	Fenced(holding context.Context, lost error, nodes []string) (operations any)
+	FencedBy(holding context.Context, fence builders.TransactionOperation) (operations any)
 	WatcherRemoving() (operations any)
-	// These two are for what WatcherRemoving returns.
+	// RemoveWatchers and WatcherCount are called on the result of WatcherRemoving only.
 	RemoveWatchers(ctx context.Context)
 	WatcherCount() int
 }
 
-// newOperations returns those of the client without a namespace.
+// newOperations returns the operations of a client without a namespace.
 func newOperations(k *core) operations {
-	return opconfig.New(&opconfig.Config{
+	return hook.NewOperations(&opconfig.Config{
 		Executor:     k.executor,
-		Refusal:      k.cfg.refusal,
 		DefaultData:  k.cfg.defaultData,
 		ACL:          k.cfg.acl,
 		Compression:  k.cfg.compression,
@@ -48,8 +50,12 @@ func newOperations(k *core) operations {
 		Chroot:       k.connection.chroot,
 		Dispatch:     k.dispatchWatcher,
 		Deliver:      k.deliver,
-		Unhandled: func(ctx context.Context, message string, err error) {
-			k.reportUnhandled(ctx, inBackground, message, err)
+		GivenUp: func(ctx context.Context, message string, err error, received bool) {
+			level := slog.LevelError
+			if received { // the program has the error too: in an outage these lines would fill the log
+				level = slog.LevelDebug
+			}
+			k.report(ctx, level, inBackground, message, err)
 		},
 		DefaultWatcher: k.watcher,
 		Telemetry:      k.telemetry,

@@ -40,13 +40,13 @@ const (
 type config struct {
 	ensemble          EnsembleProvider
 	sessionTimeout    time.Duration
-	tickTime          time.Duration // of the servers, 0 if it is not set
-	heartbeats        heartbeats
+	tickTime          time.Duration // tickTime of the servers; 0 if not set
+	noHeartbeats      bool
 	connectionTimeout time.Duration
 	maxCloseWait      time.Duration
 	maxBuffer         int
 	maxReply          int
-	maxPending        int // 0: no limit
+	maxPending        int // 0 means no limit
 	retryPolicy       retry.Policy
 	namespace         string
 	auth              []jute.Auth
@@ -58,17 +58,17 @@ type config struct {
 	readOnly          bool
 	noContainers      bool
 	errorPolicy       ErrorPolicy
-	breaker           retry.Policy // nil: none
+	breaker           retry.Policy // nil means no circuit breaker
 	expirationPercent int
 	useTLS            bool
 	tls               *tls.Config
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
-	hasDialer         bool // the program's, which gets names as they are
+	hasDialer         bool // dial is the program's: it gets names unresolved
 	resolver          Resolver
-	wall              func() time.Time                       // for tests, nil: that of the system
-	jitter            func(most time.Duration) time.Duration // for tests, nil: random
-	refusal           error                                  // of every operation, nil: none
-	target            connectString                          // if it is fixed before the start
+	wall              func() time.Time                       // for tests; nil means the clock of the system
+	beforeSession     func(client any)                       // for tests; may be nil
+	jitter            func(most time.Duration) time.Duration // for tests; nil means random
+	target            connectString                          // empty if it is not known before the start
 	logger            *slog.Logger
 	telemetry         telemetry.Config
 }
@@ -103,7 +103,7 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 	}
 	err := c.validate()
 	if err == nil {
-		c.target, _ = parseConnectString(c.ensemble.ConnectionString()) // else the start returns it
+		c.target, _ = parseConnectString(c.ensemble.ConnectionString()) // the start returns the error
 	}
 	return c, err
 }
@@ -122,7 +122,7 @@ func (c *config) validate() error {
 		}
 		check(least <= d && d <= most, "%s %v", what, d)
 	}
-	if _, fixed := c.ensemble.(*FixedEnsembleProvider); fixed { // another one may find its servers only after its start
+	if _, fixed := c.ensemble.(*FixedEnsembleProvider); fixed { // other providers may have no servers before their start
 		if _, err := parseConnectString(c.ensemble.ConnectionString()); err != nil {
 			errs = append(errs, err)
 		}
@@ -148,7 +148,7 @@ func (c *config) validate() error {
 	check(c.dial != nil, "no dialer")
 	check(c.resolver != nil, "no resolver")
 	check(c.logger != nil, "no logger")
-	check(c.tls != nil || !c.useTLS, "no TLS configuration") // not a client without TLS
+	check(c.tls != nil || !c.useTLS, "no TLS configuration") // a nil configuration must not turn TLS off
 	for _, p := range []retry.Policy{c.retryPolicy, c.breaker} {
 		if v, ok := p.(retry.Validator); ok {
 			if err := v.Validate(); err != nil {
@@ -166,8 +166,8 @@ func (c *config) validate() error {
 	return errors.Join(errs...)
 }
 
-// checkAuth returns the fault of invalid credentials, or "". A scheme that Apache ZooKeeper does not have may be one of
-// a plug-in of the server.
+// checkAuth returns the fault of invalid credentials, or "". A scheme that Apache ZooKeeper lacks may belong to a
+// plug-in of the server.
 func checkAuth(a jute.Auth) string {
 	known := strings.ToLower(strings.TrimSpace(a.Scheme))
 	switch {
@@ -228,8 +228,8 @@ func WithConnectionTimeout(d time.Duration) Option {
 // it is the program's; the default is 1 s.
 func WithMaxCloseWait(d time.Duration) Option { return option(func(c *config) { c.maxCloseWait = d }) }
 
-// WithMaxBuffer sets the size in bytes of the largest request that the server reads, if it is not the default of 1 MB -
-// 1. Larger ones fail with [ErrRequestTooLarge] without being sent, because the server would close the connection. In
+// WithMaxBuffer sets the size in bytes of the largest request that the server reads; the default is 1 MiB - 1. Larger
+// requests fail with [ErrRequestTooLarge] without being sent, because the server would close the connection. In
 // Java: the property jute.maxbuffer, of the server.
 func WithMaxBuffer(bytes int) Option { return option(func(c *config) { c.maxBuffer = bytes }) }
 
@@ -250,20 +250,24 @@ func WithMaxPending(operations int) Option {
 func WithNamespace(ns string) Option { return option(func(c *config) { c.namespace = ns }) }
 
 // WithAuth adds credentials, which every new connection sends: ("digest", "user:password"). Unlike Java's
-// authorization() it adds to earlier ones. The scheme may be that of a plug-in of the server; "sasl" is an error of
+// authorization() it adds to earlier ones. The scheme may belong to a plug-in of the server; "sasl" is an error of
 // [New], because SASL is not supported.
 func WithAuth(scheme string, auth []byte) Option {
-	return option(func(c *config) {
-		c.auth = append(c.auth, jute.Auth{Scheme: scheme, Auth: slices.Clone(auth)})
-	})
+	auth = slices.Clone(auth)
+	return option(func(c *config) { c.auth = append(c.auth, jute.Auth{Scheme: scheme, Auth: auth}) })
 }
 
 // WithACLProvider sets the provider of the ACL of nodes that are created without one; by default everybody may do
 // everything.
-func WithACLProvider(p builders.ACLProvider) Option { return option(func(c *config) { c.acl = p }) }
+func WithACLProvider(p builders.ACLProvider) Option {
+	if fixed, ok := p.(builders.FixedACL); ok {
+		p = slices.Clone(fixed)
+	}
+	return option(func(c *config) { c.acl = p })
+}
 
-// WithDefaultData sets what is written for data nil; the default is the address of this host as text, as in Java. An
-// empty slice stands for empty nodes.
+// WithDefaultData sets the data of nodes that are created with nil data; the default is the address of this host as
+// text, as in Java. An empty slice creates empty nodes.
 func WithDefaultData(data []byte) Option {
 	data = append([]byte{}, data...)
 	return option(func(c *config) { c.defaultData = func() []byte { return data } })
@@ -274,38 +278,48 @@ func WithCompressionProvider(p builders.CompressionProvider) Option {
 	return option(func(c *config) { c.compression = p })
 }
 
-// WithCompression sets whether data is compressed by default. A builder may override it. All clients of the data must
-// agree. In Java: enableCompression().
-func WithCompression(all bool) Option { return option(func(c *config) { c.compressAll = all }) }
+// WithCompression compresses data by default. A builder may override it. All clients of the data must agree. In Java:
+// enableCompression().
+func WithCompression() Option { return option(func(c *config) { c.compressAll = true }) }
 
-// WithEnsembleProvider sets where the connect string comes from, in place of that of New, which must be empty then.
+// WithoutCompression compresses data only where a builder says so, which is the default.
+func WithoutCompression() Option { return option(func(c *config) { c.compressAll = false }) }
+
+// WithEnsembleProvider sets the source of the connect string. The connect string of New must be empty then.
 func WithEnsembleProvider(p EnsembleProvider) Option {
 	return option(func(c *config) { c.ensemble = p })
 }
 
-// WithEnsembleTracker turns the following of dynamic reconfigurations on or off; the default is on.
-func WithEnsembleTracker(follow bool) Option { return option(func(c *config) { c.tracker = follow }) }
+// WithEnsembleTracker follows dynamic reconfigurations of the ensemble, which is the default.
+func WithEnsembleTracker() Option { return option(func(c *config) { c.tracker = true }) }
+
+// WithoutEnsembleTracker ignores dynamic reconfigurations.
+func WithoutEnsembleTracker() Option { return option(func(c *config) { c.tracker = false }) }
 
 // WithReadOnly lets the client connect to a server without a quorum when there is no other, for reading. In Java:
 // canBeReadOnly.
-func WithReadOnly(allowed bool) Option { return option(func(c *config) { c.readOnly = allowed }) }
+func WithReadOnly() Option { return option(func(c *config) { c.readOnly = true }) }
+
+// WithoutReadOnly connects only to servers with a quorum, which is the default.
+func WithoutReadOnly() Option { return option(func(c *config) { c.readOnly = false }) }
 
 // WithoutContainerParents creates persistent nodes instead of container parents. In Java: dontUseContainerParents.
 func WithoutContainerParents() Option { return option(func(c *config) { c.noContainers = true }) }
 
-// WithConnectionStateErrorPolicy sets in which states recipes take what they have for gone; the default is
+// WithConnectionStateErrorPolicy sets the connection states in which recipes give up what they hold; the default is
 // [StandardErrorPolicy].
 func WithConnectionStateErrorPolicy(p ErrorPolicy) Option {
 	return option(func(c *config) { c.errorPolicy = p })
 }
 
-// WithSimulatedSessionExpirationPercent has the session taken for lost, without a connection, after this part of its
-// timeout: 1 to 100, the default.
+// WithSimulatedSessionExpirationPercent sets the part of the session timeout after which a session without a connection
+// counts as lost: 1 to 100, which is the default.
 func WithSimulatedSessionExpirationPercent(percent int) Option {
 	return option(func(c *config) { c.expirationPercent = percent })
 }
 
-// WithTLS talks TLS to the servers. Without a ServerName in conf, that of the connect string is verified.
+// WithTLS uses TLS for connections to the servers. If conf has no ServerName, the host of the connect string is
+// verified.
 func WithTLS(conf *tls.Config) Option {
 	return option(func(c *config) { c.useTLS, c.tls = true, conf.Clone() })
 }
@@ -322,5 +336,5 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 // [WithDialer] gets the names instead.
 func WithResolver(r Resolver) Option { return option(func(c *config) { c.resolver = r }) }
 
-// WithLogger sets where the client logs; the default is nowhere.
+// WithLogger sets where the client logs; the default is nowhere. docs/outages.md has the lines of each outage.
 func WithLogger(l *slog.Logger) Option { return option(func(c *config) { c.logger = l }) }

@@ -41,7 +41,7 @@ func (p *provider) hasTold() []string {
 }
 
 // In Java: ensemble.TestEnsembleProvider; C-551.
-func TestServersOfTheProviderChange(t *testing.T) {
+func TestEnsembleProviderChangeMovesClient(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name        string
@@ -61,10 +61,7 @@ func TestServersOfTheProviderChange(t *testing.T) {
 			chroot := chrootOf(connect)
 			create(t, connectClient(t, testenv.Addr(t)+chroot), "/other", "")
 			servers := newProvider(connect, tt.keepSession)
-			client := newClient(t, "", framework.WithEnsembleProvider(servers))
-			recorded := record(client)
-			start(t, client)
-			recorded.want(t, connected)
+			client, recorded := connectRecorded(t, "", framework.WithEnsembleProvider(servers))
 			session := client.SessionID()
 
 			servers.SetConnectionString(second.Addr() + chroot + tt.chroot) // counts from the next event on
@@ -89,31 +86,25 @@ func TestServersOfTheProviderChange(t *testing.T) {
 }
 
 // In Java: TestEnsembleProvider.testAfterSessionExpiration.
-func TestServersOfTheProviderChangeAfterTheLoss(t *testing.T) {
+func TestEnsembleProviderChangeAfterLossMovesClient(t *testing.T) {
 	t.Parallel()
-	first, connect := newProxy(t)
-	second := proxyTo(t, testenv.Addr(t))
-	servers := newProvider(connect, true)
-	client := newClient(t, "", framework.WithEnsembleProvider(servers),
-		framework.WithSessionTimeout(time.Second))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
-	outage(first) // for good
-	recorded.want(t, suspended, lost)
-	servers.SetConnectionString(second.Addr() + chrootOf(connect))
-	recorded.want(t, reconnected)
-	recorded.end(t, client)
+	testenv.InVirtualTimeTwice(t, func(t *testing.T, one, two testenv.Place, chroot string) {
+		servers := newProvider(one.Addr()+chroot, true)
+		client, recorded := connectRecorded(t, "", framework.WithEnsembleProvider(servers),
+			framework.WithDialer(one.DialContext), framework.WithSessionTimeout(testenv.SessionTimeout))
+		outage(one) // for good
+		recorded.want(t, suspended, lost)
+		servers.SetConnectionString(two.Addr() + chroot)
+		recorded.want(t, reconnected)
+		recorded.end(t, client)
+	})
 }
 
-func TestServersOfTheProviderThatMakeNoSenseAreIgnored(t *testing.T) {
+func TestEnsembleProviderInvalidChangeIsIgnored(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	servers := newProvider(connect, true)
-	client := newClient(t, "", framework.WithEnsembleProvider(servers))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, "", framework.WithEnsembleProvider(servers))
 	servers.SetConnectionString("h:0")
 	proxy.Faults().CutAll()
 	recorded.want(t, suspended, reconnected)
@@ -122,12 +113,12 @@ func TestServersOfTheProviderThatMakeNoSenseAreIgnored(t *testing.T) {
 	recorded.end(t, client)
 }
 
-func TestTrackerOfAServerThatStandsAlone(t *testing.T) {
+func TestTrackerOfStandaloneServer(t *testing.T) {
 	t.Parallel()
 	t.Run("on", func(t *testing.T) {
 		proxy, connect := newProxy(t)
 		servers := newProvider(connect, true)
-		client := connectClient(t, "", framework.WithEnsembleProvider(servers), framework.WithEnsembleTracker(true))
+		client := connectClient(t, "", framework.WithEnsembleProvider(servers), framework.WithEnsembleTracker())
 		testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
 		fence(t, client)
 		if diff := cmp.Diff([]string(nil), servers.hasTold()); diff != "" {
@@ -148,11 +139,11 @@ func TestTrackerOfAServerThatStandsAlone(t *testing.T) {
 }
 
 // The configuration is read with the first connection, also when that takes longer than operations are tried.
-func TestTrackerReadsWithTheFirstConnection(t *testing.T) {
+func TestTrackerReadsOnFirstConnection(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
-	client := startClient(t, connect, framework.WithEnsembleTracker(true),
+	client := startClient(t, connect, framework.WithEnsembleTracker(),
 		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
 	// Begun after the tracker's, and tried as long.
 	_, err := client.CheckExists().ForPath(testenv.Context(t), "/")
@@ -165,7 +156,7 @@ func TestTrackerReadsWithTheFirstConnection(t *testing.T) {
 func TestTrackerCreatesNoNamespace(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	startClient(t, connect, framework.WithEnsembleTracker(true), framework.WithNamespace("ns"))
+	startClient(t, connect, framework.WithEnsembleTracker(), framework.WithNamespace("ns"))
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
 	if n := requests(proxy, "createContainer"); n > 0 {
 		t.Errorf("%d nodes created", n)
@@ -175,10 +166,10 @@ func TestTrackerCreatesNoNamespace(t *testing.T) {
 // Failures of the tracker itself are not reported.
 func TestTrackerFailsSilently(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, nowhere, framework.WithEnsembleTracker(true),
+	client := newClient(t, nowhere, framework.WithEnsembleTracker(),
 		framework.WithConnectionTimeout(50*time.Millisecond), framework.WithRetryPolicy(retry.NTimes(0, 0)))
 	unhandled := make(chan error, 10)
-	client.UnhandledErrorListeners().AddListener(onUnhandled(unhandled))
+	client.AddUnhandledErrorListener(onUnhandled(unhandled))
 	start(t, client)
 	_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // tried as long
 	wantErr(t, "operation", err, framework.ErrConnectionLoss)
@@ -188,13 +179,10 @@ func TestTrackerFailsSilently(t *testing.T) {
 	}
 }
 
-func TestTrackerReadsAgainInTheNextSession(t *testing.T) {
+func TestTrackerReadsAgainInNextSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithEnsembleTracker(true))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect, framework.WithEnsembleTracker())
 	testenv.Eventually(t, func() bool { return requests(proxy, "getData") > 0 }, "the configuration is read")
 	proxy.Faults().ResetTrace()
 	must(t, client.Reset())

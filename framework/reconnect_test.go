@@ -22,14 +22,11 @@ import (
 )
 
 // The client does not pause before it takes its session to the next connection: in virtual time none passes.
-func TestDroppedConnectionIsBackWithoutAPause(t *testing.T) {
+func TestReconnectHasNoPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
-		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		client, recorded := connectRecorded(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 		for range 50 {
 			pass(t, time.Second) // after which a connection does not count as one that flaps
 			took(t, 0, "the next connection", func() {
@@ -43,13 +40,10 @@ func TestDroppedConnectionIsBackWithoutAPause(t *testing.T) {
 
 // The session outlives dropped connections, on either side.
 // In Java: client.TestResetConnectionWithBackgroundFailure.
-func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
+func TestReconnectKeepsSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect)
 	session := client.Session()
 	drops := []func(){
 		func() { proxy.Faults().CutAll() }, // the network
@@ -72,7 +66,7 @@ func TestDroppedConnectionIsBackAtOnce(t *testing.T) {
 }
 
 // An operation that goes on through a dropped connection is not slower than the connection.
-func TestOperationsGoOnThroughDroppedConnections(t *testing.T) {
+func TestReconnectOperationsContinue(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	const cuts = 30 // each may cut an operation once
@@ -109,7 +103,7 @@ func mute(t *testing.T) string {
 	return proxy.Addr()
 }
 
-func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
+func TestReconnectLeavesSilentServerInConnectionTimeout(t *testing.T) {
 	t.Parallel()
 	const connectionTimeout, slack = 500 * time.Millisecond, 1500 * time.Millisecond // a third of the session is more
 
@@ -138,14 +132,11 @@ func TestMuteServerCostsAtMostTheConnectionTimeout(t *testing.T) {
 }
 
 // A server that is mute in the middle of it costs two thirds of the session timeout, not the whole.
-func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
+func TestReconnectLeavesSilencedServerBeforeSessionEnds(t *testing.T) {
 	t.Parallel()
 	onTwoServers(t, func(t *testing.T, one, two testenv.Place, chroot string, dial framework.Option) {
-		client := newClient(t, one.Addr()+","+two.Addr()+chroot, dial, framework.WithSessionTimeout(2*time.Second),
-			framework.WithConnectionTimeout(time.Second))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, one.Addr()+","+two.Addr()+chroot, dial,
+			framework.WithSessionTimeout(6*time.Second), framework.WithConnectionTimeout(3*time.Second))
 		session := client.Session()
 		for range 2 {
 			current := one
@@ -164,7 +155,7 @@ func TestServerThatFallsMuteIsLeftBeforeTheSessionEnds(t *testing.T) {
 }
 
 // A watch event that was missed while there was no connection is seen before what is newer than it.
-func TestMissedWatchEventComesBeforeNewerData(t *testing.T) {
+func TestReconnectMissedWatchEventPrecedesNewerData(t *testing.T) {
 	t.Parallel()
 	const clients, rounds = 4, 250
 	proxy, connect := newProxy(t)
@@ -219,13 +210,10 @@ func TestMissedWatchEventComesBeforeNewerData(t *testing.T) {
 
 // Nothing that was issued in one session is executed in the next: what fails with its session has not been
 // created, and what was created belongs to one session after the other.
-func TestNothingOfOneSessionIsExecutedInTheNext(t *testing.T) {
+func TestReconnectRequestsOfOldSessionAreNotExecuted(t *testing.T) {
 	t.Parallel()
 	const sessions, window = 8, 200
-	client := newClient(t, testenv.ConnectString(t), framework.WithRetryPolicy(retry.NTimes(0, 0)))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, _ := connectRecorded(t, testenv.ConnectString(t), framework.WithRetryPolicy(retry.NTimes(0, 0)))
 	ctx := testenv.Context(t)
 
 	type issued struct {
@@ -288,13 +276,10 @@ func TestNothingOfOneSessionIsExecutedInTheNext(t *testing.T) {
 }
 
 // The order of submission is that of execution, through outages too as far as there is no retry.
-func TestOperationsParkedInAnOutageKeepTheirOrder(t *testing.T) {
+func TestReconnectParkedOperationsKeepOrder(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect)
 	for range 5 {
 		restore := outage(proxy)
 		recorded.want(t, suspended)
@@ -324,7 +309,7 @@ func TestDialer(t *testing.T) {
 	addr, chroot := split(connect)
 	var dialed atomic.Int32
 	var refuse atomic.Bool
-	client := newClient(t, "zk.example:2181"+chroot, framework.WithDialer(
+	client, recorded := connectRecorded(t, "zk.example:2181"+chroot, framework.WithDialer(
 		func(ctx context.Context, network, address string) (net.Conn, error) {
 			if network != "tcp" || address != "zk.example:2181" {
 				return nil, fmt.Errorf("dial %s %s", network, address)
@@ -335,9 +320,6 @@ func TestDialer(t *testing.T) {
 			dialed.Add(1)
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		}))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
 	refuse.Store(true)
 	must(t, curatortest.DropConnection(testenv.Context(t), addr, client.SessionID()))
 	recorded.want(t, suspended)

@@ -7,8 +7,8 @@ import (
 	"github.com/gocurator/curator/internal/dispatch"
 )
 
-// reportQueue runs reports to telemetry from where nothing may block, in order, on a goroutine that is there from the
-// first report: a span processor of the program may take its time.
+// reportQueue runs reports to telemetry in order on a goroutine of its own, because a span processor of the program may
+// block and many callers must not. The goroutine starts with the first report.
 type reportQueue struct {
 	mu    sync.Mutex
 	open  bool
@@ -21,7 +21,7 @@ func (q *reportQueue) start() {
 	q.open = true
 }
 
-// push runs a call behind those before it. Before start and after close it runs at once: nothing can be held up.
+// push queues a call. Before start and after close it runs the call itself: no caller is bound not to block then.
 func (q *reportQueue) push(call func()) {
 	q.mu.Lock()
 	if q.open && q.queue == nil {
@@ -34,7 +34,7 @@ func (q *reportQueue) push(call func()) {
 	}
 }
 
-// close reports whether all calls have returned within limit.
+// close ends the queue, and reports whether all calls have returned within limit.
 func (q *reportQueue) close(limit time.Duration) bool {
 	q.mu.Lock()
 	q.open = false

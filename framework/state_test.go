@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/testenv"
-	"github.com/gocurator/curator/retry"
 )
 
 // outage ends the connection of client through proxy, and refuses connections until restore.
@@ -24,13 +23,10 @@ func outage(proxy faulty) (restore func()) {
 }
 
 // In Java: TestEnabledSessionExpiredState.testReconnectWithoutExpiration.
-func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
+func TestStatesOfShortOutage(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect)
 	session := client.Session()
 	createEphemeral(t, client, "/mine")
 	for range 3 {
@@ -55,13 +51,11 @@ func TestShortOutageIsSuspendedAndReconnected(t *testing.T) {
 }
 
 // In Java: TestEnabledSessionExpiredState.testLossToReconnect, TestFrameworkEdges.testReconnectAfterLoss.
-func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
+func TestStatesOfLongOutage(t *testing.T) {
 	t.Parallel()
 	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
-		client := newClient(t, server.ConnectString(), dial, framework.WithSessionTimeout(time.Second))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, server.ConnectString(), dial,
+			framework.WithSessionTimeout(testenv.SessionTimeout))
 		session := client.Session()
 		createEphemeral(t, client, "/mine")
 		for range 2 {
@@ -86,13 +80,10 @@ func TestLongOutageIsSuspendedAndLostAndThenReconnected(t *testing.T) {
 }
 
 // In Java: TestEnabledSessionExpiredState.testKillSession, TestFrameworkEdges.testSessionKilled.
-func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
+func TestStatesOfExpiredSession(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect)
 	session := client.Session()
 	createEphemeral(t, client, "/mine")
 	seen := make(chan zk.Event, 100)
@@ -128,12 +119,9 @@ func TestExpiredSessionIsLostAndFollowedByAnother(t *testing.T) {
 
 // Without a proxy the client may take its session back a few times before it is closed: each time is one more
 // outage, and nothing else is left out or added.
-func TestKilledSessionIsLostOnce(t *testing.T) {
+func TestStatesOfKilledSession(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, testenv.ConnectString(t))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, testenv.ConnectString(t))
 	for range 5 {
 		expire(t, client)
 		recorded.want(t, suspended)
@@ -152,13 +140,10 @@ func TestKilledSessionIsLostOnce(t *testing.T) {
 
 // In Java: TestEnabledSessionExpiredState.testResetCausesLost,
 // TestFrameworkEdges.testInjectSessionExpiration.
-func TestResetGivesTheSessionUp(t *testing.T) {
+func TestResetLeavesSessionToItsTimeout(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial, framework.WithSessionTimeout(3*time.Second))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, connect, dial, framework.WithSessionTimeout(3*time.Second))
 		session := client.Session()
 		createEphemeral(t, client, "/mine")
 		must(t, client.Reset())
@@ -175,7 +160,7 @@ func TestResetGivesTheSessionUp(t *testing.T) {
 	})
 }
 
-func TestResetWithoutAConnection(t *testing.T) {
+func TestResetWithoutConnectionIsLostOnce(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	restore := proxy.Faults().RefuseConnects()
@@ -193,7 +178,7 @@ func TestResetWithoutAConnection(t *testing.T) {
 }
 
 // In Java: TestNeverConnected; 01b6066f.
-func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
+func TestStatesWithoutFirstConnection(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -210,7 +195,7 @@ func TestNeverConnectedIsSuspendedAndLost(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
 				restore := tt.fail(proxy.Faults())
-				client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
+				client := newClient(t, connect, dial, framework.WithSessionTimeout(testenv.SessionTimeout))
 				recorded := record(client)
 				start(t, client)
 				recorded.want(t, suspended, lost)
@@ -242,14 +227,11 @@ func TestStateListenerGetsConnectedFirst(t *testing.T) {
 }
 
 // In Java: TestConnectionStateManager, C-460.
-func TestExpirationPercentHastensTheLoss(t *testing.T) {
+func TestExpirationPercentHastensLoss(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial,
+		client, recorded := connectRecorded(t, connect, dial,
 			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(30))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
 		restore := outage(proxy)
 		recorded.want(t, suspended)
 		began := time.Now()
@@ -267,11 +249,8 @@ func TestExpirationPercentHastensTheLoss(t *testing.T) {
 func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial,
+		client, recorded := connectRecorded(t, connect, dial,
 			framework.WithSessionTimeout(5*time.Second), framework.WithSimulatedSessionExpirationPercent(10))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
 		session := client.Session()
 		pass(t, 700*time.Millisecond) // the next ping is at a third of the timeout
 		proxy.Faults().CutAll()
@@ -284,14 +263,11 @@ func TestExpirationPercentLeavesTimeToReconnect(t *testing.T) {
 }
 
 // GH-1248: a percentage of a long timeout must not overflow.
-func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
+func TestExpirationPercentOfLongTimeoutDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial,
+		client, recorded := connectRecorded(t, connect, dial,
 			framework.WithSessionTimeout(24*24*time.Hour), framework.WithSimulatedSessionExpirationPercent(99))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
 		restore := outage(proxy)
 		recorded.want(t, suspended)
 		pass(t, 100*time.Millisecond)
@@ -302,14 +278,11 @@ func TestLongSessionTimeoutIsNotLostAtOnce(t *testing.T) {
 }
 
 // In Java: client.TestBackgroundStates, and C-525: what gives up late does not bring LOST back.
-func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
+func TestStatesUnchangedByFailedOperations(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial,
-			framework.WithSessionTimeout(time.Second), framework.WithConnectionTimeout(100*time.Millisecond))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, connect, dial,
+			framework.WithSessionTimeout(testenv.SessionTimeout), framework.WithConnectionTimeout(100*time.Millisecond))
 		restore := outage(proxy)
 		results := newEvents()
 		for range 3 {
@@ -332,15 +305,13 @@ func TestOperationsThatGiveUpChangeNoState(t *testing.T) {
 	})
 }
 
-func TestStateListenersGetAllInOrder(t *testing.T) {
+func TestStateListenersGetAllStatesInOrder(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
-		listeners := client.ConnectionStateListeners()
-
+		client := newClient(t, connect, dial, framework.WithSessionTimeout(testenv.SessionTimeout))
 		entered, leave := make(chan struct{}), make(chan struct{})
 		slow := make(states, 100)
-		listeners.AddListener(func(_ context.Context, s framework.ConnectionState) {
+		client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 			if s == connected {
 				close(entered)
 				<-leave
@@ -366,22 +337,21 @@ func TestStateListenersGetAllInOrder(t *testing.T) {
 	})
 }
 
-func TestStateListenerRemovedFromWithinGetsNothing(t *testing.T) {
+func TestStateListenerRemovedFromWithinGetsNoState(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
-	listeners := client.ConnectionStateListeners()
 	once := make(states, 10)
 	var remove func()
-	remove = listeners.AddListener(func(_ context.Context, s framework.ConnectionState) {
+	remove = client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		once <- s
 		remove()
 		remove() // again: nothing
 	})
 	removed := make(states, 10)
 	var removeOther func()
-	listeners.AddListener(func(context.Context, framework.ConnectionState) { removeOther() })
-	removeOther = listeners.AddListener(func(_ context.Context, s framework.ConnectionState) { removed <- s })
+	client.AddConnectionStateListener(func(context.Context, framework.ConnectionState) { removeOther() })
+	removeOther = client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) { removed <- s })
 	recorded := record(client)
 	start(t, client)
 	recorded.want(t, connected)
@@ -391,21 +361,21 @@ func TestStateListenerRemovedFromWithinGetsNothing(t *testing.T) {
 	receive(t, once) // not always "connected": see want
 	once.none(t)
 	removed.none(t)
-	if n := listeners.(interface{ Len() int }).Len(); n != 2 {
+	if n := hook.StateListeners(client); n != 2 {
 		t.Errorf("%d listeners left, want 2", n)
 	}
 }
 
-func TestPanickingStateListenerIsRecovered(t *testing.T) {
+func TestStateListenerPanicIsReported(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	client := newClient(t, connect)
 	unhandled := make(chan framework.UnhandledError, 10)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
 		unhandled <- e
 		panic("in the last resort")
 	})
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		panic(s.String() + " is too much")
 	})
 	recorded := record(client)
@@ -421,13 +391,10 @@ func TestPanickingStateListenerIsRecovered(t *testing.T) {
 	}
 }
 
-func TestBlockedCallbackDelaysNoState(t *testing.T) {
+func TestStatesNotDelayedByBlockedCallback(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		client := newClient(t, connect, dial, framework.WithSessionTimeout(time.Second))
-		recorded := record(client)
-		start(t, client)
-		recorded.want(t, connected)
+		client, recorded := connectRecorded(t, connect, dial, framework.WithSessionTimeout(testenv.SessionTimeout))
 		leave := make(chan struct{})
 		err := client.Sync().InBackground(func(context.Context, callbacks.Event) { <-leave }).
 			ForPath(testenv.Context(t), "/")
@@ -534,7 +501,7 @@ func TestBlockUntilConnected(t *testing.T) {
 	})
 }
 
-func TestNamesOfTheStates(t *testing.T) {
+func TestStateNames(t *testing.T) {
 	for s, want := range map[interface{ String() string }]string{
 		framework.Latent: "LATENT", framework.Started: "STARTED", framework.Stopped: "STOPPED",
 		connected: "CONNECTED", suspended: "SUSPENDED", reconnected: "RECONNECTED", lost: "LOST",
@@ -577,55 +544,4 @@ func TestErrorPolicies(t *testing.T) {
 	if _, ok := client.ConnectionStateErrorPolicy().(framework.SessionErrorPolicy); !ok {
 		t.Error("the policy given is ignored")
 	}
-}
-
-// In Java: TestFrameworkEdges.testQuickClose.
-func TestQuickClose(t *testing.T) {
-	t.Parallel()
-	connect := testenv.ConnectString(t)
-	for range 50 {
-		client := startClient(t, connect)
-		_, err := client.CheckExists().ForPath(testenv.Context(t), "/") // has begun to connect
-		if err != nil && !errors.Is(err, framework.ErrClosed) {
-			t.Fatal(err)
-		}
-		closeClient(t, client)
-		closeClient(t, startClient(t, connect)) // has not
-	}
-}
-
-// The listeners of a client with a circuit breaker see no flapping; waiters for a connection do, and
-// the tracker of the ensemble.
-func TestCircuitBreakerOfAClient(t *testing.T) {
-	t.Parallel()
-	pause := 500 * time.Millisecond
-	if testenv.Real() { // where time goes on while the machine is busy
-		pause = 5 * time.Second
-	}
-	inVirtualTime(t, func(t *testing.T, proxy testenv.Place, connect string, dial framework.Option) {
-		servers := newProvider("", true) // so that the first start fails
-		client := newClient(t, "", dial, framework.WithEnsembleProvider(servers),
-			framework.WithEnsembleTracker(true), framework.WithCircuitBreaker(retry.Forever(pause)))
-		recorded := record(client)
-		if err := client.Start(); err == nil {
-			t.Error("started without servers")
-		}
-		servers.SetConnectionString(connect)
-		start(t, client)
-		recorded.want(t, connected)
-		began := time.Now()
-		for range 5 {
-			before := requests(proxy, "connect")
-			proxy.Faults().CutAll()
-			testenv.Eventually(t, func() bool { return requests(proxy, "connect") > before }, "the next connection")
-			awaitConnected(t, client)
-		}
-		recorded.want(t, suspended, reconnected)
-		if d := time.Since(began); d < pause {
-			t.Errorf("reconnected after %v, want a pause of %v", d, pause)
-		}
-		read := func() bool { return requests(proxy, "getData") >= 3 }
-		testenv.Eventually(t, read, "the configuration is read after each outage")
-		recorded.end(t, client)
-	})
 }

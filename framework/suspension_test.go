@@ -17,7 +17,7 @@ func (s *suspend) now() time.Time { return time.Now().Add(time.Duration(s.ahead.
 
 func (s *suspend) step(d time.Duration) { s.ahead.Add(int64(d)) }
 
-func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
+func TestSuspensionEndsSessionAtOnce(t *testing.T) {
 	const timeout = 30 * time.Second
 	tests := map[string]struct {
 		suspended time.Duration
@@ -31,13 +31,10 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := curatortest.NewServerT(t, curatortest.InMemory())
+				server := curatortest.NewServerT(t, curatortest.WithoutPort())
 				var machine suspend
-				client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
+				client, recorded := connectRecorded(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 					framework.WithSessionTimeout(timeout), framework.WithWallClock(machine.now))
-				recorded := record(client)
-				start(t, client)
-				recorded.want(t, connected)
 				session := client.Session()
 				<-time.After(5 * time.Second)
 				machine.step(tt.suspended)
@@ -56,16 +53,24 @@ func TestSessionEndsAtOnceAfterASuspension(t *testing.T) {
 	}
 }
 
-// No session that is over is reported, also before the clock is looked at.
-func TestSessionIsNotReportedAliveAfterASuspension(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
-		var machine suspend
-		client := connectClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
-			framework.WithWallClock(machine.now))
-		machine.step(time.Hour)
-		if client.Session().Context().Err() == nil {
-			t.Error("the session lives")
-		}
-	})
+// No session that is over is reported alive, also before the clock is looked at.
+func TestSuspensionSessionIsNotReportedAlive(t *testing.T) {
+	for name, of := range map[string]func(client *framework.Client, before *framework.Session) *framework.Session{
+		"asked for":  func(client *framework.Client, _ *framework.Session) *framework.Session { return client.Session() },
+		"remembered": func(_ *framework.Client, before *framework.Session) *framework.Session { return before },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := curatortest.NewServerT(t, curatortest.WithoutPort())
+				var machine suspend
+				client := connectClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
+					framework.WithWallClock(machine.now))
+				before := client.Session()
+				machine.step(time.Hour)
+				if of(client, before).Context().Err() == nil {
+					t.Error("the session lives")
+				}
+			})
+		})
+	}
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
-// WithTracerProvider sets where the spans of the client and its recipes go; the default, and nil, is the global
-// provider of OpenTelemetry, also one that the program sets later. That of package trace/noop turns spans off, at no
-// cost.
+// WithTracerProvider sets the provider for the spans of the client and its recipes. The default, also for nil, is the
+// global provider of OpenTelemetry, which the program may set later. The provider of package trace/noop turns spans
+// off, at no cost.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return option(func(c *config) { c.telemetry.TracerProvider = p })
 }
 
-// WithMeterProvider sets where the metrics of the client and its recipes go; the default, and nil, is the global
-// provider of OpenTelemetry, also one that the program sets later. That of package metric/noop turns metrics off, at no
-// cost.
+// WithMeterProvider sets the provider for the metrics of the client and its recipes. The default, also for nil, is the
+// global provider of OpenTelemetry, which the program may set later. The provider of package metric/noop turns metrics
+// off, at no cost.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return option(func(c *config) { c.telemetry.MeterProvider = p })
 }
@@ -26,37 +26,43 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // default is no name. Each name is a series of all metrics, so use few names.
 func WithName(name string) Option { return option(func(c *config) { c.telemetry.Name = name }) }
 
-// WithPropagator has the trace context of a put travel with the items of a queue, behind the bytes that Java writes and
-// reads: propagation.TraceContext{}, say. Without it, the default, nodes hold what Java's hold, byte for byte, and a
-// consumer reads no trace context either. The global propagator is not used.
+// WithPropagator sends the trace context of a put with the items of a queue, for example with
+// propagation.TraceContext{}. The context stands behind the bytes that Java writes and reads. By default there is no
+// propagator: nodes hold the same bytes as Java's, and consumers read no trace context. The global propagator is not
+// used.
 func WithPropagator(p propagation.TextMapPropagator) Option {
 	return option(func(c *config) { c.telemetry.Propagator = p })
 }
 
-// WithPathFormatter sets what spans and log records of retries hold in place of a path; nothing if it returns "".
-// Metrics hold no paths anyway. It is called concurrently.
+// WithPathFormatter sets the function that changes a path for spans and log records of retries; "" hides the path.
+// Metrics have no paths in any case. format is called concurrently.
 func WithPathFormatter(format func(path string) string) Option {
 	return option(func(c *config) { c.telemetry.FormatPath = format })
 }
 
-// WithRequestSpans makes spans also of the requests that an operation consists of: those for its parents, of its
-// retries, and of the search for a protected node.
+// WithRequestSpans also makes a span for each request of an operation: those that create parents, those of retries, and
+// those of the search for a protected node.
 func WithRequestSpans() Option { return option(func(c *config) { c.telemetry.RequestSpans = true }) }
 
 // WithWatchSpans makes a span around each call of a watcher's function, linked to the span in which the watch was set.
-// It begins a trace, as nobody's request has caused it.
+// Each call starts a new trace.
 func WithWatchSpans() Option { return option(func(c *config) { c.telemetry.WatchSpans = true }) }
 
 // WithSessionIDs puts the id of the session on the spans of operations.
 func WithSessionIDs() Option { return option(func(c *config) { c.telemetry.SessionIDs = true }) }
 
-// WithConsumerParent says whether the work on an item of a queue goes on with the trace of its put, if that has
-// travelled with it, which is the default, or begins a trace of its own. It is linked to the put in both cases.
-func WithConsumerParent(on bool) Option {
-	return option(func(c *config) { c.telemetry.DetachedConsumers = !on })
+// WithConsumerParent lets the work on an item of a queue continue the trace of its put, if the trace came with the
+// item. This is the default.
+func WithConsumerParent() Option {
+	return option(func(c *config) { c.telemetry.DetachedConsumers = false })
 }
 
-// observed returns how the client is to be observed.
+// WithoutConsumerParent lets the work on an item of a queue begin a trace of its own, linked to the put.
+func WithoutConsumerParent() Option {
+	return option(func(c *config) { c.telemetry.DetachedConsumers = true })
+}
+
+// observed returns the configuration of the client's telemetry.
 func (c *config) observed() telemetry.Config {
 	t := c.telemetry
 	t.Logger = c.logger
@@ -64,22 +70,4 @@ func (c *config) observed() telemetry.Config {
 		t.Server = c.target.servers[0]
 	}
 	return t
-}
-
-// recorder is a client, or a struct that embeds one.
-type recorder interface{ recorder() *telemetry.Telemetry }
-
-func (c *Client) recorder() *telemetry.Telemetry {
-	if c == nil {
-		return nil
-	}
-	return c.core.telemetry
-}
-
-// telemetryOf returns the telemetry of a client, for the recipes: nil if it is none of this package.
-func telemetryOf(client any) *telemetry.Telemetry {
-	if r, ok := client.(recorder); ok {
-		return r.recorder()
-	}
-	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestConnectionIsRecorded(t *testing.T) {
+func TestTelemetryConnectionIsRecorded(t *testing.T) {
 	t.Parallel()
 	_, connect := newProxy(t)
 	o := observe.New(t)
@@ -37,7 +37,7 @@ func TestConnectionIsRecorded(t *testing.T) {
 	wantValues(t, o, "curator.connection.state_changes", "curator.connection.state=connected 1\n")
 }
 
-func TestOutageIsRecordedAsOneSpan(t *testing.T) {
+func TestTelemetryOutageIsOneSpan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		outcome string
@@ -50,10 +50,7 @@ func TestOutageIsRecordedAsOneSpan(t *testing.T) {
 			t.Parallel()
 			proxy, connect := newProxy(t)
 			o := observe.New(t)
-			client := newClient(t, connect, observed(o, framework.WithSessionTimeout(tt.timeout))...)
-			recorded := record(client)
-			start(t, client)
-			recorded.want(t, connected)
+			client, recorded := connectRecorded(t, connect, observed(o, framework.WithSessionTimeout(tt.timeout))...)
 			cut := time.Now()
 			restore := outage(proxy)
 			recorded.want(t, suspended)
@@ -99,13 +96,10 @@ curator.connection.state=suspended 1
 }
 
 // A session that is given up without an outage is an expiration, and nothing to wait for.
-func TestResetIsNoOutage(t *testing.T) {
+func TestTelemetryResetIsNoOutage(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
-	client := newClient(t, testenv.ConnectString(t), observed(o)...)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, testenv.ConnectString(t), observed(o)...)
 	must(t, client.Reset())
 	recorded.want(t, lost, reconnected)
 	recorded.end(t, client)
@@ -115,7 +109,7 @@ func TestResetIsNoOutage(t *testing.T) {
 	wantValues(t, o, "curator.session.expirations", " 1\n")
 }
 
-func TestWatchEventsAreCounted(t *testing.T) {
+func TestTelemetryWatchEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
@@ -136,7 +130,7 @@ zookeeper.event.type=node_data_changed 1
 `)
 }
 
-func TestCallsOfWatchersHaveSpansIfThatIsWanted(t *testing.T) {
+func TestTelemetryWatcherCallsHaveSpansWithOption(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	for _, tt := range []struct {
@@ -192,7 +186,7 @@ func (u unseen) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 	return u.Sampler.ShouldSample(p)
 }
 
-func TestWatcherThatIsSetAgainIsNotLinkedToTheFirstTime(t *testing.T) {
+func TestTelemetryWatcherSetAgainIsNotLinkedToFirst(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t, unseen{sdktrace.AlwaysSample()})
 	client := connectClient(t, testenv.ConnectString(t), observed(o, framework.WithWatchSpans())...)
@@ -217,13 +211,13 @@ watch node_data_changed
 }
 
 // A listener that takes its time moves neither the outage nor the events of what lasted through it.
-func TestOutageHasItsTimesWhateverListenersDo(t *testing.T) {
+func TestTelemetryOutageTimesIgnoreListeners(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
 	client := newClient(t, connect, observed(o)...)
 	release := make(chan struct{})
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		if s == connected {
 			<-release
 		}
@@ -250,7 +244,7 @@ func TestOutageHasItsTimesWhateverListenersDo(t *testing.T) {
 }
 
 // An operation that begins behind the connection does not report it.
-func TestConnectIsNoEventOfWhatFollows(t *testing.T) {
+func TestTelemetryConnectIsNoEventOfLaterSpans(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	for range 50 {

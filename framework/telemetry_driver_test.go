@@ -156,7 +156,7 @@ func TestDriverGetsEachBackgroundAttempt(t *testing.T) {
 			client := connectClient(t, connect, tracing.WithDriver(d),
 				framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
 			recorded := make(chan error, 1)
-			client.UnhandledErrorListeners().AddListener(onUnhandled(recorded))
+			client.AddUnhandledErrorListener(onUnhandled(recorded))
 			d.take()
 			cut(t, proxy, curatortest.CutBefore, "getData", tt.cuts)
 			err := bothWays[tt.way](t, client)
@@ -191,10 +191,7 @@ func TestDriverGetsConnectionEvents(t *testing.T) {
 	second := proxyTo(t, testenv.Addr(t))
 	servers := newProvider(connect, true)
 	d := &driver{}
-	client := newClient(t, "", framework.WithEnsembleProvider(servers), tracing.WithDriver(d))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, "", framework.WithEnsembleProvider(servers), tracing.WithDriver(d))
 	d.awaitEvents(t, "SyncConnected 1")
 	servers.SetConnectionString(second.Addr() + chrootOf(connect))
 	first.Faults().CutAll()
@@ -208,7 +205,7 @@ func TestDriverGetsConnectionEvents(t *testing.T) {
 	d.awaitEvents(t, "Disconnected 1", "session-expired 1", "SyncConnected 1")
 	d.take()
 	done := newEvents()
-	client.CuratorListeners().AddListener(done.callback)
+	client.AddCuratorListener(done.callback)
 	must(t, client.Sync().InBackground(nil).ForPath(testenv.Context(t), "/"))
 	must(t, receive(t, done).Err)
 	recorded.end(t, client)
@@ -225,7 +222,7 @@ type advancedDriver struct {
 func (d *advancedDriver) AddOperation(t tracing.OperationTrace) { d.traces <- t }
 func (d *advancedDriver) AddEvent(e tracing.EventTrace)         { d.marks <- e }
 
-func TestAdvancedDriverTakesThePlaceOfTheSimpleOne(t *testing.T) {
+func TestAdvancedDriverReplacesSimpleOne(t *testing.T) {
 	t.Parallel()
 	d := &advancedDriver{traces: make(chan tracing.OperationTrace, 100), marks: make(chan tracing.EventTrace, 100)}
 	client := connectClient(t, testenv.ConnectString(t), tracing.WithDriver(d),
@@ -280,7 +277,7 @@ func (d *askingDriver) AddCount(name string, n int) {
 	d.driver.AddCount(name, n)
 }
 
-func TestDriverMayAskItsClient(t *testing.T) {
+func TestDriverMayCallClient(t *testing.T) {
 	t.Parallel()
 	d := &askingDriver{}
 	client := newClient(t, testenv.ConnectString(t), tracing.WithDriver(d))
@@ -289,4 +286,34 @@ func TestDriverMayAskItsClient(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- client.BlockUntilConnected(testenv.Context(t)) }()
 	must(t, receive(t, ended))
+}
+
+// The server has created the node, and the answer is lost: it is looked for, and deleted, behind the back of the
+// caller.
+func TestDriverGetsSearchForLostProtectedNode(t *testing.T) {
+	t.Parallel()
+	proxy, connect := newProxy(t)
+	d := &driver{}
+	client := connectClient(t, connect, tracing.WithDriver(d),
+		framework.WithRetryPolicy(onlyOnce{retry.OneTime(time.Millisecond)}))
+	d.take()
+	cut(t, proxy, curatortest.CutAfter, "create2", 1)
+	_, err := client.Create().WithProtection().ForPath(testenv.Context(t), "/n", nil)
+	wantErr(t, "create", err, framework.ErrConnectionLoss)
+	var got []string
+	testenv.Eventually(t, func() bool {
+		operations, _ := d.take()
+		got = append(got, operations...)
+		return len(got) >= 2
+	}, "the search and the deletion")
+	want := []string{"DeleteBuilderImpl-Background", "FindAndDeleteProtectedNodeInBackground"}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+	names, err := client.GetChildren().ForPath(testenv.Context(t), "/")
+	must(t, err)
+	if len(names) != 0 {
+		t.Errorf("%v is left", names)
+	}
 }

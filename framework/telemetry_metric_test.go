@@ -17,7 +17,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestPathsMakeNoSeries(t *testing.T) {
+func TestTelemetryPathsAddNoSeries(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t),
@@ -40,14 +40,11 @@ func TestPathsMakeNoSeries(t *testing.T) {
 }
 
 // Whatever a client does, its metrics are bounded.
-func TestMetricsOfAClientAreBounded(t *testing.T) {
+func TestTelemetryMetricsAreBounded(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
-	client := newClient(t, connect, observed(o, framework.WithSessionIDs())...)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect, observed(o, framework.WithSessionIDs())...)
 	ctx := testenv.Context(t)
 	watcher, fired := newWatcher()
 	for i, op := range operations {
@@ -61,7 +58,7 @@ func TestMetricsOfAClientAreBounded(t *testing.T) {
 	setData(t, client, "/watched", "1")
 	receive(t, fired)
 	panicked := make(chan error, 1)
-	client.UnhandledErrorListeners().AddListener(onUnhandled(panicked))
+	client.AddUnhandledErrorListener(onUnhandled(panicked))
 	must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { panic("/a/path") }).ForPath(ctx, "/"))
 	receive(t, panicked)
 	cut(t, proxy, curatortest.CutBefore, "getACL", 1)
@@ -97,16 +94,16 @@ func TestMetricsOfAClientAreBounded(t *testing.T) {
 	}
 }
 
-func TestUnhandledErrorsAreCounted(t *testing.T) {
+func TestTelemetryUnhandledErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
 	recorded := make(chan error, 3)
-	client.UnhandledErrorListeners().AddListener(onUnhandled(recorded))
+	client.AddUnhandledErrorListener(onUnhandled(recorded))
 	ctx := testenv.Context(t)
 	must(t, client.Sync().InBackground(func(context.Context, callbacks.Event) { panic("callback") }).ForPath(ctx, "/"))
 	receive(t, recorded)
-	client.CuratorListeners().AddListener(func(context.Context, callbacks.Event) { panic("listener") })
+	client.AddCuratorListener(func(context.Context, callbacks.Event) { panic("listener") })
 	must(t, client.Sync().InBackground(nil).ForPath(ctx, "/"))
 	receive(t, recorded)
 	wantValues(t, o, "curator.unhandled_errors", `
@@ -115,7 +112,7 @@ curator.source=listener,error.type=_OTHER 1
 `)
 }
 
-func TestMetricsDistinguishNamespaces(t *testing.T) {
+func TestTelemetryMetricsDistinguishNamespaces(t *testing.T) {
 	t.Parallel()
 	addr, chroot := testenv.Addr(t), testenv.Chroot(t)
 	o := observe.New(t)

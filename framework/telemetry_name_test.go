@@ -9,7 +9,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestClientsWithNamesAreSeriesOfTheirOwn(t *testing.T) {
+func TestTelemetryNamedClientsHaveOwnSeries(t *testing.T) {
 	t.Parallel()
 	proxy, flapping := newProxy(t)
 	o := observe.New(t)

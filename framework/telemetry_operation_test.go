@@ -174,7 +174,7 @@ func ending(s sdktrace.ReadOnlySpan, started []attribute.KeyValue) string {
 	return strings.Join(parts, " ")
 }
 
-func TestEachOperationHasItsSpan(t *testing.T) {
+func TestTelemetryForegroundOperationHasSpan(t *testing.T) {
 	t.Parallel()
 	addr, chroot := testenv.Addr(t), testenv.Chroot(t)
 	if strings.Contains(addr, ",") {
@@ -260,7 +260,7 @@ func wantStatus(t *testing.T, s sdktrace.ReadOnlySpan, err error) {
 	}
 }
 
-func TestEachBackgroundOperationHasItsSpan(t *testing.T) {
+func TestTelemetryBackgroundOperationHasSpan(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
@@ -292,7 +292,7 @@ func TestEachBackgroundOperationHasItsSpan(t *testing.T) {
 	wantValues(t, o, "curator.background.queue.size", " 0\n")
 }
 
-func TestSessionIDIsRecordedOnlyWithOption(t *testing.T) {
+func TestTelemetrySessionIDNeedsOption(t *testing.T) {
 	t.Parallel()
 	connect := testenv.ConnectString(t)
 	for _, wanted := range []bool{false, true} {
@@ -315,7 +315,7 @@ func TestSessionIDIsRecordedOnlyWithOption(t *testing.T) {
 }
 
 // With several servers it is not known which one will answer.
-func TestServerIsShownOnlyIfThereIsOne(t *testing.T) {
+func TestTelemetryServerOfSeveralIsNotShown(t *testing.T) {
 	t.Parallel()
 	chroot := testenv.Chroot(t)
 	one, two := proxyTo(t, testenv.Addr(t)), proxyTo(t, testenv.Addr(t))
@@ -336,7 +336,7 @@ func TestServerIsShownOnlyIfThereIsOne(t *testing.T) {
 	wantValues(t, o, "db.client.operation.duration", "db.operation.name=exists 1\n")
 }
 
-func TestOperationThatItsCallerGivesUpEndsThen(t *testing.T) {
+func TestTelemetrySpanEndsWhenCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
@@ -373,7 +373,7 @@ exists CLIENT
 `)
 }
 
-func TestOperationOfAClosedClientHasASpan(t *testing.T) {
+func TestTelemetryOperationOfClosedClientHasSpan(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
@@ -391,7 +391,7 @@ sync CLIENT error=CLOSED
 	}
 }
 
-func TestFutureThatIsWaitedForTwiceHasOneSpan(t *testing.T) {
+func TestTelemetryFutureWaitedForTwiceHasOneSpan(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), observed(o)...)
@@ -425,7 +425,7 @@ func (b begun) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
 }
 
 // What a span costs is no part of what the caller waits for: the server works on the request meanwhile.
-func TestSpanOfAForegroundOperationIsMadeWhileItsRequestIsOnItsWay(t *testing.T) {
+func TestTelemetrySpanIsMadeDuringRequest(t *testing.T) {
 	connect, o := testenv.ConnectString(t), observe.New(t)
 	witness := connectClient(t, connect)
 	var arrived bool
@@ -451,7 +451,7 @@ func TestSpanOfAForegroundOperationIsMadeWhileItsRequestIsOnItsWay(t *testing.T)
 }
 
 // A submitted operation is recorded at its end without a waiter.
-func TestSubmitWithoutWaitIsRecorded(t *testing.T) {
+func TestTelemetrySubmitWithoutWaitIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]framework.Option{"operation": nil, "requests": {framework.WithRequestSpans()}} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (touchyDriver) AddTrace(string, time.Duration) { panic("a trace") }
 func (touchyDriver) AddCount(string, int)           { panic("a count") }
 
 // What takes telemetry is the program's, as callbacks are: its panics end nothing.
-func TestPanicOfWhatTakesTelemetryIsAnUnhandledError(t *testing.T) {
+func TestTelemetryPanicIsUnhandledError(t *testing.T) {
 	t.Parallel()
 	processor := func(p touchy) framework.Option {
 		return framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p)))
@@ -56,7 +56,7 @@ func TestPanicOfWhatTakesTelemetryIsAnUnhandledError(t *testing.T) {
 			client := newClient(t, connect, option, framework.WithWatchSpans(), framework.WithRequestSpans(),
 				tracing.WithDriverFailures())
 			recorded := make(chan framework.UnhandledError, 1000)
-			client.UnhandledErrorListeners().AddListener(func(_ context.Context, u framework.UnhandledError) { recorded <- u })
+			client.AddUnhandledErrorListener(func(_ context.Context, u framework.UnhandledError) { recorded <- u })
 			must(t, client.Start())
 			create(t, client, "/n", "")
 			watcher, events := newWatcher()
@@ -96,14 +96,14 @@ func (slow) ForceFlush(context.Context) error { return nil }
 
 // A span processor may block: the events of the connection are delivered all the same. A protected create that was
 // abandoned cleans up where the connection is read.
-func TestProcessorThatBlocksDelaysNoState(t *testing.T) {
+func TestTelemetryBlockedProcessorDelaysNoState(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	p := slow{make(chan struct{}), "create"}
 	client := newClient(t, connect,
 		framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))))
 	states := make(chan framework.ConnectionState, 100)
-	client.ConnectionStateListeners().AddListener(
+	client.AddConnectionStateListener(
 		func(_ context.Context, s framework.ConnectionState) { states <- s })
 	must(t, client.Start())
 	defer closeClient(t, client)

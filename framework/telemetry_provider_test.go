@@ -12,11 +12,11 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-// globalVariable has the server of the process of TestClientUsesGlobalProviders.
+// globalVariable has the server of the process of TestTelemetryUsesGlobalProviders.
 const globalVariable = "FRAMEWORK_TEST_GLOBAL_CONNECT"
 
 // The providers of a program may be set behind the making of its clients. A process has them once.
-func TestClientUsesGlobalProviders(t *testing.T) {
+func TestTelemetryUsesGlobalProviders(t *testing.T) {
 	if connect := os.Getenv(globalVariable); connect != "" {
 		tellGlobalProviders(t, connect)
 		return
@@ -48,7 +48,7 @@ func tellGlobalProviders(t *testing.T, connect string) {
 	}
 }
 
-func TestPathFormatterThatPanicsHarmsNothing(t *testing.T) {
+func TestTelemetryPathFormatterPanicHidesPath(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	opts := observed(o, framework.WithPathFormatter(func(string) string { panic("no") }), framework.WithWatchSpans())

@@ -19,7 +19,7 @@ import (
 )
 
 // cut ends the connection at the next requests of op.
-func cut(tb testing.TB, proxy *curatortest.Proxy, action curatortest.Action, op string, times int) {
+func cut(tb testing.TB, proxy faulty, action curatortest.Action, op string, times int) {
 	tb.Helper()
 	must(tb, proxy.Faults().Add(curatortest.Rule{Ops: []string{op}, Action: action, Count: times}).Err())
 }
@@ -39,7 +39,7 @@ var bothWays = map[string]func(tb testing.TB, c *framework.Client) error{
 	},
 }
 
-func TestRetriesAreRecordedOneByOne(t *testing.T) {
+func TestTelemetryEachRetryIsEvent(t *testing.T) {
 	t.Parallel()
 	for way, read := range bothWays {
 		t.Run(way, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRetriesAreRecordedOneByOne(t *testing.T) {
 	}
 }
 
-func TestManyRetriesAreCounted(t *testing.T) {
+func TestTelemetryManyRetriesAreCounted(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
@@ -88,7 +88,7 @@ func TestManyRetriesAreCounted(t *testing.T) {
 	}
 }
 
-func TestOperationThatIsGivenUpIsCounted(t *testing.T) {
+func TestTelemetryOperationGivenUpIsCounted(t *testing.T) {
 	t.Parallel()
 	for way, read := range bothWays {
 		t.Run(way, func(t *testing.T) {
@@ -107,14 +107,11 @@ curator.retry.decision=retry,db.operation.name=getData,error.type=CONNECTIONLOSS
 	}
 }
 
-func TestSpanHasEventOfReconnect(t *testing.T) {
+func TestTelemetrySpanHasReconnectEvent(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
-	client := newClient(t, connect, observed(o)...)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect, observed(o)...)
 	ctx := testenv.Context(t)
 	first := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.HoldRequest, Count: 1})
 	ended := make(chan error, 1)
@@ -136,7 +133,7 @@ func TestSpanHasEventOfReconnect(t *testing.T) {
 	}
 }
 
-func TestRequestsHaveSpansIfThatIsWanted(t *testing.T) {
+func TestTelemetryRequestsHaveSpansWithOption(t *testing.T) {
 	t.Parallel()
 	// The server has created the node, and the answer is lost.
 	protected := func(t *testing.T, proxy *curatortest.Proxy, client *framework.Client) {
@@ -196,7 +193,7 @@ create CLIENT
 }
 
 // What an operation leaves behind is removed later, by the client itself: it is the request's doing all the same.
-func TestCleaningUpStaysInTheTrace(t *testing.T) {
+func TestTelemetryCleanupIsInTrace(t *testing.T) {
 	// With watch spans the record of an operation begins before its request: its caller may come to wait for it too late.
 	t.Parallel()
 	t.Run("a guaranteed delete", func(t *testing.T) {
@@ -271,7 +268,7 @@ type onlyOnce struct{ retry.Policy }
 func (onlyOnce) Retryable(error) bool { return false }
 
 // The delete has taken effect and its answer is lost: a missing node is a success.
-func TestGuaranteedDeleteThatFindsNothingIsNoError(t *testing.T) {
+func TestTelemetryGuaranteedDeleteOfMissingNodeIsNoError(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
 	o := observe.New(t)
@@ -291,7 +288,7 @@ func TestGuaranteedDeleteThatFindsNothingIsNoError(t *testing.T) {
 }
 
 // What takes the spans may take its time: the connection is read all the same, and made anew.
-func TestSpanThatIsHeldUpHoldsUpNothingElse(t *testing.T) {
+func TestTelemetryBlockedSpanDelaysNoConnection(t *testing.T) {
 	o := observe.New(t)
 	proxy, connect := newProxy(t)
 	entered, release := make(chan struct{}), make(chan struct{})

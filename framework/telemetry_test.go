@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/internal/testenv/observe"
 )
 
-func TestChainOfBackgroundOperationsIsOneTrace(t *testing.T) {
+func TestTelemetryBackgroundChainIsOneTrace(t *testing.T) {
 	o := observe.New(t)
 	client := connectClient(t, testenv.ConnectString(t), framework.WithTracerProvider(o.Tracers),
 		framework.WithMeterProvider(o.Meters))

@@ -15,7 +15,7 @@ import (
 )
 
 // A recipe sends in one flight and begins again after a loss: what was never sent is no failed request.
-func TestOperationInAFlightThatIsNotSentIsNoFailure(t *testing.T) {
+func TestTelemetryPipelinedUnsentIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(tb testing.TB, c *framework.Client) error{
 		"foreground": func(tb testing.TB, c *framework.Client) error {
@@ -61,7 +61,7 @@ func TestOperationInAFlightThatIsNotSentIsNoFailure(t *testing.T) {
 }
 
 // The caller of an operation outside a flight gets its error, sent or not.
-func TestOperationThatIsNotSentInTimeIsAFailure(t *testing.T) {
+func TestTelemetryUnsentInTimeIsFailure(t *testing.T) {
 	t.Parallel()
 	o := observe.New(t)
 	client := startClient(t, "127.0.0.1:1", observed(o, framework.WithConnectionTimeout(time.Millisecond),

@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-func TestConnectionWaitIsAnEventOfTheOperation(t *testing.T) {
+func TestTelemetryConnectionWaitIsEvent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -32,7 +32,7 @@ func TestConnectionWaitIsAnEventOfTheOperation(t *testing.T) {
 				t.Helper()
 				o := observe.New(t)
 				var slow atomic.Bool // the first attempt to connect was
-				options := observed(o, framework.WithRetryPolicy(retry.NTimes(0, 0)), framework.WithEnsembleTracker(false),
+				options := observed(o, framework.WithRetryPolicy(retry.NTimes(0, 0)), framework.WithoutEnsembleTracker(),
 					framework.WithDialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 						if !slow.Swap(true) {
 							time.Sleep(3 * time.Second)

@@ -196,7 +196,7 @@ func TestTLS(t *testing.T) {
 }
 
 // The time for the handshake of TLS is part of that for the connection.
-func TestMuteTLSServerCostsAtMostTheConnectionTimeout(t *testing.T) {
+func TestTLSSilentServerIsLeftInConnectionTimeout(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, mute(t), framework.WithTLS(&tls.Config{}),
 		framework.WithConnectionTimeout(300*time.Millisecond), framework.WithSessionTimeout(time.Minute))

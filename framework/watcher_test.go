@@ -111,7 +111,7 @@ func TestWatcherSetTwiceGetsEventOnce(t *testing.T) {
 			must(t, tt.set(watcher))
 			setData(t, client, "/ns/a", "")
 			wantCount(t, client, "first change", seen, tt.want)
-			must(t, client.Watches().RemoveAll().Quietly().ForPath(ctx, "/ns"))
+			must(t, client.Watches().Remove(watcher).Quietly().ForPath(ctx, "/ns"))
 			setData(t, client, "/ns/a", "")
 			wantCount(t, client, "second change", seen, 0)
 		})
@@ -289,7 +289,7 @@ func TestWatcherRemovingViewCountsItsWatchers(t *testing.T) {
 	}
 }
 
-func TestWatcherRemovingViewLeavesTheWatchersOfOthers(t *testing.T) {
+func TestWatcherRemovingViewKeepsWatchersOfOthers(t *testing.T) {
 	t.Parallel()
 	client := connectClient(t, testenv.ConnectString(t))
 	create(t, client, "/a", "")
@@ -338,12 +338,9 @@ func TestWatcherSetAgainFromWithin(t *testing.T) {
 	}
 }
 
-func TestWatchersEndWithTheirSession(t *testing.T) {
+func TestWatchersEndWithSession(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, testenv.ConnectString(t))
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, testenv.ConnectString(t))
 	removing := client.WatcherRemoving()
 	ctx := testenv.Context(t)
 	watcher, seen := newWatcher()
@@ -364,10 +361,7 @@ func TestWatchersEndWithTheirSession(t *testing.T) {
 func TestWatchersRemovedWithoutConnectionGetNothing(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect)
-	recorded := record(client)
-	start(t, client)
-	recorded.want(t, connected)
+	client, recorded := connectRecorded(t, connect)
 	other := connectClient(t, testenv.Addr(t)+chrootOf(connect))
 	create(t, other, "/a", "")
 	ctx := testenv.Context(t)

@@ -28,7 +28,7 @@ func fill(tb testing.TB, client *framework.Client) (release func()) {
 }
 
 // A watcher-removing view removes its watchers whatever else the client has to do.
-func TestRemoveWatchersAtTheBoundOfPending(t *testing.T) {
+func TestMaxPendingReachedWatchersAreRemoved(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	client := connectClient(t, testenv.ConnectString(t), framework.WithMaxPending(1))
@@ -55,10 +55,10 @@ func TestRemoveWatchersAtTheBoundOfPending(t *testing.T) {
 }
 
 // The tracker reads the configuration in each session, whatever else the client has to do: else it watches no more.
-func TestTrackerReadsAtTheBoundOfPending(t *testing.T) {
+func TestMaxPendingReachedTrackerReads(t *testing.T) {
 	t.Parallel()
 	proxy, connect := newProxy(t)
-	client := newClient(t, connect, framework.WithMaxPending(1), framework.WithEnsembleTracker(true))
+	client := newClient(t, connect, framework.WithMaxPending(1), framework.WithEnsembleTracker())
 	states := record(client)
 	start(t, client)
 	states.want(t, connected)
@@ -89,7 +89,7 @@ func TestTrackerReadsAtTheBoundOfPending(t *testing.T) {
 }
 
 // A guaranteed delete whose context ends while it waits for room is done all the same.
-func TestGuaranteedDeleteThatWaitsForRoomIsDone(t *testing.T) {
+func TestMaxPendingReachedGuaranteedDeleteIsDone(t *testing.T) {
 	t.Parallel()
 	ctx := testenv.Context(t)
 	proxy, connect := newProxy(t)
@@ -120,4 +120,76 @@ func TestGuaranteedDeleteThatWaitsForRoomIsDone(t *testing.T) {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
+}
+
+func TestMaxPendingReachedRefusesBackgroundAndDelaysForeground(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	proxy, connect := newProxy(t)
+	client := newClient(t, connect, framework.WithMaxPending(3))
+	states := record(client)
+	start(t, client)
+	states.want(t, connected)
+	restore := outage(proxy)
+	states.want(t, suspended)
+
+	results := newEvents()
+	get := client.CheckExists().InBackground(results.callback)
+	for range 3 {
+		must(t, get.ForPath(ctx, "/"))
+	}
+	err := get.ForPath(ctx, "/")
+	if !errors.Is(err, framework.ErrTooManyPending) {
+		t.Errorf("the fourth of the background: %v", err)
+	}
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if _, err := client.CheckExists().ForPath(short, "/"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the fourth of the foreground: %v", err)
+	}
+	waited := make(chan error)
+	go func() {
+		_, err := client.CheckExists().ForPath(ctx, "/")
+		waited <- err
+	}()
+	restore()
+	must(t, receive(t, waited))
+	for range 3 {
+		must(t, receive(t, results).Err)
+	}
+	must(t, client.Drain(ctx))
+	must(t, get.ForPath(ctx, "/"))
+	must(t, receive(t, results).Err)
+}
+
+// The foreground does not wait for callbacks: a callback may use it at the bound.
+func TestMaxPendingLeavesRoomForCallback(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	client := startClient(t, testenv.ConnectString(t), framework.WithMaxPending(2))
+	done := make(chan error, 1)
+	must(t, client.CheckExists().InBackground(func(ctx context.Context, _ callbacks.Event) {
+		for range 2 { // as many as may be pending: their callbacks are behind this one
+			must(t, client.CheckExists().InBackground(func(context.Context, callbacks.Event) {}).ForPath(ctx, "/"))
+		}
+		_, err := client.CheckExists().ForPath(ctx, "/")
+		done <- err
+	}).ForPath(ctx, "/"))
+	must(t, receive(t, done))
+}
+
+func TestMaxPendingWaitEndsWithClose(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	client := newClient(t, "127.0.0.1:1", framework.WithMaxPending(1))
+	start(t, client)
+	results := newEvents()
+	must(t, client.CheckExists().InBackground(results.callback).ForPath(ctx, "/"))
+	waited := make(chan error)
+	go func() {
+		_, err := client.CheckExists().ForPath(ctx, "/")
+		waited <- err
+	}()
+	must(t, client.Close())
+	wantErr(t, "waiting", receive(t, waited), framework.ErrClosed)
 }
