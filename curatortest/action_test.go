@@ -364,6 +364,32 @@ func TestReplyError(t *testing.T) {
 	}
 }
 
+func TestReplyErrorThenCut(t *testing.T) {
+	for kind, set := range ways {
+		t.Run(kind, func(t *testing.T) {
+			s, p := set(t)
+			in := p.Add(curatortest.Rule{Path: "/b", Action: curatortest.ReplyErrorThenCut, Err: jute.ErrUnimplemented})
+			c := connectRaw(t, p)
+			c.send("/a", "/b", "/c")
+			want := []jute.ReplyHeader{{Xid: 1, Zxid: 1}, {Xid: 2, Zxid: 2, Code: jute.CodeUnimplemented}}
+			for _, want := range want {
+				frame, err := c.read(limit)
+				must(t, err)
+				if h, _, err := jute.DecodeReplyHeader(frame); h != want || err != nil {
+					t.Errorf("got %+v, %v; want %+v", h, err, want)
+				}
+			}
+			if rest := c.wantEnd(); len(rest) != 0 {
+				t.Errorf("delivered %x behind the error", rest)
+			}
+			wantServer(t, s, "/a", "/")
+			if in.Hits() != 1 {
+				t.Errorf("%d hits", in.Hits())
+			}
+		})
+	}
+}
+
 // After the removal of the rule the request cannot be done any more, and must not have the client get the answer to
 // another.
 func TestReplyErrorIsNotUndone(t *testing.T) {

@@ -26,7 +26,7 @@ func (o *serverOptions) listenAddrs(n int) ([]string, error) {
 	}
 	switch {
 	case o.addrs != nil && o.inMemory:
-		return nil, errors.New("curatortest: WithAddr does not go with InMemory")
+		return nil, errors.New("curatortest: WithAddr does not go with WithoutPort")
 	case len(given) == 0:
 		return nil, errors.New("curatortest: no address")
 	case len(given) == n:

@@ -108,8 +108,8 @@ func TestAddressesThatDoNotGoWithTheServers(t *testing.T) {
 		{"no port", 0, []curatortest.ServerOption{curatortest.WithAddr("127.0.0.1")}, "missing port"},
 		{
 			"in memory too", 0,
-			[]curatortest.ServerOption{curatortest.WithAddr(addrs[0]), curatortest.InMemory()},
-			"InMemory",
+			[]curatortest.ServerOption{curatortest.WithAddr(addrs[0]), curatortest.WithoutPort()},
+			"WithoutPort",
 		},
 	}
 	for _, tt := range tests {
@@ -136,7 +136,7 @@ func TestAddressesThatDoNotGoWithTheServers(t *testing.T) {
 // TestPlainLibraryInMemory has go-zookeeper itself use a server without the network, in a bubble.
 func TestPlainLibraryInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		conn, events, err := zk.Connect([]string{server.Addr()}, time.Minute,
 			zk.WithDialer(server.DialTimeout), zk.WithLogger(silent{}))
 		must(t, err)
@@ -159,7 +159,7 @@ func TestPlainLibraryInMemory(t *testing.T) {
 // TestClusterInMemory reaches each server of a cluster by its address.
 func TestClusterInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory())
+		cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort())
 		client := connect(t, cluster.ConnectString(), framework.WithDialer(cluster.DialContext))
 		_, err := client.Create().ForPath(t.Context(), "/n", []byte("x"))
 		must(t, err)
@@ -210,7 +210,7 @@ func TestReadOnlyModeOfAServerAlone(t *testing.T) {
 // TestConfigurationOfAnEnsemble: each server has a line with ports that differ, and conf shows the same lines.
 func TestConfigurationOfAnEnsemble(t *testing.T) {
 	for name, opts := range map[string][]curatortest.ServerOption{
-		"network": nil, "memory": {curatortest.InMemory()}, "wildcard": {curatortest.WithAddr("0.0.0.0:0")},
+		"network": nil, "memory": {curatortest.WithoutPort()}, "wildcard": {curatortest.WithAddr("0.0.0.0:0")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{1, 3} {

@@ -195,7 +195,7 @@ func TestReadOnlyServer(t *testing.T) {
 	servers := cluster.Servers()
 	newSession(t, servers[0].Addr()).create(t, "/n", "x", 0)
 	heal := cluster.Partition(servers[1:])
-	client := connect(t, servers[0].Addr(), framework.WithReadOnly(true))
+	client := connect(t, servers[0].Addr(), framework.WithReadOnly())
 	ctx := t.Context()
 	data, err := client.GetData().ForPath(ctx, "/n")
 	if err != nil || string(data) != "x" {

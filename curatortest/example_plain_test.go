@@ -13,7 +13,7 @@ import (
 // A program that uses go-zookeeper without this library, on a server that listens on no port. The address needs no name
 // server, so that it works within a bubble of testing/synctest too.
 func ExampleServer_DialTimeout() {
-	server, err := curatortest.NewServer(curatortest.InMemory())
+	server, err := curatortest.NewServer(curatortest.WithoutPort())
 	if err != nil {
 		log.Fatal(err)
 	}

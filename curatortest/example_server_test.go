@@ -115,7 +115,7 @@ func ExampleCluster_partition() {
 	process := func(server *curatortest.Server) *framework.Client {
 		client, err := framework.New(server.ConnectString(),
 			framework.WithSessionTimeout(sessionTimeout),
-			framework.WithEnsembleTracker(false)) // else it goes on to the other servers
+			framework.WithoutEnsembleTracker()) // else it goes on to the other servers
 		if err != nil {
 			log.Fatal(err)
 		}

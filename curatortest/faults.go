@@ -3,6 +3,7 @@ package curatortest
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type Faults struct {
 
 	listening sync.Mutex   // held while the listener changes, outside mu
 	listener  net.Listener // nil while connections are refused, and without a network
+	held      io.Closer    // holds the port; nil without a network
 
 	mu       sync.Mutex
 	address  string // where to listen; empty without a network
@@ -121,6 +123,10 @@ func (f *Faults) close() error {
 	f.cancel()
 	f.listening.Lock()
 	err := f.closeListener()
+	if f.held != nil {
+		err = errors.Join(err, f.held.Close())
+		f.held = nil
+	}
 	f.listening.Unlock()
 	for _, in := range list {
 		in.remove()

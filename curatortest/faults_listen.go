@@ -30,10 +30,11 @@ func (f *Faults) refuse(more int) {
 func (f *Faults) listen(addr string) error {
 	f.listening.Lock()
 	defer f.listening.Unlock()
-	l, err := listenOn(addr)
+	l, held, err := listenOn(addr)
 	if err != nil {
 		return err
 	}
+	f.held = held
 	f.mu.Lock()
 	f.address = l.Addr().String()
 	f.mu.Unlock()

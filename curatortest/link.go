@@ -34,6 +34,7 @@ type request struct {
 	message
 	acts []*Injection
 	code jute.Code // the code of the reply, if the server never gets the request
+	cuts bool      // the link ends behind that reply
 }
 
 func newLink(f *Faults, client net.Conn, number int64) *link {

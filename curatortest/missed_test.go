@@ -21,9 +21,9 @@ type faultyThing struct {
 // faultyThings are what a test can make that has faults.
 func faultyThings(t *testing.T) map[string]faultyThing {
 	t.Helper()
-	server, err := curatortest.NewServer(curatortest.InMemory())
+	server, err := curatortest.NewServer(curatortest.WithoutPort())
 	must(t, err)
-	cluster, err := curatortest.NewCluster(3, curatortest.InMemory())
+	cluster, err := curatortest.NewCluster(3, curatortest.WithoutPort())
 	must(t, err)
 	proxy, err := curatortest.NewProxy("127.0.0.1:1")
 	must(t, err)
@@ -142,12 +142,12 @@ func TestRuleWithoutAHitFailsItsTest(t *testing.T) {
 	for name, make := range map[string]made{
 		"server": func(tb testing.TB) (*curatortest.Faults, interface{ Close() error }) {
 			tb.Helper()
-			s := curatortest.NewServerT(tb, curatortest.InMemory())
+			s := curatortest.NewServerT(tb, curatortest.WithoutPort())
 			return s.Faults(), s
 		},
 		"cluster": func(tb testing.TB) (*curatortest.Faults, interface{ Close() error }) {
 			tb.Helper()
-			c := curatortest.NewClusterT(tb, 3, curatortest.InMemory())
+			c := curatortest.NewClusterT(tb, 3, curatortest.WithoutPort())
 			return c.Servers()[1].Faults(), c
 		},
 		"proxy": func(tb testing.TB) (*curatortest.Faults, interface{ Close() error }) {

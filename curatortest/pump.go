@@ -23,6 +23,7 @@ type pump struct {
 	ahead  int    // bytes of the frame that were sent ahead
 	torn   bool   // a part of a frame was swallowed: the receiver would take the next bytes for that part
 	opened bool   // the handshake is over
+	last   bool   // the link ends behind the frame
 	raw    bool   // the bytes are no frames
 }
 
@@ -205,9 +206,10 @@ func (u *pump) request() bool {
 	waited := false
 	for _, in := range u.link.faults.match(&r.message) {
 		switch {
-		case in.rule.Action == ReplyError:
+		case in.rule.Action.refuses():
 			in.hit()
 			r.code, _ = jute.CodeOf(in.rule.Err)
+			r.cuts = r.cuts || in.rule.Action == ReplyErrorThenCut
 		case in.rule.Action.onRequest():
 			waited = true
 			if !u.act(in) {
@@ -228,6 +230,9 @@ func (u *pump) request() bool {
 	u.link.push(r)
 	if !u.write() {
 		return false
+	}
+	if r.cuts { // nothing behind it is executed
+		return u.pause(nil, nil)
 	}
 	for _, in := range r.acts {
 		if in.rule.Action == CutAfter || in.rule.Action == TruncateReply {
@@ -271,7 +276,11 @@ func (u *pump) reply() bool {
 			return false
 		}
 	}
-	return true
+	if u.last {
+		u.w.Flush() //nolint:errcheck // the link ends anyway
+		u.link.cut()
+	}
+	return !u.last
 }
 
 // readReply reads a frame of the server, and finds its request and the rules that wait for it.
@@ -312,6 +321,7 @@ func (u *pump) readReply() (message, jute.ReplyHeader, []*Injection) {
 	if r.code != jute.CodeOK {
 		h.Code = r.code
 		u.frame = verdict(u.frame, h)
+		u.last = r.cuts
 	}
 	r.session = m.session
 	return r.message, h, r.acts

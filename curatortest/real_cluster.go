@@ -63,7 +63,7 @@ var clusterDefaults = []RealOption{
 
 func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 	const portsEach = 3
-	ports, err := freePorts(n * portsEach)
+	ports, held, err := freePorts(n * portsEach)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,11 @@ func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 	for i := range n {
 		s, err := newRealServer(opts)
 		if err != nil {
-			return c, err
+			return c, errors.Join(err, held.Close())
 		}
 		c.servers = append(c.servers, s)
 		p := ports[i*portsEach:]
+		s.held, held = held[:portsEach], held[portsEach:]
 		s.main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 		s.id, s.port = i+1, p[0]
 		s.spec = fmt.Sprintf("server.%d=%s:%d:%d;%s:%d", s.id, loopback, p[1], p[2], loopback, s.port)

@@ -21,9 +21,10 @@ type RealServer struct {
 	install installation
 	dir     string
 	port    int
-	id      int    // in the ensemble, from 1 on
-	spec    string // of the ensemble's member
-	main    string // class
+	held    heldPorts // the port, and those of the ensemble
+	id      int       // in the ensemble, from 1 on
+	spec    string    // of the ensemble's member
+	main    string    // class
 	config  map[string]string
 	props   map[string]string
 	log     *tail
@@ -74,11 +75,12 @@ func NewRealServer(opts ...RealOption) (*RealServer, error) {
 }
 
 func (s *RealServer) startOnFreePort() error {
-	ports, err := freePorts(1)
+	ports, held, err := freePorts(1)
 	if err != nil {
 		return err
 	}
-	s.port = ports[0]
+	s.held.Close() //nolint:errcheck // of the first try
+	s.port, s.held = ports[0], held
 	s.config["clientPortAddress"], s.config["clientPort"] = loopback, fmt.Sprint(s.port)
 	if err := s.writeConfig(); err != nil {
 		return err
@@ -298,7 +300,7 @@ func (s *RealServer) Close() error {
 	}
 	s.closed = true
 	s.stopLocked(syscall.SIGKILL)
-	return os.RemoveAll(s.dir)
+	return errors.Join(s.held.Close(), os.RemoveAll(s.dir))
 }
 
 // FourLetterWord sends one of ZooKeeper's four-letter words, such as "mntr" or "wchs", and returns the answer.

@@ -42,27 +42,34 @@ const (
 	ReplyError
 	// DuplicateReply delivers a watch event twice. It is not valid for a reply, whose xid may come only once.
 	DuplicateReply
+	// ReplyErrorThenCut is ReplyError that ends the connection behind its reply, as a server does with an operation that
+	// it does not know.
+	ReplyErrorThenCut
 )
 
 var actionNames = [...]string{
-	CutBefore:      "CutBefore",
-	CutAfter:       "CutAfter",
-	HoldRequest:    "HoldRequest",
-	HoldReply:      "HoldReply",
-	DelayRequest:   "DelayRequest",
-	DelayReply:     "DelayReply",
-	TruncateReply:  "TruncateReply",
-	DropReply:      "DropReply",
-	ReplyError:     "ReplyError",
-	DuplicateReply: "DuplicateReply",
+	CutBefore:         "CutBefore",
+	CutAfter:          "CutAfter",
+	HoldRequest:       "HoldRequest",
+	HoldReply:         "HoldReply",
+	DelayRequest:      "DelayRequest",
+	DelayReply:        "DelayReply",
+	TruncateReply:     "TruncateReply",
+	DropReply:         "DropReply",
+	ReplyError:        "ReplyError",
+	DuplicateReply:    "DuplicateReply",
+	ReplyErrorThenCut: "ReplyErrorThenCut",
 }
 
 func (a Action) valid() bool { return a >= CutBefore && int(a) < len(actionNames) }
 
+// refuses reports whether the reply is an error in place of the server's.
+func (a Action) refuses() bool { return a == ReplyError || a == ReplyErrorThenCut }
+
 // onRequest reports whether the action ends before the request is forwarded.
 func (a Action) onRequest() bool {
 	switch a {
-	case CutBefore, HoldRequest, DelayRequest, ReplyError:
+	case CutBefore, HoldRequest, DelayRequest, ReplyError, ReplyErrorThenCut:
 		return true
 	default:
 		return false
@@ -109,6 +116,7 @@ func requestNames() map[string]bool {
 //	half of the answer comes                Action: TruncateReply
 //	the server is slow                      Action: DelayReply, Delay: d
 //	the server refuses the request          Action: ReplyError, Err: zk.ErrNoAuth
+//	it does not know the request            Action: ReplyErrorThenCut, Err: framework.ErrUnimplemented
 //	n attempts to connect fail              Ops: "connect", Action: CutBefore, Count: n
 //	a handshake is never answered           Ops: "connect", Action: DropReply
 //	the server dies as a session is made    Ops: "connect", Action: CutAfter
@@ -143,7 +151,8 @@ type Rule struct {
 	Action Action
 	// Delay is the time of DelayRequest and DelayReply.
 	Delay time.Duration
-	// Err is the error of ReplyError: one that stands for a code of the server, such as zk.ErrNoAuth.
+	// Err is the error of ReplyError and ReplyErrorThenCut: one that stands for a code of the server, such as
+	// zk.ErrNoAuth.
 	Err error
 	// MayMiss is for a rule that need not act, such as one with a small Chance. Any other rule that has not acted is an
 	// [ErrNeverHit].
@@ -165,7 +174,7 @@ func (r Rule) Validate() error {
 			add("no such operation: %q", op)
 		case op == opNotification && r.Action.onRequest():
 			add("%v needs a request, a watch event has none", r.Action)
-		case op == opConnect && r.Action == ReplyError:
+		case op == opConnect && r.Action.refuses():
 			add("the answer to a handshake has no code")
 		case op != opNotification && r.Action == DuplicateReply:
 			add("%v is for watch events only", r.Action)
@@ -174,7 +183,7 @@ func (r Rule) Validate() error {
 	if r.Action == DuplicateReply && len(r.Ops) == 0 {
 		add("%v is for watch events only", r.Action)
 	}
-	if code, ok := jute.CodeOf(r.Err); r.Action == ReplyError && (!ok || code == jute.CodeOK) {
+	if code, ok := jute.CodeOf(r.Err); r.Action.refuses() && (!ok || code == jute.CodeOK) {
 		add("%v needs an error that a server has a code for, not %v", r.Action, r.Err)
 	}
 	if _, err := compileGlob(r.Path); err != nil {

@@ -123,7 +123,7 @@ func NewServerT(tb testing.TB, opts ...ServerOption) *Server {
 	return s
 }
 
-// Addr returns host and port for clients. A server that is [InMemory] has an address that no machine has.
+// Addr returns host and port for clients. A server made by [WithoutPort] has an address that no machine has.
 func (s *Server) Addr() string {
 	if addr := s.faults.addr(); addr != "" {
 		return dialable(addr)

@@ -11,6 +11,12 @@ import (
 // ServerOption changes a [Server], or all servers of a [Cluster].
 type ServerOption interface{ applyServer(*serverOptions) }
 
+// Option changes a [Server] or a [RealServer], or all servers of a [Cluster] or a [RealCluster].
+type Option interface {
+	ServerOption
+	RealOption
+}
+
 type serverOptions struct {
 	config   zkserver.Config
 	addrs    []string // nil for the default
@@ -75,20 +81,18 @@ func (o *serverOptions) check(n int) error {
 	return nil
 }
 
-// TickTime is an option of both kinds of servers.
-type TickTime time.Duration
+type tickTime time.Duration
 
 // WithTickTime sets the server's unit of time; the default is 100 ms. Sessions end on a tick.
-func WithTickTime(d time.Duration) TickTime { return TickTime(d) }
+func WithTickTime(d time.Duration) Option { return tickTime(d) }
 
-func (t TickTime) apply(s *RealServer) {
+func (t tickTime) apply(s *RealServer) {
 	s.config["tickTime"] = fmt.Sprint(time.Duration(t).Milliseconds())
 }
 
-func (t TickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(t) }
+func (t tickTime) applyServer(o *serverOptions) { o.config.Tick = time.Duration(t) }
 
-// SyncLimit is an option of both kinds of servers.
-type SyncLimit int
+type syncLimit int
 
 // WithSyncLimit sets the number of ticks for which a server of a cluster continues without its leader. Until then a
 // follower that is cut off from its leader answers pings and reads of its own data. So does a leader that is cut off
@@ -98,11 +102,11 @@ type SyncLimit int
 //
 // The default of a [Cluster] is 0: its servers notice at once. A [RealCluster] has 25 ticks; the configuration that
 // comes with Apache ZooKeeper has 5. In Java: syncLimit.
-func WithSyncLimit(ticks int) SyncLimit { return SyncLimit(ticks) }
+func WithSyncLimit(ticks int) Option { return syncLimit(ticks) }
 
-func (l SyncLimit) apply(s *RealServer) { s.config["syncLimit"] = fmt.Sprint(int(l)) }
+func (l syncLimit) apply(s *RealServer) { s.config["syncLimit"] = fmt.Sprint(int(l)) }
 
-func (l SyncLimit) applyServer(o *serverOptions) { o.config.SyncLimit = int(l) }
+func (l syncLimit) applyServer(o *serverOptions) { o.config.SyncLimit = int(l) }
 
 // WithSessionTimeouts sets the bounds of the session timeout of a client; the default is from two ticks to an hour.
 func WithSessionTimeouts(least, most time.Duration) ServerOption {
@@ -136,38 +140,38 @@ func WithVersion(v Version) ServerOption {
 // [Cluster] takes an address for each server, or one with port 0 for all of them. A server that listens on all
 // interfaces, as "0.0.0.0:0", has an address of the loopback interface for its clients.
 func WithAddr(addrs ...string) ServerOption {
-	return serverOption(func(o *serverOptions) { o.addrs = append([]string{}, addrs...) })
+	addrs = append([]string{}, addrs...)
+	return serverOption(func(o *serverOptions) { o.addrs = addrs })
 }
 
-// InMemory makes a server that listens on no port: clients reach it by [Server.DialContext] or [Server.DialTimeout]
+// WithoutPort makes a server that listens on no port: clients reach it by [Server.DialContext] or [Server.DialTimeout]
 // only. A bubble of testing/synctest needs it.
-func InMemory() ServerOption { return serverOption(func(o *serverOptions) { o.inMemory = true }) }
+func WithoutPort() ServerOption { return serverOption(func(o *serverOptions) { o.inMemory = true }) }
 
-// SweepInterval is an option of both kinds of servers.
-type SweepInterval time.Duration
+type sweepInterval time.Duration
 
 // WithSweepInterval sets how often the server removes containers that are empty again and nodes whose time to live is
 // over. The default is a minute, as in Apache ZooKeeper. In Java: znode.container.checkIntervalMs.
-func WithSweepInterval(d time.Duration) SweepInterval { return SweepInterval(d) }
+func WithSweepInterval(d time.Duration) Option { return sweepInterval(d) }
 
-func (i SweepInterval) apply(s *RealServer) {
+func (i sweepInterval) apply(s *RealServer) {
 	s.props["znode.container.checkIntervalMs"] = fmt.Sprint(time.Duration(i).Milliseconds())
 }
 
-func (i SweepInterval) applyServer(o *serverOptions) { o.config.SweepInterval = time.Duration(i) }
+func (i sweepInterval) applyServer(o *serverOptions) { o.config.SweepInterval = time.Duration(i) }
 
-// MaxNeverUsed is an option of both kinds of servers.
-type MaxNeverUsed time.Duration
+type maxNeverUsed time.Duration
 
 // WithMaxNeverUsed lets the server remove also containers that never had a child, once they are older than d. By
-// default they stay, as in Apache ZooKeeper. In Java: znode.container.maxNeverUsedIntervalMs.
-func WithMaxNeverUsed(d time.Duration) MaxNeverUsed { return MaxNeverUsed(d) }
+// default they stay, as in Apache ZooKeeper before 3.10, where d is five minutes. In Java:
+// znode.container.maxNeverUsedIntervalMs.
+func WithMaxNeverUsed(d time.Duration) Option { return maxNeverUsed(d) }
 
-func (m MaxNeverUsed) apply(s *RealServer) {
+func (m maxNeverUsed) apply(s *RealServer) {
 	s.props["znode.container.maxNeverUsedIntervalMs"] = fmt.Sprint(time.Duration(m).Milliseconds())
 }
 
-func (m MaxNeverUsed) applyServer(o *serverOptions) { o.config.MaxNeverUsed = time.Duration(m) }
+func (m maxNeverUsed) applyServer(o *serverOptions) { o.config.MaxNeverUsed = time.Duration(m) }
 
 // WithMaxBuffer sets the largest request in bytes. The default is 1,048,575, as in Apache ZooKeeper. A longer request
 // ends its connection. In Java: jute.maxbuffer.

@@ -22,7 +22,7 @@ import (
 func connect(tb testing.TB, connectString string, opts ...framework.Option) *framework.Client {
 	tb.Helper()
 	client, err := framework.New(connectString,
-		append([]framework.Option{framework.WithEnsembleTracker(false)}, opts...)...)
+		append([]framework.Option{framework.WithoutEnsembleTracker()}, opts...)...)
 	must(tb, err)
 	must(tb, client.Start())
 	tb.Cleanup(func() { must(tb, client.Close()) })
@@ -108,7 +108,7 @@ func TestServerAtAnAddress(t *testing.T) {
 // TestServerInABubble has a session of a minute end in no time.
 func TestServerInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		holder := connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 		next := connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 		hold, err := locks.NewInterProcessMutex(holder, "/lock").Acquire(t.Context())

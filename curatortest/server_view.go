@@ -18,19 +18,19 @@ type Node struct {
 // Node returns a znode, and false if there is none. It reads the server itself, without a session, a watch or a
 // permission.
 func (s *Server) Node(path string) (Node, bool) {
-	v, ok := s.member.View(path)
+	v, ok := s.member.Node(path)
 	return Node(v), ok
 }
 
 // Exists reports whether a znode exists.
 func (s *Server) Exists(path string) bool {
-	_, ok := s.member.View(path)
+	_, ok := s.member.Node(path)
 	return ok
 }
 
 // Children returns the sorted names of the children of a znode, and none if it does not exist.
 func (s *Server) Children(path string) []string {
-	v, _ := s.member.View(path)
+	v, _ := s.member.Node(path)
 	return v.Children
 }
 

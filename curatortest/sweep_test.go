@@ -27,7 +27,7 @@ func inSweepTest(t *testing.T, play func(*sweepTest), opts ...curatortest.Server
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		cluster := curatortest.NewClusterT(t, 3, append(opts, curatortest.InMemory())...)
+		cluster := curatortest.NewClusterT(t, 3, append(opts, curatortest.WithoutPort())...)
 		client := connect(t, cluster.ConnectString(), framework.WithDialer(cluster.DialContext))
 		play(&sweepTest{t, cluster, client, began})
 	})
