@@ -58,7 +58,7 @@ func EachOnEnsemble(t *testing.T, names []string, test func(t *testing.T, e *Ens
 
 func newMemoryEnsemble(t *testing.T) *Ensemble {
 	t.Helper()
-	cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory(),
+	cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort(),
 		curatortest.WithTickTime(EnsembleTick), curatortest.WithSyncLimit(EnsembleSyncLimit))
 	leader, err := cluster.Leader()
 	if err != nil {

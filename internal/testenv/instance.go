@@ -41,13 +41,14 @@ func Real() bool { return os.Getenv(serverVariable) == realServer }
 
 // sweepInterval is short enough for a test that waits for the end of containers and of nodes with a time to live; by
 // default it is a minute.
-const sweepInterval = curatortest.SweepInterval(200 * time.Millisecond)
+const sweepInterval = 200 * time.Millisecond
 
 func newInstance(opts ...curatortest.RealOption) (Instance, error) {
 	if !Real() {
-		return curatortest.NewServer(sweepInterval)
+		return curatortest.NewServer(curatortest.WithSweepInterval(sweepInterval))
 	}
-	server, err := curatortest.NewRealServer(append([]curatortest.RealOption{sweepInterval}, opts...)...)
+	sweeps := []curatortest.RealOption{curatortest.WithSweepInterval(sweepInterval)}
+	server, err := curatortest.NewRealServer(append(sweeps, opts...)...)
 	if err != nil {
 		return nil, err
 	}

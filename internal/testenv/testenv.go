@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,22 +133,51 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Raw returns a connection of the plain library to the same server, at its root.
+// raws has the connection of Raw of each test that runs.
+var raws sync.Map
+
+// Raw returns the test's connection of the plain library to the same server, at its root.
 func Raw(tb testing.TB) *zk.Conn {
 	tb.Helper()
+	if conn, ok := raws.Load(tb); ok {
+		return conn.(*zk.Conn) //nolint:forcetypeassert // raws has nothing else
+	}
 	servers := strings.Split(Addr(tb), ",")
 	conn, events, err := zk.Connect(servers, 30*time.Second,
 		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithDialer(dialPatiently))
 	if err != nil {
 		tb.Fatal(err)
 	}
+	raws.Store(tb, conn)
 	tb.Cleanup(func() {
+		raws.Delete(tb)
 		conn.Close()
 		for range events {
 			continue // until its goroutines have ended
 		}
 	})
 	return conn
+}
+
+// Children returns the sorted names of a node's children, none if there is no such node. The path is from the root of
+// the server. It asks again while the connection is lost.
+func Children(tb testing.TB, node string) (names []string) {
+	tb.Helper()
+	conn := Raw(tb)
+	Eventually(tb, func() bool {
+		var err error
+		names, _, err = conn.Children(node)
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode):
+			return true
+		case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionExpired):
+			return false
+		}
+		tb.Fatalf("children of %s: %v", node, err)
+		return true
+	}, "the children of "+node)
+	slices.Sort(names)
+	return names
 }
 
 // limit bounds every test that uses Context or Eventually. It is for tests that hang: a very busy machine must not

@@ -20,6 +20,10 @@ type Place interface {
 // Tick is the unit of time of the servers that tests share.
 const Tick = 100 * time.Millisecond
 
+// SessionTimeout is that of a client whose session ends in a test. In real time the test waits for it, and a busy
+// machine must not end the session before.
+const SessionTimeout = 4 * time.Second
+
 // InVirtualTime runs a test of timeouts in a bubble of testing/synctest, on a server of its own in memory, so that a
 // busy machine fails none of them. With Apache ZooKeeper the place is a proxy to that server, and time is real. The
 // chroot is the test's own.
@@ -30,7 +34,7 @@ func InVirtualTime(t *testing.T, test func(t *testing.T, place Place, chroot str
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
-		test(t, curatortest.NewServerT(t, curatortest.InMemory()), "")
+		test(t, curatortest.NewServerT(t, curatortest.WithoutPort()), "")
 	})
 }
 
@@ -42,7 +46,7 @@ func InVirtualTimeTwice(t *testing.T, test func(t *testing.T, one, two Place, ch
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
-		servers := curatortest.NewClusterT(t, 2, curatortest.InMemory()).Servers()
+		servers := curatortest.NewClusterT(t, 2, curatortest.WithoutPort()).Servers()
 		test(t, memoryPlace{servers[0], "one:2181", servers}, memoryPlace{servers[1], "two:2181", servers}, "")
 	})
 }
@@ -58,7 +62,7 @@ func OnOwnServer(t *testing.T, test func(t *testing.T, server Instance, dial Dia
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		test(t, server, server.DialContext)
 	})
 }

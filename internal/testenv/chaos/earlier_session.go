@@ -17,8 +17,8 @@ type Client interface {
 	BlockUntilConnected(ctx context.Context) error
 }
 
-// Tenure is a grant of a client, until it is lost or released.
-type Tenure struct {
+// Holding is a grant of a client, until it is lost or released.
+type Holding struct {
 	Node    string // its path at the server
 	Context context.Context
 	Release func() error
@@ -31,13 +31,13 @@ type EarlierSession struct {
 	Server  *curatortest.Server
 	Client  Client
 	Root    string // above all nodes of this contest
-	Alone   bool   // one at a time has the tenure
-	Acquire func(ctx context.Context) (*Tenure, error)
+	Alone   bool   // one at a time has the holding
+	Acquire func(ctx context.Context) (*Holding, error)
 
 	earlier int64
 }
 
-// endLimit bounds the wait for the end of a lost tenure.
+// endLimit bounds the wait for the end of a lost holding.
 const endLimit = 10 * time.Second
 
 // mostSkipped is the largest number of requests before the session is lost.
@@ -88,19 +88,19 @@ func (e *EarlierSession) Run(ctx context.Context, s *Test, random *rand.Rand) (k
 	err = e.Server.ExpireSession(e.earlier)
 	last := <-done
 	errs := []error{err, last.err}
-	for _, t := range last.tenures {
+	for _, t := range last.all {
 		errs = append(errs, t.Release())
 	}
 	return kept, errors.Join(errs...)
 }
 
 type result struct {
-	tenures []*Tenure // lost ones, and one that is not
-	err     error
+	all []*Holding // lost ones, and one that is not
+	err error
 }
 
-// acquire acquires until it has a tenure that is not lost with the earlier session. It calls acquired the first time.
-// It does not release a lost tenure: the node stays until the server ends the session.
+// acquire acquires until it has a holding that is not lost with the earlier session. It calls acquired the first time.
+// It does not release a lost holding: the node stays until the server ends the session.
 func (e *EarlierSession) acquire(ctx context.Context, acquired func()) (r result) {
 	for {
 		t, err := e.Acquire(ctx)
@@ -109,7 +109,7 @@ func (e *EarlierSession) acquire(ctx context.Context, acquired func()) (r result
 			r.err = err
 			return r
 		}
-		r.tenures = append(r.tenures, t)
+		r.all = append(r.all, t)
 		ok, err := e.judge(ctx, t)
 		if ok || err != nil {
 			r.err = err
@@ -124,8 +124,8 @@ func (e *EarlierSession) acquire(ctx context.Context, acquired func()) (r result
 	}
 }
 
-// judge reports whether the tenure belongs to the later session. A tenure of the earlier session has to end.
-func (e *EarlierSession) judge(ctx context.Context, t *Tenure) (ok bool, err error) {
+// judge reports whether the holding belongs to the later session. A holding of the earlier session has to end.
+func (e *EarlierSession) judge(ctx context.Context, t *Holding) (ok bool, err error) {
 	node, there := e.Server.Node(t.Node)
 	owner, current := node.Stat.EphemeralOwner, e.Client.SessionID()
 	if there && owner == current && owner != e.earlier {

@@ -31,7 +31,7 @@ func TestEarlierSession(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := curatortest.NewServerT(t, curatortest.InMemory())
+				server := curatortest.NewServerT(t, curatortest.WithoutPort())
 				s := chaos.New(t)
 				kept, failed := 0, ""
 				for n := 0; n < 20 && failed == ""; n++ {
@@ -39,14 +39,14 @@ func TestEarlierSession(t *testing.T) {
 						framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
 					root := fmt.Sprint("/", n)
 					e := &chaos.EarlierSession{Server: server, Client: client, Root: root, Alone: tt.alone}
-					e.Acquire = func(ctx context.Context) (*chaos.Tenure, error) {
+					e.Acquire = func(ctx context.Context) (*chaos.Holding, error) {
 						session := client.Session()
 						node, err := client.Create().CreatingParentContainersIfNeeded().WithMode(builders.EphemeralSequential).
 							ForPath(ctx, root+"/n-", nil)
 						if err != nil {
 							return nil, err
 						}
-						return &chaos.Tenure{
+						return &chaos.Holding{
 							Node: node, Context: tt.context(session),
 							Release: func() error { return client.Delete().Quietly().ForPath(ctx, node) },
 						}, nil

@@ -17,7 +17,7 @@ func TestFaultsOfAVictim(t *testing.T) {
 	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 	client := testclient.Connect(t, proxy.ConnectString())
 	states := make(chan framework.ConnectionState, 100)
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		if s != framework.Connected { // of which it may have heard before
 			states <- s
 		}

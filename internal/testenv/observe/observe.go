@@ -229,11 +229,18 @@ func (o *Observer) WantBounded(tb testing.TB) {
 	}
 }
 
-// Values prints the series of a metric, one a line in alphabetical order, without the attribute that all have.
+// Values prints the series of a metric, one a line in alphabetical order, without the attribute that all have. It
+// leaves out counters that have counted nothing.
 func (o *Observer) Values(tb testing.TB, name string) string {
 	tb.Helper()
 	var lines []string
-	for _, p := range Points(o.Metrics(tb)[name]) {
+	m := o.Metrics(tb)[name]
+	sum, ok := m.Data.(metricdata.Sum[int64])
+	counts := ok && sum.IsMonotonic
+	for _, p := range Points(m) {
+		if counts && p.Value == 0 {
+			continue
+		}
 		rest, _ := p.Attributes.Filter(func(kv attribute.KeyValue) bool { return kv.Key != "db.system.name" })
 		lines = append(lines, fmt.Sprintf("%s %d\n", rest.Encoded(attribute.DefaultEncoder()), p.Value))
 	}

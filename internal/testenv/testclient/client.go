@@ -2,6 +2,7 @@
 package testclient
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func New(tb testing.TB, connect string, opts ...framework.Option) *framework.Cli
 		framework.WithConnectionTimeout(time.Minute), // a busy machine takes its time to connect,
 		framework.WithMaxCloseWait(20 * time.Second), // and to come to an end
 		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
+		framework.WithoutEnsembleTracker(),
 	}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
@@ -48,6 +49,38 @@ func Connect(tb testing.TB, connect string, opts ...framework.Option) *framework
 	client := Start(tb, connect, opts...)
 	Must(tb, client.BlockUntilConnected(testenv.Context(tb)))
 	return client
+}
+
+// ConnectAt returns a connected client of a place. Its listeners have the connection behind them: one that is added
+// later gets changes alone.
+func ConnectAt(tb testing.TB, place testenv.Place, chroot string, opts ...framework.Option) *framework.Client {
+	tb.Helper()
+	client := New(tb, place.Addr()+chroot, append([]framework.Option{
+		framework.WithDialer(place.DialContext), framework.WithSessionTimeout(10 * time.Second),
+	}, opts...)...)
+	connected := make(chan struct{}, 1)
+	remove := client.AddConnectionStateListener(func(context.Context, framework.ConnectionState) {
+		select {
+		case connected <- struct{}{}:
+		default:
+		}
+	})
+	Must(tb, client.Start())
+	Must(tb, client.BlockUntilConnected(testenv.Context(tb)))
+	<-connected
+	remove()
+	return client
+}
+
+// LogTrace logs the end of the trace of a place if the test fails.
+func LogTrace(t *testing.T, place testenv.Place) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			trace := place.Faults().Trace()
+			t.Logf("%s", curatortest.FormatTrace(trace[max(0, len(trace)-60):]))
+		}
+	})
 }
 
 // Proxy returns a proxy to the server of the tests, and a connect string through it.

@@ -17,7 +17,7 @@ type failures struct {
 
 func (f *failures) Errorf(string, ...any) { f.n++ }
 
-func TestTenures(t *testing.T) {
+func TestGrants(t *testing.T) {
 	for name, tt := range map[string]struct {
 		second time.Duration // when the second begins; the first ends after a second
 		missed time.Duration
@@ -29,7 +29,7 @@ func TestTenures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, f := testenv.NewTenures(), &failures{TB: t}
+				s, f := testenv.NewGrants(), &failures{TB: t}
 				first, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				s.Add(first, "first")

@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// Tenures records the holders of a thing that only one may hold, and the times. All methods are safe for concurrent
+// Grants records the holders of a thing that only one may hold, and the times. All methods are safe for concurrent
 // use.
-type Tenures struct {
+type Grants struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	mu  sync.Mutex
-	all []tenure
+	all []grant
 }
 
-type tenure struct {
+type grant struct {
 	who      string
 	from, to time.Time
 }
 
-// NewTenures returns tenures without any.
-func NewTenures() *Tenures {
-	s := &Tenures{}
+// NewGrants returns grants without any.
+func NewGrants() *Grants {
+	s := &Grants{}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
 // Context returns the context that ends with End.
-func (s *Tenures) Context() context.Context { return s.ctx }
+func (s *Grants) Context() context.Context { return s.ctx }
 
 // Go runs f, for which End waits. After End it does nothing.
-func (s *Tenures) Go(f func()) {
+func (s *Grants) Go(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() == nil {
@@ -44,14 +44,14 @@ func (s *Tenures) Go(f func()) {
 }
 
 // Add records a holder from now on, until lost ends. After End it does nothing.
-func (s *Tenures) Add(lost context.Context, who string) {
+func (s *Grants) Add(lost context.Context, who string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
 		return
 	}
 	i := len(s.all)
-	s.all = append(s.all, tenure{who: who, from: time.Now()})
+	s.all = append(s.all, grant{who: who, from: time.Now()})
 	s.wg.Go(func() {
 		select {
 		case <-lost.Done():
@@ -63,8 +63,8 @@ func (s *Tenures) Add(lost context.Context, who string) {
 	})
 }
 
-// End ends the context and all tenures, and waits for the functions of Go.
-func (s *Tenures) End() {
+// End ends the context and all grants, and waits for the functions of Go.
+func (s *Grants) End() {
 	s.mu.Lock()
 	s.cancel()
 	s.mu.Unlock()
@@ -72,9 +72,9 @@ func (s *Tenures) End() {
 }
 
 // Check fails the test if two held it at once, for longer than the process stood still. Call it after End.
-func (s *Tenures) Check(tb testing.TB, missed func(from, to time.Time) time.Duration) {
+func (s *Grants) Check(tb testing.TB, missed func(from, to time.Time) time.Duration) {
 	tb.Helper()
-	slices.SortFunc(s.all, func(a, b tenure) int { return a.from.Compare(b.from) })
+	slices.SortFunc(s.all, func(a, b grant) int { return a.from.Compare(b.from) })
 	for i, one := range s.all {
 		tb.Logf("%s from %v for %v", one.who, one.from.Sub(s.all[0].from), one.to.Sub(one.from))
 		for _, later := range s.all[i+1:] {
