@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 )
 
 // Unwatch removes a watch that may not have fired, in the background, and retries until that succeeds.
-func Unwatch(ctx context.Context, client Client, w *callbacks.Watcher, path string) {
-	ctx = telemetry.Of(client).WithoutSpans(ctx)
+func Unwatch(ctx context.Context, client *framework.Client, w *callbacks.Watcher, path string) {
+	ctx = hook.Telemetry(client).WithoutSpans(ctx)
 	_ = client.Watches().Remove(w).Guaranteed().Quietly().InBackground(Ignore).ForPath(ctx, path)
 }
 

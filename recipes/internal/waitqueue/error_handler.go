@@ -2,10 +2,9 @@ package waitqueue
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // Reporter is a client that takes unhandled errors.
@@ -18,25 +17,17 @@ type Reporter interface {
 func CallErrorHandler(
 	ctx context.Context, client Reporter, recipe string, handler func(ctx context.Context, err error), err error,
 ) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errtext.Wrap(err, "curator", "panic in the error handler: %s, called with", errtext.Panic(p))
-			client.ReportUnhandled(ctx, recipe, err)
-		}
-	}()
-	handler(ctx, err)
+	if panicked := usercode.Call("the error handler", func() { handler(ctx, err) }); panicked != nil {
+		client.ReportUnhandled(ctx, recipe, errtext.Wrap(errtext.Join(err, panicked), "curator", ""))
+	}
 }
 
 // Guard returns a function that calls a listener and reports its panic to the client. recipe names the recipe in that
 // report.
 func Guard(ctx context.Context, client Reporter, recipe string) func(fn func()) {
 	return func(fn func()) {
-		defer func() {
-			if p := recover(); p != nil {
-				err := fmt.Errorf("curator: panic in a listener: %s\n%s", errtext.Panic(p), debug.Stack())
-				client.ReportUnhandled(ctx, recipe, err)
-			}
-		}()
-		fn()
+		if panicked := usercode.Call("a listener", fn); panicked != nil {
+			client.ReportUnhandled(ctx, recipe, panicked)
+		}
 	}
 }

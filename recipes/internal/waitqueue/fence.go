@@ -6,22 +6,23 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // Fence makes writes depend on the node of a contender. Do not copy it after its first use.
 type Fence struct {
-	client Client
+	client *framework.Client
 	path   string
 	lost   error
-	more   []*Fence // of further nodes
+	more   []*Fence // the fences of further nodes
 
 	once sync.Once
 	view *framework.Client
 }
 
 // NewFence returns the fence of a node. When the node is gone, writes fail with lost.
-func NewFence(client Client, path string, lost error) Fence {
+func NewFence(client *framework.Client, path string, lost error) Fence {
 	return Fence{client: client, path: path, lost: lost}
 }
 
@@ -30,25 +31,27 @@ func (f *Fence) With(more ...*Fence) Fence {
 	return Fence{client: f.client, path: f.path, lost: f.lost, more: append(more, f.more...)}
 }
 
-// nodes returns the full paths of all nodes, namespaces included.
-func (f *Fence) nodes() []string {
-	nodes := []string{zkpath.Join(f.client.Namespace(), f.path)}
+// operations returns an operation for each of the nodes. The nodes may belong to clients with different chroots.
+func (f *Fence) operations() []builders.TransactionOperation {
+	node := zkpath.Join(f.client.Namespace(), f.path)
+	ops := []builders.TransactionOperation{f.client.UsingNamespace("").TransactionOp().Fence(f.lost, node)}
 	for _, other := range f.more {
-		nodes = append(nodes, other.nodes()...)
+		ops = append(ops, other.operations()...)
 	}
-	return nodes
+	return ops
 }
 
 // Operation returns an operation that checks the nodes.
 func (f *Fence) Operation() builders.TransactionOperation {
-	return f.client.UsingNamespace("").TransactionOp().Fence(f.lost, f.nodes()...)
+	return hook.JoinFences(f.operations()).(builders.TransactionOperation)
 }
 
 // Client returns a view of the client whose writes check the nodes. After the end of ctx they fail with its cause,
 // without a request.
 func (f *Fence) Client(ctx context.Context) *framework.Client {
 	f.once.Do(func() {
-		f.view = f.client.UsingNamespace("").Fenced(ctx, f.lost, f.nodes()...).UsingNamespace(f.client.Namespace())
+		view := hook.FencedBy(f.client.UsingNamespace(""), ctx, f.Operation()).(*framework.Client)
+		f.view = view.UsingNamespace(f.client.Namespace())
 	})
 	return f.view
 }

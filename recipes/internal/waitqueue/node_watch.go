@@ -20,9 +20,9 @@ const ShortHold = 10 * time.Millisecond
 const pendingPause = 100 * time.Millisecond
 
 // NodeWatch watches the node of a contender that has its turn, and reports its deletion. It survives lost connections.
-// A node that may not be read is not watched. NodeWatch tries again after a pause.
+// While the server refuses to read the node, the node is not watched, and NodeWatch tries again after a pause.
 type NodeWatch struct {
-	client    Client
+	client    *framework.Client
 	node      *Contender
 	onDeleted func()
 	ctx       context.Context // for the reads
@@ -31,13 +31,13 @@ type NodeWatch struct {
 	watcher  *callbacks.Watcher // nil before the first read
 	onData   func(data []byte)  // may be nil
 	timer    *time.Timer        // for the next read; may be nil
-	refusals int                // of reads, in a row
+	refusals int                // number of refused reads in a row
 	stopped  bool
 }
 
 // NewNodeWatch returns the watch of a contender's node. Start sets it. The reads use ctx. onDeleted is called at most
 // once, on the dispatcher of the client, when the node is gone before Stop.
-func NewNodeWatch(ctx context.Context, client Client, node *Contender, onDeleted func()) *NodeWatch {
+func NewNodeWatch(ctx context.Context, client *framework.Client, node *Contender, onDeleted func()) *NodeWatch {
 	return &NodeWatch{client: client, node: node, onDeleted: onDeleted, ctx: ctx}
 }
 
@@ -103,7 +103,10 @@ func (w *NodeWatch) read() {
 func (w *NodeWatch) onRead(_ context.Context, ev callbacks.Event) {
 	w.mu.Lock()
 	stopped, onData := w.stopped, w.onData
-	if !errors.Is(ev.Err, zk.ErrNoAuth) {
+	// A node with another czxid was created after ours was deleted.
+	isGone := errors.Is(ev.Err, zk.ErrNoNode) || ev.Err == nil && ev.Stat.Czxid != w.node.Stat.Czxid
+	isRefused := ev.Err != nil && !isGone && !IsOutage(ev.Err) && !errors.Is(ev.Err, framework.ErrClosed)
+	if !isRefused {
 		w.refusals = 0
 	} else if w.refusals++; !stopped {
 		w.readAfter(ReadPause(w.refusals))
@@ -112,11 +115,11 @@ func (w *NodeWatch) onRead(_ context.Context, ev callbacks.Event) {
 	switch {
 	case stopped:
 		w.Remove() // the node may stay, and the release has called Remove before this watch was set
-	case errors.Is(ev.Err, zk.ErrNoNode), ev.Err == nil && ev.Stat.Czxid != w.node.Stat.Czxid: // another node
+	case isGone:
 		w.report()
 	case ev.Err == nil && onData != nil:
 		onData(ev.Data)
-	case IsOutage(ev.Err): // the client has given up, and the node is not watched
+	case IsOutage(ev.Err): // all retries of the client have failed, and the node is not watched
 		w.read()
 	}
 }
@@ -126,7 +129,7 @@ func (w *NodeWatch) onEvent(_ context.Context, ev zk.Event) {
 	switch {
 	case ev.Type == zk.EventNodeDeleted:
 		w.report()
-	case ev.Type == zk.EventNodeDataChanged,
+	case ev.Type == zk.EventNodeDataChanged, ev.Type == zk.EventNotWatching,
 		ev.Type == zk.EventSession && ev.State == zk.StateExpired && w.node.Stat.EphemeralOwner == 0: // a persistent node
 		w.read()
 	}

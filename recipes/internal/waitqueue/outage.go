@@ -2,38 +2,35 @@ package waitqueue
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/jute"
 )
 
 // OutagePause is the pause before another try on an unstable connection.
 const OutagePause = 10 * time.Millisecond
 
-// IsOutage reports whether err only means that there was no connection or no session.
-func IsOutage(err error) bool {
-	return errors.Is(err, framework.ErrConnectionLoss) || errors.Is(err, framework.ErrOperationTimeout) ||
-		errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved)
-}
+// IsOutage reports whether err only means that there was no connection or no session: a request may have taken effect.
+func IsOutage(err error) bool { return jute.IsOpen(err) }
 
-// AwaitConnection waits, after an outage, until another try makes sense. It fails with the cause of the end of ctx, and
-// when the client is closed.
-func AwaitConnection(ctx context.Context, client Client) error {
-	if err := Pause(ctx, OutagePause); err != nil {
-		return err
+// IsPassing reports whether another try may succeed: after an outage, or after a refusal by an overloaded server.
+func IsPassing(err error) bool { return jute.IsPassing(err) }
+
+// AwaitConnection waits for a pause and a connection before another try after an error that passes. It fails with the
+// error of ctx, or when the client is closed.
+func AwaitConnection(ctx context.Context, client interface{ BlockUntilConnected(context.Context) error }) error {
+	if Pause(ctx, OutagePause) != nil {
+		return ctx.Err()
 	}
 	return client.BlockUntilConnected(ctx)
 }
 
-// RetryOutage calls fn again with a new connection for as long as its error is an outage. It returns the error of fn,
-// or that of AwaitConnection.
-func RetryOutage(ctx context.Context, client Client, fn func() error) error {
+// RetryPassing calls fn again as long as its error passes. It returns the last error of fn, or that of AwaitConnection.
+func RetryPassing(ctx context.Context, client *framework.Client, fn func() error) error {
 	for {
 		err := fn()
-		if !IsOutage(err) {
+		if !IsPassing(err) {
 			return err
 		}
 		if err := AwaitConnection(ctx, client); err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// FailurePause is the pause before another try after an answer that an operator, or time, may change.
+// FailurePause is the pause before another try after an error of the server, such as a missing permission.
 const FailurePause = time.Second
 
 // maxReadPause bounds ReadPause.
 const maxReadPause = 5 * time.Second
 
-// ReadPause returns the pause before a node is read again, to watch it, after so many failures in a row: an operator
-// may give the permission to read it.
+// ReadPause returns the pause before the next read that is to watch a node. failures is the number of failed reads in a
+// row, for example because the permission is missing.
 func ReadPause(failures int) time.Duration {
 	return min(FailurePause<<min(failures-1, 10), maxReadPause)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,27 +12,23 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/hook"
-	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // Queue is a wait queue: contenders are child nodes of one path, and wait in the order of their numbers.
 type Queue struct {
-	Client Client
+	Client *framework.Client
 	Path   string
-	Prefix string // precedes the numbers of our nodes: "lock-"
-	Data   []byte // of our nodes; nil is the default data of the client
+	Prefix string // the prefix of our nodes before their numbers, such as "lock-"
+	Data   []byte // the data of our nodes; nil means the default data of the client
 	// Judge decides whether a contender has its turn. The default is [First].
 	Judge func(children []string, own string) Verdict
 	// Order sorts the children for Participants. The default is by number.
 	Order func(children []string) []string
 	// PrepareCreate completes the create of a contender. The default is a protected, ephemeral, sequential node.
 	PrepareCreate func(builders.Create) builders.Create
-	// CountPath is a node whose children are counted after each list of the queue, in the same flight. "" counts nothing.
+	// CountPath is a node whose children are counted after each list of the queue, in the same flight; "" means none.
 	CountPath string
-	// Contended remembers whether the last contender found others before it. The next one then has to list the queue again
-	// anyway, so its first list counts nothing. All queues of one path share it. It may be nil.
-	Contended *atomic.Bool
 	// OnQueued receives the number of contenders before a new one. It may be nil.
 	OnQueued func(ahead int)
 }
@@ -42,7 +37,7 @@ type Queue struct {
 type Contender struct {
 	Path       string
 	Stat       zk.Stat
-	ChildCount int                // of Queue.CountPath, after the last list; -1 if it was not counted
+	ChildCount int                // number of children of Queue.CountPath after the last list; -1 if not counted
 	Session    *framework.Session // set when the contender has its turn
 }
 
@@ -58,10 +53,10 @@ func (q *Queue) Acquire(ctx context.Context, wait time.Duration) (*Contender, er
 // AcquireOnce is Acquire without a second try: it fails with [ErrNodeLost] if our node vanishes while it waits. It
 // sends the create and the first list together, so an uncontended acquire takes one round trip.
 func (q *Queue) AcquireOnce(ctx context.Context, wait time.Duration) (_ *Contender, err error) {
-	ctx = telemetry.Of(q.Client).ExpectingErrors(ctx)
+	ctx = hook.Telemetry(q.Client).ExpectingErrors(ctx)
 	c := &Contender{}
 	creation := q.newCreate().StoringStatIn(&c.Stat).Submit(ctx, zkpath.Join(q.Path, q.Prefix), q.Data)
-	children, listErr := q.listOnce(ctx, c, q.Contended == nil || !q.Contended.Load())
+	children, listErr := q.listOnce(ctx, c)
 	if c.Path, err = creation.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -75,12 +70,8 @@ func (q *Queue) AcquireOnce(ctx context.Context, wait time.Duration) (_ *Contend
 			return nil, asNodeLost(err)
 		}
 	}
-	ahead := countBefore(children, zkpath.Node(c.Path))
-	if q.Contended != nil {
-		q.Contended.Store(ahead > 0)
-	}
 	if q.OnQueued != nil {
-		q.OnQueued(ahead)
+		q.OnQueued(countBefore(children, zkpath.Node(c.Path)))
 	}
 	return c, q.await(ctx, wait, c, children)
 }
@@ -102,14 +93,14 @@ func (q *Queue) judge(children []string, own string) Verdict {
 	return First(children, own, q.Prefix)
 }
 
-// listOnce lists the queue. If count is true, it counts the children of CountPath into c.
-func (q *Queue) listOnce(ctx context.Context, c *Contender, count bool) ([]string, error) {
+// listOnce lists the queue, and counts the children of CountPath into c.
+func (q *Queue) listOnce(ctx context.Context, c *Contender) ([]string, error) {
 	list := q.Client.GetChildren()
 	c.ChildCount = -1
-	if q.CountPath == "" || !count {
+	if q.CountPath == "" {
 		return list.ForPath(ctx, q.Path)
 	}
-	flight := builders.Pipelined(ctx) // retried on its own, the count could be older than the list
+	flight := builders.Pipelined(ctx) // a separate retry of the count could return an older state than the list
 	listed := list.Submit(flight, q.Path)
 	counted := q.Client.CheckExists().Submit(flight, q.CountPath)
 	children, err := listed.Wait(flight)
@@ -136,16 +127,12 @@ func (q *Queue) await(ctx context.Context, wait time.Duration, c *Contender, chi
 		case wait == 0:
 			return ErrNotAcquired
 		}
-		events := make(chan zk.Event, 1)
-		watcher := callbacks.NewChanWatcher(events) // a new one: a late removal of the last watch must not remove it
+		watcher, ended := NewEndWatcher() // a new one: a late removal of the last watch must not remove it
 		watched, changed, err := q.watch(ctx, watcher, v, c)
 		switch {
 		case err == nil && !changed && c.isOf(q.Client.Session()): // a watch of the next session misses the end of ours
 			select {
-			case ev := <-events: // list again after any event
-				if ev.Type == zk.EventSession { // any other event has ended the watch
-					Unwatch(ctx, q.Client, watcher, watched)
-				}
+			case <-ended:
 			case <-ctx.Done():
 				Unwatch(ctx, q.Client, watcher, watched)
 				return ctx.Err()
@@ -155,8 +142,11 @@ func (q *Queue) await(ctx context.Context, wait time.Duration, c *Contender, chi
 		case errors.Is(err, zk.ErrNoNode): // the read has set no watch
 		default:
 			Unwatch(ctx, q.Client, watcher, watched) // the server may have set the watch
-			if !IsOutage(err) {
+			if !IsPassing(err) {
 				return err
+			}
+			if Pause(ctx, OutagePause) != nil {
+				return ctx.Err()
 			}
 		}
 		if children, err = q.list(ctx, wait, c); err != nil {
@@ -165,7 +155,7 @@ func (q *Queue) await(ctx context.Context, wait time.Duration, c *Contender, chi
 	}
 }
 
-// watch sets the watch that the verdict v asks for. changed is true if the verdict has changed since.
+// watch sets the watch of the verdict v. changed is true if the verdict has changed since.
 func (q *Queue) watch(
 	ctx context.Context, w *callbacks.Watcher, v Verdict, c *Contender,
 ) (path string, changed bool, err error) {
@@ -179,8 +169,8 @@ func (q *Queue) watch(
 	return path, false, err
 }
 
-// list lists the queue. An outage does not end it: the contender keeps its place as long as its session. With a wait of
-// 0 it does not wait for a connection.
+// list lists the queue. An error that passes does not end it: the contender keeps its place as long as its session.
+// With a wait of 0 it does not wait for a connection.
 func (q *Queue) list(ctx context.Context, wait time.Duration, c *Contender) ([]string, error) {
 	for {
 		if wait != 0 {
@@ -188,9 +178,12 @@ func (q *Queue) list(ctx context.Context, wait time.Duration, c *Contender) ([]s
 				return nil, err
 			}
 		}
-		children, err := q.listOnce(ctx, c, true)
-		if err == nil || wait == 0 || !IsOutage(err) {
+		children, err := q.listOnce(ctx, c)
+		if err == nil || wait == 0 || !IsPassing(err) {
 			return children, err
+		}
+		if Pause(ctx, OutagePause) != nil {
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/gocurator/curator/framework"
 )
 
-// Retry calls attempt again while it fails with [ErrNodeLost]. From the second call on it also retries outages, unless
-// wait is 0: the next attempt starts when there is a connection. A positive wait bounds the context of attempt; Retry
-// fails with [ErrNotAcquired] when it is over.
+// Retry calls attempt again while it fails with [ErrNodeLost]. From the second call on it also retries errors that
+// pass, unless wait is 0: the next attempt starts when there is a connection. A positive wait bounds the context of
+// attempt, and Retry fails with [ErrNotAcquired] when the wait is over.
 func Retry[T any](
-	ctx context.Context, client Client, wait time.Duration, attempt func(ctx context.Context) (T, error),
+	ctx context.Context, client *framework.Client, wait time.Duration, attempt func(ctx context.Context) (T, error),
 ) (T, error) {
 	bounded := ctx
 	if wait > 0 {
@@ -23,8 +25,8 @@ func Retry[T any](
 		if errors.Is(err, ErrNodeLost) {
 			continue
 		}
-		if retried && wait != 0 && IsOutage(err) {
-			if err = client.BlockUntilConnected(bounded); err == nil {
+		if retried && wait != 0 && IsPassing(err) {
+			if err = AwaitConnection(bounded, client); err == nil {
 				continue
 			}
 		}

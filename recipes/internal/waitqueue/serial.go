@@ -3,6 +3,8 @@ package waitqueue
 import (
 	"context"
 	"sync"
+
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // Serial runs funcs one after the other on a goroutine of its own. The goroutine ends when no func is left. The zero
@@ -10,10 +12,9 @@ import (
 type Serial struct {
 	mu      sync.Mutex
 	waiting []func()
-	current int           // number of the func that runs, or of the last one
+	current int           // number of the running func, or of the last one that ran
 	running bool          // the goroutine runs
-	runner  uint64        // number of that goroutine
-	changed chan struct{} // closed when a func has returned; nil if nobody waits
+	changed chan struct{} // closed when a func has returned; nil if no call of Wait waits
 }
 
 // Do runs fn after the others. It does not wait.
@@ -27,7 +28,7 @@ func (s *Serial) Do(fn func()) {
 	}
 }
 
-// Running returns the number of the func that runs, or 0.
+// Running returns the number of the running func, or 0.
 func (s *Serial) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,13 +36,6 @@ func (s *Serial) Running() int {
 		return 0
 	}
 	return s.current
-}
-
-// IsCaller reports whether the caller is one of the funcs: it runs on their goroutine.
-func (s *Serial) IsCaller() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running && s.runner == goroutineID()
 }
 
 // Wait waits until all funcs have returned or ctx ends. It returns at once while the func with the number except runs:
@@ -67,23 +61,14 @@ func (s *Serial) Wait(ctx context.Context, except int) {
 }
 
 func (s *Serial) run() {
-	s.mu.Lock()
-	s.runner = goroutineID()
-	s.mu.Unlock()
-	ended := false
-	defer func() {
-		if !ended { // a func has called runtime.Goexit, as a failed test does
-			go s.run()
-		}
-	}()
-	for {
+	usercode.Loop(usercode.Go, func() bool {
 		fn := s.next()
 		if fn == nil {
-			ended = true
-			return
+			return false
 		}
 		fn()
-	}
+		return true
+	})
 }
 
 // next returns the next func, or nil.
@@ -95,11 +80,11 @@ func (s *Serial) next() func() {
 		s.changed = nil
 	}
 	if len(s.waiting) == 0 {
-		s.running = false
+		s.running, s.waiting = false, nil
 		return nil
 	}
 	fn := s.waiting[0]
-	s.waiting = s.waiting[1:]
+	s.waiting[0], s.waiting = nil, s.waiting[1:] // the array may be large, and live long
 	s.current++
 	return fn
 }

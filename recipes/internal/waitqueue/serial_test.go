@@ -55,27 +55,3 @@ func TestSerialWaitExceptsCaller(t *testing.T) {
 		}
 	})
 }
-
-func TestSerialIsCallerOnlyWithinAFunc(t *testing.T) {
-	t.Parallel()
-	var s, other Serial
-	if s.IsCaller() {
-		t.Error("the test is a func before there is any")
-	}
-	within, elsewhere := make(chan bool, 2), make(chan bool, 1)
-	s.Do(func() {
-		within <- s.IsCaller() && !other.IsCaller()
-		go func() { elsewhere <- s.IsCaller() }()
-		within <- !<-elsewhere
-		runtime.Goexit()
-	})
-	s.Do(func() { within <- s.IsCaller() }) // on another goroutine
-	for range 3 {
-		if !<-within {
-			t.Error("a wrong answer in a func")
-		}
-	}
-	if s.IsCaller() {
-		t.Error("the test is a func")
-	}
-}

@@ -4,7 +4,7 @@ package waitqueue
 type Verdict struct {
 	Found   bool   // its node exists
 	Granted bool   // it has its turn
-	Watch   string // the node to wait for if it has not; "" is any change of the queue
+	Watch   string // the node to wait for without a turn; "" means any change of the queue
 }
 
 // First grants the turn to the first contender; each of the others waits for the one before it. It does not sort: a
@@ -14,7 +14,7 @@ func First(children []string, own string, prefixes ...string) Verdict {
 }
 
 // FirstAmong grants the turn to a contender with no rival before it. Other contenders wait for the last rival before
-// them. prefixes are those of all nodes of the queue, rivals those of the nodes that exclude own.
+// them. prefixes has the prefixes of all nodes of the queue, rivals the prefixes of the nodes that exclude own.
 func FirstAmong(children []string, own string, prefixes, rivals []string) (v Verdict) {
 	ownNumber, ok := numberOf(own, prefixes)
 	if !ok {
