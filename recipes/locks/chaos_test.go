@@ -168,7 +168,7 @@ type attempt func(ctx context.Context, client *framework.Client, who int, random
 // rage has the clients acquire while the faults happen, and judges what came of it.
 func (s *scene) rage(size size, pace chaos.Pace, try attempt, kinds ...chaos.Fault) {
 	s.t.Helper()
-	most := time.Duration(max(s.strain, 1) * float64(3*size.duration+30*time.Second))
+	most := time.Duration(max(s.strain, 1) * float64(3*size.duration+3*time.Minute))
 	ctx, cancel := context.WithTimeout(context.Background(), most+time.Minute)
 	defer cancel()
 	working, stop := context.WithTimeout(ctx, most)

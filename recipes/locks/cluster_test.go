@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -56,7 +55,7 @@ func TestSemaphoreServerDiesMovesToOthers(t *testing.T) {
 	var clients []*framework.Client
 	for range 4 {
 		clients = append(clients, newClient(t, "", framework.WithEnsembleProvider(servers),
-			framework.WithSessionTimeout(time.Second)))
+			framework.WithSessionTimeout(testenv.SessionTimeout)))
 	}
 	holders := crowd(t, clients)
 	testenv.Eventually(t, func() bool { return holders.Load() == 1 }, "one has it")
@@ -72,11 +71,11 @@ func TestSemaphoreServerDiesMovesToOthers(t *testing.T) {
 func TestSemaphoreWithoutQuorumGrantsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory())
+		cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort())
 		var clients []*framework.Client
 		for range 4 {
 			clients = append(clients, newClient(t, cluster.ConnectString(),
-				framework.WithSessionTimeout(time.Second), framework.WithDialer(cluster.DialContext)))
+				framework.WithSessionTimeout(testenv.SessionTimeout), framework.WithDialer(cluster.DialContext)))
 		}
 		holders := crowd(t, clients)
 		testenv.Eventually(t, func() bool { return holders.Load() == 1 }, "one has it")

@@ -15,7 +15,9 @@ func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context)
 		return err
 	}
 	defer func() {
-		if errors.Is(context.Cause(hold.Context()), ErrLockLost) && !errors.Is(err, ErrLockLost) {
+		cause := context.Cause(hold.Context())
+		lost := errors.Is(cause, ErrLockLost) || cause == nil && hold.hasEndedSession() // the context is about to end
+		if lost && !errors.Is(err, ErrLockLost) {
 			err = errors.Join(err, ErrLockLost)
 		}
 		if releaseErr := hold.Release(ctx); releaseErr != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
@@ -32,7 +34,7 @@ func Do(ctx context.Context, lock InterProcessLock, fn func(ctx context.Context)
 type holdKey struct{}
 
 // HoldOf returns the hold of a context that [Do] passed to its function. It returns nil for any other context, such as
-// that of [Hold.Context]. The writes of a nil Hold fail with [ErrReleased].
+// that of [Hold.Context].
 func HoldOf(ctx context.Context) *Hold {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	return h

@@ -10,6 +10,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
@@ -56,7 +57,7 @@ func TestDoLockLostReturnsErrLockLost(t *testing.T) {
 func inDarkness(t *testing.T, test func(t *testing.T, client *framework.Client, dark func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 			framework.WithRetryPolicy(retry.Forever(10*time.Millisecond)), framework.WithMaxCloseWait(time.Second))
 		test(t, client, func() {
@@ -99,136 +100,112 @@ func TestDoContextEndedDoesNotWaitForRelease(t *testing.T) {
 	})
 }
 
-func TestReleaseWithHoldContextWaitsForDelete(t *testing.T) {
-	ctx := testenv.Context(t)
-	type key struct{}
-	for name, own := range map[string]func(hold *locks.Hold) (context.Context, context.CancelFunc){
-		"its own": func(hold *locks.Hold) (context.Context, context.CancelFunc) { return hold.Context(), func() {} },
-		"derived": func(hold *locks.Hold) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(context.WithValue(hold.Context(), key{}, "value"), time.Minute)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
-				t.Helper()
-				chroot := testenv.Chroot(t)
-				client, proxy := proxied(t, chroot)
-				hold := acquire(t, ctx, lock(client))
-				answer := proxy.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.HoldReply})
-				released := make(chan error, 1)
-				go func() {
-					ctx, cancel := own(hold)
-					defer cancel()
-					released <- hold.Release(ctx)
-				}()
-				if err := answer.Wait(ctx); err != nil {
-					t.Fatal(err)
-				}
-				if len(released) != 0 || !errors.Is(context.Cause(hold.Context()), locks.ErrReleased) {
-					t.Errorf("not waited for, or not ended: %v", context.Cause(hold.Context()))
-				}
-				answer.Release()
-				if err := <-released; err != nil {
-					t.Errorf("got %v", err)
-				}
-				awaitNothing(t, testenv.Addr(t)+chroot)
-			})
-		})
-	}
-}
-
-func TestReleaseWithContextOfLostHold(t *testing.T) {
-	ctx := testenv.Context(t)
-	client := newClient(t, testenv.ConnectString(t))
-	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
-	deleteNode(t, client, hold.Path())
-	wantLost(t, hold)
-	if err := hold.Release(hold.Context()); err != nil {
-		t.Errorf("the node is gone: %v", err)
-	}
-	hold = acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
-	if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
-		t.Fatal(err)
-	}
-	wantLost(t, hold)
-	if err := hold.Release(hold.Context()); !errors.Is(err, locks.ErrLockLost) {
-		t.Errorf("the session is gone: %v", err)
-	}
-	awaitContenders(t, client, 0)
-}
-
-func TestReleaseWithHoldContextWithoutConnection(t *testing.T) {
-	for name, lock := range everyLock {
-		t.Run(name, func(t *testing.T) {
-			inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
-				t.Helper()
-				hold := acquire(t, t.Context(), lock(client))
-				other := acquire(t, t.Context(), locks.NewInterProcessMutex(client, "/other"))
-				session := client.Session()
-				dark()
-				began := time.Now()
-				ctx, cancel := context.WithTimeout(other.Context(), time.Second)
-				defer cancel()
-				if err := other.Release(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
-					t.Errorf("with a deadline, after %v: %v", time.Since(began), err)
-				}
-				if err := hold.Release(hold.Context()); !errors.Is(err, locks.ErrLockLost) || session.Context().Err() == nil {
-					t.Errorf("session ended with %v: %v", session.Context().Err(), err)
-				}
-			})
-		})
-	}
-}
-
-// What ends by itself bounds the waiting, whatever it is derived from.
-func TestReleaseWithEndedDerivedContextDoesNotWait(t *testing.T) {
+func TestDoLockLostInPartitionReturnsAtOnce(t *testing.T) {
 	inDarkness(t, func(t *testing.T, client *framework.Client, dark func()) {
 		t.Helper()
-		hold := acquire(t, t.Context(), locks.NewInterProcessMutex(client, lockPath))
-		dark()
-		ctx, cancel := context.WithCancel(hold.Context())
-		cancel()
-		began := time.Now()
-		if err := hold.Release(ctx); !errors.Is(err, context.Canceled) || time.Since(began) != 0 {
-			t.Errorf("after %v: %v", time.Since(began), err)
+		var lost time.Time
+		err := locks.Do(t.Context(), locks.NewInterProcessMutex(client, lockPath), func(work context.Context) error {
+			dark()
+			<-work.Done()
+			lost = time.Now()
+			return nil
+		})
+		if !errors.Is(err, locks.ErrLockLost) || time.Since(lost) != 0 {
+			t.Errorf("after %v: %v", time.Since(lost), err)
 		}
 	})
 }
 
-func TestNilHoldIsReleased(t *testing.T) {
+// In Java: TestInterProcessMutexBase.testLocker.
+func TestDoFunctionFailsOrPanicsReleasesLock(t *testing.T) {
 	ctx := testenv.Context(t)
-	for _, hold := range []*locks.Hold{nil, {}} {
-		if err := hold.Release(ctx); err != nil {
-			t.Errorf("release: %v", err)
-		}
-		if cause := context.Cause(hold.Context()); !errors.Is(cause, locks.ErrReleased) {
-			t.Errorf("its context ended with %v", cause)
-		}
-		if hold.Path() != "" || hold.Token() != 0 || hold.Tokens() != nil {
-			t.Errorf("path %q, tokens %v", hold.Path(), hold.Tokens())
-		}
+	connect := testenv.ConnectString(t)
+	client := newClient(t, connect)
+	mu := locks.NewInterProcessMutex(client, lockPath)
+	failed := errors.New("failed")
+	if err := locks.Do(ctx, mu, func(context.Context) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
 	}
-	for _, lease := range []*locks.Lease{nil, {}} {
-		if err := lease.Return(ctx); err != nil {
-			t.Errorf("return: %v", err)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is gone")
+			}
+		}()
+		_ = locks.Do(ctx, mu, func(context.Context) error { panic("on purpose") })
+	}()
+	if mu.IsAcquiredInThisProcess() {
+		t.Error("not released")
+	}
+	err := locks.Do(ctx, mu, func(work context.Context) error {
+		if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
+			return err
 		}
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrReleased) {
-			t.Errorf("its context ended with %v", cause)
+		<-work.Done()
+		return context.Cause(work)
+	})
+	if !errors.Is(err, locks.ErrLockLost) {
+		t.Errorf("got %v", err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := locks.Do(ended, mu, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	awaitNothing(t, connect)
+}
+
+func TestDoContextHasHold(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	if locks.HoldOf(ctx) != nil {
+		t.Error("a context without a hold has one")
+	}
+	err := locks.Do(ctx, locks.NewInterProcessMutex(client, lockPath), func(ctx context.Context) error {
+		hold := locks.HoldOf(ctx)
+		if err := client.Delete().ForPath(ctx, hold.Path()); err != nil {
+			return err
 		}
-		if _, err := lease.Data(ctx); !errors.Is(err, locks.ErrReleased) || lease.Path() != "" || lease.NodeName() != "" {
-			t.Errorf("path %q, node %q, data %v", lease.Path(), lease.NodeName(), err)
-		}
+		_, err := hold.Client().Create().ForPath(ctx, "/late", nil)
+		return err
+	})
+	if !errors.Is(err, locks.ErrLockLost) {
+		t.Errorf("error is %v", err)
 	}
 }
 
-func TestReleaseWithoutOwnerNamesTheRemedy(t *testing.T) {
-	ctx := testenv.Context(t)
-	mu := locks.NewInterProcessMutex(newClient(t, testenv.ConnectString(t)), lockPath)
-	hold := acquire(t, ctx, mu)
-	err := mu.Release(ctx)
-	want := "locks: release /locks/orders: not held by this owner: use locks.WithOwner, or release the Hold"
-	if !errors.Is(err, locks.ErrNotOwner) || err.Error() != want {
-		t.Errorf("got %v", err)
+// In Java: TestInterProcessMutexBase.testLocker.
+func TestEveryLockIsHeldDuringDo(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		connect := testenv.ConnectString(t)
+		l := lock(newClient(t, connect))
+		ran := false
+		err := locks.Do(testenv.Context(t), l, func(context.Context) error {
+			ran = l.IsAcquiredInThisProcess()
+			return nil
+		})
+		if err != nil || !ran || l.IsAcquiredInThisProcess() {
+			t.Errorf("held while it ran: %t, afterwards: %t, error %v", ran, l.IsAcquiredInThisProcess(), err)
+		}
+		awaitNothing(t, connect)
+	})
+}
+
+// The machine is suspended while the function of Do runs, which returns before any timer.
+func TestDoMachineSuspendedReturnsErrLockLost(t *testing.T) {
+	for name, lock := range everyLock {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, suspend := testclient.Suspendable(t, curatortest.NewServerT(t, curatortest.WithoutPort()))
+				err := locks.Do(t.Context(), lock(client), func(context.Context) error {
+					suspend()
+					return nil
+				})
+				if !errors.Is(err, locks.ErrLockLost) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
 	}
-	release(t, hold)
 }

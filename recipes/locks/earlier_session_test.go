@@ -2,20 +2,17 @@ package locks_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
-	"github.com/gocurator/curator/retry"
 )
 
 const readLock = "read lock"
@@ -29,58 +26,61 @@ func TestEveryLockNodeOfEarlierSessionIsNotGranted(t *testing.T) {
 		return locks.NewInterProcessReadWriteLock(c, lockPath).ReadLock()
 	}
 	names := slices.Sorted(maps.Keys(kinds))
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		server := curatortest.NewServerT(t, curatortest.InMemory())
-		connect := func() *framework.Client {
-			return newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
-				framework.WithSessionTimeout(time.Hour), framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
+	testclient.LoseEarlierSessions(t, testenv.Size(40, 40, 1000), func(random *rand.Rand) testclient.Contest {
+		name := names[random.IntN(len(names))]
+		contend := func(_ testing.TB, c *framework.Client) testclient.Contender {
+			lock := kinds[name](c)
+			return testclient.Contender{Acquire: func(ctx context.Context) (*chaos.Holding, error) {
+				hold, err := lock.Acquire(ctx)
+				if err != nil {
+					return nil, err
+				}
+				release := func() error { return hold.Release(context.WithoutCancel(ctx)) }
+				return &chaos.Holding{Node: hold.Path(), Context: hold.Context(), Release: release}, nil
+			}, Close: func() error { return nil }}
 		}
-		s, rival := chaos.New(t), connect()
-		seeds, kept := testenv.Size(40, 40, 1000), 0
-		for n := range seeds {
-			random := s.Random(n)
-			name, namespace := names[random.IntN(len(names))], fmt.Sprint(n)
-			var others sync.WaitGroup
-			if random.IntN(2) == 0 {
-				hold := acquire(t, ctx, kinds[name](rival.UsingNamespace(namespace)))
-				pause := time.Duration(random.IntN(3)) * 600 * time.Millisecond
-				others.Go(func() {
-					time.Sleep(pause)
-					release(t, hold)
-				})
-			}
-			client := connect()
-			lock := kinds[name](client.UsingNamespace(namespace))
-			e := &chaos.EarlierSession{
-				Server: server, Client: client, Root: "/" + namespace, Alone: name != readLock,
-				Acquire: func(ctx context.Context) (*chaos.Tenure, error) {
-					hold, err := lock.Acquire(ctx)
-					if err != nil {
-						return nil, err
-					}
-					return &chaos.Tenure{
-						Node: "/" + namespace + hold.Path(), Context: hold.Context(),
-						Release: func() error { return hold.Release(ctx) },
-					}, nil
-				},
-			}
-			had, err := e.Run(ctx, s, random)
-			if err != nil {
-				s.Errorf("%s: %v", name, err)
-				return
-			}
-			others.Wait()
-			if had {
-				kept++
-			}
-			if err := client.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		t.Logf("%d seeds, in %d the earlier session had nodes", seeds, kept)
-		if kept < seeds/8 {
-			t.Error("these are too few")
-		}
+		return testclient.Contest{Kind: name, Alone: name != readLock, Start: contend}
 	})
+}
+
+// TestMutexNodeOfEarlierSessionIsNotGranted holds the node of a lost session at the server, first in line, while
+// its client comes back with a new one (CURATOR-498, CURATOR-604).
+func TestMutexNodeOfEarlierSessionIsNotGranted(t *testing.T) {
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	proxy, connect := newProxy(t, chroot)
+	client := newClient(t, connect)
+	if err := client.BlockUntilConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	old := client.SessionID()
+	// The create is applied and its answer lost; before it can be asked for, the client takes the session for lost.
+	injection := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+	granted := make(chan *locks.Hold, 1)
+	go func() {
+		hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- hold
+	}()
+	if err := injection.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Reset(); err != nil { // the old session lives on at the server until its timeout
+		t.Fatal(err)
+	}
+	injection.Release()
+	hold := <-granted
+	if hold == nil {
+		t.FailNow()
+	}
+	defer release(t, hold)
+	if client.SessionID() == old {
+		t.Fatal("no new session")
+	}
+	stat, err := client.CheckExists().ForPath(ctx, hold.Path())
+	if err != nil || stat == nil || stat.EphemeralOwner != client.SessionID() {
+		t.Errorf("granted on the node of session %x, ours is %x: %v", stat.EphemeralOwner, client.SessionID(), err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -210,26 +211,8 @@ func TestEveryLockNotAcquiredLeavesNothing(t *testing.T) {
 	})
 }
 
-// In Java: TestInterProcessMutexBase.testLocker.
-func TestEveryLockIsHeldDuringDo(t *testing.T) {
-	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
-		t.Helper()
-		connect := testenv.ConnectString(t)
-		l := lock(newClient(t, connect))
-		ran := false
-		err := locks.Do(testenv.Context(t), l, func(context.Context) error {
-			ran = l.IsAcquiredInThisProcess()
-			return nil
-		})
-		if err != nil || !ran || l.IsAcquiredInThisProcess() {
-			t.Errorf("held while it ran: %t, afterwards: %t, error %v", ran, l.IsAcquiredInThisProcess(), err)
-		}
-		awaitNothing(t, connect)
-	})
-}
-
 // In Java: TestInterProcessMutexBase.testWithNamespace.
-func TestEveryLockInNamespace(t *testing.T) {
+func TestEveryLockInNamespaceExcludesSameNamespaceOnly(t *testing.T) {
 	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
 		t.Helper()
 		ctx := testenv.Context(t)
@@ -274,66 +257,50 @@ func TestEveryLockReleasedLeavesNoContainer(t *testing.T) {
 }
 
 // In Java: TestInterProcessMutexBase.testKilledSession, where holder and waiter have the same client too: the nodes of
-// both go with the session.
-func TestEveryLockSessionExpiredIsGrantedToWaiterOfSameClient(t *testing.T) {
-	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
-		t.Helper()
-		ctx := testenv.Context(t)
-		connect := testenv.ConnectString(t)
-		client := newClient(t, connect)
-		hold := acquire(t, ctx, lock(client))
-		next := acquireBehind(t, ctx, lock(client), connect)
-		session := client.SessionID()
-		if err := testenv.Server(t).ExpireSession(session); err != nil {
-			t.Fatal(err)
-		}
-		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
-			t.Errorf("cause %v", cause)
-		}
-		got := receive(t, next)
-		if client.SessionID() == session || got.Context().Err() != nil || got.Token() <= hold.Token() {
-			t.Errorf("token %d after %d, lost: %v", got.Token(), hold.Token(), context.Cause(got.Context()))
-		}
-		release(t, hold)
-		release(t, got)
-		awaitNothing(t, connect)
-	})
-}
-
-// In Java: TestInterProcessMutexBase.testKilledSession.
-func TestEveryLockSessionExpiredIsLostAndGrantedToNext(t *testing.T) {
-	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
-		t.Helper()
-		ctx := testenv.Context(t)
-		connect := testenv.ConnectString(t)
-		client := newClient(t, connect)
-		hold := acquire(t, ctx, lock(client))
-		next := make(chan *locks.Hold, 1)
-		other := lock(newClient(t, connect))
-		go func() {
-			got, err := other.Acquire(ctx)
-			if err != nil {
-				t.Error(err)
-			}
-			next <- got
-		}()
-		if err := testenv.Server(t).ExpireSession(client.SessionID()); err != nil {
-			t.Fatal(err)
-		}
-		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
-			t.Errorf("cause %v", cause)
-		}
-		got := <-next
-		if got == nil || got.Context().Err() != nil {
-			t.Fatal("the next one has not got it")
-		}
-		release(t, hold) // of what is lost
-		if got.Context().Err() != nil {
-			t.Error("the release of the first has taken it from the next")
-		}
-		release(t, got)
-		awaitNothing(t, connect)
-	})
+// both go with the session. TestInterProcessSemaphore.testClientClose.
+func TestEveryLockSessionEndedIsLostAndGrantedToNext(t *testing.T) {
+	expire := func(client *framework.Client) error { return testenv.Server(t).ExpireSession(client.SessionID()) }
+	for name, tt := range map[string]struct {
+		end  func(holder *framework.Client) error
+		same bool // as the holder's is the client of the waiter
+	}{
+		"expired":                            {end: expire},
+		"expired, the waiter's session, too": {end: expire, same: true},
+		"client closed":                      {end: (*framework.Client).Close},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+				t.Helper()
+				ctx := testenv.Context(t)
+				connect := testenv.ConnectString(t)
+				holder := newClient(t, connect)
+				waiter := holder
+				if !tt.same {
+					waiter = newClient(t, connect)
+				}
+				hold := acquire(t, ctx, lock(holder))
+				next := acquireBehind(t, ctx, lock(waiter), connect)
+				if err := tt.end(holder); err != nil {
+					t.Fatal(err)
+				}
+				if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
+					t.Errorf("cause %v", cause)
+				}
+				got := receive(t, next)
+				if got.Token() <= hold.Token() {
+					t.Errorf("token %d after %d", got.Token(), hold.Token())
+				}
+				if err := hold.Release(ctx); err != nil && !errors.Is(err, framework.ErrClosed) { // of what is lost
+					t.Error(err)
+				}
+				if err := got.Context().Err(); err != nil {
+					t.Errorf("the next one has not got it, or the release of the first has taken it: %v", err)
+				}
+				release(t, got)
+				awaitNothing(t, connect)
+			})
+		})
+	}
 }
 
 // In Java: TestInterProcessMutexBase.testWaitingProcessKilledServer.
@@ -381,36 +348,38 @@ func TestEveryLockServerRestartKeepsHoldersAndWaiters(t *testing.T) {
 	})
 }
 
-// TestEveryLockLostRepliesLeaveNothing cuts the connection before and after each of the requests in turn.
+// TestEveryLockLostRepliesLeaveNothing cuts the connection before and after each of the requests in turn. Without
+// retries, acquire and release may fail.
 func TestEveryLockLostRepliesLeaveNothing(t *testing.T) {
-	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
-		t.Helper()
-		testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
-			return lostReplyOf(t, lock, action, k)
+	for name, policy := range map[string]retry.Policy{
+		"with retries": retry.NTimes(5, 5*time.Millisecond), "without": retry.NTimes(0, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+				t.Helper()
+				testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+					ctx := testenv.Context(t)
+					chroot := testenv.Chroot(t)
+					proxy, connect := newProxy(t, chroot)
+					client := newClient(t, connect, framework.WithRetryPolicy(policy))
+					if err := client.BlockUntilConnected(ctx); err != nil {
+						t.Fatal(err)
+					}
+					injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
+					hold, err := lock(client).Acquire(ctx)
+					if err == nil {
+						err = hold.Release(ctx)
+					}
+					if err != nil && (name != "without" || !errors.Is(err, framework.ErrConnectionLoss)) {
+						t.Errorf("request %d: %v", k, err)
+					}
+					awaitNothing(t, testenv.Addr(t)+chroot)
+					release(t, acquire(t, ctx, lock(newClient(t, testenv.Addr(t)+chroot))))
+					return injection.Hits() > 0
+				})
+			})
 		})
-	})
-}
-
-func lostReplyOf(
-	t *testing.T, lock func(*framework.Client) locks.InterProcessLock, action curatortest.Action, k int,
-) (hit bool) {
-	t.Helper()
-	ctx := testenv.Context(t)
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	client := newClient(t, connect, framework.WithRetryPolicy(retry.NTimes(5, 5*time.Millisecond)))
-	if err := client.BlockUntilConnected(ctx); err != nil {
-		t.Fatal(err)
 	}
-	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-	hold, err := lock(client).Acquire(ctx)
-	if err != nil {
-		t.Errorf("%v of request %d: acquire: %v", action, k, err)
-	} else if err := hold.Release(ctx); err != nil {
-		t.Errorf("%v of request %d: release: %v", action, k, err)
-	}
-	awaitNothing(t, testenv.Addr(t)+chroot)
-	return injection.Hits() > 0
 }
 
 func TestEveryLockClientClosedFails(t *testing.T) {
@@ -435,26 +404,6 @@ func TestEveryLockClientClosedFails(t *testing.T) {
 			t.Errorf("of a closed client: %v", err)
 		}
 		release(t, hold)
-		awaitNothing(t, connect)
-	})
-}
-
-// In Java: TestInterProcessSemaphore.testClientClose.
-func TestEveryLockClientOfHolderClosedIsGrantedToNext(t *testing.T) {
-	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
-		t.Helper()
-		ctx := testenv.Context(t)
-		connect := testenv.ConnectString(t)
-		client := newClient(t, connect)
-		hold := acquire(t, ctx, lock(client))
-		next := acquireLater(t, ctx, lock(newClient(t, connect)))
-		if err := client.Close(); err != nil {
-			t.Fatal(err)
-		}
-		release(t, receive(t, next))
-		if cause := awaitEnd(t, ctx, hold); !errors.Is(cause, locks.ErrLockLost) {
-			t.Errorf("cause %v", cause)
-		}
 		awaitNothing(t, connect)
 	})
 }
@@ -528,3 +477,35 @@ func TestEveryLockInvalidPathFails(t *testing.T) {
 		}
 	}
 }
+
+// The session and the lock outlive a hold, and keep nothing of it.
+func TestEveryLockReleasedKeepsNoHold(t *testing.T) {
+	forEveryLock(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		client := newClient(t, testenv.ConnectString(t))
+		l := lock(client)
+		collected := make(chan struct{})
+		func() {
+			luggage := new([1 << 10]byte)
+			runtime.AddCleanup(luggage, func(c chan struct{}) { close(c) }, collected)
+			hold := acquire(t, locks.WithOwner(context.WithValue(ctx, luggageKey{}, luggage)), l)
+			release(t, hold)
+		}()
+		release(t, acquire(t, ctx, l)) // what the client did last may be there still
+		testenv.Eventually(t, func() bool {
+			runtime.GC()
+			select {
+			case <-collected:
+				return true
+			default:
+				return false
+			}
+		}, "the values of the context are garbage")
+		if l.IsAcquiredInThisProcess() {
+			t.Error("acquired")
+		}
+	})
+}
+
+type luggageKey struct{}

@@ -10,60 +10,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
-
-// TestMutexLostRepliesLeaveNoNode cuts the connection before and after the server has applied each of the
-// requests in turn.
-func TestMutexLostRepliesLeaveNoNode(t *testing.T) {
-	t.Parallel()
-	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
-		return lostReply(t, action, k, nil)
-	})
-}
-
-// TestMutexLostRepliesWithoutRetryLeaveNoNode is the same with a policy that gives up at once: then acquire may fail.
-func TestMutexLostRepliesWithoutRetryLeaveNoNode(t *testing.T) {
-	t.Parallel()
-	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
-		return lostReply(t, action, k, retry.NTimes(0, 0))
-	})
-}
-
-func lostReply(t *testing.T, action curatortest.Action, k int, policy retry.Policy) (hit bool) {
-	t.Helper()
-	ctx := testenv.Context(t)
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	var opts []framework.Option
-	if policy != nil {
-		opts = append(opts, framework.WithRetryPolicy(policy))
-	}
-	client := newClient(t, connect, opts...)
-	if err := client.BlockUntilConnected(ctx); err != nil {
-		t.Fatal(err)
-	}
-	injection := proxy.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
-	hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
-	switch {
-	case err == nil:
-		if err := hold.Release(ctx); err != nil && (policy == nil || !errors.Is(err, framework.ErrConnectionLoss)) {
-			t.Errorf("request %d: release: %v", k, err)
-		}
-	case policy == nil || !errors.Is(err, framework.ErrConnectionLoss):
-		t.Errorf("request %d: acquire: %v", k, err)
-	}
-	other := newClient(t, testenv.Addr(t)+chroot)
-	awaitContenders(t, other, 0)
-	if hold := acquire(t, ctx, locks.NewInterProcessMutex(other, lockPath)); hold != nil {
-		release(t, hold)
-	}
-	return injection.Hits() > 0
-}
 
 // forEveryLine is forEveryLock with those whose lines are of another kind.
 func forEveryLine(t *testing.T, test func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock)) {
@@ -161,7 +115,7 @@ func TestMutexQueuedAgainSurvivesOutage(t *testing.T) {
 }
 
 // In Java: TestLockInternals.testAttemptLockFailedException (CURATOR-41).
-func TestAcquireErrorIsNotThatOfCleanup(t *testing.T) {
+func TestAcquireCleanupFailedReturnsErrorOfAcquire(t *testing.T) {
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy, connect := newProxy(t, chroot)
@@ -291,79 +245,69 @@ func TestHoldSilentConnectionIsLostInTime(t *testing.T) {
 	}
 }
 
-func TestWaiterServerRestartKeepsPlace(t *testing.T) {
-	ctx := testenv.Context(t)
-	server := testenv.NewServer(t)
-	long := framework.WithSessionTimeout(30 * time.Second)
-	quick := framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)) // the wait does not depend on it
-	holder := newClient(t, server.ConnectString(), long)
-	waiter := newClient(t, server.ConnectString(), long, quick)
-	hold := acquire(t, ctx, locks.NewInterProcessMutex(holder, lockPath))
-	granted := make(chan error, 1)
-	go func() {
-		next, err := locks.NewInterProcessMutex(waiter, lockPath).Acquire(ctx)
-		if err == nil {
-			err = next.Release(ctx)
+// Each request of an acquire and a release is throttled in turn, a few times.
+func TestAcquireThrottledSucceeds(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]func(ctx context.Context, c *framework.Client) (release func(context.Context) error, err error){
+		"semaphore": func(ctx context.Context, c *framework.Client) (func(context.Context) error, error) {
+			lease, err := locks.NewInterProcessSemaphoreV2(c, lockPath, 1).Acquire(ctx)
+			return lease.Return, err
+		},
+	}
+	for name, lock := range everyLock {
+		kinds[name] = func(ctx context.Context, c *framework.Client) (func(context.Context) error, error) {
+			hold, err := lock(c).Acquire(ctx)
+			return hold.Release, err
 		}
-		granted <- err
-	}()
-	awaitContenders(t, holder, 2)
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
 	}
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.BlockUntilConnected(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if hold.Context().Err() != nil {
-		t.Fatal("the hold has not survived, with a session of 30 s")
-	}
-	release(t, hold)
-	if err := <-granted; err != nil {
-		t.Error(err)
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+				ctx, chroot := testenv.Context(t), testenv.Chroot(t)
+				client, proxy := proxied(t, chroot)
+				throttled := proxy.Faults().Add(curatortest.Rule{
+					Skip: k, Count: 2, Action: curatortest.ReplyError, Err: jute.ErrThrottledOp, MayMiss: true,
+				})
+				giveBack, err := kind(ctx, client)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := giveBack(ctx); err != nil {
+					t.Error(err)
+				}
+				awaitNothing(t, testenv.Addr(t)+chroot)
+				return throttled.Hits() > 0
+			})
+		})
 	}
 }
 
-// TestMutexNodeOfEarlierSessionIsNotGranted holds the node of a lost session at the server, first in line, while
-// its client comes back with a new one (CURATOR-498, CURATOR-604).
-func TestMutexNodeOfEarlierSessionIsNotGranted(t *testing.T) {
-	ctx := testenv.Context(t)
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	client := newClient(t, connect)
-	if err := client.BlockUntilConnected(ctx); err != nil {
-		t.Fatal(err)
-	}
-	old := client.SessionID()
-	// The create is applied and its answer lost; before it can be asked for, the client takes the session for lost.
-	injection := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
-	granted := make(chan *locks.Hold, 1)
-	go func() {
-		hold, err := locks.NewInterProcessMutex(client, lockPath).Acquire(ctx)
-		if err != nil {
-			t.Error(err)
+// CURATOR-495: code that blocks in a callback, and waits for a lock in it, is woken all the same.
+func TestAcquireInCallbackIsGranted(t *testing.T) {
+	forEveryLine(t, func(t *testing.T, lock func(*framework.Client) locks.InterProcessLock) {
+		t.Helper()
+		ctx := testenv.Context(t)
+		chroot := testenv.Chroot(t)
+		proxy, connect := newProxy(t, chroot)
+		hold := acquire(t, ctx, lock(newClient(t, testenv.Addr(t)+chroot)))
+		client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second))
+		called, got := make(chan struct{}), make(chan *locks.Hold, 1)
+		callback := func(context.Context, callbacks.Event) {
+			close(called)
+			next, err := lock(client).Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- next
 		}
-		granted <- hold
-	}()
-	if err := injection.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Reset(); err != nil { // the old session lives on at the server until its timeout
-		t.Fatal(err)
-	}
-	injection.Release()
-	hold := <-granted
-	if hold == nil {
-		t.FailNow()
-	}
-	defer release(t, hold)
-	if client.SessionID() == old {
-		t.Fatal("no new session")
-	}
-	stat, err := client.CheckExists().ForPath(ctx, hold.Path())
-	if err != nil || stat == nil || stat.EphemeralOwner != client.SessionID() {
-		t.Errorf("granted on the node of session %x, ours is %x: %v", stat.EphemeralOwner, client.SessionID(), err)
-	}
+		if err := client.GetChildren().InBackground(callback).ForPath(ctx, "/"); err != nil {
+			t.Fatal(err)
+		}
+		<-called
+		proxy.Faults().CutAll() // and it connects again meanwhile
+		release(t, hold)
+		release(t, receive(t, got))
+		awaitNothing(t, testenv.Addr(t)+chroot)
+	})
 }

@@ -208,8 +208,8 @@ func TestFencedWriteAfterReleaseFails(t *testing.T) {
 	}
 }
 
-// TestFencedWriteOfFormerHolderRacesNextHolder is what tokens are compared for otherwise.
-func TestFencedWriteOfFormerHolderRacesNextHolder(t *testing.T) {
+// TestFencedWriteAfterThatOfNextHolderFails is what tokens are compared for otherwise.
+func TestFencedWriteAfterThatOfNextHolderFails(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	one, two := newClient(t, connect), newClient(t, connect)
@@ -241,78 +241,4 @@ func TestFencedWriteOfFormerHolderRacesNextHolder(t *testing.T) {
 	}
 	wantData(ctx, t, one, "next")
 	release(t, next)
-}
-
-func TestHoldOfReturnsHoldOfDo(t *testing.T) {
-	ctx := testenv.Context(t)
-	client := newClient(t, testenv.ConnectString(t))
-	if locks.HoldOf(ctx) != nil {
-		t.Error("a context without a hold has one")
-	}
-	err := locks.Do(ctx, locks.NewInterProcessMutex(client, lockPath), func(ctx context.Context) error {
-		hold := locks.HoldOf(ctx)
-		if err := client.Delete().ForPath(ctx, hold.Path()); err != nil {
-			return err
-		}
-		_, err := hold.Client().Create().ForPath(ctx, "/late", nil)
-		return err
-	})
-	if !errors.Is(err, locks.ErrLockLost) {
-		t.Errorf("error is %v", err)
-	}
-}
-
-// TestLockOfFencedClient is a lock below another one.
-func TestLockOfFencedClient(t *testing.T) {
-	ctx := testenv.Context(t)
-	client := newClient(t, testenv.ConnectString(t))
-	outer := acquire(t, ctx, locks.NewInterProcessMutex(client, "/outer"))
-	rw := locks.NewInterProcessReadWriteLock(outer.Client(), lockPath)
-	inner := acquire(t, ctx, rw.ReadLock())
-	lease, err := locks.NewInterProcessSemaphoreV2(outer.Client(), "/semaphore", 3).AcquireN(ctx, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := inner.Client().Create().ForPath(ctx, "/n", nil); err != nil {
-		t.Error(err)
-	}
-	if err := client.Delete().ForPath(ctx, outer.Path()); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []*framework.Client{inner.Client(), lease[0].Client()} {
-		if _, err := c.Create().ForPath(ctx, "/late", nil); !errors.Is(err, locks.ErrLockLost) {
-			t.Errorf("error is %v", err)
-		}
-	}
-	if _, err := rw.ReadLock().Acquire(ctx); !errors.Is(err, locks.ErrLockLost) {
-		t.Errorf("error is %v", err)
-	}
-}
-
-// A lock of a fenced client is given back like any other: what the fence protects is not the lock's own node.
-func TestLockOfFencedClientIsReleasedAfterFenceEnds(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(t *testing.T, other *framework.Client, outer *locks.Hold){
-		"released": func(t *testing.T, _ *framework.Client, outer *locks.Hold) { t.Helper(); release(t, outer) },
-		"lost": func(t *testing.T, other *framework.Client, outer *locks.Hold) {
-			t.Helper()
-			deleteNode(t, other, outer.Path())
-			wantLost(t, outer)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx, connect := testenv.Context(t), testenv.ConnectString(t)
-			client, other := newClient(t, connect), newClient(t, connect)
-			outer := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath))
-			inner := acquire(t, ctx, locks.NewInterProcessMutex(outer.Client(), lockPath+"/inner"))
-			end(t, other, outer)
-			if err := inner.Release(ctx); err != nil {
-				t.Errorf("release: %v", err)
-			}
-			if nodes, err := locks.NewInterProcessMutex(other, lockPath+"/inner").ParticipantNodes(ctx); len(nodes) > 0 {
-				t.Errorf("others wait for %v, %v", nodes, err)
-			}
-		})
-	}
 }

@@ -3,12 +3,13 @@ package locks
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
@@ -17,18 +18,18 @@ import (
 type grant struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
-	stopListening  func() bool // to the end of the session
+	stopListening  func() bool // ends the listening to the end of the session
 	stopHeartbeats func()
 	path           string
 	tokens         []int64              // one for each lock
-	sessions       []*framework.Session // of the ephemeral nodes
+	sessions       []*framework.Session // the sessions of the ephemeral nodes
 	watch          *waitqueue.NodeWatch // nil for a multi lock; its parts have their own
 	fence          waitqueue.Fence
 	release        func(ctx context.Context) error
 
 	mu    sync.Mutex
 	holds int
-	span  *telemetry.HoldSpan // nil before setSpan
+	span  *report.HoldSpan // nil before setSpan
 }
 
 // grantKey is the key of the grant in its context.
@@ -45,11 +46,14 @@ func newGrant(ctx context.Context, queue *waitqueue.Queue, c *waitqueue.Contende
 	g.initContext(values)
 	g.watch = waitqueue.NewNodeWatch(values, queue.Client, c, func() { g.lose(ErrLockLost) })
 	g.release = func(ctx context.Context) error {
-		if err := queue.Release(ctx, c.Path); err != nil {
-			g.watch.Remove() // the node may stay
-			return errtext.Wrap(err, "locks", "release")
+		ctx, cancel := g.untilSessionEnds(ctx)
+		defer cancel()
+		err := queue.Release(ctx, c.Path) // after the end of ctx it goes on in the background
+		if err == nil || g.hasEndedSession() {
+			return nil // the server deletes the node with its session
 		}
-		return nil
+		g.watch.Remove() // the node may stay
+		return errtext.Wrap(err, "locks", "release")
 	}
 	g.stopListening = func() bool { return true }
 	if c.Stat.EphemeralOwner != 0 { // a persistent node outlives the session
@@ -79,7 +83,7 @@ func (g *grant) stopWatch() {
 }
 
 // setSpan sets the span that ends with the grant. It may be nil.
-func (g *grant) setSpan(span *telemetry.HoldSpan) {
+func (g *grant) setSpan(span *report.HoldSpan) {
 	if span == nil {
 		return
 	}
@@ -93,7 +97,7 @@ func (g *grant) setSpan(span *telemetry.HoldSpan) {
 
 func (g *grant) endSpan() { g.currentSpan().End(g.outcome()) }
 
-func (g *grant) currentSpan() *telemetry.HoldSpan {
+func (g *grant) currentSpan() *report.HoldSpan {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.span
@@ -102,9 +106,9 @@ func (g *grant) currentSpan() *telemetry.HoldSpan {
 // outcome returns telemetry's word for the end of the grant.
 func (g *grant) outcome() string {
 	if errors.Is(context.Cause(g.ctx), ErrReleased) {
-		return telemetry.Released
+		return report.Released
 	}
-	return telemetry.Lost
+	return report.Lost
 }
 
 // newHold returns one more hold. It fails if the lock is lost or released.
@@ -114,11 +118,15 @@ func (g *grant) newHold() (*Hold, error) {
 	if err := context.Cause(g.ctx); err != nil {
 		return nil, err
 	}
+	if g.hasEndedSession() { // the context is about to end
+		return nil, ErrLockLost
+	}
 	g.holds++
 	return &Hold{grant: g}, nil
 }
 
-func (g *grant) isHeld() bool { return g.ctx.Err() == nil }
+// isHeld reports whether the grant has not ended. It is exact right after a suspension of the machine, too.
+func (g *grant) isHeld() bool { return g.ctx.Err() == nil && !g.hasEndedSession() }
 
 // isOwnContext reports whether ctx is the context of the grant or derived from it, and has not ended before it.
 func (g *grant) isOwnContext(ctx context.Context) bool {
@@ -128,26 +136,33 @@ func (g *grant) isOwnContext(ctx context.Context) bool {
 	return ctx.Err() == nil || g.ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Cause(g.ctx))
 }
 
-// untilSessionEnds returns a context with the values and the deadline of ctx. It ends with the first of the sessions,
-// with the cause [ErrLockLost].
-func (g *grant) untilSessionEnds(ctx context.Context) (context.Context, context.CancelFunc) {
-	bounded, end := context.WithoutCancel(ctx), func() {}
+// detached returns a context with the values and the deadline of ctx.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
-		bounded, end = context.WithDeadline(bounded, deadline)
+		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	}
-	bounded, cancel := context.WithCancelCause(bounded)
+	return context.WithoutCancel(ctx), func() {}
+}
+
+// untilSessionEnds returns a context that ends with ctx or with the first of the sessions.
+func (g *grant) untilSessionEnds(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if g.hasEndedSession() { // AfterFunc would cancel later
+		cancel()
+	}
 	stops := make([]func() bool, len(g.sessions))
 	for i, s := range g.sessions {
-		if s.Context().Err() != nil { // AfterFunc would cancel later
-			cancel(ErrLockLost)
-		}
-		stops[i] = context.AfterFunc(s.Context(), func() { cancel(ErrLockLost) })
+		stops[i] = context.AfterFunc(s.Context(), cancel)
 	}
-	return bounded, func() {
+	return ctx, func() {
 		for _, stop := range stops {
 			stop()
 		}
-		cancel(nil)
-		end()
+		cancel()
 	}
+}
+
+// hasEndedSession reports whether one of the sessions has ended.
+func (g *grant) hasEndedSession() bool {
+	return slices.ContainsFunc(g.sessions, func(s *framework.Session) bool { return s.Context().Err() != nil })
 }

@@ -3,19 +3,18 @@ package locks_test
 import (
 	"context"
 	"maps"
-	"runtime"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
-	"github.com/gocurator/curator/retry"
 )
 
 // taker is what of a lock or a semaphore can fail.
@@ -101,72 +100,40 @@ var patience = []func(ctx context.Context, t taker, pause time.Duration) error{
 	},
 }
 
-// TestAcquireFailedLeavesNothing has acquires of every lock come to nothing in every way there is. Then the server
-// has no nodes but those of the holder, no watches, and as many connections as there are clients; and nothing runs any
-// more.
+// TestAcquireFailedLeavesNothing has acquires of every lock come to nothing in every way there is.
 func TestAcquireFailedLeavesNothing(t *testing.T) {
-	ctx := t.Context()
-	s, server := chaos.New(t), testenv.NewServer(t)
-	proxy := curatortest.NewProxyT(t, server.Addr())
-	holder := newClient(t, server.ConnectString())
-	clients := []*framework.Client{ // whose operations are tried again, and not
-		newClient(t, proxy.ConnectString(), framework.WithRetryPolicy(retry.Forever(time.Millisecond))),
-		newClient(t, proxy.ConnectString(), framework.WithRetryPolicy(retry.NTimes(0, 0))),
-	}
-	kinds := takers()
-	for name, kind := range kinds {
-		switch name {
-		case "read lock": // which only a writer keeps out
-			kind = kinds["write lock"]
-		case "revocable mutex": // which is free, the other lock is not
-			kind = kinds["mutex"]
-		}
-		if err := kind(inNamespace(holder, name)).acquire(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await := func() {
-		t.Helper()
-		for _, client := range clients {
-			if err := client.BlockUntilConnected(ctx); err != nil {
+	ctx, kinds := t.Context(), takers()
+	hold := func(client *framework.Client) chaos.Remains {
+		for name, kind := range kinds {
+			switch name {
+			case "read lock": // which only a writer keeps out
+				kind = kinds["write lock"]
+			case "revocable mutex": // which is free, the other lock is not
+				kind = kinds["mutex"]
+			}
+			if err := kind(inNamespace(client, name)).acquire(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
-		held := len(kinds) + 1 + 2*(leases-1) // the multi lock has two nodes, each semaphore all its leases
-		s.AwaitRemains(ctx, server, chaos.Remains{
-			Nodes:       held,
-			Watches:     held, // of the holders, on their own nodes
-			Connections: 1 + len(clients),
-		}, "recipes/locks", "recipes/internal/...")
+		held := len(kinds) + 1 + 2*(leases-1)            // the multi lock has two nodes, each semaphore all its leases
+		return chaos.Remains{Nodes: held, Watches: held} // the holders watch their own nodes
 	}
-	await()
-	before := runtime.NumGoroutine()
-	for i, what := range slices.Sorted(maps.Keys(chaos.Troubles)) {
-		for j, client := range clients {
-			s.Note("%s, of client %d", what, j+1)
-			random := s.Random(2*i + j)
-			var takers sync.WaitGroup
-			for _, name := range slices.Sorted(maps.Keys(kinds)) {
-				taker := kinds[name](inNamespace(client, name))
-				for range testenv.Size(1, 1, 20) {
-					for _, take := range patience {
-						pause := time.Duration(1+random.IntN(30_000)) * time.Microsecond // 0 would wait for a connection alone
-						takers.Go(func() {
-							if take(ctx, taker, pause) == nil {
-								s.Errorf("two have a %s", name)
-							}
-						})
-					}
+	contend := func(s *chaos.Test, client *framework.Client, random *rand.Rand, all *sync.WaitGroup) {
+		for _, name := range slices.Sorted(maps.Keys(kinds)) {
+			taker := kinds[name](inNamespace(client, name))
+			for range testenv.Size(1, 1, 20) {
+				for _, take := range patience {
+					pause := time.Duration(1+random.IntN(30_000)) * time.Microsecond // 0 would wait for a connection alone
+					all.Go(func() {
+						if take(ctx, taker, pause) == nil {
+							s.Errorf("two have a %s", name)
+						}
+					})
 				}
 			}
-			end := chaos.Troubles[what](&chaos.Victim{Proxy: proxy, Session: client.SessionID}, server.Addr(), random)
-			takers.Wait()
-			end()
-			await()
 		}
 	}
-	// There may be some more of the connections. Of as many acquires as have failed, there would be many.
-	testenv.Eventually(t, func() bool { return runtime.NumGoroutine() < before+10 }, "no goroutine is left")
+	testclient.LeavesNothing(t, hold, contend, "recipes/locks", "recipes/internal/...")
 }
 
 // inNamespace gives each kind of lock a place of its own: all have the same path.

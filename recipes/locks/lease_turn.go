@@ -19,14 +19,14 @@ import (
 type leaseTurn struct {
 	semaphore *InterProcessSemaphoreV2
 	turn      *waitqueue.Contender
-	wanted    int // leases
+	wanted    int // number of leases
 	wait      time.Duration
 }
 
-// take waits until the wanted leases are free and takes them, which ends the turn. An outage does not end the wait,
-// unless wait is 0. If it fails, it still returns the leases that it has taken.
+// take waits until the wanted leases are free and takes them, which ends the turn. An error that passes does not
+// end the wait, unless wait is 0. If it fails, it still returns the leases that it has taken.
 func (t *leaseTurn) take(ctx context.Context) (taken []*waitqueue.Contender, err error) {
-	// Nobody else has added a lease since the count: the turn was ours.
+	// No other client has added a lease since the count, because the turn was ours.
 	free := t.turn.ChildCount >= 0 && t.fits(t.turn.ChildCount)
 	for {
 		if free {
@@ -34,10 +34,10 @@ func (t *leaseTurn) take(ctx context.Context) (taken []*waitqueue.Contender, err
 		} else {
 			taken, err = t.takeWhenFree(ctx)
 		}
-		if t.wait == 0 || !waitqueue.IsOutage(err) {
+		if t.wait == 0 || !waitqueue.IsPassing(err) {
 			return taken, err
 		}
-		if err := t.semaphore.client.BlockUntilConnected(ctx); err != nil {
+		if err := waitqueue.AwaitConnection(ctx, t.semaphore.client); err != nil {
 			return nil, err
 		}
 		free = false // a lost transaction may have taken the leases; then the turn is gone and the next one fails

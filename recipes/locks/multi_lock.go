@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
@@ -17,7 +18,7 @@ import (
 // InterProcessMultiLock.
 type InterProcessMultiLock struct {
 	locks []InterProcessLock
-	obs   telemetry.Lock
+	obs   report.Lock
 }
 
 var _ InterProcessLock = (*InterProcessMultiLock)(nil)
@@ -27,7 +28,7 @@ func NewInterProcessMultiLock(locks ...InterProcessLock) *InterProcessMultiLock 
 	m := &InterProcessMultiLock{locks: slices.Clone(locks)}
 	for _, l := range locks {
 		if l, ok := l.(observed); ok { // a user's own lock type has no telemetry
-			m.obs = l.telemetry().NewLock("multi_lock", "", "")
+			m.obs = report.NewLock(l.telemetry(), "multi_lock", "", "")
 			break
 		}
 	}

@@ -9,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
@@ -21,7 +24,7 @@ type InterProcessMutex struct {
 	queue  waitqueue.Queue
 	err    error // returned by every Acquire if not nil: the path is invalid
 	name   string
-	obs    telemetry.Lock
+	obs    report.Lock
 	driver Driver // may be nil
 	// prepare changes the queue for an owner, or refuses the owner. It returns the hold whose place in the queue the owner
 	// shares, or nil for a new place. It may be nil.
@@ -30,7 +33,7 @@ type InterProcessMutex struct {
 	mu       sync.Mutex
 	onRevoke func(*Hold)
 	grants   map[*grant]struct{}
-	owned    map[*owner][]*Hold // newest last
+	owned    map[*owner][]*Hold // the holds of each owner, the newest last
 }
 
 var _ InterProcessLock = (*InterProcessMutex)(nil)
@@ -40,7 +43,7 @@ const lockName = "lock-"
 
 // NewInterProcessMutex returns the mutex of a path. It does no I/O. The first Acquire creates the node of the path and
 // its parents as containers. Every Acquire returns an error if the path is invalid.
-func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProcessMutex {
+func NewInterProcessMutex(client *framework.Client, path string, opts ...MutexOption) *InterProcessMutex {
 	m := &InterProcessMutex{
 		queue:  waitqueue.Queue{Client: client, Path: path, Prefix: lockName},
 		err:    zkpath.Validate(path, false),
@@ -48,7 +51,7 @@ func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProc
 		owned:  make(map[*owner][]*Hold),
 	}
 	for _, o := range opts {
-		o.apply(m)
+		o.applyMutex(m)
 	}
 	if m.driver != nil {
 		m.useDriver(m.driver)
@@ -59,14 +62,14 @@ func NewInterProcessMutex(client Client, path string, opts ...Option) *InterProc
 
 // initTelemetry names the recipe in spans and metrics.
 func (m *InterProcessMutex) initTelemetry(recipe string) {
-	m.obs = telemetry.Of(m.queue.Client).NewLock(recipe, m.name, m.queue.Path)
+	m.obs = report.NewLock(hook.Telemetry(m.queue.Client), recipe, m.name, m.queue.Path)
 }
 
-func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return telemetry.Of(m.queue.Client) }
+func (m *InterProcessMutex) telemetry() *telemetry.Telemetry { return hook.Telemetry(m.queue.Client) }
 
 // Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait: when it ends, the
 // caller loses its place in line. The place survives a lost connection. After the end of the session Acquire queues
-// again. An owner that holds the lock gets another hold at once, or [ErrLockLost] if it has lost the lock and not
+// again. An owner that holds the lock gets another hold at once, or [ErrLockLost] if it has lost the lock and has not
 // released it yet. Acquire also fails when the first create fails after all retries of the client.
 func (m *InterProcessMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, waitqueue.Forever)
@@ -104,12 +107,12 @@ func (m *InterProcessMutex) acquire(ctx context.Context, wait time.Duration) (*H
 
 // grant waits for the lock with waitCtx. The hold has the values of ctx.
 func (m *InterProcessMutex) grant(
-	ctx, waitCtx context.Context, wait time.Duration, o *owner, span *telemetry.Wait,
+	ctx, waitCtx context.Context, wait time.Duration, o *owner, span *report.Wait,
 ) (*Hold, error) {
 	m.mu.Lock()
 	queue, onRevoke := m.queue, m.onRevoke
 	m.mu.Unlock()
-	if span.IsSeen() {
+	if span.IsRecording() {
 		queue.OnQueued = span.Position
 	}
 	if onRevoke != nil {
@@ -168,13 +171,23 @@ func (m *InterProcessMutex) enqueue(
 
 // holdOf returns the newest hold of an owner, or nil if that is lost or does not exist.
 func (m *InterProcessMutex) holdOf(o *owner) *Hold {
+	hold := m.newest(o)
+	if hold == nil || !hold.isHeld() {
+		return nil
+	}
+	return hold
+}
+
+// newest returns the newest hold of an owner that is not released, or nil. It may be lost.
+func (m *InterProcessMutex) newest(o *owner) *Hold {
 	if o == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.dropReleased(o)
 	held := m.owned[o]
-	if len(held) == 0 || !held[len(held)-1].isHeld() {
+	if len(held) == 0 {
 		return nil
 	}
 	return held[len(held)-1]

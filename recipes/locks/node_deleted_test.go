@@ -17,19 +17,20 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
 )
 
-// tenure is what a hold and a lease have in common.
-type tenure interface {
+// grant is what a hold and a lease have in common.
+type grant interface {
 	Context() context.Context
 	Path() string
 }
 
 // taken is a hold or lease and the way to give it back.
 type taken struct {
-	tenure
+	grant
 	giveBack func(ctx context.Context) error
 }
 
@@ -88,7 +89,7 @@ func forEveryHold(t *testing.T, test func(t *testing.T, take func(*framework.Cli
 }
 
 // wantLost waits until a hold is lost.
-func wantLost(tb testing.TB, hold tenure) {
+func wantLost(tb testing.TB, hold grant) {
 	tb.Helper()
 	select {
 	case <-hold.Context().Done():
@@ -168,7 +169,7 @@ func TestHoldNodeDeletedInOutageIsLost(t *testing.T) {
 func requestsOfHold(t *testing.T, long time.Duration) (ops []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext))
 		keepLine(t, client)
 		hold := acquire(t, t.Context(), locks.NewInterProcessMutex(client, lockPath))
@@ -216,7 +217,7 @@ func TestHoldNodeStaysLeavesNoWatch(t *testing.T) {
 func TestHoldNodeStaysLeavesNoLateWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client := newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext),
 			framework.WithRetryPolicy(&unevenPolicy{Policy: retry.NTimes(5, 50*time.Millisecond)}))
 		cut := server.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.CutBefore})
@@ -332,7 +333,7 @@ func TestHoldPersistentNodeIsWatchedInNextSession(t *testing.T) {
 func TestHoldTooManyPendingIsWatchedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		dialer := framework.WithDialer(server.DialContext)
 		bounded := newClient(t, server.ConnectString(), dialer, framework.WithMaxPending(1),
 			framework.WithoutQuorumHeartbeats())
@@ -355,4 +356,65 @@ func TestHoldTooManyPendingIsWatchedLater(t *testing.T) {
 		wantLost(t, hold)
 		release(t, hold)
 	})
+}
+
+// single is a driver of a lock whose node always has the same name.
+type single struct{ locks.StandardDriver }
+
+func (single) LockName() string { return "single" }
+
+func (single) CreatesTheLock(create builders.Create) builders.Create {
+	return create.WithMode(builders.Ephemeral)
+}
+
+// Another client deletes the node of a holder and creates one with its name, before the holder watches it.
+func TestHoldNodeRecreatedIsLost(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	chroot := testenv.Chroot(t)
+	direct := newClient(t, testenv.Addr(t)+chroot)
+	client, proxy := proxied(t, chroot)
+	watching := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: curatortest.HoldRequest})
+	hold := acquire(t, ctx, locks.NewInterProcessMutex(client, lockPath, locks.WithDriver(single{})))
+	if err := watching.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	deleteNode(t, direct, hold.Path())
+	next := acquire(t, ctx, locks.NewInterProcessMutex(direct, lockPath, locks.WithDriver(single{})))
+	watching.Release()
+	wantLost(t, hold)
+	if err := next.Context().Err(); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+	release(t, next)
+}
+
+func TestHoldNodeDeletedWhileReadsAreRefusedIsLost(t *testing.T) {
+	t.Parallel()
+	testclient.DeletedWhileReadsAreRefused(t, func(t *testing.T, client *framework.Client) (node string, lost func()) {
+		t.Helper()
+		hold := acquire(t, testenv.Context(t), locks.NewInterProcessMutex(client, lockPath))
+		return hold.Path(), func() { wantLost(t, hold) }
+	})
+}
+
+func TestHoldWatchRemovedNodeDeletedIsLost(t *testing.T) {
+	t.Parallel()
+	forEveryHold(t, func(t *testing.T, take func(*framework.Client) taken) {
+		client := newClient(t, testenv.ConnectString(t))
+		hold := take(client)
+		for range 2 {
+			removeWatches(t, client, hold.Path())
+		}
+		deleteNode(t, client, hold.Path())
+		wantLost(t, hold)
+	})
+}
+
+// removeWatches waits for a watch of a node and removes all of them, as another part of the program can.
+func removeWatches(t *testing.T, client *framework.Client, path string) {
+	t.Helper()
+	testenv.Eventually(t, func() bool {
+		return client.Watches().RemoveAll().ForPath(testenv.Context(t), path) == nil
+	}, "a watch of "+path)
 }

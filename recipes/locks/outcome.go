@@ -3,16 +3,16 @@ package locks
 import (
 	"errors"
 
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/report"
 )
 
 // waitOutcome returns telemetry's word for the end of a wait for a lock.
 func waitOutcome(err error) string {
 	switch {
 	case errors.Is(err, ErrNotAcquired):
-		return telemetry.Timeout
+		return report.Timeout
 	case errors.Is(err, ErrLockLost):
-		return telemetry.Lost
+		return report.Lost
 	}
-	return telemetry.Outcome(err, telemetry.Acquired)
+	return report.Outcome(err, report.Acquired)
 }

@@ -42,7 +42,7 @@ func TestFrozenHolderLosesHoldBeforeNextGrant(t *testing.T) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
-		servers := curatortest.NewClusterT(t, 2, curatortest.InMemory()).Servers()
+		servers := curatortest.NewClusterT(t, 2, curatortest.WithoutPort()).Servers()
 		client := func(i int) *framework.Client {
 			return newClient(t, servers[i].ConnectString(),
 				framework.WithSessionTimeout(duelSession), framework.WithDialer(servers[i].DialContext))

@@ -28,7 +28,7 @@ type cutOff struct {
 	server       testenv.Place // that is cut off
 	path         string
 	client, next *framework.Client
-	tenures      *testenv.Tenures
+	grants       *testenv.Grants
 	phase        time.Duration // how long after the other cases: pings and heartbeats come at another time
 }
 
@@ -91,7 +91,7 @@ var cutOffMoments = map[string]func(c *cutOff) (next <-chan *locks.Hold){
 		next := c.acquire("next", c.next)
 		c.awaitLine(2)
 		cut := c.when(c.path+"/**", "delete")
-		c.tenures.Go(func() { _ = hold.Release(c.tenures.Context()) }) // no server answers
+		c.grants.Go(func() { _ = hold.Release(c.grants.Context()) }) // no server answers
 		cut()
 		return next
 	},
@@ -117,12 +117,12 @@ func (c *cutOff) when(path string, ops ...string) (cut func()) {
 // acquire acquires the lock in the background, until the end of the test.
 func (c *cutOff) acquire(who string, client *framework.Client) <-chan *locks.Hold {
 	granted := make(chan *locks.Hold, 1)
-	c.tenures.Go(func() {
-		hold, err := locks.NewInterProcessMutex(client, c.path).Acquire(c.tenures.Context())
+	c.grants.Go(func() {
+		hold, err := locks.NewInterProcessMutex(client, c.path).Acquire(c.grants.Context())
 		if err != nil {
 			return // the test is over
 		}
-		c.tenures.Add(hold.Context(), who)
+		c.grants.Add(hold.Context(), who)
 		granted <- hold
 	})
 	return granted
@@ -204,7 +204,7 @@ func testCutOff(
 	c := &cutOff{
 		t: t, ensemble: e, server: cut, path: lockPath + "-" + strings.ReplaceAll(t.Name(), "/", "-"),
 		client: connect(cut), next: connect(other),
-		tenures: testenv.NewTenures(), phase: phase,
+		grants: testenv.NewGrants(), phase: phase,
 	}
 	if _, err := c.next.Create().CreatingParentsIfNeeded().ForPath(t.Context(), c.path, nil); err != nil {
 		t.Fatal(err)
@@ -218,8 +218,8 @@ func testCutOff(
 	case <-time.After(keepLock):
 	case <-hold.Context().Done():
 	}
-	c.tenures.End()
-	c.tenures.Check(t, missed)
+	c.grants.End()
+	c.grants.Check(t, missed)
 }
 
 // Writes that the servers refuse keep no heartbeat from being sent: a process that tries something again and again

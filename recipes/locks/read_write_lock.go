@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -33,7 +34,9 @@ var errDriver = errors.New("a read-write lock takes no driver")
 
 // NewInterProcessReadWriteLock returns the read-write lock of a path. It does no I/O. Every Acquire returns an error if
 // the path is invalid. The options apply to both sides.
-func NewInterProcessReadWriteLock(client Client, path string, opts ...Option) *InterProcessReadWriteLock {
+func NewInterProcessReadWriteLock(
+	client *framework.Client, path string, opts ...MutexOption,
+) *InterProcessReadWriteLock {
 	rw := &InterProcessReadWriteLock{
 		read:  NewInterProcessMutex(client, path, opts...),
 		write: NewInterProcessMutex(client, path, opts...),
@@ -63,11 +66,15 @@ func (rw *InterProcessReadWriteLock) ReadLock() *InterProcessMutex { return rw.r
 func (rw *InterProcessReadWriteLock) WriteLock() *InterProcessMutex { return rw.write }
 
 // downgrade lets an owner that holds the write lock share its place as a reader: the new node has the number of the
-// writer's node, so those who wait for the writer wait for the reader too. It returns the hold of the writer, or nil.
+// writer's node, so those who wait for the writer wait for the reader too. It returns the hold of the writer, or nil. A
+// writer that has lost its lock cannot share it, and must not read beside the next writer as if it still wrote.
 func (rw *InterProcessReadWriteLock) downgrade(o *owner, queue *waitqueue.Queue) (*Hold, error) {
-	hold := rw.write.holdOf(o)
+	hold := rw.write.newest(o)
 	if hold == nil {
 		return nil, nil
+	}
+	if !hold.isHeld() {
+		return nil, ErrLockLost
 	}
 	writer := zkpath.Node(hold.Path())
 	number, ok := waitqueue.Sequence(writer, writeName)

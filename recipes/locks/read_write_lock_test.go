@@ -206,6 +206,12 @@ func TestOtherOwnerDoesNotReadBesideWriter(t *testing.T) {
 }
 
 func TestWriterLostDoesNotDowngrade(t *testing.T) {
+	for name, isKnown := range map[string]bool{"before it is known": false, "when it is known": true} {
+		t.Run(name, func(t *testing.T) { testWriterLostDoesNotDowngrade(t, isKnown) })
+	}
+}
+
+func testWriterLostDoesNotDowngrade(t *testing.T, isKnown bool) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	client := newClient(t, testenv.ConnectString(t))
 	rw := locks.NewInterProcessReadWriteLock(client, lockPath)
@@ -213,14 +219,18 @@ func TestWriterLostDoesNotDowngrade(t *testing.T) {
 	if err := client.Delete().ForPath(ctx, writing.Path()); err != nil { // as an operator may
 		t.Fatal(err)
 	}
+	if isKnown {
+		<-writing.Context().Done()
+	}
 	if _, err := rw.ReadLock().Acquire(ctx); !errors.Is(err, locks.ErrLockLost) {
 		t.Errorf("got %v", err)
 	}
 	release(t, writing)
+	release(t, acquire(t, ctx, rw.ReadLock())) // as anybody may
 }
 
 // In Java: TestInterProcessReadWriteLock.testSetNodeData.
-func TestReadWriteLockDataOfBothSides(t *testing.T) {
+func TestReadWriteLockNodeDataIsThatOfBothSides(t *testing.T) {
 	ctx := locks.WithOwner(testenv.Context(t))
 	client := newClient(t, testenv.ConnectString(t))
 	data := []byte("me")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"sync"
+
+	"github.com/gocurator/curator/framework"
 )
 
 // revokeMessage is the data of a holder's node after a request to release the lock. It is Java's.
@@ -11,7 +13,7 @@ var revokeMessage = []byte("__REVOKE__")
 
 // Revoke requests the holder of a node to release the lock. path is one of ParticipantNodes. The holder decides whether
 // it releases: see [InterProcessMutex.MakeRevocable]. In Java: Revoker.attemptRevoke.
-func Revoke(ctx context.Context, client Client, path string) error {
+func Revoke(ctx context.Context, client *framework.Client, path string) error {
 	_, err := client.SetData().Uncompressed().ForPath(ctx, path, revokeMessage)
 	return err
 }

@@ -97,27 +97,27 @@ func TestRevokeOtherDataIsIgnored(t *testing.T) {
 }
 
 // The request is not compressed: Java's would not be read else.
-func TestRevokeNotHonoredWaiterWaits(t *testing.T) {
+func TestRevokeNotHonoredKeepsWaiterWaiting(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
-	first := newClient(t, connect, framework.WithCompression(true))
+	first := newClient(t, connect, framework.WithCompression())
 	hold := acquire(t, ctx, locks.NewInterProcessMutex(first, lockPath))
 	if err := locks.Revoke(ctx, first, hold.Path()); err != nil {
 		t.Fatal(err)
 	}
 	next := acquireLater(t, ctx,
-		locks.NewInterProcessMutex(newClient(t, connect, framework.WithCompression(true)), lockPath))
+		locks.NewInterProcessMutex(newClient(t, connect, framework.WithCompression()), lockPath))
 	awaitBehind(t, hold, next)
 	release(t, hold)
 	release(t, receive(t, next))
 }
 
 // Operations of a retry loop are tried once. Those of a hold that outlives it are not.
-func TestHoldOutlivesRetryLoopOfAcquire(t *testing.T) {
+func TestRevokeAfterRetryLoopOfAcquireCallsHolder(t *testing.T) {
 	ctx := testenv.Context(t)
 	client, proxy := proxied(t, testenv.Chroot(t))
 	unhandled := make(chan framework.UnhandledError, 1000)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { unhandled <- e })
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { unhandled <- e })
 	mu := locks.NewInterProcessMutex(client, lockPath)
 	requested := make(chan struct{}, 1)
 	mu.MakeRevocable(func(*locks.Hold) { requested <- struct{}{} })

@@ -99,7 +99,7 @@ func TestRevokeAfterOutageCallsHolder(t *testing.T) {
 func TestRevokeDataIsNotCompressed(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
-	client, plain := newClient(t, connect, framework.WithCompression(true)), newClient(t, connect)
+	client, plain := newClient(t, connect, framework.WithCompression()), newClient(t, connect)
 	mu := locks.NewInterProcessMutex(client, lockPath)
 	requested := make(chan *locks.Hold, 1)
 	mu.MakeRevocable(func(hold *locks.Hold) { requested <- hold })

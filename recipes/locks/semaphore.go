@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -21,14 +22,14 @@ import (
 // Its nodes are not those of Java's deprecated InterProcessSemaphore, which is not ported. In Java:
 // InterProcessSemaphoreV2.
 type InterProcessSemaphoreV2 struct {
-	client     Client
+	client     *framework.Client
 	path       string
 	turnQueue  waitqueue.Queue // its first contender may take leases
 	leaseQueue waitqueue.Queue
 	limit      LeaseCount
 	err        error // returned by every Acquire if not nil: the path or the number is invalid
 	name       string
-	obs        telemetry.Lock
+	obs        report.Lock
 }
 
 // The nodes of a semaphore below its path, and the prefix of the leases.
@@ -41,7 +42,7 @@ const (
 // NewInterProcessSemaphoreV2 returns the semaphore of a path with a number of leases. It does no I/O. Every Acquire
 // returns an error if the path or the number is invalid.
 func NewInterProcessSemaphoreV2(
-	client Client, path string, leases int, opts ...SemaphoreOption,
+	client *framework.Client, path string, leases int, opts ...SemaphoreOption,
 ) *InterProcessSemaphoreV2 {
 	s := &InterProcessSemaphoreV2{
 		client: client, path: path, limit: fixedCount(leases), err: zkpath.Validate(path, false),
@@ -50,7 +51,7 @@ func NewInterProcessSemaphoreV2(
 		s.leaseQueue = waitqueue.Queue{Client: client, Path: zkpath.Join(path, leaseNode), Prefix: leaseName}
 		s.turnQueue = waitqueue.Queue{
 			Client: client, Path: zkpath.Join(path, turnNode), Prefix: lockName,
-			CountPath: s.leaseQueue.Path, Contended: new(atomic.Bool),
+			CountPath: s.leaseQueue.Path,
 		}
 	}
 	for _, o := range opts {
@@ -65,7 +66,7 @@ func NewInterProcessSemaphoreV2(
 
 // initTelemetry names the recipe in spans and metrics.
 func (s *InterProcessSemaphoreV2) initTelemetry(recipe string) {
-	s.obs = telemetry.Of(s.client).NewLock(recipe, s.name, s.path)
+	s.obs = report.NewLock(hook.Telemetry(s.client), recipe, s.name, s.path)
 }
 
 // Acquire waits for a lease. The caller must return it. ctx bounds the wait: when it ends, no lease and no node is
@@ -128,14 +129,14 @@ func (s *InterProcessSemaphoreV2) acquire(ctx context.Context, n int, wait time.
 // take waits for the turn, then for the leases. waitCtx bounds the wait. The leases have the values of ctx. It fails
 // with [waitqueue.ErrNodeLost] if the turn is lost while it waits; the caller has to queue again.
 func (s *InterProcessSemaphoreV2) take(
-	ctx, waitCtx context.Context, n int, wait time.Duration, span *telemetry.Wait,
+	ctx, waitCtx context.Context, n int, wait time.Duration, span *report.Wait,
 ) (leases []*Lease, err error) {
 	if err := s.awaitLimit(waitCtx, n, wait); err != nil {
 		return nil, err
 	}
-	waitCtx = telemetry.Of(s.client).ExpectingErrors(waitCtx)
+	waitCtx = hook.Telemetry(s.client).ExpectingErrors(waitCtx)
 	queue := s.turnQueue
-	if span.IsSeen() {
+	if span.IsRecording() {
 		queue.OnQueued = span.Position
 	}
 	turn, err := queue.AcquireOnce(waitCtx, wait)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/locks"
@@ -94,4 +95,53 @@ func TestAcquireNBeyondLimitEndsWithContextOrClient(t *testing.T) {
 		waiting = ctx
 	}
 	awaitNothing(t, connect)
+}
+
+// hastyCount is a number of leases that becomes next right after it was read, once when returns true.
+type hastyCount struct {
+	sharedCount
+	next int
+	when func() bool
+}
+
+func (c *hastyCount) Count() int {
+	n := c.sharedCount.Count()
+	if n != c.next && c.when() {
+		c.set(c.next)
+	}
+	return n
+}
+
+// A change between the look at the number and the wait for a change must not be missed.
+func TestSemaphoreLimitRaisedAfterReadWakesWaiter(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		wanted int
+		when   func(proxy *curatortest.Proxy) bool
+		lists  bool // the leases
+	}{
+		{"outside the line", 2, func(*curatortest.Proxy) bool { return true }, false},
+		{"with the turn", 1, hasWatchedLeases, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx := testenv.Context(t)
+			chroot := testenv.Chroot(t)
+			client, proxy := proxied(t, chroot)
+			other := newClient(t, testenv.Addr(t)+chroot)
+			count := &hastyCount{next: 3, when: func() bool { return tt.when(proxy) }}
+			count.n, count.changed = 1, make(chan struct{})
+			held := takeLease(t, ctx, locks.NewInterProcessSemaphoreV2(other, semaphorePath, 3))
+			s := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 0, locks.WithLeaseCount(count))
+			leases, err := s.AcquireN(ctx, tt.wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lists := hasWatchedLeases(proxy); lists != tt.lists {
+				t.Errorf("it lists the leases: %t", lists)
+			}
+			if err := s.ReturnAll(ctx, append(leases, held)...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

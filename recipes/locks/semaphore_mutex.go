@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
@@ -17,21 +19,23 @@ type InterProcessSemaphoreMutex struct {
 	semaphore *InterProcessSemaphoreV2
 
 	mu   sync.Mutex
-	held []*Hold // newest last; may include released and lost holds
+	held []*Hold // the newest last; may include released and lost holds
 }
 
 var _ InterProcessLock = (*InterProcessSemaphoreMutex)(nil)
 
 // NewInterProcessSemaphoreMutex returns the lock of a path. It does no I/O. Every Acquire returns an error if the path
 // is invalid.
-func NewInterProcessSemaphoreMutex(client Client, path string, opts ...SemaphoreOption) *InterProcessSemaphoreMutex {
+func NewInterProcessSemaphoreMutex(
+	client *framework.Client, path string, opts ...SemaphoreOption,
+) *InterProcessSemaphoreMutex {
 	m := &InterProcessSemaphoreMutex{semaphore: NewInterProcessSemaphoreV2(client, path, 1, opts...)}
 	m.semaphore.initTelemetry("semaphore_mutex")
 	return m
 }
 
 func (m *InterProcessSemaphoreMutex) telemetry() *telemetry.Telemetry {
-	return telemetry.Of(m.semaphore.client)
+	return hook.Telemetry(m.semaphore.client)
 }
 
 // Acquire waits for the lock and returns a [Hold]. The caller must release it. ctx bounds the wait. The place in line

@@ -93,7 +93,7 @@ func TestSemaphoreLeasesNeverExceedLimit(t *testing.T) {
 	awaitNothing(t, connect)
 }
 
-func TestLeaseNodesAreJavas(t *testing.T) {
+func TestLeaseNodesHaveNamesOfJava(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	client := newClient(t, connect)
@@ -509,4 +509,30 @@ func TestLeaseSessionExpiredIsLost(t *testing.T) {
 		t.Error(err)
 	}
 	awaitNothing(t, connect)
+}
+
+// A program knows the path that it has given, not those of the nodes below it.
+func TestSemaphoreErrorHasUserPath(t *testing.T) {
+	ctx := testenv.Context(t)
+	client := newClient(t, testenv.ConnectString(t))
+	semaphore := locks.NewInterProcessSemaphoreV2(client, semaphorePath, 2)
+	mu := locks.NewInterProcessSemaphoreMutex(client, lockPath)
+	takeLease(t, ctx, semaphore)
+	acquire(t, ctx, mu)
+	for _, tt := range []struct {
+		try  func() error
+		want string
+	}{
+		{func() error { _, err := semaphore.TryAcquireN(ctx, 2, 0); return err }, "locks: acquire /semaphore: not acquired"},
+		{func() error { _, err := semaphore.AcquireN(ctx, 3); return err }, "locks: acquire /semaphore: 3 leases"},
+		{func() error { _, err := mu.TryAcquire(ctx, 0); return err }, "locks: acquire /locks/orders: not acquired"},
+		{
+			func() error { return locks.NewInterProcessSemaphoreMutex(client, "/free").Release(ctx) },
+			"locks: release /free: not held",
+		},
+	} {
+		if err := tt.try(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("got %v, want %q", err, tt.want)
+		}
+	}
 }

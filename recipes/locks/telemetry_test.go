@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/observe"
@@ -130,51 +132,51 @@ var observedLocks = map[string]func(*framework.Client) locks.InterProcessLock{
 	},
 }
 
+// acquireTree returns the spans of an acquire behind so many others, and of the hold.
+func acquireTree(recipe string, ahead int, requests ...string) string {
+	return fmt.Sprintf(`
+lock acquire %[1]s curator.lock.position=%[2]d curator.outcome=acquired
+  %[3]s
+lock hold %[1]s curator.outcome=released -> lock acquire
+`, recipe, ahead, strings.Join(requests, "\n  "))[1:]
+}
+
+// requestTree returns the spans of a request that acquires one of observedLocks behind so many others, works and
+// releases it.
+func requestTree(recipe string, ahead int, work ...string) string {
+	const orders = " curator.resource.name=orders"
+	alone := []string{"create CLIENT", "getChildren CLIENT"}
+	all := alone
+	if ahead > 0 {
+		all = slices.Concat(alone, []string{"getData CLIENT", "getChildren CLIENT"})
+	}
+	var tree string
+	releases := []string{"delete CLIENT"}
+	switch recipe {
+	case "semaphore_mutex": // whose turn is free
+		tree = acquireTree("curator.recipe="+recipe+orders, 0, "REQUESTS")
+	case "multi_lock": // whose first lock alone is held
+		parts := acquireTree("curator.recipe=mutex"+orders, ahead, all...) + acquireTree("curator.recipe=mutex", 0, alone...)
+		tree = "lock acquire curator.recipe=multi_lock curator.outcome=acquired\n" + indented(parts) +
+			"lock hold curator.recipe=multi_lock curator.outcome=released -> lock acquire\n"
+		releases = append(releases, releases...)
+	default:
+		tree = acquireTree("curator.recipe="+recipe+orders, ahead, all...)
+	}
+	return "request\n" + indented(tree+strings.Join(slices.Concat(work, releases), "\n")+"\n")
+}
+
+func indented(lines string) (more string) {
+	for line := range strings.Lines(lines) {
+		more += "  " + line
+	}
+	return more
+}
+
 // TestTelemetryAcquireWorkReleaseAreOneTrace has locks whose nodes exist, without other contenders.
 func TestTelemetryAcquireWorkReleaseAreOneTrace(t *testing.T) {
 	t.Parallel()
-	mutexTree := func(recipe string) string {
-		return fmt.Sprintf(`
-request
-  lock acquire curator.recipe=%[1]s curator.resource.name=orders curator.lock.position=0 curator.outcome=acquired
-    create CLIENT
-    getChildren CLIENT
-  lock hold curator.recipe=%[1]s curator.resource.name=orders curator.outcome=released -> lock acquire
-  exists CLIENT
-  delete CLIENT
-`, recipe)
-	}
-	tests := map[string]string{
-		"mutex":    mutexTree("mutex"),
-		"rw_read":  mutexTree("rw_read"),
-		"rw_write": mutexTree("rw_write"),
-		"semaphore_mutex": `
-request
-  lock acquire curator.recipe=semaphore_mutex curator.resource.name=orders curator.lock.position=0 ` +
-			`curator.outcome=acquired
-    REQUESTS
-  lock hold curator.recipe=semaphore_mutex curator.resource.name=orders curator.outcome=released -> lock acquire
-  exists CLIENT
-  delete CLIENT
-`,
-		"multi_lock": `
-request
-  lock acquire curator.recipe=multi_lock curator.outcome=acquired
-    lock acquire curator.recipe=mutex curator.resource.name=orders curator.lock.position=0 curator.outcome=acquired
-      create CLIENT
-      getChildren CLIENT
-    lock hold curator.recipe=mutex curator.resource.name=orders curator.outcome=released -> lock acquire
-    lock acquire curator.recipe=mutex curator.lock.position=0 curator.outcome=acquired
-      create CLIENT
-      getChildren CLIENT
-    lock hold curator.recipe=mutex curator.outcome=released -> lock acquire
-  lock hold curator.recipe=multi_lock curator.outcome=released -> lock acquire
-  exists CLIENT
-  delete CLIENT
-  delete CLIENT
-`,
-	}
-	for recipe, want := range tests {
+	for recipe := range observedLocks {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
 			o, client, silent := observed(t)
@@ -188,7 +190,7 @@ request
 				t.Error(err)
 			}
 			request.End()
-			wantTree(t, o, want, outcomeOfWait...)
+			wantTree(t, o, requestTree(recipe, 0, "exists CLIENT"), outcomeOfWait...)
 			for _, span := range append(o.Named("lock acquire"), o.Named("lock hold")...) {
 				if span.Status().Code != codes.Unset {
 					t.Errorf("%s has the status %v", span.Name(), span.Status())
@@ -219,49 +221,7 @@ lock acquire
 // TestTelemetryWaitIsOneSpan has the lock held by another client until the wait has begun.
 func TestTelemetryWaitIsOneSpan(t *testing.T) {
 	t.Parallel()
-	mutexTree := func(recipe string) string {
-		return fmt.Sprintf(`
-request
-  lock acquire curator.recipe=%[1]s curator.resource.name=orders curator.lock.position=1 curator.outcome=acquired
-    create CLIENT
-    getChildren CLIENT
-    getData CLIENT
-    getChildren CLIENT
-  lock hold curator.recipe=%[1]s curator.resource.name=orders curator.outcome=released -> lock acquire
-  delete CLIENT
-`, recipe)
-	}
-	tests := map[string]string{
-		"mutex":    mutexTree("mutex"),
-		"rw_read":  mutexTree("rw_read"),
-		"rw_write": mutexTree("rw_write"),
-		"semaphore_mutex": `
-request
-  lock acquire curator.recipe=semaphore_mutex curator.resource.name=orders curator.lock.position=0 ` +
-			`curator.outcome=acquired
-    REQUESTS
-  lock hold curator.recipe=semaphore_mutex curator.resource.name=orders curator.outcome=released -> lock acquire
-  delete CLIENT
-`,
-		"multi_lock": `
-request
-  lock acquire curator.recipe=multi_lock curator.outcome=acquired
-    lock acquire curator.recipe=mutex curator.resource.name=orders curator.lock.position=1 curator.outcome=acquired
-      create CLIENT
-      getChildren CLIENT
-      getData CLIENT
-      getChildren CLIENT
-    lock hold curator.recipe=mutex curator.resource.name=orders curator.outcome=released -> lock acquire
-    lock acquire curator.recipe=mutex curator.lock.position=0 curator.outcome=acquired
-      create CLIENT
-      getChildren CLIENT
-    lock hold curator.recipe=mutex curator.outcome=released -> lock acquire
-  lock hold curator.recipe=multi_lock curator.outcome=released -> lock acquire
-  delete CLIENT
-  delete CLIENT
-`,
-	}
-	for recipe, want := range tests {
+	for recipe := range observedLocks {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
 			o, client, silent := observed(t)
@@ -295,12 +255,12 @@ request
 				}
 			}
 			request.End()
-			wantTree(t, o, want, outcomeOfWait...)
+			wantTree(t, o, requestTree(recipe, 1), outcomeOfWait...)
 		})
 	}
 }
 
-func TestTelemetryAcquireNIsOneWaitAndHoldEach(t *testing.T) {
+func TestTelemetryAcquireNIsOneWaitAndHoldPerLease(t *testing.T) {
 	t.Parallel()
 	o, client, silent := observed(t)
 	lay(t, silent, "semaphore_mutex")
@@ -665,13 +625,13 @@ curator.outcome=acquired,curator.recipe=mutex %d
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		lock := off.NewLock("mutex", "orders", lockPath)
+		lock := report.NewLock(off, "mutex", "orders", lockPath)
 		allocations := testing.AllocsPerRun(100, func() {
 			_, span := lock.Acquire(ctx)
 			span.Position(1)
 			span.Reentrant()
-			span.End(telemetry.Acquired, nil)
-			lock.Hold(span).End(telemetry.Released)
+			span.End(report.Acquired, nil)
+			lock.Hold(span).End(report.Released)
 		})
 		if allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
@@ -679,7 +639,7 @@ func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestTelemetryHoldOutlivesLostConnection(t *testing.T) {
+func TestTelemetryHoldConnectionLostIsReleasedLater(t *testing.T) {
 	t.Parallel()
 	o, client, _ := observed(t)
 	hold := acquire(t, testenv.Context(t), observedLocks["mutex"](client))
@@ -713,16 +673,16 @@ func TestTelemetryHoldBegunUnmeasuredEndsUnmeasured(t *testing.T) {
 	}
 	o := observe.New(t)
 	tel := telemetry.New(telemetry.Config{TracerProvider: o.Tracers})
-	lock, election := tel.NewLock("mutex", "", lockPath), tel.NewElection("leader_latch", "", "", lockPath)
+	lock, election := report.NewLock(tel, "mutex", "", lockPath), report.NewElection(tel, "leader_latch", "", "", lockPath)
 	_, span := lock.Acquire(t.Context())
-	span.End(telemetry.Acquired, nil)
+	span.End(report.Acquired, nil)
 	hold := lock.Hold(span)
 	electing, elected := election.Elect(t.Context())
-	elected.End(telemetry.Elected, nil)
+	elected.End(report.Elected, nil)
 	term := election.Term(electing)
 	otel.SetMeterProvider(o.Meters)
-	hold.End(telemetry.Released)
-	term.End(telemetry.EndedClosed)
+	hold.End(report.Released)
+	term.End(report.EndedClosed)
 	for _, name := range []string{"curator.lock.held", "curator.leader.active", "curator.leader.changes"} {
 		wantValues(t, o, name, "")
 	}

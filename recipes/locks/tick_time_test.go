@@ -12,13 +12,13 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-// TestHoldTickOfSessionEndsBeforeNextGrant has servers with a small minSessionTimeout, whose tick is as long as a
+// TestHoldTickAsLongAsSessionEndsBeforeNextGrant has servers with a small minSessionTimeout, whose tick is as long as a
 // session, and clients that know the tick. A follower is cut off at each moment of a tick.
-func TestHoldTickOfSessionEndsBeforeNextGrant(t *testing.T) {
+func TestHoldTickAsLongAsSessionEndsBeforeNextGrant(t *testing.T) {
 	const session, tick = time.Second, 1020 * time.Millisecond
 	for phase := time.Duration(0); phase < tick; phase += tick / 50 {
 		synctest.Test(t, func(t *testing.T) {
-			cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory(), curatortest.WithTickTime(tick),
+			cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort(), curatortest.WithTickTime(tick),
 				curatortest.WithSessionTimeouts(session/2, time.Minute), curatortest.WithSyncLimit(25))
 			leader, err := cluster.Leader()
 			if err != nil {

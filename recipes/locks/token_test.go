@@ -8,7 +8,7 @@ import (
 	"github.com/gocurator/curator/recipes/locks"
 )
 
-func TestTokenOfDowngradedWriterIsWriters(t *testing.T) {
+func TestDowngradedWriterKeepsToken(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	rw, me := newReadWriteLock(t, connect), locks.WithOwner(ctx)
@@ -34,7 +34,7 @@ func TestTokenOfDowngradedWriterIsWriters(t *testing.T) {
 }
 
 // The locks are taken in another order than their nodes were created before: each has its own tokens.
-func TestTokensOfMultiLock(t *testing.T) {
+func TestMultiLockTokensGrowForEachLock(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	a, b := locks.NewInterProcessMutex(client, "/a"), locks.NewInterProcessMutex(client, "/b")

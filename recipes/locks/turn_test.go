@@ -121,6 +121,7 @@ func (x *turn) receives(got <-chan *locks.Lease) {
 func (x *turn) requests(proxy *curatortest.Proxy) (ops []string) {
 	for _, e := range proxy.Faults().Trace() {
 		switch {
+		case e.Op == "heartbeat": // comes when its time has come
 		case strings.Contains(e.Path, "/leases/") && e.Op != "multi" && e.Op != "delete": // a lease that lasts is watched
 		case e.Op == "notification":
 			ops = append(ops, e.Op)
@@ -353,8 +354,8 @@ func TestTurnNodesDeletedWaitersDoNotBlockEachOther(t *testing.T) {
 	awaitNothing(t, testenv.Addr(t)+chroot)
 }
 
-// A contended line is listed twice before a turn. The leases are counted behind the second list alone.
-func TestContendedSemaphoreCountsLeasesOnce(t *testing.T) {
+// A waiter lists the line and counts the leases with its create, and watches the waiter ahead of it.
+func TestSemaphoreContendedSendsFourRequests(t *testing.T) {
 	t.Parallel()
 	x := newTurn(t, 2)
 	client, proxy := proxied(x, x.chroot)
@@ -363,13 +364,13 @@ func TestContendedSemaphoreCountsLeasesOnce(t *testing.T) {
 	proxy.Faults().ResetTrace()
 	third, _ := x.behind(x.ctx, s)
 	sent := slices.DeleteFunc(x.requests(proxy), func(op string) bool { return op == "heartbeat" })
-	if diff := cmp.Diff([]string{"create2", "getChildren2 /locks", "getData"}, sent); diff != "" {
+	if diff := cmp.Diff([]string{"create2", "getChildren2 /locks", "exists /leases", "getData"}, sent); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	x.end.Release()
 	x.receives(x.first)
 	x.receives(second)
 	x.receives(third)
-	lease := takeLease(t, x.ctx, s) // no turn was ahead of the last: it is counted after the first list
+	lease := takeLease(t, x.ctx, s)
 	returnLease(t, lease)
 }
