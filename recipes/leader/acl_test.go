@@ -23,7 +23,7 @@ func TestParticipantWithoutPermissionReportsError(t *testing.T) {
 	must(t, err)
 	client := newClient(t, connect)
 	unhandled := make(chan error, 10)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, ev framework.UnhandledError) {
+	client.AddUnhandledErrorListener(func(_ context.Context, ev framework.UnhandledError) {
 		select {
 		case unhandled <- ev.Err:
 		default: // it comes again and again

@@ -41,9 +41,9 @@ type term struct {
 	begin, end time.Time // no end: it lasts
 }
 
-// TestLeadersKilled has ten contend, and ends the session, the connection or the network of the leader. At
-// most one leads at a time, for the server and by the clocks of all, and soon another one does.
-func TestLeadersKilled(t *testing.T) {
+// TestParticipantsKilledHaveOneLeader has ten contend, and ends the session, the connection or the network of the
+// leader. At most one leads at a time, for the server and by the clocks of all, and soon another one does.
+func TestParticipantsKilledHaveOneLeader(t *testing.T) {
 	for name, start := range candidates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

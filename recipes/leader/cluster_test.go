@@ -64,7 +64,7 @@ func TestSelectorAllServersDownLeadsAgain(t *testing.T) {
 	receive(t, f.began, "it leads")
 	session := client.Session()
 	lost, again := make(chan struct{}), make(chan struct{})
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		switch {
 		case state == framework.Lost:
 			close(lost)
@@ -90,8 +90,5 @@ func TestSelectorAllServersDownLeadsAgain(t *testing.T) {
 	}
 	testenv.Eventually(t, s.Requeue, "it is queued again")
 	receive(t, f.began, "it leads again")
-	testenv.Eventually(t, func() bool {
-		all, err := s.Participants(testenv.Context(t))
-		return err == nil && len(all) == 1
-	}, "its first node is gone")
+	awaitParticipants(t, s, 1) // its first node is gone
 }

@@ -90,7 +90,7 @@ func wantData(ctx context.Context, t *testing.T, client *framework.Client, want 
 	}
 }
 
-func TestFencedWriteOfLeaderSucceeds(t *testing.T) {
+func TestLeaderFencedWriteSucceeds(t *testing.T) {
 	eachLeader(t, func(
 		ctx context.Context, t *testing.T, client *framework.Client, _ *leader.Leadership, _ func(), write func() error,
 	) {
@@ -99,8 +99,8 @@ func TestFencedWriteOfLeaderSucceeds(t *testing.T) {
 	})
 }
 
-// TestFencedWriteOfFormerLeaderFails deletes the node of a leader, of which a latch hears late and a selector never.
-func TestFencedWriteOfFormerLeaderFails(t *testing.T) {
+// TestLeaderNodeDeletedFencedWriteFails deletes the node of a leader, of which a latch hears late and a selector never.
+func TestLeaderNodeDeletedFencedWriteFails(t *testing.T) {
 	eachLeader(t, func(
 		ctx context.Context, t *testing.T, client *framework.Client, l *leader.Leadership, _ func(), write func() error,
 	) {
@@ -113,7 +113,7 @@ func TestFencedWriteOfFormerLeaderFails(t *testing.T) {
 	})
 }
 
-func TestFencedWriteAfterLeadershipFails(t *testing.T) {
+func TestLeaderEndedFencedWriteFails(t *testing.T) {
 	eachLeader(t, func(
 		ctx context.Context, t *testing.T, client *framework.Client, l *leader.Leadership, end func(), write func() error,
 	) {
@@ -130,37 +130,39 @@ func TestFencedWriteAfterLeadershipFails(t *testing.T) {
 	})
 }
 
-// TestFencedWriteOfInterruptedSelectorSucceeds is what its function does before it returns.
-func TestFencedWriteOfInterruptedSelectorSucceeds(t *testing.T) {
-	for _, interrupt := range []func(s *leader.LeaderSelector){
-		func(s *leader.LeaderSelector) { s.InterruptLeadership() },
-		func(s *leader.LeaderSelector) { go func() { _ = s.Close() }() },
+// TestSelectorInterruptedFencedWriteSucceeds is what its function does before it returns.
+func TestSelectorInterruptedFencedWriteSucceeds(t *testing.T) {
+	for name, interrupt := range map[string]func(s *leader.LeaderSelector){
+		"interrupt": func(s *leader.LeaderSelector) { s.InterruptLeadership() },
+		"close":     func(s *leader.LeaderSelector) { go func() { _ = s.Close() }() },
 	} {
-		ctx := testenv.Context(t)
-		client := newClient(t, testenv.ConnectString(t))
-		result := make(chan error, 1)
-		leading := make(chan *leader.Leadership, 1)
-		selector := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
-			l := leader.LeadershipOf(ctx)
-			leading <- l
-			<-ctx.Done()
-			_, err := l.Client().Create().ForPath(context.WithoutCancel(ctx), "/last", nil)
-			result <- err
-			return nil
+		t.Run(name, func(t *testing.T) {
+			ctx := testenv.Context(t)
+			client := newClient(t, testenv.ConnectString(t))
+			result := make(chan error, 1)
+			leading := make(chan *leader.Leadership, 1)
+			selector := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
+				l := leader.LeadershipOf(ctx)
+				leading <- l
+				<-ctx.Done()
+				_, err := l.Client().Create().ForPath(context.WithoutCancel(ctx), "/last", nil)
+				result <- err
+				return nil
+			})
+			must(t, selector.Start())
+			l := <-leading
+			interrupt(selector)
+			must(t, <-result)
+			must(t, selector.Close())
+			if _, err := l.Client().Create().ForPath(ctx, "/late", nil); !errors.Is(err, leader.ErrLeadershipLost) {
+				t.Errorf("error is %v", err)
+			}
 		})
-		must(t, selector.Start())
-		l := <-leading
-		interrupt(selector)
-		must(t, <-result)
-		must(t, selector.Close())
-		if _, err := l.Client().Create().ForPath(ctx, "/late", nil); !errors.Is(err, leader.ErrLeadershipLost) {
-			t.Errorf("error is %v", err)
-		}
 	}
 }
 
-// TestFencedWriteOfFormerLeaderRacesNextLeader is what tokens are compared for otherwise.
-func TestFencedWriteOfFormerLeaderRacesNextLeader(t *testing.T) {
+// TestLatchFencedWriteAfterThatOfNextLeaderFails is what tokens are compared for otherwise.
+func TestLatchFencedWriteAfterThatOfNextLeaderFails(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
 	one, two := newClient(t, connect), newClient(t, connect)

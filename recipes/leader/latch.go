@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -21,27 +21,28 @@ import (
 // LeaderLatch takes part in an election from Start to Close. The latches of a path wait in line. The first one leads
 // until it is closed or loses its leadership. All methods are safe for concurrent use. In Java: LeaderLatch.
 type LeaderLatch struct { //nolint:revive // the name is Java's
-	client      Client
-	queue       waitqueue.Queue
-	id          string
-	mode        CloseMode
-	err         error // returned by Start if not nil: the path is invalid
-	name        string
-	participant string // in spans and metrics
-	election    telemetry.Election
+	client   *framework.Client
+	queue    waitqueue.Queue
+	id       string
+	mode     CloseMode
+	err      error // returned by Start if not nil: the path is invalid
+	name     string
+	election report.Election
 
 	listeners     listeners.Set[LatchEvent]
 	notifications waitqueue.Serial // calls of the listeners
-	ctx           context.Context  // ends with Close
+	listening     context.Context  // the context of the listeners; ends when Close stops waiting for them
+	stopListening context.CancelCauseFunc
+	ctx           context.Context // ends with Close
 	cancel        context.CancelCauseFunc
 	done          chan struct{} // closed when run has returned
 
 	mu           sync.Mutex
 	state        State
-	inErrorState bool               // the connection
+	inErrorState bool               // the connection is in an error state
 	outages      int                // number of times that the connection came to an error state
 	leadership   *Leadership        // nil if the latch does not lead
-	stopCheck    context.CancelFunc // of a check of the line; nil before the first
+	stopCheck    context.CancelFunc // ends a check of the line; nil before the first
 	changed      chan struct{}      // closed when leadership, inErrorState or state changes
 }
 
@@ -58,9 +59,9 @@ type CloseMode int
 
 // The modes of closing.
 const (
-	// Silent does not notify the listeners.
+	// Silent does not notify the listeners of the end of leadership by Close.
 	Silent CloseMode = iota
-	// NotifyLeader notifies the listeners of the end of leadership.
+	// NotifyLeader notifies the listeners of the end of leadership by Close.
 	NotifyLeader
 )
 
@@ -68,7 +69,7 @@ const latchName = "latch-"
 
 // NewLeaderLatch returns a latch for the election of a path. It does no I/O. Start returns an error if the path is
 // invalid.
-func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatch {
+func NewLeaderLatch(client *framework.Client, path string, opts ...LatchOption) *LeaderLatch {
 	l := &LeaderLatch{
 		client:  client,
 		err:     zkpath.Validate(path, false),
@@ -78,15 +79,18 @@ func NewLeaderLatch(client Client, path string, opts ...LatchOption) *LeaderLatc
 	for _, o := range opts {
 		o.applyLatch(l)
 	}
-	l.election = telemetry.Of(client).NewElection("leader_latch", l.name, l.participant, path)
+	l.election = newElection(client, "leader_latch", l.name, l.id, path)
 	l.queue = waitqueue.Queue{Client: client, Path: path, Prefix: latchName, Data: []byte(l.id)}
-	l.ctx, l.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it ends with Close
+	root := context.Background() //nolint:forbidigo // the derived contexts end with Close
+	l.ctx, l.cancel = context.WithCancelCause(root)
+	l.listening, l.stopListening = context.WithCancelCause(root)
 	return l
 }
 
 // Start starts to take part. It does not wait for a connection. If the latch cannot take part, for example without
-// permission, the client's UnhandledErrorListeners get the error and the latch tries again every second. Start fails
-// with [ErrStarted] the second time and with [ErrClosed] after Close.
+// permission, the client's unhandled-error listeners get the error and the latch tries again, after pauses that grow
+// from 1 s to 5 s. They also get the error of a leader that cannot read its own node, unless it lacks the permission;
+// it leads on. Start fails with [ErrStarted] the second time and with [ErrClosed] after Close.
 func (l *LeaderLatch) Start() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +103,7 @@ func (l *LeaderLatch) Start() error {
 		return ErrStarted
 	}
 	l.state = Started
-	remove := l.client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+	remove := l.client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		l.setErrorState(l.client.ConnectionStateErrorPolicy().IsErrorState(s))
 	})
 	go func() {
@@ -111,18 +115,18 @@ func (l *LeaderLatch) Start() error {
 	return nil
 }
 
-// Close stops taking part. It deletes the node in the background and retries until that succeeds; then the next
-// participant leads. It does not wait for listeners, so a listener may call it. A second Close does nothing. In Java:
-// close.
-func (l *LeaderLatch) Close() error { return l.CloseWithMode(l.mode) }
+// maxCloseWait bounds the time for which Close waits for listeners.
+const maxCloseWait = time.Second
 
-// CloseWithMode is Close with another mode than that of the latch. In Java: close(CloseMode).
-func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
+// Close stops taking part. It deletes the node in the background and retries until that succeeds; then the next
+// participant leads. It waits for the calls of the listeners, but no longer than a second, and then ends their context:
+// a listener that calls Close waits for itself for that second, and can start a goroutine that closes instead. A second
+// Close does nothing more. In Java: close.
+func (l *LeaderLatch) Close() error {
 	l.mu.Lock()
 	before := l.state
 	l.state = Closed
 	if before != Closed {
-		l.mode = mode
 		l.broadcast()
 	}
 	if before == Latent {
@@ -131,18 +135,26 @@ func (l *LeaderLatch) CloseWithMode(mode CloseMode) error {
 	l.mu.Unlock()
 	l.cancel(ErrClosed)
 	<-l.done
+	waiting, stopWaiting := context.WithTimeout(l.listening, maxCloseWait) // a listener may call Close
+	defer stopWaiting()
+	l.notifications.Wait(waiting, 0)
+	l.stopListening(ErrClosed)
 	return nil
 }
 
-// run takes part again and again, as the latch loses its place in line with its session.
+// run takes part again and again, as the latch loses its place in line with its session. After a failure it pauses.
 func (l *LeaderLatch) run() {
+	failures := 0 // in a row
 	for l.ctx.Err() == nil {
 		ctx, span := l.election.Elect(l.ctx)
 		_, outages, _ := l.connection()
 		c, err := l.queue.Acquire(ctx, waitqueue.Forever)
-		span.End(telemetry.Outcome(err, telemetry.Elected), err)
+		span.End(report.Outcome(err, report.Elected), err)
 		if err == nil {
-			l.lead(ctx, c, outages)
+			err = l.lead(ctx, c, outages)
+		}
+		if err == nil {
+			failures = 0
 			continue
 		}
 		if errors.Is(err, framework.ErrClosed) {
@@ -151,14 +163,16 @@ func (l *LeaderLatch) run() {
 		if l.ctx.Err() == nil {
 			l.client.ReportUnhandled(context.WithoutCancel(ctx), l.description(), err)
 		}
-		pauseAfterFailure(l.ctx, l.client)
+		failures++
+		pauseAfterFailure(l.ctx, l.client, waitqueue.ReadPause(failures))
 	}
 }
 
 // lead leads while our node is first and its session is alive. While the connection is in an error state the latch does
-// not lead; it leads again if its node is still first. ctx is that of the election. outages is their number before the
-// election: after another outage the list of Acquire is too old to lead by.
-func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages int) {
+// not lead; it leads again if its node is still first. ctx is the context of the election. outages is the number of
+// outages before the election: after another one the list of Acquire is too old to begin a term. lead fails if the line
+// cannot be listed.
+func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages int) error {
 	events := make(chan zk.Event, 1)
 	watcher := callbacks.NewChanWatcher(events)
 	defer func() {
@@ -166,8 +180,9 @@ func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages 
 		l.leave(context.WithoutCancel(ctx), c, watcher)
 	}()
 	l.beginTerm(ctx, c, outages) // without another list: leadership begins at once
-	verified := false            // our node is first and, if it may be read, watched
-	failures := 0                // to watch it, in a row
+	verified := false            // our node is first and, if it can be read, watched
+	failures := 0                // number of failures to watch the node in a row
+	reported := false            // the error of these failures was reported
 	unwatched := time.NewTimer(0)
 	unwatched.Stop()
 	for {
@@ -177,37 +192,44 @@ func (l *LeaderLatch) lead(ctx context.Context, c *waitqueue.Contender, outages 
 			verified = false
 		} else if !verified || l.isIdle() { // an outage may have come and gone before this loop saw it
 			checkCtx, stop := l.whileConnected(ctx)
-			first, watched, err := l.isFirst(checkCtx, c, watcher)
+			first, unread, err := l.isFirst(checkCtx, c, watcher)
 			connected := checkCtx.Err() == nil
 			stop()
 			switch {
-			case err != nil && !waitqueue.IsOutage(err) && connected, err == nil && !first:
-				return
+			case err == nil && !first:
+				return nil
 			case err == nil:
 				verified = true
 				l.beginTerm(ctx, c, outages)
+				if unread != nil && !reported && !errors.Is(unread, zk.ErrNoAuth) {
+					l.client.ReportUnhandled(context.WithoutCancel(ctx), l.description(), unread)
+				}
+				reported = unread != nil
+			case connected && !waitqueue.IsPassing(err):
+				return err
 			}
-			if failures++; err == nil && watched {
+			if failures++; err == nil && unread == nil {
 				failures = 0
 			} else {
 				unwatched.Reset(waitqueue.ReadPause(failures))
 			}
 		}
 		select {
-		case <-changed: // of the connection, for example
+		case <-changed: // the state of the connection, for example
 		case <-events:
 			verified = false
 		case <-unwatched.C:
 			verified = false
 		case <-c.Session.Context().Done():
-			return
+			return nil
 		case <-l.ctx.Done():
-			return
+			return nil
 		}
 	}
 }
 
-// beginTerm begins a leadership if there is none. outages is their number at the time of the list that allows it.
+// beginTerm begins a leadership if there is none. outages is the number of outages at the time of the list that allows
+// it.
 func (l *LeaderLatch) beginTerm(ctx context.Context, c *waitqueue.Contender, outages int) {
 	if l.Leadership() == nil {
 		l.setLeadership(newLeadership(ctx, l.client, c), outages, nil)
@@ -237,21 +259,24 @@ func (l *LeaderLatch) whileConnected(ctx context.Context) (context.Context, cont
 	return ctx, stop
 }
 
-// isFirst watches our node, then lists the line again. A node without read permission is not watched.
+// isFirst watches our node, then lists the line again. unread is the error if the node cannot be read now: then it is
+// not watched.
 func (l *LeaderLatch) isFirst(
 	ctx context.Context, c *waitqueue.Contender, watcher *callbacks.Watcher,
-) (first, watched bool, err error) {
-	_, err = l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
-	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
-		return false, false, err
+) (first bool, unread, err error) {
+	_, unread = l.client.GetData().Undecompressed().UsingWatcher(watcher).ForPath(ctx, c.Path)
+	switch {
+	case errors.Is(unread, zk.ErrNoNode):
+		return false, nil, nil
+	case unread != nil && (ctx.Err() != nil || waitqueue.IsOutage(unread)):
+		return false, nil, unread
 	}
-	watched = err == nil
 	children, err := l.client.GetChildren().ForPath(ctx, l.queue.Path)
-	if err != nil {
-		return false, watched, err
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil, nil
 	}
 	v := waitqueue.First(children, zkpath.Node(c.Path), latchName)
-	return v.Found && v.Granted && c.Session.Context().Err() == nil, watched, nil
+	return v.Found && v.Granted && c.Session.Context().Err() == nil, unread, err
 }
 
 // connection returns whether the connection is in an error state, and the number of outages. changed is closed when
@@ -316,7 +341,7 @@ func (l *LeaderLatch) changeLeadership(next *Leadership, outages int, cause erro
 		if l.state == Closed {
 			cause = ErrClosed
 		} else if cause == nil {
-			cause = ErrLeadershipLost // it has ended before lead noticed
+			cause = ErrLeadershipLost // a new term begins, and lead has not noticed the end of this one
 		}
 		ended.end(cause)
 		l.notify(nil)
@@ -329,32 +354,49 @@ func (l *LeaderLatch) changeLeadership(next *Leadership, outages int, cause erro
 	return ended, next
 }
 
-// notify calls the listeners, with nil for an end. mu is held.
+// notify queues the calls of the listeners; nil means the end of a leadership. mu is held.
 func (l *LeaderLatch) notify(begun *Leadership) {
 	if l.state == Closed && l.mode == Silent {
 		return
 	}
 	l.notifications.Do(func() {
-		ctx := context.WithoutCancel(l.ctx)
-		l.listeners.Notify(ctx, LatchEvent{IsLeader: begun != nil, Leadership: begun},
-			waitqueue.Guard(ctx, l.client, l.description()))
+		l.listeners.Notify(l.listening, LatchEvent{IsLeader: begun != nil, Leadership: begun},
+			waitqueue.Guard(l.listening, l.client, l.description()))
 	})
 }
 
 // description names the latch in reports to the client.
 func (l *LeaderLatch) description() string { return "leader latch " + l.queue.Path }
 
-// broadcast wakes those who wait for a change. mu is held.
+// broadcast wakes the goroutines that wait for a change. mu is held.
 func (l *LeaderLatch) broadcast() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
 // AddListener adds a listener to later beginnings and ends of leadership, which alternate. remove removes it. The calls
-// of all listeners run one after the other: a listener that blocks delays the others, and leadership may end meanwhile.
-// The client's unhandled-error listeners get a panic. In Java: addListener.
-func (l *LeaderLatch) AddListener(fn func(ctx context.Context, ev LatchEvent)) (remove func()) {
-	return l.listeners.AddListener(fn)
+// of all listeners run one after the other, so a listener that blocks delays the others.
+//
+// A listener does not get a leadership that has ended before its call, neither the beginning nor the end. So it gets no
+// beginning after Close. If it has got a beginning it also gets the end, unless Close is [Silent]: before Close
+// returns, or later if a listener blocks for a second or calls Close.
+//
+// The context of a listener ends when the latch is closed, after Close has waited for the listeners. The context of a
+// Leadership ends with the leadership. The client's unhandled-error listeners get a panic. In Java: addListener.
+func (l *LeaderLatch) AddListener(fn callbacks.Listener[LatchEvent]) (remove func()) {
+	leftOut := false // this listener did not get the last beginning
+	return l.listeners.Add(func(ctx context.Context, ev LatchEvent) {
+		switch {
+		case ev.IsLeader:
+			leftOut = !ev.Leadership.isHeld()
+		case leftOut:
+			leftOut = false
+			return
+		}
+		if !leftOut {
+			fn(ctx, ev)
+		}
+	})
 }
 
 // Await waits until the latch leads and returns its leadership. It fails with [ErrClosed] when the latch is closed,

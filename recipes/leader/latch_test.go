@@ -5,15 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/go-zookeeper/zk"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -119,24 +114,24 @@ func TestLatchClosedInMiddleKeepsLeader(t *testing.T) {
 	await(t, latches[3])
 }
 
-func TestLatchNodesAreJavas(t *testing.T) {
-	client := newClient(t, testenv.ConnectString(t), framework.WithDefaultData([]byte("10.0.0.1")))
-	ctx := testenv.Context(t)
-	for id, want := range map[string]string{"me": "me", "": ""} {
-		latch, _ := startLatch(t, client, id)
-		l := await(t, latch)
-		if name := regexp.MustCompile(`^/election/_c_[0-9a-f-]{36}-latch-\d{10}$`); !name.MatchString(l.Path()) {
-			t.Errorf("path %s", l.Path())
-		}
-		data, err := client.GetData().ForPath(ctx, l.Path())
-		if err != nil || string(data) != want || data == nil {
-			t.Errorf("data %q, error %v", data, err)
-		}
-		must(t, latch.Close())
+func TestLatchNodesHaveNamesAndDataOfJava(t *testing.T) {
+	for name, id := range map[string]string{"with an id": "me", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			client := newClient(t, testenv.ConnectString(t), framework.WithDefaultData([]byte("10.0.0.1")))
+			latch, _ := startLatch(t, client, id)
+			l := await(t, latch)
+			if name := regexp.MustCompile(`^/election/_c_[0-9a-f-]{36}-latch-\d{10}$`); !name.MatchString(l.Path()) {
+				t.Errorf("path %s", l.Path())
+			}
+			data, err := client.GetData().ForPath(testenv.Context(t), l.Path())
+			if err != nil || string(data) != id || data == nil {
+				t.Errorf("data %q, error %v", data, err)
+			}
+		})
 	}
 }
 
-func TestLatchStates(t *testing.T) {
+func TestLatchLifeCycle(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(client, electionPath)
@@ -169,7 +164,7 @@ func TestLatchStates(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testUncreatedPathGetLeader (CURATOR-436).
-func TestElectionWithoutParticipants(t *testing.T) {
+func TestLatchWithoutParticipantsHasNoLeader(t *testing.T) {
 	ctx := testenv.Context(t)
 	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
 	if who, err := latch.Leader(ctx); err != nil || who != (leader.Participant{}) {
@@ -178,126 +173,6 @@ func TestElectionWithoutParticipants(t *testing.T) {
 	if all, err := latch.Participants(ctx); err != nil || len(all) != 0 {
 		t.Errorf("%v, error %v", all, err)
 	}
-}
-
-// In Java: TestLeaderLatch.testCallbackDontNotify.
-func TestLatchCloseModeDecidesNotification(t *testing.T) {
-	client := newClient(t, testenv.ConnectString(t))
-	for _, mode := range []leader.CloseMode{leader.Silent, leader.NotifyLeader} {
-		latch, events := startLatch(t, client, "me", leader.WithCloseMode(mode))
-		if ev := events.want(true); ev.Leadership != latch.Leadership() {
-			t.Error("another leadership")
-		}
-		must(t, latch.Close())
-		if mode == leader.NotifyLeader {
-			events.want(false)
-		}
-		if n := len(events.received); n != 0 {
-			t.Errorf("got %d more", n)
-		}
-	}
-	latch, events := startLatch(t, client, "me", leader.WithCloseMode(leader.Silent))
-	events.want(true)
-	behind, eventsBehind := startLatch(t, client, "behind", leader.WithCloseMode(leader.NotifyLeader))
-	awaitParticipants(t, latch, 2)
-	must(t, behind.Close()) // which has never led
-	must(t, latch.CloseWithMode(leader.NotifyLeader))
-	events.want(false)
-	if n := len(eventsBehind.received); n != 0 {
-		t.Errorf("the one behind gets %d events", n)
-	}
-}
-
-// In Java: TestLeaderLatch.testCallbackSanity, TestLeaderLatch.testCallbackNotifyLeader: each gives up its first
-// leadership and is closed in its second.
-func TestLatchListenersGetEachBeginningAndEndOnce(t *testing.T) {
-	connect := testenv.ConnectString(t)
-	client := newClient(t, connect, steady)
-	ctx := testenv.Context(t)
-	var histories []*history
-	var closed sync.WaitGroup
-	modes := []leader.CloseMode{leader.Silent, leader.NotifyLeader, leader.Silent, leader.NotifyLeader}
-	for i, mode := range modes {
-		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(mode))
-		h := &history{tb: t, name: fmt.Sprint(i), received: make(chan leader.LatchEvent, 1000)}
-		times := 0
-		closed.Add(1)
-		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-			h.received <- ev
-			if !ev.IsLeader {
-				return
-			}
-			if times++; times == 1 {
-				if err := client.Delete().ForPath(ctx, ev.Leadership.Path()); err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			defer closed.Done()
-			if err := latch.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		histories = append(histories, h)
-		must(t, latch.Start())
-		t.Cleanup(func() { must(t, latch.Close()) })
-	}
-	closed.Wait()
-	awaitNoNode(t, connect)
-	for i, h := range histories {
-		h.want(true)
-		h.want(false)
-		h.want(true)
-		if modes[i] == leader.NotifyLeader {
-			h.want(false)
-		}
-		if n := len(h.received); n != 0 {
-			t.Errorf("%s gets %d more", h.name, n)
-		}
-	}
-}
-
-// CURATOR-495: a listener that does not return.
-func TestLatchListenerBlockedDelaysNoElection(t *testing.T) {
-	connect := testenv.ConnectString(t)
-	client := newClient(t, connect)
-	latch := leader.NewLeaderLatch(client, electionPath, leader.WithID("blocked"))
-	called, release := make(chan struct{}, 10), make(chan struct{})
-	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-		if ev.IsLeader {
-			called <- struct{}{}
-			<-release
-		}
-	})
-	must(t, latch.Start())
-	t.Cleanup(func() { must(t, latch.Close()) })
-	<-called
-	l := await(t, latch)
-	_, events := startLatch(t, newClient(t, connect), "next")
-	awaitParticipants(t, latch, 2)
-	must(t, testenv.Server(t).ExpireSession(client.SessionID()))
-	<-l.Context().Done()
-	events.want(true)
-	awaitParticipants(t, latch, 2) // it takes part again
-	if latch.HasLeadership() {
-		t.Error("two lead")
-	}
-	close(release)
-}
-
-func TestLatchListenerMayClose(t *testing.T) {
-	connect := testenv.ConnectString(t)
-	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath)
-	closed := make(chan struct{})
-	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-		if ev.IsLeader {
-			must(t, latch.Close())
-			close(closed)
-		}
-	})
-	must(t, latch.Start())
-	<-closed
-	awaitNoNode(t, connect)
 }
 
 // In Java: TestLeaderLatch.testSessionInterruptionDoNotCauseBrainSplit (CURATOR-696). CURATOR-537: a leadership that is
@@ -331,7 +206,7 @@ func TestLatchSessionExpiredLosesLeadershipAndQueuesAgain(t *testing.T) {
 
 // In Java: TestLeaderLatch.testSessionErrorPolicy, TestLeaderLatch.testErrorPolicies. With the standard policy a lost
 // connection ends leadership at once; the same node leads again. With the policy of the session no event is sent.
-func TestLatchErrorPolicies(t *testing.T) {
+func TestLatchErrorPolicyDecidesLeadershipInOutage(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -366,22 +241,8 @@ func TestLatchErrorPolicies(t *testing.T) {
 	}
 }
 
-// Java notices with the next change of the connection.
-func TestLatchNodeDeletedLosesLeadership(t *testing.T) {
-	connect := testenv.ConnectString(t)
-	client := newClient(t, connect)
-	first, events := startLatch(t, client, "first")
-	l := events.want(true).Leadership
-	_, eventsOfSecond := startLatch(t, newClient(t, connect), "second")
-	awaitParticipants(t, first, 2)
-	must(t, client.Delete().ForPath(testenv.Context(t), l.Path()))
-	events.want(false)
-	eventsOfSecond.want(true)
-	awaitParticipants(t, first, 2) // it has lined up anew
-}
-
 // In Java: TestLeaderLatch.testWatchedNodeDeletedOnReconnect (CURATOR-644): a waiter lists again and keeps its place.
-func TestWaitingLatchOutageKeepsPlace(t *testing.T) {
+func TestLatchWaitingOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, _ := startLatch(t, newClient(t, direct), "first")
 	await(t, first)
@@ -431,107 +292,7 @@ func TestLatchLostRepliesLeaveNoNode(t *testing.T) {
 	})
 }
 
-// In Java: TestLeaderLatch.testCorrectWatching: each watches only the one before it, and the leader its own node.
-func TestLatchWatchesOneNode(t *testing.T) {
-	server := curatortest.NewServerT(t)
-	var latches []*leader.LeaderLatch
-	for i := range 5 {
-		latch, _ := startLatch(t, newClient(t, server.ConnectString()), fmt.Sprint(i))
-		latches = append(latches, latch)
-		awaitParticipants(t, latches[0], i+1)
-	}
-	server.EventuallyT(t, "each node but the last is watched once, the leader's by itself too", func() bool {
-		children := server.Children(electionPath)
-		total := 0
-		for _, child := range children {
-			total += server.Watches(electionPath + "/" + child)
-		}
-		return len(children) == 5 && total == 5
-	})
-	for _, latch := range latches {
-		must(t, latch.Close())
-	}
-	server.EventuallyT(t, "no watch is left", func() bool {
-		word, err := server.FourLetterWord(t.Context(), "wchs")
-		return err == nil && word == "0 connections watching 0 paths\nTotal watches:0\n"
-	})
-}
-
-// The next leader waits for the deletion: nothing travels beside it.
-func TestLatchCloseSendsOnlyDelete(t *testing.T) {
-	proxy, connect, direct := newProxy(t)
-	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
-	await(t, latch)
-	awaitWatched(t, proxy)
-	proxy.Faults().ResetTrace()
-	must(t, latch.Close())
-	awaitNoNode(t, direct)
-	var ops []string
-	for _, e := range proxy.Faults().Trace() {
-		if !e.Reply {
-			ops = append(ops, e.Op)
-		}
-	}
-	if diff := cmp.Diff([]string{"delete"}, ops); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
-}
-
-func TestLatchCloseNodeStaysRemovesWatch(t *testing.T) {
-	proxy, connect, _ := newProxy(t)
-	latch, _ := startLatch(t, newClient(t, connect, framework.WithSessionTimeout(30*time.Second)), "a")
-	await(t, latch)
-	awaitWatched(t, proxy)
-	proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"delete"}, Count: 1, Action: curatortest.ReplyError,
-		Err: zk.ErrNoAuth,
-	})
-	removal := proxy.Faults().Add(curatortest.Rule{
-		Ops: []string{"removeWatches"}, Count: 1,
-		Action: curatortest.HoldReply,
-	})
-	must(t, latch.Close())
-	must(t, removal.Wait(testenv.Context(t)))
-	removal.Release()
-}
-
-// awaitWatched waits until a leader has set the watch on its node, and looked once more.
-func awaitWatched(tb testing.TB, proxy *curatortest.Proxy) {
-	tb.Helper()
-	testenv.Eventually(tb, func() bool {
-		trace := proxy.Faults().Trace()
-		watched := slices.IndexFunc(trace, func(e curatortest.TraceEntry) bool { return e.Op == "getData" && e.Reply })
-		return watched >= 0 && slices.ContainsFunc(trace[watched:], func(e curatortest.TraceEntry) bool {
-			return e.Op == "getChildren2" && e.Reply
-		})
-	}, "the watch of the leader")
-}
-
-// No leadership begins once the latch is closed.
-func TestLatchClosedNotifiesNoLeadership(t *testing.T) {
-	client := newClient(t, testenv.ConnectString(t), steady)
-	for range 300 {
-		latch := leader.NewLeaderLatch(client, electionPath, leader.WithCloseMode(leader.NotifyLeader))
-		events := make(chan bool, 10)
-		latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-			events <- ev.IsLeader
-			if ev.IsLeader {
-				must(t, latch.Close())
-			}
-		})
-		must(t, latch.Start())
-		if !receive(t, events, "it leads") || receive(t, events, "it leads no longer") {
-			t.Fatal("got a beginning and an end, but not in turn")
-		}
-		select {
-		case is := <-events:
-			t.Fatalf("a closed latch leads: %t", is)
-		default:
-		}
-	}
-}
-
-func TestAwaitClientClosedFails(t *testing.T) {
+func TestLatchAwaitClientClosedFails(t *testing.T) {
 	t.Parallel()
 	_, connect, _ := newProxy(t)
 	client := newClient(t, connect)
@@ -543,22 +304,17 @@ func TestAwaitClientClosedFails(t *testing.T) {
 	}
 }
 
-// A test that fails in a listener ends its goroutine.
-func TestLatchListenerGoexitIsCalledAgain(t *testing.T) {
-	t.Parallel()
-	_, connect, _ := newProxy(t)
-	latch := leader.NewLeaderLatch(newClient(t, connect), electionPath, leader.WithCloseMode(leader.NotifyLeader))
-	received := make(chan bool, 10)
-	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
-		received <- ev.IsLeader
-		runtime.Goexit()
-	})
-	must(t, latch.Start())
-	if !receive(t, received, "it leads") {
-		t.Error("got an end first")
+func TestLatchNotStartedClosedTwice(t *testing.T) {
+	latch := leader.NewLeaderLatch(newClient(t, testenv.ConnectString(t)), electionPath)
+	closed := make(chan error, 2)
+	go func() {
+		closed <- latch.Close()
+		closed <- latch.Close()
+	}()
+	for range 2 {
+		must(t, receive(t, closed, "it is closed"))
 	}
-	must(t, latch.Close())
-	if receive(t, received, "it does not lead") {
-		t.Error("got a beginning twice")
+	if _, err := latch.Await(testenv.Context(t)); !errors.Is(err, leader.ErrClosed) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -7,31 +7,30 @@ import (
 	"sync"
 
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // errReturned ends the leadership of a selector whose function has returned.
 var errReturned = fmt.Errorf("%w: the function has returned", ErrLeadershipLost)
 
-// Leadership is one term of a leader, from its beginning to its end. It is safe for concurrent use. A nil Leadership is
-// a lost one.
+// Leadership is one term of a leader, from its beginning to its end. It is safe for concurrent use.
 type Leadership struct {
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
-	stopListening func() bool // to the end of the session
+	stopListening func() bool // ends the listening to the end of the session
 	session       *framework.Session
 	path          string
 	token         int64
 	fence         waitqueue.Fence
-	writeCtx      context.Context // ends when Client stops to write
+	writeCtx      context.Context // ends when writes of Client begin to fail
 	stopWrites    context.CancelCauseFunc
 
 	mu   sync.Mutex
-	span *telemetry.HoldSpan // nil before setSpan
+	span *report.HoldSpan // nil before setSpan
 }
 
-func newLeadership(ctx context.Context, client Client, c *waitqueue.Contender) *Leadership {
+func newLeadership(ctx context.Context, client *framework.Client, c *waitqueue.Contender) *Leadership {
 	l := &Leadership{
 		path: c.Path, token: c.Stat.Czxid, session: c.Session,
 		fence: waitqueue.NewFence(client, c.Path, ErrLeadershipLost),
@@ -56,7 +55,7 @@ func (l *Leadership) end(cause error) {
 }
 
 // setSpan sets the span that ends with the leadership.
-func (l *Leadership) setSpan(span *telemetry.HoldSpan) {
+func (l *Leadership) setSpan(span *report.HoldSpan) {
 	l.mu.Lock()
 	l.span = span
 	l.mu.Unlock()
@@ -78,43 +77,22 @@ func (l *Leadership) endSpan() {
 
 // outcomes are telemetry's words for the causes of an end.
 var outcomes = map[error]string{
-	ErrLeadershipLost: telemetry.Lost,
-	ErrClosed:         telemetry.EndedClosed,
-	ErrInterrupted:    telemetry.Interrupted,
-	errReturned:       telemetry.Returned,
+	ErrLeadershipLost: report.Lost,
+	ErrClosed:         report.EndedClosed,
+	ErrInterrupted:    report.Interrupted,
+	errReturned:       report.Returned,
 }
 
-// isHeld reports whether the leadership has not ended.
+// isHeld reports whether the leadership has not ended. It is exact right after a suspension of the machine, too.
 func (l *Leadership) isHeld() bool { return l.ctx.Err() == nil && l.session.Context().Err() == nil }
 
 // Context returns the context for the work of the leader. It ends when leadership is lost, with the cause
 // [ErrLeadershipLost], or given up, with [ErrClosed].
-func (l *Leadership) Context() context.Context {
-	if l.isNil() {
-		return lostContext
-	}
-	return l.ctx
-}
-
-// isNil reports whether l is nil or the zero value.
-func (l *Leadership) isNil() bool { return l == nil || l.ctx == nil }
-
-// lostContext is the context of a nil Leadership.
-var lostContext = waitqueue.EndedContext(ErrLeadershipLost)
+func (l *Leadership) Context() context.Context { return l.ctx }
 
 // Path returns the path of the leader's node. In Java: getOurPath, getLastPathIsLeader.
-func (l *Leadership) Path() string {
-	if l.isNil() {
-		return ""
-	}
-	return l.path
-}
+func (l *Leadership) Path() string { return l.path }
 
 // Token returns the fencing token: a number that grows from leader to leader of a path, across all processes. It is the
 // transaction id that created the node.
-func (l *Leadership) Token() int64 {
-	if l.isNil() {
-		return 0
-	}
-	return l.token
-}
+func (l *Leadership) Token() int64 { return l.token }

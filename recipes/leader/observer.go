@@ -8,22 +8,23 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new
 // one. It returns the zero Participant while there is no leader. It may leave out changes that follow each other at
 // once, but never the last one. It ends with ctx, whose error comes last, or with an error that is not an outage.
-func ObserveLatch(ctx context.Context, client Client, path string) iter.Seq2[Participant, error] {
+func ObserveLatch(ctx context.Context, client *framework.Client, path string) iter.Seq2[Participant, error] {
 	return observe(ctx, client, path, latchName)
 }
 
 // ObserveSelector is [ObserveLatch] for the selectors of a path.
-func ObserveSelector(ctx context.Context, client Client, path string) iter.Seq2[Participant, error] {
+func ObserveSelector(ctx context.Context, client *framework.Client, path string) iter.Seq2[Participant, error] {
 	return observe(ctx, client, path, selectorName)
 }
 
-func observe(ctx context.Context, client Client, path, prefix string) iter.Seq2[Participant, error] {
+func observe(ctx context.Context, client *framework.Client, path, prefix string) iter.Seq2[Participant, error] {
 	return func(yield func(Participant, error) bool) {
 		o := observer{client: client, path: path, prefix: prefix, changes: make(chan zk.Event, 1)}
 		o.watcher = callbacks.NewChanWatcher(o.changes)
@@ -43,7 +44,7 @@ func observe(ctx context.Context, client Client, path, prefix string) iter.Seq2[
 
 // observer watches an election.
 type observer struct {
-	client       Client
+	client       *framework.Client
 	path, prefix string
 	watcher      *callbacks.Watcher
 	changes      chan zk.Event
@@ -64,10 +65,10 @@ func (o *observer) next(ctx context.Context, first bool) (Participant, error) {
 			case <-ctx.Done():
 				return Participant{}, ctx.Err()
 			}
-		case !waitqueue.IsOutage(err):
+		case !waitqueue.IsPassing(err):
 			return Participant{}, err
 		default:
-			if err := o.client.BlockUntilConnected(ctx); err != nil {
+			if err := waitqueue.AwaitConnection(ctx, o.client); err != nil {
 				return Participant{}, err
 			}
 		}

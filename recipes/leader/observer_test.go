@@ -12,13 +12,15 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/leader"
 )
 
 // kind is how one takes part in an election, and how one watches it.
 type kind struct {
-	observe func(ctx context.Context, client leader.Client, path string) iter.Seq2[leader.Participant, error]
+	observe func(ctx context.Context, client *framework.Client, path string) iter.Seq2[leader.Participant, error]
 	start   func(t *testing.T, client *framework.Client, id string) (leave func() error)
 }
 
@@ -98,7 +100,7 @@ func awaitNodes(tb testing.TB, client *framework.Client, want int) {
 	}, "all stand in line")
 }
 
-func TestObserverNewLeaderOfSameID(t *testing.T) {
+func TestObserverNewLeaderOfSameIDIsReported(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		connect := testenv.ConnectString(t)
 		client := newClient(t, connect, steady)
@@ -137,7 +139,7 @@ func TestObserverGetsEachLeader(t *testing.T) {
 }
 
 func TestObserverStoppedLeavesNoWatch(t *testing.T) {
-	type observer = func(context.Context, leader.Client, string) iter.Seq2[leader.Participant, error]
+	type observer = func(context.Context, *framework.Client, string) iter.Seq2[leader.Participant, error]
 	for name, observe := range map[string]observer{
 		"latches": leader.ObserveLatch, "selectors": leader.ObserveSelector,
 	} {
@@ -219,4 +221,25 @@ func TestObserverPathDeletedGetsNextLeader(t *testing.T) {
 		changes.want("")
 		changes.end()
 	})
+}
+
+// An observer watches the election while its reads are throttled.
+func TestObserverThrottledGetsLeader(t *testing.T) {
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	defer cancel()
+	proxy, connect, address := newProxy(t)
+	client := newClient(t, connect, testclient.NoRetries, steady)
+	must(t, client.BlockUntilConnected(ctx))
+	throttled := proxy.Faults().Add(curatortest.Rule{
+		Ops: []string{"getData", "getChildren2", "exists"}, Count: 10, Action: curatortest.ReplyError,
+		Err: jute.ErrThrottledOp,
+	})
+	first, _ := startLatch(t, newClient(t, address), "first")
+	await(t, first)
+	for p, err := range leader.ObserveLatch(ctx, client, electionPath) {
+		must(t, err)
+		if p.ID == "first" && throttled.Hits() == 10 {
+			return
+		}
+	}
 }

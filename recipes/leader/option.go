@@ -1,6 +1,12 @@
 package leader
 
-import "context"
+import (
+	"context"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/report"
+)
 
 // LatchOption configures a [LeaderLatch].
 type LatchOption interface{ applyLatch(*LeaderLatch) }
@@ -19,7 +25,8 @@ type idOption string
 func (o idOption) applyLatch(l *LeaderLatch)       { l.id = string(o) }
 func (o idOption) applySelector(s *LeaderSelector) { s.id = string(o) }
 
-// WithID sets the id of the participant, which all participants see. The default is no id.
+// WithID sets the id of the participant, which all participants see. The default is no id. With [WithName], spans and
+// metrics have it too.
 func WithID(id string) Option { return idOption(id) }
 
 type nameOption string
@@ -27,19 +34,17 @@ type nameOption string
 func (o nameOption) applyLatch(l *LeaderLatch)       { l.name = string(o) }
 func (o nameOption) applySelector(s *LeaderSelector) { s.name = string(o) }
 
-// WithName sets the name of the election in spans and metrics. The default is no name. Each name is a metric series of
-// its own, so use few names.
+// WithName sets the name of the election in spans and metrics, which then also have the id of the participant, and so
+// show which one leads. The default is no name. Each name and each id is a metric series of its own, so use few.
 func WithName(name string) Option { return nameOption(name) }
 
-type participantOption string
-
-func (o participantOption) applyLatch(l *LeaderLatch)       { l.participant = string(o) }
-func (o participantOption) applySelector(s *LeaderSelector) { s.participant = string(o) }
-
-// WithParticipantName sets the name of the participant in spans and metrics, which then show the participant that
-// leads. The default is no name. Each name is a metric series of its own, so use few names: "blue" and "green", or the
-// number of a replica.
-func WithParticipantName(name string) Option { return participantOption(name) }
+// newElection returns the telemetry of a participant. Only an election with a name has series for the ids.
+func newElection(client *framework.Client, recipe, name, id, path string) report.Election {
+	if name == "" {
+		id = ""
+	}
+	return report.NewElection(hook.Telemetry(client), recipe, name, id, path)
+}
 
 type latchOption func(*LeaderLatch)
 
@@ -57,12 +62,12 @@ func WithAutoRequeue() SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.autoRequeue = true })
 }
 
-// WithOnError sets the handler of a selector's errors: those of its function, a panic included, and those that
-// made it lose its place in line. The context of the handler belongs to the trace of the election. By default the
-// client's unhandled-error listeners and its log get the errors, except for those that errors.Is finds to be
-// context.Canceled, [ErrLeadershipLost] or [ErrInterrupted]. fn is called with one error after the other, on a
-// goroutine of its own. It may call Close, which does not wait for it. A fn that blocks delays no turn. When 100 errors
-// wait for fn, all but the last of the following ones are left out; the text of the last one has their number.
+// WithOnError sets the handler of a selector's errors: the errors and panics of its function, and the errors because of
+// which it lost its place in line. The context of the handler belongs to the trace of the election. By default the
+// client's unhandled-error listeners and its log get the errors, except for those that match context.Canceled,
+// [ErrLeadershipLost] or [ErrInterrupted] by errors.Is. fn is called with one error after the other, on a
+// goroutine of its own. It may call Close, which does not wait for it. A fn that blocks delays no turn: when 100 errors
+// wait for it, the client's unhandled-error listeners and its log get the next ones.
 func WithOnError(fn func(ctx context.Context, err error)) SelectorOption {
 	return selectorOption(func(s *LeaderSelector) { s.onError = fn })
 }

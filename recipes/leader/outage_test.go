@@ -38,11 +38,11 @@ func awaitLost(tb testing.TB, session *framework.Session) {
 
 // In Java: TestLeaderLatch.testErrorPolicies, TestLeaderSelector.testErrorPolicies: with the policy of the session,
 // leadership ends with the session.
-func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
+func TestParticipantSessionErrorPolicyLeadsUntilSessionEnds(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
 		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
-			framework.WithSessionTimeout(time.Second),
+			framework.WithSessionTimeout(testenv.SessionTimeout),
 			framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}))
 		latch, events := startLatch(t, client, "latch")
 		events.want(true)
@@ -51,7 +51,7 @@ func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 		receive(t, f.began, "it leads")
 		session := client.Session()
 		suspended := make(chan struct{})
-		client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+		client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 			if state != framework.Suspended { // which both have received before
 				return
 			}
@@ -76,12 +76,12 @@ func TestSessionErrorPolicyLeadershipEndsWithSession(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testLostConnection, TestResetConnectionWithBackgroundFailure.testConnectionStateListener.
-func TestParticipantsOfOneClientTakePartInEachSession(t *testing.T) {
+func TestParticipantsOfOneClientJoinEachSession(t *testing.T) {
 	t.Parallel()
 	testenv.InVirtualTime(t, func(t *testing.T, proxy testenv.Place, chroot string) {
 		restore := proxy.Faults().RefuseConnects()
 		client := newClient(t, proxy.Addr()+chroot, framework.WithDialer(proxy.DialContext),
-			framework.WithSessionTimeout(time.Second))
+			framework.WithSessionTimeout(testenv.SessionTimeout))
 		var latches []*leader.LeaderLatch
 		for i := range 4 {
 			latch, _ := startLatch(t, client, fmt.Sprint(i))
@@ -191,7 +191,7 @@ func TestLatchesPathDeletedElectAgain(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testWithCircuitBreaker. A flapping connection ends leadership as often as the breaker says.
-func TestLatchWithCircuitBreaker(t *testing.T) {
+func TestLatchCircuitBreakerFlappingConnectionLeadsAgain(t *testing.T) {
 	t.Parallel()
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, framework.WithSessionTimeout(10*time.Second),
@@ -200,7 +200,7 @@ func TestLatchWithCircuitBreaker(t *testing.T) {
 	ctx := testenv.Context(t)
 	latch, events := startLatch(t, client, "me")
 	l := events.want(true).Leadership
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) { states <- s })
 	const flaps = 4
 	for range flaps {
 		proxy.Faults().CutAll()
@@ -280,28 +280,21 @@ func TestSelectorInterruptedWithoutConnectionLeavesNoNode(t *testing.T) {
 }
 
 // Java cancels the election.
-func TestWaitingSelectorOutageKeepsPlace(t *testing.T) {
+func TestSelectorWaitingOutageKeepsPlace(t *testing.T) {
 	proxy, connect, direct := newProxy(t)
 	first, second, third := newTurns(), newTurns(), newTurns()
 	s := startSelector(t, newClient(t, direct, steady), first)
 	receive(t, first.began, "it leads")
-	participate := func(n int) {
-		t.Helper()
-		testenv.Eventually(t, func() bool {
-			all, err := s.Participants(testenv.Context(t))
-			return err == nil && len(all) == n
-		}, "all take part")
-	}
 	client := newClient(t, connect, steady)
 	startSelector(t, client, second)
-	participate(2)
+	awaitParticipants(t, s, 2)
 	startSelector(t, newClient(t, direct, steady), third)
-	participate(3)
+	awaitParticipants(t, s, 3)
 	restore := proxy.Faults().RefuseConnects()
 	proxy.Faults().CutAll()
 	testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
 	first.stop <- nil
-	participate(2)
+	awaitParticipants(t, s, 2)
 	restore()
 	receive(t, second.began, "it leads in its turn")
 	if len(third.began) != 0 {
@@ -316,7 +309,7 @@ func TestLatchLateOutageEventLeadsAgain(t *testing.T) {
 	proxy, connect, _ := newProxy(t)
 	client := newClient(t, connect, steady)
 	events := make(chan struct{})
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		if s == framework.Suspended {
 			<-events
 		}
@@ -350,7 +343,7 @@ func refused(t *testing.T) (client *framework.Client, errs <-chan time.Time) {
 	_, connect, _ := newProxy(t)
 	client = newClient(t, connect, steady, framework.WithAuth("no-such-scheme", []byte("secret")))
 	at := make(chan time.Time, 1000)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) {
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) {
 		if !strings.HasPrefix(e.Message, "leader ") {
 			return // the connection has failed
 		}
@@ -363,24 +356,13 @@ func refused(t *testing.T) (client *framework.Client, errs <-chan time.Time) {
 }
 
 func TestParticipantRefusedRetriesAfterPause(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T, client *framework.Client){
-		"latch": func(t *testing.T, client *framework.Client) {
-			t.Helper()
-			startLatch(t, client, "me")
-		},
-		"selector": func(t *testing.T, client *framework.Client) {
-			t.Helper()
-			startSelector(t, client, newTurns(), leader.WithAutoRequeue())
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client, errs := refused(t)
-			start(t, client)
-			first := receive(t, errs, "an error")
-			if pause := receive(t, errs, "another").Sub(first); pause < time.Second/2 {
-				t.Errorf("it has tried again after %v", pause)
-			}
-		})
-	}
+	forEachCandidate(t, func(t *testing.T, start func(tb testing.TB, client *framework.Client) candidate) {
+		t.Parallel()
+		client, errs := refused(t)
+		start(t, client)
+		first := receive(t, errs, "an error")
+		if pause := receive(t, errs, "another").Sub(first); pause < time.Second/2 {
+			t.Errorf("it has tried again after %v", pause)
+		}
+	})
 }

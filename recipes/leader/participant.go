@@ -24,9 +24,11 @@ type participantNode struct {
 	node string
 }
 
-// participantNodes returns the first limit participants, the leader first; a limit of 0 is all. It leaves out those
-// that leave while it reads.
-func participantNodes(ctx context.Context, client Client, path, prefix string, limit int) ([]participantNode, error) {
+// participantNodes returns the first limit participants, the leader first; a limit of 0 means all. It leaves out
+// participants that leave while it reads.
+func participantNodes(
+	ctx context.Context, client *framework.Client, path, prefix string, limit int,
+) ([]participantNode, error) {
 	children, err := client.GetChildren().ForPath(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil // no participant yet, or the server has deleted the empty container
@@ -55,7 +57,7 @@ func participantNodes(ctx context.Context, client Client, path, prefix string, l
 	return all, nil
 }
 
-func participants(ctx context.Context, client Client, path, prefix string) (all []Participant, err error) {
+func participants(ctx context.Context, client *framework.Client, path, prefix string) (all []Participant, err error) {
 	nodes, err := participantNodes(ctx, client, path, prefix, 0)
 	for _, n := range nodes {
 		all = append(all, n.Participant)
@@ -64,13 +66,13 @@ func participants(ctx context.Context, client Client, path, prefix string) (all 
 }
 
 // leaderOf returns the leader, or the zero Participant.
-func leaderOf(ctx context.Context, client Client, path, prefix string) (Participant, error) {
+func leaderOf(ctx context.Context, client *framework.Client, path, prefix string) (Participant, error) {
 	leader, err := leaderNode(ctx, client, path, prefix)
 	return leader.Participant, err
 }
 
 // leaderNode returns the leader and its node, or the zero participantNode.
-func leaderNode(ctx context.Context, client Client, path, prefix string) (participantNode, error) {
+func leaderNode(ctx context.Context, client *framework.Client, path, prefix string) (participantNode, error) {
 	all, err := participantNodes(ctx, client, path, prefix, 1)
 	if err != nil || len(all) == 0 {
 		return participantNode{}, err

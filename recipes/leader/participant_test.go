@@ -14,13 +14,13 @@ import (
 
 // election has the methods of latches and selectors that return participants.
 type election interface {
+	participant
 	ID() string
-	Participants(ctx context.Context) ([]leader.Participant, error)
 	Leader(ctx context.Context) (leader.Participant, error)
 }
 
 // In Java: TestLeaderSelectorParticipants.testBasic, TestLeaderSelectorParticipants.testId.
-func TestParticipantsAreSameForAll(t *testing.T) {
+func TestParticipantsAreTheSameForEachOfThem(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, client *framework.Client, id string) election{
 		"latches": func(t *testing.T, client *framework.Client, id string) election {
 			t.Helper()
@@ -42,10 +42,7 @@ func TestParticipantsAreSameForAll(t *testing.T) {
 				id := fmt.Sprint(i)
 				all = append(all, start(t, clients[i%len(clients)], id))
 				want = append(want, leader.Participant{ID: id, IsLeader: i == 0})
-				testenv.Eventually(t, func() bool {
-					seen, err := all[0].Participants(ctx)
-					return err == nil && len(seen) == len(want)
-				}, "it takes part")
+				awaitParticipants(t, all[0], len(want))
 			}
 			for i, e := range all {
 				seen, err := e.Participants(ctx)
@@ -100,7 +97,7 @@ func TestSelectorWithoutIDHasDefaultData(t *testing.T) {
 func TestParticipantsWithoutCompressionAreSeen(t *testing.T) {
 	ctx := testenv.Context(t)
 	connect := testenv.ConnectString(t)
-	plain, packed := newClient(t, connect), newClient(t, connect, framework.WithCompression(true))
+	plain, packed := newClient(t, connect), newClient(t, connect, framework.WithCompression())
 	first, _ := startLatch(t, plain, "plain")
 	await(t, first)
 	second, _ := startLatch(t, packed, "packed")

@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
@@ -10,9 +11,9 @@ import (
 
 // pauseAfterFailure waits for a connection and then for a pause, as the failure may pass: the retries of the
 // client may be exhausted, or a permission may be missing. It returns early when ctx ends or the client is closed.
-func pauseAfterFailure(ctx context.Context, client Client) {
+func pauseAfterFailure(ctx context.Context, client *framework.Client, pause time.Duration) {
 	if errors.Is(client.BlockUntilConnected(ctx), framework.ErrClosed) {
 		return
 	}
-	_ = waitqueue.Pause(ctx, waitqueue.FailurePause)
+	_ = waitqueue.Pause(ctx, pause)
 }

@@ -15,43 +15,59 @@ import (
 	"github.com/gocurator/curator/recipes/leader"
 )
 
-// cutOff is a latch whose server is cut off from the others at some moment of an election. The server goes on answering
-// pings and reads, while the others end the session and the next latch leads.
+// cutOff is an elector whose server is cut off from the others at some moment of an election. The server goes on
+// answering pings and reads, while the others end the session and the next elector leads.
 type cutOff struct {
-	t           *testing.T
-	ensemble    *testenv.Ensemble
-	server      testenv.Place // that is cut off
-	path        string
-	majority    *framework.Client // of a server on the other side
-	latch, next *leader.LeaderLatch
-	tenures     *testenv.Tenures
+	t          *testing.T
+	ensemble   *testenv.Ensemble
+	server     testenv.Place // that is cut off
+	path       string
+	majority   *framework.Client // of a server on the other side
+	newElector newElector
+	own, next  *elector
+	grants     *testenv.Grants
 }
+
+// elector is a latch or a selector.
+type elector struct {
+	participant
+	led chan struct{} // receives each beginning of leadership
+}
+
+// participant is what a latch and a selector have in common.
+type participant interface {
+	Start() error
+	Close() error
+	Participants(ctx context.Context) ([]leader.Participant, error)
+}
+
+type newElector func(c *cutOff, who string, client *framework.Client) *elector
 
 const cutOffSession = time.Second
 
-// cutOffMoments are when the server is cut off. Each starts both latches.
+// cutOffMoments are when the server is cut off. Each starts both electors.
 var cutOffMoments = map[string]func(c *cutOff){
 	"before the create": func(c *cutOff) {
 		cut := c.when(c.path+"/**", "create", "create2")
-		must(c.t, c.latch.Start())
+		must(c.t, c.own.Start())
 		cut()
 		must(c.t, c.next.Start())
 	},
 	"between create and list": func(c *cutOff) {
 		cut := c.when(c.path, "getChildren", "getChildren2")
-		must(c.t, c.latch.Start())
+		must(c.t, c.own.Start())
 		cut()
 		must(c.t, c.next.Start())
 	},
 	"between list and watch": func(c *cutOff) {
 		cut := c.when(c.path+"/**", "getData", "exists", "addWatch")
-		must(c.t, c.latch.Start())
+		must(c.t, c.own.Start())
 		cut()
 		must(c.t, c.next.Start())
 	},
 	"while it waits": func(c *cutOff) {
 		first := c.first()
-		must(c.t, c.latch.Start())
+		must(c.t, c.own.Start())
 		c.awaitLine(2)
 		c.ensemble.CutOff(c.server)
 		must(c.t, c.next.Start())
@@ -59,7 +75,7 @@ var cutOffMoments = map[string]func(c *cutOff){
 	},
 	"while it is elected": func(c *cutOff) {
 		first := c.first()
-		must(c.t, c.latch.Start())
+		must(c.t, c.own.Start())
 		c.awaitLine(2)
 		must(c.t, c.next.Start())
 		c.awaitLine(3)
@@ -68,49 +84,81 @@ var cutOffMoments = map[string]func(c *cutOff){
 		cut()
 	},
 	"just elected": func(c *cutOff) {
-		must(c.t, c.latch.Start())
-		await(c.t, c.latch)
+		must(c.t, c.own.Start())
+		c.await(c.own)
 		c.ensemble.CutOff(c.server)
 		must(c.t, c.next.Start())
 	},
 	"while it leads": func(c *cutOff) {
-		must(c.t, c.latch.Start())
-		await(c.t, c.latch)
+		must(c.t, c.own.Start())
+		c.await(c.own)
 		must(c.t, c.next.Start())
 		c.awaitLine(2)
 		time.Sleep(3 * cutOffSession / 4)
 		c.ensemble.CutOff(c.server)
 	},
 	"while it closes": func(c *cutOff) {
-		must(c.t, c.latch.Start())
-		await(c.t, c.latch)
+		must(c.t, c.own.Start())
+		c.await(c.own)
 		must(c.t, c.next.Start())
 		c.awaitLine(2)
 		cut := c.when(c.path+"/**", "delete")
-		c.tenures.Go(func() { _ = c.latch.Close() }) // no server answers
+		c.grants.Go(func() { _ = c.own.Close() }) // no server answers
 		cut()
 	},
 }
 
-// first starts a latch on the side of the next one, and waits until it leads.
-func (c *cutOff) first() *leader.LeaderLatch {
+// first starts an elector on the side of the next one, and waits until it leads.
+func (c *cutOff) first() *elector {
 	c.t.Helper()
-	first := c.newLatch("first", c.majority)
+	first := c.elector("first", c.majority)
 	must(c.t, first.Start())
-	await(c.t, first)
+	c.await(first)
 	return first
 }
 
-// newLatch returns a latch whose leaderships are noted.
-func (c *cutOff) newLatch(who string, client *framework.Client) *leader.LeaderLatch {
+// elector returns an elector that is closed at the end of the test.
+func (c *cutOff) elector(who string, client *framework.Client) *elector {
+	x := c.newElector(c, who, client)
+	c.t.Cleanup(func() { must(c.t, x.Close()) })
+	return x
+}
+
+// led records a leadership until ctx ends.
+func (c *cutOff) led(ctx context.Context, who string, led chan<- struct{}) {
+	c.grants.Add(ctx, who)
+	led <- struct{}{}
+}
+
+func newCutOffLatch(c *cutOff, who string, client *framework.Client) *elector {
+	led := make(chan struct{}, 100)
 	latch := leader.NewLeaderLatch(client, c.path, leader.WithID(who))
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
 		if ev.IsLeader {
-			c.tenures.Add(ev.Leadership.Context(), who)
+			c.led(ev.Leadership.Context(), who, led)
 		}
 	})
-	c.t.Cleanup(func() { must(c.t, latch.Close()) })
-	return latch
+	return &elector{latch, led}
+}
+
+func newCutOffSelector(c *cutOff, who string, client *framework.Client) *elector {
+	led := make(chan struct{}, 100)
+	selector := leader.NewLeaderSelector(client, c.path, func(ctx context.Context) error {
+		c.led(ctx, who, led)
+		<-ctx.Done()
+		return nil
+	}, leader.WithID(who))
+	return &elector{selector, led}
+}
+
+// await waits until an elector leads.
+func (c *cutOff) await(x *elector) {
+	c.t.Helper()
+	select {
+	case <-x.led:
+	case <-testenv.Context(c.t).Done():
+		c.t.Fatal("it does not lead")
+	}
 }
 
 // when has the server cut off when a request reaches it, which it gets behind the cut.
@@ -132,22 +180,25 @@ func (c *cutOff) awaitLine(want int) {
 	awaitParticipants(c.t, c.next, want)
 }
 
-// TestLatchServerPartitionedLosesLeadershipInTime cuts off a follower, and the leader of the ensemble, at every moment
-// of an election. The leadership of the latch ends before the next one leads.
-func TestLatchServerPartitionedLosesLeadershipInTime(t *testing.T) {
+// TestLeaderServerPartitionedLosesLeadershipInTime cuts off a follower, and the leader of the ensemble, at every moment
+// of an election. The leadership of a latch or a selector ends before the next one leads.
+func TestLeaderServerPartitionedLosesLeadershipInTime(t *testing.T) {
 	t.Parallel()
 	standard, session := framework.StandardErrorPolicy{}, framework.SessionErrorPolicy{}
 	for i, tt := range []struct {
 		name     string
 		policy   framework.ErrorPolicy
 		isLeader bool // of the ensemble
+		new      newElector
 	}{
-		{"follower, standard policy", standard, false},
-		{"leader, session policy", session, true},
-		{"follower, session policy", session, false},
-		{"leader, standard policy", standard, true},
+		{"latch, follower, standard policy", standard, false, newCutOffLatch},
+		{"selector, follower, session policy", session, false, newCutOffSelector},
+		{"selector, leader, standard policy", standard, true, newCutOffSelector},
+		{"latch, leader, session policy", session, true, newCutOffLatch},
+		{"latch, follower, session policy", session, false, newCutOffLatch},
+		{"latch, leader, standard policy", standard, true, newCutOffLatch},
 	} {
-		if i >= testenv.Size(4, 2, 4) { // in real time they take minutes
+		if i >= testenv.Size(6, 2, 6) { // in real time they take minutes
 			break
 		}
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,14 +208,15 @@ func TestLatchServerPartitionedLosesLeadershipInTime(t *testing.T) {
 					if tt.isLeader {
 						cut, other = other, cut
 					}
-					testCutOff(t, e, cut, other, tt.policy, cutOffMoments[moment])
+					testCutOff(t, e, cut, other, tt.policy, tt.new, cutOffMoments[moment])
 				})
 		})
 	}
 }
 
 func testCutOff(
-	t *testing.T, e *testenv.Ensemble, cut, other testenv.Place, policy framework.ErrorPolicy, moment func(*cutOff),
+	t *testing.T, e *testenv.Ensemble, cut, other testenv.Place, policy framework.ErrorPolicy, newElector newElector,
+	moment func(*cutOff),
 ) {
 	t.Helper()
 	connect := func(place testenv.Place) *framework.Client {
@@ -179,16 +231,16 @@ func testCutOff(
 	}
 	c := &cutOff{
 		t: t, ensemble: e, server: cut, path: electionPath + "-" + strings.NewReplacer("/", "-").Replace(t.Name()),
-		majority: connect(other), tenures: testenv.NewTenures(),
+		majority: connect(other), newElector: newElector, grants: testenv.NewGrants(),
 	}
 	client := connect(cut)
 	_, err := c.majority.Create().CreatingParentsIfNeeded().ForPath(t.Context(), c.path, nil)
 	must(t, err)
 	must(t, client.Sync().ForPath(t.Context(), c.path))
-	c.latch, c.next = c.newLatch("latch", client), c.newLatch("next", c.majority)
+	c.own, c.next = c.elector("own", client), c.elector("next", c.majority)
 	moment(c)
-	await(t, c.next)
+	c.await(c.next)
 	time.Sleep(time.Second) // while it leads
-	c.tenures.End()
-	c.tenures.Check(t, missed)
+	c.grants.End()
+	c.grants.Check(t, missed)
 }

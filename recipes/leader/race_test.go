@@ -13,6 +13,7 @@ import (
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/leader"
 )
@@ -68,37 +69,26 @@ func TestLatchPredecessorGoneBeforeWatchKeepsPlace(t *testing.T) {
 }
 
 // In Java: TestLeaderLatch.testCreateDeleteRace (CURATOR-18).
-func TestClosedWhileQueuingLeavesNoNode(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T, client *framework.Client) (stop func() error){
-		"latch": func(t *testing.T, client *framework.Client) func() error {
-			t.Helper()
-			latch, _ := startLatch(t, client, "me")
-			return latch.Close
-		},
-		"selector": func(t *testing.T, client *framework.Client) func() error {
-			t.Helper()
-			return startSelector(t, client, newTurns()).Close
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			proxy, connect, direct := newProxy(t)
-			client := newClient(t, connect, steady)
-			must(t, client.CreateContainers(testenv.Context(t), electionPath))
-			creating := proxy.Faults().Add(curatortest.Rule{
-				Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply,
-			})
-			stop := start(t, client)
-			must(t, creating.Wait(testenv.Context(t)))
-			must(t, stop())
-			creating.Release()
-			awaitNoNode(t, direct)
+func TestParticipantClosedWhileQueuingLeavesNoNode(t *testing.T) {
+	forEachCandidate(t, func(t *testing.T, start func(tb testing.TB, client *framework.Client) candidate) {
+		t.Helper()
+		proxy, connect, direct := newProxy(t)
+		client := newClient(t, connect, steady)
+		must(t, client.CreateContainers(testenv.Context(t), electionPath))
+		creating := proxy.Faults().Add(curatortest.Rule{
+			Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply,
 		})
-	}
+		c := start(t, client)
+		must(t, creating.Wait(testenv.Context(t)))
+		must(t, c.close())
+		creating.Release()
+		awaitNoNode(t, direct)
+	})
 }
 
 // In Java: TestLeaderLatch.testResettingOfLeadershipAfterConcurrentLeadershipChange (CURATOR-653): each of two latches
 // loses its node while the other has not received yet that it stands in line again.
-func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
+func TestLatchesNodesDeletedWhileOtherQueuesLeadAgain(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxyA, connectA, direct := newProxy(t)
 	proxyB, connectB := proxyBeside(t, direct)
@@ -137,7 +127,7 @@ func TestLeadershipChangesWhileOtherQueues(t *testing.T) {
 }
 
 // CURATOR-358: the leader leaves when it has been found, and before its id is read.
-func TestParticipantsLeavingDuringReadIsLeftOut(t *testing.T) {
+func TestParticipantLeavingDuringReadIsLeftOut(t *testing.T) {
 	ctx := testenv.Context(t)
 	proxy, connect, direct := newProxy(t)
 	client := newClient(t, direct, steady)
@@ -172,29 +162,36 @@ func TestParticipantsLeavingDuringReadIsLeftOut(t *testing.T) {
 	}
 }
 
-// gated is a client that delays every grant until its gate is open.
-type gated struct {
-	*framework.Client
+// gate delays every grant of a client until it is open.
+type gate struct {
 	once          sync.Once
+	armed         atomic.Bool
 	reached, open chan struct{}
 }
 
-func (g *gated) Session() *framework.Session {
-	g.once.Do(func() { close(g.reached) })
-	<-g.open
-	return g.Client.Session()
+// newGated returns a connected client and its gate.
+func newGated(t *testing.T, connect string) (*framework.Client, *gate) {
+	t.Helper()
+	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
+	client := newClient(t, connect, steady, hook.BeforeSession(g.await).(framework.Option),
+		framework.WithoutEnsembleTracker()) // it takes the session too, before the states are published
+	must(t, client.BlockUntilConnected(testenv.Context(t)))
+	g.armed.Store(true)
+	return client, g
+}
+
+func (g *gate) await(any) {
+	if g.armed.Load() {
+		g.once.Do(func() { close(g.reached) })
+		<-g.open
+	}
 }
 
 // In Java: TestLeaderSelector.testRaceAtStateChanged: the connection is lost when the line has shown that it is our
 // turn, and before it begins. Java gives it up.
 func TestSelectorTurnBeginsAfterOutage(t *testing.T) {
-	ctx := testenv.Context(t)
 	proxy, connect, _ := newProxy(t)
-	client := &gated{
-		Client:  newClient(t, connect, steady),
-		reached: make(chan struct{}), open: make(chan struct{}),
-	}
-	must(t, client.BlockUntilConnected(ctx))
+	client, gate := newGated(t, connect)
 	connected := make(chan bool, 1)
 	s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
 		connected <- client.IsConnected()
@@ -203,16 +200,16 @@ func TestSelectorTurnBeginsAfterOutage(t *testing.T) {
 	must(t, s.Start())
 	t.Cleanup(func() { must(t, s.Close()) })
 	suspended := make(chan struct{})
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		if state == framework.Suspended { // which the selector has received before
 			close(suspended)
 		}
 	})
-	receive(t, client.reached, "it is its turn")
+	receive(t, gate.reached, "it is its turn")
 	restore := proxy.Faults().RefuseConnects()
 	proxy.Faults().CutAll()
 	receive(t, suspended, "the connection is lost")
-	close(client.open)
+	close(gate.open)
 	if s.HasLeadership() {
 		t.Error("it leads without a connection")
 	}
@@ -224,47 +221,42 @@ func TestSelectorTurnBeginsAfterOutage(t *testing.T) {
 
 // The session ends when it is our turn, and before that begins.
 func TestSelectorSessionExpiredBeforeTurnQueuesAgain(t *testing.T) {
-	ctx := testenv.Context(t)
 	proxy, connect, _ := newProxy(t)
-	client := &gated{
-		Client:  newClient(t, connect, steady),
-		reached: make(chan struct{}), open: make(chan struct{}),
-	}
-	must(t, client.BlockUntilConnected(ctx))
-	session := client.Client.Session()
+	client, gate := newGated(t, connect)
+	gate.armed.Store(false)
+	session := client.Session()
+	gate.armed.Store(true)
 	f := newTurns()
 	s := leader.NewLeaderSelector(client, electionPath, f.take)
 	must(t, s.Start())
 	t.Cleanup(func() { must(t, s.Close()) })
-	receive(t, client.reached, "it is its turn")
+	receive(t, gate.reached, "it is its turn")
 	restore := proxy.Faults().RefuseConnects()
 	proxy.Faults().CutAll()
 	must(t, testenv.Server(t).ExpireSession(session.ID()))
 	restore()
 	receive(t, session.Context().Done(), "the session is over")
-	close(client.open)
+	close(gate.open)
 	if turn := receive(t, f.began, "it leads"); turn.Err() != nil {
 		t.Errorf("it begins with the end: %v", context.Cause(turn))
 	}
 }
 
-// next is a client whose session ends, and has a successor, before it is asked for the nth time.
-type next struct {
-	*framework.Client
-	tb testing.TB
-	n  atomic.Int64
-}
-
-func (c *next) Session() *framework.Session {
-	if c.n.Add(-1) == 0 {
-		old := c.Client.Session()
-		must(c.tb, testenv.Server(c.tb).ExpireSession(old.ID()))
-		testenv.Eventually(c.tb, func() bool {
-			s := c.Client.Session()
+// expireBefore has the session of a client end, and have a successor, before it is asked for the nth time.
+func expireBefore(tb testing.TB, n *atomic.Int64) framework.Option {
+	tb.Helper()
+	return hook.BeforeSession(func(of any) {
+		if n.Add(-1) != 0 {
+			return
+		}
+		client := of.(*framework.Client)
+		old := client.Session()
+		must(tb, testenv.Server(tb).ExpireSession(old.ID()))
+		testenv.Eventually(tb, func() bool {
+			s := client.Session()
 			return s != nil && s != old && s.Context().Err() == nil
 		}, "the next session")
-	}
-	return c.Client.Session()
+	}).(framework.Option)
 }
 
 func TestSelectorNodeOfEarlierSessionDoesNotLead(t *testing.T) {
@@ -272,9 +264,10 @@ func TestSelectorNodeOfEarlierSessionDoesNotLead(t *testing.T) {
 		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
 			t.Parallel()
 			_, connect, direct := newProxy(t)
-			client := &next{Client: newClient(t, connect, steady), tb: t}
+			var left atomic.Int64
+			client := newClient(t, connect, steady, expireBefore(t, &left))
 			must(t, client.BlockUntilConnected(testenv.Context(t)))
-			client.n.Store(n + 1)
+			left.Store(n + 1)
 			began := make(chan *leader.Leadership, 10)
 			s := leader.NewLeaderSelector(client, electionPath, func(ctx context.Context) error {
 				began <- leader.LeadershipOf(ctx)

@@ -3,15 +3,15 @@ package leader
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/report"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -20,7 +20,7 @@ import (
 // [WithAutoRequeue]. The selectors of a path wait in line, so each gets its turn. All methods are safe for concurrent
 // use. In Java: LeaderSelector.
 type LeaderSelector struct { //nolint:revive // the name is Java's
-	client         Client
+	client         *framework.Client
 	queue          waitqueue.Queue
 	id             string
 	takeLeadership func(ctx context.Context) error
@@ -28,26 +28,26 @@ type LeaderSelector struct { //nolint:revive // the name is Java's
 	onError        func(ctx context.Context, err error)
 	err            error // returned by Start if not nil: the path is invalid
 	name           string
-	participant    string // in spans and metrics
-	election       telemetry.Election
+	election       report.Election
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	reports errorQueue // for onError
+	reports waitqueue.Serial // calls of onError
+	waiting atomic.Int32     // number of errors that wait for onError or that it handles
 
 	mu             sync.Mutex
 	state          State
 	queued         bool          // it waits in line or leads
-	finishing      bool          // its turn is over, and run has not settled it yet
-	requeued       bool          // it queues again after that
-	leadership     *Leadership   // of its turn; nil before that
-	inErrorState   bool          // the connection
+	finishing      bool          // its turn is over, and run has not called settle yet
+	requeued       bool          // it queues again after this turn
+	leadership     *Leadership   // the leadership of this turn; nil before it begins
+	inErrorState   bool          // the connection is in an error state
 	changed        chan struct{} // closed when inErrorState changes
-	removeListener func()        // of the connection state
+	removeListener func()        // removes the listener to the connection state
 }
 
-const selectorName = "lock-" // that of a mutex, as in Java
+const selectorName = "lock-" // the prefix of a mutex, as in Java
 
 // NewLeaderSelector returns a selector for the election of a path. It leads while takeLeadership runs, on a goroutine
 // of the selector. The context of takeLeadership ends when leadership is lost, with the cause [ErrLeadershipLost],
@@ -55,7 +55,7 @@ const selectorName = "lock-" // that of a mutex, as in Java
 // [LeadershipOf] returns the leadership of that context. NewLeaderSelector does no I/O. Start returns an error if the
 // path is invalid. In Java: LeaderSelector and LeaderSelectorListenerAdapter.
 func NewLeaderSelector(
-	client Client, path string, takeLeadership func(ctx context.Context) error, opts ...SelectorOption,
+	client *framework.Client, path string, takeLeadership func(ctx context.Context) error, opts ...SelectorOption,
 ) *LeaderSelector {
 	s := &LeaderSelector{
 		client:         client,
@@ -69,10 +69,7 @@ func NewLeaderSelector(
 	if s.onError == nil {
 		s.onError = s.reportError
 	}
-	s.reports.handle = func(ctx context.Context, err error) {
-		waitqueue.CallErrorHandler(ctx, client, s.description(), s.onError, err)
-	}
-	s.election = telemetry.Of(client).NewElection("leader_selector", s.name, s.participant, path)
+	s.election = newElection(client, "leader_selector", s.name, s.id, path)
 	s.queue = waitqueue.Queue{Client: client, Path: path, Prefix: selectorName}
 	if s.id != "" { // without an id the default data, as in Java: participants then see an address
 		s.queue.Data = []byte(s.id)
@@ -95,7 +92,7 @@ func (s *LeaderSelector) Start() error {
 		return ErrStarted
 	}
 	s.state = Started
-	s.removeListener = s.client.ConnectionStateListeners().AddListener(
+	s.removeListener = s.client.AddConnectionStateListener(
 		func(_ context.Context, state framework.ConnectionState) {
 			s.setErrorState(s.client.ConnectionStateErrorPolicy().IsErrorState(state))
 		})
@@ -131,31 +128,30 @@ func (s *LeaderSelector) enqueue() {
 func (s *LeaderSelector) run() {
 	defer s.client.QuorumHeartbeats()()
 	inTurn := false
-	defer func() {
-		if inTurn && s.settle(s.ctx, true, errExited) { // the function has ended this goroutine
-			s.running.Go(s.run)
+	usercode.Loop(s.running.Go, func() bool {
+		if inTurn { // the function has ended the goroutine of the last step
+			inTurn = false
+			return s.settle(s.ctx, true, errExited)
 		}
-	}()
-	for again := true; again; {
 		inTurn = true
 		ctx, elected, err := s.takeTurn()
 		inTurn = false
-		again = s.settle(ctx, elected, err)
-	}
+		return s.settle(ctx, elected, err)
+	})
 }
 
-// errExited is the error of a function that calls runtime.Goexit, as a failed test does.
-var errExited = errors.New("leader: the function has ended its goroutine")
+// errExited is the error of a function that ends its goroutine.
+var errExited = usercode.Exited("the function of the leader")
 
-// settle handles the end of a turn, and reports whether another one follows.
+// settle handles the end of a turn. It returns true if another one follows.
 func (s *LeaderSelector) settle(ctx context.Context, elected bool, err error) (again bool) {
 	s.mu.Lock()
 	s.leadership, s.finishing = nil, true
 	s.mu.Unlock()
 	if err != nil && s.ctx.Err() == nil {
-		s.reports.add(context.WithoutCancel(ctx), err)
+		s.report(context.WithoutCancel(ctx), err)
 		if !elected {
-			pauseAfterFailure(s.ctx, s.client)
+			pauseAfterFailure(s.ctx, s.client, waitqueue.FailurePause)
 		}
 	}
 	s.mu.Lock()
@@ -166,6 +162,22 @@ func (s *LeaderSelector) settle(ctx context.Context, elected bool, err error) (a
 	}
 	s.queued, s.requeued, s.finishing = again, false, false
 	return again
+}
+
+// maxWaitingErrors is the number of errors of a selector that wait for its error handler.
+const maxWaitingErrors = 100
+
+// report queues a call of the error handler. It does not wait.
+func (s *LeaderSelector) report(ctx context.Context, err error) {
+	if s.waiting.Add(1) > maxWaitingErrors {
+		s.waiting.Add(-1)
+		s.client.ReportUnhandled(ctx, s.description(), errtext.Wrap(err, "leader", "the error handler is too slow"))
+		return
+	}
+	s.reports.Do(func() {
+		defer s.waiting.Add(-1)
+		waitqueue.CallErrorHandler(ctx, s.client, s.description(), s.onError, err)
+	})
 }
 
 // description names the selector in reports to the client.
@@ -181,14 +193,14 @@ func (s *LeaderSelector) reportError(ctx context.Context, err error) {
 	s.client.ReportUnhandled(ctx, s.description(), err)
 }
 
-// takeTurn waits for the turn and leads until the function returns. ctx is that of the election. elected is false if
-// the turn did not come.
+// takeTurn waits for the turn and leads until the function returns. ctx is the context of the election. elected is
+// false if the turn did not come.
 func (s *LeaderSelector) takeTurn() (ctx context.Context, elected bool, err error) {
 	for {
-		var span *telemetry.Wait
+		var span *report.Wait
 		ctx, span = s.election.Elect(s.ctx)
 		c, err := s.queue.Acquire(ctx, waitqueue.Forever)
-		span.End(telemetry.Outcome(err, telemetry.Elected), err)
+		span.End(report.Outcome(err, report.Elected), err)
 		if err != nil {
 			return ctx, false, errtext.Wrap(err, "leader", "%s", s.queue.Path)
 		}
@@ -251,11 +263,7 @@ func (s *LeaderSelector) beginTerm(l *Leadership) bool {
 
 // lead calls the function, and returns a panic as an error.
 func (s *LeaderSelector) lead(l *Leadership) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("leader: panic while leading: %s\n%s", errtext.Panic(p), debug.Stack())
-		}
-	}()
+	defer usercode.Catch("the function of the leader", &err)
 	return s.takeLeadership(context.WithValue(l.ctx, leadershipKey{}, l))
 }
 

@@ -167,25 +167,18 @@ func TestSelectorsLeadOnceInEachRound(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testClosing (CURATOR-337).
-func TestWaitingSelectorClosedKeepsLeader(t *testing.T) {
+func TestSelectorWaitingClosedKeepsLeader(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	first, second := newTurns(), newTurns()
 	s := startSelector(t, newClient(t, connect, steady), first)
 	ctx := receive(t, first.began, "it leads")
 	waiting := startSelector(t, newClient(t, connect, steady), second)
-	participate := func(n int) {
-		t.Helper()
-		testenv.Eventually(t, func() bool {
-			all, err := s.Participants(testenv.Context(t))
-			return err == nil && len(all) == n
-		}, "all take part")
-	}
-	participate(2)
+	awaitParticipants(t, s, 2)
 	if waiting.InterruptLeadership() || waiting.Requeue() || waiting.HasLeadership() {
 		t.Error("it only waits")
 	}
 	must(t, waiting.Close())
-	participate(1)
+	awaitParticipants(t, s, 1)
 	if ctx.Err() != nil || !s.HasLeadership() || len(second.began) != 0 {
 		t.Error("the leader has changed")
 	}
@@ -293,7 +286,7 @@ func TestSelectorSessionExpiredLosesLeadership(t *testing.T) {
 }
 
 // In Java: TestLeaderSelector.testErrorPolicies, TestLeaderSelector.testServerDying.
-func TestSelectorErrorPolicies(t *testing.T) {
+func TestSelectorErrorPolicyDecidesLeadershipInOutage(t *testing.T) {
 	for name, policy := range map[string]framework.ErrorPolicy{
 		"standard": framework.StandardErrorPolicy{}, "session": framework.SessionErrorPolicy{},
 	} {
@@ -343,14 +336,15 @@ func TestSelectorFunctionFailsOrPanicsNextLeads(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	testenv.Eventually(t, s.Requeue, "it is queued again")
-	if err := receive(t, failed, "the panic"); !strings.Contains(err.Error(), "panic while leading: on purpose") {
+	err := receive(t, failed, "the panic")
+	if !strings.Contains(err.Error(), "panic in the function of the leader: on purpose") {
 		t.Errorf("got %v", err)
 	}
 	awaitNoNode(t, connect)
 	must(t, s.Close())
 }
 
-func TestSelectorStates(t *testing.T) {
+func TestSelectorLifeCycle(t *testing.T) {
 	ctx := testenv.Context(t)
 	client := newClient(t, testenv.ConnectString(t))
 	s := leader.NewLeaderSelector(client, electionPath, func(context.Context) error { return nil }, leader.WithID("me"))

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/leader"
@@ -39,7 +41,7 @@ type history struct {
 
 // startLatch starts a latch; its listener fails the test if beginnings and ends do not come in turn.
 func startLatch(
-	tb testing.TB, client leader.Client, id string, opts ...leader.LatchOption,
+	tb testing.TB, client *framework.Client, id string, opts ...leader.LatchOption,
 ) (*leader.LeaderLatch, *history) {
 	tb.Helper()
 	latch := leader.NewLeaderLatch(client, electionPath, append(opts, leader.WithID(id))...)
@@ -81,10 +83,10 @@ func await(tb testing.TB, latch *leader.LeaderLatch) *leader.Leadership {
 }
 
 // awaitParticipants waits until so many take part.
-func awaitParticipants(tb testing.TB, latch *leader.LeaderLatch, want int) {
+func awaitParticipants(tb testing.TB, x participant, want int) {
 	tb.Helper()
 	testenv.Eventually(tb, func() bool {
-		all, err := latch.Participants(testenv.Context(tb))
+		all, err := x.Participants(testenv.Context(tb))
 		return err == nil && len(all) == want
 	}, "all take part")
 }
@@ -93,14 +95,58 @@ func awaitParticipants(tb testing.TB, latch *leader.LeaderLatch, want int) {
 func awaitNoNode(tb testing.TB, connect string) {
 	tb.Helper()
 	_, chroot, _ := strings.Cut(connect, "/")
-	raw := testenv.Raw(tb)
 	testenv.Eventually(tb, func() bool {
-		children, _, err := raw.Children("/" + chroot + electionPath)
-		return err != nil || len(children) == 0
+		return len(testenv.Children(tb, "/"+chroot+electionPath)) == 0
 	}, "no node is left")
 }
 
 // cutAfter cuts the connection when the server has done request k.
 func cutAfter(k int) curatortest.Rule {
 	return curatortest.Rule{Skip: k, Count: 1, Action: curatortest.CutAfter, MayMiss: k > 0}
+}
+
+// candidate takes part in an election. next waits for its next leadership.
+type candidate struct {
+	next  func(ctx context.Context) (*leader.Leadership, error)
+	close func() error
+}
+
+// forEachCandidate runs a test for a latch and for a selector.
+func forEachCandidate(
+	t *testing.T, test func(t *testing.T, start func(tb testing.TB, client *framework.Client) candidate),
+) {
+	t.Helper()
+	for name, start := range candidates {
+		t.Run(name, func(t *testing.T) { test(t, start) })
+	}
+}
+
+// candidates are both kinds of them, by name.
+var candidates = map[string]func(tb testing.TB, client *framework.Client) candidate{
+	"latch": func(tb testing.TB, client *framework.Client) candidate {
+		tb.Helper()
+		latch, _ := startLatch(tb, client, "")
+		return candidate{latch.Await, latch.Close}
+	},
+	"selector": func(tb testing.TB, client *framework.Client) candidate {
+		tb.Helper()
+		f := newTurns()
+		s := startSelector(tb, client, f, leader.WithAutoRequeue())
+		return candidate{func(ctx context.Context) (*leader.Leadership, error) {
+			select {
+			case turn := <-f.began:
+				return leader.LeadershipOf(turn), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}, s.Close}
+	},
+}
+
+func inVirtualTime(t *testing.T, test func(t *testing.T, server *curatortest.Server, client *framework.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		test(t, server, newClient(t, server.ConnectString(), framework.WithDialer(server.DialContext)))
+	})
 }

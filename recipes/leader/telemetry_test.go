@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/observe"
@@ -106,7 +107,7 @@ func TestTelemetryLatchWorkIsInTraceOfElection(t *testing.T) {
 	_, err := s.client.CheckExists().ForPath(leadership.Context(), "/work")
 	must(t, err)
 	s.wantValues("curator.leader.active", `
-curator.recipe=leader_latch,curator.resource.name=reports 1
+curator.leader.participant=latch,curator.recipe=leader_latch,curator.resource.name=reports 1
 `)
 	must(t, latch.Close())
 	s.wantTree(`
@@ -120,14 +121,14 @@ leader elect curator.recipe=leader_latch curator.resource.name=reports curator.o
   delete CLIENT
 `)
 	s.wantValues("curator.leader.active", `
-curator.recipe=leader_latch,curator.resource.name=reports 0
+curator.leader.participant=latch,curator.recipe=leader_latch,curator.resource.name=reports 0
 `)
 	s.wantValues("curator.leader.changes", `
-curator.outcome=closed,curator.recipe=leader_latch,curator.resource.name=reports 1
-curator.outcome=elected,curator.recipe=leader_latch,curator.resource.name=reports 1
+curator.leader.participant=latch,curator.outcome=closed,curator.recipe=leader_latch,curator.resource.name=reports 1
+curator.leader.participant=latch,curator.outcome=elected,curator.recipe=leader_latch,curator.resource.name=reports 1
 `)
 	s.wantValues("curator.leader.term.duration", `
-curator.outcome=closed,curator.recipe=leader_latch,curator.resource.name=reports 1
+curator.leader.participant=latch,curator.outcome=closed,curator.recipe=leader_latch,curator.resource.name=reports 1
 `)
 	s.WantBounded(t)
 }
@@ -151,21 +152,21 @@ func TestTelemetryLatchBehindAnotherIsElected(t *testing.T) {
 	s.wantOutcomes("leader term", "closed")
 }
 
-func TestTelemetryParticipantNameShowsTheLeaderAndItsCandidates(t *testing.T) {
+func TestTelemetryNamedElectionCountsLeadersAndCandidates(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
-	blue, _ := startLatch(t, s.client, "1", leader.WithParticipantName("blue"))
+	blue, _ := startLatch(t, s.client, "blue", leader.WithName("jobs"))
 	await(t, blue)
 	green := leader.NewLeaderSelector(s.client, "/selectors", func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
-	}, leader.WithParticipantName("green"))
+	}, leader.WithName("jobs"), leader.WithID("green"))
 	must(t, green.Start())
-	candidate, _ := startLatch(t, s.client, "2", leader.WithParticipantName("red"))
+	candidate, _ := startLatch(t, s.client, "red", leader.WithName("jobs"))
 	series := func(participant string) string {
-		return "curator.leader.participant=" + participant + ",curator.recipe=leader_latch"
+		return "curator.leader.participant=" + participant + ",curator.recipe=leader_latch,curator.resource.name=jobs"
 	}
-	const selector = "curator.leader.participant=green,curator.recipe=leader_selector"
+	const selector = "curator.leader.participant=green,curator.recipe=leader_selector,curator.resource.name=jobs"
 	active := series("blue") + " 1\n" + selector + " 1\n"
 	testenv.Eventually(t, func() bool { return s.Values(t, "curator.leader.active") == active }, "a leader of each")
 	candidates := func() string { return s.Values(t, "curator.leader.candidates") }
@@ -311,7 +312,7 @@ curator.outcome=returned,curator.recipe=leader_selector,curator.resource.name=re
 `)
 }
 
-func TestTelemetryRequeueStartsTrace(t *testing.T) {
+func TestTelemetrySelectorRequeuedStartsTrace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testenv.ConnectString(t))
 	f := newTurns()
@@ -359,11 +360,11 @@ curator.outcome=elected,curator.recipe=leader_latch %[1]d
 func TestTelemetryOffAllocatesNothing(t *testing.T) {
 	ctx := testenv.Context(t)
 	for name, off := range map[string]*telemetry.Telemetry{"none": nil, "off": telemetry.New(telemetry.Config{})} {
-		election := off.NewElection("leader_latch", "reports", "", electionPath)
+		election := report.NewElection(off, "leader_latch", "reports", "", electionPath)
 		allocations := testing.AllocsPerRun(100, func() {
 			electing, span := election.Elect(ctx)
-			span.End(telemetry.Elected, nil)
-			election.Term(electing).End(telemetry.EndedClosed)
+			span.End(report.Elected, nil)
+			election.Term(electing).End(report.EndedClosed)
 		})
 		if allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)

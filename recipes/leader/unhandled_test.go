@@ -31,7 +31,7 @@ func newUnhandled(t *testing.T, connect string) *unhandled {
 	u := &unhandled{Observer: observe.New(t), t: t, errs: make(chan error, 100)}
 	u.client = newClient(t, connect, framework.WithLogger(u.Logger()),
 		framework.WithTracerProvider(u.Tracers), framework.WithMeterProvider(u.Meters))
-	u.client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { u.errs <- e.Err })
+	u.client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { u.errs <- e.Err })
 	return u
 }
 
@@ -59,7 +59,7 @@ func (u *unhandled) want(text, errorType string, c interface{ Close() error }) e
 	return err
 }
 
-func TestUnhandledErrorOfLatchIsLoggedAndCounted(t *testing.T) {
+func TestLatchErrorIsLoggedAndCounted(t *testing.T) {
 	connect := testenv.ConnectString(t)
 	admin := newClient(t, connect)
 	_, err := admin.Create().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(testenv.Context(t), electionPath,
@@ -78,11 +78,11 @@ type lateCompression struct{ builders.CompressionProvider }
 
 func (lateCompression) Compress(string, []byte) ([]byte, error) { return nil, context.DeadlineExceeded }
 
-func TestUnhandledDeadlineErrorOfCompressionIsNotErrorOfLock(t *testing.T) {
-	client := newClient(t, testenv.ConnectString(t), framework.WithCompression(true),
+func TestLatchCompressionDeadlineErrorIsNotErrorOfLock(t *testing.T) {
+	client := newClient(t, testenv.ConnectString(t), framework.WithCompression(),
 		framework.WithCompressionProvider(lateCompression{}))
 	errs := make(chan error, 100)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { errs <- e.Err })
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { errs <- e.Err })
 	startLatch(t, client, "late")
 	err := receive(t, errs, "the error of the compression")
 	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "locks:") {
@@ -90,7 +90,7 @@ func TestUnhandledDeadlineErrorOfCompressionIsNotErrorOfLock(t *testing.T) {
 	}
 }
 
-func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
+func TestLatchListenerPanicIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	latch := leader.NewLeaderLatch(u.client, electionPath)
 	latch.AddListener(func(context.Context, leader.LatchEvent) { panic("on purpose") })
@@ -106,7 +106,7 @@ func TestUnhandledPanicOfLatchListenerIsReported(t *testing.T) {
 	must(t, latch.Close())
 }
 
-func TestUnhandledErrorOfSelectorWithoutHandlerIsReported(t *testing.T) {
+func TestSelectorErrorWithoutHandlerIsReported(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	fails := errors.New("on purpose")
 	take := func(context.Context) error { return fails }
@@ -123,7 +123,7 @@ func TestUnhandledErrorOfSelectorWithoutHandlerIsReported(t *testing.T) {
 	must(t, s.Close())
 }
 
-func TestUnhandledEndOfLeadershipIsNotReported(t *testing.T) {
+func TestSelectorInterruptedReportsNoError(t *testing.T) {
 	u := newUnhandled(t, testenv.ConnectString(t))
 	f := newTurns()
 	s := startSelector(t, u.client, f, leader.WithAutoRequeue())
