@@ -6,8 +6,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -15,20 +17,20 @@ import (
 // DistributedBarrier is a gate: while it is set, all waiters wait until it is removed. It is a persistent node, so it
 // outlives the session of the client that set it. All methods are safe for concurrent use. In Java: DistributedBarrier.
 type DistributedBarrier struct {
-	client Client
+	client *framework.Client
 	path   string
-	err    error // the path is invalid
-	obs    telemetry.Barrier
+	err    error // set if the path is invalid
+	obs    report.Barrier
 }
 
 // NewDistributedBarrier returns the barrier of a path. It does no I/O. Every method returns an error if the path is
 // invalid.
-func NewDistributedBarrier(client Client, path string, opts ...Option) *DistributedBarrier {
+func NewDistributedBarrier(client *framework.Client, path string, opts ...Option) *DistributedBarrier {
 	return &DistributedBarrier{
 		client: client,
 		path:   path,
 		err:    zkpath.Validate(path, false),
-		obs:    telemetry.Of(client).NewBarrier("barrier", settingsOf(opts).name, path),
+		obs:    report.NewBarrier(hook.Telemetry(client), "barrier", settingsOf(opts).name, path),
 	}
 }
 
@@ -63,9 +65,9 @@ func (b *DistributedBarrier) WaitOnBarrier(ctx context.Context) error {
 	if b.err != nil {
 		return errtext.Wrap(b.err, "barrier", "wait")
 	}
-	ctx, span := b.obs.Wait(telemetry.Of(b.client).ExpectingErrors(ctx), "wait", 0)
+	ctx, span := b.obs.Wait(hook.Telemetry(b.client).ExpectingErrors(ctx), "wait", 0)
 	err := b.wait(ctx)
-	span.End(telemetry.Outcome(err, telemetry.Passed), err)
+	span.End(report.Outcome(err, report.Passed), err)
 	if err != nil {
 		return errtext.Wrap(err, "barrier", "wait on %s", b.path)
 	}
@@ -83,9 +85,9 @@ func (b *DistributedBarrier) wait(ctx context.Context) error {
 		} else if err == nil {
 			return nil
 		}
-		w.remove(ctx) // each watch that stays wakes us at each outage, and each read would add another
-		if waited && waitqueue.IsOutage(err) {
-			err = b.client.BlockUntilConnected(ctx)
+		w.remove(ctx) // otherwise each read would add a watch, and each watch would wake us at an outage
+		if waited && waitqueue.IsPassing(err) {
+			err = waitqueue.AwaitConnection(ctx, b.client)
 		}
 		if err != nil {
 			return err

@@ -58,10 +58,8 @@ func TestBarrierOutlivesSession(t *testing.T) {
 	}
 	s.must(client.Close())
 	c := s.laterWith(s.within(100*time.Millisecond), barrier.NewDistributedBarrier(s.client(), barrierPath).WaitOnBarrier)
-	if err := c.err(); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+	c.fails(context.DeadlineExceeded)
+	s.awaitNoWatch()
 }
 
 func TestBarrierSetAgainAtOnceStillBlocks(t *testing.T) {
@@ -119,10 +117,8 @@ func TestBarrierWaitCancelledAfterOutageRemovesWatch(t *testing.T) {
 		s.settle(client)
 	}
 	cancel()
-	if err := c.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+	c.fails(context.Canceled)
+	s.awaitNoWatch()
 }
 
 // In Java: TestDistributedBarrier.testServerCrash.
@@ -151,9 +147,7 @@ func TestBarrierWaitClientClosedFails(t *testing.T) {
 	c := s.later(b.WaitOnBarrier)
 	s.awaitWatch("")
 	s.must(client.Close())
-	if err := c.err(); !errors.Is(err, framework.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
+	c.fails(framework.ErrClosed)
 }
 
 // The connection is cut at each request in turn.

@@ -9,7 +9,7 @@ import (
 
 // remove deletes our node if it exists.
 func (d *DistributedDoubleBarrier) remove(ctx context.Context) error {
-	return waitqueue.RetryOutage(ctx, d.client, func() error { return d.client.Delete().Quietly().ForPath(ctx, d.own()) })
+	return waitqueue.RetryPassing(ctx, d.client, func() error { return d.client.Delete().Quietly().ForPath(ctx, d.own()) })
 }
 
 // cleanUp calls fn, which deletes our node, in the background, until it succeeds or the node has gone with its session.

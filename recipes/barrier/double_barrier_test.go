@@ -126,28 +126,22 @@ func TestDoubleBarrierEnterTwiceOrLeaveTwiceFails(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
 	d := s.member(s.client(), "a", 2)
-	want := func(err, target error) {
-		t.Helper()
-		if !errors.Is(err, target) {
-			t.Errorf("got %v, want %v", err, target)
-		}
-	}
-	want(d.Leave(s.ctx), barrier.ErrNotEntered)
+	s.wantErr(d.Leave(s.ctx), barrier.ErrNotEntered)
 	entering := s.later(d.Enter)
 	s.awaitWatch("ready")
-	want(d.Leave(s.ctx), barrier.ErrNotEntered)
-	want(d.Enter(s.ctx), barrier.ErrEntered)
+	s.wantErr(d.Leave(s.ctx), barrier.ErrNotEntered)
+	s.wantErr(d.Enter(s.ctx), barrier.ErrEntered)
 	s.put("b")
 	s.put("ready")
 	entering.returns()
-	want(d.Enter(s.ctx), barrier.ErrEntered)
+	s.wantErr(d.Enter(s.ctx), barrier.ErrEntered)
 	leaving := s.later(d.Leave)
 	s.awaitWatch("b")
-	want(d.Leave(s.ctx), barrier.ErrNotEntered)
-	want(d.Enter(s.ctx), barrier.ErrEntered)
+	s.wantErr(d.Leave(s.ctx), barrier.ErrNotEntered)
+	s.wantErr(d.Enter(s.ctx), barrier.ErrEntered)
 	s.take("b")
 	leaving.returns()
-	want(d.Leave(s.ctx), barrier.ErrNotEntered)
+	s.wantErr(d.Leave(s.ctx), barrier.ErrNotEntered)
 	s.awaitNothing()
 }
 
@@ -174,24 +168,22 @@ func TestDoubleBarrierInvalidArgumentsFail(t *testing.T) {
 func TestDoubleBarrierClientClosedFails(t *testing.T) {
 	t.Parallel()
 	for _, waiting := range []string{"to enter", "to leave"} {
-		s := newBarrier(t)
-		client := s.client()
-		d := s.member(client, "a", 2)
-		c := s.later(d.Enter)
-		s.awaitWatch("ready")
-		if waiting == "to leave" {
-			s.put("b")
-			s.put("ready")
-			c.returns()
-			c = s.later(d.Leave)
-			s.awaitWatch("b")
-		}
-		s.must(client.Close())
-		if err := c.err(); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("%s: got %v", waiting, err)
-		}
-		if err := d.Enter(s.ctx); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("%s: then got %v", waiting, err)
-		}
+		t.Run(waiting, func(t *testing.T) {
+			s := newBarrier(t)
+			client := s.client()
+			d := s.member(client, "a", 2)
+			c := s.later(d.Enter)
+			s.awaitWatch("ready")
+			if waiting == "to leave" {
+				s.put("b")
+				s.put("ready")
+				c.returns()
+				c = s.later(d.Leave)
+				s.awaitWatch("b")
+			}
+			s.must(client.Close())
+			c.fails(framework.ErrClosed)
+			s.wantErr(d.Enter(s.ctx), framework.ErrClosed)
+		})
 	}
 }

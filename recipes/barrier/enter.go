@@ -33,11 +33,15 @@ type entry struct {
 	*DistributedDoubleBarrier
 	signal   *signal
 	created  bool    // a create was sent
-	node     zk.Stat // our node
+	node     zk.Stat // the Stat of our node
 	seen     bool    // a list had our node
 	opening  int64   // the transaction in which we created ready; 0 if another member did
 	fired    bool    // the watch of ready has reported its creation, or will
-	refusals int     // of the watch of our node, in a row
+	refusals int     // number of refused watches of our node in a row
+
+	session int64     // the session of the last look
+	renewed bool      // our node may have been in a round of an earlier session that is over
+	last    *snapshot // the last list before renewed; nil if there was none
 }
 
 // run reads the barrier after each event until it is open.
@@ -50,7 +54,7 @@ func (e *entry) run(ctx context.Context) (round, error) {
 		in := false
 		switch s.verdict() {
 		case unknown:
-			err = e.client.BlockUntilConnected(ctx)
+			err = waitqueue.AwaitConnection(ctx, e.client)
 		case absent: // look creates the node again if it is gone
 		case waiting:
 			in, err = e.awaitOthers(ctx, s)
@@ -77,6 +81,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 		e.signal.received(zk.EventNodeCreated) // the event may be older than our node
 	}
 	s := &snapshot{quorum: e.members, flight: builders.Pipelined(ctx)}
+	e.noteSession()
 	var creation builders.Future[string]
 	create := !e.isCurrent()
 	if create {
@@ -100,7 +105,7 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	if errors.Is(listErr, zk.ErrNoNode) { // the barrier is created with our node
 		listErr = nil
 	}
-	if waitqueue.IsOutage(listErr) || waitqueue.IsOutage(existsErr) {
+	if waitqueue.IsPassing(listErr) || waitqueue.IsPassing(existsErr) || e.sessionChanged() {
 		s.unknown = true
 		return s, nil
 	}
@@ -114,7 +119,35 @@ func (e *entry) look(ctx context.Context) (*snapshot, error) {
 	case !listed && !create:
 		e.node, e.seen = zk.Stat{}, false // another client has deleted it
 	}
-	return s, nil
+	return s, e.checkMissed(s)
+}
+
+// noteSession records a change of the session since the last look.
+func (e *entry) noteSession() {
+	if s := e.client.Session(); s != nil && s.Context().Err() == nil {
+		e.renewed = e.renewed || e.session != 0 && e.session != s.ID()
+		e.session = s.ID()
+	}
+}
+
+// sessionChanged reports whether another session has begun since noteSession. If the create was sent in one session and
+// the list in the next, the list does not show what happened in between.
+func (e *entry) sessionChanged() bool {
+	return e.session != 0 && e.client.SessionID() != e.session
+}
+
+// checkMissed returns an error if a round may have begun and ended since the node of an earlier session was created.
+// The others may have counted that node. In the next round this member would stay one round behind them. While ready
+// exists, the member joins that round.
+func (e *entry) checkMissed(s *snapshot) error {
+	if e.renewed && s.ready != nil {
+		return nil
+	}
+	if e.renewed && s.mayHaveMissed(e.last, e.name) {
+		return ErrSessionEnded
+	}
+	e.renewed, e.last = false, s
+	return nil
 }
 
 // isCurrent reports whether our node belongs to the client's session.
@@ -143,7 +176,7 @@ func (e *entry) adopt(ctx context.Context) error {
 	return err
 }
 
-// moment is far more time than the last member needs to create ready.
+// moment is much longer than the last member needs to create ready.
 const moment = 20 * time.Millisecond
 
 // open creates ready while our node exists, on the connection of the snapshot. Members other than the last one wait a
@@ -162,10 +195,10 @@ func (e *entry) open(ctx context.Context, s *snapshot) (in bool, err error) {
 	case err == nil, errors.Is(err, zk.ErrNodeExists):
 		e.fired = true
 		return true, nil
-	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
+	case errors.Is(err, zk.ErrNoNode): // look again
 		return false, nil
 	}
-	return false, err
+	return false, e.again(ctx, err)
 }
 
 // awaitOthers waits until ready is created, or our node is gone: without a node the others would not count us. After a
@@ -177,27 +210,35 @@ func (e *entry) awaitOthers(ctx context.Context, s *snapshot) (in bool, err erro
 	}
 	_, err = e.client.GetData().Undecompressed().UsingWatcher(e.signal.watcher).Submit(s.flight, e.own()).Wait(ctx)
 	switch {
-	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
+	case errors.Is(err, zk.ErrNoNode): // look again
 		return false, nil
 	case errors.Is(err, zk.ErrNoAuth):
 		e.refusals++
 		_, in, err = e.awaitFor(ctx, waitqueue.ReadPause(e.refusals))
 		return in, err
 	case err != nil:
-		return false, err
+		return false, e.again(ctx, err)
 	}
 	e.refusals = 0
 	return e.awaitReady(ctx)
 }
 
-// awaitReady waits for an event, and reports whether ready was created. Then the round has begun, even if it has
-// already ended.
+// again waits until it makes sense to look again if err passes, and returns nil. It returns other errors unchanged.
+func (e *entry) again(ctx context.Context, err error) error {
+	if waitqueue.IsPassing(err) {
+		return waitqueue.AwaitConnection(ctx, e.client)
+	}
+	return err
+}
+
+// awaitReady waits for an event, and reports whether ready was created. If it was, the round has begun, and may already
+// have ended.
 func (e *entry) awaitReady(ctx context.Context) (created bool, err error) {
 	_, created, err = e.awaitReadyUntil(ctx, nil)
 	return created, err
 }
 
-// awaitMoment is awaitFor a moment.
+// awaitMoment is awaitFor with moment.
 func (e *entry) awaitMoment(ctx context.Context) (woken, created bool, err error) {
 	return e.awaitFor(ctx, moment)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -11,6 +12,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/barrier"
 )
 
@@ -68,6 +70,34 @@ func TestEnterSpuriousWakeUpKeepsWaiting(t *testing.T) {
 	s.await("b", "c", "ready")
 }
 
+// GH-1290: in Java a timed enter returns true after any session event. Here the connection is lost and comes back, then
+// the session ends: Enter waits until its time is up.
+func TestEnterTimedDoesNotPassAfterSessionEvents(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	ctx, cancel := context.WithCancel(s.ctx) // the time limit, which the test ends
+	defer cancel()
+	c := s.laterWith(ctx, s.member(client, "b", 2).Enter)
+	s.awaitWatch("ready")
+	s.settle(client)
+	for range 3 {
+		s.cut(client, faults)
+		s.awaitWatch("ready")
+		s.settle(client)
+		c.waits()
+	}
+	old := client.SessionID()
+	s.must(testenv.Server(t).ExpireSession(old))
+	s.awaitNewNode(client, old)
+	s.awaitWatch("ready")
+	s.settle(client)
+	c.waits()
+	cancel()
+	c.fails(context.Canceled)
+	s.awaitNothing()
+}
+
 func TestEnterOpenedDuringOutageEnters(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*scene){
@@ -112,6 +142,93 @@ func TestEnterSessionExpiredCreatesNodeAgain(t *testing.T) {
 	c.returns()
 }
 
+// The session of a member that waits ends, without an event. Has a round begun meanwhile, the others may have counted
+// the member. In the next round it would stay one behind them for ever.
+func TestEnterSessionExpiredAfterMemberWasCounted(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		while func(s *scene)
+		then  func(s *scene, c *call)
+	}{
+		{
+			"the round is over",
+			func(s *scene) { s.put("c"); s.put("ready"); s.take("ready", "c") },
+			func(s *scene, c *call) {
+				c.fails(barrier.ErrSessionEnded)
+				s.awaitNothing()
+			},
+		},
+		{
+			"the round is over, and the next member is there",
+			func(s *scene) { s.put("c"); s.put("ready"); s.take("ready", "c"); s.put("c") },
+			func(s *scene, c *call) {
+				c.fails(barrier.ErrSessionEnded)
+				s.await("c")
+			},
+		},
+		{
+			"the barrier was deleted",
+			func(s *scene) { s.put("c"); s.put("ready"); s.take("ready", "c", "b", "") },
+			func(s *scene, c *call) {
+				c.fails(barrier.ErrSessionEnded)
+				s.awaitNothing()
+			},
+		},
+		{
+			"the other is in",
+			func(s *scene) { s.put("c"); s.put("ready") },
+			func(_ *scene, c *call) { c.returns() },
+		},
+		{
+			"the other has come",
+			func(s *scene) { s.put("c") },
+			func(_ *scene, c *call) { c.returns() },
+		},
+		{
+			"the other has come and gone: a round may have begun and ended",
+			func(s *scene) { s.put("c"); s.take("c") },
+			func(s *scene, c *call) {
+				c.fails(barrier.ErrSessionEnded)
+				s.awaitNothing()
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, client, faults, c := entering(t)
+			restore := faults.RefuseConnects()
+			faults.CutAll()
+			tt.while(s)
+			s.must(testenv.Server(t).ExpireSession(client.SessionID()))
+			c.waits()
+			restore()
+			tt.then(s, c)
+		})
+	}
+}
+
+// The reply of the create is lost with the session: the others may have counted the node.
+func TestEnterSessionExpiredBeforeFirstReplyFails(t *testing.T) {
+	t.Parallel()
+	s := newBarrier(t)
+	client, faults := s.proxied()
+	injection := faults.Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.CutAfter})
+	restore := faults.RefuseConnects()
+	c := s.later(s.member(client, "b", 2).Enter)
+	s.must(injection.Wait(s.ctx))
+	s.await("b")
+	s.put("c")
+	s.put("ready")
+	s.take("ready", "c")
+	s.must(testenv.Server(t).ExpireSession(client.SessionID()))
+	s.await()
+	restore()
+	c.fails(barrier.ErrSessionEnded)
+	s.awaitNothing()
+}
+
 // CURATOR-498: the node of the old session is at the server until its timeout, and then gone.
 func TestEnterNodeOfEarlierSessionIsReplaced(t *testing.T) {
 	t.Parallel()
@@ -132,13 +249,54 @@ func TestEnterCreateOfEarlierSessionIsNotAdopted(t *testing.T) {
 	injection := faults.Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
 	c := s.later(s.member(client, "b", 2).Enter)
 	s.must(injection.Wait(s.ctx))
-	old := client.SessionID()
-	s.must(client.Reset())
-	injection.Release()
-	s.awaitNewNode(client, old)
-	s.put("c")
-	s.put("ready")
-	c.returns()
+	s.must(client.Reset())           // the reply may not come before the connection has gone
+	c.fails(barrier.ErrSessionEnded) // the others may have counted that node
+	s.awaitNothing()
+}
+
+// slowCaller is a context whose caller stops, at each request, until time passes or a session has replaced another.
+type slowCaller struct {
+	context.Context
+	sent, renewed chan struct{}
+}
+
+func (c slowCaller) Err() error {
+	select {
+	case <-c.sent:
+		<-c.renewed
+	case <-time.After(time.Millisecond): // of the bubble: nothing is on its way
+	}
+	return c.Context.Err()
+}
+
+// The session ends when the create is sent, and before the list is: the list belongs to the next session.
+func TestEnterSessionExpiredBetweenCreateAndListFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
+		client := testclient.Connect(t, server.ConnectString(), framework.WithDialer(server.DialContext))
+		ctx := slowCaller{testenv.Context(t), make(chan struct{}), make(chan struct{})}
+		testclient.Must(t, client.CreateContainers(t.Context(), "/barrier"))
+		created := server.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldReply})
+		go func() {
+			defer close(ctx.renewed)
+			if err := created.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+			close(ctx.sent)
+			session := client.Session()
+			if err := server.ExpireSession(session.ID()); err != nil {
+				t.Error(err)
+			}
+			<-session.Context().Done()
+			if err := client.BlockUntilConnected(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		err := barrier.NewDistributedDoubleBarrier(client, "/barrier", 2).Enter(ctx)
+		if !errors.Is(err, barrier.ErrSessionEnded) {
+			t.Errorf("got %v, want barrier.ErrSessionEnded", err)
+		}
+	})
 }
 
 func TestEnterNodeDeletedIsCreatedAgain(t *testing.T) {
@@ -262,7 +420,7 @@ func TestEnterOpenedByAnotherRemovesWatch(t *testing.T) {
 	held.Release()
 	entering.returns()
 	s.await("a", "b", "ready")
-	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+	s.awaitNoWatch()
 }
 
 func TestEnterCancelledLeavesNothing(t *testing.T) {
@@ -272,18 +430,12 @@ func TestEnterCancelledLeavesNothing(t *testing.T) {
 	second := s.laterWith(ctx, s.member(client, "d", 5).Enter)
 	s.await("b", "d")
 	cancel()
-	if err := second.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	second.fails(context.Canceled)
 	s.await("b")
 	c.waits()
 	late := s.member(client, "e", 5)
-	if err := late.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	if err := late.Enter(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	s.wantErr(late.Enter(s.within(50*time.Millisecond)), context.DeadlineExceeded)
+	s.wantErr(late.Enter(ctx), context.Canceled)
 	s.await("b")
 	s.put("c")
 	s.put("ready")
@@ -305,9 +457,7 @@ func TestEnterCancelledBeforeReplyLeavesNothing(t *testing.T) {
 			c := s.laterWith(ctx, d.Enter)
 			s.must(held.Wait(s.ctx))
 			cancel()
-			if err := c.err(); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
+			c.fails(context.Canceled)
 			held.Release()
 			s.must(d.Enter(s.ctx)) // on nothing that is left
 			s.must(d.Leave(s.ctx))
@@ -326,9 +476,7 @@ func TestEnterWaitsForCleanupOfLast(t *testing.T) {
 	s.awaitWatch("ready")
 	deletion := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.HoldRequest})
 	cancel()
-	if err := c.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	c.fails(context.Canceled)
 	s.must(deletion.Wait(s.ctx))
 	s.put("c")
 	if err := d.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
@@ -399,9 +547,7 @@ func TestEnterFirstReadFailedFails(t *testing.T) {
 	client, faults := s.proxied(impatient...)
 	faults.RefuseConnects()
 	faults.CutAll()
-	if err := s.member(client, "b", 2).Enter(s.ctx); !errors.Is(err, framework.ErrConnectionLoss) {
-		t.Errorf("got %v", err)
-	}
+	s.wantErr(s.member(client, "b", 2).Enter(s.ctx), framework.ErrConnectionLoss)
 }
 
 // The parents are made behind the watch of ready. A round of others that is over before our node is there is not ours.
@@ -449,9 +595,7 @@ func TestEnterNodeOfLastRefusedToDeleteIsNotCountedTwice(t *testing.T) {
 	allow(zk.PermAll &^ zk.PermDelete)
 	refusal := faults.Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.HoldReply})
 	cancel()
-	if err := c.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	c.fails(context.Canceled)
 	s.must(refusal.Wait(s.ctx))
 	refusal.Release()
 	s.settle(client)

@@ -16,7 +16,9 @@ import (
 func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 	nodes, err := e.read(ctx, s)
 	switch {
-	case errors.Is(err, zk.ErrNoNode), waitqueue.IsOutage(err): // look again
+	case waitqueue.IsPassing(err): // checked first: err joins the errors of several reads
+		return false, e.again(ctx, err)
+	case errors.Is(err, zk.ErrNoNode): // look again
 		return false, nil
 	case err != nil:
 		return false, err
@@ -30,14 +32,14 @@ func (e *entry) join(ctx context.Context, s *snapshot) (in bool, err error) {
 			if n.name == e.name { // we have signed up, and the reply was lost
 				return true, nil
 			}
-			return e.signUp(s, n.name)
+			return e.signUp(ctx, s, n.name)
 		}
 		if n.stat.Czxid < oldest.stat.Czxid {
 			oldest = n
 		}
 	}
 	if oldest.name == e.name {
-		return false, e.clear(s)
+		return false, e.clear(ctx, s)
 	}
 	return e.awaitOldest(ctx, s, oldest.name)
 }
@@ -51,8 +53,8 @@ type memberNode struct {
 // signedUp is the version of the node of a member that has joined late.
 const signedUp = 1
 
-// isIn reports whether the member of a node is in the round that the transaction opened began: the node is older, or
-// the member has signed up.
+// isIn reports whether the member of a node is in the round that began with the transaction opened: the node is older,
+// or the member has signed up.
 func isIn(node *zk.Stat, opened int64) bool { return node.Czxid < opened || node.Version >= signedUp }
 
 // read reads the nodes of all listed members, in the flight of the list.
@@ -74,7 +76,7 @@ func (e *entry) read(ctx context.Context, s *snapshot) ([]memberNode, error) {
 // signUp enters in one transaction, if another member is still in: the round may have been deserted meanwhile. It
 // changes the version of ready, so that no member ends the round without having seen us. And it creates our node again,
 // with the version signedUp.
-func (e *entry) signUp(s *snapshot, other string) (in bool, err error) {
+func (e *entry) signUp(ctx context.Context, s *snapshot, other string) (in bool, err error) {
 	op := e.client.TransactionOp()
 	_, err = e.client.Transaction().ForOperations(s.flight,
 		op.Check().ForPath(zkpath.Join(e.path, other)),
@@ -82,22 +84,22 @@ func (e *entry) signUp(s *snapshot, other string) (in bool, err error) {
 		op.Delete().ForPath(e.own()),
 		op.Create().WithMode(builders.Ephemeral).ForPath(e.own(), nil),
 		op.SetData().ForPath(e.own(), nil))
-	if errors.Is(err, zk.ErrNoNode) || waitqueue.IsOutage(err) { // look again
+	if errors.Is(err, zk.ErrNoNode) { // look again
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, e.again(ctx, err)
 }
 
 // clear deletes the ready of the snapshot, if no member has signed up since. Only the oldest member clears it, and our
 // node is the oldest.
-func (e *entry) clear(s *snapshot) error {
+func (e *entry) clear(ctx context.Context, s *snapshot) error {
 	op := e.client.TransactionOp()
 	_, err := e.client.Transaction().ForOperations(s.flight,
 		op.Check().ForPath(e.own()), op.Delete().WithVersion(s.ready.Version).ForPath(e.ready()))
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) || waitqueue.IsOutage(err) { // look again
+	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) { // look again
 		return nil
 	}
-	return err
+	return e.again(ctx, err)
 }
 
 // awaitOldest waits until the oldest member has deleted ready, or is gone.
@@ -106,10 +108,10 @@ func (e *entry) awaitOldest(ctx context.Context, s *snapshot, name string) (in b
 	defer w.remove(ctx)
 	there, err := w.exists(ctx)
 	switch {
-	case waitqueue.IsOutage(err), err == nil && (!there || w.stat.Czxid > s.parent.Pzxid): // look again
-		return false, nil
 	case err != nil:
-		return false, err
+		return false, e.again(ctx, err)
+	case !there || w.stat.Czxid > s.parent.Pzxid: // look again
+		return false, nil
 	}
 	return e.awaitReady(ctx)
 }

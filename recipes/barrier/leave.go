@@ -29,11 +29,11 @@ type exit struct {
 	*DistributedDoubleBarrier
 	signal  *signal
 	round   round
-	version int32 // of ready: the number of members that joined late
+	version int32 // the version of ready, which is the number of members that joined late
 	alone   bool  // all others have left
 }
 
-// The errors of leaveFirst and leaveLast that make run go on in another way.
+// These errors of leaveFirst and leaveLast make run continue in another way.
 var (
 	errNotLowest = errors.New("barrier: another member goes last")
 	errClosed    = errors.New("barrier: our node or ready is gone")
@@ -67,7 +67,7 @@ func (x *exit) learn(ctx context.Context) error {
 	}
 	ready, children, err := x.round.list.wait(ctx)
 	if err != nil {
-		err = waitqueue.RetryOutage(ctx, x.client, func() (err error) {
+		err = waitqueue.RetryPassing(ctx, x.client, func() (err error) {
 			ready, children, err = x.list(ctx).wait(ctx)
 			return err
 		})
@@ -86,13 +86,13 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	w := x.signal.watch(flight, lowest)
 	defer w.remove(ctx)
 	there, watchErr := w.exists(ctx)
-	if _, err := deletion.Wait(ctx); errors.Is(err, zk.ErrNoNode) || waitqueue.IsOutage(err) {
+	if _, err := deletion.Wait(ctx); errors.Is(err, zk.ErrNoNode) || waitqueue.IsPassing(err) {
 		return x.leaveLast(ctx, nil) // it lists the members
 	} else if err != nil {
 		return err
 	}
 	switch {
-	case watchErr != nil && !waitqueue.IsOutage(watchErr):
+	case watchErr != nil && !waitqueue.IsPassing(watchErr):
 		return watchErr
 	case there && isIn(&w.stat, x.round.opened): // a member that is not in may wait for our next Enter
 		if event, err := w.await(ctx); err != nil || event == zk.EventNodeDataChanged && w.over { // see end
@@ -102,7 +102,7 @@ func (x *exit) leaveFirst(ctx context.Context) error {
 	return x.waitForOthers(ctx)
 }
 
-// leaveLast waits until all others have left, and ends the round. others are those known so far.
+// leaveLast waits until all others have left, and ends the round. others has the other members known so far.
 func (x *exit) leaveLast(ctx context.Context, others []string) error {
 	for {
 		err := x.awaitAlone(ctx, others)
@@ -118,8 +118,8 @@ func (x *exit) leaveLast(ctx context.Context, others []string) error {
 		case errors.Is(err, zk.ErrBadVersion): // a late member has joined
 			x.alone = false
 			err = x.readVersion(ctx)
-		case waitqueue.IsOutage(err):
-			err = x.client.BlockUntilConnected(ctx)
+		case waitqueue.IsPassing(err):
+			err = waitqueue.AwaitConnection(ctx, x.client)
 		}
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (x *exit) end(ctx context.Context) error {
 
 // readVersion reads the version of ready, before the next list of the members.
 func (x *exit) readVersion(ctx context.Context) error {
-	return waitqueue.RetryOutage(ctx, x.client, func() error {
+	return waitqueue.RetryPassing(ctx, x.client, func() error {
 		stat, err := x.client.CheckExists().ForPath(ctx, x.ready())
 		if stat != nil {
 			x.version = stat.Version
@@ -211,7 +211,7 @@ func (x *exit) readVersion(ctx context.Context) error {
 // giveUp deletes our node, and ready too if all others have left.
 func (x *exit) giveUp(ctx context.Context) error {
 	if x.alone {
-		if err := waitqueue.RetryOutage(ctx, x.client, func() error { return x.end(ctx) }); err == nil {
+		if err := waitqueue.RetryPassing(ctx, x.client, func() error { return x.end(ctx) }); err == nil {
 			return nil
 		}
 	}

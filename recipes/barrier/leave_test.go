@@ -75,37 +75,77 @@ func (s *scene) leave(name string) {
 	}
 }
 
-// Java 5.4.0 waits in the same way: each waiter for the lowest is woken once.
-func TestLeaveLowestLeavesLast(t *testing.T) {
+// A member that leaves watches another, and the next when that one has gone. Java 5.4.0 waits in the same way: each
+// waiter for the lowest is woken once.
+func TestLeaveWaitsForOtherMembers(t *testing.T) {
 	t.Parallel()
-	s := newInside(t, "c", "d")
-	c := s.later(s.member.Leave)
-	s.awaitWatch("d")
-	s.take("d")
-	s.awaitWatch("c")
-	s.await("b", "c", "ready")
-	c.waits()
-	s.take("c")
-	c.returns()
-	s.awaitNothing()
+	type step struct {
+		watched string   // by the member
+		there   []string // at the barrier then; nil: not checked
+		late    string   // comes then, if it is not empty
+		leaving []string // go then
+	}
+	for _, tt := range []struct {
+		name   string
+		others []string
+		steps  []step
+	}{
+		{"the lowest leaves last", []string{"c", "d"}, []step{
+			{"d", nil, "", []string{"d"}},
+			{"c", []string{"b", "c", "ready"}, "", []string{"c"}},
+		}},
+		{"the others wait for the lowest", []string{"a", "c"}, []step{
+			{"a", []string{"a", "c", "ready"}, "", []string{"c"}},
+			{"a", nil, "", []string{"a", "ready"}},
+		}},
+		{"the lowest dies", []string{"a", "c", "d"}, []step{
+			{"a", nil, "", []string{"a"}},
+			{"c", nil, "", []string{"d"}},
+			{"c", nil, "", []string{"c", "ready"}},
+		}},
+		{"a late member comes while the barrier is open", []string{"c"}, []step{
+			{"c", nil, "d", []string{"c"}},
+			{"d", nil, "", []string{"d"}},
+		}},
+		{"a late member is the lowest and leaves last", []string{"c"}, []step{
+			{"c", nil, "a", []string{"c"}},
+			{"a", []string{"a", "ready"}, "", []string{"a", "ready"}},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newInside(t, tt.others...)
+			c := s.later(s.member.Leave)
+			for _, step := range tt.steps {
+				s.awaitWatch(step.watched)
+				if step.there != nil {
+					s.await(step.there...)
+				}
+				c.waits()
+				if step.late != "" {
+					s.put(step.late)
+				}
+				s.take(step.leaving...)
+			}
+			c.returns()
+			s.awaitNothing()
+		})
+	}
 }
 
-func TestLeaveOthersWaitForLowest(t *testing.T) {
-	t.Parallel()
-	s := newInside(t, "a", "c")
-	c := s.later(s.member.Leave)
-	s.awaitWatch("a")
-	s.await("a", "c", "ready")
-	s.take("c")
-	s.take("a", "ready")
-	c.returns()
-	s.awaitNothing()
+// forEachOrder runs a test for a member b behind the lowest, a, and for one that is the lowest, before c.
+func forEachOrder(t *testing.T, test func(t *testing.T, other string)) {
+	t.Helper()
+	for _, other := range []string{"a", "c"} {
+		t.Run("the other is "+other, func(t *testing.T) { test(t, other) })
+	}
 }
 
 // In Java that is the end.
 func TestLeaveOneNodeLeftKeepsWaiting(t *testing.T) {
 	t.Parallel()
-	for _, other := range []string{"a", "c"} {
+	forEachOrder(t, func(t *testing.T, other string) {
+		t.Helper()
 		s := newInside(t, other)
 		c := s.later(s.member.Leave)
 		s.awaitWatch(other)
@@ -117,21 +157,7 @@ func TestLeaveOneNodeLeftKeepsWaiting(t *testing.T) {
 		s.leave(other)
 		c.returns()
 		s.awaitNothing()
-	}
-}
-
-func TestLeaveLowestDiedKeepsWaiting(t *testing.T) {
-	t.Parallel()
-	s := newInside(t, "a", "c", "d")
-	c := s.later(s.member.Leave)
-	s.awaitWatch("a")
-	s.take("a")
-	s.awaitWatch("c")
-	c.waits()
-	s.take("d")
-	s.take("c", "ready")
-	c.returns()
-	s.awaitNothing()
+	})
 }
 
 // The next member deletes a ready node that no member with a node has deleted.
@@ -167,7 +193,7 @@ func TestLeaveMemberOfNextRoundIsNotWaitedFor(t *testing.T) {
 				s.take("a")
 			}
 			c.returns()
-			testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+			s.awaitNoWatch()
 		})
 	}
 }
@@ -176,7 +202,8 @@ func TestLeaveMemberOfNextRoundIsNotWaitedFor(t *testing.T) {
 // for us to come.
 func TestLeaveMemberThatDidNotWaitIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	for _, other := range []string{"a", "c"} {
+	forEachOrder(t, func(t *testing.T, other string) {
+		t.Helper()
 		s := newInside(t, other)
 		s.take("ready")
 		s.again(other)
@@ -188,7 +215,7 @@ func TestLeaveMemberThatDidNotWaitIsNotWaitedFor(t *testing.T) {
 		s.must(s.member.Leave(s.ctx))
 		s.take(other)
 		s.awaitNothing()
-	}
+	})
 }
 
 // So has one whose time was up, while another is still in.
@@ -209,17 +236,14 @@ func TestLeaveReadyGoneWaitsForMembersIn(t *testing.T) {
 
 func TestLeaveCancelledLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for _, other := range []string{"a", "c"} {
+	forEachOrder(t, func(t *testing.T, other string) {
+		t.Helper()
 		s := newInside(t, other)
-		if err := s.member.Leave(s.within(100 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		s.wantErr(s.member.Leave(s.within(100*time.Millisecond)), context.DeadlineExceeded)
 		s.await(other, "ready") // it is still open for the members inside
-		testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
-		if err := s.member.Leave(s.ctx); !errors.Is(err, barrier.ErrNotEntered) {
-			t.Errorf("got %v", err)
-		}
-	}
+		s.awaitNoWatch()
+		s.wantErr(s.member.Leave(s.ctx), barrier.ErrNotEntered)
+	})
 }
 
 func TestLeaveCancelledBeforeReplyLeavesNothing(t *testing.T) {
@@ -233,12 +257,10 @@ func TestLeaveCancelledBeforeReplyLeavesNothing(t *testing.T) {
 			c := s.laterWith(ctx, s.member.Leave)
 			s.must(held.Wait(s.ctx))
 			cancel()
-			if err := c.err(); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
+			c.fails(context.Canceled)
 			held.Release()
 			s.await(other, "ready")
-			testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+			s.awaitNoWatch()
 			s.must(s.member.Enter(s.ctx)) // the round is still on
 			s.await(slices.Sorted(slices.Values([]string{"b", "ready", other}))...)
 		})
@@ -266,11 +288,9 @@ func TestLeaveCancelledBehindLowestLeavesNothing(t *testing.T) {
 	s.take("a")
 	s.awaitWatch("c")
 	cancel()
-	if err := c.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	c.fails(context.Canceled)
 	s.await("c", "ready")
-	testenv.Eventually(t, func() bool { return len(s.watches()) == 0 }, "no watch is left")
+	s.awaitNoWatch()
 }
 
 // The end of the lowest means that no other member was left.
@@ -336,20 +356,6 @@ func TestLeaveLowestBehindTheOtherSendsNoList(t *testing.T) {
 	s.awaitNothing()
 }
 
-func TestLeaveLowestWaitsForLateMember(t *testing.T) {
-	t.Parallel()
-	s := newInside(t, "c")
-	c := s.later(s.member.Leave)
-	s.awaitWatch("c")
-	s.put("d") // while the barrier is still open
-	s.take("c")
-	s.awaitWatch("d")
-	c.waits()
-	s.take("d")
-	c.returns()
-	s.awaitNothing()
-}
-
 // A late member signs up while another one is in, and that one leaves after it was listed and before it is watched.
 func TestLeaveListedMemberGoneWaitsForLateMember(t *testing.T) {
 	t.Parallel()
@@ -368,22 +374,6 @@ func TestLeaveListedMemberGoneWaitsForLateMember(t *testing.T) {
 	s.awaitWatch("d")
 	c.waits()
 	s.take("d", "ready")
-	c.returns()
-	s.awaitNothing()
-}
-
-// Then it goes ahead, and the newcomer goes last.
-func TestLeaveLowerLateMemberLeavesLast(t *testing.T) {
-	t.Parallel()
-	s := newInside(t, "c")
-	c := s.later(s.member.Leave)
-	s.awaitWatch("c")
-	s.put("a")
-	s.take("c")
-	s.awaitWatch("a")
-	s.await("a", "ready")
-	c.waits()
-	s.take("a", "ready")
 	c.returns()
 	s.awaitNothing()
 }
@@ -417,9 +407,7 @@ func TestLeaveReadyNotDeletedIsGoneBeforeNextEnter(t *testing.T) {
 	c := s.laterWith(ctx, d.Leave)
 	s.must(deletion.Wait(s.ctx))
 	cancel()
-	if err := c.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	c.fails(context.Canceled)
 	if err := d.Enter(s.within(50 * time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("entered by what is being deleted: %v", err)
 	}
@@ -459,7 +447,8 @@ func TestLeaveSessionExpiredIgnoresNextRound(t *testing.T) {
 
 func TestLeaveOutageKeepsWaiting(t *testing.T) {
 	t.Parallel()
-	for _, other := range []string{"a", "c"} {
+	forEachOrder(t, func(t *testing.T, other string) {
+		t.Helper()
 		s := newInsideWith(t, impatient, other)
 		restore := s.faults.RefuseConnects()
 		s.faults.CutAll()
@@ -475,7 +464,7 @@ func TestLeaveOutageKeepsWaiting(t *testing.T) {
 		restore()
 		c.returns()
 		s.awaitNothing()
-	}
+	})
 }
 
 // In Java the lowest member, and the one whose time is up, delete ready while others are in.

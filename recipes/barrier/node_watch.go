@@ -15,7 +15,7 @@ import (
 // nodeWatch watches an existing node of the barrier.
 type nodeWatch struct {
 	signal  *signal
-	watcher *callbacks.Watcher // its own: a late removal of an earlier watch must not remove it
+	watcher *callbacks.Watcher // one for each nodeWatch: a late removal of an earlier watch must not remove this one
 	path    string
 	stat    zk.Stat
 	read    builders.Future[[]byte]

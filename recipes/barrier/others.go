@@ -12,12 +12,12 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// waitForOthers waits until all other members of our round have left. We have no node of our own meanwhile.
+// waitForOthers waits until all other members of our round have left. Our own node does not exist any more.
 func (x *exit) waitForOthers(ctx context.Context) error {
 	for {
 		waited, err := x.awaitOther(ctx)
-		if waitqueue.IsOutage(err) {
-			waited, err = true, x.client.BlockUntilConnected(ctx)
+		if waitqueue.IsPassing(err) {
+			waited, err = true, waitqueue.AwaitConnection(ctx, x.client)
 		}
 		if !waited || err != nil {
 			return err

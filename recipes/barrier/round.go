@@ -12,10 +12,11 @@ import (
 
 // round is a member's knowledge of the round that it has entered.
 type round struct {
-	// opened is the transaction that created ready, or an earlier one if that is not known. The counted members are older.
+	// opened is the transaction that created ready, or an earlier one if it is not known. The nodes of counted members
+	// are older.
 	opened  int64
-	members []string // the known ones, in order
-	session int64    // of our node
+	members []string // the known members, in order
+	session int64    // the session of our node
 	list    *listing // sent after the opening; nil if ready is known
 }
 

@@ -2,7 +2,6 @@ package barrier_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -95,9 +94,7 @@ func TestDoubleBarrierCancelledLeaveKeepsReadyOfNextRound(t *testing.T) {
 	c := s.laterWith(ctx, s.member.Leave)
 	s.must(held.Wait(s.ctx))
 	cancel()
-	if err := c.err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	c.fails(context.Canceled)
 	s.await()
 	next := s.nextRound("d", "e")
 	held.Remove()
@@ -180,7 +177,7 @@ func TestDoubleBarrierLateMemberAfterEndWaitsForNextRound(t *testing.T) {
 func TestBarriersWithCompressionReadPlainData(t *testing.T) {
 	t.Parallel()
 	s := newBarrier(t)
-	client := s.client(framework.WithCompression(true))
+	client := s.client(framework.WithCompression())
 	plain := func(name string, flags int32) {
 		_, err := s.raw.Create(s.path(name), []byte("192.0.2.1"), flags, zk.WorldACL(zk.PermAll))
 		s.must(err)

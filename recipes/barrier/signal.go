@@ -4,20 +4,21 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 )
 
 // signal wakes one waiter when a watch fires, and when the connection is lost or restored.
 type signal struct {
-	client  Client
+	client  *framework.Client
 	watcher *callbacks.Watcher
 	events  chan zk.Event
 }
 
-// eventRoom is more than the number of events between two reads. An event without room is dropped; the next read makes
-// up for it.
+// eventRoom is more than the usual number of events between two reads. An event without room is dropped; the next read
+// shows its effect.
 const eventRoom = 16
 
-func newSignal(client Client) *signal {
+func newSignal(client *framework.Client) *signal {
 	events := make(chan zk.Event, eventRoom)
 	return &signal{client: client, events: events, watcher: callbacks.NewChanWatcher(events)}
 }

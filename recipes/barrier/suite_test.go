@@ -99,7 +99,7 @@ func (s *scene) settle(client *framework.Client) {
 func (s *scene) cut(client *framework.Client, faults *curatortest.Faults) {
 	s.Helper()
 	again := make(chan struct{}, 1)
-	remove := client.ConnectionStateListeners().AddListener(func(_ context.Context, state framework.ConnectionState) {
+	remove := client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		if state == framework.Reconnected {
 			again <- struct{}{}
 		}
@@ -124,6 +124,14 @@ func (s *scene) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
+	}
+}
+
+// wantErr fails the test if err does not match want.
+func (s *scene) wantErr(err, want error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Errorf("got %v, want %v", err, want)
 	}
 }
 
@@ -206,6 +214,12 @@ func (s *scene) awaitNewNode(client *framework.Client, old int64) {
 func (s *scene) awaitNothing() {
 	s.Helper()
 	s.await()
+	s.awaitNoWatch()
+}
+
+// awaitNoWatch waits until all watches are gone.
+func (s *scene) awaitNoWatch() {
+	s.Helper()
 	testenv.Eventually(s, func() bool { return len(s.watches()) == 0 }, "no watch is left")
 }
 
@@ -242,6 +256,12 @@ func (c *call) returns() {
 	if err := c.err(); err != nil {
 		c.s.Fatal(err)
 	}
+}
+
+// fails waits until the call has returned that error.
+func (c *call) fails(want error) {
+	c.s.Helper()
+	c.s.wantErr(c.err(), want)
 }
 
 // waits fails the test if the call has returned.
