@@ -30,7 +30,7 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 		e.applyList(r, res)
 	case errors.Is(res.Err, zk.ErrNoNode):
 		e.remove(r)
-	case e.waitForParent(r):
+	case e.waitForParent(r, res.Err):
 	case r.w == check:
 		e.applyCheck(r, res)
 	default:
@@ -38,17 +38,28 @@ func (e *engine) apply(flight context.Context, r read, res callbacks.ReadResult)
 	}
 }
 
-// waitForParent postpones a read until the parent of its node is read, if the parent may be deleted and, with it, the
-// node. It reports whether it did so.
-func (e *engine) waitForParent(r read) bool {
-	p := r.n.parent
-	if p == nil || p.suspected == 0 && (p.live || e.failed[p].of != 0) {
+// waitForParent postpones a read until the parent of its node is read, and reports whether it did so. There are two
+// reasons:
+//
+//   - The parent may be deleted and, with it, the node.
+//   - The node can be read and is new, and an earlier read of its parent failed. By now the parent may be readable: the
+//     next request reads both, the parent first. If the parent fails again, the cache gets the node without it.
+func (e *engine) waitForParent(r read, err error) bool {
+	n, p := r.n, r.n.parent
+	failed := p != nil && p.suspected == 0 && e.failed[p].of != 0
+	switch {
+	case p == nil, p.suspected == 0 && p.live, failed && (err != nil || n.live || n.again != 0 && r.request >= n.again):
+		n.again = 0
 		return false
-	}
-	if p.underWay == 0 {
+	case failed && n.again == 0:
+		for up := n; up != e.root && !up.parent.live; up = up.parent {
+			up.again = e.requests + 1
+			e.want(up.parent, data, r.epoch)
+		}
+	case p.underWay == 0 && !failed:
 		e.want(p, data, r.epoch)
 	}
-	e.want(r.n, r.w, r.epoch)
+	e.want(n, r.w, r.epoch)
 	return true
 }
 
@@ -99,6 +110,9 @@ func (e *engine) put(r read, now *ChildData, changed bool) {
 		e.notifyChange(Event{Type: NodeCreated, New: now})
 	case changed:
 		e.obs.Changed(e.ctx)
+		if old == nil { // a storage of the program has dropped it
+			old = &ChildData{Path: n.path}
+		}
 		e.notifyChange(Event{Type: NodeChanged, Old: old, New: now})
 	}
 	n.listed = n.listed && n.pzxid == now.Stat.Pzxid

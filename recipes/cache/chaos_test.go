@@ -60,17 +60,17 @@ func (c *cacheChaos) run() {
 	w := c.newCache()
 	c.begin(w)
 	tree := cache.NewTreeCache(c.client, root)
-	tree.Listenable().AddListener(func(_ context.Context, ev cache.TreeCacheEvent) { c.checkNewer("tree", ev.Data) })
+	tree.AddListener(func(_ context.Context, ev cache.TreeCacheEvent) { c.checkNewer("tree", ev.Data) })
 	c.must(tree.Start())
 	c.closing(tree)
 	children := cache.NewPathChildrenCache(c.client, group)
-	children.Listenable().AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
+	children.AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
 		c.checkNewer("children", ev.Data)
 	})
 	c.must(children.Start(c.ctx, cache.Normal))
 	c.closing(children)
 	node := cache.NewNodeCache(c.client, group+"/n0")
-	node.Listenable().AddListener(func(_ context.Context, n *cache.ChildData) { c.checkNewer("node", n) })
+	node.AddListener(func(_ context.Context, n *cache.ChildData) { c.checkNewer("node", n) })
 	c.must(node.Start())
 	c.closing(node)
 

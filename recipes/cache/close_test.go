@@ -23,38 +23,38 @@ type closer struct {
 }
 
 // closers has every kind of cache. Each calls fn once for each event.
-func closers(s *scene) map[string]func(fn func()) closer {
-	return map[string]func(fn func()) closer{
-		"CuratorCache": func(fn func()) closer {
+func closers(s *scene) map[string]func(fn func(ctx context.Context)) closer {
+	return map[string]func(fn func(ctx context.Context)) closer{
+		"CuratorCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewCuratorCache(s.client, root)
-			c.Listenable().AddListener(func(context.Context, cache.Event) { fn() })
+			c.AddListener(func(ctx context.Context, _ cache.Event) { fn(ctx) })
 			return closer{c.Start, c.Close}
 		},
-		"NodeCache": func(fn func()) closer {
+		"NodeCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewNodeCache(s.client, root)
-			c.Listenable().AddListener(func(context.Context, *cache.ChildData) { fn() })
+			c.AddListener(func(ctx context.Context, _ *cache.ChildData) { fn(ctx) })
 			return closer{c.Start, c.Close}
 		},
-		"PathChildrenCache": func(fn func()) closer {
+		"PathChildrenCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewPathChildrenCache(s.client, root)
-			c.Listenable().AddListener(func(context.Context, cache.PathChildrenCacheEvent) { fn() })
+			c.AddListener(func(ctx context.Context, _ cache.PathChildrenCacheEvent) { fn(ctx) })
 			return closer{func() error { return c.Start(s.ctx, cache.Normal) }, c.Close}
 		},
-		"TreeCache": func(fn func()) closer {
+		"TreeCache": func(fn func(ctx context.Context)) closer {
 			c := cache.NewTreeCache(s.client, root)
-			c.Listenable().AddListener(func(context.Context, cache.TreeCacheEvent) { fn() })
+			c.AddListener(func(ctx context.Context, _ cache.TreeCacheEvent) { fn(ctx) })
 			return closer{c.Start, c.Close}
 		},
-		"PersistentWatcher": func(fn func()) closer {
+		"PersistentWatcher": func(fn func(ctx context.Context)) closer {
 			c := cache.NewPersistentWatcher(s.client, root, true)
-			c.Listenable().AddListener(func(context.Context, zk.Event) { fn() })
-			c.ResetListenable().AddListener(func(context.Context, struct{}) { fn() })
+			c.AddListener(func(ctx context.Context, _ zk.Event) { fn(ctx) })
+			c.AddResetListener(func(ctx context.Context, _ struct{}) { fn(ctx) })
 			return closer{c.Start, c.Close}
 		},
 	}
 }
 
-func eachCloser(t *testing.T, test func(s *scene, newCloser func(fn func()) closer)) {
+func eachCloser(t *testing.T, test func(s *scene, newCloser func(fn func(ctx context.Context)) closer)) {
 	t.Helper()
 	for _, name := range []string{"CuratorCache", "NodeCache", "PathChildrenCache", "TreeCache", "PersistentWatcher"} {
 		t.Run(name, func(t *testing.T) {
@@ -67,40 +67,12 @@ func eachCloser(t *testing.T, test func(s *scene, newCloser func(fn func()) clos
 	}
 }
 
-func TestCloseWaitsForTheListenerThatRuns(t *testing.T) {
+func TestCloseDoesNotWaitForListenerCallUnderWay(t *testing.T) {
 	t.Parallel()
-	eachCloser(t, func(s *scene, newCloser func(fn func()) closer) {
-		entered, release := make(chan struct{}, 100), make(chan struct{})
-		var running, calls atomic.Int32
-		c := newCloser(func() {
-			running.Add(1)
-			calls.Add(1)
-			entered <- struct{}{}
-			<-release
-			running.Add(-1)
-		})
-		s.must(c.start())
-		<-entered
-		timer := time.AfterFunc(100*time.Millisecond, func() { close(release) })
-		defer timer.Stop()
-		s.must(c.close())
-		if running.Load() != 0 {
-			s.Error("Close returned while a listener ran")
-		}
-		s.set(root+"=2", root+"/a=2")
-		pause(s.ctx, 20*time.Millisecond)
-		if n := calls.Load(); n != 1 {
-			s.Errorf("%d calls, want the one before Close", n)
-		}
-	})
-}
-
-func TestCloseWaitsNoLongerThanASecondForAListener(t *testing.T) {
-	t.Parallel()
-	eachCloser(t, func(s *scene, newCloser func(fn func()) closer) {
+	eachCloser(t, func(s *scene, newCloser func(fn func(ctx context.Context)) closer) {
 		entered, release := make(chan struct{}, 100), make(chan struct{})
 		var calls atomic.Int32
-		c := newCloser(func() {
+		c := newCloser(func(context.Context) {
 			calls.Add(1)
 			entered <- struct{}{}
 			<-release
@@ -109,9 +81,10 @@ func TestCloseWaitsNoLongerThanASecondForAListener(t *testing.T) {
 		<-entered
 		began := time.Now()
 		s.must(c.close())
-		if d := time.Since(began); d < time.Second {
+		if d := time.Since(began); d >= time.Second {
 			s.Errorf("Close returned after %v", d)
 		}
+		s.set(root+"=2", root+"/a=2")
 		close(release)
 		pause(s.ctx, 20*time.Millisecond)
 		if n := calls.Load(); n != 1 {
@@ -120,13 +93,31 @@ func TestCloseWaitsNoLongerThanASecondForAListener(t *testing.T) {
 	})
 }
 
+func TestCloseEndsContextOfListenerCallUnderWay(t *testing.T) {
+	t.Parallel()
+	eachCloser(t, func(s *scene, newCloser func(fn func(ctx context.Context)) closer) {
+		entered, ended := make(chan struct{}, 100), make(chan error, 100)
+		c := newCloser(func(ctx context.Context) {
+			entered <- struct{}{}
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+		})
+		s.must(c.start())
+		<-entered
+		s.must(c.close())
+		if err := <-ended; !errors.Is(err, cache.ErrClosed) {
+			s.Errorf("the cause is %v", err)
+		}
+	})
+}
+
 func TestCloseWithinAListenerDoesNotWait(t *testing.T) {
 	t.Parallel()
-	eachCloser(t, func(s *scene, newCloser func(fn func()) closer) {
+	eachCloser(t, func(s *scene, newCloser func(fn func(ctx context.Context)) closer) {
 		var c closer
 		var calls atomic.Int32
 		took := make(chan time.Duration, 100)
-		c = newCloser(func() {
+		c = newCloser(func(context.Context) {
 			calls.Add(1)
 			began := time.Now()
 			s.must(c.close())
@@ -136,7 +127,7 @@ func TestCloseWithinAListenerDoesNotWait(t *testing.T) {
 		if d := <-took; d >= time.Second {
 			s.Errorf("Close took %v", d)
 		}
-		s.must(c.close()) // waits for the listener
+		s.must(c.close())
 		if n := calls.Load(); n != 1 {
 			s.Errorf("%d calls, want one", n)
 		}

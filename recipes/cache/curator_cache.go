@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/listeners"
 )
 
@@ -19,7 +19,7 @@ type CuratorCache struct {
 
 // NewCuratorCache returns a cache of the tree at path. It does no I/O. If path is invalid, Start returns an error. In
 // Java: CuratorCache.build.
-func NewCuratorCache(client Client, path string, opts ...Option) *CuratorCache {
+func NewCuratorCache(client *framework.Client, path string, opts ...Option) *CuratorCache {
 	c := new(CuratorCache)
 	c.engine = newEngine(client, "CuratorCache", "curator_cache", path, c.notify, opts...)
 	return c
@@ -31,11 +31,11 @@ func (c *CuratorCache) notify(ctx context.Context, ev Event) {
 	}
 }
 
-// Listenable returns the listeners of the cache. They are called one at a time, in the order of the events, on a
-// goroutine of the cache. Events wait in memory, without a limit, until the listeners have handled the earlier ones.
-// The events of one path are in order. A node is created after its parent and deleted before its parent. In Java:
-// listenable.
-func (c *CuratorCache) Listenable() callbacks.Listenable[Event] { return &c.listeners }
+// AddListener adds a listener to the events of the cache; remove removes it. The listeners are called one at a time, in
+// the order of the events, on a goroutine of the cache. Events wait in memory, without a limit, until the listeners
+// have handled the earlier ones. The events of one path are in order. A node is created after its parent and deleted
+// before its parent. The context of a listener ends with Close. In Java: listenable.
+func (c *CuratorCache) AddListener(fn Listener) (remove func()) { return c.listeners.Add(fn) }
 
 // Ready waits until the first load is complete: each node that existed at the start is in the cache, or a read of it
 // has failed: see [CuratorCache.Err]. ctx bounds the wait. Without a connection Ready keeps waiting. It returns the
@@ -45,10 +45,11 @@ func (c *CuratorCache) Ready(ctx context.Context) error {
 }
 
 // Sync waits until the cache contains everything that any client wrote before the call. What the methods return
-// afterwards is at least that new. Nodes that cannot be read are the exception: see [CuratorCache.Err]. So are writes
-// to a node while this client has no permission to read it, because the server sends no event of them. ctx bounds the
-// wait. Without a connection Sync keeps waiting. It returns the error of ctx, the error of a server without a
-// quorum, [ErrNotStarted] or [ErrClosed]. Not in Java.
+// afterwards is at least that new. Sync also reads the nodes again that could not be read. Those that still cannot be
+// read are an exception: see [CuratorCache.Err]. So are writes to a node while this client has no permission to read
+// it, because the server sends no event of them: see [CuratorCache.Rebuild]. ctx bounds the wait. Without a connection
+// Sync keeps waiting. It returns the error of ctx, the error of a server without a quorum, [ErrNotStarted] or
+// [ErrClosed]. Not in Java.
 func (c *CuratorCache) Sync(ctx context.Context) error {
 	return wrap(c.engine.sync(ctx), "sync", c.engine.root.path)
 }
@@ -79,11 +80,20 @@ func (c *CuratorCache) Changes(ctx context.Context) iter.Seq[Event] {
 		if c.engine.awaitReady(ctx) != nil {
 			return
 		}
-		events := c.engine.follow()
+		nodes, events := c.engine.follow()
 		defer c.engine.unfollow(events)
+		goesOn := func(ev Event) bool { return ctx.Err() == nil && c.engine.ctx.Err() == nil && yield(ev) }
+		for _, node := range nodes {
+			if !goesOn(Event{Type: NodeCreated, New: node, ready: true}) {
+				return
+			}
+		}
+		if !goesOn(Event{Type: Initialized, ready: true}) {
+			return
+		}
 		for {
 			for _, ev := range events.take() {
-				if ctx.Err() != nil || c.engine.ctx.Err() != nil || !yield(ev) {
+				if !goesOn(ev) {
 					return
 				}
 			}

@@ -214,14 +214,14 @@ func TestCacheListeners(t *testing.T) {
 				note("child " + ev.Type.String())
 			}),
 		} {
-			w.Listenable().AddListener(l)
+			w.AddListener(l)
 		}
 		s.begin(w)
 		s.must(w.Ready(s.ctx))
 		s.set(root + "=2")
 		s.must(w.Sync(s.ctx))
 		done := make(chan struct{})
-		w.Listenable().AddListener(cache.ForDeletes(func(context.Context, *cache.ChildData) { close(done) }))
+		w.AddListener(cache.ForDeletes(func(context.Context, *cache.ChildData) { close(done) }))
 		s.remove(root)
 		s.must(w.Sync(s.ctx))
 		<-done
@@ -244,8 +244,8 @@ func TestCacheListenerMayPanicBlockAndClose(t *testing.T) {
 		s.set(root+"=1", root+"/a=1")
 		w := s.newCache()
 		release := make(chan struct{})
-		w.Listenable().AddListener(func(context.Context, cache.Event) { panic("of the program") })
-		w.Listenable().AddListener(func(context.Context, cache.Event) { <-release })
+		w.AddListener(func(context.Context, cache.Event) { panic("of the program") })
+		w.AddListener(func(context.Context, cache.Event) { <-release })
 		s.begin(w)
 		s.must(w.Ready(s.ctx))
 		s.set(root + "=2")
@@ -260,7 +260,7 @@ func TestCacheListenerMayPanicBlockAndClose(t *testing.T) {
 
 		late := s.newCache()
 		closed := make(chan struct{})
-		late.Listenable().AddListener(func(context.Context, cache.Event) {
+		late.AddListener(func(context.Context, cache.Event) {
 			s.must(late.Close())
 			select {
 			case <-closed:
@@ -279,7 +279,7 @@ func TestCacheListenerThatEndsItsGoroutineKeepsNoEventFromOthers(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.set(root+"=1", root+"/a=1")
 		c := cache.NewCuratorCache(s.client, root)
-		c.Listenable().AddListener(func(context.Context, cache.Event) { runtime.Goexit() })
+		c.AddListener(func(context.Context, cache.Event) { runtime.Goexit() })
 		w := s.cacheOf(c)
 		s.begin(w)
 		s.must(w.Ready(s.ctx))
@@ -293,7 +293,7 @@ func TestCacheListenerMayCallEveryMethod(t *testing.T) {
 		s.set(root+"=1", root+"/a=1")
 		c := cache.NewCuratorCache(s.client, root)
 		done := make(chan struct{})
-		c.Listenable().AddListener(func(ctx context.Context, ev cache.Event) {
+		c.AddListener(func(ctx context.Context, ev cache.Event) {
 			if ev.Type != cache.Initialized {
 				return
 			}
@@ -309,7 +309,7 @@ func TestCacheListenerMayCallEveryMethod(t *testing.T) {
 				c.Get(root)
 			}
 			var remove func()
-			remove = c.Listenable().AddListener(func(context.Context, cache.Event) { remove() })
+			remove = c.AddListener(func(context.Context, cache.Event) { remove() })
 			s.must(c.Close())
 			if err := c.Sync(ctx); !errors.Is(err, cache.ErrClosed) {
 				t.Error(err)
@@ -397,32 +397,6 @@ func TestCacheChangesPassAfterInitialized(t *testing.T) {
 		if want := []string{"NODE_CREATED", "INITIALIZED", "NODE_CHANGED"}; !slices.Equal(got, want) {
 			s.Errorf("got %v", got)
 		}
-	})
-}
-
-// A server sends no event of a node that the client may not read: see docs/versions.md.
-func TestCacheReadsNodeThatWasUnreadableOnTheNextConnection(t *testing.T) {
-	t.Parallel()
-	withScene(t, false, func(s *scene) {
-		s.set(root+"=1", root+"/changed=1", root+"/deleted=1")
-		w := s.start()
-		admin := s.newClient(s.place, framework.WithAuth("digest", []byte("u:p")))
-		secret, open := zk.DigestACL(zk.PermAll, "u", "p"), zk.WorldACL(zk.PermAll)
-		setACL := func(path string, acl []zk.ACL) {
-			_, err := admin.SetACL().WithACL(acl...).ForPath(s.ctx, path)
-			s.must(err)
-		}
-		setACL(root+"/changed", secret)
-		setACL(root+"/deleted", secret)
-		_, err := admin.SetData().ForPath(s.ctx, root+"/changed", []byte("2"))
-		s.must(err)
-		s.must(admin.Delete().ForPath(s.ctx, root+"/deleted"))
-		_, err = admin.Create().WithACL(secret...).ForPath(s.ctx, root+"/created", []byte("1"))
-		s.must(err)
-		setACL(root+"/changed", open)
-		setACL(root+"/created", open)
-		s.cutOff()()
-		w.equalsTree()
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
@@ -55,12 +57,11 @@ type engine struct {
 	root     *node
 	settings settings
 	watcher  *callbacks.Watcher
-	inbox    *mailbox[func()] // the tasks of the loop
+	tasks    tasks // the tasks of the loop
 	listener func(ctx context.Context, ev Event)
-	obs      telemetry.Cache
+	obs      report.Cache
 	*lifecycle
-	ready chan error    // closed when the first load is complete
-	done  chan struct{} // closed when the loop has ended
+	ready chan error // closed when the first load is complete
 
 	// The state that readers see. The loop changes it with mu held.
 	mu        sync.RWMutex
@@ -71,11 +72,11 @@ type engine struct {
 	loop // used by the loop only
 }
 
-// loop is the state of the engine's goroutine.
+// loop is the state of the loop.
 type loop struct {
 	flight      context.Context // pipeline of the reads on this connection; nil without a connection
 	watching    bool            // a watch is set in this session
-	oneShot     bool            // the watches are one-shot: the server has no others, or the cache is of one node
+	oneShot     bool            // the watches are one-shot: the server has no others, or the cache has a single node
 	needsSetup  bool            // the setup of this connection is not sent yet
 	syncing     bool            // the reads wait for the sync of a new session
 	paused      bool            // the client has too many pending operations
@@ -83,12 +84,13 @@ type loop struct {
 	announced   bool            // the listener received an event of a complete load after the last change
 	todo        []*node         // wanted nodes, in the order of their reads
 	batches     int             // requests under way
-	retries     int             // retries since a node failed first
+	requests    uint32          // requests so far
+	retries     int             // retries since the last new failure of a node
 	limit       int             // maximum number of reads in one request
 	meanSize    int             // running mean of the data size of a node, in bytes
 	entries     int             // nodes in the cache
 	unreadable  int             // nodes in failed, as reported to telemetry
-	epochs      []*epoch        // those with something pending, and the current one
+	epochs      []*epoch        // the epochs with pending reads, and the current one
 	retry       *time.Timer
 	retryAt     time.Time
 	reconnectAt time.Time // start of the reads on a new connection; zero without a delay
@@ -97,14 +99,13 @@ type loop struct {
 
 // newEngine returns the engine of a cache. It does not validate path: start does.
 func newEngine(
-	client Client, title, recipe, path string, listener func(ctx context.Context, ev Event), opts ...Option,
+	client *framework.Client, title, recipe, path string, listener func(ctx context.Context, ev Event), opts ...Option,
 ) *engine {
 	s := settingsOf(opts)
 	e := &engine{
 		settings: s, listener: listener, lifecycle: newLifecycle(client, title+" "+path),
-		obs:   telemetry.Of(client).NewCache(recipe, s.name, path),
-		inbox: newMailbox[func()](),
-		ready: make(chan error), done: make(chan struct{}),
+		obs:    report.NewCache(hook.Telemetry(client), recipe, s.name, path),
+		ready:  make(chan error),
 		failed: make(map[*node]failure), followers: make(map[*mailbox[Event]]struct{}),
 		loop: loop{
 			limit: maxReads, meanSize: firstMean, epochs: []*epoch{new(epoch)},
@@ -117,7 +118,7 @@ func newEngine(
 	if e.settings.storage == nil {
 		e.settings.storage = &nodeStorage{engine: e, dataless: s.dataless}
 	}
-	e.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { e.inbox.put(func() { e.hint(ev) }) })
+	e.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { e.post(func() { e.hint(ev) }) })
 	return e
 }
 
@@ -126,10 +127,11 @@ func (e *engine) start(first func()) error {
 	return e.begin(e.root.path, func() {
 		e.clear() // a storage may still have the nodes of an earlier cache
 		first()
-		e.removeState = e.client.ConnectionStateListeners().AddListener(e.connectionChanged)
-		e.inbox.put(e.wantAll)
-		e.retry = time.AfterFunc(0, func() { e.inbox.put(e.retryDue) }) // the first one connects
-		go e.run()
+		e.obs.Started(e.ctx)
+		e.retry = time.AfterFunc(time.Hour, func() { e.post(e.retryDue) })
+		e.retry.Stop() // until wake
+		e.removeState = e.client.AddConnectionStateListener(e.connectionChanged)
+		e.post(e.wantAll, e.retryDue) // which connects
 	})
 }
 
@@ -137,11 +139,21 @@ func (e *engine) start(first func()) error {
 func (e *engine) close() {
 	e.end(func() {
 		e.removeState()
-		<-e.done
+		e.tasks.close()
+		e.finish()
 		if !e.settings.keepOnClose {
 			e.clear()
+			e.release()
 		}
 	})
+}
+
+// release drops the tree of a closed cache: the program may keep the cache.
+func (e *engine) release() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.root.below, e.root.kept = nil, nil
+	e.nodes, e.failed, e.loop = map[string]*node{e.root.path: e.root}, nil, loop{}
 }
 
 // clear empties the storage.
@@ -152,11 +164,20 @@ func (e *engine) clear() {
 	e.entries = 0
 }
 
-// run is the loop of the engine. All decisions are made on its goroutine. A task never blocks.
+// post queues tasks of the loop. The loop has a goroutine only while there are tasks, because a program may have
+// thousands of idle caches.
+func (e *engine) post(tasks ...func()) {
+	if e.tasks.put(tasks...) {
+		go e.run()
+	}
+}
+
+// run is the loop of the engine. All decisions are made in it. A task never blocks.
 func (e *engine) run() {
-	defer close(e.done)
-	for e.ctx.Err() == nil {
-		tasks := e.inbox.take()
+	for tasks := e.tasks.take(); tasks != nil; tasks = e.tasks.take() {
+		if e.ctx.Err() != nil {
+			continue
+		}
 		e.mu.Lock()
 		for _, task := range tasks {
 			task()
@@ -165,11 +186,11 @@ func (e *engine) run() {
 		e.load()
 		e.settle()
 		e.countUnreadable(len(e.failed))
-		select {
-		case <-e.inbox.added:
-		case <-e.ctx.Done():
-		}
 	}
+}
+
+// finish stops what the loop has begun. The loop has ended.
+func (e *engine) finish() {
 	e.retry.Stop()
 	e.obs.Entries(context.WithoutCancel(e.ctx), -e.entries)
 	e.countUnreadable(0)
@@ -240,8 +261,8 @@ func (e *engine) await(ctx context.Context, reached <-chan error) error {
 }
 
 // sync waits until the cache contains everything that was written before the call: see CuratorCache.Sync. It commits a
-// transaction that changes nothing, and then adds a fence. A majority of the servers commits the transaction, and its
-// answer arrives after the events of all earlier writes.
+// transaction that changes nothing, makes the nodes wanted that could not be read, and adds a fence. A majority of the
+// servers commits the transaction, and its answer arrives after the events of all earlier writes.
 func (e *engine) sync(ctx context.Context) error {
 	check := e.client.TransactionOp().Check().ForPath(e.root.path)
 	for {
@@ -254,17 +275,17 @@ func (e *engine) sync(ctx context.Context) error {
 				reached <- ev.Err
 				return
 			}
-			e.inbox.put(func() { e.addFence(reached) })
+			e.post(e.readFailed, func() { e.addFence(reached) })
 		}
 		err := e.client.Transaction().InBackground(answered).WithUnhandledErrorListener(ignoreError).
 			ForOperations(builders.OutOfFlight(ctx), check)
 		if err == nil {
 			err = e.await(ctx, reached)
 		}
-		if !waitqueue.IsOutage(err) {
+		if !waitqueue.IsPassing(err) {
 			return err
 		}
-		if err := e.client.BlockUntilConnected(ctx); err != nil {
+		if err := waitqueue.AwaitConnection(ctx, e.client); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	// CuratorCacheListener.initialized.
 	Initialized
 
-	// Of these only the older caches learn.
+	// Only the older caches get these.
 
 	reloaded   // a later load is complete
 	connection // the state of the connection changed
@@ -41,8 +41,10 @@ func nameOf[T ~int](t T, names []string) string {
 // Event is a change of a node in a [CuratorCache], or [Initialized], which has no node.
 type Event struct {
 	Type EventType
-	Old  *ChildData // the previous state; nil if the node was created
-	New  *ChildData // the new state; nil if the node was deleted
+	// Old is the previous state. It is nil if the node was created. It has only the path if a storage of the program has
+	// dropped the node.
+	Old *ChildData
+	New *ChildData // the new state; nil if the node was deleted
 
 	ready bool                      // sent after the first load
 	state framework.ConnectionState // of a connection event

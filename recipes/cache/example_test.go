@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/cache"
@@ -40,7 +41,7 @@ func ExampleCuratorCache() {
 	}
 	c := cache.NewCuratorCache(client, "/config")
 	changed := make(chan struct{})
-	c.Listenable().AddListener(cache.ForChanges(func(_ context.Context, old, node *cache.ChildData) {
+	c.AddListener(cache.ForChanges(func(_ context.Context, old, node *cache.ChildData) {
 		fmt.Printf("%s was %s and is %s\n", node.Path, old.Data, node.Data)
 		close(changed)
 	}))
@@ -67,7 +68,7 @@ func ExampleTyped() {
 	}
 	type limits struct{ Rate int }
 	c := cache.NewCuratorCache(client, "/limits")
-	typed := cache.NewTyped(c, cache.JSON[limits])
+	typed := cache.NewTyped(c, codec.JSON[limits]{})
 	if err := c.Start(); err != nil {
 		log.Fatal(err)
 	}

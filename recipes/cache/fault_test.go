@@ -146,6 +146,36 @@ func TestCacheSurvivesTheLossOfAnyRequestOrAnswer(t *testing.T) {
 	}
 }
 
+// Each request of the cache in turn is throttled, a few times.
+func TestCacheThrottledHasTheTree(t *testing.T) {
+	t.Parallel()
+	for _, oneShot := range []bool{false, true} {
+		t.Run(fmt.Sprintf("one-shot %t", oneShot), func(t *testing.T) {
+			t.Parallel()
+			for skip, hit := 0, true; hit && skip < 200; skip++ {
+				withScene(t, oneShot, func(s *scene) {
+					s.set(root+"=1", root+"/a/b=1", root+"/c=1")
+					fault := s.place.Faults().Add(curatortest.Rule{
+						Action: curatortest.ReplyError, Err: framework.ErrThrottledOp, Skip: skip, Count: 3, MayMiss: true,
+					})
+					w := s.newCache()
+					s.begin(w)
+					s.must(w.Ready(s.ctx))
+					s.set(root+"/a/b=2", root+"/d=1")
+					s.must(w.Sync(s.ctx))
+					s.remove(root + "/a")
+					s.set(root + "/a/b=3")
+					s.must(w.Sync(s.ctx))
+					testenv.Eventually(s, func() bool {
+						return w.Err(root) == nil && slices.Equal(w.content(), s.tree(root))
+					}, "it has the tree")
+					hit = fault.Hits() > 0
+				})
+			}
+		})
+	}
+}
+
 // The reads are held while the tree changes.
 func TestCacheReadsAgainWhatChangesWhileItIsRead(t *testing.T) {
 	t.Parallel()
@@ -247,6 +277,35 @@ func TestCacheSyncSeesWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
+// A sync that the server has not begun proves nothing about the reads behind it.
+func TestCacheThrottledSyncPrecedesNoRead(t *testing.T) {
+	t.Parallel()
+	withScene(t, false, func(s *scene) {
+		s.set(root + "=1")
+		w := s.start()
+		throttled := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"sync"}, Count: 2, Action: curatortest.ReplyError, Err: framework.ErrThrottledOp,
+		})
+		lost := s.awaitState(framework.Lost)
+		heal := s.cutOff()
+		lost()
+		s.place.Faults().ResetTrace()
+		heal()
+		s.must(throttled.Wait(s.ctx))
+		w.equalsTree()
+		synced := false
+		for _, entry := range s.place.Faults().Trace() {
+			synced = synced || entry.Reply && entry.Op == "sync" && entry.Code == 0
+			if entry.Op == "multiRead" && !entry.Reply && !synced {
+				t.Error("a read precedes the sync")
+			}
+		}
+		if throttled.Hits() != 2 {
+			t.Errorf("%d are throttled", throttled.Hits())
+		}
+	})
+}
+
 // The server of the cache lags behind that of the writer, also in a session that begins there.
 func TestCacheOnAServerThatLagsNeverGoesBack(t *testing.T) {
 	t.Parallel()
@@ -254,7 +313,7 @@ func TestCacheOnAServerThatLagsNeverGoesBack(t *testing.T) {
 		t.Skip("a real server has no lag to set")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory())
+		cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort())
 		servers := cluster.Servers()
 		leader, err := cluster.Leader()
 		if err != nil {
@@ -293,11 +352,11 @@ func TestCacheOnReadOnlyServerNeverGoesBack(t *testing.T) {
 		t.Skip("a real server has no partition to set")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		cluster := curatortest.NewClusterT(t, 3, curatortest.InMemory(), curatortest.WithReadOnlyMode())
+		cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort(), curatortest.WithReadOnlyMode())
 		servers := cluster.Servers()
 		majority, alone := servers[:2], servers[2:]
 		s := &scene{TB: t, ctx: testenv.Context(t), place: majority[0]}
-		s.client = s.newClient(cluster2{cluster, majority[0]}, framework.WithReadOnly(true))
+		s.client = s.newClient(cluster2{cluster, majority[0]}, framework.WithReadOnly())
 		s.writer = s.newClient(cluster2{cluster, majority[0]})
 		s.set(root+"=0", root+"/a=0")
 		w := s.start()
@@ -605,10 +664,14 @@ func TestCacheSaysWhyItCannotWatch(t *testing.T) {
 		refusals := s.place.Faults().Add(curatortest.Rule{
 			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth, Count: 4,
 		})
+		success := s.place.Faults().Add(curatortest.Rule{ // the error lasts until it is seen
+			Ops: []string{"addWatch"}, Action: curatortest.HoldRequest, Skip: 4, Count: 1,
+		})
 		w := s.newCache()
 		began := time.Now()
 		s.begin(w)
 		testenv.Eventually(t, func() bool { return errors.Is(w.Err(root), zk.ErrNoAuth) }, "the error of the watch")
+		success.Release()
 		s.must(w.Ready(s.ctx))
 		if err := w.Err(root); err != nil || refusals.Hits() != 4 {
 			t.Errorf("error %v after %d refusals", err, refusals.Hits())

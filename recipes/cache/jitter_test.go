@@ -16,7 +16,7 @@ func TestCacheReconnectJitterSpreadsReads(t *testing.T) {
 		changed := make(chan time.Time, caches)
 		for range caches {
 			c := cache.NewCuratorCache(s.client, root, cache.WithReconnectJitter(limit))
-			c.Listenable().AddListener(cache.ForChanges(func(context.Context, *cache.ChildData, *cache.ChildData) {
+			c.AddListener(cache.ForChanges(func(context.Context, *cache.ChildData, *cache.ChildData) {
 				changed <- time.Now()
 			}))
 			s.must(c.Start())

@@ -3,11 +3,11 @@ package cache
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -15,23 +15,20 @@ import (
 // lifecycle is the start and the end of a cache or of a PersistentWatcher, and the calls of its listeners between them,
 // one at a time and in order.
 type lifecycle struct {
-	client Client
+	client *framework.Client
 	recipe string // the name in error reports
 	calls  waitqueue.Serial
-	ctx    context.Context // ends with end
-	cancel context.CancelFunc
+	ctx    context.Context // also the context of the listeners; end cancels it
+	cancel context.CancelCauseFunc
 
 	life  sync.Mutex
 	began bool
 }
 
-// maxCloseWait bounds the time for which Close waits for the listener call that is under way.
-const maxCloseWait = time.Second
-
-func newLifecycle(client Client, recipe string) *lifecycle {
+func newLifecycle(client *framework.Client, recipe string) *lifecycle {
 	l := &lifecycle{client: client, recipe: recipe}
 	root := context.Background() //nolint:forbidigo // close cancels it
-	l.ctx, l.cancel = context.WithCancel(telemetry.Of(client).WithoutSpans(root))
+	l.ctx, l.cancel = context.WithCancelCause(hook.Telemetry(client).WithoutSpans(root))
 	return l
 }
 
@@ -70,7 +67,7 @@ func (l *lifecycle) checkRunning() error {
 func (l *lifecycle) do(fn func(ctx context.Context)) {
 	l.calls.Do(func() {
 		if l.ctx.Err() == nil {
-			fn(context.WithoutCancel(l.ctx))
+			fn(l.ctx)
 		}
 	})
 }
@@ -82,21 +79,15 @@ func (l *lifecycle) call(listener func()) {
 	}
 }
 
-// end calls stop, once and only after begin, with life held. Then it waits at most maxCloseWait for the call of a
-// listener that is under way. When a listener calls it, it does not wait.
+// end calls stop, once and only after begin, with life held. No listener call begins after it returns. It ends the
+// context of a call that is under way and does not wait for it: the call may be its caller.
 func (l *lifecycle) end(stop func()) {
 	l.life.Lock()
 	first := l.ctx.Err() == nil
-	if l.cancel(); first && l.began {
+	if l.cancel(ErrClosed); first && l.began {
 		stop()
 	}
 	l.life.Unlock()
-	if l.calls.IsCaller() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), maxCloseWait)
-	defer cancel()
-	l.calls.Wait(ctx, 0)
 }
 
 // unwatch removes a watch in the background.

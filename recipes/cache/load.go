@@ -21,15 +21,16 @@ const (
 	maxReads   = 1000
 	maxBytes   = 512 << 10
 	firstMean  = 8 << 10
-	overhead   = 128 // of one read: its Stat and the framing
+	overhead   = 128 // bytes of one read for its Stat and the framing
 	nameSize   = 24
 )
 
 // read is one read of a node.
 type read struct {
-	n     *node
-	w     want
-	epoch *epoch
+	n       *node
+	w       want
+	epoch   *epoch
+	request uint32 // the number of its request
 }
 
 // load sends reads of the wanted nodes, up to the limits.
@@ -48,11 +49,12 @@ func (e *engine) load() {
 func (e *engine) batch() []read {
 	var reads []read
 	size := 0
+	e.requests++
 	for len(e.todo) > 0 && len(reads) < e.limit && size < maxBytes {
 		n := e.todo[0]
 		if n.wanted != 0 {
 			w := n.wanted & -n.wanted // the first one
-			reads = append(reads, read{n, w, n.epoch})
+			reads = append(reads, read{n, w, n.epoch, e.requests})
 			size += e.expectedSize(n, w)
 			n.epoch.pending++
 			if w != list {
@@ -128,7 +130,7 @@ func (e *engine) readMulti(reads []read, answered answer) {
 		b = b.Decompressed()
 	}
 	callback := func(_ context.Context, ev callbacks.Event) {
-		e.inbox.put(func() { answered(reads, ev.Reads, ev.Err) })
+		e.post(func() { answered(reads, ev.Reads, ev.Err) })
 	}
 	err := b.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(e.flight, requests...)
 	if err != nil {

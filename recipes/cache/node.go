@@ -14,8 +14,8 @@ type node struct {
 
 	kept *ChildData // the entry of nodeStorage
 
-	czxid, mzxid, pzxid int64 // of the last answer
-	size                int32 // of the data, in bytes
+	czxid, mzxid, pzxid int64 // as in the last answer
+	size                int32 // size of the data in bytes
 	children            int32
 	index               int32 // in the parent's kids
 
@@ -24,9 +24,10 @@ type node struct {
 	gone   bool // the node is dropped; answers for it are ignored
 
 	wanted    want   // reads to send; the node is in todo unless there are none
-	epoch     *epoch // of the oldest hint for wanted
+	epoch     *epoch // the epoch of the oldest hint for wanted
 	underWay  uint8  // reads of the data or the Stat under way
-	suspected uint8  // the node may be another one now until that many of them, sent or to send, have ended
+	suspected uint8  // number of reads, sent or wanted, that must end before the identity of the node is certain
+	again     uint32 // the request from which on a read of the node counts, although its parent failed; see waitForParent
 }
 
 // want is a set of reads. If more than one is wanted, the first one of this list is sent first.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/listeners"
 )
 
@@ -18,7 +19,7 @@ type NodeCache struct {
 
 // NewNodeCache returns a cache of the node at path. It does no I/O. If path is invalid, Start returns an error. It
 // ignores [WithMaxDepth]. It does not create the parents of the node. In Java the cache creates them.
-func NewNodeCache(client Client, path string, opts ...Option) *NodeCache {
+func NewNodeCache(client *framework.Client, path string, opts ...Option) *NodeCache {
 	c := new(NodeCache)
 	opts = append(slices.Clip(opts), WithSingleNode())
 	c.engine = newEngine(client, "NodeCache", "node_cache", path, c.notify, opts...)
@@ -38,10 +39,12 @@ func (c *NodeCache) StartAndBuild(ctx context.Context) error {
 	return c.startAndBuild(ctx, func() { c.quiet = true })
 }
 
-// Listenable returns the listeners of the cache. They receive the new state of the node when it is created or its
-// data changes, and nil when it is deleted. They are called as the listeners of a [CuratorCache] are. In Java:
-// getListenable. A NodeCacheListener there has no argument.
-func (c *NodeCache) Listenable() callbacks.Listenable[*ChildData] { return &c.listeners }
+// AddListener adds a listener; remove removes it. It receives the new state of the node when it is created or its data
+// changes, and nil when it is deleted. It is called as the listeners of a [CuratorCache] are. In Java: getListenable. A
+// NodeCacheListener there has no argument.
+func (c *NodeCache) AddListener(fn callbacks.Listener[*ChildData]) (remove func()) {
+	return c.listeners.Add(fn)
+}
 
 // CurrentData returns the node, or nil if it does not exist or is not read yet. In Java: getCurrentData.
 func (c *NodeCache) CurrentData() *ChildData { return c.engine.get(c.Path()) }
@@ -51,8 +54,3 @@ func (c *NodeCache) Err() error { return c.base.Err(c.Path()) }
 
 // Path returns the path of the node. In Java: getPath.
 func (c *NodeCache) Path() string { return c.engine.root.path }
-
-// Rebuild reads the node again and waits for the answer. The listeners receive an event if the node has changed. ctx
-// bounds the wait. Without a connection Rebuild keeps waiting. It returns the error of ctx, [ErrNotStarted] or
-// [ErrClosed]. In Java: rebuild, which sends no events.
-func (c *NodeCache) Rebuild(ctx context.Context) error { return c.engine.rebuild(ctx) }

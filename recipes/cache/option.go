@@ -7,12 +7,12 @@ type Option interface{ apply(*settings) }
 
 // settings is the result of the options of a cache.
 type settings struct {
-	maxDepth    int // negative: no limit
+	maxDepth    int // negative means no limit
 	compressed  bool
 	keepOnClose bool
-	storage     Storage  // nil: nodeStorage
+	storage     Storage  // nil means nodeStorage
 	dataless    bool     // nodeStorage drops the data
-	selector    Selector // nil: all nodes
+	selector    Selector // nil means all nodes
 	jitter      time.Duration
 	name        string
 }

@@ -87,7 +87,7 @@ type PathChildrenCacheEvent struct {
 
 // NewPathChildrenCache returns a cache of the children of the node at path. It does no I/O. If path is invalid, Start
 // returns an error. It ignores [WithMaxDepth]. It does not create the node. In Java the cache creates it.
-func NewPathChildrenCache(client Client, path string, opts ...Option) *PathChildrenCache {
+func NewPathChildrenCache(client *framework.Client, path string, opts ...Option) *PathChildrenCache {
 	c := new(PathChildrenCache)
 	opts = append(slices.Clip(opts), WithMaxDepth(1))
 	c.engine = newEngine(client, "PathChildrenCache", "path_children_cache", path, c.notify, opts...)
@@ -134,10 +134,10 @@ func (c *PathChildrenCache) Start(ctx context.Context, mode StartMode) error {
 	return c.engine.start(set)
 }
 
-// Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
-// getListenable.
-func (c *PathChildrenCache) Listenable() callbacks.Listenable[PathChildrenCacheEvent] {
-	return &c.listeners
+// AddListener adds a listener to the events of the cache; remove removes it. It is called as the listeners of a
+// [CuratorCache] are. In Java: getListenable.
+func (c *PathChildrenCache) AddListener(fn callbacks.Listener[PathChildrenCacheEvent]) (remove func()) {
+	return c.listeners.Add(fn)
 }
 
 // CurrentData returns the children, sorted by path. In Java: getCurrentData.
@@ -153,11 +153,6 @@ func (c *PathChildrenCache) CurrentDataOf(path string) *ChildData {
 	}
 	return c.engine.get(path)
 }
-
-// Rebuild reads the node and all its children again and waits for the answers. The listeners receive an event for
-// each change. ctx bounds the wait. Without a connection Rebuild keeps waiting. It returns the error of ctx,
-// [ErrNotStarted] or [ErrClosed]. In Java: rebuild, which sends no events.
-func (c *PathChildrenCache) Rebuild(ctx context.Context) error { return c.engine.rebuild(ctx) }
 
 // RebuildNode reads one child again and waits for the answer. path is its full path. RebuildNode returns an error if
 // path is invalid or is no child of the node, and the errors of [PathChildrenCache.Rebuild]. In Java: rebuildNode.

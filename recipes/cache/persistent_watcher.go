@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -23,15 +24,16 @@ type PersistentWatcher struct {
 	resets    listeners.Set[struct{}]
 	*lifecycle
 
-	// With life held.
+	// These fields are used with life held.
 	removeState func()
 	retry       *time.Timer
 	failures    int
+	unsupported bool // the server of the last answer does not know the watch: only a retry requests it
 }
 
 // NewPersistentWatcher returns a watcher of the node at path. If recursive is set, it watches everything below the
 // node too. It does no I/O. If path is invalid, Start returns an error.
-func NewPersistentWatcher(client Client, path string, recursive bool) *PersistentWatcher {
+func NewPersistentWatcher(client *framework.Client, path string, recursive bool) *PersistentWatcher {
 	w := &PersistentWatcher{
 		path: path, mode: builders.PersistentWatch, lifecycle: newLifecycle(client, "PersistentWatcher "+path),
 	}
@@ -42,23 +44,27 @@ func NewPersistentWatcher(client Client, path string, recursive bool) *Persisten
 	return w
 }
 
-// Listenable returns the listeners of the node events. They are called one at a time, on a goroutine of the watcher.
-// In Java: getListenable.
-func (w *PersistentWatcher) Listenable() callbacks.Listenable[zk.Event] { return &w.listeners }
+// AddListener adds a listener to the node events; remove removes it. The listeners are called one at a time, on a
+// goroutine of the watcher. The context of a listener ends with Close. In Java: getListenable.
+func (w *PersistentWatcher) AddListener(fn callbacks.Listener[zk.Event]) (remove func()) {
+	return w.listeners.Add(fn)
+}
 
-// ResetListenable returns the listeners that are called each time the watch is set, on the first connection and on
-// every later one. Earlier changes may have had no event. These listeners and those of Listenable are called in turn
-// on the same goroutine. In Java: getResetListenable.
-func (w *PersistentWatcher) ResetListenable() callbacks.Listenable[struct{}] { return &w.resets }
+// AddResetListener adds a listener that is called each time the watch is set, on the first connection and on every
+// later one; remove removes it. Earlier changes may have had no event. These listeners and those of AddListener are
+// called in turn on the same goroutine, and their contexts end with Close. In Java: getResetListenable.
+func (w *PersistentWatcher) AddResetListener(fn callbacks.Listener[struct{}]) (remove func()) {
+	return w.resets.Add(fn)
+}
 
 // Start begins to watch and does not wait. If the watch cannot be set, the watcher retries after a pause. It reports
-// the error to the client's UnhandledErrorListeners, except that of a lost connection. Start returns an error if the
+// the error to the client's unhandled-error listeners, except that of a lost connection. Start returns an error if the
 // path is invalid, [ErrStarted] on a second call, and [ErrClosed] after Close. In Java: start.
 func (w *PersistentWatcher) Start() error {
 	return w.begin(w.path, func() {
-		w.removeState = w.client.ConnectionStateListeners().AddListener(
-			func(context.Context, framework.ConnectionState) { w.set() })
-		w.retry = time.AfterFunc(0, w.set)
+		w.removeState = w.client.AddConnectionStateListener(
+			func(context.Context, framework.ConnectionState) { w.set(false) })
+		w.retry = time.AfterFunc(0, func() { w.set(true) })
 	})
 }
 
@@ -73,18 +79,32 @@ func (w *PersistentWatcher) Close() error {
 	return nil
 }
 
-// onEvent notifies the listeners of a node event. It runs on the dispatcher of the client.
+// onEvent notifies the listeners of a node event, and of the end of the watch on a server that has no such watches. It
+// sets a watch again that the program has removed with all watchers of the path. It runs on the dispatcher of the
+// client.
 func (w *PersistentWatcher) onEvent(_ context.Context, ev zk.Event) {
-	if ev.Type != zk.EventSession {
+	switch {
+	case ev.Type == zk.EventSession:
+	case ev.Type == zk.EventNotWatching && ev.Err == nil:
+		w.set(false)
+	default:
 		w.do(func(ctx context.Context) { w.listeners.Notify(ctx, ev, w.call) })
 	}
 }
 
-// set requests the watch, in one attempt: after a lost connection, the next connection requests it again.
-func (w *PersistentWatcher) set() {
+// set requests the watch, in one attempt: after a lost connection, the next connection requests it again. A server that
+// does not know the request closes the connection. Then a request on the next connection would end that one too, so
+// only a retry requests the watch again.
+func (w *PersistentWatcher) set(isRetry bool) {
 	w.life.Lock()
 	defer w.life.Unlock()
-	if w.ctx.Err() != nil || !w.client.IsConnected() {
+	if w.ctx.Err() != nil || w.unsupported && !isRetry {
+		return
+	}
+	if !w.client.IsConnected() {
+		if w.unsupported { // this call is a retry
+			w.retry.Reset(pauseAfter(w.failures))
+		}
 		return
 	}
 	err := w.client.Watches().Add().WithMode(w.mode).UsingWatcher(w.watcher).
@@ -99,6 +119,7 @@ func (w *PersistentWatcher) set() {
 func (w *PersistentWatcher) onAnswer(err error) {
 	w.life.Lock()
 	defer w.life.Unlock()
+	w.unsupported = err != nil && (w.unsupported || errors.Is(err, framework.ErrUnimplemented))
 	if err != nil {
 		w.retryLater(err)
 		return

@@ -76,8 +76,8 @@ func TestPersistentWatcherSharesANodeWithACache(t *testing.T) {
 				w := cache.NewPersistentWatcher(s.client, root, false)
 				s.Cleanup(func() { s.must(w.Close()) })
 				events, set := make(chan zk.Event, 100), make(chan struct{}, 10)
-				w.Listenable().AddListener(func(_ context.Context, ev zk.Event) { events <- ev })
-				w.ResetListenable().AddListener(func(context.Context, struct{}) { set <- struct{}{} })
+				w.AddListener(func(_ context.Context, ev zk.Event) { events <- ev })
+				w.AddResetListener(func(context.Context, struct{}) { set <- struct{}{} })
 				await := func(typ zk.EventType) {
 					s.Helper()
 					for {

@@ -34,26 +34,26 @@ type Storage interface {
 
 // StandardStorage returns a storage in memory, with the behavior of the default. In Java:
 // CuratorCacheStorage.standard.
-func StandardStorage() Storage { return make(standardStorage) }
+func StandardStorage() Storage { return &standardStorage{make(map[string]*ChildData)} }
 
-type standardStorage map[string]*ChildData
+type standardStorage struct{ nodes map[string]*ChildData }
 
-func (s standardStorage) Put(node *ChildData) (old *ChildData) {
-	old = s[node.Path]
-	s[node.Path] = node
+func (s *standardStorage) Put(node *ChildData) (old *ChildData) {
+	old = s.nodes[node.Path]
+	s.nodes[node.Path] = node
 	return old
 }
 
-func (s standardStorage) Remove(path string) (old *ChildData) {
-	old = s[path]
-	delete(s, path)
+func (s *standardStorage) Remove(path string) (old *ChildData) {
+	old = s.nodes[path]
+	delete(s.nodes, path)
 	return old
 }
 
-func (s standardStorage) Get(path string) *ChildData { return s[path] }
-func (s standardStorage) All() iter.Seq[*ChildData]  { return maps.Values(s) }
-func (s standardStorage) Len() int                   { return len(s) }
-func (s standardStorage) Clear()                     { clear(s) }
+func (s *standardStorage) Get(path string) *ChildData { return s.nodes[path] }
+func (s *standardStorage) All() iter.Seq[*ChildData]  { return maps.Values(s.nodes) }
+func (s *standardStorage) Len() int                   { return len(s.nodes) }
+func (s *standardStorage) Clear()                     { s.nodes = make(map[string]*ChildData) }
 
 // nodeStorage is the default storage. It keeps each ChildData in the engine's node, so that one map is enough.
 type nodeStorage struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
@@ -26,24 +27,28 @@ func TestCacheWithAStorageThatForgets(t *testing.T) {
 		s.set(root, root+"/large="+strings.Repeat("x", 10<<10), root+"/small")
 		c := cache.NewCuratorCache(s.client, root, cache.WithStorage(forgetful{}))
 		got := make(chan string, 100)
-		c.Listenable().AddListener(func(_ context.Context, ev cache.Event) {
+		c.AddListener(func(_ context.Context, ev cache.Event) {
+			if hasOld := ev.Type == cache.NodeChanged || ev.Type == cache.NodeDeleted; hasOld != (ev.Old != nil) {
+				t.Errorf("%v of %s from %+v", ev.Type, ev.Path(), ev.Old)
+			}
 			got <- fmt.Sprint(ev.Type, " ", ev.Path())
 		})
-		cache.NewTyped(c, cache.JSON[int])
+		cache.NewTyped(c, codec.JSON[int]{})
 		s.must(c.Start())
 		s.Cleanup(func() { s.must(c.Close()) })
 		s.must(c.Ready(s.ctx))
 		s.cutOff()()
 		s.must(c.Sync(s.ctx))
+		s.set(root + "/small=2")
+		s.must(c.Sync(s.ctx))
 		s.remove(root + "/small")
-		for {
-			select {
-			case ev := <-got:
-				if ev == "NODE_DELETED "+root+"/small" {
-					return
+		for _, want := range []string{"NODE_CHANGED", "NODE_DELETED"} {
+			for ev := ""; ev != want+" "+root+"/small"; {
+				select {
+				case ev = <-got:
+				case <-s.ctx.Done():
+					s.Fatal("no " + want)
 				}
-			case <-s.ctx.Done():
-				s.Fatal("no event of the deletion")
 			}
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
@@ -18,8 +17,8 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/cache"
-	"github.com/gocurator/curator/retry"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -59,40 +58,14 @@ func withScene(t *testing.T, oneShot bool, test func(s *scene)) {
 		s := &scene{TB: t, ctx: testenv.Context(t), place: one, chroot: chroot}
 		s.client = s.newClient(one)
 		s.writer = s.newClient(two)
-		t.Cleanup(func() {
-			if t.Failed() {
-				trace := one.Faults().Trace()
-				t.Logf("%s", curatortest.FormatTrace(trace[max(0, len(trace)-60):]))
-			}
-		})
+		testclient.LogTrace(t, one)
 		test(s)
 	})
 }
 
 func (s *scene) newClient(place testenv.Place, opts ...framework.Option) *framework.Client {
 	s.Helper()
-	client, err := framework.New(place.Addr()+s.chroot, append([]framework.Option{
-		framework.WithDialer(place.DialContext),
-		framework.WithSessionTimeout(10 * time.Second),
-		framework.WithConnectionTimeout(time.Minute),
-		framework.WithMaxCloseWait(20 * time.Second),
-		framework.WithRetryPolicy(retry.NTimes(5, 20*time.Millisecond)),
-		framework.WithEnsembleTracker(false),
-	}, opts...)...)
-	s.must(err)
-	connected := make(chan struct{}, 1) // a cache that is started before would report the connection
-	remove := client.ConnectionStateListeners().AddListener(func(context.Context, framework.ConnectionState) {
-		select {
-		case connected <- struct{}{}:
-		default:
-		}
-	})
-	s.must(client.Start())
-	s.Cleanup(func() { s.must(client.Close()) })
-	s.must(client.BlockUntilConnected(s.ctx))
-	<-connected
-	remove()
-	return client
+	return testclient.ConnectAt(s, place, s.chroot, opts...)
 }
 
 func (s *scene) must(err error) {
@@ -138,7 +111,7 @@ func (s *scene) cutOff() (heal func()) {
 // awaitState returns what waits for a state that comes from now on.
 func (s *scene) awaitState(state framework.ConnectionState) (wait func()) {
 	came := make(chan struct{}, 1)
-	remove := s.client.ConnectionStateListeners().AddListener(func(_ context.Context, st framework.ConnectionState) {
+	remove := s.client.AddConnectionStateListener(func(_ context.Context, st framework.ConnectionState) {
 		if st == state {
 			select {
 			case came <- struct{}{}:
@@ -199,7 +172,7 @@ func (s *scene) cacheOf(c *cache.CuratorCache) *watched {
 		scene: s, CuratorCache: c, known: make(map[string]*cache.ChildData), newest: make(map[string]int64),
 		more: make(chan struct{}, 1),
 	}
-	c.Listenable().AddListener(w.take)
+	c.AddListener(w.take)
 	return w
 }
 

@@ -70,7 +70,7 @@ type TreeCacheEvent struct {
 }
 
 // NewTreeCache returns a cache of the tree at path. It does no I/O. If path is invalid, Start returns an error.
-func NewTreeCache(client Client, path string, opts ...Option) *TreeCache {
+func NewTreeCache(client *framework.Client, path string, opts ...Option) *TreeCache {
 	c := new(TreeCache)
 	c.engine = newEngine(client, "TreeCache", "tree_cache", path, c.notify, opts...)
 	return c
@@ -99,9 +99,11 @@ func treeEvent(ev Event) TreeCacheEvent {
 	return out
 }
 
-// Listenable returns the listeners of the cache. They are called as the listeners of a [CuratorCache] are. In Java:
-// getListenable.
-func (c *TreeCache) Listenable() callbacks.Listenable[TreeCacheEvent] { return &c.listeners }
+// AddListener adds a listener to the events of the cache; remove removes it. It is called as the listeners of a
+// [CuratorCache] are. In Java: getListenable.
+func (c *TreeCache) AddListener(fn callbacks.Listener[TreeCacheEvent]) (remove func()) {
+	return c.listeners.Add(fn)
+}
 
 // CurrentData returns the node at path, or nil if it is not in the cache. In Java: getCurrentData.
 func (c *TreeCache) CurrentData(path string) *ChildData { return c.engine.get(path) }

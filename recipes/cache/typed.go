@@ -2,19 +2,19 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
 	"sync"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 // Typed is a view of a [CuratorCache] that decodes each node to a value. A node that does not decode has an error and
 // no value: see [Typed.Err]. The other nodes are not affected. All methods are safe for concurrent use.
 type Typed[T any] struct {
-	cache  *CuratorCache
-	decode func(path string, data []byte) (T, error)
+	cache *CuratorCache
+	codec codec.Codec[T]
 
 	decoded sync.Map // *decodedNode[T] by path
 }
@@ -33,19 +33,12 @@ type TypedEvent[T any] struct {
 	Err   error // why New does not decode, else nil
 }
 
-// JSON decodes the data of a node with encoding/json. Pass it to [NewTyped]. A node without data, as a parent often is,
-// does not decode.
-func JSON[T any](_ string, data []byte) (value T, err error) {
-	err = json.Unmarshal(data, &value)
-	return value, err
-}
-
-// NewTyped returns a view of c. The caller starts and closes c. decode is called when a value is read, and its result
-// is kept while the node has the same state. It may be called concurrently. A panic of decode is an error of the
-// node.
-func NewTyped[T any](c *CuratorCache, decode func(path string, data []byte) (T, error)) *Typed[T] {
-	t := &Typed[T]{cache: c, decode: decode}
-	c.Listenable().AddListener(ForDeletes(func(_ context.Context, node *ChildData) { t.decoded.Delete(node.Path) }))
+// NewTyped returns a view of c, which the caller starts and closes. The view calls values.Decode when a value is
+// read, perhaps concurrently, and keeps the result while the node has the same state. A panic of Decode is an error of
+// the node.
+func NewTyped[T any](c *CuratorCache, values codec.Codec[T]) *Typed[T] {
+	t := &Typed[T]{cache: c, codec: values}
+	c.AddListener(ForDeletes(func(_ context.Context, node *ChildData) { t.decoded.Delete(node.Path) }))
 	return t
 }
 
@@ -118,12 +111,8 @@ func (t *Typed[T]) decodedOf(node *ChildData) *decodedNode[T] {
 	return d
 }
 
-// safeDecode calls decode and returns a panic as an error.
+// safeDecode calls Decode and returns a panic as an error.
 func (t *Typed[T]) safeDecode(node *ChildData) (value T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %s", errtext.Panic(p))
-		}
-	}()
-	return t.decode(node.Path, node.Data)
+	defer usercode.Catch("the codec", &err)
+	return t.codec.Decode(node.Data)
 }

@@ -74,6 +74,24 @@ func TestCacheCreatesParentsFirstWhenBothCanBeReadAgain(t *testing.T) {
 	})
 }
 
+// The first read of the parent is refused, and every later read succeeds: the list of its children, and the child. The
+// parent is not read again before a pause of 100 ms.
+func TestCacheCreatesParentFirstWhenItCanBeReadAgainBeforeTheRetry(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.set(root)
+		w := s.start()
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multiRead", "getData"}, Path: s.chroot + root + "/a", Action: curatortest.ReplyError,
+			Err: zk.ErrInvalidACL, Count: 1,
+		})
+		s.set(root + "/a/b/c")
+		testenv.Eventually(t, func() bool { _, ok := w.Get(root + "/a"); return ok }, "the parent in the cache")
+		w.wantEvents("NODE_CREATED "+root+"/a", "NODE_CREATED "+root+"/a/b", "NODE_CREATED "+root+"/a/b/c")
+		w.equalsTree()
+	})
+}
+
 // Two lists of the children are under way, and the second fails. The next read finds the list complete.
 func TestCacheErrorOfASecondListEnds(t *testing.T) {
 	t.Parallel()
@@ -82,6 +100,9 @@ func TestCacheErrorOfASecondListEnds(t *testing.T) {
 		faults, reads := s.place.Faults(), []string{"multiRead"}
 		refusal := faults.Add(curatortest.Rule{ // after two reads of the data and a list
 			Ops: reads, Path: s.chroot + root, Action: curatortest.ReplyError, Err: zk.ErrInvalidACL, Skip: 3, Count: 1,
+		})
+		again := faults.Add(curatortest.Rule{ // the error lasts until it is seen
+			Ops: reads, Path: s.chroot + root, Action: curatortest.HoldRequest, Skip: 4, Count: 1,
 		})
 		request := faults.Add(curatortest.Rule{Ops: reads, Action: curatortest.HoldRequest, Count: 1})
 		reply := faults.Add(curatortest.Rule{Ops: reads, Action: curatortest.HoldReply, Skip: 1, Count: 1})
@@ -96,6 +117,7 @@ func TestCacheErrorOfASecondListEnds(t *testing.T) {
 		reply.Release()
 		s.must(refusal.Wait(s.ctx))
 		testenv.Eventually(t, func() bool { return w.Err(root) != nil }, "the error of the second list")
+		again.Release()
 		testenv.Eventually(t, func() bool { return w.Err(root) == nil }, "the end of the error")
 		w.equalsTree()
 	})

@@ -26,9 +26,9 @@ func (b *base) startAndBuild(ctx context.Context, first func()) error {
 	return wrap(b.engine.awaitReady(ctx), "build", b.engine.root.path)
 }
 
-// Close stops the cache and always returns nil. No listener call begins after it returns. It waits at most one second
-// for the listener call that is under way. When a listener calls it, it does not wait. The watches are removed in the
-// background. A second Close only waits. In Java: close, which waits for no listener.
+// Close stops the cache and always returns nil. No listener call begins after it returns. It ends the context of a call
+// that is under way and does not wait for it: a listener may call Close. The watches are removed in the background. A
+// second Close does nothing. In Java: close.
 func (b *base) Close() error {
 	b.engine.close()
 	return nil
@@ -44,7 +44,15 @@ func (b *base) Err(path string) error {
 	return e.failed[e.nodes[path]].err
 }
 
-// wrap returns err with what the cache did, or nil if err is nil.
+// Rebuild reads all nodes again and waits for the answers. The listeners receive an event for each change. Use it after
+// the client has got a permission to read back: changes of a node without that permission have no event. ctx bounds the
+// wait. Without a connection Rebuild keeps waiting. It returns the error of ctx, [ErrNotStarted] or [ErrClosed]. In
+// Java: rebuild of NodeCache and PathChildrenCache, which sends no events.
+func (b *base) Rebuild(ctx context.Context) error {
+	return b.engine.reread(ctx, b.engine.root.path, b.engine.wantAll)
+}
+
+// wrap adds the action of the cache to err. It returns nil if err is nil.
 func wrap(err error, did, path string) error {
 	if err == nil {
 		return nil
@@ -67,33 +75,45 @@ func (e *engine) size() int {
 
 // children returns the children of a node, keyed by name.
 func (e *engine) children(path string) map[string]*ChildData {
+	kids, ok := e.kidsOf(path)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]*ChildData, len(kids))
+	for _, kid := range kids {
+		out[zkpath.Node(kid.Path)] = kid
+	}
+	return out
+}
+
+// kidsOf returns the children of a node. ok is false if the node is not in the cache.
+func (e *engine) kidsOf(path string) (kids []*ChildData, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	n, storage := e.nodes[path], e.settings.storage
 	if n == nil || storage.Get(path) == nil { // a live node is not in the storage after Close
-		return nil
+		return nil, false
 	}
-	out := make(map[string]*ChildData, len(n.kids()))
+	kids = make([]*ChildData, 0, len(n.kids()))
 	for _, kid := range n.kids() {
 		if data := storage.Get(kid.path); data != nil {
-			out[zkpath.Node(kid.path)] = data
+			kids = append(kids, data)
 		}
 	}
-	return out
+	return kids, true
 }
 
 // snapshot returns all nodes at one moment, sorted by path.
 func (e *engine) snapshot() []*ChildData {
 	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.sorted()
+	nodes := slices.Collect(e.settings.storage.All())
+	e.mu.RUnlock()
+	sortByPath(nodes) // without the lock, as that can take a second: see TestSnapshotIsSortedWithoutTheLock
+	return nodes
 }
 
-// sorted returns all nodes, sorted by path. The caller holds e.mu.
-func (e *engine) sorted() []*ChildData {
-	return slices.SortedFunc(e.settings.storage.All(), func(a, b *ChildData) int {
-		return strings.Compare(a.Path, b.Path)
-	})
+func sortByPath(nodes []*ChildData) {
+	slices.SortFunc(nodes, func(a, b *ChildData) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // all returns an iterator over a snapshot that it takes when the iteration begins.
@@ -107,17 +127,15 @@ func (e *engine) all() iter.Seq2[string, *ChildData] {
 	}
 }
 
-// follow returns a mailbox with the contents of the cache, which also receives all later changes.
-func (e *engine) follow() *mailbox[Event] {
+// follow returns all nodes at one moment, sorted by path, and a mailbox that receives all later changes.
+func (e *engine) follow() ([]*ChildData, *mailbox[Event]) {
 	events := newMailbox[Event]()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, node := range e.sorted() {
-		events.put(Event{Type: NodeCreated, New: node, ready: true})
-	}
-	events.put(Event{Type: Initialized, ready: true})
+	nodes := slices.Collect(e.settings.storage.All())
 	e.followers[events] = struct{}{}
-	return events
+	e.mu.Unlock()
+	sortByPath(nodes)
+	return nodes, events
 }
 
 func (e *engine) unfollow(events *mailbox[Event]) {
@@ -125,9 +143,6 @@ func (e *engine) unfollow(events *mailbox[Event]) {
 	defer e.mu.Unlock()
 	delete(e.followers, events)
 }
-
-// rebuild reads all nodes again and waits for the answers.
-func (e *engine) rebuild(ctx context.Context) error { return e.reread(ctx, e.root.path, e.wantAll) }
 
 // rebuildNode reads a child of the root again and waits for the answer.
 func (e *engine) rebuildNode(ctx context.Context, path string) error {
@@ -149,7 +164,7 @@ func (e *engine) reread(ctx context.Context, path string, want func()) error {
 	err := e.checkRunning()
 	if err == nil {
 		reached := make(chan error)
-		e.inbox.put(want, func() { e.addFence(reached) })
+		e.post(want, func() { e.addFence(reached) })
 		err = e.await(ctx, reached)
 	}
 	return wrap(err, "rebuild", path)
@@ -160,7 +175,7 @@ func (e *engine) clearAndRefresh() error {
 	if err := e.checkRunning(); err != nil {
 		return err
 	}
-	e.inbox.put(func() {
+	e.post(func() {
 		e.settings.storage.Clear()
 		e.obs.Entries(e.ctx, -e.entries)
 		e.entries = 0

@@ -9,16 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/cache"
 )
 
 // queueOf returns what takes the texts of events from listeners.
-func queueOf[E any](s *scene, listeners callbacks.Listenable[E], text func(E) string) (want func(events ...string)) {
+func queueOf[E any](
+	s *scene, add func(callbacks.Listener[E]) (remove func()), text func(E) string,
+) (want func(events ...string)) {
 	s.Helper()
 	events := make(chan string, 1000)
-	listeners.AddListener(func(_ context.Context, ev E) { events <- text(ev) })
+	add(func(_ context.Context, ev E) { events <- text(ev) })
 	return func(want ...string) {
 		s.Helper()
 		got := []string{}
@@ -52,7 +55,7 @@ func TestNodeCacheFollowsItsNode(t *testing.T) {
 	t.Parallel()
 	inScene(t, func(s *scene) {
 		c := cache.NewNodeCache(s.client, root)
-		want := queueOf(s, c.Listenable(), func(n *cache.ChildData) string { return "node" + nodeText(n) })
+		want := queueOf(s, c.AddListener, func(n *cache.ChildData) string { return "node" + nodeText(n) })
 		s.must(c.StartAndBuild(s.ctx))
 		s.closing(c)
 		if c.CurrentData() != nil || c.Path() != root {
@@ -81,7 +84,7 @@ func TestNodeCacheTellsNothingOfWhatItIsBuiltOf(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.set(root + "=1")
 		c := cache.NewNodeCache(s.client, root)
-		want := queueOf(s, c.Listenable(), func(n *cache.ChildData) string { return "node" + nodeText(n) })
+		want := queueOf(s, c.AddListener, func(n *cache.ChildData) string { return "node" + nodeText(n) })
 		s.must(c.StartAndBuild(s.ctx))
 		s.closing(c)
 		if data := c.CurrentData(); data == nil || string(data.Data) != "1" {
@@ -107,7 +110,7 @@ func TestPathChildrenCacheStartModes(t *testing.T) {
 			s.set(root+"=1", root+"/a=1", root+"/a/below=1")
 			c := cache.NewPathChildrenCache(s.client, root)
 			events := events
-			want := queueOf(s, c.Listenable(), childText)
+			want := queueOf(s, c.AddListener, childText)
 			s.must(c.Start(s.ctx, mode))
 			s.closing(c)
 			if mode != cache.BuildInitialCache {
@@ -188,7 +191,7 @@ func TestPathChildrenCacheTellsOfTheConnection(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.set(root+"=1", root+"/a=1")
 		c := cache.NewPathChildrenCache(s.client, root)
-		want := queueOf(s, c.Listenable(), childText)
+		want := queueOf(s, c.AddListener, childText)
 		s.must(c.Start(s.ctx, cache.Normal))
 		s.closing(c)
 		want("CHILD_ADDED /config/a=1")
@@ -212,7 +215,7 @@ func TestTreeCacheEvents(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.set(root+"=1", root+"/a=1")
 		c := cache.NewTreeCache(s.client, root)
-		want := queueOf(s, c.Listenable(), treeText)
+		want := queueOf(s, c.AddListener, treeText)
 		s.must(c.Start())
 		s.closing(c)
 		want("NODE_ADDED /config=1", "NODE_ADDED /config/a=1", "INITIALIZED")
@@ -250,8 +253,8 @@ func TestPersistentWatcherSetsItsWatchAgain(t *testing.T) {
 	for _, recursive := range []bool{false, true} {
 		withScene(t, false, func(s *scene) {
 			w := cache.NewPersistentWatcher(s.client, root, recursive)
-			want := queueOf(s, w.Listenable(), eventText)
-			reset := queueOf(s, w.ResetListenable(), func(struct{}) string { return "reset" })
+			want := queueOf(s, w.AddListener, eventText)
+			reset := queueOf(s, w.AddResetListener, func(struct{}) string { return "reset" })
 			s.must(w.Start())
 			if err := w.Start(); !errors.Is(err, cache.ErrStarted) {
 				t.Errorf("second Start: %v", err)
@@ -288,9 +291,9 @@ func TestPersistentWatcherPausesOnErrors(t *testing.T) {
 			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented, Count: 5,
 		})
 		unhandled := 0
-		s.client.UnhandledErrorListeners().AddListener(func(context.Context, framework.UnhandledError) { unhandled++ })
+		s.client.AddUnhandledErrorListener(func(context.Context, framework.UnhandledError) { unhandled++ })
 		w := cache.NewPersistentWatcher(s.client, root, true)
-		reset := queueOf(s, w.ResetListenable(), func(struct{}) string { return "reset" })
+		reset := queueOf(s, w.AddResetListener, func(struct{}) string { return "reset" })
 		s.must(w.Start())
 		s.closing(w)
 		reset("reset")
@@ -307,7 +310,7 @@ func TestTypedKeepsDecodeErrorsWithTheirNodes(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.set(root+`={"Rate":1}`, root+`/a={"Rate":2}`, root+"/bad=no JSON")
 		w := s.newCache()
-		typed := cache.NewTyped(w.CuratorCache, cache.JSON[setting])
+		typed := cache.NewTyped(w.CuratorCache, codec.JSON[setting]{})
 		s.begin(w)
 		s.must(w.Ready(s.ctx))
 		if v, ok := typed.Get(root + "/a"); !ok || v.Rate != 2 {

@@ -11,6 +11,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
 )
 
 // hint makes the node of an event wanted.
@@ -22,6 +23,10 @@ func (e *engine) hint(ev zk.Event) {
 	switch {
 	case ev.Type == zk.EventSession:
 		e.sessionChanged(ev.State)
+	case ev.Type == zk.EventNotWatching && errors.Is(ev.Err, framework.ErrUnimplemented): // an older server
+		e.watchOneShot()
+	case ev.Type == zk.EventNotWatching:
+		e.watchRemoved(n)
 	case n == nil:
 	case ev.Type == zk.EventNodeDataChanged:
 		e.want(n, data, e.epoch())
@@ -29,6 +34,19 @@ func (e *engine) hint(ev zk.Event) {
 		e.suspect(n, data, e.epoch())
 	case ev.Type == zk.EventNodeChildrenChanged: // only one-shot watches send it
 		e.want(n, list, e.epoch())
+	}
+}
+
+// watchRemoved sets the watch again after the program has removed all watchers of a path. n is the node there, or nil.
+// Changes in between had no event. A recursive watch is set and the tree is read as on a new connection.
+func (e *engine) watchRemoved(n *node) {
+	switch {
+	case !e.oneShot:
+		e.flight, e.watching = nil, false
+		e.connect()
+	case n != nil:
+		n.listed = false // the next list sets a watch
+		e.suspect(n, data, e.epoch())
 	}
 }
 
@@ -49,7 +67,7 @@ func (e *engine) sessionChanged(state zk.State) {
 // while no watch is set, because only a watch receives session events: before the first watch, and after all one-shot
 // watches have fired.
 func (e *engine) connectionChanged(_ context.Context, state framework.ConnectionState) {
-	e.inbox.put(func() {
+	e.post(func() {
 		e.notify(Event{Type: connection, state: state})
 		e.watching = e.watching && state != framework.Lost
 		if !e.watching {
@@ -133,7 +151,7 @@ type operation interface {
 // submit runs an operation in the background. answered also receives the error of an operation that cannot be
 // submitted.
 func (e *engine) submit(op operation, path string, answered func(ev callbacks.Event)) {
-	callback := func(_ context.Context, ev callbacks.Event) { e.inbox.put(func() { answered(ev) }) }
+	callback := func(_ context.Context, ev callbacks.Event) { e.post(func() { answered(ev) }) }
 	if err := op.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForPath(e.flight, path); err != nil {
 		callback(e.flight, callbacks.Event{Err: err})
 	}
@@ -145,8 +163,11 @@ func (e *engine) synced(flight context.Context, err error) {
 	if flight != e.flight {
 		return
 	}
-	if e.syncing && errors.Is(err, framework.ErrNotReadOnly) {
+	switch {
+	case e.syncing && errors.Is(err, framework.ErrNotReadOnly):
 		e.flight, e.watching = nil, false
+	case e.syncing && waitqueue.IsPassing(err): // the server may lag
+		e.interrupted(err)
 	}
 	e.syncing = false
 }
@@ -158,15 +179,22 @@ func (e *engine) watchAnswered(flight context.Context, err error) {
 	case err == nil:
 		e.watching = true
 		e.succeed(e.root, watch)
-	case errors.Is(err, framework.ErrUnimplemented): // such a server also closes the connection
-		e.oneShot, e.flight = true, nil
-		e.connect()
+	case errors.Is(err, framework.ErrUnimplemented):
+		e.watchOneShot()
 	case isTransient(err):
 		e.interrupted(err)
 	default:
 		e.flight = nil
 		e.fail(e.root, watch, err)
 	}
+}
+
+// watchOneShot continues with one-shot watches on a server that has no others. Such a server also closes the
+// connection.
+func (e *engine) watchOneShot() {
+	e.oneShot, e.watching, e.flight = true, false, nil
+	e.succeed(e.root, watch) // an earlier failure is over
+	e.connect()
 }
 
 // interrupted stops the reads on a connection after a transient error. Usually an event announces the next connection.
@@ -192,10 +220,15 @@ func (e *engine) wake(pause time.Duration) {
 	}
 }
 
-// retryDue makes all failed nodes wanted, so that they are read with few requests.
+// retryDue reads all failed nodes together, so that they take few requests.
 func (e *engine) retryDue() {
 	e.retryAt, e.paused = time.Time{}, false
 	e.retries++
+	e.readFailed()
+}
+
+// readFailed makes all failed nodes wanted. It also sets a watch that could not be set.
+func (e *engine) readFailed() {
 	for n := range e.failed {
 		e.want(n, data, e.epoch())
 	}
