@@ -1,0 +1,367 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/report"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// EventType is the kind of an [Event].
+type EventType int
+
+// The types of events.
+const (
+	// Present means that the node is there, with the desired data.
+	Present EventType = iota + 1
+	// Missing means that the node is not there any more: it was deleted, or its session has ended.
+	Missing
+	// Refused means that the node cannot be created or changed for now. Each error is reported once.
+	Refused
+)
+
+// Event is a change of a desired node.
+type Event struct {
+	Type EventType
+	Path string // in the namespace, with the actual name
+	Err  error  // of Refused
+}
+
+// Node is a desired node.
+type Node struct {
+	r       *Reconciler
+	spec    Spec // Data is unused: see data
+	onEvent func(Event)
+	obs     report.Nodes
+	created chan struct{} // closed when the node is present for the first time
+	gone    chan struct{} // closed when the node is not desired any more and deleted
+
+	// With r.mu held.
+	parent    *parent
+	path      string // in the whole tree; of a sequential node without its number while named is false
+	local     string // the same in the namespace
+	named     bool   // path is the one of the node
+	data      []byte
+	gen       int           // number of the desired data
+	written   int           // number of the data that the node has had
+	changed   chan struct{} // closed after the next event; nil if nobody waits
+	err       error         // why it is refused; nil if it is not
+	goneErr   error
+	present   bool
+	isCreated bool   // created is closed
+	removing  bool   // Remove was called
+	claimed   bool   // the node may exist because we have created or adopted it
+	uncertain bool   // a create of a sequential node has no answer
+	sent      []byte // the data of that create
+	owner     int64
+	version   int32 // of the node; valid while known
+	known     bool
+	blind     bool // we may not read the data
+	watched   bool // a one-shot watch is set in this session
+	action    action
+	queued    bool
+	busy      bool // a request is under way
+	again     bool // look again after that
+	alone     bool // write it in a transaction of its own
+	hold      int  // number of the read that a write waits for, so that writes travel together
+	rounds    int  // writes of the data of roundsOf since roundsFrom
+	roundsOf  int
+	tried     bool // a create of a node that we may not read is to show whether it exists
+	failures  int  // pauses in a row
+	retryAt   time.Time
+	touchAt   time.Time // when the data has to be written again
+
+	roundsFrom time.Time
+}
+
+func newNode(r *Reconciler, spec Spec, onEvent func(Event)) *Node {
+	n := &Node{
+		r: r, spec: spec, onEvent: onEvent, created: make(chan struct{}), gone: make(chan struct{}),
+		local: spec.Path, named: !spec.Mode.IsSequential(), data: bytes.Clone(spec.Data), gen: 1,
+		obs: report.NewNodes(hook.Telemetry(spec.Client), spec.Recipe, spec.Name, spec.Path),
+	}
+	n.spec.Data = nil
+	if n.data == nil {
+		n.data = []byte{}
+	}
+	if spec.ProtectionID != "" {
+		n.local = zkpath.ProtectPath(spec.ProtectionID, spec.Path)
+	}
+	n.path = fullPath(spec.Client, n.local)
+	return n
+}
+
+// fullPath returns the path in the whole tree.
+func fullPath(client *framework.Client, path string) string {
+	if ns := client.Namespace(); ns != "" {
+		if path == "/" {
+			return "/" + ns
+		}
+		return "/" + ns + path
+	}
+	return path
+}
+
+// Created returns a channel that is closed when the node is present for the first time.
+func (n *Node) Created() <-chan struct{} { return n.created }
+
+// State is what is known of a desired node.
+type State struct {
+	Path    string // in the namespace, with the actual name; "" while that is unknown
+	Present bool
+	Err     error // why the node cannot be there; nil if there is no such reason
+}
+
+// State returns what is known of the node.
+func (n *Node) State() State {
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	s := State{Present: n.present, Err: n.err}
+	if n.named {
+		s.Path = n.local
+	}
+	return s
+}
+
+// Set changes the desired data and does not wait. written reports the number of the change, for [Node.AwaitWritten].
+func (n *Node) Set(data []byte) (change int) {
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	n.data = append([]byte{}, data...)
+	n.gen++
+	switch {
+	case n.removing || n.isGone():
+	case errors.Is(n.err, builders.ErrRequestTooLarge): // the new data may be accepted
+		n.setErr(nil)
+		n.retryAt = time.Time{}
+		n.r.want(n, look)
+	case n.busy:
+		n.again = true
+	case n.present && n.known:
+		n.r.want(n, set)
+	case n.present:
+		n.r.want(n, look)
+	}
+	n.r.poke()
+	return n.gen
+}
+
+// AwaitWritten waits until the node has had the data of a change, or of a later one. It fails with the reason if the
+// node is refused, and with framework.ErrClosed if it is removed.
+func (n *Node) AwaitWritten(ctx context.Context, change int) error {
+	for {
+		n.r.mu.Lock()
+		written, err, changed := n.written >= change, n.err, n.nextEvent()
+		if !written && (n.removing || n.isGone()) {
+			err = framework.ErrClosed
+		}
+		n.r.mu.Unlock()
+		if written || err != nil {
+			if written {
+				err = nil
+			}
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// AwaitCreated waits until the node is present for the first time. The error of ctx is joined with the reason for which
+// the node cannot be there.
+func (n *Node) AwaitCreated(ctx context.Context) error {
+	select {
+	case <-n.created:
+		return nil
+	default:
+	}
+	select {
+	case <-n.created:
+		return nil
+	case <-n.gone:
+		return framework.ErrClosed
+	case <-ctx.Done():
+		return errtext.Join(errtext.Wrap(ctx.Err(), "nodes", ""), n.State().Err)
+	}
+}
+
+// Remove makes the node undesired and waits until it is deleted if it is ours, or left if it is to be kept. ctx bounds
+// the wait: the deletion goes on in the background until it succeeds or the session of the node has ended. A refusal of
+// the server is an error, and the deletion is tried again in the background then, too.
+func (n *Node) Remove(ctx context.Context) error {
+	r := n.r
+	r.mu.Lock()
+	if !n.removing && !n.isGone() {
+		r.remove(n)
+		r.poke() // also if ctx has ended
+	}
+	for n.err == nil && !n.isGone() && ctx.Err() == nil {
+		changed := n.nextEvent()
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-n.gone:
+		case <-ctx.Done():
+		}
+		r.mu.Lock()
+	}
+	defer r.mu.Unlock()
+	switch {
+	case n.isGone():
+		return n.goneErr
+	case n.err != nil:
+		return n.err
+	}
+	return ctx.Err()
+}
+
+func (n *Node) isGone() bool {
+	select {
+	case <-n.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// nextEvent returns a channel that is closed after the next event. The caller holds r.mu.
+func (n *Node) nextEvent() <-chan struct{} {
+	if n.changed == nil {
+		n.changed = make(chan struct{})
+	}
+	return n.changed
+}
+
+// notify wakes those who wait, and reports an event. The caller holds r.mu.
+func (n *Node) notify(ev Event) {
+	if n.changed != nil {
+		close(n.changed)
+		n.changed = nil
+	}
+	if ev.Type != 0 && n.onEvent != nil && !n.removing {
+		ev.Path = n.local
+		n.onEvent(ev)
+	}
+}
+
+// close ends the node with its client. The caller holds r.mu.
+func (n *Node) close() {
+	var err error
+	if !n.spec.Mode.IsEphemeral() && !n.spec.Keep && n.claimed {
+		err = framework.ErrClosed
+	}
+	n.r.forget(n, err)
+}
+
+// forget ends the node. The caller holds r.mu.
+func (r *Reconciler) forget(n *Node, err error) {
+	if n.isGone() {
+		return
+	}
+	ctx := context.WithoutCancel(r.ctx)
+	n.obs.Desired(ctx, -1)
+	if !n.present {
+		n.obs.Missing(ctx, -1)
+	}
+	n.setErr(nil)
+	delete(r.nodes, n)
+	if r.byPath[n.path] == n {
+		delete(r.byPath, n.path)
+	}
+	n.goneErr, n.action = err, nothing
+	close(n.gone)
+	n.notify(Event{})
+	r.leave(n)
+}
+
+// setErr notes why the node is refused, and reports whether that is new. The caller holds r.mu.
+func (n *Node) setErr(err error) (isNew bool) {
+	ctx := context.WithoutCancel(n.r.ctx)
+	if (err == nil) != (n.err == nil) {
+		if err == nil {
+			n.obs.Refused(ctx, -1)
+		} else {
+			n.obs.Refused(ctx, 1)
+		}
+	}
+	isNew = err != nil && (n.err == nil || cause(n.err) != cause(err))
+	n.err = err
+	return isNew
+}
+
+// cause returns the innermost error.
+func cause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// isRight notes that the node is as desired. change is the number of its data. The caller holds r.mu.
+func (r *Reconciler) isRight(n *Node, change int) {
+	n.claimed, n.uncertain, n.alone, n.tried, n.failures, n.retryAt = true, false, false, false, 0, time.Time{}
+	n.setErr(nil)
+	n.written = max(n.written, change)
+	var ev Event
+	if !n.present {
+		n.present, ev.Type = true, Present
+		n.obs.Missing(context.WithoutCancel(r.ctx), -1)
+	}
+	if !n.isCreated {
+		n.isCreated = true
+		close(n.created)
+	}
+	if n.spec.Touch > 0 {
+		n.retryAt = n.touchAt // a look does not put it off
+		r.wakeAt(n.retryAt)
+	}
+	n.notify(ev)
+}
+
+// isMissing notes that the node is not as desired. The caller holds r.mu.
+func (r *Reconciler) isMissing(n *Node) {
+	n.known = false
+	if n.present {
+		n.present = false
+		n.obs.Missing(context.WithoutCancel(r.ctx), 1)
+		n.notify(Event{Type: Missing})
+	}
+}
+
+// foreign returns the error of a node that belongs to somebody else.
+func (n *Node) foreign(owner int64) error {
+	if owner == 0 {
+		return fmt.Errorf("%w: %s is not ephemeral", ErrForeign, n.local)
+	}
+	return fmt.Errorf("%w: %s, of session %#x", ErrForeign, n.local, owner)
+}
+
+// mode returns the mode to create the node with. A sequential node keeps its name.
+func (n *Node) mode() builders.CreateMode {
+	if !n.named {
+		return n.spec.Mode
+	}
+	switch n.spec.Mode {
+	case builders.EphemeralSequential:
+		return builders.Ephemeral
+	case builders.PersistentSequential:
+		return builders.Persistent
+	case builders.PersistentSequentialWithTTL:
+		return builders.PersistentWithTTL
+	}
+	return n.spec.Mode
+}

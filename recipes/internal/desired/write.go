@@ -1,0 +1,334 @@
+package desired
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
+	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// batches are the writes of one plan.
+type batches struct{ list []*batch }
+
+// batch is the nodes that one transaction writes. Deletes are never behind the fence of their client.
+type batch struct {
+	client  *framework.Client
+	cleanUp bool
+	alone   bool
+	nodes   []*Node
+	ops     int
+	bytes   int
+}
+
+// add puts a node into a batch, and returns the batch if it is full.
+func (b *batches) add(n *Node) (full *batch) {
+	ops, size := 1, len(n.path)+len(n.data)+64
+	if n.action == replace {
+		ops = 2
+	}
+	at := slices.IndexFunc(b.list, func(b *batch) bool {
+		return !b.alone && !n.alone && b.client == n.spec.Client && b.cleanUp == (n.action == remove)
+	})
+	var in *batch
+	if at >= 0 {
+		in = b.list[at]
+		if in.ops+ops > maxOperations || in.bytes+size > maxBytes {
+			full = in
+			b.list = slices.Delete(b.list, at, at+1)
+			in = nil
+		}
+	}
+	if in == nil {
+		in = &batch{client: n.spec.Client, cleanUp: n.action == remove, alone: n.alone}
+		b.list = append(b.list, in)
+	}
+	in.nodes, in.ops, in.bytes = append(in.nodes, n), in.ops+ops, in.bytes+size
+	return full
+}
+
+// planned is a write of a node, as it is sent.
+type planned struct {
+	n       *Node
+	action  action
+	path    string // in the namespace
+	mode    builders.CreateMode
+	data    []byte
+	change  int // number of the data
+	version int32
+	shared  bool // the recursive watch of its parent was requested before
+}
+
+// operations returns the operations of the write.
+func (p *planned) operations(op builders.TransactionOp) []builders.TransactionOperation {
+	build := func() builders.TransactionOperation {
+		c := op.Create().WithMode(p.mode).WithTTL(p.n.spec.TTL)
+		if len(p.n.spec.ACL) > 0 {
+			c = c.WithACL(p.n.spec.ACL...)
+		}
+		return c.ForPath(p.path, p.data)
+	}
+	switch p.action {
+	case create:
+		return []builders.TransactionOperation{build()}
+	case replace:
+		return []builders.TransactionOperation{op.Delete().WithVersion(p.version).ForPath(p.path), build()}
+	case remove:
+		return []builders.TransactionOperation{op.Delete().WithVersion(p.version).ForPath(p.path)}
+	}
+	return []builders.TransactionOperation{op.SetData().WithVersion(p.version).ForPath(p.path, p.data)}
+}
+
+// write sends a transaction. The caller holds mu, and calls send without it.
+func (r *Reconciler) write(b *batch) (send func()) {
+	flight, session := r.flight, r.session
+	if !b.cleanUp { // a parent before its children
+		slices.SortStableFunc(b.nodes, func(a, b *Node) int { return cmp.Compare(len(a.path), len(b.path)) })
+	} else {
+		slices.SortStableFunc(b.nodes, func(a, b *Node) int { return cmp.Compare(len(b.path), len(a.path)) })
+	}
+	writes := make([]planned, len(b.nodes))
+	for i, n := range b.nodes {
+		r.begin(n)
+		writes[i] = planned{n, n.action, n.local, n.mode(), n.data, n.gen, n.version, r.sharesWatch(n.parent)}
+		switch n.action {
+		case create, replace:
+			n.claimed = true
+		case touch:
+			writes[i].version = -1
+		}
+	}
+	r.writing++
+	return func() {
+		t, op := b.client.Transaction(), b.client.TransactionOp()
+		var ops []builders.TransactionOperation
+		var of []int // the write of each operation
+		for i := range writes {
+			for _, o := range writes[i].operations(op) {
+				ops, of = append(ops, o), append(of, i)
+			}
+		}
+		ctx := flight
+		if b.cleanUp {
+			ctx = hook.OutOfFence(flight)
+		}
+		callback := func(_ context.Context, ev callbacks.Event) {
+			r.locked(func() { r.written(flight, session, writes, of, ev) })
+		}
+		err := t.InBackground(callback).WithUnhandledErrorListener(ignoreError).ForOperations(ctx, ops...)
+		if err != nil {
+			callback(flight, callbacks.Event{Err: err})
+		}
+	}
+}
+
+// written handles the answer to a transaction.
+func (r *Reconciler) written(flight pipeline, session int64, writes []planned, of []int, ev callbacks.Event) {
+	r.writing--
+	failed, reason := -1, ev.Err
+	if ev.Err != nil && !isTransient(ev.Err) {
+		for i, res := range ev.Results {
+			if res.Err != nil && !errors.Is(res.Err, jute.ErrRuntimeInconsistency) {
+				failed, reason = of[i], res.Err
+				break
+			}
+		}
+	}
+	if failed < 0 && len(writes) == 1 {
+		failed = 0
+	}
+	for i := range writes {
+		w := &writes[i]
+		switch {
+		case ev.Err == nil:
+			r.wrote(w, session, ev.Results[slices.Index(of, i):])
+		case isTransient(ev.Err) || errors.Is(ev.Err, framework.ErrNotReadOnly):
+			r.unanswered(w, ev.Err)
+		case waitqueue.IsPassing(reason):
+			r.tryLater(w)
+		case i == failed:
+			r.writeRefused(w, reason)
+		default: // the others go again
+			w.n.alone = failed < 0
+			if r.answered(w.n) {
+				r.want(w.n, w.action)
+			}
+		}
+	}
+	if isTransient(ev.Err) && flight == r.flight {
+		r.interruptedBy(ev.Err)
+	}
+}
+
+// unanswered handles a write that may have taken effect.
+func (r *Reconciler) unanswered(w *planned, err error) {
+	n := w.n
+	n.known = false
+	if w.action == create && waitqueue.IsOutage(err) && !errors.Is(err, builders.ErrNotSent) {
+		r.behind = true
+		if !n.named {
+			n.uncertain, n.sent = true, w.data
+		}
+	}
+	if !r.answered(n) {
+		return
+	}
+	if errors.Is(err, framework.ErrNotReadOnly) { // the next connection looks again
+		r.pause(n)
+		return
+	}
+	r.want(n, look)
+}
+
+func (r *Reconciler) tryLater(w *planned) {
+	if r.answered(w.n) {
+		r.pause(w.n)
+	}
+}
+
+// wrote handles a write that has taken effect in a session. results begins with that of its first operation. The
+// callback of the program before ours may have held it back until the next session, where it says nothing.
+func (r *Reconciler) wrote(w *planned, session int64, results []callbacks.OperationResult) {
+	n := w.n
+	if n.isGone() {
+		n.busy = false
+		return
+	}
+	n.action = nothing
+	if n.spec.Touch > 0 {
+		n.touchAt = time.Now().Add(n.spec.Touch)
+	}
+	switch w.action {
+	case create:
+		if !n.named {
+			r.name(n, fullPath(n.spec.Client, results[0].ResultPath))
+		}
+		n.owner, n.version, n.known = session, 0, true
+	case replace:
+		n.owner, n.version, n.known = session, 0, true
+	case remove:
+		n.busy = false
+		r.forget(n, nil)
+		return
+	default:
+		n.known = results[0].Stat != nil
+		if n.known {
+			n.version = results[0].Stat.Version
+		}
+	}
+	if session != r.session {
+		n.known = false
+	} else if r.client.SessionID() == session && !n.removing {
+		r.isRight(n, w.change)
+	}
+	isWatched := n.watched || w.shared && r.sharesWatch(n.parent)
+	if r.answered(n) && (n.removing || n.gen != w.change || !isWatched) {
+		r.want(n, look)
+	}
+}
+
+// writeRefused handles the answer to a write that the server has refused.
+func (r *Reconciler) writeRefused(w *planned, err error) {
+	n := w.n
+	if !r.answered(n) {
+		return
+	}
+	n.known = false
+	switch {
+	case w.action == create && errors.Is(err, zk.ErrNoNode):
+		r.parentMissing(n, err)
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion):
+		r.want(n, look)
+	case w.action == remove && errors.Is(err, zk.ErrNotEmpty):
+		r.forget(n, err)
+	default:
+		r.refuse(n, err)
+	}
+}
+
+// parentMissing creates the parent of a node. The other nodes of the parent wait for that.
+func (r *Reconciler) parentMissing(n *Node, err error) {
+	if n.removing {
+		r.forget(n, nil)
+		return
+	}
+	if n.spec.WithoutParents {
+		r.refuse(n, errtext.Wrap(err, "", "parent %s", zkpath.Parent(n.spec.Path)))
+		return
+	}
+	if n.isFought() { // others delete it
+		r.pause(n)
+		return
+	}
+	r.want(n, create)
+	p := n.parent
+	if p.creating {
+		return
+	}
+	p.creating = true
+	flight := r.flight
+	if flight == nil {
+		p.creating = false
+		return
+	}
+	r.sendLater(func() {
+		above := zkpath.Join(zkpath.Parent(n.spec.Path), "x")
+		op := n.spec.Client.CheckExists().CreatingParentContainersIfNeeded()
+		r.submit(flight, op, above, func(ev callbacks.Event) {
+			p.creating = p.creating && flight != r.flight
+			switch {
+			case ev.Err == nil:
+			case isTransient(ev.Err):
+				if flight == r.flight {
+					r.interruptedBy(ev.Err)
+				}
+			default:
+				for n := range r.nodes {
+					switch {
+					case n.parent != p || n.action != create || n.busy:
+					case waitqueue.IsPassing(ev.Err):
+						r.pause(n)
+					default:
+						r.refuse(n, ev.Err)
+					}
+				}
+			}
+		})
+	})
+}
+
+// submitReads sends a multiRead.
+func (r *Reconciler) submitReads(flight pipeline, reads []builders.Read, answered func(callbacks.Event)) {
+	callback := func(_ context.Context, ev callbacks.Event) { r.locked(func() { answered(ev) }) }
+	err := r.client.MultiRead().InBackground(callback).WithUnhandledErrorListener(ignoreError).ForReads(flight, reads...)
+	if err != nil {
+		callback(flight, callbacks.Event{Err: err})
+	}
+}
+
+// remove makes a node undesired.
+func (r *Reconciler) remove(n *Node) {
+	n.removing, n.retryAt, n.failures, n.rounds = true, time.Time{}, 0, 0
+	n.setErr(nil)
+	switch {
+	case n.spec.Keep, !n.claimed && !n.busy && !n.uncertain:
+		r.forget(n, nil)
+	case n.busy:
+		n.again = true
+	case n.present && n.known:
+		r.want(n, remove)
+	default:
+		r.want(n, look)
+	}
+}
