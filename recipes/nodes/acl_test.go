@@ -1,0 +1,120 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/nodes"
+)
+
+type aclFunc func(path string) []zk.ACL
+
+func (f aclFunc) DefaultACL() []zk.ACL            { return zk.WorldACL(zk.PermAll) }
+func (f aclFunc) ACLForPath(path string) []zk.ACL { return f(path) }
+
+// A node that nobody may read, and that is not ephemeral, stays ours in the next session.
+func TestPersistentNodeUnreadableSurvivesSession(t *testing.T) {
+	for _, version := range []curatortest.Version{curatortest.Version38, curatortest.Version39} {
+		for _, mode := range []builders.CreateMode{builders.Persistent, builders.PersistentSequential} {
+			t.Run(fmt.Sprint(version, mode), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					place := curatortest.NewServerT(t, curatortest.WithoutPort(), curatortest.WithVersion(version))
+					s := &scene{T: t, ctx: t.Context(), place: place}
+					s.reader, s.client = connect(t, place, ""), connect(t, place, "")
+					n := nodes.NewPersistentNode(s.client, keptPath, mode, []byte("one"),
+						nodes.WithACL(zk.WorldACL(zk.PermWrite|zk.PermDelete)...))
+					events := s.events(n)
+					s.start(n)
+					s.next(events, nodes.Created)
+					s.reset()
+					<-time.After(10 * time.Second)
+					s.must(n.Err())
+					if len(events) > 0 {
+						t.Errorf("%v", <-events)
+					}
+					s.must(n.SetData(s.ctx, []byte("three")))
+					s.reset()
+					s.must(n.Close(s.ctx))
+					s.wantNoMembers()
+				})
+			})
+		}
+	}
+}
+
+// A callback of the program holds the answer to the create back until the next session.
+func TestPersistentNodeAnswerOfEarlierSessionIsIgnored(t *testing.T) {
+	var before func()
+	acl := aclFunc(func(path string) []zk.ACL {
+		if path == keptPath && before != nil {
+			before()
+		}
+		return zk.WorldACL(zk.PermAll)
+	})
+	inScene(t, func(s *scene) {
+		s.must(s.reader.CreateContainers(s.ctx, "/members"))
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, []byte("one"))
+		events := s.events(n)
+		blocked, release := make(chan struct{}), make(chan struct{})
+		before = func() {
+			before = nil
+			s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {
+				close(blocked)
+				<-release
+			}).ForPath(s.ctx, "/x"))
+			<-blocked
+		}
+		s.must(n.Start())
+		<-blocked
+		s.awaitOwned(keptPath, "one")
+		s.settle()
+		session := s.client.SessionID()
+		s.expire(session)
+		testenv.Eventually(s, func() bool {
+			return s.client.SessionID() != session && s.client.IsConnected()
+		}, "a new session")
+		s.settle()
+		close(release)
+		s.must(n.WaitForInitialCreate(s.ctx))
+		s.awaitOwned(keptPath, "one")
+		s.settle()
+		s.next(events, nodes.Created)
+		if len(events) > 0 {
+			t.Errorf("%v", <-events)
+		}
+		s.must(n.Close(s.ctx))
+	}, framework.WithACLProvider(acl))
+}
+
+func TestPersistentNodeACLProviderPanics(t *testing.T) {
+	var bad atomic.Bool
+	bad.Store(true)
+	acl := aclFunc(func(path string) []zk.ACL {
+		if path == keptPath && bad.Load() {
+			panic("no ACL")
+		}
+		return zk.WorldACL(zk.PermAll)
+	})
+	inScene(t, func(s *scene) {
+		s.must(s.reader.CreateContainers(s.ctx, "/members"))
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, []byte("one"))
+		events := s.events(n)
+		s.must(n.Start())
+		s.next(events, nodes.Refused)
+		bad.Store(false)
+		s.next(events, nodes.Created)
+		s.must(n.Close(s.ctx))
+	}, framework.WithACLProvider(acl))
+}

@@ -1,0 +1,172 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/nodes"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// startMany starts ephemeral nodes of one parent and waits until they are there.
+func (s *scene) startMany(count int) []*nodes.PersistentNode {
+	s.Helper()
+	all := make([]*nodes.PersistentNode, count)
+	for i := range all {
+		all[i] = nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%04d", i), builders.Ephemeral, []byte("data"))
+		s.must(all[i].Start())
+	}
+	for _, n := range all {
+		s.must(n.WaitForInitialCreate(s.ctx))
+	}
+	return all
+}
+
+// requests returns the numbers of requests since the last call, by their names.
+func (s *scene) requests() (counts map[string]int, total int) {
+	counts = make(map[string]int)
+	for _, e := range s.place.Faults().Trace() {
+		switch {
+		case e.Reply || e.Xid <= 0: // a handshake or a ping, or the watches of one
+		default:
+			counts[e.Op]++
+			total++
+		}
+	}
+	s.place.Faults().ResetTrace()
+	return counts, total
+}
+
+// awaitMembers waits until so many nodes belong to the session of the client.
+func (s *scene) awaitMembers(count int) {
+	s.Helper()
+	testenv.Eventually(s, func() bool {
+		members, err := s.reader.GetChildren().ForPath(s.ctx, "/members")
+		if err != nil || len(members) != count {
+			return false
+		}
+		session := s.client.SessionID()
+		for _, m := range members {
+			if _, stat := s.get("/members/" + m); stat == nil || stat.EphemeralOwner != session {
+				return false
+			}
+		}
+		return true
+	}, "all nodes belong to the session of the client")
+}
+
+func TestPersistentNodeRequestsOfThousand(t *testing.T) {
+	const count = 1000
+	inScene(t, func(s *scene) {
+		before := runtime.NumGoroutine()
+		all := s.startMany(count)
+		s.settle()
+		if grown := runtime.NumGoroutine() - before; grown > count/10 { // other tests have some
+			t.Errorf("%d goroutines", grown)
+		}
+		if counts, total := s.requests(); total > 60 {
+			t.Errorf("created with %d requests: %v", total, counts)
+		}
+
+		reconnected := s.awaitState(framework.Reconnected)
+		s.place.Faults().CutAll()
+		<-reconnected
+		s.settle()
+		counts, total := s.requests()
+		if total > 20 || counts["multi"]+counts["create"]+counts["setData"]+counts["delete"] > 0 {
+			t.Errorf("a new connection costs %d requests: %v", total, counts)
+		}
+		s.awaitMembers(count)
+		s.requests()
+
+		session := s.client.SessionID()
+		reconnected = s.awaitState(framework.Reconnected)
+		s.expire(session)
+		<-reconnected
+		s.settle()
+		s.awaitMembers(count)
+		if counts, total := s.requests(); total > 100 {
+			t.Errorf("a new session costs %d requests: %v", total, counts)
+		}
+
+		s.reset() // the nodes of the last session are still there
+		s.settle()
+		s.awaitMembers(count)
+		if counts, total := s.requests(); total > 100 {
+			t.Errorf("a session beside the last one costs %d requests: %v", total, counts)
+		}
+		for _, n := range all {
+			go func() { _ = n.Close(s.ctx) }()
+		}
+		for _, n := range all {
+			s.must(n.Close(s.ctx))
+		}
+		s.wantNoMembers()
+		s.requests()
+	})
+}
+
+// A single node is watched alone, and a new connection of the session asks nothing.
+func TestPersistentNodeRequestsOfOne(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n := s.ephemeral(keptPath, "one")
+		_, err := s.reader.Create().ForPath(s.ctx, zkpath.Join(zkpath.Parent(keptPath), "other"), nil)
+		s.must(err) // so that no server deletes an empty container
+		s.settle()
+		s.requests()
+		reconnected := s.awaitState(framework.Reconnected)
+		s.place.Faults().CutAll()
+		<-reconnected
+		s.settle()
+		if counts, total := s.requests(); total > 1 { // that of settle
+			t.Errorf("a new connection costs %v", counts)
+		}
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		s.awaitOwned(keptPath, "one")
+		s.must(n.Close(s.ctx))
+		s.settle()
+		counts, _ := s.requests()
+		if counts["multi"] != 2 {
+			t.Errorf("created again and deleted with %v", counts)
+		}
+	})
+}
+
+// awaitState returns a channel that is closed when the client has come to a state.
+func (s *scene) awaitState(want framework.ConnectionState) <-chan struct{} {
+	reached := make(chan struct{})
+	var remove func()
+	ready := make(chan struct{})
+	remove = s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
+		<-ready
+		if state == want {
+			select {
+			case <-reached:
+			default:
+				close(reached)
+				remove()
+			}
+		}
+	})
+	close(ready)
+	return reached
+}
+
+// settle waits until the client has nothing more to ask.
+func (s *scene) settle() {
+	s.Helper()
+	if !testenv.Real() {
+		synctest.Wait()
+		return
+	}
+	for last := -1; last != len(s.place.Faults().Trace()); <-time.After(500 * time.Millisecond) {
+		last = len(s.place.Faults().Trace())
+	}
+}

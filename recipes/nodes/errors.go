@@ -1,0 +1,21 @@
+package nodes
+
+import (
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/internal/desired"
+)
+
+var (
+	// ErrForeign is wrapped by the error of a node that belongs to somebody else: to a session of another client, or to
+	// none although it is to be ephemeral. The node stays as it is, and ours takes its place when it goes. The error
+	// matches zk.ErrNodeExists.
+	ErrForeign = desired.ErrForeign
+	// ErrInUse is wrapped by the error of Start if this client keeps a node with this path already.
+	ErrInUse = desired.ErrInUse
+	// ErrStarted is returned by a second Start. It matches framework.ErrStarted.
+	ErrStarted = errtext.Special(errtext.ErrStarted, "nodes: already started")
+	// ErrNotStarted is returned by methods that need a started node. It matches framework.ErrNotStarted.
+	ErrNotStarted = errtext.Special(errtext.ErrNotStarted, "nodes: not started")
+	// ErrClosed is returned by the methods of a closed node. It matches framework.ErrClosed.
+	ErrClosed = errtext.Special(errtext.ErrClosed, "nodes: closed")
+)

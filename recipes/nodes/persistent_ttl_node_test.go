@@ -1,0 +1,168 @@
+package nodes_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/nodes"
+)
+
+const ttlPath = "/tasks/t"
+
+func TestPersistentTTLNodeIsCreatedWithItsChildInOneTransaction(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.must(s.client.CreateContainers(s.ctx, "/tasks"))
+		s.requests()
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, time.Minute, []byte("one"))
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		if counts, _ := s.requests(); counts["multi"] != 1 {
+			t.Errorf("created with %v", counts)
+		}
+		_, node := s.get(ttlPath)
+		data, child := s.get(ttlPath + "/touch")
+		if node == nil || child == nil || node.Czxid != child.Czxid || data != "" {
+			t.Errorf("%+v, %+v, %q", node, child, data)
+		}
+		s.must(n.SetData(s.ctx, []byte("two")))
+		s.must(n.Close(s.ctx))
+		if data, _ := s.get(ttlPath); data != "two" {
+			t.Errorf("the node has %q after Close", data)
+		}
+	})
+}
+
+func TestPersistentTTLNodeOutlivesItsTTL(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // servers look at a TTL once a minute
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
+		s := &scene{T: t, ctx: testenv.Context(t), place: place}
+		s.reader, s.client = connect(t, place, ""), connect(t, place, "")
+		const ttl = 10 * time.Second
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, ttl, nil, nodes.WithChildName("alive"), nodes.WithTouchFactor(4))
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		_, before := s.get(ttlPath + "/alive")
+		<-time.After(2*time.Minute + time.Second)
+		_, after := s.get(ttlPath + "/alive")
+		if after == nil || after.Czxid != before.Czxid {
+			t.Fatalf("the child is another one: %+v, %+v", before, after)
+		}
+		if touches := after.Version - before.Version; touches < 40 || touches > 50 {
+			t.Errorf("%d touches in two minutes", touches)
+		}
+		s.must(s.reader.Delete().DeletingChildrenIfNeeded().ForPath(s.ctx, ttlPath))
+		testenv.Eventually(s, func() bool { _, stat := s.get(ttlPath + "/alive"); return stat != nil }, "created again")
+		s.must(n.Close(s.ctx))
+		<-time.After(2 * time.Minute)
+		s.awaitNothing(ttlPath + "/alive")
+	})
+}
+
+func TestPersistentTTLNodeOnServersWithoutTTL(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+		})
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, time.Minute, nil)
+		events := s.events(n.PersistentNode)
+		s.must(n.Start())
+		s.wantErr(s.next(events, nodes.Refused).Err, framework.ErrUnimplemented)
+		s.must(n.Close(s.ctx))
+	})
+}
+
+func TestPersistentTTLNodeBadArguments(t *testing.T) {
+	inScene(t, func(s *scene) {
+		newTTL := func(ttl time.Duration, opts ...nodes.Option) *nodes.PersistentTTLNode {
+			return nodes.NewPersistentTTLNode(s.client, ttlPath, ttl, nil, opts...)
+		}
+		for want, n := range map[string]*nodes.PersistentTTLNode{
+			"a TTL of 0s is not between":                    newTTL(0),
+			"arguments: the TTL 1µs is below a millisecond": newTTL(1000),
+			"a TTL of 876000h0m0s is not between":           newTTL(876_000 * time.Hour),
+			"a touch factor of -1":                          newTTL(time.Minute, nodes.WithTouchFactor(-1)),
+			"a touch factor of 0":                           newTTL(time.Minute, nodes.WithTouchFactor(0)),
+			"a touch factor of 60001":                       newTTL(time.Minute, nodes.WithTouchFactor(60_001)),
+			"no protection":                                 newTTL(time.Minute, nodes.WithProtection()),
+		} {
+			err := n.Start()
+			s.wantErr(err, framework.ErrBadArguments)
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not about %q", err, want)
+			}
+		}
+		for _, name := range []string{"", "a/b", ".."} {
+			n := nodes.NewPersistentTTLNode(s.client, ttlPath, time.Minute, nil, nodes.WithChildName(name))
+			s.wantErr(n.Start(), zk.ErrInvalidPath)
+		}
+	})
+}
+
+// Looks at the child do not put its touch off, and a refused touch is tried again.
+func TestPersistentTTLNodeTouchedBesideLooksAndRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
+		s := &scene{T: t, ctx: t.Context(), place: place}
+		s.reader, s.client = connect(t, place, ""), connect(t, place, "")
+		const ttl = 10 * time.Minute
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, ttl, nil)
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		_, before := s.get(ttlPath + "/touch")
+		<-time.After(4 * time.Minute)
+		for range 9 { // a session each four minutes
+			s.reset()
+			<-time.After(4 * time.Minute)
+		}
+		_, after := s.get(ttlPath + "/touch")
+		if after == nil || before.Czxid != after.Czxid {
+			t.Fatalf("made anew: %v", after)
+		}
+		// touches are refused for a while
+		events := s.events(n.PersistentNode)
+		in := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		<-time.After(7 * time.Minute)
+		in.Remove()
+		if len(events) > 1 {
+			t.Errorf("%d events", len(events))
+		}
+		<-time.After(95 * time.Second)
+		_, last := s.get(ttlPath + "/touch")
+		if last == nil || last.Version == after.Version || last.Czxid != after.Czxid {
+			t.Errorf("%+v, %+v", after, last)
+		}
+		s.must(n.Close(s.ctx))
+	})
+}
+
+func TestPersistentTTLNodeLostTouchIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
+		s := &scene{T: t, ctx: t.Context(), place: place}
+		s.reader, s.client = connect(t, place, ""), connect(t, place, "")
+		const ttl = 10 * time.Minute
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, ttl, nil)
+		s.must(n.Start())
+		s.must(n.WaitForInitialCreate(s.ctx))
+		_, before := s.get(ttlPath + "/touch")
+		in := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutBefore})
+		<-time.After(6 * time.Minute)
+		_, after := s.get(ttlPath + "/touch")
+		if in.Hits() != 1 || after.Version == before.Version {
+			t.Errorf("hits %d, not touched again", in.Hits())
+		}
+		s.must(n.Close(s.ctx))
+	})
+}

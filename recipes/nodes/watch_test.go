@@ -1,0 +1,130 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/nodes"
+)
+
+// The client refuses the recursive watch because too many operations are pending. It is requested again.
+func TestPersistentNodeWatchRefusedAsTooManyPending(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.must(s.reader.CreateContainers(s.ctx, "/members"))
+		gate := s.place.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Count: 1, Action: curatortest.HoldReply})
+		for range 4 {
+			s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {}).ForPath(s.ctx, "/x"))
+		}
+		var all []*nodes.PersistentNode
+		for i := range 10 {
+			n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%d", i), builders.Ephemeral, nil)
+			s.must(n.Start())
+			all = append(all, n)
+		}
+		s.settle()
+		gate.Remove()
+		for _, n := range all {
+			s.must(n.WaitForInitialCreate(s.ctx))
+		}
+		s.settle()
+		s.must(s.reader.Delete().ForPath(s.ctx, "/members/3"))
+		s.awaitOwned("/members/3", "")
+	}, framework.WithMaxPending(4))
+}
+
+// Other nodes of the parent request the recursive watch after the create of this one, which is deleted in between.
+func TestPersistentNodeDeletedBeforeSharedWatch(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.must(s.reader.CreateContainers(s.ctx, "/members"))
+		held := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"addWatch"}, Count: 1, Action: curatortest.HoldRequest,
+		})
+		reply := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldReply})
+		one := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, nil)
+		s.must(one.Start())
+		s.must(reply.Wait(s.ctx))
+		for i := range 10 {
+			n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%d", i), builders.Ephemeral, nil)
+			s.must(n.Start())
+		}
+		s.must(held.Wait(s.ctx))
+		reply.Remove()
+		s.must(one.WaitForInitialCreate(s.ctx))
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		held.Remove()
+		s.awaitOwned(keptPath, "")
+	})
+}
+
+// The watches of closed nodes are removed while others are started.
+func TestPersistentNodeStartedWhileWatchIsRemoved(t *testing.T) {
+	for _, count := range []int{1, 10} {
+		for _, same := range []bool{false, true} {
+			for _, action := range []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply} {
+				t.Run(fmt.Sprint(count, same, action), func(t *testing.T) {
+					inScene(t, func(s *scene) {
+						start := func(prefix string) (all []*nodes.PersistentNode) {
+							for i := range count {
+								n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%s%d", prefix, i), builders.Ephemeral, nil)
+								s.must(n.Start())
+								all = append(all, n)
+							}
+							return all
+						}
+						one := start("")
+						for _, n := range one {
+							s.must(n.WaitForInitialCreate(s.ctx))
+						}
+						s.settle()
+						in := s.place.Faults().Add(curatortest.Rule{
+							Ops: []string{"removeWatches", "checkWatches"}, Count: 1, MayMiss: true, Action: action,
+						})
+						var wg sync.WaitGroup
+						for _, n := range one {
+							wg.Go(func() { s.must(n.Close(s.ctx)) })
+						}
+						wg.Wait()
+						prefix := ""
+						if !same {
+							prefix = "x"
+						}
+						two := start(prefix)
+						s.settle()
+						in.Remove()
+						for _, n := range two {
+							s.must(n.WaitForInitialCreate(s.ctx))
+						}
+						s.settle()
+						s.must(s.reader.Delete().ForPath(s.ctx, "/members/"+prefix+"0"))
+						s.awaitOwned("/members/"+prefix+"0", "")
+					})
+				})
+			}
+		}
+	}
+}
+
+// The last node is closed while the client has too many pending operations. The next one is not paused.
+func TestPersistentNodeStartedAfterPausedOne(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.must(s.reader.CreateContainers(s.ctx, "/members"))
+		gate := s.place.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Count: 1, Action: curatortest.HoldReply})
+		for range 4 {
+			s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {}).ForPath(s.ctx, "/x"))
+		}
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, nil)
+		s.must(n.Start())
+		s.settle()
+		s.must(n.Close(s.ctx))
+		s.settle()
+		gate.Remove()
+		s.settle()
+		s.ephemeral("/members/b", "")
+	}, framework.WithMaxPending(4))
+}
