@@ -1,0 +1,27 @@
+package shared
+
+import (
+	"errors"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/errtext"
+)
+
+var (
+	// ErrStarted is returned by Start of a value that is started or starts. It matches framework.ErrStarted.
+	ErrStarted = errtext.Special(errtext.ErrStarted, "shared: already started")
+	// ErrNotStarted is returned by methods that need a started value. It matches framework.ErrNotStarted.
+	ErrNotStarted = errtext.Special(errtext.ErrNotStarted, "shared: not started")
+	// ErrClosed is returned by methods of a closed value. It matches framework.ErrClosed.
+	ErrClosed = errtext.Special(errtext.ErrClosed, "shared: closed")
+	// ErrUncertain is wrapped by the error of a write whose answer was lost and that may or may not have taken effect. It
+	// matches framework.ErrUncertain.
+	ErrUncertain = errtext.Special(framework.ErrUncertain, "shared: outcome not known")
+	// ErrIllegalVersion is returned by a write that depends on the version -1, which the server takes for any version. A
+	// value that is not started has it, and a node can have it after 2^32 - 1 writes. A write that does not depend on the
+	// version ends that. In Java: IllegalTrySetVersionException.
+	ErrIllegalVersion = errors.New("shared: version -1 cannot be compared")
+	// ErrShortData is wrapped by the error about a node of a [SharedCount] with fewer than four bytes. In Java:
+	// BufferUnderflowException.
+	ErrShortData = errors.New("shared: a count has four bytes")
+)

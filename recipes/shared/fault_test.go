@@ -1,0 +1,206 @@
+package shared_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/gocurator/curator/codec"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/recipes/shared"
+)
+
+// eachFault runs a test with each request of a client lost in turn, or its answer.
+func eachFault(t *testing.T, test func(s *scene)) {
+	t.Helper()
+	for _, action := range []curatortest.Action{
+		curatortest.CutBefore, curatortest.CutAfter, curatortest.TruncateReply,
+	} {
+		t.Run(action.String(), func(t *testing.T) {
+			t.Parallel()
+			testenv.EachRequest(t, func(t *testing.T, k int) (hit bool) {
+				inScene(t, func(s *scene) {
+					fault := s.place.Faults().Add(curatortest.Rule{Action: action, Skip: k, Count: 1, MayMiss: true})
+					test(s)
+					hit = fault.Hits() > 0
+				})
+				return hit
+			})
+		})
+	}
+}
+
+// Nobody else writes, so the node has the value exactly if it was set.
+func TestTrySetValueNeverSaysNoToWhatWasSet(t *testing.T) {
+	t.Parallel()
+	eachFault(t, func(s *scene) {
+		v := s.start(s.client, "0")
+		for i := range 3 {
+			before, _ := s.stored()
+			value := fmt.Sprint(i + 1)
+			set, err := v.TrySetValue(s.ctx, v.VersionedValue(), []byte(value))
+			after, _ := s.stored()
+			switch {
+			case errors.Is(err, shared.ErrUncertain) && errors.Is(err, framework.ErrUncertain):
+				if after != before && after != value {
+					s.Errorf("%q after %q and an unknown outcome", after, before)
+				}
+			case err != nil:
+				s.Errorf("the error is %v", err)
+			case set != (after == value):
+				s.Errorf("set to %q: %t, and the node has %q", value, set, after)
+			}
+			s.await(v, after)
+		}
+		s.must(v.SetValue(s.ctx, []byte("last")))
+		if got := string(v.Value()); got != "last" {
+			s.Errorf("the copy is %q", got)
+		}
+	})
+}
+
+// A lost answer is found out if the write of another client shows that ours came too late.
+func TestTrySetValueFindsOutThatItWasRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		action    curatortest.Action
+		uncertain bool
+	}{{curatortest.CutBefore, false}, {curatortest.CutAfter, true}} {
+		t.Run(tt.action.String(), func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				v := s.start(s.client, "0")
+				fault := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: tt.action, Count: 1})
+				suspended := s.awaitState(framework.Suspended)
+				restore := s.place.Faults().RefuseConnects()
+				type outcome struct {
+					set bool
+					err error
+				}
+				ended := make(chan outcome)
+				go func() {
+					set, err := v.TrySetValue(s.ctx, v.VersionedValue(), []byte("ours"))
+					ended <- outcome{set, err}
+				}()
+				suspended()
+				if fault.Hits() != 1 {
+					t.Fatal("the request was not lost")
+				}
+				s.write("theirs")
+				restore()
+				got := <-ended
+				if got.set || errors.Is(got.err, shared.ErrUncertain) != tt.uncertain || got.err != nil != tt.uncertain {
+					t.Errorf("got %+v", got)
+				}
+				s.await(v, "theirs")
+			})
+		})
+	}
+}
+
+func TestSetValueWithLostAnswerIsUncertain(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		v := s.start(s.newClient(s.place, noRetries), "0")
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutAfter, Count: 1})
+		err := v.SetValue(s.ctx, []byte("1"))
+		s.wantError(err, shared.ErrUncertain)
+		s.wantError(err, framework.ErrConnectionLoss)
+		s.await(v, "1")
+	})
+}
+
+func TestValueIsModifiedOnceWhateverIsLost(t *testing.T) {
+	t.Parallel()
+	eachFault(t, func(s *scene) {
+		v := shared.NewValue(s.client, path, codec.JSON[int]{})
+		acknowledged, uncertain := 0, 0
+		for range 4 {
+			switch n, err := v.Modify(s.ctx, plusOne); {
+			case err == nil && n < acknowledged+1:
+				s.Errorf("%d after %d", n, acknowledged)
+			case err == nil:
+				acknowledged++
+			case errors.Is(err, shared.ErrUncertain):
+				uncertain++
+			default:
+				s.Fatal(err)
+			}
+		}
+		n, _, err := v.Get(s.ctx)
+		s.must(err)
+		if n < acknowledged || n > acknowledged+uncertain || uncertain > 1 {
+			s.Errorf("%d, of %d and perhaps %d", n, acknowledged, uncertain)
+		}
+	})
+}
+
+func plusOne(_ context.Context, n int) (int, error) { return n + 1, nil }
+
+func TestClientsModifyTogetherUnderFaults(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"setData", "getData"}, Chance: .05, Seed: 1, Action: curatortest.CutAfter, MayMiss: true,
+		})
+		var (
+			mu                      sync.Mutex
+			acknowledged, uncertain int
+			wg                      sync.WaitGroup
+		)
+		for _, client := range []*framework.Client{s.client, s.client, s.writer, s.newClient(s.place)} {
+			v := shared.NewValue(client, path, codec.JSON[int]{})
+			wg.Go(func() {
+				for range 25 {
+					_, err := v.Modify(s.ctx, plusOne)
+					mu.Lock()
+					switch {
+					case err == nil:
+						acknowledged++
+					case errors.Is(err, shared.ErrUncertain):
+						uncertain++
+					default:
+						s.Error(err)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		n, _, err := shared.NewValue(s.writer, path, codec.JSON[int]{}).Get(s.ctx)
+		s.must(err)
+		if n < acknowledged || n > acknowledged+uncertain {
+			t.Errorf("%d, of %d and perhaps %d", n, acknowledged, uncertain)
+		}
+	})
+}
+
+// The node that is there may be ours, or that of another client after ours was deleted.
+func TestValueModifyCreateWithLostAnswerIsUncertain(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		v := shared.NewValue(s.client, path, codec.JSON[int]{})
+		_, err := s.writer.Create().ForPath(s.ctx, "/limits", nil)
+		s.must(err)
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.CutAfter, Count: 1})
+		suspended := s.awaitState(framework.Suspended)
+		restore := s.place.Faults().RefuseConnects()
+		ended := make(chan error)
+		go func() {
+			_, err := v.Modify(s.ctx, plusOne)
+			ended <- err
+		}()
+		suspended()
+		s.remove()
+		s.write("7")
+		restore()
+		s.wantError(<-ended, shared.ErrUncertain)
+		if data, _ := s.stored(); data != "7" {
+			t.Errorf("the change was applied twice: %s", data)
+		}
+	})
+}

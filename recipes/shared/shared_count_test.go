@@ -1,0 +1,137 @@
+package shared_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/recipes/shared"
+)
+
+// Java writes the same.
+var goldenCounts = map[int]string{
+	7: "\x00\x00\x00\x07", -2: "\xff\xff\xff\xfe", 0: "\x00\x00\x00\x00",
+	math.MaxInt32: "\x7f\xff\xff\xff", math.MinInt32: "\x80\x00\x00\x00",
+}
+
+func (s *scene) startCount(seed int) *shared.SharedCount {
+	s.Helper()
+	c := shared.NewSharedCount(s.client, path, seed)
+	s.must(c.Start(s.ctx))
+	s.Cleanup(func() { s.must(c.Close()) })
+	return c
+}
+
+func TestSharedCountHasBytesOfJava(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		c := s.startCount(10)
+		if data, _ := s.stored(); data != "\x00\x00\x00\x0a" || c.Count() != 10 {
+			t.Errorf("the seed is %x, the count %d", data, c.Count())
+		}
+		for n, want := range goldenCounts {
+			s.must(c.SetCount(s.ctx, n))
+			if data, _ := s.stored(); data != want || c.Count() != n {
+				t.Errorf("%d is %x, the count %d", n, data, c.Count())
+			}
+		}
+		for n, data := range goldenCounts {
+			before := c.VersionedValue()
+			if set, err := c.TrySetCount(s.ctx, before, 1); !set || err != nil || c.Count() != 1 {
+				t.Errorf("set %d: %t, %v", c.Count(), set, err)
+			}
+			if set, err := c.TrySetCount(s.ctx, before, 1); set || err != nil {
+				t.Errorf("set again: %t, %v", set, err)
+			}
+			counts := make(chan int, 1)
+			remove := c.AddListener(func(_ context.Context, v shared.VersionedValue[int]) {
+				if v.Value == n && v.Version > before.Version {
+					counts <- v.Value
+				}
+			})
+			s.write(data + "more")
+			if got := <-counts; got != c.Count() {
+				t.Errorf("the count is %d after %d", c.Count(), got)
+			}
+			remove()
+		}
+	})
+}
+
+func TestSharedCountOfTooFewBytes(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.write("123")
+		c := shared.NewSharedCount(s.client, path, 5)
+		s.wantError(c.Start(s.ctx), shared.ErrShortData)
+		s.write(goldenCounts[7])
+		s.must(c.Start(s.ctx))
+		defer c.Close() //nolint:errcheck // always nil
+		reported := make(chan error, 1)
+		s.client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { reported <- e.Err })
+		counts := make(chan int, 10)
+		c.AddListener(func(_ context.Context, v shared.VersionedValue[int]) { counts <- v.Value })
+		s.write("")
+		s.wantError(<-reported, shared.ErrShortData)
+		s.wantError(c.Err(), shared.ErrShortData)
+		if c.Count() != 7 {
+			t.Errorf("the count is %d", c.Count())
+		}
+		s.must(c.SetCount(s.ctx, 8))
+		if n := <-counts; n != 8 || c.Err() != nil {
+			t.Errorf("the listener gets %d, the error is %v", n, c.Err())
+		}
+	})
+}
+
+func TestSharedCountOfTooManyBits(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.wantError(shared.NewSharedCount(s.client, path, math.MaxInt32+1).Start(s.ctx), framework.ErrBadArguments)
+		c := s.startCount(1)
+		s.wantError(c.SetCount(s.ctx, math.MinInt32-1), framework.ErrBadArguments)
+		_, err := c.TrySetCount(s.ctx, c.VersionedValue(), math.MaxInt32+1)
+		s.wantError(err, framework.ErrBadArguments)
+		_, err = c.TrySetCount(s.ctx, shared.NewSharedCount(s.client, path, 1).VersionedValue(), 2)
+		s.wantError(err, shared.ErrIllegalVersion)
+	})
+}
+
+// In Java: TestInterProcessSemaphore.testThreadedLeaseIncrease (CURATOR-75).
+func TestSemaphoreFollowsSharedCount(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		c := s.startCount(0)
+		semaphore := locks.NewInterProcessSemaphoreV2(s.client, "/slots", 0, locks.WithLeaseCount(c))
+		acquired := make(chan error, 1)
+		go func() {
+			_, err := semaphore.Acquire(s.ctx)
+			acquired <- err
+		}()
+		s.write(goldenCounts[7]) // as another process
+		s.must(<-acquired)
+		leases, err := semaphore.AcquireN(s.ctx, 6)
+		s.must(err)
+		if len(leases) != 6 {
+			t.Errorf("%d leases", len(leases))
+		}
+	})
+}
+
+func TestSharedCountConnectionStates(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		c := s.startCount(1)
+		states := make(chan framework.ConnectionState, 10)
+		remove := c.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) { states <- state })
+		s.cutOff()()
+		for _, want := range []framework.ConnectionState{framework.Suspended, framework.Reconnected} {
+			if got := <-states; got != want {
+				t.Errorf("%v in place of %v", got, want)
+			}
+		}
+		remove()
+	})
+}
