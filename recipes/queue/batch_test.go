@@ -109,7 +109,7 @@ func onServerOf(t *testing.T, bytes int, test func(t *testing.T, place testenv.P
 	t.Helper()
 	if !testenv.Real() {
 		synctest.Test(t, func(t *testing.T) {
-			test(t, curatortest.NewServerT(t, curatortest.InMemory(), curatortest.WithMaxBuffer(bytes)))
+			test(t, curatortest.NewServerT(t, curatortest.WithoutPort(), curatortest.WithMaxBuffer(bytes)))
 		})
 		return
 	}
@@ -265,44 +265,4 @@ func TestPutThatLosesConnectionsForAnotherReason(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Only a connection on which a small request was answered counts against a put.
-func TestPutIsNotTakenForTheCauseOfAnOutage(t *testing.T) {
-	t.Parallel()
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
-		q := start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue()))
-		putItems(t, q, "first")
-		must(t, q.FlushPuts(ctx))
-		place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.CutBefore})
-		place.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Count: 20, Action: curatortest.CutBefore})
-		putItems(t, q, strings.Repeat("x", 5<<10))
-		must(t, q.FlushPuts(ctx))
-	})
-}
-
-// After a while without a loss batches are as large as before.
-func TestBatchesGrowAgain(t *testing.T) {
-	t.Parallel()
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
-		q := start(t, built(builder(t, client, nil).LockPath(lockPath).PutWindow(200).BuildQueue()))
-		cut := place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 2, Action: curatortest.CutBefore})
-		putBatches(t, place, q, numbered(100)...)
-		must(t, q.FlushPuts(ctx))
-		if n := cut.Hits(); n != 2 {
-			t.Fatalf("%d batches are lost", n)
-		}
-		for range 1000 {
-			putItems(t, q, "x")
-			must(t, q.FlushPuts(ctx))
-		}
-		place.Faults().ResetTrace()
-		putBatches(t, place, q, numbered(102)...)
-		must(t, q.FlushPuts(ctx))
-		if n := countOf(place.Faults(), "multi"); n > 3 {
-			t.Errorf("%d batches of 100 items", n)
-		}
-	})
 }

@@ -6,23 +6,28 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gocurator/curator/codec"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 	"github.com/gocurator/curator/zkpath"
 )
 
 // Builder builds queues. It is a value: each step returns a changed copy. In Java: QueueBuilder.
 type Builder[T any] struct {
-	place
-	consumer   Consumer[T]
-	serializer Serializer[T]
+	paths    node.Paths
+	consumer Consumer[T]
+	codec    codec.Codec[T]
 	options
 }
 
 // NewBuilder returns a builder of queues at a path. A queue without a consumer is for putting, and for pulling with
 // Items. In Java: QueueBuilder.builder.
-func NewBuilder[T any](client Client, consumer Consumer[T], serializer Serializer[T], path string) Builder[T] {
+func NewBuilder[T any](
+	client *framework.Client, consumer Consumer[T], items codec.Codec[T], path string,
+) Builder[T] {
 	return Builder[T]{
-		place: place{client: client, path: path}, consumer: consumer, serializer: serializer,
+		paths: node.Paths{Client: client, Queue: path}, consumer: consumer, codec: items,
 		options: options{window: 100, prefetch: 100, concurrency: 1, finalFlush: 5 * time.Second},
 	}
 }
@@ -39,7 +44,7 @@ func (b Builder[T]) MeasureDepth() Builder[T] { b.measureDepth = true; return b 
 // LockPath sets the parent of the items' locks. Each item is locked while it is consumed, and deleted afterwards: it is
 // delivered at least once. Without a lock path an item is deleted, then consumed: it is delivered at most once. All
 // consumers of a queue must agree on it. In Java: lockPath.
-func (b Builder[T]) LockPath(path string) Builder[T] { b.lockPath = path; return b }
+func (b Builder[T]) LockPath(path string) Builder[T] { b.paths.Locks = path; return b }
 
 // MaxItems bounds the queue: Put waits while the queue has so many nodes. Processes that put at the same moment may
 // each exceed the bound by one item. A process that is delayed between counting and putting may exceed it by up to a
@@ -57,9 +62,9 @@ func (b Builder[T]) PutWindow(n int) Builder[T] {
 }
 
 // Prefetch sets how many items may be claimed ahead of the consumer, at most. The queue claims as many as the consumer
-// takes in some milliseconds, and no more than 1 MB of data. While an item takes long, the items claimed ahead are
-// returned for other consumers. Without a lock path a crash loses these items. The default is 100; 0 claims each item
-// when it is wanted.
+// takes in some milliseconds, and no more than 1 MB of data. While an item takes long, those claimed ahead wait behind
+// it: set 0, which claims each item when it is wanted, if a few items take much longer than the others. Without a lock
+// path a crash loses the items claimed ahead. The default is 100.
 func (b Builder[T]) Prefetch(n int) Builder[T] {
 	b.prefetch = n
 	return b.check(n >= 0, "a prefetch of %d items", n)
@@ -87,8 +92,8 @@ func (b Builder[T]) MaxDeliveries(n int) Builder[T] {
 	return b.check(n >= 0, "at most %d deliveries", n)
 }
 
-// FinalFlushTime bounds the duration of Close, apart from a consumer that does not return when its context ends, and
-// from a second more for OnError. The default is 5 s. In Java: finalFlushTime.
+// FinalFlushTime bounds the duration of Close, apart from ten seconds more for a consumer that does not return when its
+// context ends, and from a second more for OnError. The default is 5 s. In Java: finalFlushTime.
 func (b Builder[T]) FinalFlushTime(d time.Duration) Builder[T] {
 	b.finalFlush = d
 	wrong := errtext.TooShort(d)
@@ -104,16 +109,9 @@ func (b Builder[T]) OnError(fn func(ctx context.Context, err error)) Builder[T] 
 	return b
 }
 
-// OnCorrupt sets the handler of items that cannot be read. If fn returns nil the item is deleted. If it returns an
-// error, or there is no handler, the item stays in the queue, OnError is called once, and the item is tried again after
-// a while. ctx ends when Close has waited long enough; the item stays then. So a call of Close by fn takes that long.
-func (b Builder[T]) OnCorrupt(fn func(ctx context.Context, item Corrupt) error) Builder[T] {
-	b.onCorrupt = fn
-	return b
-}
-
 // DeadLetterPath sets the path below which unreadable items are moved, with their names. That path is a queue, too.
-func (b Builder[T]) DeadLetterPath(path string) Builder[T] { b.deadLetters = path; return b }
+// Without one an unreadable item stays in the queue, and is tried again after a while. OnError gets its bytes once.
+func (b Builder[T]) DeadLetterPath(path string) Builder[T] { b.paths.DeadLetters = path; return b }
 
 // check records an invalid argument, to be returned at the end of the building.
 func (b Builder[T]) check(ok bool, format string, args ...any) Builder[T] {
@@ -124,44 +122,44 @@ func (b Builder[T]) check(ok bool, format string, args ...any) Builder[T] {
 }
 
 // build returns the part that all kinds of queues share.
-func (b Builder[T]) build(k kind) (*queue[T], error) {
+func (b Builder[T]) build(k node.Kind) (*queue[T], error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	if b.serializer == nil {
-		return nil, fmt.Errorf("queue: no serializer")
+	if b.codec == nil {
+		return nil, fmt.Errorf("queue: no codec")
 	}
-	paths := []string{b.path}
-	for _, p := range []string{b.lockPath, b.deadLetters} {
+	all := []string{b.paths.Queue}
+	for _, p := range []string{b.paths.Locks, b.paths.DeadLetters} {
 		if p != "" {
-			paths = append(paths, p)
+			all = append(all, p)
 		}
 	}
-	for i, p := range paths {
+	for i, p := range all {
 		if err := zkpath.Validate(p, false); err != nil {
 			return nil, errtext.Wrap(err, "queue", "")
 		}
-		if slices.Contains(paths[:i], p) {
+		if slices.Contains(all[:i], p) {
 			return nil, fmt.Errorf("queue: %s has two uses", p)
 		}
 	}
 	switch {
-	case b.mode == RequeueOnError && b.lockPath == "":
+	case b.mode == RequeueOnError && b.paths.Locks == "":
 		return nil, fmt.Errorf("queue: to put items back there has to be a lock path")
-	case b.mode == 0 && b.lockPath != "":
+	case b.mode == 0 && b.paths.Locks != "":
 		b.mode = RequeueOnError
 	case b.mode == 0:
 		b.mode = DeleteOnError
 	}
-	if b.maxDeliveries > 0 && (b.deadLetters == "" || b.mode != RequeueOnError) {
+	if b.maxDeliveries > 0 && (b.paths.DeadLetters == "" || b.mode != RequeueOnError) {
 		return nil, fmt.Errorf("queue: MaxDeliveries needs a DeadLetterPath, a LockPath and RequeueOnError")
 	}
-	return newQueue(b.place, k, b.consumer, b.serializer, b.options), nil
+	return newQueue(b.paths, k, b.consumer, b.codec, b.options), nil
 }
 
 // BuildQueue returns a [DistributedQueue].
 func (b Builder[T]) BuildQueue() (*DistributedQueue[T], error) {
-	q, err := b.build(plain)
+	q, err := b.build(node.Plain)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +170,7 @@ func (b Builder[T]) BuildQueue() (*DistributedQueue[T], error) {
 // one for 0, go before a more urgent one that is put.
 func (b Builder[T]) BuildPriorityQueue(minItemsBeforeRefresh int) (*DistributedPriorityQueue[T], error) {
 	b = b.check(minItemsBeforeRefresh >= 0, "a refresh after %d items", minItemsBeforeRefresh)
-	q, err := b.build(byPriorities(max(minItemsBeforeRefresh, 1)))
+	q, err := b.build(node.ByPriorities(max(minItemsBeforeRefresh, 1)))
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +179,7 @@ func (b Builder[T]) BuildPriorityQueue(minItemsBeforeRefresh int) (*DistributedP
 
 // BuildDelayQueue returns a [DistributedDelayQueue].
 func (b Builder[T]) BuildDelayQueue() (*DistributedDelayQueue[T], error) {
-	q, err := b.build(delayed)
+	q, err := b.build(node.Delayed)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +188,7 @@ func (b Builder[T]) BuildDelayQueue() (*DistributedDelayQueue[T], error) {
 
 // BuildIDQueue returns a [DistributedIDQueue].
 func (b Builder[T]) BuildIDQueue() (*DistributedIDQueue[T], error) {
-	q, err := b.build(withIDs)
+	q, err := b.build(node.WithIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
@@ -65,13 +66,13 @@ func (s *queueChaos) run() {
 	}
 	var consumers, producers []*queue.DistributedQueue[string]
 	for i := range chaosSides {
-		q := built(s.mode(queue.NewBuilder(client(fmt.Sprint("consumer ", i)), s.consumer(i), queue.String{},
+		q := built(s.mode(queue.NewBuilder(client(fmt.Sprint("consumer ", i)), s.consumer(i), codec.Text{},
 			queuePath)).OnError(s.notify).BuildQueue())
 		must(t, q.Start())
 		consumers = append(consumers, q)
-		p := built(s.mode(queue.NewBuilder(client(fmt.Sprint("producer ", i)), nil, queue.String{}, queuePath)).BuildQueue())
+		p := built(s.mode(queue.NewBuilder(client(fmt.Sprint("producer ", i)), nil, codec.Text{}, queuePath)).BuildQueue())
 		must(t, p.Start())
-		p.PutListeners().AddListener(s.put)
+		p.AddPutListener(s.put)
 		producers = append(producers, p)
 	}
 	var putting sync.WaitGroup

@@ -7,16 +7,17 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// unreadable is a serializer of a consumer that can read no item.
-type unreadable struct{ queue.String }
+// unreadable is a codec of a consumer that can read no item.
+type unreadable struct{ codec.Text }
 
-func (unreadable) Deserialize([]byte) (string, error) { return "", errors.New("an unknown format") }
+func (unreadable) Decode([]byte) (string, error) { return "", errors.New("an unknown format") }
 
 // TestLateUnlockSparesTheLockOfAnother has a consumer unlock an item while its connection is lost. Before it is back
 // another consumer has locked the item.
@@ -93,7 +94,7 @@ func TestUnlockAfterLockWasDeletedSparesTheLockOfAnother(t *testing.T) {
 			return client.Delete().ForPath(ctx, lock)
 		},
 		"the lock path": func(ctx context.Context, client *framework.Client, _ string) error {
-			return client.Delete().DeletingChildrenIfNeeded().ForPath(ctx, lockPath)
+			return client.Delete().Quietly().DeletingChildrenIfNeeded().ForPath(ctx, lockPath)
 		},
 	} {
 		for how, failure := range map[string]error{"done": nil, "put back": errors.New("broken")} {

@@ -3,12 +3,13 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -126,7 +127,7 @@ func closeAfterCut(t *testing.T, mode modifier, action curatortest.Action, k int
 	others := newClient(t, direct)
 	producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
 	paths := make(map[string]string) // by item
-	producer.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+	producer.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) {
 		paths[ev.Items[0]] = ev.Path
 	})
 	putAll(t, producer, numbered(6)...)
@@ -168,7 +169,11 @@ func closeAfterCut(t *testing.T, mode modifier, action curatortest.Action, k int
 
 // isLossless reports whether a mode delivers each item at least once.
 func isLossless(mode modifier) bool {
-	_, err := mode(queue.NewBuilder(queue.Client(nil), nil, queue.String{}, queuePath)).
+	client, err := framework.New("localhost:2181")
+	if err != nil {
+		panic(err)
+	}
+	_, err = mode(queue.NewBuilder(client, nil, codec.Text{}, queuePath)).
 		ErrorMode(queue.RequeueOnError).BuildQueue()
 	return err == nil
 }
@@ -266,107 +271,6 @@ func TestCloseWhileMoveIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
 	})
 }
 
-// TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime closes a queue that asks whether others have enough to do,
-// while an item takes long.
-func TestCloseWhileCountIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
-	t.Parallel()
-	const flush = time.Second
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, g := testenv.Context(t), clientAt(t, place, chroot), newGate("item 20")
-		defer g.open()
-		putAll(t, start(t, built(builder(t, client, nil).BuildQueue())), numbered(100)...)
-		slowDown(place.Faults(), client)
-		q := built(builder(t, client, func(_ context.Context, item string) error {
-			g.pass(item)
-			return nil
-		}).OnError(newReports().add).FinalFlushTime(flush).BuildQueue())
-		must(t, q.Start())
-		g.awaitReached(t)
-		count := place.Faults().Add(curatortest.Rule{Ops: []string{"exists"}, Action: curatortest.HoldRequest})
-		defer count.Remove()
-		must(t, count.Wait(ctx))
-		g.open()
-		wantClosedInTime(t, q)
-	})
-}
-
-// TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime closes a queue that puts deleted items back for others, while
-// an item takes long.
-func TestCloseWhilePutBackIsNotAnsweredTakesFinalFlushTime(t *testing.T) {
-	t.Parallel()
-	const n, slow = 400, 200
-	flush, limit := time.Second, 1100*time.Millisecond
-	if testenv.Real() { // where time goes on while the machine is busy
-		flush, limit = 10*time.Second, 20*time.Second
-	}
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		others, client, errs := clientAt(t, place, chroot), clientAt(t, place, chroot), newReports()
-		putAll(t, start(t, built(builder(t, others, nil).BuildQueue())), numbered(n)...)
-		slowDown(place.Faults(), client)
-		g := newGate(numbered(n)[slow])
-		q := built(builder(t, client, func(ctx context.Context, item string) error {
-			defer context.AfterFunc(ctx, g.open)()
-			g.pass(item)
-			return nil
-		}).OnError(errs.add).FinalFlushTime(flush).BuildQueue())
-		must(t, q.Start())
-		g.awaitReached(t)
-		putBack := place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest})
-		defer putBack.Remove()
-		began, closed := time.Now(), make(chan error, 1)
-		go func() { closed <- q.Close() }()
-		start(t, built(builder(t, others, newBasket(t).consume).BuildQueue())) // takes the rest, so that the queue is empty
-		must(t, putBack.Wait(testenv.Context(t)))
-		<-closed // with an error
-		if took := time.Since(began); took > limit {
-			t.Errorf("close takes %v with a final flush time of %v", took, flush)
-		}
-		if !slices.ContainsFunc(errs.all(), func(err error) bool { return errors.Is(err, queue.ErrUncertain) }) {
-			t.Errorf("reported are %v", errs.all())
-		}
-		for _, err := range errs.all() {
-			if !errors.Is(err, queue.ErrUncertain) && !errors.Is(err, queue.ErrClosed) {
-				t.Errorf("reported is %v", err)
-			}
-		}
-	})
-}
-
-// TestCloseWhileConnectionIsLostPutsItemsBack loses the connection while a queue that is being closed puts deleted
-// items back for others. What was not sent is sent again.
-func TestCloseWhileConnectionIsLostPutsItemsBack(t *testing.T) {
-	t.Parallel()
-	const n, slow = 400, 200
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		others, client, errs := clientAt(t, place, chroot), clientAt(t, place, chroot), newReports()
-		putAll(t, start(t, built(builder(t, others, nil).BuildQueue())), numbered(n)...)
-		slowDown(place.Faults(), client)
-		g, got := newGate(numbered(n)[slow]), newBasket(t)
-		defer g.open()
-		q := start(t, built(builder(t, client, func(_ context.Context, item string) error {
-			g.pass(item)
-			got.add(item)
-			return nil
-		}).OnError(errs.add).FinalFlushTime(time.Minute).BuildQueue()))
-		g.awaitReached(t)
-		closed := make(chan error, 1)
-		go func() { closed <- q.Close() }()
-		putBack := place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Count: 1, Action: curatortest.HoldRequest})
-		start(t, built(builder(t, others, got.consume).OnError(errs.add).BuildQueue()))
-		must(t, putBack.Wait(testenv.Context(t)))
-		place.Faults().CutAll()
-		g.open()
-		must(t, <-closed)
-		for _, err := range errs.all() {
-			var about *queue.ItemError
-			if !errors.Is(err, queue.ErrUncertain) || !errors.As(err, &about) {
-				t.Errorf("reported is %v", err)
-			}
-		}
-		got.awaitSoon(n - len(errs.all()))
-	})
-}
-
 // wantClosedInTime closes a queue whose final flush time is a second.
 func wantClosedInTime(tb testing.TB, q life) {
 	tb.Helper()
@@ -439,5 +343,39 @@ func TestItemConsumedBeforeCloseIsReportedWhenSessionEnds(t *testing.T) {
 		if len(errs.paths()) == 0 && err == nil {
 			t.Error("an item is delivered twice, and neither OnError nor Close reports it")
 		}
+	})
+}
+
+// TestCloseInConsumerReturnsAndReportsTheConsumer calls Close where it would wait for itself.
+func TestCloseInConsumerReturnsAndReportsTheConsumer(t *testing.T) {
+	t.Parallel()
+	forEachMode(t, func(t *testing.T, mode modifier) {
+		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+			client, others := clientAt(t, place, chroot), clientAt(t, place, chroot)
+			queues, closed := make(chan stringQueue, 1), make(chan error, 1)
+			q := built(mode(builder(t, client, func(context.Context, string) error {
+				closed <- (<-queues).Close()
+				return nil
+			})).FinalFlushTime(time.Second).OnError(newReports().add).BuildQueue())
+			queues <- q
+			must(t, q.Start())
+			putAll(t, q, "a")
+			select {
+			case err := <-closed:
+				if !errors.Is(err, queue.ErrClosed) {
+					t.Errorf("close: %v", err)
+				}
+			case <-time.After(callbackLimit):
+				t.Fatal("Close waits for itself")
+			}
+			if err := q.Close(); !errors.Is(err, queue.ErrClosed) {
+				t.Errorf("the second close: %v", err)
+			}
+			if isLossless(mode) { // the item is unlocked when the consumer has returned, and goes to another
+				got := newBasket(t)
+				start(t, built(mode(builder(t, others, got.consume)).BuildQueue()))
+				got.await(1)
+			}
+		})
 	})
 }

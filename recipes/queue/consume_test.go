@@ -132,7 +132,7 @@ func TestConsumerGetsInfoOfItem(t *testing.T) {
 		return nil
 	}).BuildPriorityQueue(0)))
 	paths := make(chan string, 1)
-	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { paths <- ev.Path })
+	q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) { paths <- ev.Path })
 	must(t, q.Put(ctx, "a", -7))
 	info := <-infos
 	if path := <-paths; info.Path != path || info.Priority != -7 || time.Since(info.Put).Abs() > time.Hour {
@@ -322,7 +322,7 @@ func TestLockedItemIsLeftAlone(t *testing.T) {
 	client := newClient(t, connect)
 	producer := start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue()))
 	paths := make(chan string, 2)
-	producer.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { paths <- ev.Path })
+	producer.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) { paths <- ev.Path })
 	must(t, producer.Put(ctx, "locked"))
 	must(t, producer.Put(ctx, "free"))
 	locked := <-paths

@@ -5,22 +5,23 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// countingSerializer counts the items that it reads.
-type countingSerializer struct {
-	queue.String
+// countingCodec counts the items that it reads.
+type countingCodec struct {
+	codec.Text
 	read *atomic.Int64
 }
 
-func (s countingSerializer) Deserialize(data []byte) (string, error) {
+func (s countingCodec) Decode(data []byte) (string, error) {
 	s.read.Add(1)
-	return s.String.Deserialize(data)
+	return s.Text.Decode(data)
 }
 
-// A serializer may fail the next time: an item that is claimed has to be delivered.
+// A codec may fail the next time: an item that is claimed has to be delivered.
 func TestItemIsReadOnceForADelivery(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
@@ -31,8 +32,8 @@ func TestItemIsReadOnceForADelivery(t *testing.T) {
 				if pulled {
 					consumer = nil
 				}
-				serializer := countingSerializer{read: new(atomic.Int64)}
-				q := start(t, built(mode(queue.NewBuilder[string](client, consumer, serializer, queuePath)).BuildQueue()))
+				counting := countingCodec{read: new(atomic.Int64)}
+				q := start(t, built(mode(queue.NewBuilder[string](client, consumer, counting, queuePath)).BuildQueue()))
 				putAll(t, q, "a")
 				if pulled {
 					ctx, cancel := context.WithCancel(testenv.Context(t))
@@ -42,7 +43,7 @@ func TestItemIsReadOnceForADelivery(t *testing.T) {
 					got.add(next(t))
 				}
 				got.await(1)
-				if n := serializer.read.Load(); n != 1 {
+				if n := counting.read.Load(); n != 1 {
 					t.Errorf("the item is read %d times", n)
 				}
 			})

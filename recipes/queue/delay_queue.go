@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
 // DistributedDelayQueue is a queue of items that are consumed when they are due, by the consumer's clock. The item that
@@ -18,10 +20,10 @@ func (q *DistributedDelayQueue[T]) Put(ctx context.Context, item T, due time.Tim
 
 // PutAsync works like [DistributedQueue.PutAsync].
 func (q *DistributedDelayQueue[T]) PutAsync(ctx context.Context, item T, due time.Time) (*PendingPut, error) {
-	return q.put(ctx, delayPrefix(due), []T{item})
+	return q.put(ctx, node.DelayPrefix(due), []T{item})
 }
 
 // PutMulti works like [DistributedQueue.PutMulti].
 func (q *DistributedDelayQueue[T]) PutMulti(ctx context.Context, due time.Time, items ...T) error {
-	return q.putMulti(ctx, delayPrefix(due), items)
+	return q.putMulti(ctx, node.DelayPrefix(due), items)
 }

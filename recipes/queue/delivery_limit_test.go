@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -52,7 +53,7 @@ func TestItemThatFailsTooOftenGoesToTheDeadLetters(t *testing.T) {
 		}
 		// The dead letters are a queue, whose deliveries count anew.
 		again := newBasket(t)
-		dead := queue.NewBuilder(client, again.consume, queue.String{}, deadPath)
+		dead := queue.NewBuilder(client, again.consume, codec.Text{}, deadPath)
 		start(t, built(dead.BuildPriorityQueue(0)))
 		if diff := cmp.Diff([]string{"bad"}, again.await(1)); diff != "" {
 			t.Errorf("dead letters (-want +got):\n%s", diff)
@@ -80,7 +81,7 @@ func TestItemsPutTogetherAreCountedOneByOne(t *testing.T) {
 			t.Errorf("delivered (-want +got):\n%s", diff)
 		}
 		dead := newBasket(t)
-		start(t, built(queue.NewBuilder(client, dead.consume, queue.String{}, deadPath).BuildQueue()))
+		start(t, built(queue.NewBuilder(client, dead.consume, codec.Text{}, deadPath).BuildQueue()))
 		if diff := cmp.Diff([]string{"bad"}, dead.await(1)); diff != "" {
 			t.Errorf("dead letters (-want +got):\n%s", diff)
 		}
@@ -123,7 +124,7 @@ func TestPausesOfFailuresDoNotHoldBackOtherItems(t *testing.T) {
 
 func TestMaxDeliveriesNeedsDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := queue.NewBuilder[string](nil, nil, queue.String{}, queuePath)
+	b := queue.NewBuilder[string](nil, nil, codec.Text{}, queuePath)
 	limited := b.LockPath(lockPath).DeadLetterPath(deadPath)
 	for _, c := range []struct {
 		name, lacks string

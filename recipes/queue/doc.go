@@ -1,7 +1,7 @@
 // Package queue provides queues between processes, compatible with Java Curator's: the nodes have the same names and
 // bytes, so that Go and Java put into one queue and consume from it.
 //
-//	q, err := queue.NewBuilder(client, consume, queue.JSON[Job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
+//	q, err := queue.NewBuilder(client, consume, codec.JSON[Job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
 //	if err != nil {
 //		return err
 //	}
@@ -28,4 +28,5 @@
 //	queue.flushPuts(n, unit)               q.FlushPuts(ctx), which returns failures too; q.PutAsync for each by itself
 //	QueueConsumer.consumeMessage           a func(ctx, item) error
 //	BlockingQueueConsumer.take             q.Items(ctx)
+//	QueueSerializer                        a codec.Codec
 package queue

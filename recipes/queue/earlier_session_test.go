@@ -14,7 +14,7 @@ import (
 func TestLockOfAnEarlierSessionIsLeftToItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client, others := clientAt(t, server, ""), clientAt(t, server, "")
 		start(t, built(builder(t, client, newBasket(t).consume).LockPath(lockPath).BuildQueue()))
 		awaitSilence(t, server.Faults()) // it watches

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/codec"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -58,8 +60,8 @@ func TestDeadLettersBesideAPathThatMayNotBeCreated(t *testing.T) {
 	})
 }
 
-func queueAt(tb testing.TB, client queue.Client, path string, c queue.Consumer[string]) queue.Builder[string] {
+func queueAt(tb testing.TB, client *framework.Client, path string, c queue.Consumer[string]) queue.Builder[string] {
 	tb.Helper()
-	return queue.NewBuilder(client, c, queue.String{}, path).
+	return queue.NewBuilder(client, c, codec.Text{}, path).
 		OnError(func(_ context.Context, err error) { tb.Errorf("in the background: %v", err) })
 }

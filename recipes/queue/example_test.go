@@ -6,6 +6,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/queue"
@@ -46,7 +47,7 @@ func ExampleNewBuilder() {
 		done <- true
 		return nil // an error puts the job back
 	}
-	q, err := queue.NewBuilder(client, consume, queue.JSON[job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
+	q, err := queue.NewBuilder(client, consume, codec.JSON[job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func ExampleDistributedPriorityQueue() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	q, err := queue.NewBuilder[string](client, nil, queue.String{}, "/calls").BuildPriorityQueue(0)
+	q, err := queue.NewBuilder[string](client, nil, codec.Text{}, "/calls").BuildPriorityQueue(0)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func ExampleDistributedIDQueue_Remove() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	q, err := queue.NewBuilder[string](client, nil, queue.String{}, "/mails").BuildIDQueue()
+	q, err := queue.NewBuilder[string](client, nil, codec.Text{}, "/mails").BuildIDQueue()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func ExampleDistributedQueue_PutAsync() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
-	q, err := queue.NewBuilder(client, nil, queue.JSON[job]{}, "/jobs").BuildQueue()
+	q, err := queue.NewBuilder(client, nil, codec.JSON[job]{}, "/jobs").BuildQueue()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func ExampleFenceOf() {
 		written <- err
 		return err
 	}
-	q, err := queue.NewBuilder(client, consume, queue.String{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
+	q, err := queue.NewBuilder(client, consume, codec.Text{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
 	if err != nil {
 		log.Fatal(err)
 	}

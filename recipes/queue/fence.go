@@ -12,6 +12,8 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/recipes/queue/internal/claim"
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -25,19 +27,19 @@ const fenceName = "fence-"
 // fence creates an ephemeral node with a unique name beside the lock, in the session of the lock. The node is deleted
 // before the item is settled. There is no Java counterpart.
 type Fence struct {
-	place *place
-	m     *message
+	paths *node.Paths
+	m     *claim.Message
 
-	mu     sync.Mutex
-	tenure context.Context //nolint:containedctx // of the writes: it ends with the lock and with the item
-	end    context.CancelCauseFunc
-	node   string // "" before the first use
-	fence  waitqueue.Fence
+	mu      sync.Mutex
+	holding context.Context //nolint:containedctx // of the writes: it ends with the lock and with the item
+	end     context.CancelCauseFunc
+	node    string // "" before the first use
+	fence   waitqueue.Fence
 }
 
-func newFence(p *place, m *message, work context.Context) *Fence { //nolint:revive // of the work
-	f := &Fence{place: p, m: m}
-	f.tenure, f.end = context.WithCancelCause(work)
+func newFence(p *node.Paths, m *claim.Message, work context.Context) *Fence { //nolint:revive // of the work
+	f := &Fence{paths: p, m: m}
+	f.holding, f.end = context.WithCancelCause(work)
 	return f
 }
 
@@ -53,7 +55,7 @@ func FenceOf(ctx context.Context) *Fence {
 // Operation returns an operation for transactions of any client. It fails, and the transaction with it, when the lock
 // of the item is lost. ctx bounds the creation of the node on first use.
 func (f *Fence) Operation(ctx context.Context) (op builders.TransactionOperation, err error) {
-	if err := f.begin(ctx); err != nil {
+	if err := f.prepare(ctx); err != nil {
 		return op, err
 	}
 	return f.fence.Operation(), nil
@@ -62,10 +64,10 @@ func (f *Fence) Operation(ctx context.Context) (op builders.TransactionOperation
 // Client returns a view of the queue's client with writes that the fence guards. After the item is settled they fail
 // without a request. ctx bounds the creation of the node on first use.
 func (f *Fence) Client(ctx context.Context) (*framework.Client, error) {
-	if err := f.begin(ctx); err != nil {
+	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
-	return f.fence.Client(f.tenure), nil
+	return f.fence.Client(f.holding), nil
 }
 
 // Transaction commits operations behind a check of the lock: all of them, or none. ctx bounds the wait. If the answer
@@ -80,8 +82,8 @@ func (f *Fence) Transaction(
 	return client.Transaction().ForOperations(ctx, ops...)
 }
 
-// begin creates the node on first use.
-func (f *Fence) begin(ctx context.Context) error {
+// prepare creates the node on first use.
+func (f *Fence) prepare(ctx context.Context) error {
 	if f == nil {
 		return errtext.Wrap(ErrLockLost, "queue", "fence")
 	}
@@ -92,49 +94,49 @@ func (f *Fence) begin(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(f.tenure, func() { cancel(ErrLockLost) })
+	stop := context.AfterFunc(f.holding, func() { cancel(ErrLockLost) })
 	defer stop()
-	node := zkpath.Join(f.place.lockPath, fenceName+zkpath.NewProtectionID())
-	err := waitqueue.RetryOutage(ctx, f.place.client, func() error { return f.create(ctx, node) })
+	node := zkpath.Join(f.paths.Locks, fenceName+zkpath.NewProtectionID())
+	err := waitqueue.RetryPassing(ctx, f.paths.Client, func() error { return f.create(ctx, node) })
 	if err == nil {
 		f.node = node
-		f.fence = waitqueue.NewFence(f.place.client, node, ErrLockLost)
+		f.fence = waitqueue.NewFence(f.paths.Client, node, ErrLockLost)
 		return nil
 	}
 	f.delete(node) // an answer may have been lost
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return errtext.Wrap(err, "queue", "fence of %s", f.place.node(f.m.name))
+	return errtext.Wrap(err, "queue", "fence of %s", f.paths.Item(f.m.Name))
 }
 
 // create creates the node after a read that finds the lock of the claim, on one connection. So the node belongs to the
 // session of the lock, and is deleted with it.
 func (f *Fence) create(ctx context.Context, node string) error {
-	if f.tenure.Err() != nil {
+	if f.holding.Err() != nil {
 		return ErrLockLost
 	}
 	flight := builders.Pipelined(ctx)
-	held, _, err := f.place.readLock(flight, f.m.name)
+	held, _, err := claim.ReadLock(flight, f.paths, f.m.Name)
 	if err != nil {
 		return err
 	}
-	if held != f.m.lock.id {
+	if held != f.m.Lock.ID {
 		return ErrLockLost
 	}
 	var stat zk.Stat
-	create := f.place.client.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
+	create := f.paths.Client.Create().WithMode(builders.Ephemeral).StoringStatIn(&stat)
 	_, err = create.Submit(flight, node, nil).Wait(ctx)
 	if errors.Is(err, zk.ErrNodeExists) { // the answer to an earlier create was lost
 		var there *zk.Stat
-		if there, err = f.place.client.CheckExists().ForPath(flight, node); there != nil {
+		if there, err = f.paths.Client.CheckExists().ForPath(flight, node); there != nil {
 			stat = *there
 		}
 	}
 	switch {
 	case err != nil:
 		return err
-	case stat.EphemeralOwner != f.m.lock.session.ID(): // a new session has seen the lock of the old one
+	case stat.EphemeralOwner != f.m.Lock.Session.ID(): // a new session has seen the lock of the old one
 		return ErrLockLost
 	}
 	return nil
@@ -155,6 +157,6 @@ func (f *Fence) close() {
 
 // delete deletes the node in the background until it is gone. No other node has its name.
 func (f *Fence) delete(node string) {
-	ctx := context.WithoutCancel(f.tenure)
-	_ = f.place.client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)
+	ctx := context.WithoutCancel(f.holding)
+	_ = f.paths.Client.Delete().Guaranteed().Quietly().InBackground(waitqueue.Ignore).ForPath(ctx, node)
 }

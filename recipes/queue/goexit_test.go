@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -68,46 +69,18 @@ func TestGoexitOfErrorHandlerEndsNothing(t *testing.T) {
 	})
 }
 
-// TestGoexitOfCorruptHandlerKeepsTheItem ends the goroutine that OnCorrupt is called on.
-func TestGoexitOfCorruptHandlerKeepsTheItem(t *testing.T) {
-	t.Parallel()
-	forEachMode(t, func(t *testing.T, mode modifier) {
-		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			client := clientAt(t, place, chroot)
-			got, errs := newBasket(t), newReports()
-			q := start(t, built(mode(builder(t, client, got.consume)).OnError(errs.add).
-				OnCorrupt(func(context.Context, queue.Corrupt) error {
-					runtime.Goexit()
-					return nil
-				}).BuildQueue()))
-			create := client.Create().CreatingParentsIfNeeded()
-			if _, err := create.ForPath(testenv.Context(t), queuePath+"/queue-0", nil); err != nil {
-				t.Fatal(err)
-			}
-			putAll(t, q, "sound")
-			got.await(1)
-			if err := errs.await(t, 1)[0]; !errors.Is(err, queue.ErrCorrupt) {
-				t.Errorf("reported is %v", err)
-			}
-			if items := names(t, client, queuePath); !slices.Contains(items, "queue-0") {
-				t.Errorf("left are %q", items)
-			}
-		})
-	})
-}
+// exiting is a codec that ends its goroutine when it reads "bad".
+type exiting struct{ codec.Text }
 
-// exiting is a serializer that ends its goroutine when it reads "bad".
-type exiting struct{ queue.String }
-
-func (s exiting) Deserialize(data []byte) (string, error) {
+func (s exiting) Decode(data []byte) (string, error) {
 	if string(data) == "bad" {
 		runtime.Goexit()
 	}
-	return s.String.Deserialize(data)
+	return s.Text.Decode(data)
 }
 
-// TestGoexitOfSerializerIsACorruptItem ends the goroutine that a serializer is called on.
-func TestGoexitOfSerializerIsACorruptItem(t *testing.T) {
+// TestGoexitOfCodecIsACorruptItem ends the goroutine that a codec is called on.
+func TestGoexitOfCodecIsACorruptItem(t *testing.T) {
 	t.Parallel()
 	forEachMode(t, func(t *testing.T, mode modifier) {
 		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/codec"
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
 // recording is a node that Java has put. Those in testdata/java are written by the tests of package interop, with
@@ -39,28 +42,28 @@ func recordings(t *testing.T) (all map[string][]recording) {
 
 func TestNodesOfJavaAreReadAndWritten(t *testing.T) {
 	tests := map[string]struct {
-		kind   kind
+		kind   node.Kind
 		prefix func(recording) string
 		info   func(recording) Info
 	}{
 		"queue": {
-			plain,
-			func(recording) string { return itemName },
+			node.Plain,
+			func(recording) string { return node.ItemPrefix },
 			func(recording) Info { return Info{} },
 		},
 		"priorityQueue": {
-			byPriorities(1),
-			func(r recording) string { return priorityPrefix(r.Priority) },
+			node.ByPriorities(1),
+			func(r recording) string { return node.PriorityPrefix(r.Priority) },
 			func(r recording) Info { return Info{Priority: int(r.Priority)} },
 		},
 		"delayQueue": {
-			delayed,
-			func(r recording) string { return delayPrefix(time.UnixMilli(r.EpochMs)) },
+			node.Delayed,
+			func(r recording) string { return node.DelayPrefix(time.UnixMilli(r.EpochMs)) },
 			func(r recording) Info { return Info{Due: time.UnixMilli(r.EpochMs)} },
 		},
 		"idQueue": {
-			withIDs,
-			func(r recording) string { return idPrefix(r.ItemID) },
+			node.WithIDs,
+			func(r recording) string { return node.IDPrefix(r.ItemID) },
 			func(r recording) Info { return Info{ID: strings.NewReplacer("/", "_", "|", "_").Replace(r.ItemID)} },
 		},
 	}
@@ -73,21 +76,25 @@ func TestNodesOfJavaAreReadAndWritten(t *testing.T) {
 			if want := fmt.Sprintf("%s%010d", tt.prefix(r), number); r.Name != want {
 				t.Errorf("%s: of %+v ours is %s", name, r, want)
 			}
-			n, found := parseName(r.Name)
-			if !found || !n.ok || n.number != int32(number) || n.prefix != tt.prefix(r) {
+			n, found := node.ParseName(r.Name)
+			if !found || !n.HasNumber || n.Number != int32(number) || n.Prefix != tt.prefix(r) {
 				t.Errorf("%s: %s is %+v", name, r.Name, n)
 			}
 			var info Info
-			tt.kind.describe(&info, n)
+			info.describe(tt.kind, n)
 			if diff := cmp.Diff(tt.info(r), info); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", name, r.Name, diff)
 			}
-			q := &queue[string]{serializer: String{}}
-			data, err := q.serialize(t.Context(), r.Items)
+			q := &queue[string]{codec: codec.Text{}}
+			data, err := q.encodeItems(t.Context(), r.Items)
 			if hex.EncodeToString(data) != r.Data || err != nil {
 				t.Errorf("%s: %q is %x, %v, want %s", name, r.Items, data, err, r.Data)
 			}
-			got, err := q.decode(unhex(t, r.Data))
+			bytes, err := hex.DecodeString(r.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := q.decode(bytes)
 			if err != nil {
 				t.Fatalf("%s: %s: %v", name, r.Data, err)
 			}

@@ -19,7 +19,7 @@ func TestPutBackOfADeletedItemIsRefused(t *testing.T) {
 			return operator.Delete().ForPath(ctx, queuePath+"/queue-0000000000")
 		},
 		"the path": func(ctx context.Context, operator *framework.Client) error {
-			return operator.Delete().DeletingChildrenIfNeeded().ForPath(ctx, queuePath)
+			return operator.Delete().Quietly().DeletingChildrenIfNeeded().ForPath(ctx, queuePath)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,25 +7,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
-// slowSerializer stops at the first item that it reads until it may go on.
-type slowSerializer struct {
-	queue.String
+// slowCodec stops at the first item that it reads until it may go on.
+type slowCodec struct {
+	codec.Text
 	read    *atomic.Int64
 	reached chan struct{}
 	goOn    chan struct{}
 }
 
-func (s slowSerializer) Deserialize(data []byte) (string, error) {
+func (s slowCodec) Decode(data []byte) (string, error) {
 	if s.read.Add(1) == 1 {
 		close(s.reached)
 		<-s.goOn
 	}
-	return s.String.Deserialize(data)
+	return s.Text.Decode(data)
 }
 
 // TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked closes a queue while an item is read for a loop.
@@ -35,10 +36,10 @@ func TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked(t *testing.T) {
 		ctx, others, client := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
 		producer := start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue()))
 		putAll(t, producer, "a")
-		serializer := slowSerializer{
+		slow := slowCodec{
 			read: new(atomic.Int64), reached: make(chan struct{}), goOn: make(chan struct{}),
 		}
-		q := built(queue.NewBuilder(client, nil, serializer, queuePath).LockPath(lockPath).
+		q := built(queue.NewBuilder(client, nil, slow, queuePath).LockPath(lockPath).
 			FinalFlushTime(time.Second).BuildQueue())
 		must(t, q.Start())
 		ended := make(chan struct{})
@@ -53,10 +54,10 @@ func TestItemThatIsPulledWhileTheQueueIsClosedIsNotLeftLocked(t *testing.T) {
 				}
 			}
 		}()
-		<-serializer.reached
+		<-slow.reached
 		closed := closing(q)
 		<-time.After(10 * time.Millisecond)
-		close(serializer.goOn)
+		close(slow.goOn)
 		must(t, <-closed)
 		<-ended
 		if locks := names(t, others, lockPath); len(locks) > 0 {

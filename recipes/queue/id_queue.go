@@ -9,6 +9,8 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/recipes/queue/internal/node"
+	"github.com/gocurator/curator/recipes/queue/internal/reply"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -41,8 +43,8 @@ func (q *DistributedIDQueue[T]) PutMulti(ctx context.Context, id string, items .
 }
 
 func (q *DistributedIDQueue[T]) prefixOf(id string) (string, error) {
-	prefix := idPrefix(id)
-	return prefix, zkpath.Validate(zkpath.Join(q.path, prefix), true)
+	prefix := node.IDPrefix(id)
+	return prefix, zkpath.Validate(zkpath.Join(q.paths.Queue, prefix), true)
 }
 
 // Remove removes the items with an id that are in the queue and not being consumed, and returns the number of removed
@@ -51,17 +53,17 @@ func (q *DistributedIDQueue[T]) prefixOf(id string) (string, error) {
 // removed. In Java: remove.
 func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, err error) {
 	var list zk.Stat
-	children, err := q.client.GetChildren().StoringStatIn(&list).ForPath(ctx, q.path)
+	children, err := q.paths.Client.GetChildren().StoringStatIn(&list).ForPath(ctx, q.paths.Queue)
 	if errors.Is(err, zk.ErrNoNode) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	prefix := idPrefix(id)
+	prefix := node.IDPrefix(id)
 	for _, child := range children {
-		name, found := parseName(child)
-		if !found || name.prefix != prefix {
+		name, found := node.ParseName(child)
+		if !found || name.Prefix != prefix {
 			continue
 		}
 		removed, err := q.remove(ctx, name, list.Pzxid)
@@ -77,10 +79,10 @@ func (q *DistributedIDQueue[T]) Remove(ctx context.Context, id string) (n int, e
 
 // remove deletes a listed node, unless a consumer has it. newest was the zxid of the queue at the time of the list: a
 // later node may have the same name, because the path was deleted and recreated.
-func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, error) {
+func (q *queue[T]) remove(ctx context.Context, n node.Name, newest int64) (bool, error) {
 	var lost error // of a deletion that may have taken effect
 	for {
-		stat, err := q.client.CheckExists().ForPath(ctx, q.node(n))
+		stat, err := q.paths.Client.CheckExists().ForPath(ctx, q.paths.Item(n))
 		if err != nil {
 			return false, q.uncertain(n, lost, err)
 		}
@@ -88,21 +90,21 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 			return false, q.uncertain(n, lost, lost) // it was removed, by us or by another
 		}
 		newest = stat.Czxid
-		_, err = answer(ctx, q.client.Transaction().Submit(once(ctx), q.removeOperations(n, stat.Version)...))
+		_, err = reply.Get(ctx, q.paths.Client.Transaction().Submit(reply.Once(ctx), q.removeOperations(n, stat.Version)...))
 		switch {
 		case err == nil:
 			return true, nil
-		case errors.Is(err, zk.ErrNoNode) && q.lockPath == "":
+		case errors.Is(err, zk.ErrNoNode) && q.paths.Locks == "":
 			return false, q.uncertain(n, lost, lost)
 		case errors.Is(err, zk.ErrNoNode): // the item, or the path of the locks
-			err = q.ensure(ctx)
+			err = q.paths.Create(ctx)
 		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion): // it is being consumed, or was changed
 			return false, nil
-		case isUncertain(ctx, err):
+		case reply.IsUncertain(ctx, err):
 			lost = err
 		}
-		if waitqueue.IsOutage(err) {
-			err = waitqueue.AwaitConnection(ctx, q.client)
+		if waitqueue.IsPassing(err) {
+			err = waitqueue.AwaitConnection(ctx, q.paths.Client)
 		}
 		if err != nil {
 			return false, q.uncertain(n, lost, err)
@@ -112,20 +114,20 @@ func (q *queue[T]) remove(ctx context.Context, n nodeName, newest int64) (bool, 
 
 // removeOperations returns the operations that delete a node. They create and delete its lock, which fails while a
 // consumer holds it.
-func (q *queue[T]) removeOperations(n nodeName, version int32) []builders.TransactionOperation {
-	op := q.client.TransactionOp()
-	remove := op.Delete().WithVersion(version).ForPath(q.node(n))
-	if q.lockPath == "" {
+func (q *queue[T]) removeOperations(n node.Name, version int32) []builders.TransactionOperation {
+	op := q.paths.Client.TransactionOp()
+	remove := op.Delete().WithVersion(version).ForPath(q.paths.Item(n))
+	if q.paths.Locks == "" {
 		return []builders.TransactionOperation{remove}
 	}
-	lock := op.Create().WithMode(builders.Ephemeral).ForPath(q.lock(n), nil)
-	return []builders.TransactionOperation{lock, remove, op.Delete().ForPath(q.lock(n))}
+	lock := op.Create().WithMode(builders.Ephemeral).ForPath(q.paths.Lock(n), nil)
+	return []builders.TransactionOperation{lock, remove, op.Delete().ForPath(q.paths.Lock(n))}
 }
 
 // uncertain returns the error of a removal. The outcome is unknown if the answer to an earlier try was lost.
-func (q *queue[T]) uncertain(n nodeName, lost, err error) error {
+func (q *queue[T]) uncertain(n node.Name, lost, err error) error {
 	if lost == nil {
 		return err
 	}
-	return &ItemError{Path: q.node(n), Err: errtext.Join(ErrUncertain, err)}
+	return &ItemError{Path: q.paths.Item(n), Err: errtext.Join(ErrUncertain, err)}
 }

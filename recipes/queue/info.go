@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
 // Info holds the known facts about an item beside its value.
@@ -26,4 +28,16 @@ type infoKey struct{}
 func InfoOf(ctx context.Context) Info {
 	info, _ := ctx.Value(infoKey{}).(Info)
 	return info
+}
+
+// describe sets the field that a name in a queue of a kind holds.
+func (i *Info) describe(k node.Kind, n node.Name) {
+	switch {
+	case k.Delayed:
+		i.Due = n.Due()
+	case k.Claimed > 0:
+		i.Priority = n.Priority()
+	case k.HasIDs:
+		i.ID = n.Field
+	}
 }

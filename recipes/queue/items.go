@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/recipes/queue/internal/claim"
+	"github.com/gocurator/curator/recipes/queue/internal/produce"
+	"github.com/gocurator/curator/recipes/queue/internal/reply"
 )
 
 // Item is an item that was pulled from a queue. With a lock path it stays locked, and in the queue, until Done or
@@ -43,7 +46,7 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 		caller := ctx
 		ctx, cancel := context.WithCancelCause(telemetry.Untraced(ctx))
 		defer cancel(nil)
-		stop := context.AfterFunc(q.taking, func() { cancel(context.Cause(q.taking)) })
+		stop := context.AfterFunc(q.claiming, func() { cancel(context.Cause(q.claiming)) })
 		defer stop()
 		for {
 			started := q.obs.Clock()
@@ -54,7 +57,7 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 			}
 			d := p.delivery
 			received := q.obs.Received(caller, started, len(d.items), d.origin)
-			q.obs.HandedOver(received, d.history.firstPut(d.info.Put), len(d.items))
+			q.obs.HandedOver(received, d.history.FirstPut(d.info.Put), len(d.items))
 			if !q.yield(p, yield) {
 				return
 			}
@@ -65,30 +68,30 @@ func (q *queue[T]) Items(ctx context.Context) iter.Seq2[Item[T], error] {
 // pull waits for the next delivery and returns it, held. When ctx ends it does not wait for requests under way: their
 // items go back to the queue. Close waits for that.
 func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
-	type answer struct {
+	type result struct {
 		p   *pulled[T]
 		err error
 	}
-	answers := make(chan answer)
-	started := q.beginBackground(func() {
-		a := answer{err: errExited}
+	results := make(chan result)
+	started := q.runUnlessClosed(func() {
+		r := result{err: errExited}
 		defer func() {
 			select {
-			case answers <- a:
+			case results <- r:
 			case <-ctx.Done():
-				if a.p != nil {
-					q.giveUp(a.p)
+				if r.p != nil {
+					q.giveUp(r.p)
 				}
 			}
 		}()
-		a.p, a.err = q.next(ctx)
+		r.p, r.err = q.next(ctx)
 	})
 	if !started {
 		return nil, ErrClosed
 	}
 	select {
-	case a := <-answers:
-		return a.p, a.err
+	case r := <-results:
+		return r.p, r.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -96,7 +99,7 @@ func (q *queue[T]) pull(ctx context.Context) (*pulled[T], error) {
 
 // next waits for the next delivery and holds it.
 func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
-	m, err := q.fetcher.next(ctx)
+	m, err := q.fetcher.Next(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +110,14 @@ func (q *queue[T]) next(ctx context.Context) (*pulled[T], error) {
 	return p, nil
 }
 
-// beginBackground runs fn in the background unless the queue is closed.
-func (q *queue[T]) beginBackground(fn func()) (started bool) {
+// runUnlessClosed runs fn on its own goroutine unless the queue is closed.
+func (q *queue[T]) runUnlessClosed(fn func()) (started bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.state != Started {
 		return false
 	}
-	q.background.run(fn)
+	q.cleanups.Run(fn)
 	return true
 }
 
@@ -142,7 +145,7 @@ func (q *queue[T]) endPulling() {
 	if q.isPulled() {
 		return
 	}
-	_ = q.beginBackground(func() {
+	_ = q.runUnlessClosed(func() {
 		if !q.isPulled() {
 			q.giveBack()
 		}
@@ -158,7 +161,7 @@ func (q *queue[T]) isPulled() bool {
 
 // giveBack returns claimed items that were not yielded, for other consumers.
 func (q *queue[T]) giveBack() {
-	for m := q.fetcher.drain(); m != nil; m = q.fetcher.drain() {
+	for m := q.fetcher.Drain(); m != nil; m = q.fetcher.Drain() {
 		q.returnUnused(m)
 	}
 }
@@ -166,14 +169,14 @@ func (q *queue[T]) giveBack() {
 // giveUp returns a delivery that was pulled for a loop that has ended meanwhile, for other consumers.
 func (q *queue[T]) giveUp(p *pulled[T]) {
 	p.end()
-	if q.unhold(p) || p.lock == nil || len(p.items) == 0 {
-		q.returnUnused(p.message)
+	if q.unhold(p) || p.Lock == nil || len(p.items) == 0 {
+		q.returnUnused(p.Message)
 	}
 }
 
 // returnUnused returns an item of ours that was not yielded, for other consumers.
-func (q *queue[T]) returnUnused(m *message) {
-	if m.lock != nil {
+func (q *queue[T]) returnUnused(m *claim.Message) {
+	if m.Lock != nil {
 		q.release(m)
 	} else {
 		q.putAgainInBackground(m)
@@ -183,14 +186,14 @@ func (q *queue[T]) returnUnused(m *message) {
 // yield yields the items of a delivery. The rest go back if the loop stops.
 func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
 	d := p.delivery
-	if len(d.items) == 0 && d.lock != nil {
-		q.settleInBackground(d, &settlement{})
+	if len(d.items) == 0 && d.Lock != nil {
+		q.settleInBackground(d, &claim.Settlement{})
 	}
 	for i, item := range d.items {
 		if yield(Item[T]{Value: item, Info: d.info, of: p, i: i}, nil) {
 			continue
 		}
-		q.background.run(func() { p.giveBackFrom(i + 1) })
+		q.cleanups.Run(func() { p.giveBackFrom(i + 1) })
 		return false
 	}
 	return true
@@ -198,7 +201,7 @@ func (q *queue[T]) yield(p *pulled[T], yield func(Item[T], error) bool) bool {
 
 // hold records that p is ours.
 func (q *queue[T]) hold(p *pulled[T]) {
-	if p.lock == nil || len(p.items) == 0 {
+	if p.Lock == nil || len(p.items) == 0 {
 		return
 	}
 	q.mu.Lock()
@@ -219,27 +222,31 @@ func (q *queue[T]) unhold(p *pulled[T]) bool {
 func (q *queue[T]) releaseHeld() {
 	q.mu.Lock()
 	held := q.held
-	q.held = make(map[*pulled[T]]struct{})
+	q.held = make(map[releaser]struct{})
 	q.mu.Unlock()
 	for p := range held {
-		p.fence.close()
-		p.end()
-		q.release(p.message)
+		p.release()
 	}
+}
+
+func (p *pulled[T]) release() {
+	p.fence.close()
+	p.end()
+	p.q.release(p.Message)
 }
 
 // putAgainInBackground puts a message into the queue again, and reports an error.
-func (q *queue[T]) putAgainInBackground(m *message) {
+func (q *queue[T]) putAgainInBackground(m *claim.Message) {
 	if q.life.Err() != nil { // there is no time for it
-		q.reportItem(q.root, m.name, m.data, ErrClosed)
+		q.reportItem(q.root, m.Name, m.Data, ErrClosed)
 		return
 	}
-	q.follow(q.producer.putBack(q.life, m.name.prefix, m.bytesToPutBack()))
+	q.follow(q.producer.PutBack(q.life, m.Name.Prefix, m.BytesToPutBack()))
 }
 
 // follow waits for the outcome of a put in the background, and reports an error.
-func (q *queue[T]) follow(x *PendingPut) {
-	q.background.run(func() {
+func (q *queue[T]) follow(x *produce.Put) {
+	q.cleanups.Run(func() {
 		<-x.Done()
 		if _, err := x.Wait(q.root); err != nil {
 			q.report(q.root, err)
@@ -268,9 +275,9 @@ func (i Item[T]) Requeue(ctx context.Context) error { return i.of.finish(ctx, i.
 func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	isFirst, isLast := p.note(i, back)
 	switch {
-	case p.lock == nil && isFirst && back:
+	case p.Lock == nil && isFirst && back:
 		return p.putBackAlone(ctx, i)
-	case p.lock == nil, !isLast:
+	case p.Lock == nil, !isLast:
 		return nil
 	}
 	defer p.end()
@@ -280,15 +287,15 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 	var isTaken atomic.Bool // the outcome is returned, or nobody waits for it any more
 	var outcome error
 	done := make(chan struct{})
-	p.q.settle(telemetry.TracedOr(ctx, p.in), p.delivery, &settlement{back: p.rest()}, func(err error) {
+	p.q.settle(telemetry.TracedOr(ctx, p.in), p.delivery, &claim.Settlement{Back: p.rest()}, func(err error) {
 		if isTaken.Swap(true) {
-			p.q.reportSettlement(p.in, p.name, err)
+			p.q.reportSettlement(p.in, p.Name, err)
 			return
 		}
 		outcome = err
 		close(done)
 	})
-	if !awaitDone(ctx, done) && !isTaken.Swap(true) {
+	if !reply.Await(ctx, done) && !isTaken.Swap(true) {
 		return ctx.Err()
 	}
 	<-done
@@ -297,15 +304,16 @@ func (p *pulled[T]) finish(ctx context.Context, i int, back bool) error {
 
 // putBackAlone puts back item number i of a node without a lock. An error after the end of ctx is reported.
 func (p *pulled[T]) putBackAlone(ctx context.Context, i int) error {
-	x := p.q.producer.putBack(ctx, p.name.prefix, p.encodeAgain(p.history, p.parts[i:i+1]))
-	if !isClosed(x.done) && !awaitDone(ctx, x.done) {
+	x := p.q.producer.PutBack(ctx, p.Name.Prefix, p.encodeAgain(p.history, p.parts[i:i+1]))
+	if !reply.IsClosed(x.Done()) && !reply.Await(ctx, x.Done()) {
 		p.q.follow(x)
 		return ctx.Err()
 	}
-	if x.err == nil {
+	_, err := x.Wait(ctx)
+	if err == nil {
 		p.q.obs.PutBack(ctx)
 	}
-	return x.err
+	return err
 }
 
 // note records that item i is done or put back, for the first time, and reports whether it was the last of the node.
@@ -334,9 +342,9 @@ func (p *pulled[T]) rest() []byte {
 // giveBackFrom puts back the items from number i, which were not yielded, and reports an error. With a lock, the node
 // waits for the items before them.
 func (p *pulled[T]) giveBackFrom(i int) {
-	if p.lock == nil {
+	if p.Lock == nil {
 		if i < len(p.parts) {
-			p.q.putAgainInBackground(&message{name: p.name, data: p.encodeAgain(p.history, p.parts[i:])})
+			p.q.putAgainInBackground(&claim.Message{Name: p.Name, Data: p.encodeAgain(p.history, p.parts[i:])})
 		}
 		return
 	}
@@ -345,7 +353,7 @@ func (p *pulled[T]) giveBackFrom(i int) {
 		_, isLast = p.note(i, true)
 	}
 	if isLast && p.q.unhold(p) {
-		p.q.settleInBackground(p.delivery, &settlement{back: p.rest()})
+		p.q.settleInBackground(p.delivery, &claim.Settlement{Back: p.rest()})
 		p.end()
 	}
 }

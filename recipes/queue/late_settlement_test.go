@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
@@ -21,34 +20,6 @@ func pullOne(tb testing.TB, q *queue.DistributedQueue[string]) (held queue.Item[
 		break
 	}
 	return held
-}
-
-// TestPathMadeAnewWhileSettlementIsTriedAgainIsReported loses a settlement, and holds the next one back until another
-// item has the name.
-func TestPathMadeAnewWhileSettlementIsTriedAgainIsReported(t *testing.T) {
-	t.Parallel()
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		ctx, client, others := testenv.Context(t), clientAt(t, place, chroot), clientAt(t, place, chroot)
-		producer := start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue()))
-		putAll(t, producer, "old")
-		item := pullOne(t, start(t, built(builder(t, client, nil).LockPath(lockPath).BuildQueue())))
-		settlement := curatortest.Rule{
-			Ops: []string{"multi"}, SessionID: client.SessionID(), Path: chroot + lockPath + "/*", Skip: 1, Count: 1,
-			Action: curatortest.HoldRequest,
-		}
-		held := place.Faults().Add(settlement)
-		settlement.Skip, settlement.Action = 0, curatortest.CutBefore
-		place.Faults().Add(settlement)
-		done := make(chan error, 1)
-		go func() { done <- item.Done(ctx) }()
-		must(t, held.Wait(ctx))
-		deleteQueue(t, others)
-		putAll(t, start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue())), "new")
-		held.Release()
-		if err := <-done; !errors.Is(err, queue.ErrUncertain) {
-			t.Errorf("done: %v; the items are %q", err, names(t, others, queuePath))
-		}
-	})
 }
 
 // TestItemThatIsDoneAfterItsLockWasLost ends the session of a puller that has an item.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -56,7 +57,7 @@ func TestItemThatFailsTooOftenIsMovedToTheDeadLetters(t *testing.T) {
 			t.Fatalf("dead letters %q", letters)
 		}
 		dead := newBasket(t)
-		start(t, built(queue.NewBuilder(client, dead.consume, queue.String{}, deadLetters).BuildQueue()))
+		start(t, built(queue.NewBuilder(client, dead.consume, codec.Text{}, deadLetters).BuildQueue()))
 		if diff := cmp.Diff([]string{"failing"}, dead.await(1)); diff != "" {
 			t.Errorf("dead letters (-want +got):\n%s", diff)
 		}

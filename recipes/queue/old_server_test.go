@@ -53,27 +53,6 @@ func TestItemsArriveFromAnOldServer(t *testing.T) {
 			})
 		})
 	}
-	t.Run("simple queue", func(t *testing.T) {
-		t.Parallel()
-		onAnOldServer(t, func(t *testing.T, place testenv.Place, chroot string, items []string) {
-			q := simple(clientAt(t, place, chroot))
-			for _, item := range items {
-				got := make(chan string, 1)
-				go func() {
-					data, err := q.Take(testenv.Context(t))
-					if err != nil {
-						t.Error(err)
-					}
-					got <- string(data)
-				}()
-				awaitSilence(t, place.Faults())
-				offer(t, q, item)
-				if g := <-got; g != item {
-					t.Errorf("got %q, want %q", g, item)
-				}
-			}
-		})
-	})
 }
 
 func onAnOldServer(t *testing.T, fn func(t *testing.T, place testenv.Place, chroot string, items []string)) {
@@ -83,34 +62,6 @@ func onAnOldServer(t *testing.T, fn func(t *testing.T, place testenv.Place, chro
 			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
 		})
 		fn(t, place, chroot, numbered(5))
-	})
-}
-
-// One list is enough for all the elements that it has, also behind a wait for the first.
-func TestSimpleQueueOfAnOldServerIsListedOnce(t *testing.T) {
-	t.Parallel()
-	onAnOldServer(t, func(t *testing.T, place testenv.Place, chroot string, _ []string) {
-		ctx, q := testenv.Context(t), simple(clientAt(t, place, chroot))
-		others := simple(clientAt(t, place, chroot))
-		got := make(chan string, 1)
-		go func() {
-			data, _ := q.Take(ctx)
-			got <- string(data)
-		}()
-		awaitSilence(t, place.Faults())
-		offer(t, others, "first")
-		<-got
-		for _, element := range numbered(20) {
-			offer(t, others, element)
-		}
-		awaitSilence(t, place.Faults())
-		place.Faults().ResetTrace()
-		for _, element := range numbered(20) {
-			want(t, element)(q.Take(ctx))
-		}
-		if n := requests(place.Faults())["getChildren2"]; n > 3 {
-			t.Errorf("%d lists for 20 elements", n)
-		}
 	})
 }
 

@@ -21,13 +21,6 @@ const (
 	DeleteOnError
 )
 
-// Corrupt is an item that cannot be read.
-type Corrupt struct {
-	Path string // of its node
-	Data []byte
-	Err  error // wraps [ErrCorrupt], or is the serializer's error
-}
-
 // options are the settings that do not depend on the type of the items.
 type options struct {
 	name          string
@@ -40,6 +33,5 @@ type options struct {
 	maxDeliveries int
 	finalFlush    time.Duration
 	onError       func(ctx context.Context, err error)
-	onCorrupt     func(ctx context.Context, item Corrupt) error
 	err           error // of an argument
 }

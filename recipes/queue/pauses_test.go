@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -101,7 +102,7 @@ func TestItemsAreForgottenAfterTheirPauses(t *testing.T) {
 		q := start(t, built(queue.NewBuilder(client, func(_ context.Context, item *payload) error {
 			seen <- weak.Make(item)
 			return errors.New("broken")
-		}, queue.JSON[*payload]{}, queuePath).LockPath(lockPath).OnError(newReports().add).BuildQueue()))
+		}, codec.JSON[*payload]{}, queuePath).LockPath(lockPath).OnError(newReports().add).BuildQueue()))
 		for _, item := range numbered(n) {
 			must(t, q.Put(ctx, &payload{item}))
 		}

@@ -107,7 +107,7 @@ func TestEveryKindOfQueueHasPendingPuts(t *testing.T) {
 func TestFailureIsReportedByEveryFlushUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		place := curatortest.NewServerT(t, curatortest.InMemory())
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
 		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")
@@ -141,7 +141,7 @@ func TestFailureIsReportedByEveryFlushUnderWay(t *testing.T) {
 func TestFlushReportsWhatFailsBehindAnotherFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		place := curatortest.NewServerT(t, curatortest.InMemory())
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
 		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")

@@ -12,38 +12,6 @@ import (
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// TestSlowItemHoldsBackNoOther has a consumer that has claimed ahead work on one item for long, while another consumer
-// is idle.
-func TestSlowItemHoldsBackNoOther(t *testing.T) {
-	t.Parallel()
-	const n, slow = 400, 200
-	forEachMode(t, func(t *testing.T, mode modifier) {
-		testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-			others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
-			producer := start(t, built(mode(builder(t, others, nil)).BuildQueue()))
-			putAll(t, producer, numbered(n)...)
-			slowDown(place.Faults(), client)
-			g, got := newGate(numbered(n)[slow]), newBasket(t)
-			defer g.open()
-			start(t, built(mode(builder(t, client, func(_ context.Context, item string) error {
-				g.pass(item)
-				got.add(item)
-				return nil
-			})).BuildQueue()))
-			g.awaitReached(t)
-			idle := clientAt(t, place, chroot)
-			slowDown(place.Faults(), idle) // it takes a while to consume what is left
-			start(t, built(mode(builder(t, idle, got.consume)).BuildQueue()))
-			got.awaitSoon(n - 1)
-			g.open()
-			if items := got.await(n); len(items) != n {
-				t.Errorf("delivered are %d items, want %d", len(items), n)
-			}
-			awaitEmpty(t, others)
-		})
-	})
-}
-
 // holdBackLimit is for how long a slow item may hold back others. It is far above the time after which they are shared.
 const holdBackLimit = 20 * time.Second
 
@@ -103,36 +71,6 @@ func TestLargeItemsAreReadAheadByBytes(t *testing.T) {
 	})
 }
 
-// TestSlowItemHoldsBackNoOtherDuringClose closes the queue while a slow item holds back those that are deleted already.
-func TestSlowItemHoldsBackNoOtherDuringClose(t *testing.T) {
-	t.Parallel()
-	const n, slow = 400, 200
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
-		producer := start(t, built(builder(t, others, nil).BuildQueue()))
-		putAll(t, producer, numbered(n)...)
-		slowDown(place.Faults(), client)
-		g, got := newGate(numbered(n)[slow]), newBasket(t)
-		defer g.open()
-		q := start(t, built(builder(t, client, func(_ context.Context, item string) error {
-			g.pass(item)
-			got.add(item)
-			return nil
-		}).FinalFlushTime(time.Minute).BuildQueue()))
-		g.awaitReached(t)
-		closed := make(chan error, 1)
-		go func() { closed <- q.Close() }()
-		start(t, built(builder(t, clientAt(t, place, chroot), got.consume).BuildQueue()))
-		got.awaitSoon(n - 1)
-		g.open()
-		must(t, <-closed)
-		if items := got.await(n); len(items) != n {
-			t.Errorf("delivered are %d items, want %d", len(items), n)
-		}
-		awaitEmpty(t, others)
-	})
-}
-
 // TestSlowConsumerClaimsNothingAhead counts the claims of a consumer that works on each item for long.
 func TestSlowConsumerClaimsNothingAhead(t *testing.T) {
 	t.Parallel()
@@ -182,32 +120,5 @@ func TestSlowItemInALongQueueKeepsTheOrder(t *testing.T) {
 			}
 			awaitEmpty(t, others)
 		})
-	})
-}
-
-// TestConnectionLostWhileItemsAreSharedOut loses the answers to the claims behind a slow item.
-func TestConnectionLostWhileItemsAreSharedOut(t *testing.T) {
-	t.Parallel()
-	const n, slow = 400, 200
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		others, client := clientAt(t, place, chroot), clientAt(t, place, chroot)
-		putAll(t, start(t, built(builder(t, others, nil).LockPath(lockPath).BuildQueue())), numbered(n)...)
-		slowDown(place.Faults(), client)
-		g, got := newGate(numbered(n)[slow]), newBasket(t)
-		defer g.open()
-		start(t, built(builder(t, client, func(_ context.Context, item string) error {
-			g.pass(item)
-			got.add(item)
-			return nil
-		}).LockPath(lockPath).BuildQueue()))
-		g.awaitReached(t)
-		restore := outage(t, place.Faults(), client)
-		<-time.After(200 * time.Millisecond)
-		restore()
-		g.open()
-		awaitEmpty(t, others)
-		if items := timesOf(got.await(n)); len(items) != n {
-			t.Errorf("delivered are %d items, want %d", len(items), n)
-		}
 	})
 }

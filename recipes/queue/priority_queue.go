@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
 // DistributedPriorityQueue is a queue of items that are consumed by priority, the lowest number first. Items with the
@@ -40,5 +42,5 @@ func prefixOf(priority int) (string, error) {
 	if priority < math.MinInt32 || priority > math.MaxInt32 {
 		return "", fmt.Errorf("queue: priority %d", priority)
 	}
-	return priorityPrefix(int32(priority)), nil
+	return node.PriorityPrefix(int32(priority)), nil
 }

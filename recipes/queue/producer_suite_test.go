@@ -49,12 +49,12 @@ func putItems(tb testing.TB, q *queue.DistributedQueue[string], items ...string)
 // deletePath deletes a node and all below it.
 func deletePath(tb testing.TB, client *framework.Client, path string) {
 	tb.Helper()
-	must(tb, client.Delete().DeletingChildrenIfNeeded().ForPath(testenv.Context(tb), path))
+	must(tb, client.Delete().Quietly().DeletingChildrenIfNeeded().ForPath(testenv.Context(tb), path))
 }
 
 // outcomes collects what a put listener is called with.
 func outcomes(q *queue.DistributedQueue[string]) chan queue.PutEvent[string] {
 	events := make(chan queue.PutEvent[string], 1000)
-	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { events <- ev })
+	q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) { events <- ev })
 	return events
 }

@@ -22,7 +22,7 @@ func TestPutListenerPuts(t *testing.T) {
 		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
 		q := start(t, built(builder(t, client, nil).PutWindow(1).BuildQueue()))
 		var heard []string
-		q.PutListeners().AddListener(func(ctx context.Context, ev queue.PutEvent[string]) {
+		q.AddPutListener(func(ctx context.Context, ev queue.PutEvent[string]) {
 			item := ev.Items[0]
 			heard = append(heard, item)
 			if !strings.HasSuffix(item, "again") {
@@ -51,11 +51,11 @@ func TestPutListenerPuts(t *testing.T) {
 func TestSlowPutListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		place := curatortest.NewServerT(t, curatortest.InMemory())
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
 		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).PutWindow(2).BuildQueue()))
 		goOn, inside := make(chan struct{}), make(chan error, 10)
-		q.PutListeners().AddListener(func(ctx context.Context, ev queue.PutEvent[string]) {
+		q.AddPutListener(func(ctx context.Context, ev queue.PutEvent[string]) {
 			<-goOn
 			inside <- q.FlushPuts(ctx)
 		})
@@ -88,6 +88,27 @@ func TestSlowPutListener(t *testing.T) {
 	})
 }
 
+func TestPutListenerFlushOnChildGoroutineDoesNotWaitForListener(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		client := clientAt(t, place, chroot)
+		q := start(t, built(builder(t, client, nil).BuildQueue()))
+		flushed := make(chan error, 1)
+		q.AddPutListener(func(ctx context.Context, _ queue.PutEvent[string]) {
+			child := make(chan error)
+			go func() { child <- q.FlushPuts(ctx) }()
+			flushed <- <-child
+		})
+		must(t, q.Put(testenv.Context(t), "a"))
+		select {
+		case err := <-flushed:
+			must(t, err)
+		case <-time.After(callbackLimit):
+			t.Fatal("the listener waits for itself")
+		}
+	})
+}
+
 // A listener that closes the queue does not wait for itself.
 func TestPutListenerClosesTheQueue(t *testing.T) {
 	t.Parallel()
@@ -96,7 +117,7 @@ func TestPutListenerClosesTheQueue(t *testing.T) {
 		q := built(builder(t, client, nil).FinalFlushTime(time.Hour).BuildQueue())
 		must(t, q.Start())
 		closed := make(chan error, 1)
-		q.PutListeners().AddListener(func(context.Context, queue.PutEvent[string]) { closed <- q.Close() })
+		q.AddPutListener(func(context.Context, queue.PutEvent[string]) { closed <- q.Close() })
 		must(t, q.Put(testenv.Context(t), "a"))
 		select {
 		case err := <-closed:
@@ -104,5 +125,62 @@ func TestPutListenerClosesTheQueue(t *testing.T) {
 		case <-time.After(callbackLimit):
 			t.Error("the listener waits for itself")
 		}
+	})
+}
+
+// The outcomes that Close waits for come with a context that has not ended.
+func TestPutListenerContextEndsAfterLastOutcome(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		ctx, client := testenv.Context(t), clientAt(t, place, chroot)
+		q := built(builder(t, client, nil).FinalFlushTime(time.Hour).BuildQueue())
+		must(t, q.Start())
+		var contexts []context.Context
+		q.AddPutListener(func(ctx context.Context, _ queue.PutEvent[string]) {
+			if contexts = append(contexts, ctx); ctx.Err() != nil {
+				t.Errorf("called with a context that has ended: %v", context.Cause(ctx))
+			}
+		})
+		hold := place.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldRequest, Count: 1})
+		type key struct{}
+		putting, cancel := context.WithCancel(context.WithValue(ctx, key{}, "value"))
+		for _, item := range numbered(5) {
+			must(t, q.Put(putting, item))
+		}
+		cancel()
+		must(t, hold.Wait(ctx))
+		closed := closing(q)
+		hold.Release()
+		must(t, <-closed)
+		if len(contexts) != 5 {
+			t.Fatalf("%d calls", len(contexts))
+		}
+		for _, ctx := range contexts {
+			if cause := context.Cause(ctx); !errors.Is(cause, queue.ErrClosed) {
+				t.Errorf("after Close the cause is %v", cause)
+			}
+			if v := ctx.Value(key{}); v != "value" {
+				t.Errorf("the value of the put is %v", v)
+			}
+		}
+	})
+}
+
+func TestPutListenerThatWaitsForItsContextEndsWithFinalFlushTime(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
+		client := clientAt(t, place, chroot)
+		q := built(builder(t, client, nil).FinalFlushTime(time.Second).BuildQueue())
+		must(t, q.Start())
+		entered, returned := make(chan struct{}), make(chan struct{})
+		q.AddPutListener(func(ctx context.Context, _ queue.PutEvent[string]) {
+			close(entered)
+			<-ctx.Done()
+			close(returned)
+		})
+		must(t, q.Put(testenv.Context(t), "a"))
+		<-entered
+		wantClosedInTime(t, q)
+		<-returned
 	})
 }

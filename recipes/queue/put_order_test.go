@@ -44,7 +44,7 @@ func TestPutsKeepTheirOrderAfterALostConnection(t *testing.T) {
 func TestFlushWaitsForAPutThatIsOvertaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		place := curatortest.NewServerT(t, curatortest.InMemory())
+		place := curatortest.NewServerT(t, curatortest.WithoutPort())
 		ctx, client := testenv.Context(t), clientAt(t, place, "")
 		q := start(t, built(builder(t, client, nil).BuildQueue()))
 		putItems(t, q, "first")

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
@@ -102,7 +103,7 @@ func TestPutsWithoutTheRightToMakeThePath(t *testing.T) {
 		must(t, err)
 		_, err = client.SetACL().WithACL(zk.WorldACL(zk.PermAll&^zk.PermCreate)...).ForPath(ctx, "/parent")
 		must(t, err)
-		q := built(queue.NewBuilder(client, nil, queue.String{}, "/parent/queue").BuildQueue())
+		q := built(queue.NewBuilder(client, nil, codec.Text{}, "/parent/queue").BuildQueue())
 		must(t, q.Start())
 		putItems(t, q, "a")
 		must(t, q.FlushPuts(ctx))

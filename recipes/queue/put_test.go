@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -21,10 +22,10 @@ import (
 
 func TestBuilderRefusesWhatMakesNoSense(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
-	ok := queue.NewBuilder(client, nil, queue.String{}, queuePath)
+	ok := queue.NewBuilder(client, nil, codec.Text{}, queuePath)
 	tests := map[string]queue.Builder[string]{
-		"path":             queue.NewBuilder(client, nil, queue.String{}, "queue"),
-		"serializer":       queue.NewBuilder[string](client, nil, nil, queuePath),
+		"path":             queue.NewBuilder(client, nil, codec.Text{}, "queue"),
+		"codec":            queue.NewBuilder[string](client, nil, nil, queuePath),
 		"lock path":        ok.LockPath("locks"),
 		"dead letters":     ok.DeadLetterPath("//"),
 		"the same path":    ok.LockPath(queuePath),
@@ -86,13 +87,13 @@ func TestPutListenersAreCalledInOrder(t *testing.T) {
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	q := start(t, built(builder(t, newClient(t, connect), nil).BuildQueue()))
 	var reported []string
-	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+	q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) {
 		reported = append(reported, ev.Items...)
 		if ev.Err != nil || !strings.HasPrefix(ev.Path, queuePath+"/queue-") {
 			t.Errorf("got %+v", ev)
 		}
 	})
-	q.PutListeners().AddListener(func(context.Context, queue.PutEvent[string]) { panic("a listener") })
+	q.AddPutListener(func(context.Context, queue.PutEvent[string]) { panic("a listener") })
 	want := numbered(100)
 	for _, item := range want[:98] {
 		must(t, q.Put(ctx, item))
@@ -114,7 +115,7 @@ func TestFailedPutIsReported(t *testing.T) {
 	q := built(builder(t, client, nil).BuildQueue())
 	must(t, q.Start())
 	reported := make(chan error, 2)
-	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { reported <- ev.Err })
+	q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) { reported <- ev.Err })
 	must(t, q.Put(ctx, "a"))
 	must(t, q.Put(ctx, "b"))
 	if err := q.FlushPuts(ctx); !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), "2 puts") {
@@ -179,7 +180,7 @@ func TestCloseGivesUpWhatItCannotFlush(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		reported := make(chan error, 1)
-		q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) { reported <- ev.Err })
+		q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) { reported <- ev.Err })
 		must(t, q.Put(ctx, "b"))
 		if err := q.Close(); !errors.Is(err, queue.ErrClosed) {
 			t.Errorf("close: %v", err)
@@ -257,9 +258,9 @@ func TestPutToAFullQueueWaits(t *testing.T) {
 	}
 }
 
-type failing struct{ queue.String }
+type failing struct{ codec.Text }
 
-func (failing) Serialize(string) ([]byte, error) { return nil, errors.New("cannot") }
+func (failing) Encode(string) ([]byte, error) { return nil, errors.New("cannot") }
 
 func TestItemThatCannotBeWrittenIsAnErrorOfPut(t *testing.T) {
 	t.Parallel()
@@ -300,7 +301,7 @@ func testLostPut(t *testing.T, mode modifier, action curatortest.Action, cut int
 	must(t, q.Put(ctx, "first"))
 	must(t, q.FlushPuts(ctx))
 	uncertain := map[string]bool{}
-	q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+	q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) {
 		if ev.Err != nil && !errors.Is(ev.Err, queue.ErrUncertain) {
 			t.Errorf("got %v", ev.Err)
 		}
@@ -362,7 +363,7 @@ func TestPutsGoTogether(t *testing.T) {
 			must(t, q.FlushPuts(ctx))
 			proxy.Faults().ResetTrace()
 			var put, paths []string
-			q.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+			q.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) {
 				put, paths = append(put, ev.Items...), append(paths, ev.Path)
 			})
 			held := proxy.Faults().Add(curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply})

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,12 +14,17 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/recipes/queue/internal/reply"
 	"github.com/gocurator/curator/zkpath"
 )
 
-// shardName is the name prefix of shards.
+// shardName is the name prefix of shards. A UUID follows, in Java too.
 const shardName = "queue-"
+
+// shardNames matches the names of shards. Lock paths and dead letters may stand beside them, with longer names.
+var shardNames = regexp.MustCompile(`^` + shardName + `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // ErrMaxQueues is the background error when the queues are full and no more may be added.
 var ErrMaxQueues = errors.New("queue: no more queues may be added")
@@ -39,7 +44,7 @@ type Leader interface {
 // Each builds them for itself, with its consumers if it has any. All methods are safe for concurrent use. In Java:
 // QueueSharder, which adds one at each check for as long as any is full.
 type QueueSharder[Q Shard] struct { //nolint:revive // the name is Java's
-	client   Client
+	client   *framework.Client
 	allocate QueueAllocator[Q]
 	path     string
 	leader   Leader
@@ -66,41 +71,45 @@ type sharderOptions struct {
 }
 
 // SharderOption changes a default of a [QueueSharder]. In Java: QueueSharderPolicies.
-type SharderOption func(*sharderOptions)
+type SharderOption interface{ applySharder(*sharderOptions) }
+
+type sharderOption func(*sharderOptions)
+
+func (o sharderOption) applySharder(s *sharderOptions) { o(s) }
 
 // WithNewQueueThreshold sets the number of nodes at which a queue is full. It stays full until it has half of them. The
 // default is 10,000. In Java: newQueueThreshold.
 func WithNewQueueThreshold(n int) SharderOption {
-	return func(o *sharderOptions) {
+	return sharderOption(func(o *sharderOptions) {
 		o.threshold = n
 		o.check(n >= 1, "a new queue after %d items", n)
-	}
+	})
 }
 
 // WithThresholdCheck sets the interval at which a sharder measures the queues, and looks for queues that others have
 // added. The default is 30 s. In Java: thresholdCheckMs.
 func WithThresholdCheck(every time.Duration) SharderOption {
-	return func(o *sharderOptions) {
+	return sharderOption(func(o *sharderOptions) {
 		o.interval = every
 		o.check(every > 0, "a check every %v", every)
 		wrong := errtext.TooShort(every)
 		o.check(wrong == "", "a check every %s", wrong)
-	}
+	})
 }
 
 // WithMaxQueues sets the maximum number of queues; the default is 10. In Java: maxQueues.
 func WithMaxQueues(n int) SharderOption {
-	return func(o *sharderOptions) {
+	return sharderOption(func(o *sharderOptions) {
 		o.maxQueues = n
 		o.check(n >= 1, "at most %d queues", n)
-	}
+	})
 }
 
 // WithOnError sets the handler of background errors: queues that cannot be listed, added, built or started, and
 // [ErrMaxQueues]. The sharder tries again. The default reports to the client's unhandled-error listeners and its log.
 // fn must not call Close.
 func WithOnError(fn func(ctx context.Context, err error)) SharderOption {
-	return func(o *sharderOptions) { o.onError = fn }
+	return sharderOption(func(o *sharderOptions) { o.onError = fn })
 }
 
 func (o *sharderOptions) check(ok bool, format string, args ...any) {
@@ -112,7 +121,7 @@ func (o *sharderOptions) check(ok bool, format string, args ...any) {
 // NewQueueSharder returns a sharder of the queues below a path. It does no I/O; Start returns the error of an invalid
 // argument. In Java the leader is a path.
 func NewQueueSharder[Q Shard](
-	client Client, allocate QueueAllocator[Q], path string, leader Leader, opts ...SharderOption,
+	client *framework.Client, allocate QueueAllocator[Q], path string, leader Leader, opts ...SharderOption,
 ) *QueueSharder[Q] {
 	s := &QueueSharder[Q]{
 		client: client, allocate: allocate, path: path, leader: leader,
@@ -120,7 +129,7 @@ func NewQueueSharder[Q Shard](
 		ready:          make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 	}
 	for _, o := range opts {
-		o(&s.sharderOptions)
+		o.applySharder(&s.sharderOptions)
 	}
 	if s.onError == nil {
 		s.onError = s.reportToClient
@@ -248,7 +257,7 @@ func (s *QueueSharder[Q]) run() {
 		switch {
 		case s.life.Err() != nil:
 			return
-		case waitqueue.IsOutage(err):
+		case waitqueue.IsPassing(err):
 			if waitqueue.AwaitConnection(s.life, s.client) == nil {
 				continue
 			}
@@ -258,7 +267,7 @@ func (s *QueueSharder[Q]) run() {
 		if len(s.shards) == 0 { // a caller may wait for the first
 			wait = min(wait, waitqueue.FailurePause)
 		}
-		if errors.Is(err, framework.ErrClosed) || waitqueue.Pause(s.life, wait) != nil {
+		if reply.IsClientClosed(err) || waitqueue.Pause(s.life, wait) != nil {
 			return
 		}
 	}
@@ -302,7 +311,7 @@ func (s *QueueSharder[Q]) find() (there int, err error) {
 	}
 	var errs []error
 	for _, child := range children {
-		if strings.HasPrefix(child, shardName) {
+		if shardNames.MatchString(child) {
 			there++
 			errs = append(errs, s.addShard(zkpath.Join(s.path, child)))
 		}
@@ -376,3 +385,36 @@ func (s *QueueSharder[Q]) reportToClient(ctx context.Context, err error) {
 
 // label is the sharder's name in errors.
 func (s *QueueSharder[Q]) label() string { return "queues " + s.path }
+
+// addShard builds and starts the queue of a path, unless the sharder has it.
+func (s *QueueSharder[Q]) addShard(path string) error {
+	if slices.ContainsFunc(s.shards, func(sh *shard[Q]) bool { return sh.path == path }) {
+		return nil
+	}
+	q, err := s.open(path)
+	if err != nil {
+		return errtext.Wrap(err, "queue", "shard %s", path)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shards = append(s.shards, &shard[Q]{path: path, queue: q, preferred: true})
+	if len(s.shards) == 1 {
+		close(s.ready)
+	}
+	return nil
+}
+
+// open builds and starts a queue.
+func (s *QueueSharder[Q]) open(path string) (q Q, err error) {
+	defer usercode.Catch("the allocator", &err)
+	if q, err = s.allocate(path); err == nil {
+		err = q.Start()
+	}
+	return q, err
+}
+
+// leads reports whether this process may add queues.
+func (s *QueueSharder[Q]) leads() (leads bool, err error) {
+	defer usercode.Catch("the leader", &err)
+	return s.leader.HasLeadership(), nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -23,7 +24,7 @@ func ExampleQueueSharder() {
 		}
 	}
 	allocate := func(path string) (*queue.DistributedQueue[string], error) {
-		return queue.NewBuilder(client, consume, queue.String{}, path).BuildQueue()
+		return queue.NewBuilder(client, consume, codec.Text{}, path).BuildQueue()
 	}
 	latch := leader.NewLeaderLatch(client, "/jobs-leader")
 	if err := latch.Start(); err != nil {

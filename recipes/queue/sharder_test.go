@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -61,7 +62,7 @@ func sharder(
 ) stringSharder {
 	tb.Helper()
 	allocate := func(path string) (stringQueue, error) {
-		return queue.NewBuilder(client, consumer, queue.String{}, path).BuildQueue()
+		return queue.NewBuilder(client, consumer, codec.Text{}, path).BuildQueue()
 	}
 	return queue.NewQueueSharder(client, allocate, shardsPath, l, append([]queue.SharderOption{
 		queue.WithNewQueueThreshold(threshold),
@@ -512,7 +513,7 @@ func TestSharderErrorsWithoutHandlerGoToClient(t *testing.T) {
 	_, err := readOnly.ForPath(ctx, shardsPath, nil)
 	must(t, err)
 	heard := make(chan error, 100)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 	allocate := func(string) (*fakeShard, error) { return &fakeShard{}, nil }
 	every := queue.WithThresholdCheck(time.Hour) // an hour is not waited for as long as there is no queue
 	s := start(t, queue.NewQueueSharder(client, allocate, shardsPath, leading(true), every, queue.WithOnError(nil)))
@@ -612,4 +613,32 @@ func TestQueueOfSharderWhoseClientIsClosed(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestSharderLeavesPathsBesideItsQueuesAlone has queues with lock paths and dead letters below the sharder's path.
+func TestSharderLeavesPathsBesideItsQueuesAlone(t *testing.T) {
+	t.Parallel()
+	client, l := newClient(t, testenv.ConnectString(t)), leading(true)
+	allocate := func(path string) (stringQueue, error) {
+		return queue.NewBuilder(client, nil, codec.Text{}, path).
+			LockPath(path + "-locks").DeadLetterPath(path + "-dead").BuildQueue()
+	}
+	s := start(t, queue.NewQueueSharder(client, allocate, shardsPath, l,
+		queue.WithNewQueueThreshold(1), queue.WithThresholdCheck(time.Millisecond), queue.WithMaxQueues(2),
+		queue.WithOnError(func(_ context.Context, err error) {
+			if !errors.Is(err, queue.ErrMaxQueues) {
+				t.Errorf("in the background: %v", err)
+			}
+		})))
+	fill(t, s, "a") // its paths are there
+	for _, path := range awaitShards(t, s, 2) {
+		q, err := allocate(path)
+		must(t, err)
+		must(t, start(t, q).Put(testenv.Context(t), "b"))
+	}
+	l.awaitChecks(t)
+	l.awaitChecks(t)
+	if paths := s.QueuePaths(); len(paths) != 2 {
+		t.Errorf("queues at %q", paths)
+	}
 }

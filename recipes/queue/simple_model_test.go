@@ -47,15 +47,10 @@ type simpleModel struct {
 	steps            []string
 }
 
-// newSimpleModel returns an empty queue. A third of the servers have no persistent watches.
+// newSimpleModel returns an empty queue.
 func newSimpleModel(t *testing.T, seed uint64) *simpleModel {
 	t.Helper()
-	server := curatortest.NewServerT(t, curatortest.InMemory())
-	if seed%3 == 0 {
-		server.Faults().Add(curatortest.Rule{
-			Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented, MayMiss: true,
-		})
-	}
+	server := curatortest.NewServerT(t, curatortest.WithoutPort())
 	client, operator := clientAt(t, server, ""), clientAt(t, server, "")
 	return &simpleModel{
 		T: t, rand: rand.New(rand.NewPCG(seed, 1)), server: server, client: client, operator: operator,

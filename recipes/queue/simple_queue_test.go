@@ -351,88 +351,6 @@ func testEachElementIsGivenToOne(t *testing.T, place testenv.Place, chroot strin
 	}
 }
 
-func TestElementsOfASimpleQueueAreListedOnce(t *testing.T) {
-	t.Parallel()
-	testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-		q := simple(clientAt(t, place, chroot))
-		elements := numbered(100)
-		offer(t, q, elements...)
-		place.Faults().ResetTrace()
-		if diff := cmp.Diff(elements, drain(t, q)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		n := requests(place.Faults())
-		delete(n, "ping")
-		if diff := cmp.Diff(map[string]int{"getChildren2": 2, "exists": 1, "getData": 100, "delete": 100}, n); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestWaitingTakesShareListing(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(testenv.Context(t))
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	producer, consumer := simple(newClient(t, testenv.Addr(t)+chroot)), simple(newClient(t, connect))
-	got := make(chan string)
-	var workers sync.WaitGroup
-	for range 20 {
-		workers.Go(func() {
-			for {
-				data, err := consumer.Take(ctx)
-				if err != nil {
-					return
-				}
-				got <- string(data)
-			}
-		})
-	}
-	const polls = 20
-	settle := func() { // those who look at the queue meanwhile have come before the last
-		for range polls {
-			want(t, "")(consumer.Poll(ctx))
-		}
-	}
-	settle()
-	proxy.Faults().ResetTrace()
-	elements := numbered(5)
-	for _, e := range elements {
-		offer(t, producer, e)
-		if g := <-got; g != e {
-			t.Errorf("got %q, want %q", g, e)
-		}
-		settle()
-	}
-	n := requests(proxy.Faults())
-	cancel()
-	workers.Wait()
-	if n["delete"] != len(elements) || n["getData"] != len(elements) || n["getChildren2"] > len(elements)*(8+polls) {
-		t.Errorf("requests %v", n)
-	}
-}
-
-func TestListThatOthersHaveUsedUpIsNotFollowed(t *testing.T) {
-	t.Parallel()
-	ctx := testenv.Context(t)
-	chroot := testenv.Chroot(t)
-	proxy, connect := newProxy(t, chroot)
-	slow, fast := simple(newClient(t, connect)), simple(newClient(t, testenv.Addr(t)+chroot))
-	offer(t, fast, numbered(300)...)
-	want(t, "item 0")(slow.Poll(ctx))
-	if n := len(drain(t, fast)); n != 299 {
-		t.Fatalf("%d left", n)
-	}
-	offer(t, fast, "a", "b", "c")
-	proxy.Faults().ResetTrace()
-	if diff := cmp.Diff([]string{"a", "b", "c"}, drain(t, slow)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if n := requests(proxy.Faults()); n["getData"] > 100 || n["getChildren2"] != 2 {
-		t.Errorf("requests %v", n)
-	}
-}
-
 func TestListOfAQueueThatIsMadeAnewIsForgotten(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
@@ -467,7 +385,7 @@ func TestPeeksDoNotDisturbTakes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	connect := testenv.ConnectString(t)
-	q := simple(newClient(t, connect, framework.WithCompression(true)))
+	q := simple(newClient(t, connect, framework.WithCompression()))
 	elements := numbered(100)
 	got := newBasket(t)
 	var all sync.WaitGroup
@@ -539,7 +457,7 @@ func TestElementThatCannotBeReadStays(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	raw := simple(newClient(t, connect))
-	q := simple(newClient(t, connect, framework.WithCompression(true)))
+	q := simple(newClient(t, connect, framework.WithCompression()))
 	offer(t, raw, "not compressed")
 	offer(t, q, "b")
 	methods := removals(q)
@@ -602,7 +520,7 @@ func TestPollForReturnsDeadlineErrorOfCompression(t *testing.T) {
 	t.Parallel()
 	ctx, connect := testenv.Context(t), testenv.ConnectString(t)
 	offer(t, simple(newClient(t, connect)), "a")
-	q := simple(newClient(t, connect, framework.WithCompression(true),
+	q := simple(newClient(t, connect, framework.WithCompression(),
 		framework.WithCompressionProvider(lateCompression{})))
 	var item *queue.ItemError
 	data, err := q.PollFor(ctx, time.Minute)
@@ -627,37 +545,46 @@ func TestRemovalThatIsNotSentLeavesNothingOpen(t *testing.T) {
 		testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
 		want(t, "a")(direct.Poll(ctx))
 	})
-	client = newClient(t, connect, framework.WithCompression(true),
+	client = newClient(t, connect, framework.WithCompression(),
 		framework.WithCompressionProvider(hookedCompression{read: cut}))
 	if diff := cmp.Diff([]string{"b", "c"}, drain(t, simple(client))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestWatchOfAListIsTakenBackIfItsElementStays has the removal of the first element given up.
+// TestWatchOfAListIsTakenBackIfItsElementStays has the removal of the first element given up: while its answer is out,
+// and when its answer is lost.
 func TestWatchOfAListIsTakenBackIfItsElementStays(t *testing.T) {
 	t.Parallel()
-	server := curatortest.NewServerT(t)
-	ctx := testenv.Context(t)
-	client := newClient(t, server.ConnectString())
-	q := simple(client)
-	offer(t, q, "a")
-	cut := server.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.CutBefore})
-	restore := server.Faults().RefuseConnects()
-	taking, cancel := context.WithCancel(ctx)
-	done := make(chan error)
-	go func() {
-		_, err := q.Take(taking)
-		done <- err
-	}()
-	must(t, cut.Wait(ctx))
-	cancel()
-	if err := <-done; !errors.Is(err, queue.ErrUncertain) || !errors.Is(err, context.Canceled) {
-		t.Errorf("take: %v", err)
+	for name, isLost := range map[string]bool{"its answer is out": false, "its answer is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := curatortest.NewServerT(t)
+			ctx := testenv.Context(t)
+			client := newClient(t, server.ConnectString())
+			q := simple(client)
+			offer(t, q, "a")
+			cut := server.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Count: 1, Action: curatortest.CutBefore})
+			restore := server.Faults().RefuseConnects()
+			taking, cancel := context.WithCancel(ctx)
+			done := make(chan error)
+			go func() {
+				_, err := q.Take(taking)
+				done <- err
+			}()
+			must(t, cut.Wait(ctx))
+			if isLost {
+				testenv.Eventually(t, func() bool { return !client.IsConnected() }, "the connection is lost")
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, queue.ErrUncertain) || !errors.Is(err, context.Canceled) {
+				t.Errorf("take: %v", err)
+			}
+			restore()
+			want(t, "a")(q.Peek(ctx))
+			server.EventuallyT(t, "no watch is left", func() bool { return server.Watches(queuePath) == 0 })
+		})
 	}
-	restore()
-	want(t, "a")(q.Peek(ctx))
-	server.EventuallyT(t, "no watch is left", func() bool { return server.Watches(queuePath) == 0 })
 }
 
 func TestNoWatchIsLeftByAWaitThatEnds(t *testing.T) {
@@ -844,53 +771,6 @@ func testEndOfTheContext(t *testing.T, place testenv.Place, chroot, op string, l
 	if diff := cmp.Diff(wantAll, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-// TestAnsweredRemovalIsNotUncertainAfterTheEndOfTheContext has ctx end while an element is removed, of a queue whose
-// watch may have ended: it has to be found out that it was this element.
-func TestAnsweredRemovalIsNotUncertainAfterTheEndOfTheContext(t *testing.T) {
-	t.Parallel()
-	for name, answered := range map[string]bool{"answered": true, "not answered": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
-				ctx, cancel := context.WithCancel(testenv.Context(t))
-				client, others := clientAt(t, place, chroot), clientAt(t, place, chroot)
-				q := simple(client)
-				offer(t, q, "a")
-				held := place.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest})
-				asked := curatortest.Rule{SessionID: client.SessionID(), Ops: []string{"exists"}, Skip: 1}
-				asked.Action, asked.MayMiss = curatortest.HoldReply, true
-				if !answered {
-					defer place.Faults().Add(asked).Remove()
-				}
-				ended := make(chan error)
-				var data []byte
-				go func() {
-					var err error
-					data, err = q.Poll(ctx)
-					ended <- err
-				}()
-				must(t, held.Wait(ctx))
-				must(t, setData(testenv.Context(t), others, queuePath))
-				<-time.After(10 * time.Millisecond) // the event of that has come
-				cancel()
-				held.Remove()
-				err := <-ended
-				switch isUncertain := errors.Is(err, queue.ErrUncertain) && errors.Is(err, context.Canceled); {
-				case answered && (err != nil || string(data) != "a"):
-					t.Errorf("got %q, %v", data, err)
-				case !answered && !isUncertain:
-					t.Errorf("got %q, %v without an answer", data, err)
-				}
-			})
-		})
-	}
-}
-
-func setData(ctx context.Context, client *framework.Client, path string) error {
-	_, err := client.SetData().ForPath(ctx, path, []byte("changed"))
-	return err
 }
 
 // TestSimpleQueueWithLostReplies cuts the connection before and after each request of a client in turn.

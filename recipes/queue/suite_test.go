@@ -2,15 +2,14 @@ package queue_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
+	"github.com/gocurator/curator/codec"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/queue"
@@ -29,9 +28,9 @@ var (
 
 // builder returns a builder of queues of strings; without a consumer if consumer is nil. What goes wrong in the
 // background fails the test, unless another handler gets it.
-func builder(tb testing.TB, client queue.Client, consumer queue.Consumer[string]) queue.Builder[string] {
+func builder(tb testing.TB, client *framework.Client, consumer queue.Consumer[string]) queue.Builder[string] {
 	tb.Helper()
-	return queue.NewBuilder(client, consumer, queue.String{}, queuePath).
+	return queue.NewBuilder(client, consumer, codec.Text{}, queuePath).
 		OnError(func(_ context.Context, err error) { tb.Errorf("in the background: %v", err) })
 }
 
@@ -123,12 +122,7 @@ func children(tb testing.TB, connect, path string) []string {
 	if chroot != "" {
 		path = "/" + chroot + path
 	}
-	names, _, err := testenv.Raw(tb).Children(path)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		tb.Fatalf("children of %s: %v", path, err)
-	}
-	slices.Sort(names)
-	return names
+	return testenv.Children(tb, path)
 }
 
 // awaitNothing waits until neither items nor locks are left.

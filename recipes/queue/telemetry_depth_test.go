@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
@@ -112,7 +114,7 @@ func TestDepthsOfAName(t *testing.T) {
 		ctx, o := testenv.Context(t), observe.New(t)
 		client := clientAt(t, place, chroot, framework.WithMeterProvider(o.Meters))
 		for _, path := range []string{"/one", "/two", "/two"} {
-			b := queue.NewBuilder(client, nil, queue.String{}, path)
+			b := queue.NewBuilder(client, nil, codec.Text{}, path)
 			q := start(t, built(b.Name("orders").MeasureDepth().BuildQueue()))
 			must(t, q.Put(ctx, "a"))
 			must(t, q.FlushPuts(ctx))
@@ -211,7 +213,9 @@ func TestLockThatIsLostIsCounted(t *testing.T) {
 		}
 		return nil
 	})
-	r.awaitValues("curator.queue.claims.lost", "curator.outcome=lost,messaging.destination.name=orders 1\n")
+	// The next list may have the item before it is deleted: then it is counted, too, as taken by another.
+	const want = "curator.outcome=lost,messaging.destination.name=orders 1\n"
+	testenv.Eventually(r.t, func() bool { return strings.Contains(r.values("curator.queue.claims.lost"), want) }, want)
 }
 
 // TestItemThatAnotherTakesFirstIsCounted has it be read, and then go.

@@ -26,8 +26,10 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/observe"
@@ -302,7 +304,7 @@ func TestTriesOfACreateAreChildrenOfItsSend(t *testing.T) {
 
 func TestConsumerWithoutParentBeginsATraceLinkedToThePut(t *testing.T) {
 	t.Parallel()
-	r := newRelay(t, propagated, framework.WithConsumerParent(false))
+	r := newRelay(t, propagated, framework.WithoutConsumerParent())
 	r.put("a")
 	c := newChain(r.takes)
 	r.consumer(c.consume)
@@ -677,7 +679,7 @@ asker
 
 func TestPullingWithoutParentIsNotInTheTraceOfThePut(t *testing.T) {
 	t.Parallel()
-	r := newRelay(t, propagated, framework.WithConsumerParent(false))
+	r := newRelay(t, propagated, framework.WithoutConsumerParent())
 	r.put("a")
 	q := start(t, built(builder(t, r.takes, nil).LockPath(lockPath).BuildQueue()))
 	next, stop := iter.Pull2(q.Items(testenv.Context(t)))
@@ -714,12 +716,19 @@ request
 // TestTraceContextTravelsWhereTheLibraryHasNoSpans has it travel with items between spans that are the user's own.
 func TestTraceContextTravelsWhereTheLibraryHasNoSpans(t *testing.T) {
 	t.Parallel()
-	for name, on := range map[string]bool{"with a consumer's parent": true, "without": false} {
+	tests := map[string]struct {
+		parent framework.Option
+		on     bool
+	}{
+		"with a consumer's parent": {framework.WithConsumerParent(), true},
+		"without":                  {framework.WithoutConsumerParent(), false},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRelay(t)
 			quiet := newClient(t, r.direct, framework.WithTracerProvider(nooptrace.NewTracerProvider()),
-				framework.WithMeterProvider(noopmetric.NewMeterProvider()), framework.WithConsumerParent(on),
+				framework.WithMeterProvider(noopmetric.NewMeterProvider()), test.parent,
 				framework.WithPropagator(propagation.NewCompositeTextMapPropagator(
 					propagation.TraceContext{}, propagation.Baggage{})))
 			member, err := baggage.NewMember("customer", "7")
@@ -734,7 +743,7 @@ func TestTraceContextTravelsWhereTheLibraryHasNoSpans(t *testing.T) {
 			must(t, q.Put(baggage.ContextWithBaggage(r.ctx, carried), "a"))
 			work := <-works
 			in := trace.SpanContextFromContext(work)
-			if is := in.SpanID() == r.request.SpanContext().SpanID(); is != on {
+			if is := in.SpanID() == r.request.SpanContext().SpanID(); is != test.on {
 				t.Errorf("the work is in the span %v", in.SpanID())
 			}
 			if got := baggage.FromContext(work).String(); got != "customer=7" {
@@ -908,7 +917,7 @@ func passDistributed(r *relay, path string) error {
 	q, err := queue.NewBuilder(r.takes, func(context.Context, string) error {
 		close(consumed)
 		return nil
-	}, queue.String{}, path).LockPath(path + "-locks").BuildQueue()
+	}, codec.Text{}, path).LockPath(path + "-locks").BuildQueue()
 	if err != nil {
 		return err
 	}
@@ -934,7 +943,7 @@ func TestQueueThatNobodyObservesAllocatesNothingForIt(t *testing.T) {
 		"none": nil,
 		"off":  telemetry.New(telemetry.Config{}),
 	} {
-		obs := off.NewQueue("queue", "orders", queuePath)
+		obs := report.NewQueue(off, "queue", "orders", queuePath)
 		allocations := testing.AllocsPerRun(100, func() {
 			_, sending := obs.Send(ctx, 1)
 			obs.Inject(ctx)

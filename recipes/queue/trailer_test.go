@@ -12,8 +12,11 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/gocurator/curator/codec"
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/testenv/observe"
+	"github.com/gocurator/curator/recipes/queue/internal/node"
 )
 
 // traced returns a queue without a client that propagates everything, and a context to put in.
@@ -23,7 +26,7 @@ func traced(tb testing.TB) (*queue[string], context.Context) {
 	t := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: propagation.TraceContext{}})
 	ctx, span := o.Start(tb.Context(), "request")
 	span.End()
-	return &queue[string]{serializer: String{}, obs: t.NewQueue("queue", "", "/queue")}, ctx
+	return &queue[string]{codec: codec.Text{}, obs: report.NewQueue(t, "queue", "", "/queue")}, ctx
 }
 
 // read returns the items of a node, its trailer, and the span that the work on them begins in.
@@ -35,14 +38,14 @@ func (q *queue[T]) read(tb testing.TB, data []byte) (items []T, trailer []byte, 
 	}
 	c := got.(*contents[T])
 	items, trailer = c.items, c.trailer
-	ctx := q.obs.In(tb.Context(), q.obs.Extract(traceContextOf(trailer)))
+	ctx := q.obs.In(tb.Context(), q.obs.Extract(node.TraceContextOf(trailer)))
 	return items, trailer, trace.SpanContextFromContext(ctx)
 }
 
 func TestTrailerGivesTheSpanOfThePutBack(t *testing.T) {
 	q, ctx := traced(t)
 	for _, want := range [][]string{{"hello"}, {""}, {"one", "", "three"}} {
-		data, err := q.serialize(ctx, want)
+		data, err := q.encodeItems(ctx, want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +64,8 @@ func TestTrailerGivesTheSpanOfThePutBack(t *testing.T) {
 func TestWorkKeepsTheBaggageOfAPutThatNobodyTraced(t *testing.T) {
 	o := observe.New(t)
 	both := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
-	obs := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: both}).NewQueue("queue", "", "/queue")
+	traced := telemetry.New(telemetry.Config{TracerProvider: o.Tracers, Propagator: both})
+	obs := report.NewQueue(traced, "queue", "", "/queue")
 	ctx, processing := obs.Process(t.Context(), obs.Extract([]byte(`{"baggage":"customer=7"}`)))
 	processing.End("", nil)
 	if got := baggage.FromContext(ctx).String(); got != "customer=7" {
@@ -74,11 +78,11 @@ func TestWorkKeepsTheBaggageOfAPutThatNobodyTraced(t *testing.T) {
 
 func TestTruncatedTrailerHarmsNoItem(t *testing.T) {
 	q, ctx := traced(t)
-	whole, err := q.serialize(ctx, []string{"hello"})
+	whole, err := q.encodeItems(ctx, []string{"hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := encodeItems(nil, []byte("hello"))
+	bare, err := node.Encode(nil, []byte("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +134,7 @@ func foreignTrailers() map[string]string {
 func TestForeignTrailerHarmsNoItemAndIsKept(t *testing.T) {
 	q, _ := traced(t)
 	for name, foreign := range foreignTrailers() {
-		data, err := encodeItems([]byte(foreign), []byte("one"), []byte("two"))
+		data, err := node.Encode([]byte(foreign), []byte("one"), []byte("two"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +162,7 @@ func TestTraceContextThatIsTooLongIsNotPut(t *testing.T) {
 		}
 	}
 	long := trace.ContextWithSpanContext(ctx, trace.SpanContextFromContext(ctx).WithTraceState(state))
-	data, err := q.serialize(long, []string{"hello"})
+	data, err := q.encodeItems(long, []string{"hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,10 +172,10 @@ func TestTraceContextThatIsTooLongIsNotPut(t *testing.T) {
 }
 
 func TestHistoryIsInFrontOfTheTraceContext(t *testing.T) {
-	trace := string(trailerMark) + `{"traceparent":"x"}`
+	trace := string(node.TrailerMark) + `{"traceparent":"x"}`
 	const first, second = "\x00CDC\x02\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07",
 		"\x00CDC\x02\x00\x00\x01\x02\x00\x00\x01\x03\x00\x00\x00\x00\x00\x00\x03\xe8"
-	want := history{failures: 258, requeues: 259, put: time.UnixMilli(1000)}
+	want := node.History{Failures: 258, Requeues: 259, Put: time.UnixMilli(1000)}
 	for name, tt := range map[string]struct {
 		trailer, want string
 	}{
@@ -182,14 +186,14 @@ func TestHistoryIsInFrontOfTheTraceContext(t *testing.T) {
 		"somebody else": {"x" + trace, "x" + trace},
 		"truncated":     {first[:len(first)-1], first[:len(first)-1]},
 	} {
-		got := withHistory([]byte(tt.trailer), want)
+		got := node.WithHistory([]byte(tt.trailer), want)
 		if string(got) != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
-		if before, after := traceContextOf([]byte(tt.trailer)), traceContextOf(got); !bytes.Equal(before, after) {
+		if before, after := node.TraceContextOf([]byte(tt.trailer)), node.TraceContextOf(got); !bytes.Equal(before, after) {
 			t.Errorf("%s: the trace context is %q, was %q", name, after, before)
 		}
-		if h, _ := historyOf(got); h != want && tt.trailer != tt.want {
+		if h, _ := node.HistoryOf(got); h != want && tt.trailer != tt.want {
 			t.Errorf("%s: history %v", name, h)
 		}
 	}
@@ -198,16 +202,16 @@ func TestHistoryIsInFrontOfTheTraceContext(t *testing.T) {
 // What others may have written does not make an item older or younger than it can be.
 func TestFirstPutIsNotAfterTheLast(t *testing.T) {
 	created := time.UnixMilli(1000)
-	for want, h := range map[int64]history{
-		1000: {put: time.UnixMilli(7)}, // it was never put back
-		7:    {requeues: 1, put: time.UnixMilli(7)},
-		999:  {requeues: 1, put: time.UnixMilli(999)},
+	for want, h := range map[int64]node.History{
+		1000: {Put: time.UnixMilli(7)}, // it was never put back
+		7:    {Requeues: 1, Put: time.UnixMilli(7)},
+		999:  {Requeues: 1, Put: time.UnixMilli(999)},
 	} {
-		if got := h.firstPut(created).UnixMilli(); got != want {
+		if got := h.FirstPut(created).UnixMilli(); got != want {
 			t.Errorf("%v: put first at %d", h, got)
 		}
 	}
-	if got := (history{requeues: 1, put: time.UnixMilli(1001)}).firstPut(created); got != created {
+	if got := (node.History{Requeues: 1, Put: time.UnixMilli(1001)}).FirstPut(created); got != created {
 		t.Errorf("put first at %v, behind the last", got)
 	}
 }
@@ -215,7 +219,7 @@ func TestFirstPutIsNotAfterTheLast(t *testing.T) {
 // FuzzTrailer has any bytes behind the items of a node.
 func FuzzTrailer(f *testing.F) {
 	q, ctx := traced(f)
-	own, err := q.serialize(ctx, nil)
+	own, err := q.encodeItems(ctx, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -226,7 +230,7 @@ func FuzzTrailer(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, behind []byte) {
-		data, err := encodeItems(behind, []byte("one"), nil)
+		data, err := node.Encode(behind, []byte("one"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +238,7 @@ func FuzzTrailer(f *testing.F) {
 		if len(items) != 2 || items[0] != "one" || items[1] != "" || !bytes.Equal(trailer, behind) {
 			t.Errorf("items %q, trailer %q", items, trailer)
 		}
-		again, err := encodeItems(trailer, []byte("one"), nil)
+		again, err := node.Encode(trailer, []byte("one"), nil)
 		if err != nil || !bytes.Equal(again, data) {
 			t.Errorf("put back is %q, %v", again, err)
 		}

@@ -17,22 +17,22 @@ import (
 
 func TestConsumerErrorWithoutHandlerIsReportedInTraceOfItem(t *testing.T) {
 	t.Parallel()
-	ctx := testenv.Context(t)
 	type handler func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string]
 	for name, to := range map[string]handler{
 		"the client": func(client *framework.Client, b queue.Builder[string], heard chan<- error) queue.Builder[string] {
-			client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
+			client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 			return b.OnError(nil)
 		},
 		"which panics": func(
 			client *framework.Client, b queue.Builder[string], heard chan<- error,
 		) queue.Builder[string] {
-			client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
+			client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 			return b.OnError(func(context.Context, error) { panic("not again") })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := testenv.Context(t)
 			o, log := observe.New(t), &observe.Log{}
 			client := newClient(t, testenv.ConnectString(t), framework.WithLogger(log.Logger()),
 				framework.WithTracerProvider(o.Tracers), framework.WithMeterProvider(o.Meters))
@@ -64,9 +64,9 @@ func TestPanicOfAPutListenerIsReportedAndEndsNothing(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, testenv.ConnectString(t))
 	heard := make(chan error, 10)
-	client.UnhandledErrorListeners().AddListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
+	client.AddUnhandledErrorListener(func(_ context.Context, e framework.UnhandledError) { heard <- e.Err })
 	q := start(t, built(builder(t, client, nil).BuildQueue()))
-	q.PutListeners().AddListener(func(context.Context, queue.PutEvent[string]) { panic("on purpose") })
+	q.AddPutListener(func(context.Context, queue.PutEvent[string]) { panic("on purpose") })
 	for range 2 {
 		must(t, q.Put(testenv.Context(t), "a"))
 		if err := <-heard; !strings.Contains(err.Error(), "panic in a listener: on purpose") {

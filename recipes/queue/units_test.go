@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -12,7 +13,7 @@ import (
 // Java's arguments are milliseconds: as they stand they are nanoseconds here.
 func TestQueueRefusesMillisecondsWithoutAUnit(t *testing.T) {
 	client := newClient(t, testenv.ConnectString(t))
-	_, build := queue.NewBuilder[string](client, nil, queue.String{}, queuePath).FinalFlushTime(5000).BuildQueue()
+	_, build := queue.NewBuilder[string](client, nil, codec.Text{}, queuePath).FinalFlushTime(5000).BuildQueue()
 	allocate := func(string) (*fakeShard, error) { return &fakeShard{}, nil }
 	shards := queue.NewQueueSharder(client, allocate, shardsPath, leading(true), queue.WithThresholdCheck(30_000))
 	for want, err := range map[string]error{
@@ -26,6 +27,6 @@ func TestQueueRefusesMillisecondsWithoutAUnit(t *testing.T) {
 	}
 	must(t, shards.Close())
 	for _, d := range []time.Duration{0, time.Millisecond} {
-		built(queue.NewBuilder[string](client, nil, queue.String{}, queuePath).FinalFlushTime(d).BuildQueue())
+		built(queue.NewBuilder[string](client, nil, codec.Text{}, queuePath).FinalFlushTime(d).BuildQueue())
 	}
 }

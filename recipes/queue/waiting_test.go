@@ -18,7 +18,7 @@ const checkPause = time.Minute
 // inMinutes runs a test that waits for minutes, in virtual time on any server.
 func inMinutes(t *testing.T, test func(t *testing.T, place *curatortest.Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, curatortest.NewServerT(t, curatortest.InMemory())) })
+	synctest.Test(t, func(t *testing.T) { test(t, curatortest.NewServerT(t, curatortest.WithoutPort())) })
 }
 
 // TestIdleConsumerCountsNodesOnceAMinute has a node in the queue that is not an item.
