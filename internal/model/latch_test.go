@@ -5,7 +5,7 @@ package model
 type latch struct{ mutex }
 
 // granted is the end of Queue.Acquire in LeaderLatch.run. What follows is another step.
-func (latch) granted(m *recipe, w *world, i int8) { m.hold(w, i, elected) }
+func (latch) granted(m *recipe, w *world, i int8) { m.grant(w, i, elected) }
 
 // act begins to lead, or closes. In the code: LeaderLatch.lead.
 func (latch) act(m *recipe, w *world, i int8) bool {
@@ -41,7 +41,7 @@ func (latch) answer(m *recipe, w *world, i int8, r request, t *tree, _ bool) {
 			m.restart(w, i)
 			return
 		}
-		m.hold(w, i, holding)
+		m.grant(w, i, holding)
 	}
 }
 
@@ -52,7 +52,7 @@ func (latch) changed(m *recipe, w *world, i int8, _ bool) {
 	}
 }
 
-// suspended ends leadership at once. In the code: LeaderLatch.setBroken.
+// suspended ends leadership at once. In the code: LeaderLatch.setErrorState.
 func (latch) suspended(m *recipe, w *world, i int8) {
 	c := &w.clients[i]
 	if c.at == looking || m.is(i, "o") && (c.at == holding || c.at == elected) {

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The phases of a client.
 const (
@@ -85,16 +88,7 @@ func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
 	case r.op == opCreate && c.at == creating:
 		c.own = r.number
 	case r.op == opFind && c.at == finding:
-		for _, n := range t.all() {
-			if n.owner == i && n.attempt == c.attempt && n.kind == m.kind(m, i) && !n.old {
-				c.own = n.number
-			}
-		}
-		if c.own == none {
-			m.create(w, i)
-			return
-		}
-		m.list(w, i)
+		m.found(w, i, t)
 	case r.op == opList && (c.at == creating || c.at == listing):
 		m.judged(w, i, t)
 	case r.op == opWatch && c.at == watching:
@@ -105,6 +99,24 @@ func (m *recipe) answerAll(w *world, i int8, r request, t *tree, done bool) {
 		c.at = waiting
 	default:
 		m.answer(m, w, i, r, t, done)
+	}
+}
+
+// found continues after the search for the node of a lost create. A node of an earlier session is not adopted. In the
+// code: createOp.adopt.
+func (m *recipe) found(w *world, i int8, t *tree) {
+	c := &w.clients[i]
+	at := slices.IndexFunc(t.all(), func(n node) bool {
+		return n.owner == i && n.attempt == c.attempt && n.kind == m.kind(m, i)
+	})
+	switch {
+	case at < 0:
+		m.create(w, i)
+	case t.nodes[at].old:
+		m.restart(w, i)
+	default:
+		c.own = t.nodes[at].number
+		m.list(w, i)
 	}
 }
 
@@ -154,12 +166,13 @@ func (m *recipe) abandon(w *world, i int8) {
 	w.clients[i].wants--
 }
 
-// renew ends a client's session. The client loses what it holds, and wants again what it waits for.
+// renew ends a client's session. The client loses what it holds. In the line it goes on where it was: a list of the
+// next session shows that its node is gone, or belongs to an earlier session. In the code: Queue.await.
 func (m *recipe) renew(w *world, i int8) {
 	c := &w.clients[i]
 	w.renew(i)
 	switch {
-	case c.at == idle:
+	case c.at == idle || c.inLine():
 	case m.holds(c):
 		m.abandon(w, i)
 	case m.is(i, "J") && (c.at == adding || c.at == added): // it goes on where it was
@@ -167,6 +180,9 @@ func (m *recipe) renew(w *world, i int8) {
 		m.restart(w, i)
 	}
 }
+
+// inLine reports whether the client waits for its turn.
+func (c *client) inLine() bool { return c.at >= creating && c.at <= waiting }
 
 func (m *recipe) holds(c *client) bool {
 	return c.at == holding || c.at == downgrading || c.at == holdingBoth || c.at == reading
@@ -180,18 +196,18 @@ func (mutex) kind(*recipe, int8) int8 { return place }
 
 // judge waits for the place right before the member's. In the code: waitqueue.First.
 func (mutex) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
-	return first(w, i, t.all())
+	return m.firstAmong(w, i, t.all())
 }
 
-// first waits for the last of the places before the member's.
-func first(w *world, i int8, others []node) (found bool, before int8) {
+// firstAmong waits for the last of the places before the member's. In the code: waitqueue.FirstAmong.
+func (m *recipe) firstAmong(w *world, i int8, others []node) (found bool, before int8) {
 	c := &w.clients[i]
 	before = none
 	var last, ahead int8
 	for _, n := range others {
 		switch {
 		case n.owner == i && n.number == c.own:
-			found = found || !n.old // in the code: isCurrent
+			found = found || !n.old || m.flaw == trustsOldNode // in the code: Contender.isOf
 		case n.number < c.own:
 			if ahead++; before == none || n.number > last {
 				before, last = n.name(), n.number
@@ -202,7 +218,7 @@ func first(w *world, i int8, others []node) (found bool, before int8) {
 	return found, before
 }
 
-func (mutex) granted(m *recipe, w *world, i int8) { m.hold(w, i, holding) }
+func (mutex) granted(m *recipe, w *world, i int8) { m.grant(w, i, holding) }
 
 func (mutex) answer(*recipe, *world, int8, request, *tree, bool) {}
 
@@ -214,8 +230,10 @@ func (mutex) changed(m *recipe, w *world, i int8, _ bool) { // the flaw that wat
 
 func (mutex) suspended(*recipe, *world, int8) {}
 
-// resume continues on a new connection of the same session. It searches for the node of a create, after a transaction
-// without changes that makes the server catch up. A waiter lists. In the code: builders.createOp.find, Queue.list.
+// resume continues on a new connection. It searches for the node of a create, after a transaction
+// without changes that makes the server catch up. A member whose read of the line was lost lists, and so does a waiter
+// whose watch has ended with its session. Any other waiter does nothing: its watch is set again. In the code:
+// builders.createOp.find, Queue.list, waitqueue.NewEndWatcher.
 func (mutex) resume(m *recipe, w *world, i int8) {
 	c := &w.clients[i]
 	switch c.at {
@@ -232,8 +250,12 @@ func (mutex) resume(m *recipe, w *world, i int8) {
 			c.at = finding
 			c.send(request{op: opNothing}, request{op: opFind})
 		}
-	case listing, watching, waiting:
+	case listing, watching:
 		m.list(w, i)
+	case waiting:
+		if c.watch == none {
+			m.list(w, i)
+		}
 	}
 }
 

@@ -114,6 +114,14 @@ func TestFlawIsFound(t *testing.T) {
 			"writes",
 		},
 		{
+			"a writer downgrades without a look at its node",
+			recipe{protocol: readWriteLock{}, members: "wd", may: deletion, flaw: downgradesBlind},
+			"writes",
+		},
+		{"the node of an earlier session grants", recipe{members: "oo", may: expiry, flaw: trustsOldNode}, two},
+		{"a watch is lost with its connection", recipe{members: "oo", may: cut, flaw: losesWatch}, waits},
+		{"an event is lost with its connection", recipe{members: "oo", may: cut, flaw: missesEvent}, waits},
+		{
 			"a node among the leases without a turn",
 			recipe{protocol: semaphore{}, members: "111", leases: 1, may: deletion, flaw: leaseWithoutTurn},
 			"2 leases of 1",

@@ -16,7 +16,7 @@ func (readWriteLock) kind(m *recipe, i int8) int8 {
 // judge makes writers wait for all places before theirs, and readers for writers.
 func (readWriteLock) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
 	if m.is(i, "wd") {
-		return first(w, i, t.all())
+		return m.firstAmong(w, i, t.all())
 	}
 	var rivals []node
 	for _, n := range t.all() {
@@ -24,7 +24,7 @@ func (readWriteLock) judge(m *recipe, t *tree, w *world, i int8) (found bool, be
 			rivals = append(rivals, n)
 		}
 	}
-	if found, before = first(w, i, rivals); before != none && m.is(i, "j") {
+	if found, before = m.firstAmong(w, i, rivals); before != none && m.is(i, "j") {
 		before = rivals[0].name()
 	}
 	return found, before
@@ -42,8 +42,8 @@ func (readWriteLock) answer(m *recipe, w *world, i int8, r request, t *tree, _ b
 		m.readOn(w, i)
 	case r.op == opFind:
 		c.send(request{op: opList})
-	case r.op == opList && hasRead && t.of(i, place, c.attempt):
-		m.hold(w, i, holdingBoth)
+	case r.op == opList && hasRead && (t.of(i, place, c.attempt) || m.flaw == downgradesBlind):
+		m.grant(w, i, holdingBoth)
 	case r.op == opList:
 		m.abandon(w, i)
 	}

@@ -64,6 +64,10 @@ const (
 	countsFirst            // the leases are counted before the list that shows the turn
 	watchesLate            // a waiter for a lease lists first and watches then
 	freshOutlives          // a latch that was granted leads after an outage without a list
+	downgradesBlind        // a downgrading writer does not look for its writer's node
+	trustsOldNode          // a list that shows the node of the member's earlier session grants
+	losesWatch             // a new connection has no watches, and the member does not list
+	missesEvent            // the same, but a new connection sets the watch again and does not say what was missed
 )
 
 // kinds is a set of kinds of faults.
@@ -153,6 +157,7 @@ func (m *recipe) next(w *world, emit func(step, world)) {
 					try(step{what: aConnect, who: i, arg: s}, func(to *world) bool {
 						to.clients[i].server = s
 						m.resume(m, to, i)
+						m.rewatch(to, i)
 						return true
 					})
 				}
@@ -244,6 +249,12 @@ func (m *recipe) agree(w *world, x txn) {
 			c.excused = true
 		}
 	}
+}
+
+// grant makes a member a holder by what a server shows. What excused an earlier hold excuses this one no longer.
+func (m *recipe) grant(w *world, i, phase int8) {
+	w.clients[i].excused = false
+	m.hold(w, i, phase)
 }
 
 // hold makes a member a holder. If its server still shows a deleted node, the member gets the event later.
@@ -344,6 +355,23 @@ func (m *recipe) applyAt(w *world, s int8) bool {
 func (m *recipe) disconnect(w *world, i int8) {
 	w.disconnect(i)
 	m.suspended(m, w, i)
+}
+
+// rewatch sets the watch of a member again on a new connection. If the place is gone, the server sends the event that
+// was missed. In the code: watches.frames of internal/wire.
+func (m *recipe) rewatch(w *world, i int8) {
+	c := &w.clients[i]
+	if m.flaw == losesWatch {
+		c.watch = none
+	}
+	t, name := w.view(c.server), c.watch
+	if name == none || t.named(name) {
+		return
+	}
+	c.watch = none
+	if c.at == waiting && c.before == name && m.flaw != missesEvent {
+		m.moved(w, i)
+	}
 }
 
 // violation names a broken promise, "" for none.

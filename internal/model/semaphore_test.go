@@ -31,9 +31,9 @@ func (m *recipe) taken(t *tree) (count int) {
 func (m *recipe) room(t *tree, i int8) bool { return m.taken(t)+m.wanted(i) <= m.leases }
 
 // judge makes members wait for the place right before theirs.
-func (semaphore) judge(_ *recipe, t *tree, w *world, i int8) (found bool, before int8) {
+func (semaphore) judge(m *recipe, t *tree, w *world, i int8) (found bool, before int8) {
 	line := slices.DeleteFunc(slices.Clone(t.all()), func(n node) bool { return n.kind == lease })
-	return first(w, i, line)
+	return m.firstAmong(w, i, line)
 }
 
 // granted is the turn. The count travels with the list in the code. Here it comes behind it, at once or later.
@@ -77,7 +77,7 @@ func (semaphore) answer(m *recipe, w *world, i int8, r request, t *tree, done bo
 		c.at = taking // a watch goes with the transaction
 		c.send(request{op: opTake, number: c.own})
 	case c.at == taking && r.op == opTake && done, c.at == retaking && r.op == opFindLeases && own:
-		m.hold(w, i, holding)
+		m.grant(w, i, holding)
 	case c.at == taking && r.op == opTake:
 		m.restart(w, i)
 	case c.at == retaking && r.op == opFindLeases:

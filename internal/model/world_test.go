@@ -120,16 +120,21 @@ func (c *client) pop() request {
 	return r
 }
 
-// disconnect ends the connection. Pending requests are lost, but deletes are guaranteed: the client retries them.
+// disconnect ends the connection. Pending requests are lost, but deletes and the removal of a watch are guaranteed: the
+// client retries or forgets them. The watch of the place before is set again on the next connection; a member that has
+// another one reads again in any case.
 func (w *world) disconnect(i int8) {
 	c := &w.clients[i]
-	c.server, c.waiting, c.watch, c.watchOwn, c.watchAll, c.late = none, false, none, false, false, false
+	c.server, c.waiting, c.watchOwn, c.watchAll, c.late = none, false, false, false, false
 	requests, count := c.requests, c.count
 	c.requests, c.count = [maxRequests]request{}, 0
 	for _, r := range requests[:count] {
-		if r.op == opLeave {
+		switch r.op {
+		case opLeave:
 			c.requests[c.count] = r
 			c.count++
+		case opUnwatch:
+			c.watch = none
 		}
 	}
 	for n := range w.log[:w.logged] {
@@ -143,6 +148,7 @@ func (w *world) disconnect(i int8) {
 func (w *world) renew(i int8) {
 	c := &w.clients[i]
 	w.disconnect(i)
+	c.watch = none
 	c.lingers, c.over = !c.over, false
 	c.seen = w.logged // the next session is agreed on later
 	for _, t := range []*tree{&w.base, &w.head} {
