@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -10,11 +11,13 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-// recipe is a kind of lock, election, queue or barrier that processes take part in.
+// recipe is a kind of lock, election, queue, barrier, counter, value or node that processes take part in.
 type recipe struct {
 	name      string
 	resources []*resource
 	actors    []role
+	// mayHaveClient is true if a process may have a client for this recipe alone.
+	mayHaveClient bool
 }
 
 // String is the name of the recipe.
@@ -25,11 +28,21 @@ func allRecipes() []func(w *world) recipe {
 	all := []func(w *world) recipe{
 		mutexRecipe, readWriteRecipe, semaphoreRecipe, multiRecipe, latchRecipe, selectorRecipe,
 	}
+	for i, newRecipe := range all {
+		all[i] = func(w *world) recipe {
+			r := newRecipe(w)
+			r.mayHaveClient = true
+			return r
+		}
+	}
 	if !*queues {
 		return all
 	}
 	return append(all,
 		meetingRecipe,
+		counterRecipe,
+		sharedRecipe,
+		nodesRecipe,
 		func(w *world) recipe { return queueRecipe(w, "queue", plainQueue, false) },
 		func(w *world) recipe { return queueRecipe(w, "locked-queue", plainQueue, true) },
 		func(w *world) recipe {
@@ -52,6 +65,7 @@ type role struct {
 // actor is a goroutine of a process that uses one recipe.
 type actor struct {
 	process *process
+	client  *framework.Client
 	name    string
 	role    string
 	random  *rand.Rand
@@ -64,6 +78,8 @@ type holding struct {
 	claims  []*claim
 	context context.Context
 	release func(ctx context.Context) error
+	// wait waits for the release. It may be nil: then the actor works for a while.
+	wait func()
 	// next acquires more before the release; it may be nil.
 	next func(ctx context.Context) (*holding, error)
 }
@@ -90,7 +106,11 @@ func (a *actor) contend(ctx context.Context, try attempt) {
 			continue
 		}
 		for h != nil {
-			a.hold(h)
+			if h.wait != nil {
+				h.wait()
+			} else {
+				a.work(a.process.ctx, h.context)
+			}
 			var next *holding
 			if h.next != nil && h.context.Err() == nil {
 				if next, err = h.next(ctx); err != nil {
@@ -136,20 +156,61 @@ func (a *actor) acquire(ctx context.Context, try attempt, last bool) (*holding, 
 
 func (a *actor) granted(h *holding) {
 	for _, c := range h.claims {
-		c.process, c.actor = a.process, a.name
+		c.process, c.client, c.actor = a.process, a.client, a.name
 		a.process.world.judge.granted(c)
 	}
 }
 
-// hold works until it has finished, or for a while after the hold is lost.
-func (a *actor) hold(h *holding) {
-	timer := time.NewTimer(a.within(a.process.world.longestHold(a.random)))
+// work holds for a while, and as long as the judge has it kept, and writes meanwhile: also when the node is taken away,
+// before the client hears of it. When the hold is lost, it may still write. It reports whether it has finished before
+// the loss and the end of ctx.
+func (a *actor) work(ctx, held context.Context) (finished bool) {
+	w := a.process.world
+	timer := time.NewTimer(a.within(w.longestHold(a.random)))
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-h.context.Done():
+	c := w.judge.claimOf(held)
+	if c == nil { // that of a latch comes with its event
+		a.pause(ctx, nil, 10*time.Millisecond)
+		c = w.judge.claimOf(held)
+	}
+	var kept, taken <-chan struct{}
+	if c != nil {
+		taken = c.taken
+	}
+	over := timer.C
+	for writes := a.random.IntN(4); ; {
+		var next <-chan time.Time
+		if c != nil && writes > 0 {
+			next = time.After(a.within(time.Second))
+		}
+		select {
+		case <-next:
+			a.write(c, false)
+			writes--
+			continue
+		case <-taken:
+			a.write(c, false)
+			taken = nil
+			continue
+		case <-over:
+			if c = cmp.Or(w.judge.claimOf(held), c); c == nil {
+				return true
+			}
+			if over, kept = nil, w.judge.kept(c); kept == nil {
+				return true
+			}
+			continue
+		case <-kept:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-held.Done():
+		}
 		a.pause(a.process.ctx, nil, 10*time.Millisecond) // all that ends with a session ends at one moment
-	case <-a.process.ctx.Done():
+		if c != nil && a.random.IntN(2) == 0 {
+			a.write(c, true)
+		}
+		return false
 	}
 }
 

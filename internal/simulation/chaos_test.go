@@ -23,12 +23,13 @@ type fault struct {
 func allFaults() []fault {
 	var all []fault
 	for _, some := range [][]fault{
-		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults,
+		serverFaults, networkFaults, holderFaults, answerFaults, sessionFaults, processFaults, operatorFaults, countFaults,
 	} {
 		all = append(all, some...)
 	}
 	if *queues {
 		all = append(all, queueFaults...)
+		all = append(all, nodeFaults...)
 	}
 	return all
 }
@@ -56,10 +57,13 @@ func (w *world) chaos(length time.Duration) {
 
 // strike starts one fault, and ends it after a while.
 func (w *world) strike(ctx context.Context, f fault, random *rand.Rand) {
+	w.faults.Add(1)
+	defer w.faults.Add(-1)
 	what, undo := f.strike(w, random)
 	if what == "" {
 		return
 	}
+	defer func() { w.disturbed.Store(time.Now().UnixNano()) }()
 	w.history.note("%s: %s", f.name, what)
 	if !f.counts {
 		w.report.hit(f.name)

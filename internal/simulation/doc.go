@@ -1,11 +1,11 @@
 // Package simulation runs the recipes against an ensemble in virtual time, while everything between and around them
 // fails at random. It has tests only.
 //
-// A seed makes a world in a bubble of testing/synctest: an ensemble in memory, processes with a client each, actors
-// that contend for locks and leadership, use queues and meet at barriers, and faults. Every byte takes a random time
-// over the network, so that hardly two events have the same time. Therefore a seed replays event by event for a minute
-// or two, until some goroutines of one process are ready at the same moment: then the scheduler decides about their
-// order. A violation occurs again at once or after a few attempts.
+// A seed makes a world in a bubble of testing/synctest: an ensemble in memory, processes with one or several clients,
+// actors that contend for locks and leadership, use queues and meet at barriers, and faults. Every byte takes a random
+// time over the network, so that hardly two events have the same time. Therefore a seed replays event by event for a
+// minute or two, until some goroutines of one process are ready at the same moment: then the scheduler decides about
+// their order. A violation occurs again at once or after a few attempts.
 //
 // # Locks and elections
 //
@@ -13,7 +13,12 @@
 //
 //   - At no moment two contexts are alive that exclude each other, nor more leases than there are.
 //   - A context that is alive has its node on the leader of the ensemble.
+//   - No lease is granted beyond the largest number since the waiter has read the number.
+//   - A node that was deleted together with one that it waited for is granted nothing.
 //   - Tokens grow from grant to grant.
+//   - A fenced write takes effect only while its node exists, and never after a write of a later holder. One that was
+//     refused takes no effect.
+//   - A holder is asked to release in bounded time after a request, once at most, and never without one.
 //   - Each waiter gets its grant in bounded time after the end of the faults.
 //   - At the end neither node nor watch, session, connection nor goroutine is left.
 //
@@ -44,6 +49,40 @@
 //   - A member is out when no member is left that was there at the opening.
 //   - After the end of the faults every member has a round in bounded time, and the barrier is empty and shut.
 //
+// # Counters
+//
+// The goroutines of each process add to one number, some with receipts, some with a lock:
+//
+//   - The number never falls.
+//   - The parts that the changes have added, each from the number before it to the number after it, are the whole
+//     number in the end. No two have the same place. A change whose outcome is not known may have its part or not; one
+//     that has failed has none.
+//   - After the end of the faults each process can add.
+//
+// # Shared values
+//
+// Each process has a copy of one value, and sets it, mostly on the condition that it is what the copy has. Operators
+// delete its node, create it again and protect it:
+//
+//   - Neither the copy nor what the listener gets goes back.
+//   - The servers have had each value of a copy, with these bytes.
+//   - A write that succeeded took effect, behind the value that it depends on. One that failed takes none, unless its
+//     error says that its outcome is not known.
+//   - In a quiet time the copy is what the servers have, and after the end of the faults in bounded time.
+//
+// # Desired nodes
+//
+// Each process desires some nodes, and is a member of a group. Operators delete, change, replace and protect them:
+//
+//   - A call that sets data has succeeded only if the servers have had the data.
+//   - One desire never has two nodes in one session.
+//   - In a quiet time, in which nothing has gone wrong for three session timeouts, the node is there, of the current
+//     session of its process and with the data that was set last, unless the process has a reason why it is refused.
+//   - Its listener learns in turns that it is there and that it is lost.
+//   - After Close it is not there, and never again.
+//   - After the end of the faults each process has its nodes, and each member knows all members, in bounded time. In
+//     the end no node is left.
+//
 // # Limits
 //
 // The model has these documented limits:
@@ -57,6 +96,8 @@
 //   - Servers do not refuse to list a line. A client whose create has an unknown outcome finds its node by a list; if
 //     that is refused, the node stays until the session ends.
 //   - The clock of a server does not jump: ZooKeeper measures sessions with a monotonic one.
+//   - An operator puts a node in the place of a desired one. If data is set at this moment, the new node may get it: it
+//     has the same version. It is not the desired one, whatever its data.
 //   - An operator deletes queues with their items. Of a barrier it deletes nodes of members while it is open, but never
 //     the node that opens it: a member that has not seen it would wait for the others, and the others for it.
 package simulation

@@ -7,22 +7,24 @@ import (
 	"github.com/gocurator/curator/curatortest"
 )
 
-// holderFaults cut a holder off for longer than a session lasts.
+// holderFaults cut a holder off for longer than a session lasts. It does not release meanwhile.
 var holderFaults = []fault{
 	{name: "holder is parted from all servers", long: true, strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := w.judge.holder(random)
-		if p == nil {
+		c, release := w.judge.keep(random)
+		if c == nil {
 			return "", nil
 		}
-		return w.part(random, p, p.links, "all servers")
+		what, undo := w.part(random, c.process, c.process.links, "all servers")
+		return what, func() { undo(); release() }
 	}},
 	{name: "server of a holder is parted", long: true, strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := w.judge.holder(random)
-		if p == nil {
+		c, release := w.judge.keep(random)
+		if c == nil {
 			return "", nil
 		}
-		server, err := w.cluster.FindConnectionInstance(p.client.SessionID())
+		server, err := w.cluster.FindConnectionInstance(c.client.SessionID())
 		if err != nil {
+			release()
 			return "", nil
 		}
 		var others []*curatortest.Server
@@ -34,6 +36,7 @@ var holderFaults = []fault{
 				others = append(others, s)
 			}
 		}
-		return fmt.Sprintf("server %d, with %s", number, p.name), w.cluster.Partition(others)
+		heal := w.cluster.Partition(others)
+		return fmt.Sprintf("server %d, with %v", number, c), func() { heal(); release() }
 	}},
 }

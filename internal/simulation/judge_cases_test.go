@@ -26,11 +26,12 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 
 // grant is a claim of a case, and the things that end before the next one.
 type grant struct {
-	claim  claim
-	ends   bool // its context
-	dies   bool // its process
-	robbed bool // its node
-	early  bool // its node is robbed before the grant, which does not name the node
+	claim    claim
+	follows  bool // the claim before it
+	ends     bool // its context
+	dies     bool // its process
+	lostLock bool // its node
+	early    bool // its node is taken away before the grant, which does not name the node
 }
 
 func TestJudge(t *testing.T) {
@@ -51,7 +52,7 @@ func TestJudge(t *testing.T) {
 			grants: []grant{{claim: writer(1, 1), dies: true}, {claim: writer(2, 2)}},
 		},
 		"a writer whose node was deleted": {
-			grants: []grant{{claim: writer(1, 1), robbed: true}, {claim: writer(2, 2)}},
+			grants: []grant{{claim: writer(1, 1), lostLock: true}, {claim: writer(2, 2)}},
 		},
 		"a part of a multi lock whose node was deleted before the grant": {
 			grants: []grant{{claim: writer(1, 0), early: true}, {claim: writer(2, 0)}},
@@ -77,13 +78,26 @@ func TestJudge(t *testing.T) {
 			want:   "3 share what 2 may",
 		},
 		"a lease that was deleted": {
-			most: 2, grants: []grant{{claim: reader(1, 0), robbed: true}, {claim: reader(2, 0)}, {claim: reader(3, 0)}},
+			most: 2, grants: []grant{{claim: reader(1, 0), lostLock: true}, {claim: reader(2, 0)}, {claim: reader(3, 0)}},
 		},
 		"a token that falls": {
 			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: writer(2, 1)}}, want: "is not above",
 		},
 		"a token that stays": {
 			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: writer(2, 2)}}, want: "is not above",
+		},
+		"a writer that goes on as a reader": {
+			grants: []grant{{claim: writer(1, 2)}, {claim: reader(1, 2), follows: true}},
+		},
+		"a writer that goes on as a reader with another token": {
+			grants: []grant{{claim: writer(1, 2)}, {claim: reader(1, 3), follows: true}}, want: "is not that of",
+		},
+		"a writer that comes again as a reader": {
+			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: reader(1, 3), follows: true}},
+		},
+		"a writer that comes again as a reader with an older token": {
+			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: reader(1, 1), follows: true}},
+			want:   "is not above",
 		},
 		"a reader's token below a writer's": {
 			grants: []grant{{claim: writer(1, 2), ends: true}, {claim: reader(2, 1)}}, want: "is not above",
@@ -93,6 +107,7 @@ func TestJudge(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				r := newResource("/r")
 				r.most = tt.most
+				var before *claim
 				for i, g := range tt.grants {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -100,6 +115,10 @@ func TestJudge(t *testing.T) {
 					c.resource, c.process, c.actor, c.context = r, &process{world: w}, "actor", ctx
 					node := "/r/" + string(rune('a'+i))
 					c.path = node
+					if g.follows {
+						c.follows = before
+					}
+					before = &c
 					if err := createNode(w, node); err != nil {
 						t.Fatal(err)
 					}
@@ -112,7 +131,7 @@ func TestJudge(t *testing.T) {
 						cancel()
 					}
 					c.process.dead.Store(g.dies)
-					if g.robbed {
+					if g.lostLock {
 						w.judge.taken(r, node, c.process, 0)
 					}
 				}
@@ -129,6 +148,8 @@ func createNode(w *world, path string) error {
 
 func checkViolation(t *testing.T, w *world, want string) {
 	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if got := w.violation; want == "" && got != "" || !strings.Contains(got, want) {
 		t.Errorf("violation %q, want %q", got, want)
 	}
@@ -172,6 +193,43 @@ func TestJudgeOfAClaimWithoutItsNode(t *testing.T) {
 				stop()
 				<-done
 				checkViolation(t, w, tt.want)
+			})
+		})
+	}
+}
+
+// TestHolderKeepsWhatAFaultNeeds has a holder work until it is lost, or until the fault is over.
+func TestHolderKeepsWhatAFaultNeeds(t *testing.T) {
+	for name, lost := range map[string]bool{"until the fault is over": false, "until it is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				held, lose := context.WithCancel(t.Context())
+				defer lose()
+				r := newResource("/r")
+				w.judge.resources = []*resource{r}
+				p := &process{world: w, ctx: t.Context()}
+				w.judge.granted(&claim{resource: r, process: p, context: held})
+				c, release := w.judge.keep(w.random("keep"))
+				if again, _ := w.judge.keep(w.random("keep")); c == nil || again != nil {
+					t.Fatalf("kept: %v, then %v", c, again)
+				}
+				finished := make(chan bool, 1)
+				go func() {
+					a := &actor{process: p, random: w.random("actor")}
+					finished <- a.work(t.Context(), held)
+				}()
+				<-time.After(10 * sessionTimeout)
+				if len(finished) > 0 {
+					t.Error("it has not kept the claim")
+				}
+				if lost {
+					lose()
+				} else {
+					release()
+				}
+				if got := <-finished; got == lost {
+					t.Errorf("finished: %t", got)
+				}
 			})
 		})
 	}

@@ -10,8 +10,8 @@ import (
 // claimOf returns the claim of a leadership.
 func (a *actor) claimOf(r *resource, l *leader.Leadership) *claim {
 	return &claim{
-		resource: r, process: a.process, actor: a.name, owner: a.process.world.owners.Add(1),
-		path: l.Path(), token: l.Token(), context: l.Context(),
+		resource: r, process: a.process, client: a.client, actor: a.name, owner: a.process.world.owners.Add(1),
+		path: l.Path(), token: l.Token(), context: l.Context(), fence: l,
 	}
 }
 
@@ -19,7 +19,7 @@ func (a *actor) claimOf(r *resource, l *leader.Leadership) *claim {
 func latchRecipe(w *world) recipe {
 	r := newResource("/latch")
 	r.notifiedOfNode = true
-	return recipe{"latch", []*resource{r}, []role{{"latch", func(ctx context.Context, a *actor) {
+	return recipe{name: "latch", resources: []*resource{r}, actors: []role{{"latch", func(ctx context.Context, a *actor) {
 		for last := false; !last && ctx.Err() == nil; {
 			last = w.isCalm()
 			a.latch(ctx, r)
@@ -31,7 +31,7 @@ func latchRecipe(w *world) recipe {
 // latch takes part once, until it has led for a while, or for a while without leadership.
 func (a *actor) latch(ctx context.Context, r *resource) {
 	w := a.process.world
-	latch := leader.NewLeaderLatch(a.process.client, r.path)
+	latch := leader.NewLeaderLatch(a.client, r.path)
 	latch.AddListener(func(_ context.Context, ev leader.LatchEvent) {
 		if ev.IsLeader {
 			w.judge.granted(a.claimOf(r, ev.Leadership))
@@ -56,15 +56,9 @@ func (a *actor) latch(ctx context.Context, r *resource) {
 			w.history.note("%s: await: %v", a.name, err)
 			return
 		}
-		timer := time.NewTimer(a.within(w.longestHold(a.random)))
-		select {
-		case <-leadership.Context().Done(): // it may lead again
-		case <-ctx.Done():
+		finished := a.work(ctx, leadership.Context())
+		if ctx.Err() != nil || finished && (last || a.random.IntN(2) == 0) {
 			return
-		case <-timer.C:
-			if last || a.random.IntN(2) == 0 {
-				return
-			}
 		}
 	}
 }
@@ -72,14 +66,15 @@ func (a *actor) latch(ctx context.Context, r *resource) {
 // selectorRecipe is a selector that leads again and again.
 func selectorRecipe(w *world) recipe {
 	r := newResource("/selector")
-	return recipe{"selector", []*resource{r}, []role{{"selector", func(ctx context.Context, a *actor) {
+	act := func(ctx context.Context, a *actor) {
 		for ctx.Err() == nil {
 			if last := w.isCalm(); a.selector(ctx, r) && last {
 				return
 			}
 			a.pause(ctx, w.calm, 6*time.Second)
 		}
-	}}}}
+	}
+	return recipe{name: "selector", resources: []*resource{r}, actors: []role{{"selector", act}}}
 }
 
 // selector takes part for some turns, until the world is calm, and reports whether it had a turn.
@@ -87,14 +82,9 @@ func (a *actor) selector(ctx context.Context, r *resource) (led bool) {
 	w := a.process.world
 	last := w.isCalm()
 	turns := make(chan struct{}, 100)
-	selector := leader.NewLeaderSelector(a.process.client, r.path, func(ctx context.Context) error {
+	selector := leader.NewLeaderSelector(a.client, r.path, func(ctx context.Context) error {
 		w.judge.granted(a.claimOf(r, leader.LeadershipOf(ctx)))
-		timer := time.NewTimer(a.within(w.longestHold(a.random)))
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
+		a.work(ctx, leader.LeadershipOf(ctx).Context())
 		select {
 		case turns <- struct{}{}:
 		default:

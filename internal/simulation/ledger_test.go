@@ -157,7 +157,7 @@ func (l *ledger) judgePut(i *item) {
 func (l *ledger) judgeEnd(n *node) {
 	for _, value := range valuesIn(n.data) {
 		i := l.items[value]
-		if i == nil || l.world.judge.isRobbed(l.queue.resource, n.path, n.born) || l.isWiped(n) || i.put.requested {
+		if i == nil || l.world.judge.wasTakenSince(l.queue.resource, n.path, n.born) || l.isWiped(n) || i.put.requested {
 			continue
 		}
 		putBack := slices.ContainsFunc(i.nodes, func(after *node) bool { return !after.born.Before(n.ended) })
@@ -499,7 +499,7 @@ func (l *ledger) explain(before, again *delivery) string {
 		return "the lock was deleted"
 	case l.wasDeleted(lock):
 		return "an earlier lock of the item was deleted"
-	case l.world.judge.isRobbed(l.queue.resource, before.node.path, before.node.born):
+	case l.world.judge.wasTakenSince(l.queue.resource, before.node.path, before.node.born):
 		return "the item was deleted"
 	case before.queue.closing && !before.queue.consumes && l.isOpen(lock, before.node):
 		return "the queue was closed before the item was ended"
@@ -519,7 +519,7 @@ func (l *ledger) hadLostLock(d *delivery) bool {
 
 // isLost reports whether a lock has ended with its session, or was deleted by an operator.
 func (l *ledger) isLost(lock *node) bool {
-	return lock.withSession || l.isWiped(lock) || l.world.judge.isRobbed(l.queue.resource, lock.path, lock.born)
+	return lock.withSession || l.isWiped(lock) || l.world.judge.wasTakenSince(l.queue.resource, lock.path, lock.born)
 }
 
 // wasDeleted reports whether an operator has deleted an earlier lock of the same item. The holder of the earlier lock
@@ -684,7 +684,7 @@ func (l *ledger) judgeLoss(i *item) {
 	}
 	last := i.nodes[len(i.nodes)-1]
 	switch {
-	case l.world.judge.isRobbed(l.queue.resource, last.path, last.born) || l.isWiped(last):
+	case l.world.judge.wasTakenSince(l.queue.resource, last.path, last.born) || l.isWiped(last):
 		l.count("lost: deleted by an operator")
 	case !i.put.removed.IsZero() || i.put.requested:
 		l.count("lost: removed by its id")

@@ -32,25 +32,31 @@ func holdingOf(hold *locks.Hold, claims ...*claim) *holding {
 	for i, c := range claims {
 		c.context = hold.Context()
 		if i == 0 {
-			c.path, c.token = hold.Path(), hold.Token()
+			c.path, c.token, c.fence = hold.Path(), hold.Token(), hold
 		}
 	}
 	return &holding{claims: claims, context: hold.Context(), release: hold.Release}
 }
 
-// mutexRecipe is the mutex. Some actors enter it twice.
+// mutexRecipe is the mutex. Some actors enter it twice, some release it when they are asked to, and others ask them.
 func mutexRecipe(w *world) recipe {
 	r := newResource("/mutex")
-	return recipe{"mutex", []*resource{r}, []role{{"mutex", func(ctx context.Context, a *actor) {
-		lock := locks.NewInterProcessMutex(a.process.client, r.path)
-		try := exclusively(w, r, lock)
-		a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
-			if a.random.IntN(4) > 0 {
-				return try(ctx, wait)
+	return recipe{name: "mutex", resources: []*resource{r}, actors: []role{
+		{"mutex", func(ctx context.Context, a *actor) {
+			lock := locks.NewInterProcessMutex(a.client, r.path)
+			try := exclusively(w, r, lock)
+			if a.random.IntN(2) == 0 {
+				try = revocably(a, r, lock)
 			}
-			return twice(locks.WithOwner(ctx), lock, try, wait)
-		})
-	}}}}
+			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
+				if a.random.IntN(4) > 0 {
+					return try(ctx, wait)
+				}
+				return twice(locks.WithOwner(ctx), lock, try, wait)
+			})
+		}},
+		{"revoker", func(ctx context.Context, a *actor) { a.revoke(ctx, r) }},
+	}}
 }
 
 // twice enters a mutex and enters it again.
@@ -71,9 +77,9 @@ func twice(ctx context.Context, lock *locks.InterProcessMutex, try attempt, wait
 // readWriteRecipe is the read-write lock; some writers go on as readers.
 func readWriteRecipe(w *world) recipe {
 	r := newResource("/read-write")
-	return recipe{"read-write lock", []*resource{r}, []role{
+	return recipe{name: "read-write lock", resources: []*resource{r}, actors: []role{
 		{"reader", func(ctx context.Context, a *actor) {
-			lock := locks.NewInterProcessReadWriteLock(a.process.client, r.path)
+			lock := locks.NewInterProcessReadWriteLock(a.client, r.path)
 			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
 				hold, err := acquire(ctx, lock.ReadLock(), wait)
 				if err != nil {
@@ -83,7 +89,7 @@ func readWriteRecipe(w *world) recipe {
 			})
 		}},
 		{"writer", func(ctx context.Context, a *actor) {
-			lock := locks.NewInterProcessReadWriteLock(a.process.client, r.path)
+			lock := locks.NewInterProcessReadWriteLock(a.client, r.path)
 			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
 				ctx = locks.WithOwner(ctx)
 				h, err := exclusively(w, r, lock.WriteLock())(ctx, wait)
@@ -117,11 +123,20 @@ func downgrade(
 // leases is the number of leases of the semaphore.
 const leases = 2
 
-// semaphoreRecipe is a semaphore. Some actors take two leases at once.
+// semaphoreRecipe is a semaphore. Some actors take two leases at once. The number of leases may change.
 func semaphoreRecipe(w *world) recipe {
 	r := newSemaphore("/semaphore", leases)
+	if w.random("lease count").IntN(2) == 0 {
+		w.leaseCount = newLeaseCount(leases)
+	}
 	act := func(ctx context.Context, a *actor) {
-		semaphore := locks.NewInterProcessSemaphoreV2(a.process.client, r.path, leases)
+		semaphore := locks.NewInterProcessSemaphoreV2(a.client, r.path, leases)
+		most := func() int { return leases }
+		if w.leaseCount != nil {
+			count := &countReader{leaseCount: w.leaseCount}
+			semaphore = locks.NewInterProcessSemaphoreV2(a.client, r.path, 0, locks.WithLeaseCount(count))
+			most = count.most
+		}
 		a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
 			n := 1 + a.random.IntN(2)
 			var got []*locks.Lease
@@ -140,22 +155,25 @@ func semaphoreRecipe(w *world) recipe {
 			for _, lease := range got {
 				h.claims = append(h.claims, &claim{
 					resource: r, owner: w.owners.Add(1), shared: true, path: lease.Path(), context: lease.Context(),
+					fence: lease, most: most(),
 				})
 			}
 			return h, nil
 		})
 	}
-	return recipe{"semaphore", []*resource{r}, []role{{"semaphore", act}, {"other semaphore", act}}}
+	return recipe{
+		name: "semaphore", resources: []*resource{r}, actors: []role{{"semaphore", act}, {"other semaphore", act}},
+	}
 }
 
 // multiRecipe is a multi lock over a mutex and a semaphore mutex. Other actors contend for one of these.
 func multiRecipe(w *world) recipe {
 	first, second := newResource("/multi/mutex"), newSemaphore("/multi/semaphore-mutex", 0)
-	return recipe{"multi lock", []*resource{first, second}, []role{
+	return recipe{name: "multi lock", resources: []*resource{first, second}, actors: []role{
 		{"both", func(ctx context.Context, a *actor) {
 			lock := locks.NewInterProcessMultiLock(
-				locks.NewInterProcessMutex(a.process.client, first.path),
-				locks.NewInterProcessSemaphoreMutex(a.process.client, second.path))
+				locks.NewInterProcessMutex(a.client, first.path),
+				locks.NewInterProcessSemaphoreMutex(a.client, second.path))
 			a.contend(ctx, func(ctx context.Context, wait time.Duration) (*holding, error) {
 				hold, err := acquire(ctx, lock, wait)
 				if err != nil {
@@ -167,10 +185,10 @@ func multiRecipe(w *world) recipe {
 			})
 		}},
 		{"first", func(ctx context.Context, a *actor) {
-			a.contend(ctx, exclusively(w, first, locks.NewInterProcessMutex(a.process.client, first.path)))
+			a.contend(ctx, exclusively(w, first, locks.NewInterProcessMutex(a.client, first.path)))
 		}},
 		{"second", func(ctx context.Context, a *actor) {
-			a.contend(ctx, exclusively(w, second, locks.NewInterProcessSemaphoreMutex(a.process.client, second.path)))
+			a.contend(ctx, exclusively(w, second, locks.NewInterProcessSemaphoreMutex(a.client, second.path)))
 		}},
 	}}
 }

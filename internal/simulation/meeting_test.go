@@ -63,7 +63,7 @@ func meetingRecipe(w *world) recipe {
 		m.members = 2 + random.IntN(len(w.slots)-1)
 	}
 	w.meets = append(w.meets, m)
-	return recipe{"meeting", []*resource{m.resource}, []role{{m.role, m.takePart}}}
+	return recipe{name: "meeting", resources: []*resource{m.resource}, actors: []role{{m.role, m.takePart}}}
 }
 
 // takePart enters and leaves, again and again, until every member has had a round without faults.
@@ -86,7 +86,8 @@ func (m *meeting) takePart(ctx context.Context, a *actor) {
 			return
 		case err != nil:
 			m.story.note("%s: %v", a.name, err)
-			if last && ctx.Err() == nil && !errors.Is(err, framework.ErrConnectionLoss) {
+			if last && ctx.Err() == nil && !errors.Is(err, framework.ErrConnectionLoss) &&
+				!errors.Is(err, barrier.ErrSessionEnded) { // the end of an earlier session
 				w.violate("%s: it fails though all is well: %v", a.name, err)
 			}
 		case last:
@@ -274,7 +275,7 @@ func (m *meeting) sorted() []*node {
 
 // isTaken reports whether the node of a member was ended by others, or with its session.
 func (m *meeting) isTaken(n *node) bool {
-	return n.withSession || m.world.judge.isRobbed(m.resource, n.path, n.born)
+	return n.withSession || m.world.judge.wasTakenSince(m.resource, n.path, n.born)
 }
 
 // left judges a member whose Leave has returned: all members that were there when the round began have left. A member
@@ -287,10 +288,10 @@ func (m *meeting) left(v *visit) {
 	if v.actor.process.dead.Load() || len(v.openings) != 1 {
 		return
 	}
-	robbed := v.node == nil || m.isTaken(v.node)
+	lostLock := v.node == nil || m.isTaken(v.node)
 	var in []string
 	for _, n := range v.openings[0].members {
-		if n.isThere() && (!robbed || n.born.Before(v.called)) {
+		if n.isThere() && (!lostLock || n.born.Before(v.called)) {
 			in = append(in, fmt.Sprintf("%s of session %#x", n.name, n.owner))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // dialed returns a link to a server and a connection with one request and no answer yet.
 func dialed(t *testing.T) (*link, net.Conn) {
 	t.Helper()
-	l := newLink(curatortest.NewServerT(t, curatortest.InMemory()), 1)
+	l := newLink(curatortest.NewServerT(t, curatortest.WithoutPort()), 1)
 	t.Cleanup(l.close)
 	c, err := l.dial(t.Context())
 	if err != nil {

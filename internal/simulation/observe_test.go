@@ -8,9 +8,9 @@ import (
 // tracePace is the number of changes between two reads of the servers' traces. A server keeps 10,000 requests.
 const tracePace = 300
 
-// observe passes the decisions of the servers to queues and barriers.
+// observe passes the decisions of the servers to queues, barriers, counters, shared values and desired nodes.
 func (w *world) observe() {
-	if len(w.queues)+len(w.meets) == 0 {
+	if len(w.queues)+len(w.meets)+len(w.counters)+len(w.desired)+len(w.shared) == 0 {
 		return
 	}
 	leader, err := w.cluster.Leader()
@@ -22,6 +22,15 @@ func (w *world) observe() {
 	}
 	for _, m := range w.meets {
 		m.observe(leader)
+	}
+	for _, c := range w.counters {
+		c.observe(leader)
+	}
+	for _, s := range w.shared {
+		s.observe(leader)
+	}
+	for _, d := range w.desired {
+		d.observe(leader)
 	}
 	if w.looks++; w.looks%tracePace == 0 {
 		w.readTraces()

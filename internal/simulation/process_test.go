@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,19 +15,20 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// process is a client on a machine of its own, with the actors that use it.
+// process is a machine with clients, and the actors that use them.
 type process struct {
-	world  *world
-	name   string
-	client *framework.Client
-	links  []*link // to each of the servers
-	ahead  atomic.Int64
-	dead   atomic.Bool
-	left   atomic.Bool // its client was closed while actors held something
+	world   *world
+	name    string
+	client  *framework.Client   // of queues, barriers and all recipes without a client of their own
+	clients []*framework.Client // all
+	links   []*link             // to each of the servers
+	ahead   atomic.Int64
+	dead    atomic.Bool
+	left    atomic.Bool // its clients were closed while actors held something
 
 	mu        sync.Mutex
 	sessions  map[int64]bool
-	suspended time.Time // the last time at which it had no connection
+	suspended time.Time // the last time at which client had no connection
 
 	ctx    context.Context // of the actors
 	cancel context.CancelFunc
@@ -41,6 +43,16 @@ func newProcess(w *world, name string) *process {
 	for _, s := range w.cluster.Servers() {
 		p.links = append(p.links, newLink(s, random.Uint64()))
 	}
+	p.client = p.connect(random, name)
+	return p
+}
+
+// ownClients is the event that a process has a client for one recipe.
+const ownClients = "clients for one recipe"
+
+// connect starts a client of the process.
+func (p *process) connect(random *rand.Rand, name string) *framework.Client {
+	w := p.world
 	// The client shuffles its servers without the seed. So the seed shuffles the links.
 	order := random.Perm(len(p.links))
 	var dials atomic.Int64
@@ -53,7 +65,7 @@ func newProcess(w *world, name string) *process {
 		framework.WithSessionTimeout(sessionTimeout),
 		framework.WithConnectionTimeout(connectionTimeout),
 		framework.WithRetryPolicy(policy),
-		framework.WithEnsembleTracker(false),
+		framework.WithoutEnsembleTracker(),
 		framework.WithDefaultData(nil),
 		framework.WithDialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return p.links[order[int(dials.Add(1))%len(order)]].dial(ctx)
@@ -69,20 +81,29 @@ func newProcess(w *world, name string) *process {
 	if err != nil {
 		panic(err) // the options are wrong
 	}
-	client.ConnectionStateListeners().AddListener(func(_ context.Context, s framework.ConnectionState) {
+	client.AddConnectionStateListener(func(_ context.Context, s framework.ConnectionState) {
 		w.history.note("%s is %v, session %#x", name, s, client.SessionID())
-		p.setState(s, client.SessionID())
+		if s.IsConnected() || name == p.name {
+			p.setState(s, client.SessionID())
+		}
 	})
-	p.client = client
-	return p
+	p.clients = append(p.clients, client)
+	return client
 }
 
-// act runs an actor for each of the recipes that the process takes part in.
+// act runs an actor for each of the recipes that the process takes part in. Some recipes get a client of their own, so
+// that nothing else keeps its quorum heartbeats up.
 func (p *process) act(recipes []recipe) {
 	for _, r := range recipes {
+		client := p.client
+		name := p.name + " for " + r.name
+		if random := p.world.random(name); r.mayHaveClient && random.IntN(2) == 0 {
+			client = p.connect(random, name)
+			p.world.report.count(ownClients)
+		}
 		for _, act := range r.actors {
 			name := p.name + "/" + act.name
-			a := &actor{process: p, name: name, role: act.name, random: p.world.random(name)}
+			a := &actor{process: p, client: client, name: name, role: act.name, random: p.world.random(name)}
 			p.world.began(a)
 			p.actors.Go(func() {
 				defer p.world.ended(a)
@@ -93,7 +114,13 @@ func (p *process) act(recipes []recipe) {
 	}
 }
 
-// setState records the state of the connection.
+// slot returns the name of the place of the process, which the next one has too.
+func (p *process) slot() string {
+	slot, _, _ := strings.Cut(p.name, ".")
+	return slot
+}
+
+// setState records the state of a connection.
 func (p *process) setState(s framework.ConnectionState, session int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +139,7 @@ func (p *process) had(session int64) bool {
 	return p.sessions[session]
 }
 
-// wasSuspended reports whether the process was without a connection at some moment since a time.
+// wasSuspended reports whether client was without a connection at some moment since a time.
 func (p *process) wasSuspended(since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,11 +160,19 @@ func (p *process) crash(kernelLives bool) {
 	p.end()
 }
 
-// leave closes the client of the process, whatever its actors hold, and ends the process.
+// leave closes the clients of the process, whatever its actors hold, and ends the process.
 func (p *process) leave() {
 	p.left.Store(true)
-	_ = p.client.Close()
+	p.closeClients()
 	p.end()
+}
+
+func (p *process) closeClients() {
+	var closing sync.WaitGroup
+	for _, client := range p.clients {
+		closing.Go(func() { _ = client.Close() })
+	}
+	closing.Wait()
 }
 
 // processEndLimit bounds the end of a process, whatever its network does.
@@ -158,7 +193,7 @@ func (p *process) end() {
 	case <-timer.C:
 		p.world.violate("%s does not end in %v: %s", p.name, processEndLimit, p.world.running(p))
 	}
-	_ = p.client.Close()
+	p.closeClients()
 }
 
 // closeNetwork ends all connections that are left.

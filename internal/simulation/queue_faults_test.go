@@ -105,9 +105,13 @@ func (u *workQueue) deleteTree(path string) (what string, undo func()) {
 
 // protect takes some of the permissions on a node away.
 func (w *world) protect(random *rand.Rand, path string) (what string, undo func()) {
-	left := pick(random, []int32{
+	return w.protectTo(path, pick(random, []int32{
 		0, zk.PermRead, zk.PermRead | zk.PermCreate, zk.PermRead | zk.PermDelete, zk.PermCreate | zk.PermDelete,
-	})
+	}))
+}
+
+// protectTo leaves some of the permissions on a node.
+func (w *world) protectTo(path string, left int32) (what string, undo func()) {
 	over := w.refuse()
 	if err := w.setACL(path, left|zk.PermAdmin); err != nil {
 		over()

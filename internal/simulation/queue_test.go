@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
@@ -62,7 +63,7 @@ func queueRecipe(w *world, name string, kind queueKind, locked bool) recipe {
 	}
 	if locked {
 		u.locks = u.path + "-locks"
-		u.resource.lines = append(u.resource.lines, line{u.locks, true})
+		u.resource.lines = append(u.resource.lines, line{u.locks, true, false})
 		if random.IntN(4) > 0 {
 			u.mode = queue.RequeueOnError
 		}
@@ -76,7 +77,7 @@ func queueRecipe(w *world, name string, kind queueKind, locked bool) recipe {
 		roles = []role{roles[0], roles[2]}
 	}
 	w.queues = append(w.queues, u)
-	return recipe{name, []*resource{u.resource}, roles}
+	return recipe{name: name, resources: []*resource{u.resource}, actors: roles}
 }
 
 // anyQueue is the part that all kinds of queues share.
@@ -85,7 +86,7 @@ type anyQueue interface {
 	Close() error
 	FlushPuts(ctx context.Context) error
 	Items(ctx context.Context) iter.Seq2[queue.Item[string], error]
-	PutListeners() callbacks.Listenable[queue.PutEvent[string]]
+	AddPutListener(fn callbacks.Listener[queue.PutEvent[string]]) (remove func())
 }
 
 // openQueue is a queue of an actor, from Start to Close.
@@ -114,7 +115,7 @@ func (u *workQueue) open(a *actor, consumes bool) *openQueue {
 	if consumes {
 		consumer = o.consumeItem
 	}
-	b := queue.NewBuilder(a.process.client, consumer, queue.String{}, u.path).
+	b := queue.NewBuilder(a.process.client, consumer, codec.Text{}, u.path).
 		Prefetch(u.prefetch).Concurrency(u.concurrency).FinalFlushTime(u.finalFlush).OnError(o.reported)
 	if u.locks != "" {
 		b = b.LockPath(u.locks).ErrorMode(u.mode)
@@ -125,7 +126,7 @@ func (u *workQueue) open(a *actor, consumes bool) *openQueue {
 	if err := o.build(b); err != nil {
 		panic(err) // the options are wrong
 	}
-	o.queue.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[string]) {
+	o.queue.AddPutListener(func(_ context.Context, ev queue.PutEvent[string]) {
 		u.ledger.putEnded(ev.Items[0], ev.Path, ev.Err)
 	})
 	if err := o.queue.Start(); err != nil {

@@ -16,7 +16,7 @@ type report struct {
 	time   time.Duration
 	grants int
 	hits   map[string]int // of faults, by kind
-	counts map[string]int // of events in queues and barriers
+	counts map[string]int // of events
 }
 
 func newReport() *report { return &report{hits: map[string]int{}, counts: map[string]int{}} }
@@ -41,13 +41,34 @@ func (r *report) count(what string) {
 	r.counts[what]++
 }
 
-// never returns the kinds of faults that have not occurred.
+// lockEvents are events that have to occur.
+var lockEvents = []string{
+	ownClients, "fenced writes", "fenced writes that are refused", "requests to release",
+	"holders that are asked to release",
+}
+
+// nodeEvents are events of desired nodes and shared values that have to occur.
+var nodeEvents = []string{
+	quietNodes, writtenNodes, refusedNodes, quietCopies, sharedWrites, sharedConflicts,
+}
+
+// never returns the kinds of faults and events that have not occurred.
 func (r *report) never() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range allFaults() {
 		if r.hits[f.name] == 0 {
 			names = append(names, f.name)
+		}
+	}
+	for _, name := range lockEvents {
+		if r.counts[name] == 0 {
+			names = append(names, name)
+		}
+	}
+	for _, name := range nodeEvents {
+		if *queues && r.counts[name] == 0 {
+			names = append(names, name)
 		}
 	}
 	for _, name := range consumerFaults {
@@ -68,7 +89,7 @@ func (r *report) String() string {
 	}
 	fmt.Fprintf(&b, "%d seeds, %.1f cluster-hours, %d grants, %d faults:", r.worlds, r.time.Hours(), r.grants, all)
 	writeCounts(&b, r.hits)
-	b.WriteString("\nqueues and barriers:")
+	b.WriteString("\nevents:")
 	writeCounts(&b, r.counts)
 	return b.String()
 }

@@ -9,11 +9,11 @@ import (
 // sessionFaults affect sessions.
 var sessionFaults = []fault{
 	{name: "session is ended on the servers", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := w.pickProcess(random)
+		p, client := w.pickClient(random)
 		if p == nil {
 			return "", nil
 		}
-		session := p.client.SessionID()
+		session := client.SessionID()
 		leader, err := w.cluster.Leader()
 		if err != nil || session == 0 {
 			return "", nil
@@ -34,11 +34,11 @@ var sessionFaults = []fault{
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
 	{name: "client learns that its session has expired", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := w.pickProcess(random)
+		p, client := w.pickClient(random)
 		if p == nil {
 			return "", nil
 		}
-		session := p.client.SessionID()
+		session := client.SessionID()
 		if session == 0 { // this would match every new session
 			return "", nil
 		}
@@ -46,22 +46,22 @@ var sessionFaults = []fault{
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
 	{name: "session is moved", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := w.pickProcess(random)
+		p, client := w.pickClient(random)
 		if p == nil {
 			return "", nil
 		}
-		session := p.client.SessionID()
+		session := client.SessionID()
 		if w.cluster.Servers()[0].MoveSession(session) != nil {
 			return "", nil
 		}
 		return fmt.Sprintf("%#x of %s", session, p.name), nil
 	}},
 	{name: "client gives its session up", strike: func(w *world, random *rand.Rand) (string, func()) {
-		p := w.pickProcess(random)
+		p, client := w.pickClient(random)
 		if p == nil {
 			return "", nil
 		}
-		p.client.Reset()
+		client.Reset()
 		return p.name, nil
 	}},
 }

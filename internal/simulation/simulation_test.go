@@ -19,7 +19,7 @@ import (
 var (
 	seconds = flag.Int("seconds", 0, "how long to simulate new seeds, in real time; 0 is some seeds, always the same")
 	length  = flag.Duration("chaos", chaosLength, "how long each seed has faults, in virtual time")
-	queues  = flag.Bool("queues", false, "whether queues and double barriers take part")
+	queues  = flag.Bool("queues", false, "whether queues, double barriers, counters, values and nodes take part")
 )
 
 // seedVariable names the environment variable with the one seed to simulate.

@@ -23,6 +23,7 @@ const (
 	sessionTimeout    = 6 * time.Second
 	connectionTimeout = 4 * time.Second
 	sweepInterval     = 7 * time.Second
+	maxNeverUsed      = 5 * sweepInterval // as in ZooKeeper 3.10
 
 	chaosLength = 3 * time.Minute // the time with faults
 	calmLimit   = 5 * time.Minute // until every actor has had a last turn without faults
@@ -30,23 +31,30 @@ const (
 )
 
 // syncLimits are the numbers of ticks for which a server may continue without its leader. Each world has one of them.
-var syncLimits = []int{0, 5, 20}
+var syncLimits = []int{0, 5, 20, 20}
 
 // world is one simulation: an ensemble, processes that contend for resources on it, and faults.
 type world struct {
-	seed     uint64
-	report   *report
-	history  *history
-	judge    *judge
-	cluster  *curatortest.Cluster
-	recipes  []recipe
-	slots    []*slot
-	queues   []*workQueue
-	meets    []*meeting
-	owners   atomic.Int64
-	looks    int          // number of reads of the servers' decisions
-	refused  atomic.Int64 // the last time at which something was refused, in nanoseconds
-	refusing atomic.Int64 // number of faults that refuse something
+	seed    uint64
+	report  *report
+	history *history
+	judge   *judge
+	cluster *curatortest.Cluster
+	recipes []recipe
+	slots   []*slot
+	// leaseCount is the number of leases of the semaphore, nil if it does not change.
+	leaseCount *leaseCount
+	queues     []*workQueue
+	meets      []*meeting
+	counters   []*counter
+	desired    []*desiredNodes
+	shared     []*sharedNode
+	owners     atomic.Int64
+	looks      int          // number of reads of the servers' decisions
+	refused    atomic.Int64 // the last time at which something was refused, in nanoseconds
+	refusing   atomic.Int64 // number of faults that refuse something
+	faults     atomic.Int64 // number of faults that are at work
+	disturbed  atomic.Int64 // the last time at which a fault was at work, in nanoseconds
 	// operator is a client with a network without faults.
 	operator *framework.Client
 
@@ -79,6 +87,7 @@ func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 	watching, stop := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { w.judge.watch(watching) })
+	w.createData()
 	for _, s := range w.slots {
 		w.start(s)
 	}
@@ -94,6 +103,9 @@ func simulate(seed uint64, r *report, length time.Duration) (violation string) {
 	if w.ctx.Err() == nil {
 		for _, u := range w.queues {
 			u.ledger.judgeAll()
+		}
+		for _, c := range w.counters {
+			c.judge()
 		}
 	}
 	if err := w.cluster.Close(); err != nil {
@@ -117,8 +129,9 @@ func newWorld(seed uint64, r *report) *world {
 	if random.IntN(8) == 0 {
 		servers = 5
 	}
-	cluster, err := curatortest.NewCluster(servers, curatortest.InMemory(), curatortest.WithTickTime(tick),
-		curatortest.WithSweepInterval(sweepInterval), curatortest.WithSyncLimit(syncLimits[random.IntN(len(syncLimits))]))
+	cluster, err := curatortest.NewCluster(servers, curatortest.WithoutPort(), curatortest.WithTickTime(tick),
+		curatortest.WithSweepInterval(sweepInterval), curatortest.WithMaxNeverUsed(maxNeverUsed),
+		curatortest.WithSyncLimit(syncLimits[random.IntN(len(syncLimits))]))
 	if err != nil {
 		panic(err) // the options are wrong
 	}
@@ -138,7 +151,7 @@ func newWorld(seed uint64, r *report) *world {
 
 func newOperator(cluster *curatortest.Cluster) *framework.Client {
 	client, err := framework.New(cluster.ConnectString(), framework.WithDialer(cluster.DialContext),
-		framework.WithEnsembleTracker(false), framework.WithRetryPolicy(retry.NTimes(3, 100*time.Millisecond)))
+		framework.WithoutEnsembleTracker(), framework.WithRetryPolicy(retry.NTimes(3, 100*time.Millisecond)))
 	if err == nil {
 		err = client.Start()
 	}
@@ -184,11 +197,22 @@ func (w *world) pickProcess(random *rand.Rand) *process {
 	return pick(random, all)
 }
 
+// pickClient returns one of the clients of a process that runs, or nil for both.
+func (w *world) pickClient(random *rand.Rand) (*process, *framework.Client) {
+	p := w.pickProcess(random)
+	if p == nil {
+		return nil, nil
+	}
+	return p, pick(random, p.clients)
+}
+
 // processOf returns the process with a session, or nil.
 func (w *world) processOf(session int64) *process {
 	for _, p := range w.processes() {
-		if p.client.SessionID() == session {
-			return p
+		for _, client := range p.clients {
+			if client.SessionID() == session {
+				return p
+			}
 		}
 	}
 	return nil
@@ -246,6 +270,11 @@ func (w *world) refuse() (over func()) {
 // wasRefused reports whether something was refused since a time.
 func (w *world) wasRefused(since time.Time) bool {
 	return w.refusing.Load() > 0 || w.refused.Load() >= since.UnixNano()
+}
+
+// isQuiet reports whether no fault was at work for a time.
+func (w *world) isQuiet(length time.Duration) bool {
+	return w.faults.Load() == 0 && time.Now().UnixNano()-w.disturbed.Load() > int64(length)
 }
 
 // longestHold returns the longest time for which an actor holds. Some times outlive a session without a server.
@@ -357,6 +386,9 @@ func (w *world) remains() string {
 			}
 		}
 	}
+	for _, d := range w.desired {
+		left = append(left, d.remains(leader)...)
+	}
 	for _, s := range w.cluster.Servers() {
 		watched, err := s.FourLetterWord(w.ctx, "wchp")
 		if err != nil {
@@ -386,6 +418,9 @@ func (w *world) tree() string {
 	}
 	for _, u := range w.queues {
 		b.WriteString(u.ledger.stuck())
+	}
+	for _, d := range w.desired {
+		b.WriteString(strings.Join(d.remains(leader), "\n") + "\n")
 	}
 	for _, m := range w.meets {
 		fmt.Fprintf(&b, "for %d members:\n%s\n", m.members, m.story.last())
