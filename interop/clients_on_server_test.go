@@ -134,6 +134,7 @@ func TestCommandLineOnEitherServer(t *testing.T) {
 		said.Err = strings.Split(mask(stderr.String()), "\n")
 		for line := range strings.Lines(mask(stdout.String())) {
 			switch line = strings.TrimSpace(line); {
+			case strings.HasPrefix(line, "WatchedEvent state:Closed "): // it may have ended before it says so
 			case strings.HasPrefix(line, "WatchedEvent "):
 				said.Events = append(said.Events, line)
 			case line != "" && line != "WATCHER::":

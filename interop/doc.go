@@ -82,6 +82,22 @@
 //	doubleBarrierEnter name timeoutMs                   whether all entered
 //	doubleBarrierLeave name timeoutMs                   whether all left
 //
+// Counters:
+//
+//	atomicLongNew, atomicIntegerNew  name path lockPath null; lockPath: promoted, atomicLong alone
+//	atomicLongGet, atomicIntegerGet  name               succeeded, pre and post
+//	atomicLongAdd, atomicIntegerAdd  name value         the same
+//	atomicLongTrySet    name value                      the same
+//	atomicLongCompareAndSet  name expected value        the same
+//	atomicLongInitialize  name value                    boolean
+//	atomicLongForceSet  name value                      null
+//	atomicLongCount     name times                      how many increments succeeded
+//	atomicLongNext      name factor                     the next number of a new CachedAtomicLong, as Get
+//	atomicValueNew      name path                       null
+//	atomicValueGet      name                            bytes
+//	atomicValueTrySet   name data                       boolean
+//	atomicValueCompareAndSet  name expected data        boolean
+//
 // Leaders:
 //
 //	latchStart name path participant                    null; events "isLeader" and "notLeader"

@@ -45,7 +45,7 @@ func startCachePair(t *testing.T, before func(*cachePair)) *cachePair {
 	}
 	c.golang, c.java = golang{client}, m.invite(javaPeer, connect)
 	c.ours = cache.NewCuratorCache(client, "/tree")
-	c.ours.Listenable().AddListener(c.record)
+	c.ours.AddListener(c.record)
 	t.Cleanup(func() { _ = c.ours.Close() })
 	if err := c.ours.Start(); err != nil {
 		t.Fatal(err)

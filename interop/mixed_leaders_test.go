@@ -32,8 +32,8 @@ type candidate struct {
 }
 
 // stand has a peer take part.
-func (p *peer) stand(k electionKind, id string) (*candidate, error) {
-	o := &object{j: p, kind: k.kind, name: newName()}
+func (j *peer) stand(k electionKind, id string) (*candidate, error) {
+	o := &object{j: j, kind: k.kind, name: newName()}
 	awaitEvent := func(kind string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := o.awaitEvent(ctx, kind)
@@ -41,15 +41,15 @@ func (p *peer) stand(k electionKind, id string) (*candidate, error) {
 		}
 	}
 	call := func(ctx context.Context, op string, args interop.Args, out any) error {
-		return p.Call(ctx, k.kind+op, o.args(args), out)
+		return j.Call(ctx, k.kind+op, o.args(args), out)
 	}
 	return &candidate{
-		peer:  p,
+		peer:  j,
 		id:    id,
 		begun: awaitEvent(k.begun),
 		ended: awaitEvent(k.ended),
 		leads: func() (yes bool, err error) {
-			err = call(p.ctx, "HasLeadership", nil, &yes)
+			err = call(j.ctx, "HasLeadership", nil, &yes)
 			return yes, err
 		},
 		leader: func(ctx context.Context) (id string, err error) {
@@ -64,7 +64,7 @@ func (p *peer) stand(k electionKind, id string) (*candidate, error) {
 		close: func(ctx context.Context) error {
 			return call(ctx, "Close", interop.Args{"mode": "NOTIFY_LEADER"}, nil)
 		},
-	}, call(p.ctx, "Start", interop.Args{"path": meetingPath, "participant": id, "autoRequeue": true}, nil)
+	}, call(j.ctx, "Start", interop.Args{"path": meetingPath, "participant": id, "autoRequeue": true}, nil)
 }
 
 // asLock makes a lock of an election: the leader holds it.

@@ -27,7 +27,7 @@ type olderCache struct {
 var olderCaches = map[string]func(c *framework.Client, record func(kind string, n *cache.ChildData)) olderCache{
 	"nodeCache": func(c *framework.Client, record func(string, *cache.ChildData)) olderCache {
 		n := cache.NewNodeCache(c, "/tree/a")
-		n.Listenable().AddListener(func(_ context.Context, data *cache.ChildData) {
+		n.AddListener(func(_ context.Context, data *cache.ChildData) {
 			if data == nil {
 				data = new(cache.ChildData)
 			}
@@ -39,7 +39,7 @@ var olderCaches = map[string]func(c *framework.Client, record func(kind string, 
 	},
 	"childrenCache": func(c *framework.Client, record func(string, *cache.ChildData)) olderCache {
 		n := cache.NewPathChildrenCache(c, "/tree")
-		n.Listenable().AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
+		n.AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
 			record(ev.Type.String(), ev.Data)
 		})
 		start := func() error { return n.Start(context.Background(), cache.Normal) }
@@ -47,7 +47,7 @@ var olderCaches = map[string]func(c *framework.Client, record func(kind string, 
 	},
 	"treeCache": func(c *framework.Client, record func(string, *cache.ChildData)) olderCache {
 		n := cache.NewTreeCache(c, "/tree")
-		n.Listenable().AddListener(func(_ context.Context, ev cache.TreeCacheEvent) { record(ev.Type.String(), ev.Data) })
+		n.AddListener(func(_ context.Context, ev cache.TreeCacheEvent) { record(ev.Type.String(), ev.Data) })
 		return olderCache{"/tree", n.Start, n.Close, func() (nodes []*cache.ChildData) {
 			for _, node := range n.All() {
 				nodes = append(nodes, node)

@@ -2,7 +2,6 @@ package interop_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -164,10 +163,10 @@ func TestGoReportsForeignNodes(t *testing.T) {
 			}))
 			m.put(producer, put{Items: []string{"good"}})
 		}
-		corrupt := make(chan queue.Corrupt, len(bad))
+		corrupt := make(chan *queue.ItemError, len(bad))
 		consumer := m.openQueue(ours, queueUse{
 			kind: plainQueue, at: at, consumes: true,
-			corrupt: func(_ context.Context, c queue.Corrupt) error { corrupt <- c; return nil },
+			corrupt: func(item *queue.ItemError) { corrupt <- item },
 		})
 		m.reports(consumer, "item", 2*len(bad))
 		for i, data := range bad {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/interop"
 	"github.com/gocurator/curator/recipes/queue"
@@ -90,9 +91,9 @@ type queueUse struct {
 	kind     queueKind
 	at       spot
 	consumes bool
-	failures int  // how many items the consumer refuses before it consumes any
-	expires  bool // the session of the client will end
-	corrupt  func(context.Context, queue.Corrupt) error
+	failures int                    // how many items the consumer refuses before it consumes any
+	expires  bool                   // the session of the client will end
+	corrupt  func(*queue.ItemError) // gets the items of Go that cannot be read; nil if there should be none
 }
 
 // queueEnd is a client's end of a queue. A consumer reports "held", "refused" and "item": it holds each item whose
@@ -142,14 +143,21 @@ func openOurs(t *testing.T, g golang, use queueUse) *ourEnd {
 	if use.consumes {
 		consumer = e.consume
 	}
-	b := queue.NewBuilder(g.Client, consumer, queue.String{}, use.at.items).
+	b := queue.NewBuilder(g.Client, consumer, codec.Text{}, use.at.items).
 		LockPath(use.at.locks).
-		OnCorrupt(use.corrupt).
 		OnError(func(_ context.Context, err error) {
+			var item *queue.ItemError
+			if use.corrupt != nil && errors.Is(err, queue.ErrCorrupt) && errors.As(err, &item) {
+				use.corrupt(item)
+				return
+			}
 			if !errors.Is(err, errRefused) && (!use.expires || !errors.Is(err, queue.ErrLockLost)) {
 				t.Errorf("in the background of Go: %v", err)
 			}
 		})
+	if use.corrupt != nil {
+		b = b.DeadLetterPath(use.at.items + "'s dead letters")
+	}
 	var err error
 	if e.ourQueue, err = use.kind.ours(b); err == nil {
 		err = e.Start()

@@ -53,6 +53,8 @@ final class Scope {
         new Nodes(this);
         new Locks(this, new Counts(this).counts());
         new Barriers(this);
+        new Counters(this);
+        new Members(this);
         new Leaders(this);
         new Queues(this);
         new Caches(this);
