@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
@@ -42,7 +43,7 @@ func (q *benchQueue) start(
 	if !ok {
 		return nil, fmt.Errorf("%T has no queue", c)
 	}
-	b := queue.NewBuilder(own.Client, consume, queue.Bytes{}, q.path)
+	b := queue.NewBuilder(own.Client, consume, codec.Raw{}, q.path)
 	if q.load.Safe {
 		b = b.LockPath(q.locks())
 	}

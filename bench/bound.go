@@ -1,9 +1,10 @@
 package main
 
-// bound is one line of the budget: a metric of the row's contender, alone or as a ratio to the metric of another one,
-// and its limit.
+// bound is one line of the budget: a metric of a contender, alone or as a ratio to the metric of another one, and its
+// limit.
 type bound struct {
 	metric  metric
+	subject string // the contender; "" for the first of the row
 	against string // the other contender; "" for the metric alone
 	least   bool   // limit is a minimum, else a maximum
 	limit   float64
@@ -15,6 +16,17 @@ func atMost(limit float64, m metric) bound  { return bound{metric: m, limit: lim
 // of makes the limit one of the ratio to that contender.
 func (b bound) of(contender string) bound { b.against = contender; return b }
 
+// by makes the limit one of that contender.
+func (b bound) by(contender string) bound { b.subject = contender; return b }
+
+// name returns the metric, and its contender if that is not the first of the row.
+func (b bound) name() string {
+	if b.subject == "" {
+		return b.metric.name
+	}
+	return b.metric.name + " of " + b.subject
+}
+
 // isMet reports whether v, if it is a number, is within the limit.
 func (b bound) isMet(v float64) bool {
 	if b.least {
@@ -25,7 +37,11 @@ func (b bound) isMet(v float64) bool {
 
 // values returns the metric or the ratio, round by round. It returns nothing without the other contender.
 func (b bound) values(o *outcome) []float64 {
-	values := o.values(0, b.metric)
+	subject := 0
+	if b.subject != "" {
+		subject = o.row.entry(b.subject)
+	}
+	values := o.values(subject, b.metric)
 	if b.against == "" {
 		return values
 	}

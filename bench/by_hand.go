@@ -56,7 +56,7 @@ var (
 	queueAttributes = operationAttributes[:2]
 )
 
-func (h byHand) getMany(ctx context.Context, window int, path string, stop *atomic.Bool) tally {
+func (h byHand) getMany(_ context.Context, window int, path string, stop *atomic.Bool) tally {
 	w := newFlight(window)
 	get := h.GetData()
 	starting := []trace.SpanStartOption{
@@ -66,7 +66,7 @@ func (h byHand) getMany(ctx context.Context, window int, path string, stop *atom
 	queue := []otelmetric.RecordOption{otelmetric.WithAttributeSet(attribute.NewSet(queueAttributes...))}
 	return w.keep(stop, func() error {
 		start := time.Now()
-		ctx, span := h.tracer.Start(ctx, "getData", starting...)              //nolint:spancheck // in the callback
+		ctx, span := h.tracer.Start(unending, "getData", starting...)         //nolint:spancheck // in the callback
 		return get.InBackground(func(_ context.Context, ev callbacks.Event) { //nolint:spancheck // as above
 			took := time.Since(start).Seconds()
 			h.duration.Record(ctx, took, operation...)

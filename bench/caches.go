@@ -162,8 +162,7 @@ func runCacheReturn(ctx context.Context, t *target, l load) (r result, err error
 		return r, err
 	}
 	reconnected := make(chan time.Time, 1)
-	states := tree.client.ConnectionStateListeners()
-	remove := states.AddListener(func(_ context.Context, state framework.ConnectionState) {
+	remove := tree.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		if state == framework.Reconnected {
 			reconnected <- time.Now()
 		}
@@ -276,7 +275,7 @@ func (t *benchTree) remove(ctx context.Context) error {
 func (t *benchTree) cached(ctx context.Context, listeners ...cache.Listener) (*cache.CuratorCache, error) {
 	c := cache.NewCuratorCache(t.client.Client, t.nodes[0])
 	for _, listener := range listeners {
-		c.Listenable().AddListener(listener)
+		c.AddListener(listener)
 	}
 	err := c.Start()
 	if err == nil {

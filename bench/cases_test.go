@@ -92,6 +92,23 @@ func TestBarriers(t *testing.T) {
 	}
 }
 
+func TestShared(t *testing.T) {
+	check(t, open(t, curator, testenv.ConnectString(t)), short(sharedChange))
+	if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(sharedChange)); err == nil {
+		t.Error("a library had a shared count that has none")
+	}
+}
+
+func TestCounters(t *testing.T) {
+	curators := open(t, curator, testenv.ConnectString(t))
+	for _, l := range []load{short(counting), short(counting).safe(), short(countingOneClient)} {
+		check(t, curators, l)
+	}
+	if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(counting)); err == nil {
+		t.Error("a library had a counter that has none")
+	}
+}
+
 func TestCaches(t *testing.T) {
 	curators := open(t, curator, testenv.ConnectString(t))
 	check(t, curators, short(cacheLoad))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/gocurator/curator/bench/java"
 	"github.com/gocurator/curator/interop"
@@ -19,13 +20,15 @@ type contender interface {
 	close() error
 }
 
-// startContender starts the process of a library; the flags are for Java's virtual machine.
-func startContender(ctx context.Context, name string, flags ...string) (contender, error) {
-	if name != javas {
-		return startProcess(name)
+// startContender starts the process of a library for as many cores as it has; the flags are for Java's virtual machine.
+func startContender(ctx context.Context, at place, flags ...string) (contender, error) {
+	count := strconv.Itoa(at.cores.count())
+	if at.library != javas {
+		return startProcess(at.library, "GOMAXPROCS="+count)
 	}
 	prog := java.Bench
-	prog.Flags = append(slices.Clone(prog.Flags), flags...)
+	prog.Flags = append(slices.Clone(prog.Flags), "-XX:ActiveProcessorCount="+count)
+	prog.Flags = append(prog.Flags, flags...)
 	peer, err := interop.Start(ctx, prog)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func startCurator(connect string, policy retry.Policy, opts ...framework.Option)
 	c.Client, err = framework.New(connect, append([]framework.Option{
 		framework.WithSessionTimeout(sessionTimeout),
 		framework.WithConnectionTimeout(connectionTimeout),
-		framework.WithEnsembleTracker(false),
+		framework.WithoutEnsembleTracker(),
 		framework.WithRetryPolicy(policy),
 	}, opts...)...)
 	if err != nil {
@@ -87,18 +87,22 @@ func (c curatorClient) removeTree(ctx context.Context, path string) error {
 	return c.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(ctx, path)
 }
 
+// unending is the context of operations in the background. One that can end costs each of them an allocation, and so
+// does a lookup in one of context.WithoutCancel.
+var unending = context.Background()
+
 func (c curatorClient) createMany(
-	ctx context.Context, window int, s *scratch, data []byte, stop *atomic.Bool,
+	_ context.Context, window int, s *scratch, data []byte, stop *atomic.Bool,
 ) tally {
 	w := newFlight(window)
 	create := c.Create().InBackground(w.landed)
-	return w.keep(stop, func() error { return create.ForPath(ctx, s.series[0].next(), data) })
+	return w.keep(stop, func() error { return create.ForPath(unending, s.series[0].next(), data) })
 }
 
-func (c curatorClient) getMany(ctx context.Context, window int, path string, stop *atomic.Bool) tally {
+func (c curatorClient) getMany(_ context.Context, window int, path string, stop *atomic.Bool) tally {
 	w := newFlight(window)
 	get := c.GetData().InBackground(w.landed)
-	return w.keep(stop, func() error { return get.ForPath(ctx, path) })
+	return w.keep(stop, func() error { return get.ForPath(unending, path) })
 }
 
 func (c curatorClient) lock(path string, l load) (lock, error) {

@@ -1,10 +1,10 @@
 // Command bench measures the library against go-zookeeper and Java Curator, and reports where it misses its budget.
 //
-//	go run ./bench                        # everything, some minutes
+//	go run ./bench                        # everything, half an hour
 //	go run ./bench -only 'null'           # the rows whose name and server match
 //	go run ./bench -rounds 9 -chunk 2s    # longer, steadier
 //	go run ./bench -connect host:2181     # with a server of yours in place of one of its own
-//	go run ./bench -out docs/performance.md
+//	go run ./bench -out docs/performance.md # and docs/performance.svg, the picture beside it
 //
 // # How it measures
 //
@@ -15,5 +15,8 @@
 //
 // Each contender has a process of its own and reports its own CPU time, user and system, garbage collection included.
 // The Go contenders are this program, started again. The null server is a process too. It answers everything at once,
-// so its rows show the limit of a client.
+// so its rows show the limit of a client. They have each contender on one core and on all, and as the limit of all
+// clients a loop of prepared requests.
+//
+// The budget is about the first contender of a row, if it does not name another one.
 package main

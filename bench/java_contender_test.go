@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gocurator/curator/internal/testenv"
@@ -10,7 +11,7 @@ import (
 func TestJavaDoesTheSame(t *testing.T) {
 	testenv.RequireReal(t)
 	ctx := testenv.Context(t)
-	j, err := startContender(ctx, javas)
+	j, err := startContender(ctx, place{javas, contenderCores})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func TestJavaDoesTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range allRows() {
-		number := r.entry(javas)
+		number := slices.IndexFunc(r.entries, func(e entry) bool { return e.library == javas })
 		if number < 0 || r.server == cutServer { // it needs a proxy that cuts
 			continue
 		}

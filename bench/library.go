@@ -60,6 +60,7 @@ var libraries = map[string]library{
 	handTenth:    {base: "/bench-hand-tenth", open: openByHand(stubborn, 0.1), impatient: openByHand(impatient, 0.1)},
 	handAll:      {base: "/bench-hand-all", open: openByHand(stubborn, 1), impatient: openByHand(impatient, 1)},
 	plain:        {base: "/bench-plain", open: openPlain, impatient: openPlain},
+	limit:        {base: "/bench-limit", open: openLimit, impatient: openLimit},
 }
 
 func libraryNamed(name string) (library, error) {

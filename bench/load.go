@@ -22,11 +22,13 @@ const (
 	queueConsume     = "queue-consume"
 	queueBacklog     = "queue-backlog"
 	doubleBarrier    = "double-barrier"
+	counting         = "counter"
 	connecting       = "connect"
 	reconnecting     = "reconnect"
 	cacheLoad        = "cache-load"
 	cacheMemory      = "cache-memory"
 	cacheChange      = "cache-change"
+	sharedChange     = "shared-change"
 	nodeChange       = "node-change"
 	cacheReturn      = "cache-return"
 
@@ -38,6 +40,8 @@ const (
 	setDataFenced = "setData-fenced"
 	// lockOneClient is lockShared with one client for all threads.
 	lockOneClient = "lock-one-client"
+	// countingOneClient is counting with one counter for all threads.
+	countingOneClient = "counter-one-client"
 )
 
 // The kinds of locks.
@@ -59,7 +63,7 @@ type load struct {
 	Lock    string  `json:"lock"`
 	Leases  int     `json:"leases"` // of a semaphore
 	Batch   int     `json:"batch"`  // so many items in one node of a queue
-	Safe    bool    `json:"safe"`   // a queue with a lock path
+	Safe    bool    `json:"safe"`   // a queue with a lock path, a counter with receipts
 	Cache   string  `json:"cache"`
 	// Keep leaves the created nodes in place: a null server has none.
 	Keep bool `json:"keep"`
@@ -90,4 +94,5 @@ func (l load) duration() time.Duration { return time.Duration(l.Seconds * float6
 type result struct {
 	java.Result
 	Allocs uint64 `json:"allocs"` // of objects, in the whole process
+	Bytes  uint64 `json:"bytes"`  // allocated
 }

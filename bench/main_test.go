@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	if err := run(ctx, args, nil, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{curator, plain} {
+	for _, name := range []string{on(oneCore, curator), on(allCores, curator), limit, on(allCores, plain)} {
 		if !strings.Contains(out.String(), "| getData, 128 goroutines | null server | "+name+" |") {
 			t.Errorf("no line of %s in\n%s", name, out.String())
 		}

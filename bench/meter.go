@@ -99,7 +99,7 @@ func (m *meter) chunk(ctx context.Context, r row, e entry, connect string) (res 
 		t, flags = make(teams), smallHeap
 		defer func() { err = errors.Join(err, t.close()) }()
 	}
-	c, err := t.connected(ctx, place{e.library, r.cores()}, connect, flags...)
+	c, err := t.connected(ctx, place{e.library, r.cores(e)}, connect, flags...)
 	if err != nil {
 		return res, err
 	}

@@ -16,8 +16,10 @@ var (
 	rate   = metric{"operations/s", func(r result) float64 { return float64(r.Ops) / r.Elapsed.Seconds() }}
 	cpu    = metric{"CPU µs/op", func(r result) float64 { return per(float64(r.CPU)/float64(time.Microsecond), r.Ops) }}
 	allocs = metric{"allocations/op", func(r result) float64 { return per(float64(r.Allocs), r.Ops) }}
-	p50    = metric{"p50 µs", func(r result) float64 { return r.P50 }}
-	p99    = metric{"p99 µs", func(r result) float64 { return r.P99 }}
+	p50    = metric{"p50 µs", func(r result) float64 { return positive(r.P50) }}
+	p99    = metric{"p99 µs", func(r result) float64 { return positive(r.P99) }}
+
+	allocBytes = metric{"bytes/op", func(r result) float64 { return per(float64(r.Bytes), r.Ops) }}
 
 	// memory is the growth of the resident set for each waiter.
 	memory = metric{"KB/waiter", func(r result) float64 {
@@ -42,6 +44,14 @@ var (
 	latency    = []metric{rate, p50, p99, cpu, allocs}
 	waits      = []metric{p50, p99}
 )
+
+// positive returns v, or NaN if nothing was measured.
+func positive(v float64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return v
+}
 
 func per(total float64, ops int64) float64 {
 	if ops == 0 {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 )
 
-// The budget of operations in the background.
+// The budget of operations.
 var (
 	// On a real server the server is the limit, so the budget is about the CPU time of the client.
 	realBudget = []bound{
@@ -14,9 +15,13 @@ var (
 		atMost(0.75, cpu).of(javas), atMost(0.75, cpu).of(plain),
 	}
 	nullBudget = []bound{
-		atLeast(15, rate).of(javas), atLeast(10, rate).of(plain),
-		atLeast(1e6, rate), atMost(1, cpu), atMost(4.1, allocs), // one allocation is the callback of the load
+		atLeast(15, rate).of(on(oneCore, javas)), atLeast(10, rate).of(on(oneCore, plain)),
+		atLeast(1e6, rate), atMost(1, cpu),
+		atLeast(1, rate).by(on(allCores, curator)).of(on(oneCore, curator)),
+		atMost(1.4, cpu).by(on(allCores, curator)).of(on(oneCore, curator)),
 	}
+	// The one allocation of a read is its result. After a garbage collection an operation may find no memory to reuse.
+	oneAllocation = []bound{atMost(1.05, allocs), atMost(1.05, allocs).by(on(allCores, curator))}
 )
 
 // operationWork measures single operations.
@@ -37,12 +42,14 @@ var operationWork = section{
 			entries: against(work(getDataBg), curator, plain, javas),
 		},
 		{
-			name: "background create, window 1000", server: nullServer, show: throughput, budget: nullBudget,
-			entries: against(work(createBackground), curator, plain, javas),
+			name: "background create, window 1000", server: nullServer, show: throughput,
+			entries: onOneAndAll(work(createBackground), work(createBackground)),
+			budget:  slices.Concat(nullBudget, []bound{atMost(4.1, allocs)}),
 		},
 		{
-			name: "background getData, window 1000", server: nullServer, show: throughput, budget: nullBudget,
-			entries: against(work(getDataBg), curator, plain, javas),
+			name: "background getData, window 1000", server: nullServer, show: throughput,
+			entries: onOneAndAll(work(getDataBg), work(getDataBg)),
+			budget:  slices.Concat(nullBudget, oneAllocation),
 		},
 		{
 			name: "getData, 16 goroutines", server: realServer, show: latency,
@@ -51,8 +58,11 @@ var operationWork = section{
 		},
 		{
 			name: "getData, 128 goroutines", server: nullServer, show: latency,
-			entries: against(work(getDataSync).threads(128), curator, plain, javas),
-			budget:  []bound{atLeast(5, rate).of(javas), atLeast(2.5, rate).of(plain)},
+			entries: onOneAndAll(work(getDataSync).threads(128), work(getDataBg).window(128)),
+			budget: slices.Concat([]bound{
+				atLeast(5, rate).of(on(oneCore, javas)), atLeast(2.5, rate).of(on(oneCore, plain)),
+				atMost(160, allocBytes), atMost(160, allocBytes).by(on(allCores, curator)),
+			}, oneAllocation),
 		},
 		{
 			name: "create, one goroutine", server: realServer, show: latency,
@@ -66,6 +76,25 @@ var operationWork = section{
 		},
 	},
 }
+
+// onOneAndAll returns entries for the null server: each library on one core and on all, and the limit of a client,
+// which needs one core.
+func onOneAndAll(l, atLimit load) []entry {
+	entries := []entry{
+		{name: on(oneCore, curator), library: curator, load: l, cores: oneCore},
+		{name: on(allCores, curator), library: curator, load: l, cores: allCores},
+		{name: limit, library: limit, load: atLimit, cores: oneCore},
+	}
+	for _, library := range []string{plain, javas} {
+		for _, c := range []cores{oneCore, allCores} {
+			entries = append(entries, entry{name: on(c, library), library: library, load: l, cores: c})
+		}
+	}
+	return entries
+}
+
+// on returns the name of a library that has these cores.
+func on(c cores, library string) string { return library + ", " + string(c) }
 
 // runCreateSync creates nodes in each thread, all with one client.
 func runCreateSync(ctx context.Context, t *target, l load) (result, error) {

@@ -13,7 +13,8 @@ const (
 	markEnd   = "<!-- tables of bench: end -->"
 )
 
-// insertReport puts a report between the marks of a file. Rows that the report does not have stay.
+// insertReport puts a report between the marks of a file, and draws the picture beside it. Rows that the report does
+// not have stay.
 func insertReport(file, report string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -26,7 +27,10 @@ func insertReport(file, report string) error {
 	}
 	report = merge(string(last), report)
 	text = fmt.Appendf(nil, "%s%s\n\n%s\n%s%s", before, markBegin, report, markEnd, after)
-	return os.WriteFile(file, text, 0o644)
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(pictureOf(file), []byte(draw(report)), 0o644)
 }
 
 // merge adds the rows of the last report that a new one does not have.

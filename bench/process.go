@@ -19,13 +19,14 @@ type process struct {
 	answers  *json.Decoder
 }
 
-func startProcess(name string) (*process, error) {
+// startProcess starts it with more variables of the environment.
+func startProcess(name string, env ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(self, asChild, name)
-	cmd.Stderr = os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func runQueuePut(ctx context.Context, t *target, l load) (r result, err error) {
 	defer func() { err = errors.Join(err, q.close(ctx)) }()
 	window := newWindow(l)
 	var passed tracker
-	q.producer.PutListeners().AddListener(func(_ context.Context, ev queue.PutEvent[[]byte]) {
+	q.producer.AddPutListener(func(_ context.Context, ev queue.PutEvent[[]byte]) {
 		for _, item := range ev.Items {
 			passed.add(time.Since(putAt(item)))
 		}

@@ -45,7 +45,7 @@ func writeBound(b *strings.Builder, o *outcome, l bound) {
 	if l.least {
 		sign = "≥"
 	}
-	fmt.Fprintf(b, "%s %s | %s | %s %s%s |", o.row.cells(), l.metric.name, against, sign, number(l.limit), unit)
+	fmt.Fprintf(b, "%s %s | %s | %s %s%s |", o.row.cells(), l.name(), against, sign, number(l.limit), unit)
 	s, mark := spreadOf(l.values(o)), "met"
 	if math.IsNaN(s.mid) {
 		b.WriteString(" | | not measured |\n")
@@ -77,6 +77,8 @@ func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "–"
+	case math.Abs(v) < 0.0005:
+		return "0"
 	case math.Abs(v) >= 999.5: // %.3g would round these to 1e+03
 		digits := strconv.FormatFloat(v, 'f', 0, 64)
 		for i := len(digits) - 3; i > 0; i -= 3 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ func TestReport(t *testing.T) {
 		entries: against(work(getDataSync), curator, plain, javas),
 		budget: []bound{
 			atLeast(2, rate).of(plain), atLeast(1500, rate), atMost(1, cpu).of(plain), atLeast(1, rate).of(javas),
+			atMost(0.6, rate).by(plain).of(curator), atLeast(700, rate).by(plain), atLeast(1, rate).by(javas),
 		},
 	}
 	report := newReport([]*outcome{
@@ -39,6 +41,9 @@ func TestReport(t *testing.T) {
 		"| work | null server | operations/s | – | ≥ 1,500 | 1,000 | 900–4,000 | **missed** |",
 		"| work | null server | CPU µs/op | go-zookeeper | ≤ 1× | 0.5× | 0.25–1 | met |",
 		"| work | null server | operations/s | Java Curator | ≥ 1× | | | not measured |",
+		"| work | null server | operations/s of go-zookeeper | curator | ≤ 0.6× | 0.5× | 0.25–1 | met |",
+		"| work | null server | operations/s of go-zookeeper | – | ≥ 700 | 900 | 500–1,000 | met |",
+		"| work | null server | operations/s of Java Curator | – | ≥ 1 | | | not measured |",
 		"| work | null server | | | | | | **failed** |",
 		"| work | null server | curator | 1,000 |  |  |  |  |  |  |  |",
 	} {
@@ -82,10 +87,39 @@ func TestInsertReport(t *testing.T) {
 		if string(text) != want || err != nil {
 			t.Errorf("%s, %v\nwant\n%s", text, err, want)
 		}
+		picture, err := os.ReadFile(filepath.Join(filepath.Dir(file), "page.svg"))
+		if string(picture) != draw(step.want) || err != nil {
+			t.Errorf("the picture beside the page is %s, %v", picture, err)
+		}
 	}
 	write("no marks")
 	if err := insertReport(file, ""); err == nil {
 		t.Error("a report was put nowhere")
+	}
+}
+
+// TestInsertReportDrawsRowsThatStay checks that the picture has the rows of both runs.
+func TestInsertReportDrawsRowsThatStay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(file, []byte(markBegin+"\n"+markEnd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"getData, 16 goroutines", "create, one goroutine"}
+	for _, name := range names {
+		o := outcomeOf(t, name, realServer, map[string]float64{curator: 100, plain: 10})
+		if err := insertReport(file, newReport([]*outcome{o})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	picture, err := os.ReadFile(pictureOf(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, dots := elements(t, string(picture))
+	for _, name := range names {
+		if !slices.Contains(texts, name+" real server") || len(dots) != len(names) {
+			t.Errorf("no %q in %q, %d dots", name, texts, len(dots))
+		}
 	}
 }
 
@@ -111,7 +145,8 @@ func TestSpread(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.01234: "0.0123", 1.5: "1.5", 999.4: "999", 999.9: "1,000", 1234567.8: "1,234,568", 12345: "12,345",
+		0: "0", 0.00003: "0", 0.01234: "0.0123",
+		1.5: "1.5", 999.4: "999", 999.9: "1,000", 1234567.8: "1,234,568", 12345: "12,345",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %s, want %s", v, got, want)
@@ -157,8 +192,13 @@ func TestRows(t *testing.T) {
 			}
 		}
 		for _, b := range r.budget {
-			if b.against != "" && r.entry(b.against) < 1 {
-				t.Errorf("%s: nothing called %q to compare with", r, b.against)
+			for _, name := range []string{b.subject, b.against} {
+				if name != "" && r.entry(name) < 0 {
+					t.Errorf("%s: no contender %q", r, name)
+				}
+			}
+			if other := r.entry(b.against); other == 0 && b.subject == "" || other >= 0 && b.against == b.subject {
+				t.Errorf("%s: %q compared with itself", r, b.against)
 			}
 		}
 	}

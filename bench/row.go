@@ -18,7 +18,7 @@ const (
 type row struct {
 	name    string
 	server  server
-	entries []entry // the budget is about the first one
+	entries []entry // a bound is about the first one, if it does not name another
 	budget  []bound
 	fresh   bool    // a process for each run: memory of an earlier run would count
 	stretch float64 // multiplies the time of a run; 0 is 1
@@ -32,6 +32,7 @@ type entry struct {
 	name    string // in the table
 	library string
 	load    load
+	cores   cores // "": those of the row
 }
 
 func (r row) String() string { return r.name + ", " + string(r.server) }

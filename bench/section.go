@@ -8,7 +8,7 @@ type section struct {
 
 // sections are all sections, in the order of the tables.
 var sections = []section{
-	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, connectionWork,
+	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, sharedWork, counterWork, connectionWork,
 	cacheWork, tracingWork,
 }
 

@@ -8,13 +8,14 @@ import (
 
 // stopwatch measures the resources of this process between start and stop.
 type stopwatch struct {
-	start  time.Time
-	cpu    time.Duration
-	allocs uint64
+	start         time.Time
+	cpu           time.Duration
+	allocs, bytes uint64
 }
 
 func startWatch() stopwatch {
-	w := stopwatch{allocs: allocations()}
+	var w stopwatch
+	w.allocs, w.bytes = allocations()
 	w.cpu, w.start = cpuTime(), time.Now()
 	return w
 }
@@ -23,7 +24,8 @@ func startWatch() stopwatch {
 func (w stopwatch) stop(r *result) {
 	r.Elapsed = time.Since(w.start)
 	r.CPU = cpuTime() - w.cpu
-	r.Allocs = allocations() - w.allocs
+	allocs, bytes := allocations()
+	r.Allocs, r.Bytes = allocs-w.allocs, bytes-w.bytes
 }
 
 // cpuTime returns the user and system time of the process until now.
@@ -35,8 +37,9 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func allocations() uint64 {
+// allocations returns the number of objects that the process has allocated, and their bytes.
+func allocations() (objects, bytes uint64) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.Mallocs
+	return m.Mallocs, m.TotalAlloc
 }

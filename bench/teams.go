@@ -9,7 +9,10 @@ import (
 type teams map[place]*team
 
 // place is a library and the cores that it runs on: there is one contender for each.
-type place struct{ library, cores string }
+type place struct {
+	library string
+	cores   cores
+}
 
 type team struct {
 	contender
@@ -19,7 +22,7 @@ type team struct {
 // connected returns a connected contender. The flags are for Java, if it starts one.
 func (t teams) connected(ctx context.Context, at place, connect string, flags ...string) (contender, error) {
 	if t[at] == nil {
-		c, err := startedOn(at.cores, func() (contender, error) { return startContender(ctx, at.library, flags...) })
+		c, err := startedOn(at.cores, func() (contender, error) { return startContender(ctx, at, flags...) })
 		if err != nil {
 			return nil, err
 		}

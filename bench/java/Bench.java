@@ -51,6 +51,8 @@ public final class Bench {
         Latches.addTo(cases);
         Queues.addTo(cases);
         Barriers.addTo(cases);
+        Counters.addTo(cases);
+        Shared.addTo(cases);
         Caches.addTo(cases);
     }
 

@@ -35,6 +35,9 @@
 //	queue-consume               window items are there before
 //	queue-backlog               window items are there, and each consumed one is replaced
 //	double-barrier              threads members with a client each enter and leave; latency of such a round
+//	shared-change               a shared count is set; latency from the call to the listener
+//	counter                     threads increment one number, with a client each
+//	counter-one-client          the same with one counter for all
 //	cache-load                  caches of window nodes, one after the other; latency from start until all are read
 //	cache-memory                one such cache, an operation is a node; memory before, and when all are read
 //	cache-change                a node is written; latency from the call to the listener
