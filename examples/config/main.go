@@ -1,8 +1,9 @@
-// Command config has a service follow its settings while an operator changes them: they are one JSON value in a node.
-// Settings that do not decode are reported, and the service goes on with the last ones that did.
+// Command config is a service of a fleet that shares its settings, one JSON value in a node, while an operator changes
+// them. Each service sees the others. Settings that do not decode are reported, and the service goes on with the last
+// ones that did.
 //
 //	go run ./examples/config
-//	go run ./examples/config -connect host:2181 -follow   # then change /examples/config/settings with a tool of yours
+//	go run ./examples/config -connect host:2181 -name a -follow   # more of them, with other names
 package main
 
 import (
@@ -11,15 +12,26 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/examples/waiting"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/cache"
+	"github.com/gocurator/curator/recipes/nodes"
+	"github.com/gocurator/curator/recipes/shared"
 )
 
-const settingsPath = "/examples/config/settings"
+const (
+	settingsPath = "/examples/config/settings"
+	fleetPath    = "/examples/config/fleet"
+)
 
 // Settings are those of the service.
 type Settings struct {
@@ -27,9 +39,12 @@ type Settings struct {
 	Rate     int
 }
 
-// parse decodes and checks settings.
-func parse(path string, data []byte) (Settings, error) {
-	s, err := cache.JSON[Settings](path, data)
+// checked is the codec of settings that make sense.
+type checked struct{ codec.JSON[Settings] }
+
+// Decode decodes and checks settings.
+func (c checked) Decode(data []byte) (Settings, error) {
+	s, err := c.JSON.Decode(data)
 	if err == nil && s.Rate < 1 {
 		err = fmt.Errorf("rate %d", s.Rate)
 	}
@@ -38,12 +53,14 @@ func parse(path string, data []byte) (Settings, error) {
 
 type options struct {
 	connect string
+	name    string
 	follow  bool
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.connect, "connect", "", "connect string; without one a server in memory")
+	flag.StringVar(&o.name, "name", "service", "name of the service in the fleet")
 	flag.BoolVar(&o.follow, "follow", false, "change nothing, and follow the settings until interrupted")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -71,13 +88,21 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	live, err := follow(client, settingsPath, parse)
-	if err != nil {
+	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	if err := waiting.ForServer(ctx, client, o.connect, say); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, live.Close()) }()
+	settings := shared.NewValue(client, settingsPath, checked{})
+	fleet := nodes.NewGroupMember(client, fleetPath, o.name, nil)
+	if err := fleet.Start(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fleet.Close(context.WithoutCancel(ctx))) }()
+	if err := fleet.Ready(ctx); err != nil {
+		return err
+	}
 	if o.follow {
-		serve(ctx, live, out)
+		serve(ctx, settings, fleet, out)
 		return nil
 	}
 	changing, stop := context.WithCancel(ctx)
@@ -88,20 +113,28 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		defer stop()
 		failed <- operate(changing, client, shown)
 	}()
-	serve(changing, live, announced{out, changing, shown})
+	serve(changing, settings, fleet, announced{out, changing, shown})
 	return <-failed
 }
 
-// serve shows the settings each time that they change, until ctx ends.
-func serve(ctx context.Context, live *Live[Settings], out io.Writer) {
-	for change := range live.Changes(ctx) {
-		if change.Err != nil {
-			fmt.Fprintf(out, "invalid settings: %v\n", change.Err)
+// serve shows the settings and the fleet each time that the settings change, until ctx ends.
+func serve(ctx context.Context, settings *shared.Value[Settings], fleet *nodes.GroupMember, out io.Writer) {
+	var last *Settings // that make sense
+	for s, err := range settings.Watch(ctx) {
+		switch {
+		case err == nil:
+			last = &s
+		case errors.Is(err, zk.ErrNoNode):
+			last = nil
+		default:
+			fmt.Fprintf(out, "invalid settings: %v\n", err)
 		}
-		if s, ok := live.Value(); ok {
-			fmt.Fprintf(out, "%q at most %d times a second\n", s.Greeting, s.Rate)
-		} else {
+		if last == nil {
 			fmt.Fprintln(out, "no settings")
+			continue
 		}
+		members := slices.Sorted(maps.Keys(fleet.CurrentMembers()))
+		fmt.Fprintf(out, "%q at most %d times a second, as all of %s\n",
+			last.Greeting, last.Rate, strings.Join(members, ", "))
 	}
 }

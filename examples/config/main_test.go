@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"strings"
@@ -13,33 +14,36 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func TestServiceFollowsItsSettings(t *testing.T) {
+func TestFleetSharesItsSettings(t *testing.T) {
 	connect := testenv.ConnectString(t)
+	ctx, stop := context.WithCancel(testenv.Context(t))
+	defer stop()
+	read, w := io.Pipe()
+	ended := make(chan error)
+	go func() {
+		defer w.Close() //nolint:errcheck // always nil
+		ended <- run(ctx, options{connect: connect, name: "b", follow: true}, w)
+	}()
+	lines := bufio.NewScanner(read)
+	if !lines.Scan() || lines.Text() != "no settings" {
+		t.Fatalf("got %q, %v", lines.Text(), lines.Err())
+	}
+	go func() { _, _ = io.Copy(io.Discard, read) }() // the pipe would hold it up
+
 	var out strings.Builder
-	if err := run(testenv.Context(t), options{connect: connect}, &out); err != nil {
+	if err := run(ctx, options{connect: connect, name: "a"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	want := `no settings
-"hello" at most 10 times a second
-"hello" at most 20 times a second
-invalid settings: cache: decode /examples/config/settings: ` +
+"hello" at most 10 times a second, as all of a, b
+"hello" at most 20 times a second, as all of a, b
+invalid settings: shared: watch /examples/config/settings: ` +
 		`json: cannot unmarshal string into Go struct field Settings.Rate of type int
-"hello" at most 20 times a second
-"good day" at most 20 times a second
+"hello" at most 20 times a second, as all of a, b
+"good day" at most 20 times a second, as all of a, b
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-
-	// Another service starts with what there is.
-	ctx, stop := context.WithCancel(testenv.Context(t))
-	lines, w := io.Pipe()
-	ended := make(chan error)
-	go func() { ended <- run(ctx, options{connect: connect, follow: true}, w) }()
-	line := make([]byte, 100)
-	n, err := lines.Read(line)
-	if got := string(line[:n]); err != nil || got != "\"good day\" at most 20 times a second\n" {
-		t.Errorf("got %q, %v", got, err)
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -47,9 +51,38 @@ invalid settings: cache: decode /examples/config/settings: ` +
 	}
 }
 
+func TestServiceStartsWithSettingsThatAreThere(t *testing.T) {
+	connect := testenv.ConnectString(t)
+	if err := run(testenv.Context(t), options{connect: connect, name: "a"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testenv.Context(t))
+	read, w := io.Pipe()
+	ended := make(chan error)
+	go func() {
+		defer w.Close() //nolint:errcheck // always nil
+		ended <- run(ctx, options{connect: connect, name: "b", follow: true}, w)
+	}()
+	lines := bufio.NewScanner(read)
+	if want := `"good day" at most 20 times a second, as all of b`; !lines.Scan() || lines.Text() != want {
+		t.Errorf("got %q, %v", lines.Text(), lines.Err())
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServiceWithoutServerSaysThatItWaits(t *testing.T) {
+	late := testenv.NewLateServer(t)
+	if err := run(testenv.Context(t), options{connect: late.ConnectString(), name: "a"}, late); err != nil {
+		t.Errorf("%v after\n%s", err, late)
+	}
+}
+
 func TestSettingsThatAreRefused(t *testing.T) {
 	for _, data := range []string{"", "{", `{"Rate": 0}`, `{"Rate": -1}`} {
-		if _, err := parse("/s", []byte(data)); err == nil {
+		if _, err := (checked{}).Decode([]byte(data)); err == nil {
 			t.Errorf("%q is accepted", data)
 		}
 	}

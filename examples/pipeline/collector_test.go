@@ -1,11 +1,34 @@
+//go:build otlp
+
 package main
 
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
 )
+
+func TestCollectorIsUsedIfThereIsOne(t *testing.T) {
+	collector := newCollector(t)
+	t.Setenv(endpoint, collector.URL)
+	var out strings.Builder
+	o := options{connect: testenv.ConnectString(t), jobs: 2, producers: 1, workers: 1}
+	if err := run(testenv.Context(t), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/traces", "/v1/metrics"} {
+		if collector.received(path) == 0 {
+			t.Errorf("nothing was sent to %s", path)
+		}
+	}
+	if strings.Contains(out.String(), "trace ") {
+		t.Errorf("traces are shown, too:\n%s", out.String())
+	}
+}
 
 // collector counts what an OTLP exporter sends.
 type collector struct {

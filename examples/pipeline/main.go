@@ -5,9 +5,10 @@
 //
 //	go run ./examples/pipeline
 //	go run ./examples/pipeline -connect host:2181 -jobs 100 -workers 4
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 go run ./examples/pipeline
+//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 go run -tags otlp ./examples/pipeline
 //
-// With OTEL_EXPORTER_OTLP_ENDPOINT traces and metrics go there; without, they are shown in the terminal.
+// With OTEL_EXPORTER_OTLP_ENDPOINT traces and metrics go there; without, they are shown in the terminal. The exporters
+// are behind the build tag otlp, because they have to compile gRPC.
 package main
 
 import (

@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -26,6 +24,10 @@ type observation struct {
 // endpoint is the environment variable that the exporters read, too.
 const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
+// exporting returns an observation that goes to a collector. Only the build tag otlp sets it: the exporters have to
+// compile gRPC, which takes minutes.
+var exporting func(ctx context.Context, who *resource.Resource) (*observation, error)
+
 func newObservation(ctx context.Context, out io.Writer, traces int) (*observation, error) {
 	// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes last, and holds.
 	who, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("curator-pipeline")), resource.WithFromEnv())
@@ -35,20 +37,11 @@ func newObservation(ctx context.Context, out io.Writer, traces int) (*observatio
 	if os.Getenv(endpoint) == "" {
 		return inMemory(out, traces, who), nil
 	}
-	spans, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, err
+	if exporting == nil {
+		return nil, errors.New(endpoint + " is set, and this program is built without OTLP: " +
+			"go run -tags otlp ./examples/pipeline")
 	}
-	metrics, err := otlpmetrichttp.New(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &observation{
-		tracers: sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(who)),
-		meters: sdkmetric.NewMeterProvider(
-			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metrics)), sdkmetric.WithResource(who)),
-		show: func(context.Context) error { return nil },
-	}, nil
+	return exporting(ctx, who)
 }
 
 func inMemory(out io.Writer, traces int, who *resource.Resource) *observation {

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/gocurator/curator/examples/waiting"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -74,6 +75,9 @@ func (p *pipeline) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
+	if err := waiting.ForServer(ctx, client, p.connect, p.out.say); err != nil {
+		return err
+	}
 	_, err = client.Create().CreatingParentsIfNeeded().ForPath(ctx, p.results, nil)
 	return err
 }

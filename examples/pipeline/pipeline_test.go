@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -153,21 +155,40 @@ func TestLeaderCountsTheJobsWhoseLastStepIsDone(t *testing.T) {
 	}
 }
 
-func TestCollectorIsUsedIfThereIsOne(t *testing.T) {
-	collector := newCollector(t)
-	t.Setenv(endpoint, collector.URL)
-	var out strings.Builder
-	o := options{connect: testenv.ConnectString(t), jobs: 2, producers: 1, workers: 1}
-	if err := run(testenv.Context(t), o, &out); err != nil {
-		t.Fatal(err)
+func TestPipelineWithoutServerSaysThatItWaits(t *testing.T) {
+	t.Setenv(endpoint, "")
+	late := testenv.NewLateServer(t)
+	o := options{connect: late.ConnectString(), jobs: 2, producers: 1, workers: 1}
+	if err := run(testenv.Context(t), o, late); err != nil {
+		t.Errorf("%v after\n%s", err, late)
 	}
-	for _, path := range []string{"/v1/traces", "/v1/metrics"} {
-		if collector.received(path) == 0 {
-			t.Errorf("nothing was sent to %s", path)
+}
+
+// gRPC takes minutes to compile, and only the exporters need it.
+func TestPipelineWithoutTagImportsNoGRPC(t *testing.T) {
+	for _, build := range []struct {
+		tags string
+		grpc bool
+	}{{tags: "-tags=", grpc: false}, {tags: "-tags=otlp", grpc: true}} {
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", build.tags, ".")
+		packages, err := list.Output()
+		if err != nil {
+			t.Fatalf("%v: %v", list, err)
+		}
+		if got := strings.Contains(string(packages), "\ngoogle.golang.org/grpc"); got != build.grpc {
+			t.Errorf("%v: gRPC is imported: %t", list, got)
 		}
 	}
-	if strings.Contains(out.String(), "trace ") {
-		t.Errorf("traces are shown, too:\n%s", out.String())
+}
+
+func TestCollectorWithoutExportersIsRefused(t *testing.T) {
+	t.Setenv(endpoint, "http://localhost:4318")
+	built := exporting
+	exporting = nil
+	defer func() { exporting = built }()
+	o := options{jobs: 1, producers: 1, workers: 1}
+	if err := run(t.Context(), o, io.Discard); err == nil || !strings.Contains(err.Error(), "go run -tags otlp") {
+		t.Errorf("%v does not say how to get OTLP", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/recipes/queue"
 )
 
@@ -17,7 +18,7 @@ func (p *pipeline) produce(ctx context.Context, number int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	q, err := queue.NewBuilder[Job](client, nil, queue.JSON[Job]{}, jobsPath).
+	q, err := queue.NewBuilder[Job](client, nil, codec.JSON[Job]{}, jobsPath).
 		Name("jobs").LockPath(jobLocksPath).BuildQueue()
 	if err != nil {
 		return err

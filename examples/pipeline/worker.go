@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/recipes/locks"
@@ -36,7 +37,7 @@ func startWorker(p *pipeline) (*worker, error) {
 		return nil, err
 	}
 	w := &worker{pipeline: p, client: client}
-	w.queue, err = queue.NewBuilder(client, w.do, queue.JSON[Job]{}, jobsPath).
+	w.queue, err = queue.NewBuilder(client, w.do, codec.JSON[Job]{}, jobsPath).
 		Name("jobs").LockPath(jobLocksPath).Prefetch(1).BuildQueue()
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

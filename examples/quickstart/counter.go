@@ -12,7 +12,7 @@ import (
 )
 
 // errFenced says that a later holder of the lock has written already: the writer has lost the lock and did not know.
-var errFenced = errors.New("fenced off by a later holder of the lock")
+var errFenced = errors.New("fenced off")
 
 // counter is a number in a node, and stands for any resource that a lock protects: a row, a file, a device. It
 // remembers the highest fencing token that has written to it, and refuses lower ones. A lock alone cannot do that: its

@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"html"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +75,38 @@ func TestServerOfItsOwn(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "ZooKeeper: one in memory at 127.0.0.1:") {
 		t.Error(out.String())
+	}
+	picture := shownLines(t)
+	for line := range strings.Lines(out.String()) {
+		if line = withoutValues(strings.TrimSuffix(line, "\n")); !slices.Contains(picture, line) {
+			t.Errorf("docs/quickstart.svg has no line %q: go run ./docs/pictures quickstart", line)
+		}
+	}
+}
+
+// shownLines returns the lines of the picture of this program, without their values.
+func shownLines(t *testing.T) (lines []string) {
+	t.Helper()
+	svg, err := os.ReadFile("../../docs/quickstart.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range regexp.MustCompile("<text .*</text>").FindAllString(string(svg), -1) {
+		lines = append(lines, withoutValues(html.UnescapeString(regexp.MustCompile("<[^>]*>").ReplaceAllString(text, ""))))
+	}
+	return lines
+}
+
+// withoutValues returns a line without what differs from run to run.
+func withoutValues(line string) string {
+	return regexp.MustCompile(`\[.*\]|0x[0-9a-f]+|[0-9.]+(µs|ms|s\b)?`).ReplaceAllString(line, "#")
+}
+
+func TestRunWithoutServerSaysThatItWaits(t *testing.T) {
+	late := testenv.NewLateServer(t)
+	var errs strings.Builder
+	if code := run(testenv.Context(t), []string{"-connect", late.ConnectString()}, late, &errs); code != success {
+		t.Errorf("status %d: %s after\n%s", code, errs.String(), late)
 	}
 }
 

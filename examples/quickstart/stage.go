@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/examples/waiting"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/retry"
 )
@@ -26,12 +26,15 @@ func openStage(ctx context.Context, srv *server, out *report) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := waiting.ForServer(ctx, keeper, srv.connect, out.say); err != nil {
+		return nil, errors.Join(err, keeper.Close())
+	}
 	root, err := keeper.Create().
 		CreatingParentsIfNeeded().
 		WithMode(builders.PersistentSequential).
 		ForPath(ctx, "/quickstart/run-", nil)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("is there a ZooKeeper at %s? %w", srv.connect, err), keeper.Close())
+		return nil, errors.Join(err, keeper.Close())
 	}
 	return &stage{server: srv, out: out, root: root, keeper: keeper}, nil
 }
@@ -55,7 +58,7 @@ func connect(connect string, opts ...framework.Option) (*framework.Client, error
 }
 
 // cleanUpTime bounds the cleaning up, which is done also when the program is interrupted.
-const cleanUpTime = 5 * time.Second
+const cleanUpTime = 20 * time.Second
 
 // close removes the node of this run with all that the steps have left in it.
 func (s *stage) close(ctx context.Context) error {

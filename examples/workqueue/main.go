@@ -15,7 +15,9 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/examples/waiting"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -66,6 +68,14 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		o.connect = server.ConnectString()
 	}
 	shown := newProgress(out, o.jobs, o.workers)
+	client, err := newClient(o.connect)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if err := waiting.ForServer(ctx, client, o.connect, shown.say); err != nil {
+		return err
+	}
 	var workers []*worker
 	defer func() {
 		for _, w := range workers {
@@ -79,7 +89,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		}
 		workers = append(workers, w)
 	}
-	if err := putJobs(ctx, o); err != nil {
+	if err := putJobs(ctx, client, o); err != nil {
 		return err
 	}
 	select { // some of it is done
@@ -101,13 +111,8 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 }
 
 // putJobs puts all jobs, and waits until they are in the queue.
-func putJobs(ctx context.Context, o options) (err error) {
-	client, err := newClient(o.connect)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	q, err := queue.NewBuilder[Job](client, nil, queue.JSON[Job]{}, jobsPath).LockPath(locksPath).BuildQueue()
+func putJobs(ctx context.Context, client *framework.Client, o options) error {
+	q, err := queue.NewBuilder[Job](client, nil, codec.JSON[Job]{}, jobsPath).LockPath(locksPath).BuildQueue()
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,14 @@ func TestAllJobsAreDone(t *testing.T) {
 	}
 }
 
+func TestWorkersWithoutServerSayThatTheyWait(t *testing.T) {
+	late := testenv.NewLateServer(t)
+	o := options{connect: late.ConnectString(), jobs: 10, workers: 2, takes: time.Millisecond}
+	if err := run(testenv.Context(t), o, late); err != nil {
+		t.Errorf("%v after\n%s", err, late)
+	}
+}
+
 func TestBadOptionsAreRefused(t *testing.T) {
 	for _, o := range []options{{jobs: 0, workers: 2}, {jobs: 1, workers: 1}, {connect: "//", jobs: 1, workers: 2}} {
 		if err := run(t.Context(), o, &strings.Builder{}); err == nil {

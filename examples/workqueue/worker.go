@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/queue"
 )
@@ -23,7 +24,7 @@ func newWorker(connect string, number int, shown *progress) (*worker, error) {
 		return nil, err
 	}
 	w := &worker{number: number, shown: shown, client: client}
-	w.queue, err = queue.NewBuilder(client, w.do, queue.JSON[Job]{}, jobsPath).
+	w.queue, err = queue.NewBuilder(client, w.do, codec.JSON[Job]{}, jobsPath).
 		LockPath(locksPath).         // a job is done at least once
 		Prefetch(1).                 // jobs take long: who is idle shall have the next
 		FinalFlushTime(time.Second). // for the job at hand when we close
