@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/importer"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"os"
@@ -23,6 +24,16 @@ var programs = []string{"bench", "docs", "examples", "interop", "scripts"}
 // surfaceOfModule returns the surface of all public packages.
 func surfaceOfModule(t *testing.T) []string {
 	t.Helper()
+	var lines []string
+	for _, pkg := range loadModule(t) {
+		lines = append(lines, surfaceOf(pkg)...)
+	}
+	return lines
+}
+
+// loadModule returns all public packages.
+func loadModule(t *testing.T) []*types.Package {
+	t.Helper()
 	noteSources(t)
 	public := publicPackages(t)
 	exports := exportData(t, public)
@@ -33,15 +44,15 @@ func surfaceOfModule(t *testing.T) []string {
 		}
 		return os.Open(file)
 	})
-	var lines []string
+	var pkgs []*types.Package
 	for _, path := range public {
 		pkg, err := imp.Import(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, surfaceOf(pkg)...)
+		pkgs = append(pkgs, pkg)
 	}
-	return lines
+	return pkgs
 }
 
 // noteSources looks at all sources, so that the go command does not return a cached result after a change of one.

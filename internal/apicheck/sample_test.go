@@ -20,6 +20,7 @@ func (Task) Run() {}
 func (Task) stop() {}
 type Base struct{}
 func (*Base) Close() error { return nil }
+type Closer interface { Close() error }
 `
 
 const sampleSource = `package sample
@@ -49,7 +50,7 @@ func (q *Queue[T]) put() {}
 
 type Option interface{ apply() }
 type Client interface {
-	Close() error
+	engine.Closer
 	Task() engine.Task
 }
 type Number interface{ ~int | ~int64 }
@@ -103,6 +104,7 @@ func TestSurfaceOfSample(t *testing.T) {
 		"recipes/sample: type Client interface",
 		"recipes/sample: type Client interface { Close() error }",
 		"recipes/sample: type Client interface { Task() internal/engine.Task }",
+		"recipes/sample: type Client interface { internal/engine.Closer }",
 		"recipes/sample: type Handler func(task *internal/engine.Task) error",
 		"recipes/sample: type Mode uint8",
 		"recipes/sample: type Names = []string",
@@ -125,7 +127,7 @@ func TestSurfaceOfSample(t *testing.T) {
 }
 
 func TestLeaksOfSample(t *testing.T) {
-	want := []string{"sample.Client.Task", "sample.Handler", "sample.Queue.Base", "sample.Task"}
+	want := []string{"sample.Client.Task", "sample.Client.Closer", "sample.Handler", "sample.Queue.Base", "sample.Task"}
 	if diff := cmp.Diff(want, leaksOf(sample(t))); diff != "" {
 		t.Errorf("leaksOf (-want +got):\n%s", diff)
 	}

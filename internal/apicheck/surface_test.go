@@ -87,6 +87,9 @@ func receiver(obj *types.TypeName) string {
 func (s *surface) addMembers(name string, t types.Type) {
 	switch u := t.Underlying().(type) {
 	case *types.Interface:
+		for e := range u.EmbeddedTypes() { // go doc shows their names
+			s.add("type %s interface { %s }", name, s.text(e))
+		}
 		for m := range u.Methods() {
 			if !m.Exported() {
 				s.add("type %s interface { unexported methods }", name)

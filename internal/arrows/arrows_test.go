@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -20,79 +19,128 @@ import (
 
 const module = "github.com/gocurator/curator"
 
-// rule says what a package may import beside the standard library and [dependencies].
+// rule says what a package or tree ("dir/...") may import beside the standard library and [dependencies].
 type rule struct {
-	imports []string // packages of this module; "dir/..." means everything below dir
+	pkg     string
+	imports []string // packages of this module, which have earlier rules
 	any     bool     // a program at the very top: no limit at all
 }
 
-// rules has one entry for each package or tree ("dir/..."), lowest first. Packages that do not exist are fine.
-var rules = map[string]rule{
-	// The engine.
-	"internal/errtext":  {},
-	"internal/hook":     {},
-	"internal/jute":     {},
-	"internal/dispatch": {},
-	"internal/wire":     {imports: []string{"internal/jute"}},
-	"internal/exec": {imports: []string{
-		"internal/errtext", "internal/dispatch", "internal/jute", "internal/telemetry", "internal/wire",
+// rules has one entry for each package or tree, lowest first: a package imports only what has an earlier rule. Packages
+// that do not exist are fine.
+var rules = []rule{
+	// The ground floor: the engine.
+	{pkg: "internal/errtext"},
+	{pkg: "internal/usercode", imports: []string{"internal/errtext"}},
+	{pkg: "internal/jute"},
+	{pkg: "internal/dispatch", imports: []string{"internal/usercode"}},
+	{pkg: "internal/instrument", imports: []string{"internal/usercode"}},
+	{pkg: "internal/telemetry", imports: []string{
+		"internal/errtext", "internal/instrument", "internal/jute", "internal/usercode",
+	}},
+	{pkg: "internal/hook", imports: []string{"internal/telemetry"}},
+	{pkg: "internal/wire", imports: []string{"internal/jute"}},
+	{pkg: "internal/exec", imports: []string{
+		"internal/errtext", "internal/dispatch", "internal/jute", "internal/telemetry", "internal/usercode", "internal/wire",
 	}},
 
-	// What it is observed by.
-	"tracing":            {imports: []string{"framework", "internal/telemetry"}},
-	"internal/telemetry": {imports: []string{"internal/jute"}},
-
 	// The vocabulary.
-	"retry":     {imports: []string{"internal/errtext", "internal/jute"}},
-	"callbacks": {imports: []string{"internal/hook", "internal/jute"}},
-	"zkpath":    {},
+	{pkg: "retry", imports: []string{"internal/errtext", "internal/jute"}},
+	{pkg: "callbacks", imports: []string{"internal/hook", "internal/jute"}},
+	{pkg: "zkpath"},
+	{pkg: "codec"},
 
 	// What the client and its recipes share, and no program sees.
-	"internal/listeners": {imports: []string{"callbacks"}},
-	"internal/opconfig":  {imports: []string{"callbacks", "internal/exec", "internal/telemetry"}},
+	{pkg: "internal/listeners", imports: []string{"callbacks"}},
+	{pkg: "internal/opconfig", imports: []string{"callbacks", "internal/exec", "internal/telemetry"}},
 
 	// The client.
-	"builders": {imports: slices.Concat(engine, vocabulary, []string{"internal/hook", "internal/opconfig"})},
-	"framework": {imports: slices.Concat(engine, vocabulary, []string{
+	{pkg: "builders", imports: slices.Concat(engine, vocabulary, []string{"internal/hook", "internal/opconfig"})},
+	{pkg: "framework", imports: slices.Concat(engine, vocabulary, []string{
 		"builders", "internal/hook", "internal/listeners", "internal/opconfig",
 	})},
+	{pkg: "tracing", imports: []string{"framework", "internal/hook", "internal/telemetry"}},
 
-	// Recipes do not know each other, nor the engine; they share the way to wait in line.
-	"recipes/internal/waitqueue": {imports: belowRecipes},
-	"recipes/locks":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	"recipes/leader":             {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	"recipes/barrier":            {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	"recipes/cache":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	"recipes/queue":              {imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	// What recipes report. It is not below recipes/internal, which is closed to packages beside recipes.
+	{pkg: "internal/report", imports: []string{"internal/instrument", "internal/telemetry", "internal/usercode"}},
 
-	// Test support. curatortest and its server know nothing of the client: they speak the protocol on their own.
-	"internal/zkserver":           {imports: []string{"internal/jute"}},
-	"curatortest":                 {imports: []string{"internal/jute", "internal/zkserver"}},
-	"internal/conformance":        {}, // tests alone
-	"internal/model":              {}, // tests alone
-	"internal/testenv":            {imports: []string{"curatortest"}},
-	"internal/testenv/observe":    {},
-	"internal/testenv/testclient": {imports: []string{"curatortest", "framework", "internal/testenv", "retry"}},
-	"internal/testenv/chaos":      {imports: []string{"curatortest", "internal/testenv"}},
-	"internal/simulation":         {}, // tests alone
-	"internal/apicheck":           {}, // tests alone
-	"internal/arrows":             {},
+	// Recipes do not know each other, except for the cache, nor the engine; they share the way to wait in line, and
+	// which errors pass.
+	{pkg: "recipes/internal/waitqueue", imports: slices.Concat(belowRecipes, []string{"internal/jute"})},
+	{pkg: "recipes/internal/desired", imports: slices.Concat(belowRecipes, []string{
+		"internal/jute", "recipes/internal/waitqueue",
+	})},
+	{pkg: "recipes/locks", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	{pkg: "recipes/leader", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	{pkg: "recipes/barrier", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	{pkg: "recipes/cache", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	{pkg: "recipes/atomic", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	// Shared values follow their nodes with a cache.
+	{pkg: "recipes/shared", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue", "recipes/cache"})},
+
+	// The layers of the queue, lowest first. Only the queue has the type of its items.
+	{pkg: "recipes/queue/internal/node", imports: []string{
+		"framework", "internal/errtext", "recipes/internal/waitqueue", "zkpath",
+	}},
+	{pkg: "recipes/queue/internal/reply", imports: []string{
+		"builders", "framework", "internal/usercode", "recipes/internal/waitqueue", "recipes/queue/internal/node",
+	}},
+	{pkg: "recipes/queue/internal/produce", imports: []string{
+		"builders", "framework", "internal/errtext", "internal/report", "internal/telemetry", "recipes/internal/waitqueue",
+		"recipes/queue/internal/node", "recipes/queue/internal/reply", "callbacks", "zkpath",
+	}},
+	{pkg: "recipes/queue/internal/claim", imports: []string{
+		"builders", "callbacks", "framework", "internal/errtext", "internal/hook", "internal/telemetry",
+		"internal/usercode", "recipes/internal/waitqueue", "recipes/queue/internal/node", "recipes/queue/internal/reply",
+		"zkpath",
+	}},
+	{pkg: "recipes/queue/internal/fetch", imports: []string{
+		"builders", "framework", "internal/errtext", "recipes/internal/waitqueue", "recipes/queue/internal/claim",
+		"recipes/queue/internal/node", "recipes/queue/internal/reply", "zkpath",
+	}},
+	{pkg: "recipes/queue", imports: slices.Concat(belowRecipes, []string{
+		"recipes/internal/waitqueue", "recipes/queue/internal/claim", "recipes/queue/internal/fetch",
+		"recipes/queue/internal/node", "recipes/queue/internal/produce", "recipes/queue/internal/reply",
+	})},
+	// A group member keeps a node and caches those of the others.
+	{pkg: "recipes/nodes", imports: slices.Concat(belowRecipes, []string{
+		"recipes/cache", "recipes/internal/desired", "recipes/internal/waitqueue",
+	})},
+
+	// Test support, for the tests of all floors. curatortest and its server know nothing of the client: they speak the
+	// protocol on their own.
+	{pkg: "internal/zkserver", imports: []string{"internal/jute"}},
+	{pkg: "curatortest", imports: []string{"internal/jute", "internal/zkserver"}},
+	{pkg: "internal/conformance"}, // tests alone
+	{pkg: "internal/model"},       // tests alone
+	{pkg: "internal/testenv", imports: []string{"curatortest", "internal/jute"}},
+	{pkg: "internal/testenv/observe"},
+	{pkg: "internal/testenv/chaos", imports: []string{"curatortest", "internal/testenv"}},
+	{pkg: "internal/testenv/testclient", imports: []string{
+		"curatortest", "framework", "internal/hook", "internal/jute", "internal/testenv", "internal/testenv/chaos", "retry",
+	}},
+	{pkg: "internal/simulation"}, // tests alone
+	{pkg: "internal/apicheck"},   // tests alone
+	{pkg: "internal/arrows"},
 
 	// Programs, which no package imports.
-	"bench/...":    {any: true},
-	"docs":         {},
-	"examples/...": {any: true},
-	"interop/...":  {any: true},
+	{pkg: "bench/...", any: true},
+	{pkg: "docs"},
+	{pkg: "docs/pictures", any: true},
+	{pkg: "examples/...", any: true},
+	{pkg: "interop/...", any: true},
 }
 
 var (
 	engine = []string{
-		"internal/errtext", "internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire", "internal/exec",
+		"internal/errtext", "internal/usercode", "internal/jute", "internal/dispatch", "internal/telemetry", "internal/wire",
+		"internal/exec",
 	}
-	vocabulary = []string{"retry", "callbacks", "zkpath"}
+	vocabulary = []string{"retry", "callbacks", "zkpath", "codec"}
 	// Recipes know the client, and report what they do where it does.
 	belowRecipes = slices.Concat(vocabulary, []string{
-		"builders", "framework", "internal/errtext", "internal/hook", "internal/listeners", "internal/telemetry",
+		"builders", "framework", "internal/errtext", "internal/usercode", "internal/hook", "internal/listeners",
+		"internal/telemetry", "internal/report",
 	})
 )
 
@@ -112,11 +160,17 @@ var (
 	}
 )
 
+// knowTelemetry are the packages that see OpenTelemetry. The recipes and the engine do not, except in tests.
+var knowTelemetry = []string{
+	"internal/instrument", "internal/telemetry", "internal/report", "internal/hook", "callbacks", "framework",
+	"internal/testenv/...",
+}
+
 // Tests of a package may import more than the package: testSupport always, and from an external test package
 // (package x_test) everything but the programs, because a test of a lower layer is a user of the whole.
 var (
 	testSupport = []string{"bench/nullserver", "curatortest", "internal/testenv", "internal/testenv/observe"}
-	programs    = []string{"bench/...", "examples/...", "interop/..."}
+	programs    = []string{"bench/...", "docs/pictures", "examples/...", "interop/..."}
 )
 
 func TestArrows(t *testing.T) {
@@ -199,6 +253,9 @@ func checkFile(fsys fs.FS, name string) ([]string, error) {
 			forTests := isOf(testDependencies, imported) // first: the SDK is below otel/
 			allowed = isStandard(imported) || isOf(dependencies, imported) && !forTests ||
 				forTests && (isTest || match("internal/testenv/...", path.Dir(name)))
+			if isOf([]string{"go.opentelemetry.io/otel"}, imported) && !isTest {
+				allowed = allowed && matches(knowTelemetry, path.Dir(name))
+			}
 		}
 		if !allowed {
 			problems = append(problems, fmt.Sprintf("%s: may not import %s", name, imported))
@@ -208,12 +265,11 @@ func checkFile(fsys fs.FS, name string) ([]string, error) {
 }
 
 func ruleOf(pkg string) (rule, bool) {
-	for pattern, r := range rules {
-		if match(pattern, pkg) {
-			return r, true
-		}
+	i := slices.IndexFunc(rules, func(r rule) bool { return match(r.pkg, pkg) })
+	if i < 0 {
+		return rule{}, false
 	}
-	return rule{}, false
+	return rules[i], true
 }
 
 func matches(patterns []string, pkg string) bool {
@@ -249,32 +305,45 @@ func isOf(modules []string, imported string) bool {
 
 // TestRules: the rules themselves hold the direction, so that an edit cannot turn an arrow round.
 func TestRules(t *testing.T) {
-	for _, pkg := range slices.Sorted(maps.Keys(rules)) {
-		for _, imported := range rules[pkg].imports {
-			if _, ok := rules[imported]; !ok {
-				t.Errorf("%s may import %s, which has no rule", pkg, imported)
-			}
-		}
-		if slices.Contains(reachable(pkg), pkg) {
-			t.Errorf("%s may import itself by way of %v", pkg, reachable(pkg))
-		}
+	for _, p := range upward(rules) {
+		t.Error(p)
 	}
 }
 
-// reachable returns what pkg may import, directly or not.
-func reachable(pkg string) []string {
-	seen := map[string]bool{}
-	var visit func(string)
-	visit = func(p string) {
-		for _, imported := range rules[p].imports {
-			if !seen[imported] {
-				seen[imported] = true
-				visit(imported)
+// upward returns the arrows of rules that do not point down.
+func upward(rules []rule) (problems []string) {
+	below := map[string]bool{}
+	for _, r := range rules {
+		for _, imported := range r.imports {
+			if !below[imported] {
+				problems = append(problems, fmt.Sprintf("%s may import %s, which has no earlier rule", r.pkg, imported))
 			}
 		}
+		if below[r.pkg] {
+			problems = append(problems, r.pkg+" has two rules")
+		}
+		below[r.pkg] = true
 	}
-	visit(pkg)
-	return slices.Sorted(maps.Keys(seen))
+	return problems
+}
+
+func TestUpward(t *testing.T) {
+	got := upward([]rule{
+		{pkg: "ground"},
+		{pkg: "testenv", imports: []string{"ground", "client"}},
+		{pkg: "client", imports: []string{"ground", "client"}},
+		{pkg: "recipe", imports: []string{"client", "missing"}},
+		{pkg: "ground"},
+	})
+	want := []string{
+		"testenv may import client, which has no earlier rule",
+		"client may import client, which has no earlier rule",
+		"recipe may import missing, which has no earlier rule",
+		"ground has two rules",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("upward (-want +got):\n%s", diff)
+	}
 }
 
 // TestCheck tests the checker.
@@ -300,7 +369,8 @@ func TestCheck(t *testing.T) {
 				"builders/create.go":       file("builders", "context", own+"callbacks", own+"internal/exec"),
 				"builders/create_test.go":  file("builders", own+"curatortest", "github.com/google/go-cmp/cmp"),
 				"builders/example_test.go": file("builders_test", own+"framework", "go.opentelemetry.io/otel/sdk/trace"),
-				"recipes/locks/mutex.go":   file("locks", own+"framework", "go.opentelemetry.io/otel/trace"),
+				"recipes/locks/mutex.go":   file("locks", own+"framework", own+"internal/report"),
+				"framework/telemetry.go":   file("framework", "go.opentelemetry.io/otel/trace"),
 				"internal/testenv/env.go":  file("testenv", own+"curatortest", "go.uber.org/goleak"),
 				"bench/main.go":            file("main", own+"framework", "example.org/x"),
 				"examples/a/b/main.go":     file("main", own+"recipes/locks", "example.org/x"),
@@ -339,6 +409,18 @@ func TestCheck(t *testing.T) {
 			"test support in the library",
 			fstest.MapFS{"framework/client.go": file("framework", own+"curatortest")},
 			[]string{"framework/client.go: may not import " + own + "curatortest"},
+		},
+		{
+			"OpenTelemetry in a recipe",
+			fstest.MapFS{
+				"recipes/locks/mutex.go":      file("locks", "go.opentelemetry.io/otel/trace"),
+				"recipes/locks/mutex_test.go": file("locks", "go.opentelemetry.io/otel/trace"),
+				"internal/exec/operation.go":  file("exec", "go.opentelemetry.io/otel"),
+			},
+			[]string{
+				"internal/exec/operation.go: may not import go.opentelemetry.io/otel",
+				"recipes/locks/mutex.go: may not import go.opentelemetry.io/otel/trace",
+			},
 		},
 		{
 			"one more dependency",
