@@ -1,27 +1,32 @@
-// What porting-from-java.md says about behaviour, beside names.
+// What the pages on porting say about behaviour, beside names.
 
 package docs_test
 
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/cache"
 	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/recipes/locks"
+	"github.com/gocurator/curator/recipes/queue"
 )
 
 // connect returns a started client of a server in memory.
 func connect(t *testing.T) (*curatortest.Server, *framework.Client) {
 	t.Helper()
-	server := curatortest.NewServerT(t, curatortest.InMemory())
+	server := curatortest.NewServerT(t, curatortest.WithoutPort())
 	client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +181,189 @@ func TestDeleteChildrenKeepsNode(t *testing.T) {
 	if err := rawHandle(ctx, client); err != nil || server.Exists("/tree") {
 		t.Errorf("the tree is there still: %v", err)
 	}
+}
+
+func TestMkdirsCreatesLastNode(t *testing.T) {
+	t.Parallel()
+	server, client := connect(t)
+	ctx := t.Context()
+	steps := []struct {
+		mkdirs func(context.Context, *framework.Client) error
+		there  string
+		absent string
+	}{
+		{mkdirsOfContainers, "/app/jobs", "/app/jobs/foo"},
+		{mkdirs, "/app/jobs", "/app/jobs/7"},
+		{mkdirsOfParents, "/app/jobs", "/app/jobs/7"},
+	}
+	for i, step := range steps {
+		for range 2 { // it is no error if the nodes are there
+			if err := step.mkdirs(ctx, client); err != nil {
+				t.Fatalf("step %d: %v", i, err)
+			}
+			if !server.Exists(step.there) || server.Exists(step.absent) {
+				t.Fatalf("step %d: not %s alone is there", i, step.there)
+			}
+		}
+		if err := client.Delete().DeletingChildrenIfNeeded().ForPath(ctx, "/app"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPathChildrenCacheDoesNotCreateItsNode(t *testing.T) {
+	t.Parallel()
+	server, client := connect(t)
+	ctx := t.Context()
+	c := aPathChildrenCacheWithoutData(client)
+	added := make(chan *cache.ChildData, 1)
+	c.AddListener(func(_ context.Context, ev cache.PathChildrenCacheEvent) {
+		if ev.Type == cache.ChildAdded {
+			added <- ev.Data
+		}
+	})
+	if err := c.Start(ctx, cache.BuildInitialCache); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if server.Exists("/workers") {
+		t.Error("the cache has created its node")
+	}
+	_, err := client.Create().WithMode(builders.Ephemeral).ForPath(ctx, "/workers/a", []byte("10.0.0.7"))
+	if !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("create below no node: %v, not %v", err, zk.ErrNoNode)
+	}
+	for range 2 {
+		if err := containersOfWorkers(ctx, client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = client.Create().WithMode(builders.Ephemeral).ForPath(ctx, "/workers/a", []byte("10.0.0.7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case child := <-added:
+		if string(child.Data) != "10.0.0.7" {
+			t.Errorf("data of the event: %q", child.Data)
+		}
+	case <-time.After(curatortest.DefaultTiming().Waiting()):
+		t.Fatal("no event")
+	}
+	if child := c.CurrentDataOf("/workers/a"); child == nil || child.Data != nil {
+		t.Errorf("the cached child: %+v, not one without data", child)
+	}
+}
+
+// listenerContexts has the first context that each kind of listener gets.
+type listenerContexts struct {
+	mu       sync.Mutex
+	contexts map[string]context.Context
+	got      chan string
+}
+
+func (l *listenerContexts) note(ctx context.Context, kind string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.contexts[kind] == nil {
+		l.contexts[kind] = ctx
+		l.got <- kind
+	}
+}
+
+// await waits for the first context of some more kinds.
+func (l *listenerContexts) await(t *testing.T, kinds int) {
+	t.Helper()
+	var called []string
+	for range kinds {
+		select {
+		case kind := <-l.got:
+			called = append(called, kind)
+		case <-time.After(curatortest.DefaultTiming().Waiting()):
+			t.Fatalf("only these were called: %v", called)
+		}
+	}
+}
+
+// want fails unless the contexts of just these kinds have ended, each with its cause.
+func (l *listenerContexts) want(t *testing.T, when string, ended map[string]error) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for kind, ctx := range l.contexts {
+		if cause := context.Cause(ctx); !errors.Is(cause, ended[kind]) {
+			t.Errorf("%s, %s: the context has the cause %v, not %v", when, kind, cause, ended[kind])
+		}
+		if hasEnded := ctx.Err() != nil; hasEnded != (ended[kind] != nil) {
+			t.Errorf("%s, %s: the error of the context is %v", when, kind, ctx.Err())
+		}
+	}
+}
+
+func TestContextsOfListenersEndWhenClosed(t *testing.T) {
+	t.Parallel()
+	server, client := connect(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := listenerContexts{contexts: make(map[string]context.Context), got: make(chan string, 100)}
+	client.AddConnectionStateListener(func(ctx context.Context, s framework.ConnectionState) {
+		if s == framework.Suspended {
+			l.note(ctx, "state")
+		}
+	})
+	client.AddCuratorListener(func(ctx context.Context, ev callbacks.Event) {
+		if ev.Type == callbacks.SetData {
+			l.note(ctx, "curator")
+		}
+	})
+	client.AddUnhandledErrorListener(func(ctx context.Context, _ framework.UnhandledError) {
+		l.note(ctx, "unhandled")
+	})
+	c := cache.NewNodeCache(client, "/a")
+	c.AddListener(func(ctx context.Context, _ *cache.ChildData) { l.note(ctx, "cache") })
+	latch := leader.NewLeaderLatch(client, "/leader")
+	latch.AddListener(func(ctx context.Context, _ leader.LatchEvent) { l.note(ctx, "latch") })
+	q, err := queue.NewBuilder(client, nil, codec.Text{}, "/queue").BuildQueue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.AddPutListener(func(ctx context.Context, _ queue.PutEvent[string]) { l.note(ctx, "queue") })
+	watcher := callbacks.NewWatcher(func(ctx context.Context, _ zk.Event) { l.note(ctx, "watcher") })
+	create := client.Create().InBackground(func(ctx context.Context, _ callbacks.Event) { l.note(ctx, "callback") })
+	_, err = client.CheckExists().UsingWatcher(watcher).ForPath(ctx, "/a")
+	for _, err := range []error{
+		err, c.StartAndBuild(ctx), latch.Start(), q.Start(), create.ForPath(ctx, "/a", nil),
+		client.SetData().InBackground(nil).ForPath(ctx, "/a", nil), q.Put(ctx, "item"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	reporting, ended := context.WithCancel(ctx)
+	ended()
+	client.ReportUnhandled(reporting, "on purpose", errors.New("no error"))
+	l.await(t, 7)
+	if err := server.ExpireSession(client.SessionID()); err != nil {
+		t.Fatal(err)
+	}
+	l.await(t, 1)
+	cancel()
+	want := map[string]error{}
+	l.want(t, "before Close", want)
+	closed := func(name string, closer func() error, cause error, kinds ...string) {
+		t.Helper()
+		if err := closer(); err != nil {
+			t.Error(err)
+		}
+		for _, kind := range kinds {
+			want[kind] = cause
+		}
+		l.want(t, "after Close of the "+name, want)
+	}
+	closed("latch", latch.Close, leader.ErrClosed, "latch")
+	closed("cache", c.Close, cache.ErrClosed, "cache")
+	closed("queue", q.Close, queue.ErrClosed, "queue")
+	closed("client", client.Close, framework.ErrClosed, "state", "curator", "unhandled")
 }
 
 // seen is what a watcher gets, as far as the tables of the page go.

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
 )
 
@@ -409,27 +410,35 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	}
 	tm.WatchEvent(zk.Event{Type: zk.EventNodeDeleted})
 
-	lock := tm.NewLock("mutex", "orders", "/lock")
+	lock := report.NewLock(tm, "mutex", "orders", "/lock")
 	_, wait := lock.Acquire(ctx)
-	wait.End(telemetry.Acquired, nil)
-	lock.Hold(wait).End(telemetry.Released)
-	election := tm.NewElection("leader_latch", "orders", "blue", "/leader")
+	wait.End(report.Acquired, nil)
+	lock.Hold(wait).End(report.Released)
+	election := report.NewElection(tm, "leader_latch", "orders", "blue", "/leader")
 	_, wait = election.Elect(ctx)
-	wait.End(telemetry.Elected, nil)
-	election.Term(ctx).End(telemetry.EndedClosed)
-	barrier := tm.NewBarrier("barrier", "orders", "/barrier")
+	wait.End(report.Elected, nil)
+	election.Term(ctx).End(report.EndedClosed)
+	barrier := report.NewBarrier(tm, "barrier", "orders", "/barrier")
 	_, wait = barrier.Wait(ctx, "wait", 0)
-	wait.End(telemetry.Passed, nil)
+	wait.End(report.Passed, nil)
 
-	cache := tm.NewCache("curator_cache", "orders", "/config")
+	cache := report.NewCache(tm, "curator_cache", "orders", "/config")
 	cache.Created(ctx)
 	cache.Unreadable(ctx, 1)
 	cache.Changed(ctx)
 	cache.Deleted(ctx)
 	cache.Reloaded(ctx)
 	cache.Notified(ctx, time.Now().UnixMilli())
+	node := report.NewNodes(tm, "persistent_node", "orders", "/members/a")
+	node.Desired(ctx, 1)
+	node.Missing(ctx, 1)
+	node.Refused(ctx, 1)
 
-	queue := tm.NewQueue("queue", "orders", "/queue")
+	value := report.NewValue(tm, "shared_value", "orders", "/limits")
+	value.Conflict(ctx)
+	value.Uncertain(ctx)
+
+	queue := report.NewQueue(tm, "queue", "orders", "/queue")
 	for _, err := range []error{nil, zk.ErrNoNode} {
 		_, m := queue.Send(ctx, 1)
 		m.End("a", err)
@@ -442,6 +451,6 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	queue.HandedOver(ctx, time.Now(), 1)
 	queue.PutBack(ctx)
 	queue.DeadLettered(ctx)
-	queue.ClaimLost(ctx, telemetry.Taken)
-	queue.ObserveDepth(func(context.Context) (telemetry.Depth, bool) { return telemetry.Depth{}, true })
+	queue.ClaimLost(ctx, report.Taken)
+	queue.ObserveDepth(func(context.Context) (report.Depth, bool) { return report.Depth{}, true })
 }

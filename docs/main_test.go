@@ -4,7 +4,7 @@ package docs_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/gocurator/curator/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.Main(m) }

@@ -12,7 +12,7 @@ var _ = []any{aCache, aCacheFromJava, aCacheWithOptions, aNodeCache, aPathChildr
 
 func aCache(ctx context.Context, client *framework.Client) error {
 	c := cache.NewCuratorCache(client, "/config")
-	c.Listenable().AddListener(cache.ForChanges(func(ctx context.Context, old, node *cache.ChildData) {
+	c.AddListener(cache.ForChanges(func(ctx context.Context, old, node *cache.ChildData) {
 		fmt.Printf("%s is now %s\n", node.Path, node.Data)
 	}))
 	if err := c.Start(); err != nil {
@@ -29,7 +29,7 @@ func aCache(ctx context.Context, client *framework.Client) error {
 
 func aCacheFromJava(ctx context.Context, client *framework.Client) error {
 	c := cache.NewCuratorCache(client, "/config")
-	c.Listenable().AddListener(cache.AfterInitialized(
+	c.AddListener(cache.AfterInitialized(
 		cache.ForChanges(func(ctx context.Context,
 			old, node *cache.ChildData,
 		) {
@@ -57,7 +57,7 @@ func aCacheWithOptions(_ context.Context, client *framework.Client) error {
 
 func aNodeCache(ctx context.Context, client *framework.Client) error {
 	c := cache.NewNodeCache(client, "/config/rate")
-	c.Listenable().AddListener(
+	c.AddListener(
 		func(ctx context.Context, node *cache.ChildData) {
 			use(node) // nil: it was deleted
 		})
@@ -69,7 +69,7 @@ func aNodeCache(ctx context.Context, client *framework.Client) error {
 
 func aPathChildrenCache(ctx context.Context, client *framework.Client) error {
 	c := cache.NewPathChildrenCache(client, "/workers")
-	c.Listenable().AddListener(
+	c.AddListener(
 		func(ctx context.Context,
 			event cache.PathChildrenCacheEvent,
 		) {
@@ -86,10 +86,23 @@ func aPathChildrenCache(ctx context.Context, client *framework.Client) error {
 	return c.Close()
 }
 
+func aPathChildrenCacheWithoutData(client *framework.Client) *cache.PathChildrenCache {
+	c := cache.NewPathChildrenCache(client, "/workers",
+		cache.WithDataNotCached()) // cacheData=false
+	return c
+}
+
+func containersOfWorkers(ctx context.Context, client *framework.Client) error {
+	if err := client.CreateContainers(ctx, "/workers"); err != nil {
+		return err
+	}
+	return nil
+}
+
 func aTreeCache(_ context.Context, client *framework.Client) error {
 	c := cache.NewTreeCache(client, "/config",
 		cache.WithMaxDepth(2))
-	c.Listenable().AddListener(
+	c.AddListener(
 		func(ctx context.Context, event cache.TreeCacheEvent) {
 			if event.Type == cache.TreeNodeUpdated {
 				use(event.Data)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -97,6 +98,27 @@ func deleteChildren(ctx context.Context, client *framework.Client) error {
 		}
 	}
 	return nil
+}
+
+func mkdirs(ctx context.Context, client *framework.Client) error {
+	_, err := client.Create().CreatingParentsIfNeeded().
+		ForPath(ctx, "/app/jobs", []byte{})
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return err
+	}
+	return nil
+}
+
+func mkdirsOfParents(ctx context.Context, client *framework.Client) error {
+	_, err := client.CheckExists().
+		CreatingParentsIfNeeded().
+		ForPath(ctx, "/app/jobs/7")
+	return err
+}
+
+func mkdirsOfContainers(ctx context.Context, client *framework.Client) error {
+	err := client.CreateContainers(ctx, "/app/jobs")
+	return err
 }
 
 func traced(servers string, tracers trace.TracerProvider, meters metric.MeterProvider) error {

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,25 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+func TestServerInPlaceOfMock(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client, err := framework.New(server.ConnectString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Faults().Add(curatortest.Rule{
+		Ops: []string{"getData"}, Path: "/config",
+		Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+	})
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.GetData().ForPath(t.Context(), "/config"); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("getData: %v, not %v", err, zk.ErrNoAuth)
+	}
+}
+
 func eventually(t *testing.T, server *curatortest.Server, holder string) {
 	t.Helper()
 	server.EventuallyT(t, "both wait in line", func() bool { return len(server.Children("/locks/x")) == 2 })
@@ -61,7 +81,7 @@ func plainClient(server *curatortest.Server, timeout time.Duration) error {
 func inVirtualTime(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server := curatortest.NewServerT(t, curatortest.InMemory())
+		server := curatortest.NewServerT(t, curatortest.WithoutPort())
 		client, err := framework.New(server.ConnectString(), framework.WithDialer(server.DialContext))
 		use(client, err)
 	})

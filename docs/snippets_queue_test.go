@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/leader"
 	"github.com/gocurator/curator/recipes/queue"
@@ -24,7 +25,7 @@ func process(ctx context.Context, _ Job) error              { return ctx.Err() }
 func resultOf(ctx context.Context, job Job) ([]byte, error) { return []byte(job.Path), ctx.Err() }
 
 func aQueue(ctx context.Context, client *framework.Client) error {
-	q, err := queue.NewBuilder(client, consume, queue.JSON[Job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
+	q, err := queue.NewBuilder(client, consume, codec.JSON[Job]{}, "/jobs").LockPath("/jobs-locks").BuildQueue()
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func javaQueue(ctx context.Context, client *framework.Client, job Job) error {
 		return process(ctx, job)
 	}
 	q, err := queue.NewBuilder(
-		client, consumer, queue.JSON[Job]{}, "/jobs").
+		client, consumer, codec.JSON[Job]{}, "/jobs").
 		LockPath("/jobs-locks").
 		BuildQueue()
 	if err != nil {
@@ -103,7 +104,7 @@ func putMulti(ctx context.Context, q *queue.DistributedQueue[Job], jobs []Job) e
 
 func javaPulled(ctx context.Context, client *framework.Client) error {
 	q, err := queue.NewBuilder(
-		client, nil, queue.JSON[Job]{}, "/jobs").BuildQueue()
+		client, nil, codec.JSON[Job]{}, "/jobs").BuildQueue()
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func simpleQueue(ctx context.Context, client *framework.Client, data []byte) err
 func sharder(ctx context.Context, client *framework.Client, consumer queue.Consumer[Job], job Job) error {
 	allocate := func(path string) (*queue.DistributedQueue[Job], error) {
 		return queue.NewBuilder(
-			client, consumer, queue.JSON[Job]{}, path).BuildQueue()
+			client, consumer, codec.JSON[Job]{}, path).BuildQueue()
 	}
 	latch := leader.NewLeaderLatch(client, "/shards-leader")
 	if err := latch.Start(); err != nil {

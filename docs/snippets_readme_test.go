@@ -44,4 +44,13 @@ func run(ctx context.Context) error {
 	return work(hold.Context(), hold.Token()) // the context ends when the lock is lost; the token fences
 }
 
-var _ = run
+func refusedLate(ctx context.Context, client *framework.Client, data []byte) error {
+	mu := locks.NewInterProcessMutex(client, "/orders/lock")
+	err := locks.Do(ctx, mu, func(ctx context.Context) error { // ctx ends when the lock is lost
+		_, err := locks.HoldOf(ctx).Client().SetData().ForPath(ctx, "/orders/next", data)
+		return err // the server refuses it if the lock is lost
+	})
+	return err
+}
+
+var _ = []any{run, refusedLate}

@@ -30,7 +30,7 @@ func TestSnippetsAreCompiled(t *testing.T) {
 	for _, name := range glob(t, "snippets*_test.go") {
 		compiled.WriteString(normalized(readPage(t, name)))
 	}
-	for _, name := range append(glob(t, "*.md", "design/*.md"), "../README.md") {
+	for _, name := range append(glob(t, "*.md", "design/*.md", "porting/*.md"), "../README.md") {
 		for line := range strings.Lines(readPage(t, name)) {
 			if fence := strings.TrimSpace(line); strings.HasPrefix(fence, "```") && strings.Contains(fence, " ") {
 				t.Errorf("%s: no code on the line of a fence, where goSnippets misses it: %s", name, fence)
@@ -118,7 +118,7 @@ type store interface {
 func use(...any) {}
 
 var _ = []any{
-	aClient, namespaces, create, remove, exists, data, children, acl, sync, ensemble, background, watchers,
+	aClient, namespaces, create, remove, exists, data, children, acl, syncNode, ensemble, background, watchers,
 	persistentWatch, chanWatcher, watcherRemoving, listeners, transactions, oldTransactions, retries, sessions, mutex,
 	timeLimit, transfer, revocable, revoke, closing, providers, driver, guarded, leases, takesPart, takesTurns,
 	fencedByLock, fencedByLead,
@@ -268,7 +268,7 @@ func acl(ctx context.Context, client *framework.Client) {
 	}
 }
 
-func sync(ctx context.Context, client *framework.Client) {
+func syncNode(ctx context.Context, client *framework.Client) {
 	err := client.Sync().ForPath(ctx, "/a")
 	use(err)
 }
@@ -357,7 +357,7 @@ func watcherRemoving(ctx context.Context, client *framework.Client, watcher *cal
 }
 
 func listeners(client *framework.Client) {
-	remove := client.ConnectionStateListeners().AddListener(
+	remove := client.AddConnectionStateListener(
 		func(ctx context.Context, state framework.ConnectionState) {
 			switch state {
 			case framework.Suspended:
@@ -370,9 +370,9 @@ func listeners(client *framework.Client) {
 		})
 	defer remove()
 
-	client.CuratorListeners().AddListener(
+	client.AddCuratorListener(
 		func(ctx context.Context, ev callbacks.Event) { handle(ev) })
-	client.UnhandledErrorListeners().AddListener(
+	client.AddUnhandledErrorListener(
 		func(ctx context.Context, e framework.UnhandledError) {
 			log.ErrorContext(ctx, e.Message, "error", e.Err)
 		})
