@@ -1,7 +1,8 @@
 # make test is all that a change has to pass; it works on a fresh machine with Go and root or sudo.
 
 GO ?= go
-GOLANGCI_LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
+GOLANGCI_LINT_VERSION = v2.12.2
+GOLANGCI_LINT = .cache/bin/$(GOLANGCI_LINT_VERSION)/golangci-lint
 
 .DEFAULT_GOAL := help
 
@@ -9,31 +10,33 @@ GOLANGCI_LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
-# The tests wait for timeouts more than they compute. They are vetted before.
-TEST = $(GO) test $(RACE) -vet=off -count=1 -p=$(P) -parallel=12 -timeout=15m
-P = 4
+# The tests wait for timeouts more than they compute.
+TEST = $(GO) test $(TAGS) $(RACE) -vet=off -count=1 -parallel=12 -timeout=25m
 RACE = -race
-# The pipeline is a module of its own.
+# The pipeline is a module of its own. Its exporters, and with them gRPC, have a build tag.
+TAGS = -tags=otlp
 PACKAGES = ./... ./examples/pipeline/...
-# The second pass leaves out long tests that never use a server.
-SECOND = $$($(GO) list $(PACKAGES) | grep -v -e /internal/model$$ -e /internal/exec$$)
+# The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
+SECOND = ./builders ./curatortest ./docs ./examples/... ./framework ./internal/conformance ./internal/testenv/... ./interop \
+	./recipes/...
+export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test
 test: ## run every test: on the in-process server, then on what it installs if it is missing, Apache ZooKeeper and Java
-	./scripts/install.sh
-	$(GO) vet $(PACKAGES)
-	$(MAKE) --no-print-directory test-in-memory
-	CURATOR_TEST_SERVER=real $(TEST) $(SECOND)
+	@./scripts/run-tests.sh install vet memory real
 
 .PHONY: test-in-memory
-test-in-memory: P = 5
 test-in-memory: ## run the tests that need no Java
-	$(TEST) $(PACKAGES)
+	@./scripts/run-tests.sh memory
+
+.PHONY: test-real
+test-real: ## run the second pass of make test alone
+	@./scripts/run-tests.sh install real
 
 .PHONY: test-versions
 test-versions: ## run the second pass of make test on ZooKeeper 3.9.3 and Curator 5.7.1, which it unpacks into .cache
 	./scripts/install.sh
-	versions=$$(./scripts/install-versions.sh) && eval "$$versions" && CURATOR_TEST_SERVER=real $(TEST) $(SECOND)
+	versions=$$(./scripts/install-versions.sh) && eval "$$versions" && ./scripts/run-tests.sh real
 
 .PHONY: peers
 peers: ## run the tests of go-zookeeper on the in-process server
@@ -42,19 +45,18 @@ peers: ## run the tests of go-zookeeper on the in-process server
 # Here a test that bets on time fails. The race detector, which has had its turn, would take three times as long, so it is
 # off unless RACE=-race. What is compiled is compiled before.
 .PHONY: test-busy
-test-busy: P = 5
 test-busy: RACE =
 test-busy: SPINNERS = 20
-test-busy: ## run the tests that need no Java beside SPINNERS=20 processes that leave them little time
-	$(GO) test $(RACE) -vet=off -run='^$$' $(PACKAGES) >/dev/null
-	./scripts/busy.sh $(SPINNERS) $(TEST) $(PACKAGES)
+test-busy: ## run both passes of make test beside SPINNERS=20 processes that leave them little time
+	./scripts/install.sh
+	$(GO) test $(TAGS) $(RACE) -vet=off -run='^$$' $(PACKAGES) >/dev/null
+	./scripts/busy.sh $(SPINNERS) ./scripts/run-tests.sh memory real
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
-LONG = $(TEST) -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./recipes/...
+LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./recipes/...
 
 .PHONY: chaos
-chaos: P = 1
 chaos: ## run the recipes under random faults at full length, on both servers
 	./scripts/install.sh
 	CURATOR_TEST_SIZE=long $(LONG)
@@ -64,7 +66,7 @@ chaos: ## run the recipes under random faults at full length, on both servers
 SECONDS = 60
 QUEUES = false
 .PHONY: simulate
-simulate: ## run the recipes under random faults in virtual time, for SECONDS=60 on all cores, or for one SEED=n; QUEUES=true adds queues and double barriers
+simulate: ## run the recipes under random faults in virtual time, for SECONDS=60 on all cores, or for one SEED=n; QUEUES=true adds queues, double barriers, counters, shared values and desired nodes
 	CURATOR_SEED=$(SEED) $(GO) test -v -vet=off -count=1 -timeout=0 -run=TestSimulation ./internal/simulation \
 		-seconds=$(SECONDS) -queues=$(QUEUES)
 
@@ -77,17 +79,35 @@ conformance: ## compare the in-process server with Apache ZooKeeper in 10,000 ra
 	./scripts/install.sh
 	CURATOR_TEST_SERVER=real $(GO) test -count=1 -timeout=90m ./internal/conformance -run Differential -sequences=10000
 
+$(GOLANGCI_LINT):
+	@echo "compiling golangci-lint $(GOLANGCI_LINT_VERSION) once, which takes some minutes; the program stays in .cache/bin"
+	GOBIN="$(CURDIR)/$(@D)" $(GO) install -v github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+# The change is that of the list which internal/apicheck keeps.
+BASE = origin/main
+.PHONY: api
+api: ## print what the public surface has lost (-) and gained (+) since BASE=origin/main, and its number of lines
+	@git diff --unified=0 $(BASE) -- internal/apicheck/testdata/api.txt | grep '^[-+][a-z]' || true
+	@git show $(BASE):internal/apicheck/testdata/api.txt | wc -l | xargs printf '%s lines before, '
+	@wc -l <internal/apicheck/testdata/api.txt | xargs printf '%s now\n'
+
 .PHONY: lint
-lint: ## run the linters of .golangci.yaml
+lint: $(GOLANGCI_LINT) ## run the linters of .golangci.yaml
 	$(GOLANGCI_LINT) run $(PACKAGES)
 
 .PHONY: fmt
-fmt: ## format the code
+fmt: $(GOLANGCI_LINT) ## format the code
 	$(GOLANGCI_LINT) fmt
 
 .PHONY: release-check
 release-check: ## check that HEAD can be released as VERSION=v0.1.0, and build the examples against it; publishes nothing
 	GO="$(GO)" ./scripts/release-check.sh $(VERSION)
+
+.PHONY: pictures
+pictures: ## draw the pictures of the documentation from real runs; needs Debian's package prometheus
+	./scripts/install.sh
+	$(GO) run ./docs/pictures quickstart
+	$(GO) run ./docs/pictures dashboard
 
 .PHONY: bench
 bench: ## measure against go-zookeeper and Java Curator; ARGS= goes to the program
