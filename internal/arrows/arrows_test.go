@@ -61,51 +61,51 @@ var rules = []rule{
 	})},
 	{pkg: "tracing", imports: []string{"framework", "internal/hook", "internal/telemetry"}},
 
-	// What recipes report. It is not below recipes/internal, which is closed to packages beside recipes.
+	// What recipes report. What recipes share is not below recipes, because discovery shares it.
 	{pkg: "internal/report", imports: []string{"internal/instrument", "internal/telemetry", "internal/usercode"}},
 
 	// Recipes do not know each other, except for the cache, nor the engine; they share the way to wait in line, and
 	// which errors pass.
-	{pkg: "recipes/internal/waitqueue", imports: slices.Concat(belowRecipes, []string{"internal/jute"})},
-	{pkg: "recipes/internal/desired", imports: slices.Concat(belowRecipes, []string{
-		"internal/jute", "recipes/internal/waitqueue",
-	})},
-	{pkg: "recipes/locks", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	{pkg: "recipes/leader", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	{pkg: "recipes/barrier", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	{pkg: "recipes/cache", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
-	{pkg: "recipes/atomic", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue"})},
+	{pkg: "internal/waitqueue", imports: slices.Concat(belowRecipes, []string{"internal/jute"})},
+	{pkg: "internal/desired", imports: slices.Concat(belowRecipes, []string{"internal/jute", "internal/waitqueue"})},
+	{pkg: "recipes/locks", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
+	{pkg: "recipes/leader", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
+	{pkg: "recipes/barrier", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
+	{pkg: "recipes/cache", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
+	{pkg: "recipes/atomic", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue"})},
 	// Shared values follow their nodes with a cache.
-	{pkg: "recipes/shared", imports: slices.Concat(belowRecipes, []string{"recipes/internal/waitqueue", "recipes/cache"})},
+	{pkg: "recipes/shared", imports: slices.Concat(belowRecipes, []string{"internal/waitqueue", "recipes/cache"})},
 
 	// The layers of the queue, lowest first. Only the queue has the type of its items.
 	{pkg: "recipes/queue/internal/node", imports: []string{
-		"framework", "internal/errtext", "recipes/internal/waitqueue", "zkpath",
+		"framework", "internal/errtext", "internal/waitqueue", "zkpath",
 	}},
 	{pkg: "recipes/queue/internal/reply", imports: []string{
-		"builders", "framework", "internal/usercode", "recipes/internal/waitqueue", "recipes/queue/internal/node",
+		"builders", "framework", "internal/usercode", "internal/waitqueue", "recipes/queue/internal/node",
 	}},
 	{pkg: "recipes/queue/internal/produce", imports: []string{
-		"builders", "framework", "internal/errtext", "internal/report", "internal/telemetry", "recipes/internal/waitqueue",
+		"builders", "framework", "internal/errtext", "internal/report", "internal/telemetry", "internal/waitqueue",
 		"recipes/queue/internal/node", "recipes/queue/internal/reply", "callbacks", "zkpath",
 	}},
 	{pkg: "recipes/queue/internal/claim", imports: []string{
 		"builders", "callbacks", "framework", "internal/errtext", "internal/hook", "internal/telemetry",
-		"internal/usercode", "recipes/internal/waitqueue", "recipes/queue/internal/node", "recipes/queue/internal/reply",
+		"internal/usercode", "internal/waitqueue", "recipes/queue/internal/node", "recipes/queue/internal/reply",
 		"zkpath",
 	}},
 	{pkg: "recipes/queue/internal/fetch", imports: []string{
-		"builders", "framework", "internal/errtext", "recipes/internal/waitqueue", "recipes/queue/internal/claim",
+		"builders", "framework", "internal/errtext", "internal/waitqueue", "recipes/queue/internal/claim",
 		"recipes/queue/internal/node", "recipes/queue/internal/reply", "zkpath",
 	}},
 	{pkg: "recipes/queue", imports: slices.Concat(belowRecipes, []string{
-		"recipes/internal/waitqueue", "recipes/queue/internal/claim", "recipes/queue/internal/fetch",
+		"internal/waitqueue", "recipes/queue/internal/claim", "recipes/queue/internal/fetch",
 		"recipes/queue/internal/node", "recipes/queue/internal/produce", "recipes/queue/internal/reply",
 	})},
 	// A group member keeps a node and caches those of the others.
 	{pkg: "recipes/nodes", imports: slices.Concat(belowRecipes, []string{
-		"recipes/cache", "recipes/internal/desired", "recipes/internal/waitqueue",
+		"internal/desired", "internal/waitqueue", "recipes/cache",
 	})},
+	// Discovery registers instances as desired nodes, and looks at those of others through a cache.
+	{pkg: "discovery", imports: slices.Concat(belowRecipes, []string{"internal/desired", "internal/waitqueue", "recipes/cache"})},
 
 	// Test support, for the tests of all floors. curatortest and its server know nothing of the client: they speak the
 	// protocol on their own.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // remove deletes our node if it exists.

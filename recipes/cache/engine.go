@@ -13,7 +13,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // engine keeps a copy of a tree. It works in four steps, of which the first three have a file each:

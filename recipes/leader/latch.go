@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/report"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 

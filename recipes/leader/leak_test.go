@@ -43,5 +43,5 @@ func TestParticipantClosedLeavesNothing(t *testing.T) {
 			}
 		}
 	}
-	testclient.LeavesNothing(t, hold, contend, "recipes/leader", "recipes/internal/...")
+	testclient.LeavesNothing(t, hold, contend, "recipes/leader", "internal/waitqueue")
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // ObserveLatch returns the leaders of the latches of a path, without taking part: the current leader, then each new

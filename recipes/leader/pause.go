@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/framework"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // pauseAfterFailure waits for a connection and then for a pause, as the failure may pass: the retries of the

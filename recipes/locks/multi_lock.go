@@ -10,7 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/telemetry"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // InterProcessMultiLock is several locks as one: it holds all of them or none. It acquires them in the given order.

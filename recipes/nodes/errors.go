@@ -1,8 +1,8 @@
 package nodes
 
 import (
+	"github.com/gocurator/curator/internal/desired"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/desired"
 )
 
 var (

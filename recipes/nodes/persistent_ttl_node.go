@@ -6,8 +6,8 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/desired"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/desired"
 	"github.com/gocurator/curator/zkpath"
 )
 

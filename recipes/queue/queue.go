@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/report"
 	"github.com/gocurator/curator/internal/usercode"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/claim"
 	"github.com/gocurator/curator/recipes/queue/internal/fetch"
 	"github.com/gocurator/curator/recipes/queue/internal/node"

@@ -15,7 +15,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/usercode"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
 	"github.com/gocurator/curator/zkpath"
 )

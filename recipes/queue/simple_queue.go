@@ -16,7 +16,7 @@ import (
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/report"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/claim"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"

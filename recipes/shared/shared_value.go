@@ -13,8 +13,8 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/listeners"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/cache"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
 	"github.com/gocurator/curator/zkpath"
 )
 

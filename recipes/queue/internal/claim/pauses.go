@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
 )
 

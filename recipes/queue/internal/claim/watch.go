@@ -12,7 +12,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/internal/hook"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
 	"github.com/gocurator/curator/zkpath"

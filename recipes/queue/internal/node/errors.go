@@ -5,7 +5,7 @@ import (
 
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/errtext"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // The errors of package queue with the same names have their meanings there.

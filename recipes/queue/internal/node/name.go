@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // Parts of node names: "queue-", the field of the queue's kind, and the number from the server.

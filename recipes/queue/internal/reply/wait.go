@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/builders"
-	"github.com/gocurator/curator/recipes/internal/waitqueue"
+	"github.com/gocurator/curator/internal/waitqueue"
 )
 
 // Once returns a context for an operation that is tried once and continues when ctx ends.

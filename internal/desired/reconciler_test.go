@@ -10,9 +10,9 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/desired"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/testenv/testclient"
-	"github.com/gocurator/curator/recipes/internal/desired"
 )
 
 func newClient(tb testing.TB) *framework.Client {
