@@ -53,7 +53,7 @@ func sessionEnds(t stage) {
 }
 
 func pingKeeps(t stage) {
-	const timeout, pause = time.Second, 200 * time.Millisecond
+	const timeout, pause = 3 * time.Second, 300 * time.Millisecond
 	witness, c := connect(t, t.addr, sessionTimeout), connect(t, t.addr, timeout)
 	c.create(t, "/kept", ephemeral)
 	tick := time.NewTicker(pause)
