@@ -48,8 +48,8 @@ func newCached[T int32 | int64](number *DistributedAtomicNumber[T], factor int) 
 }
 
 // Next returns the next number, in Pre. Post is the one behind it. Stats is that of taking the block. If no block could
-// be taken, the result has Succeeded false, or the error is that of Add: then Pre is no number of this process. Check
-// both. ctx bounds the wait. In Java: next.
+// be taken, the error is that of Add, or [ErrConflict] if others were faster at each try, and the result has nothing but
+// Stats. ctx bounds the wait. In Java: next, which returns 0 without succeeded in place of ErrConflict.
 func (c *CachedAtomicNumber[T]) Next(ctx context.Context) (Result[T], error) {
 	if c.err != nil {
 		return Result[T]{}, errtext.Wrap(c.err, "atomic", "next number of %s", c.number.engine.path)
@@ -62,8 +62,12 @@ func (c *CachedAtomicNumber[T]) Next(ctx context.Context) (Result[T], error) {
 	defer func() { c.turn <- struct{}{} }()
 	if c.left == 0 {
 		block, err := c.number.Add(ctx, c.factor)
-		if err != nil || !block.Succeeded {
-			return block, err
+		switch {
+		case err != nil:
+			return Result[T]{Stats: block.Stats}, err
+		case !block.Succeeded:
+			err = errtext.Wrap(ErrConflict, "atomic", "next number of %s", c.number.engine.path)
+			return Result[T]{Stats: block.Stats}, err
 		}
 		c.next, c.left, c.stats = block.Pre, c.factor, block.Stats
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/atomic"
+	"github.com/gocurator/curator/retry"
 )
 
 func TestCachedNumbersOfManyGoroutinesComeOnce(t *testing.T) {
@@ -65,6 +66,28 @@ func TestCachedNumberFactor(t *testing.T) {
 	})
 }
 
+// Without a number there is an error, so that a caller who checks only that does not use the number of another process.
+func TestCachedNumberOthersAreFasterIsAnError(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		s.must(s.otherLong().ForceSet(s.ctx, 5))
+		ids := atomic.NewCachedAtomicLong(atomic.NewDistributedAtomicLong(s.client, counterPath, retry.NTimes(0, 0)), 10)
+		var r atomic.Result[int64]
+		var err error
+		s.overtaken(func() { r, err = ids.Next(s.ctx) })
+		s.wantErr(err, atomic.ErrConflict)
+		if want := "atomic: next number of " + counterPath + ": others were faster at each try"; err.Error() != want {
+			s.Errorf("got %q, want %q", err, want)
+		}
+		if r.Stats.OptimisticTries != 1 || r.Succeeded || r.Pre != 0 || r.Post != 0 {
+			s.Errorf("got %+v", r)
+		}
+		r, err = ids.Next(s.ctx)
+		wantResult(s, r, err, applied(105, 106))
+		s.wantNumber(115)
+	})
+}
+
 // A block whose outcome is not known is left out.
 func TestCachedNumberOfUncertainBlockIsLeftOut(t *testing.T) {
 	t.Parallel()
@@ -74,7 +97,7 @@ func TestCachedNumberOfUncertainBlockIsLeftOut(t *testing.T) {
 		s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Count: 1, Action: curatortest.CutAfter})
 		r, err := ids.Next(s.ctx)
 		s.wantErr(err, atomic.ErrUncertain)
-		if r.Succeeded {
+		if r.Succeeded || r.Pre != 0 || r.Post != 0 {
 			s.Errorf("got %+v", r)
 		}
 		r, err = ids.Next(s.ctx)
