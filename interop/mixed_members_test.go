@@ -65,7 +65,7 @@ func TestPersistentNodeHasJavasNames(t *testing.T) {
 		builders.Ephemeral, builders.Persistent, builders.EphemeralSequential, builders.PersistentSequential,
 	} {
 		for _, protected := range []bool{false, true} {
-			var opts []nodes.Option
+			var opts []nodes.NodeOption
 			if protected {
 				opts = append(opts, nodes.WithProtection())
 			}

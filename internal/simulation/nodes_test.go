@@ -102,7 +102,7 @@ func (d *desiredNodes) keep(ctx context.Context, a *actor) {
 		together(a, count, func(i int, random *rand.Rand) {
 			name := fmt.Sprintf("%s.%d.%d", a.name, turn, i)
 			path := fmt.Sprintf("%s/%s-%d", d.nodes, a.process.slot(), i)
-			mode, opts := builders.Ephemeral, []nodes.Option(nil)
+			mode, opts := builders.Ephemeral, []nodes.NodeOption(nil)
 			switch {
 			case i == 0 && (last || random.IntN(3) == 0): // the last one deletes what a process has left
 				path += "-persistent"

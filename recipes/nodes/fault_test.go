@@ -50,7 +50,7 @@ func TestPersistentNodeFaultAtEachRequest(t *testing.T) {
 		for _, protected := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, protected), func(t *testing.T) {
 				t.Parallel()
-				var opts []nodes.Option
+				var opts []nodes.NodeOption
 				if protected {
 					opts = append(opts, nodes.WithProtection())
 				}
@@ -78,7 +78,7 @@ func TestPersistentNodeSessionLostFaultAtEachRequest(t *testing.T) {
 		for _, mode := range []builders.CreateMode{builders.Ephemeral, builders.EphemeralSequential} {
 			t.Run(fmt.Sprint(mode, protected), func(t *testing.T) {
 				t.Parallel()
-				var opts []nodes.Option
+				var opts []nodes.NodeOption
 				if protected {
 					opts = append(opts, nodes.WithProtection())
 				}
@@ -159,7 +159,7 @@ func TestPersistentNodeSequentialDataChangesBeforeLostAnswerHasOneNode(t *testin
 				})
 				_, err := s.reader.Create().ForPath(s.ctx, "/members", nil)
 				s.must(err)
-				var opts []nodes.Option
+				var opts []nodes.NodeOption
 				if protected {
 					opts = append(opts, nodes.WithProtection())
 				}

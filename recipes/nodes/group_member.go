@@ -3,7 +3,6 @@ package nodes
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"iter"
 
 	"github.com/gocurator/curator/builders"
@@ -24,15 +23,14 @@ type GroupMember struct {
 }
 
 // NewGroupMember returns a member. It does no I/O. Start returns an error if the path is invalid or the id cannot be
-// the name of a node. payload nil is an empty one. [WithProtection] is an error. In Java: the constructors of
-// GroupMember.
+// the name of a node. payload nil is an empty one. In Java: the constructors of GroupMember.
 func NewGroupMember(
 	client *framework.Client, membershipPath, id string, payload []byte, opts ...Option,
 ) *GroupMember {
 	path := zkpath.Join(membershipPath, id)
-	s := settingsOf(opts)
+	s := settingsOf(opts, Option.applyNode)
 	m := &GroupMember{
-		node: newPersistentNode(client, "group_member", path, builders.Ephemeral, payload, opts),
+		node: newPersistentNode(client, "group_member", path, builders.Ephemeral, payload, s),
 		path: membershipPath, id: id,
 		cache: cache.NewCuratorCache(client, membershipPath, cache.WithMaxDepth(1), cache.WithName(s.name)),
 	}
@@ -44,13 +42,7 @@ func (m *GroupMember) validate() error {
 	if err := zkpath.Validate(m.path, false); err != nil {
 		return err
 	}
-	if err := validateName("id", m.id); err != nil {
-		return err
-	}
-	if m.node.settings.protected { // the name of the node is the id
-		return fmt.Errorf("%w: a member has no protection", framework.ErrBadArguments)
-	}
-	return nil
+	return validateName("id", m.id)
 }
 
 // Start begins to take part and does not wait: see [GroupMember.Ready]. It fails as [PersistentNode.Start] does. In

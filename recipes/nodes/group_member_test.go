@@ -8,7 +8,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/nodes"
 )
@@ -76,13 +75,5 @@ func TestGroupMemberBadID(t *testing.T) {
 		if err := nodes.NewGroupMember(s.client, "group", "a", nil).Start(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %v", err, want)
 		}
-	})
-}
-
-// A protected member would be there twice: by its id, and by the name of its node.
-func TestGroupMemberWithProtection(t *testing.T) {
-	inScene(t, func(s *scene) {
-		protected := nodes.NewGroupMember(s.client, "/group", "a", nil, nodes.WithProtection())
-		s.wantErr(protected.Start(), framework.ErrBadArguments)
 	})
 }

@@ -9,8 +9,17 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-// Option configures a node.
-type Option interface{ apply(*settings) }
+// NodeOption configures a [PersistentNode].
+type NodeOption interface{ applyNode(*settings) }
+
+// TTLOption configures a [PersistentTTLNode].
+type TTLOption interface{ applyTTL(*settings) }
+
+// Option configures a [PersistentNode], a [PersistentTTLNode] or a [GroupMember].
+type Option interface {
+	NodeOption
+	TTLOption
+}
 
 type settings struct {
 	name           string
@@ -23,14 +32,23 @@ type settings struct {
 
 type option func(*settings)
 
-func (o option) apply(s *settings) { o(s) }
+func (o option) applyNode(s *settings) { o(s) }
+func (o option) applyTTL(s *settings)  { o(s) }
+
+type nodeOption func(*settings)
+
+func (o nodeOption) applyNode(s *settings) { o(s) }
+
+type ttlOption func(*settings)
+
+func (o ttlOption) applyTTL(s *settings) { o(s) }
 
 // WithName sets the name of the node in metrics. Use few different names: each is a metric attribute. Not in Java.
 func WithName(name string) Option { return option(func(s *settings) { s.name = name }) }
 
 // WithProtection puts a unique id before the name of the node, so that a sequential node is found again whose create
 // has no answer. The id stays the same when the node is created again. In Java: the argument useProtection.
-func WithProtection() Option { return option(func(s *settings) { s.protected = true }) }
+func WithProtection() NodeOption { return nodeOption(func(s *settings) { s.protected = true }) }
 
 // WithACL sets the ACL of the node. The default is that of the client's ACLProvider. Without the permission to read,
 // the node is compared by its version, if the server shows that.
@@ -51,10 +69,11 @@ func validateName(what, name string) error {
 	return nil
 }
 
-func settingsOf(opts []Option) settings {
+// settingsOf applies options of one kind.
+func settingsOf[O any](opts []O, apply func(O, *settings)) settings {
 	s := settings{childName: defaultChildName, touchFactor: defaultTouchFactor}
 	for _, o := range opts {
-		o.apply(&s)
+		apply(o, &s)
 	}
 	return s
 }

@@ -85,15 +85,14 @@ type PersistentNode struct {
 // TTL: see [NewPersistentTTLNode]. data nil is an empty node. In Java: the constructors of PersistentNode, with
 // [WithProtection] for useProtection.
 func NewPersistentNode(
-	client *framework.Client, path string, mode builders.CreateMode, data []byte, opts ...Option,
+	client *framework.Client, path string, mode builders.CreateMode, data []byte, opts ...NodeOption,
 ) *PersistentNode {
-	return newPersistentNode(client, "persistent_node", path, mode, data, opts)
+	return newPersistentNode(client, "persistent_node", path, mode, data, settingsOf(opts, NodeOption.applyNode))
 }
 
 func newPersistentNode(
-	client *framework.Client, recipe, path string, mode builders.CreateMode, data []byte, opts []Option,
+	client *framework.Client, recipe, path string, mode builders.CreateMode, data []byte, s settings,
 ) *PersistentNode {
-	s := settingsOf(opts)
 	n := &PersistentNode{client: client, recipe: recipe, settings: s, data: append([]byte{}, data...)}
 	n.err = zkpath.Validate(path, mode.IsSequential())
 	if n.err == nil && mode.HasTTL() {

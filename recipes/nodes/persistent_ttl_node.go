@@ -28,20 +28,23 @@ const (
 
 // WithChildName sets the name of the child that a [PersistentTTLNode] writes again. The default is "touch". In Java:
 // the argument childNodeName.
-func WithChildName(name string) Option { return option(func(s *settings) { s.childName = name }) }
+func WithChildName(name string) TTLOption { return ttlOption(func(s *settings) { s.childName = name }) }
 
 // WithTouchFactor sets how often a [PersistentTTLNode] writes its child within the TTL. The default is 2. In Java: the
 // argument touchScheduleFactor.
-func WithTouchFactor(factor int) Option { return option(func(s *settings) { s.touchFactor = factor }) }
+func WithTouchFactor(factor int) TTLOption {
+	return ttlOption(func(s *settings) { s.touchFactor = factor })
+}
 
 // NewPersistentTTLNode returns a node whose child has the TTL. It does no I/O. Start returns an error if the path or
 // the name of the child is invalid, or the TTL or the touch factor is out of range. data nil is an empty node.
-// [WithProtection] is an error. In Java: the constructors of PersistentTtlNode.
+// In Java: the constructors of PersistentTtlNode.
 func NewPersistentTTLNode(
-	client *framework.Client, path string, ttl time.Duration, data []byte, opts ...Option,
+	client *framework.Client, path string, ttl time.Duration, data []byte, opts ...TTLOption,
 ) *PersistentTTLNode {
+	settings := settingsOf(opts, TTLOption.applyTTL)
 	n := &PersistentTTLNode{
-		PersistentNode: newPersistentNode(client, "persistent_ttl_node", path, builders.Container, data, opts),
+		PersistentNode: newPersistentNode(client, "persistent_ttl_node", path, builders.Container, data, settings),
 	}
 	n.spec.Keep = true
 	if n.err == nil {
@@ -70,8 +73,6 @@ func validateTTL(ttl time.Duration, s *settings) error {
 		return fmt.Errorf("%w: a TTL of %v is not between 1 ms and %v", framework.ErrBadArguments, ttl, maxTTL)
 	case s.touchFactor < 1 || ttl/time.Duration(s.touchFactor) < time.Millisecond:
 		return fmt.Errorf("%w: a touch factor of %d with a TTL of %v", framework.ErrBadArguments, s.touchFactor, ttl)
-	case s.protected:
-		return fmt.Errorf("%w: a node with a TTL has no protection", framework.ErrBadArguments)
 	}
 	return nil
 }

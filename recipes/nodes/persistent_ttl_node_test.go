@@ -81,7 +81,7 @@ func TestPersistentTTLNodeOnServersWithoutTTL(t *testing.T) {
 
 func TestPersistentTTLNodeBadArguments(t *testing.T) {
 	inScene(t, func(s *scene) {
-		newTTL := func(ttl time.Duration, opts ...nodes.Option) *nodes.PersistentTTLNode {
+		newTTL := func(ttl time.Duration, opts ...nodes.TTLOption) *nodes.PersistentTTLNode {
 			return nodes.NewPersistentTTLNode(s.client, ttlPath, ttl, nil, opts...)
 		}
 		for want, n := range map[string]*nodes.PersistentTTLNode{
@@ -91,7 +91,6 @@ func TestPersistentTTLNodeBadArguments(t *testing.T) {
 			"a touch factor of -1":                          newTTL(time.Minute, nodes.WithTouchFactor(-1)),
 			"a touch factor of 0":                           newTTL(time.Minute, nodes.WithTouchFactor(0)),
 			"a touch factor of 60001":                       newTTL(time.Minute, nodes.WithTouchFactor(60_001)),
-			"no protection":                                 newTTL(time.Minute, nodes.WithProtection()),
 		} {
 			err := n.Start()
 			s.wantErr(err, framework.ErrBadArguments)

@@ -148,7 +148,7 @@ func TestPersistentNodeRefusedAmongHundred(t *testing.T) {
 		s.requests()
 		var all []*nodes.PersistentNode
 		for i := range 100 {
-			var opts []nodes.Option
+			var opts []nodes.NodeOption
 			if i == 50 {
 				opts = append(opts, nodes.WithACL(zk.ACL{}))
 			}

@@ -67,7 +67,7 @@ func (s *scene) start(n *nodes.PersistentNode) {
 }
 
 // ephemeral returns a started ephemeral node.
-func (s *scene) ephemeral(path, data string, opts ...nodes.Option) *nodes.PersistentNode {
+func (s *scene) ephemeral(path, data string, opts ...nodes.NodeOption) *nodes.PersistentNode {
 	s.Helper()
 	n := nodes.NewPersistentNode(s.client, path, builders.Ephemeral, []byte(data), opts...)
 	s.start(n)
