@@ -148,7 +148,7 @@ func (r *Reconciler) found(n *Node, stat *zk.Stat, same bool) {
 	if !isOurs {
 		r.isMissing(n)
 		n.claimed = false
-		r.refuse(n, n.foreign(owner))
+		r.refuse(n, foreignTo(owner))
 		return
 	}
 	n.claimed, n.known, n.owner, n.version = true, true, owner, stat.Version

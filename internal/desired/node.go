@@ -32,7 +32,7 @@ const (
 type Event struct {
 	Type EventType
 	Path string // in the namespace, with the actual name
-	Err  error  // of Refused
+	Err  error  // of Refused, without the path
 }
 
 // Node is a desired node.
@@ -117,7 +117,7 @@ func (n *Node) Created() <-chan struct{} { return n.created }
 type State struct {
 	Path    string // in the namespace, with the actual name; "" while that is unknown
 	Present bool
-	Err     error // why the node cannot be there; nil if there is no such reason
+	Err     error // why the node cannot be there, without its path; nil if there is no such reason
 }
 
 // State returns what is known of the node.
@@ -320,6 +320,7 @@ func (r *Reconciler) isRight(n *Node, change int) {
 	if !n.present {
 		n.present, ev.Type = true, Present
 		n.obs.Missing(context.WithoutCancel(r.ctx), -1)
+		r.parentIsThere(n)
 	}
 	if !n.isCreated {
 		n.isCreated = true
@@ -342,12 +343,12 @@ func (r *Reconciler) isMissing(n *Node) {
 	}
 }
 
-// foreign returns the error of a node that belongs to somebody else.
-func (n *Node) foreign(owner int64) error {
+// foreignTo returns the error of a node that belongs to somebody else.
+func foreignTo(owner int64) error {
 	if owner == 0 {
-		return fmt.Errorf("%w: %s is not ephemeral", ErrForeign, n.local)
+		return fmt.Errorf("%w: it is not ephemeral", ErrForeign)
 	}
-	return fmt.Errorf("%w: %s, of session %#x", ErrForeign, n.local, owner)
+	return fmt.Errorf("%w: session %#x", ErrForeign, owner)
 }
 
 // mode returns the mode to create the node with. A sequential node keeps its name.

@@ -263,6 +263,10 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 		r.forget(n, nil)
 		return
 	}
+	if above := r.byPath[n.parent.path]; n.spec.WithoutParents && above != nil && !above.removing {
+		r.pause(n) // until parentIsThere
+		return
+	}
 	if n.spec.WithoutParents {
 		r.refuse(n, errtext.Wrap(err, "", "parent %s", zkpath.Parent(n.spec.Path)))
 		return
@@ -306,6 +310,20 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 			}
 		})
 	})
+}
+
+// parentIsThere ends the pause of the desired nodes below a node that is there now. The caller holds mu.
+func (r *Reconciler) parentIsThere(above *Node) {
+	p := r.parents[above.path]
+	if p == nil {
+		return
+	}
+	for n := range r.nodes {
+		if n.parent == p && n.spec.WithoutParents && !n.present && !n.retryAt.IsZero() {
+			n.retryAt, n.failures = time.Time{}, 0
+			r.want(n, look)
+		}
+	}
 }
 
 // submitReads sends a multiRead.

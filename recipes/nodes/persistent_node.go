@@ -175,12 +175,12 @@ func (n *PersistentNode) WaitForInitialCreate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range n.others {
-		if err := other.AwaitCreated(ctx); err != nil {
-			return n.wrap(err, "wait for initial create")
+	for _, one := range append([]*desired.Node{node}, n.others...) {
+		if err := one.AwaitCreated(ctx); err != nil {
+			return n.wrap(one, err, "wait for initial create")
 		}
 	}
-	return n.wrap(node.AwaitCreated(ctx), "wait for initial create")
+	return nil
 }
 
 // SetData changes the data and waits until the node has it. If it fails, because ctx ends or because the node is
@@ -200,7 +200,7 @@ func (n *PersistentNode) SetData(ctx context.Context, data []byte) error {
 	}
 	change := node.Set(n.data)
 	n.mu.Unlock()
-	return n.wrap(node.AwaitWritten(ctx, change), "set data")
+	return n.wrap(node, node.AwaitWritten(ctx, change), "set data")
 }
 
 // Data returns the desired data. In Java: getData.
@@ -227,7 +227,7 @@ func (n *PersistentNode) Err() error {
 	}
 	for _, one := range append([]*desired.Node{node}, n.others...) {
 		if err := one.State().Err; err != nil {
-			return n.wrap(err, "")
+			return n.wrap(one, err, "")
 		}
 	}
 	return nil
@@ -247,10 +247,10 @@ func (n *PersistentNode) Close(ctx context.Context) error {
 	}
 	for _, other := range n.others {
 		if err := other.Remove(ctx); err != nil {
-			return n.wrap(err, "close")
+			return n.wrap(other, err, "close")
 		}
 	}
-	return n.wrap(node.Remove(ctx), "close")
+	return n.wrap(node, node.Remove(ctx), "close")
 }
 
 // running returns the node between Start and Close.
@@ -266,15 +266,19 @@ func (n *PersistentNode) running() (*desired.Node, error) {
 	return n.node, nil
 }
 
-// wrap returns err with the path of the node.
-func (n *PersistentNode) wrap(err error, what string) error {
+// wrap returns the error of one of the nodes with its path.
+func (n *PersistentNode) wrap(of *desired.Node, err error, what string) error {
+	path := of.State().Path
+	if path == "" { // the server has still to choose the name
+		path = n.spec.Path
+	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, framework.ErrClosed):
 		return ErrClosed
 	case what == "":
-		return errtext.Wrap(err, "nodes", "%s", n.spec.Path)
+		return errtext.Wrap(err, "nodes", "%s", path)
 	}
-	return errtext.Wrap(err, "nodes", "%s %s", what, n.spec.Path)
+	return errtext.Wrap(err, "nodes", "%s %s", what, path)
 }

@@ -57,7 +57,7 @@ func NewPersistentTTLNode(
 	child := zkpath.Join(path, s.childName)
 	n.also = []desired.Spec{{
 		Client: client, Path: child, Mode: builders.PersistentWithTTL, TTL: ttl, ACL: s.acl, Keep: true,
-		Touch: ttl / time.Duration(s.touchFactor), Recipe: n.recipe, Name: s.name,
+		WithoutParents: s.withoutParents, Touch: ttl / time.Duration(s.touchFactor), Recipe: n.recipe, Name: s.name,
 	}}
 	return n
 }
