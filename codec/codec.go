@@ -3,7 +3,7 @@
 //
 //	codec.JSON[Settings]{} // JSON of a type of the program
 //	codec.Text{}           // a string
-//	codec.Raw{}            // bytes, unchanged
+//	codec.Raw{}            // bytes, as they are
 //
 // A codec of the program is any type with the two methods of [Codec]: one that checks values, one for protocol
 // buffers. In Java: ModelSerializer, QueueSerializer.
@@ -12,7 +12,10 @@
 // [recipes/shared.Value]: https://pkg.go.dev/github.com/gocurator/curator/recipes/shared#Value
 package codec
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Codec turns values into bytes and back. Its methods may be called concurrently, and must not change or keep the bytes
 // that they get. In Java: ModelSerializer.
@@ -42,11 +45,11 @@ func (Text) Encode(value string) ([]byte, error) { return []byte(value), nil }
 // Decode returns the string of bytes.
 func (Text) Decode(data []byte) (string, error) { return string(data), nil }
 
-// Raw is the codec of bytes, which it returns unchanged. In Java: ModelSerializer.raw.
+// Raw is the codec of bytes. In Java: ModelSerializer.raw.
 type Raw struct{}
 
 // Encode returns value.
 func (Raw) Encode(value []byte) ([]byte, error) { return value, nil }
 
-// Decode returns data.
-func (Raw) Decode(data []byte) ([]byte, error) { return data, nil }
+// Decode returns a copy of data, which the caller may change.
+func (Raw) Decode(data []byte) ([]byte, error) { return bytes.Clone(data), nil }

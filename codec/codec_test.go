@@ -44,3 +44,16 @@ func TestJSONRefusesWhatIsNone(t *testing.T) {
 		t.Errorf("a func is %s", data)
 	}
 }
+
+// A codec must not keep the bytes that it gets: others may use them, a queue to put an item back.
+func TestRawDecodesACopy(t *testing.T) {
+	data := []byte("data")
+	got, err := codec.Raw{}.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got[0] = 'x'
+	if string(data) != "data" {
+		t.Errorf("the bytes are %q", data)
+	}
+}

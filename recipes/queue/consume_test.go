@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/queue"
@@ -89,6 +90,29 @@ func TestItemWhoseConsumerFailsIsPutBack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	awaitNothing(t, connect)
+}
+
+// A consumer changes the bytes that it gets, and fails. The item is put back as it was.
+func TestItemOfRawBytesThatItsConsumerChangesIsPutBackUnchanged(t *testing.T) {
+	t.Parallel()
+	ctx := testenv.Context(t)
+	got := newBasket(t)
+	failed := false
+	consume := func(_ context.Context, item []byte) error {
+		got.add(string(item))
+		item[0] = 'x'
+		if failed {
+			return nil
+		}
+		failed = true
+		return errors.New("broken")
+	}
+	client := newClient(t, testenv.ConnectString(t))
+	q := start(t, built(queue.NewBuilder(client, consume, codec.Raw{}, queuePath).LockPath(lockPath).BuildQueue()))
+	must(t, q.Put(ctx, []byte("item")))
+	if diff := cmp.Diff([]string{"item", "item"}, got.await(2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestItemWhoseConsumerFailsIsDropped(t *testing.T) {
