@@ -54,12 +54,20 @@ func (m *GroupMember) Start() error {
 	return wrapAt(m.cache.Start(), m.path)
 }
 
-// Ready waits until this member is in the group and the other ones are known. Not in Java.
+// Ready waits until this member is in the group and those are known that are in it. If they cannot be read, it returns
+// the reason: see [GroupMember.Err]. Not in Java.
 func (m *GroupMember) Ready(ctx context.Context) error {
 	if err := m.node.WaitForInitialCreate(ctx); err != nil {
 		return err
 	}
-	return wrapAt(m.cache.Ready(ctx), m.path)
+	err := m.cache.Ready(ctx)
+	if err == nil {
+		err = m.cache.Sync(ctx) // the cache may have been ready before the other ones came
+	}
+	if err == nil {
+		err = m.cache.Err(m.path)
+	}
+	return wrapAt(err, m.path)
 }
 
 // SetThisData changes the payload of this member and waits until the others can see it: see [PersistentNode.SetData].
@@ -69,7 +77,8 @@ func (m *GroupMember) SetThisData(ctx context.Context, payload []byte) error {
 }
 
 // CurrentMembers returns the payloads of the members by their ids. This member is always among them, with its own
-// payload, also while its node cannot be there: see [GroupMember.Err]. In Java: getCurrentMembers.
+// payload, also while its node cannot be there: see [GroupMember.Err]. A member whose node this client may not read is
+// not. In Java: getCurrentMembers.
 func (m *GroupMember) CurrentMembers() map[string][]byte {
 	members := make(map[string][]byte)
 	for id, node := range m.cache.Children(m.path) {
@@ -111,8 +120,14 @@ func (m *GroupMember) Changes(ctx context.Context) iter.Seq[MemberEvent] {
 // IDFromPath returns the id of the member whose node has this path. In Java: idFromPath.
 func (m *GroupMember) IDFromPath(path string) string { return zkpath.Node(path) }
 
-// Err returns why this member cannot be in the group for now, or nil. An outage is no reason.
-func (m *GroupMember) Err() error { return m.node.Err() }
+// Err returns why this member cannot be in the group for now, or why it may not know the others, or nil. Both are tried
+// again. An outage is no reason.
+func (m *GroupMember) Err() error {
+	if err := m.node.Err(); err != nil {
+		return err
+	}
+	return wrapAt(m.cache.Err(m.path), m.path)
+}
 
 // AddListener adds a listener to the events of the node of this member: see [PersistentNode.AddListener].
 func (m *GroupMember) AddListener(fn func(ctx context.Context, ev Event)) (remove func()) {

@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -75,5 +76,66 @@ func TestGroupMemberBadID(t *testing.T) {
 		if err := nodes.NewGroupMember(s.client, "group", "a", nil).Start(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %v", err, want)
 		}
+	})
+}
+
+// A member that cannot know the others is not ready: it would take itself for the only one.
+func TestGroupMemberOfGroupThatMayNotBeRead(t *testing.T) {
+	inScene(t, func(s *scene) {
+		_, err := s.reader.Create().WithACL(zk.WorldACL(zk.PermAll&^zk.PermRead)...).ForPath(s.ctx, "/group", nil)
+		s.must(err)
+		_, err = s.reader.Create().ForPath(s.ctx, "/group/other", nil)
+		s.must(err)
+		m := nodes.NewGroupMember(s.client, "/group", "one", nil)
+		s.must(m.Start())
+		s.wantErr(m.Ready(s.ctx), zk.ErrNoAuth)
+		s.wantErr(m.Err(), zk.ErrNoAuth)
+		_, err = s.reader.SetACL().WithACL(zk.WorldACL(zk.PermAll)...).ForPath(s.ctx, "/group")
+		s.must(err)
+		testenv.Eventually(s, func() bool { return m.Err() == nil }, "the group is read")
+		s.must(m.Ready(s.ctx))
+		if members := m.CurrentMembers(); len(members) != 2 {
+			t.Errorf("members: %v", members)
+		}
+		s.must(m.Close(s.ctx))
+	})
+}
+
+// A member whose payload may not be read is none that the others know, and keeps nobody waiting.
+func TestGroupMemberThatMayNotBeRead(t *testing.T) {
+	inScene(t, func(s *scene) {
+		one := nodes.NewGroupMember(s.client, "/group", "one", nil)
+		acl := nodes.WithACL(zk.WorldACL(zk.PermWrite | zk.PermDelete)...)
+		two := nodes.NewGroupMember(s.reader, "/group", "two", nil, acl)
+		for _, m := range []*nodes.GroupMember{two, one} {
+			s.must(m.Start())
+			s.must(m.Ready(s.ctx))
+		}
+		if members := one.CurrentMembers(); len(members) != 1 {
+			t.Errorf("members: %v", members)
+		}
+		s.must(one.Close(s.ctx))
+		s.must(two.Close(s.ctx))
+	})
+}
+
+// The second process with an id is told, and is in when the first one leaves.
+func TestGroupMembersWithTheSameID(t *testing.T) {
+	inScene(t, func(s *scene) {
+		one := nodes.NewGroupMember(s.client, "/group", "a", []byte("1"))
+		two := nodes.NewGroupMember(s.reader, "/group", "a", []byte("2"))
+		s.must(one.Start())
+		s.must(one.Ready(s.ctx))
+		s.must(two.Start())
+		testenv.Eventually(s, func() bool { return errors.Is(two.Err(), nodes.ErrForeign) }, "reported")
+		if data, _ := s.get("/group/a"); data != "1" {
+			t.Errorf("the node has %q", data)
+		}
+		s.must(one.Close(s.ctx))
+		s.must(two.Ready(s.ctx))
+		if data, _ := s.get("/group/a"); data != "2" {
+			t.Errorf("the node has %q", data)
+		}
+		s.must(two.Close(s.ctx))
 	})
 }
