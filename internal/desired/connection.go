@@ -23,12 +23,13 @@ type pipeline = context.Context
 
 // connection is the part of a reconciler that a new connection changes.
 type connection struct {
-	watcher *callbacks.Watcher
-	flight  pipeline // pipeline of the requests of this connection; nil without a connection
-	session int64    // of the last flight
-	oneShot bool     // the servers have only one-shot watches
-	behind  bool     // the server may not know yet what a create without an answer has done
-	syncing bool     // a sync is under way
+	watcher *callbacks.Watcher // of the one-shot watches
+	shared  *callbacks.Watcher // of the recursive watches: a removal of one kind leaves the other, also on one path
+	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
+	session int64              // of the last flight
+	oneShot bool               // the servers have only one-shot watches
+	behind  bool               // the server may not know yet what a create without an answer has done
+	syncing bool               // a sync is under way
 }
 
 // parent is the parent of desired nodes.
@@ -58,17 +59,17 @@ func (r *Reconciler) leave(n *Node) {
 	if p.count--; p.count == 0 {
 		delete(r.parents, p.path)
 		if (p.watching || p.asked) && !r.closed {
-			r.unwatch(p.path)
+			r.unwatch(r.shared, p.path)
 		}
 	}
 	if n.watched && n.named && !r.closed {
-		r.unwatch(n.path)
+		r.unwatch(r.watcher, n.path)
 	}
 }
 
 // unwatch removes a watch in the background. It does not block.
-func (r *Reconciler) unwatch(path string) {
-	_ = r.client.Watches().Remove(r.watcher).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
+func (r *Reconciler) unwatch(w *callbacks.Watcher, path string) {
+	_ = r.client.Watches().Remove(w).Guaranteed().Quietly().InBackground(waitqueue.Ignore).
 		WithUnhandledErrorListener(ignoreError).ForPath(r.ctx, path)
 }
 
@@ -213,7 +214,7 @@ func (r *Reconciler) watch(sends []func()) []func() {
 		}
 		p.asked = true
 		sends = append(sends, func() {
-			r.submit(flight, r.client.Watches().Add().UsingWatcher(r.watcher), p.path, func(ev callbacks.Event) {
+			r.submit(flight, r.client.Watches().Add().UsingWatcher(r.shared), p.path, func(ev callbacks.Event) {
 				r.watchAnswered(flight, p, ev.Err)
 			})
 		})
@@ -227,7 +228,7 @@ func (r *Reconciler) watchAnswered(flight pipeline, p *parent, err error) {
 	case err == nil:
 		p.watching, p.asked = true, false
 		if p.count == 0 { // left meanwhile
-			r.unwatch(p.path)
+			r.unwatch(r.shared, p.path)
 		}
 	case errors.Is(err, framework.ErrUnimplemented):
 		r.watchOneShot()

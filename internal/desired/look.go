@@ -51,7 +51,7 @@ func (r *Reconciler) lookMany(nodes []*Node) (send func()) {
 
 // lookOne reads a node and sets a one-shot watch, if its parent has no recursive one.
 func (r *Reconciler) lookOne(n *Node) (send func()) {
-	flight, path, blind, watch := r.flight, n.path, n.blind, !r.sharesWatch(n.parent)
+	flight, session, path, blind, watch := r.flight, r.session, n.path, n.blind, !r.sharesWatch(n.parent)
 	r.begin(n)
 	r.reads++
 	answered := func(ev callbacks.Event) {
@@ -67,12 +67,13 @@ func (r *Reconciler) lookOne(n *Node) (send func()) {
 		if err == nil && ev.Stat == nil {
 			err = zk.ErrNoNode
 		}
-		if watch && err == nil {
+		isSet := err == nil || blind && errors.Is(err, zk.ErrNoNode)
+		if watch && isSet && session == r.session { // a callback of the program may hold the answer back
 			n.watched = true
 			if n.isGone() || n.path != path {
 				n.watched = false
 				if !r.closed && r.byPath[path] == nil {
-					r.unwatch(path)
+					r.unwatch(r.watcher, path)
 				}
 			}
 		}
@@ -117,7 +118,7 @@ func (r *Reconciler) looked(n *Node, stat *zk.Stat, data []byte, err error) {
 	case !r.answered(n):
 	case errors.Is(err, zk.ErrNoNode):
 		r.isMissing(n)
-		n.blind = false
+		n.blind, n.uncertain = false, false
 		if n.removing {
 			r.forget(n, nil)
 			return
@@ -174,9 +175,13 @@ func isSession(owner int64) bool {
 }
 
 // unreadable handles a node of which the server shows nothing. If it was created in this session, or in any if it
-// is not ephemeral, it is ours as far as anybody can know; else a create shows whether it exists.
+// is not ephemeral, it is ours as far as anybody can know; else a create shows whether it exists. If a create has no
+// answer, an ephemeral node may be that of somebody else, and is left alone.
 func (r *Reconciler) unreadable(n *Node, err error) {
-	ours := n.claimed && n.present && (n.owner == r.session || !n.spec.Mode.IsEphemeral())
+	ours := n.claimed && n.present && n.owner == r.session
+	if !n.spec.Mode.IsEphemeral() {
+		ours = n.claimed && (n.present || n.uncertain)
+	}
 	switch {
 	case n.removing && ours:
 		n.known, n.version = true, -1

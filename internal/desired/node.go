@@ -59,8 +59,8 @@ type Node struct {
 	isCreated bool   // created is closed
 	removing  bool   // Remove was called
 	claimed   bool   // the node may exist because we have created or adopted it
-	uncertain bool   // a create of a sequential node has no answer
-	sent      []byte // the data of that create
+	uncertain bool   // a create has no answer
+	sent      []byte // the data of that create, of a sequential node
 	owner     int64
 	version   int32 // of the node; valid while known
 	known     bool

@@ -179,7 +179,7 @@ func (r *Reconciler) plan(now time.Time) (sends []func()) {
 				}
 				continue
 			}
-		case n.action == create && n.parent.creating:
+		case r.awaitsParents(n):
 		case r.writing < maxWriting:
 			if full := writes.add(n); full != nil {
 				sends = append(sends, r.write(full))

@@ -81,7 +81,8 @@ func newReconciler(client *framework.Client) *Reconciler {
 	}
 	root := context.Background() //nolint:forbidigo // close cancels it
 	r.ctx, r.cancel = context.WithCancel(hook.Telemetry(client).WithoutSpans(root))
-	r.watcher = callbacks.NewWatcher(func(_ context.Context, ev zk.Event) { r.locked(func() { r.hint(ev) }) })
+	onEvent := func(_ context.Context, ev zk.Event) { r.locked(func() { r.hint(ev) }) }
+	r.watcher, r.shared = callbacks.NewWatcher(onEvent), callbacks.NewWatcher(onEvent)
 	return r
 }
 

@@ -176,9 +176,9 @@ func (r *Reconciler) unanswered(w *planned, err error) {
 	n := w.n
 	n.known = false
 	if w.action == create && waitqueue.IsOutage(err) && !errors.Is(err, builders.ErrNotSent) {
-		r.behind = true
+		r.behind, n.uncertain = true, true
 		if !n.named {
-			n.uncertain, n.sent = true, w.data
+			n.sent = w.data
 		}
 	}
 	if !r.answered(n) {
@@ -263,16 +263,17 @@ func (r *Reconciler) parentMissing(n *Node, err error) {
 		r.forget(n, nil)
 		return
 	}
-	if above := r.byPath[n.parent.path]; n.spec.WithoutParents && above != nil && !above.removing {
-		r.pause(n) // until parentIsThere
-		return
-	}
-	if n.spec.WithoutParents {
+	above := r.above(n)
+	isParent := above != nil && above.path == n.parent.path
+	switch {
+	case n.spec.WithoutParents && !isParent:
 		r.refuse(n, errtext.Wrap(err, "", "parent %s", zkpath.Parent(n.spec.Path)))
 		return
-	}
-	if n.isFought() { // others delete it
+	case n.isFought(): // others delete it
 		r.pause(n)
+		return
+	case isParent || above != nil && !above.present:
+		r.awaitAbove(n, above)
 		return
 	}
 	r.want(n, create)
@@ -319,11 +320,47 @@ func (r *Reconciler) parentIsThere(above *Node) {
 		return
 	}
 	for n := range r.nodes {
-		if n.parent == p && n.spec.WithoutParents && !n.present && !n.retryAt.IsZero() {
+		if n.parent == p && !n.present && !n.retryAt.IsZero() {
 			n.retryAt, n.failures = time.Time{}, 0
 			r.want(n, look)
 		}
 	}
+}
+
+// above returns the nearest desired node above n, or nil. It has its own mode, data and ACL, so it is never created as
+// a mere parent. The caller holds mu.
+func (r *Reconciler) above(n *Node) *Node {
+	for path := n.parent.path; path != "/"; path = zkpath.Parent(path) {
+		if above := r.byPath[path]; above != nil && !above.removing {
+			return above
+		}
+	}
+	return nil
+}
+
+// awaitAbove creates n when the desired node above it is there.
+func (r *Reconciler) awaitAbove(n, above *Node) {
+	switch {
+	case above.busy || above.action != nothing: // it is on its way, and n travels with it or behind it
+		n.hold = r.reads
+		r.want(n, create)
+	case above.present: // we have not heard of its end yet
+		r.want(above, look)
+		n.hold = r.reads + 1
+		r.want(n, create)
+	default: // it pauses
+		r.pause(n) // until parentIsThere
+	}
+}
+
+// awaitsParents reports whether a parent of n, which is to be created, is still being created. The caller holds mu.
+func (r *Reconciler) awaitsParents(n *Node) bool {
+	for ; n != nil && n.action == create; n = r.above(n) {
+		if n.parent.creating {
+			return true
+		}
+	}
+	return false
 }
 
 // submitReads sends a multiRead.

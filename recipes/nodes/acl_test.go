@@ -118,3 +118,72 @@ func TestPersistentNodeACLProviderPanics(t *testing.T) {
 		s.must(n.Close(s.ctx))
 	}, framework.WithACLProvider(acl))
 }
+
+// eachVersion runs a test on servers that show the Stat of a node that may not be read, and on those that do not.
+func eachVersion(t *testing.T, test func(s *scene, shown bool)) {
+	t.Helper()
+	t.Parallel()
+	for _, version := range []curatortest.Version{curatortest.Version38, curatortest.Version39} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				place := curatortest.NewServerT(t, curatortest.WithoutPort(), curatortest.WithVersion(version))
+				s := &scene{T: t, ctx: t.Context(), place: place}
+				s.reader, s.client = connect(t, place, ""), connect(t, place, "")
+				test(s, version == curatortest.Version38)
+			})
+		})
+	}
+}
+
+// unreadable is the option of a node that nobody may read.
+var unreadable = nodes.WithACL(zk.WorldACL(zk.PermWrite | zk.PermDelete)...)
+
+// The answer to the create of a node is lost, and nobody may read it.
+func TestPersistentNodeUnreadableWithLostCreate(t *testing.T) {
+	for _, mode := range []builders.CreateMode{builders.Ephemeral, builders.Persistent, builders.Container} {
+		for _, closes := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, closes), func(t *testing.T) {
+				eachVersion(t, func(s *scene, shown bool) {
+					s.must(s.reader.CreateContainers(s.ctx, "/members"))
+					in := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.CutAfter})
+					n := nodes.NewPersistentNode(s.client, keptPath, mode, []byte("one"), unreadable)
+					s.must(n.Start())
+					s.must(in.Wait(s.ctx))
+					if mode.IsEphemeral() && !shown { // it may be that of somebody else, until the session ends
+						<-time.After(time.Second)
+						s.wantErr(n.Err(), zk.ErrNoAuth)
+						s.reset()
+						closes = false
+					}
+					if !closes {
+						s.must(n.WaitForInitialCreate(s.ctx))
+						s.must(n.SetData(s.ctx, []byte("two")))
+					}
+					s.must(n.Close(s.ctx))
+					<-time.After(testenv.SessionTimeout * 2)
+					s.wantNoMembers()
+				})
+			})
+		}
+	}
+}
+
+// The node is gone and cannot be created: the watch for it ends with Close.
+func TestPersistentNodeUnreadableLeavesNoWatch(t *testing.T) {
+	eachVersion(t, func(s *scene, _ bool) {
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, []byte("one"), unreadable)
+		s.start(n)
+		s.settle()
+		in := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Skip: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth,
+		})
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		s.wantErr(n.SetData(s.ctx, []byte("two")), zk.ErrNoAuth)
+		in.Remove()
+		s.must(n.Close(s.ctx))
+		s.settle()
+		if watches := s.client.Health().Watches; watches > 0 {
+			s.Errorf("%d watches are left", watches)
+		}
+	})
+}

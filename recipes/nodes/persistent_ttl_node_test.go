@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -164,4 +165,42 @@ func TestPersistentTTLNodeLostTouchIsRepeated(t *testing.T) {
 		}
 		s.must(n.Close(s.ctx))
 	})
+}
+
+// The node has its ACL also if its child was to be created first.
+func TestPersistentTTLNodeKeepsItsACL(t *testing.T) {
+	acl := zk.WorldACL(zk.PermRead | zk.PermWrite | zk.PermCreate | zk.PermDelete)
+	inScene(t, func(s *scene) {
+		n := nodes.NewPersistentTTLNode(s.client, ttlPath, time.Minute, []byte("one"), nodes.WithACL(acl...))
+		s.must(n.Start()) // without a parent
+		s.must(n.WaitForInitialCreate(s.ctx))
+		s.wantACL(ttlPath, acl)
+		s.wantACL(ttlPath+"/touch", acl)
+		s.settle()
+		held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: curatortest.HoldRequest})
+		s.must(s.reader.Delete().ForPath(s.ctx, ttlPath+"/touch"))
+		s.must(held.Wait(s.ctx))
+		s.must(s.reader.Delete().ForPath(s.ctx, ttlPath))
+		late := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"multi"}, Count: 1, Action: curatortest.ReplyError, Err: framework.ErrThrottledOp,
+		})
+		held.Remove()
+		s.must(late.Wait(s.ctx))
+		testenv.Eventually(s, func() bool {
+			data, _ := s.get(ttlPath)
+			_, child := s.get(ttlPath + "/touch")
+			return data == "one" && child != nil
+		}, "created again")
+		s.wantACL(ttlPath, acl)
+	})
+}
+
+// wantACL fails the test unless a node has that ACL.
+func (s *scene) wantACL(path string, want []zk.ACL) {
+	s.Helper()
+	got, err := s.reader.GetACL().ForPath(s.ctx, path)
+	s.must(err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("the ACL of %s (-want +got):\n%s", path, diff)
+	}
 }

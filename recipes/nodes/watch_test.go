@@ -6,10 +6,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/nodes"
 )
 
@@ -127,4 +130,86 @@ func TestPersistentNodeStartedAfterPausedOne(t *testing.T) {
 		s.settle()
 		s.ephemeral("/members/b", "")
 	}, framework.WithMaxPending(4))
+}
+
+// A callback of the program holds the answer to a read back until the next session, where its watch is not set.
+func TestPersistentNodeReadOfEarlierSessionSetsNoWatch(t *testing.T) {
+	inScene(t, func(s *scene) {
+		_, err := s.reader.Create().CreatingParentsIfNeeded().ForPath(s.ctx, keptPath, []byte("one"))
+		s.must(err)
+		blocked, release := make(chan struct{}), make(chan struct{})
+		s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {
+			close(blocked)
+			<-release
+		}).ForPath(s.ctx, "/x"))
+		<-blocked
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Persistent, []byte("one"))
+		s.must(n.Start())
+		s.settle() // it is read
+		session := s.client.SessionID()
+		s.expire(session)
+		testenv.Eventually(s, func() bool {
+			return s.client.SessionID() != session && s.client.IsConnected()
+		}, "a new session")
+		s.settle()
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		close(release)
+		s.must(n.WaitForInitialCreate(s.ctx))
+		s.settle()
+		s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
+		testenv.Eventually(s, func() bool { _, stat := s.get(keptPath); return stat != nil }, "created again")
+		s.must(n.Close(s.ctx))
+	})
+}
+
+// The parent of many nodes is desired itself, and has a watch of its own beside theirs. Each outlives the other.
+func TestPersistentNodeWithManyNodesBelow(t *testing.T) {
+	inScene(t, func(s *scene) {
+		startParent := func() *nodes.PersistentNode {
+			n := nodes.NewPersistentNode(s.client, "/members", builders.Container, []byte("parent"))
+			s.start(n)
+			return n
+		}
+		deleteAll := func() {
+			s.settle()
+			s.must(s.reader.Delete().DeletingChildrenIfNeeded().ForPath(s.ctx, "/members"))
+			testenv.Eventually(s, func() bool { data, _ := s.get("/members"); return data == "parent" }, "created again")
+		}
+		all := s.startMany(10)
+		parent := startParent()
+		deleteAll()
+		s.awaitMembers(10)
+		s.settle()
+		s.wantErr(parent.Close(s.ctx), zk.ErrNotEmpty)
+		s.settle()
+		s.must(s.reader.Delete().ForPath(s.ctx, "/members/0003"))
+		s.awaitOwned("/members/0003", "data")
+		parent = startParent()
+		for _, n := range all[1:] {
+			s.must(n.Close(s.ctx))
+		}
+		deleteAll()
+		s.awaitOwned("/members/0000", "data")
+		s.must(all[0].Close(s.ctx))
+		s.must(parent.Close(s.ctx))
+		testenv.Eventually(s, func() bool { return s.client.Health().Watches == 0 }, "no watch is left")
+	})
+}
+
+// The desired parent of a node is never created as a mere parent, without its own ACL.
+func TestPersistentNodeBelowRefusedOneWaits(t *testing.T) {
+	inScene(t, func(s *scene) {
+		parent := nodes.NewPersistentNode(s.client, "/members", builders.Container, nil, nodes.WithACL(zk.ACL{}))
+		events := s.events(parent)
+		s.must(parent.Start())
+		s.wantErr(s.next(events, nodes.Refused).Err, zk.ErrInvalidACL)
+		for _, path := range []string{keptPath, "/members/more/a"} {
+			n := nodes.NewPersistentNode(s.client, path, builders.Ephemeral, []byte("one"))
+			s.must(n.Start())
+			defer s.awaitOwned(path, "one") // when nobody has a wish for the parent any more
+		}
+		s.settle()
+		s.awaitNothing("/members")
+		s.must(parent.Close(s.ctx))
+	})
 }
