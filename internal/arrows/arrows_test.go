@@ -105,7 +105,10 @@ var rules = []rule{
 		"internal/desired", "internal/waitqueue", "recipes/cache",
 	})},
 	// Discovery registers instances as desired nodes, and looks at those of others through a cache.
-	{pkg: "discovery", imports: slices.Concat(belowRecipes, []string{"internal/desired", "internal/waitqueue", "recipes/cache"})},
+	{pkg: "discovery/internal/javajson"},
+	{pkg: "discovery", imports: slices.Concat(belowRecipes, []string{
+		"discovery/internal/javajson", "internal/desired", "internal/waitqueue", "recipes/cache",
+	})},
 
 	// Test support, for the tests of all floors. curatortest and its server know nothing of the client: they speak the
 	// protocol on their own.
