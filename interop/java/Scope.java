@@ -55,6 +55,7 @@ final class Scope {
         new Barriers(this);
         new Counters(this);
         new Members(this);
+        new Instances(this);
         new Leaders(this);
         new Queues(this);
         new Caches(this);
