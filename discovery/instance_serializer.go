@@ -18,8 +18,12 @@ import (
 // InstanceSerializer turns instances into the bytes of their nodes and back. In Java: InstanceSerializer.
 type InstanceSerializer[T any] = codec.Codec[ServiceInstance[T]]
 
-// SerializerOption configures the serializer of [NewInstanceSerializer].
-type SerializerOption interface{ apply(*serializerSettings) }
+// SerializerOption configures the serializer of [NewInstanceSerializer]: that of its own, or that of a
+// [ServiceDiscovery].
+type SerializerOption interface {
+	Option
+	applyToSerializer(s *serializerSettings)
+}
 
 type serializerSettings struct {
 	class    string // of the payload in Java
@@ -30,7 +34,9 @@ type serializerSettings struct {
 
 type serializerOption func(*serializerSettings)
 
-func (o serializerOption) apply(s *serializerSettings) { o(s) }
+func (o serializerOption) apply(s *settings) { s.json = append(slices.Clip(s.json), o) }
+
+func (o serializerOption) applyToSerializer(s *serializerSettings) { o(s) }
 
 // WithPayloadClass sets the name of the Java class of the payloads, such as "com.acme.Meta" or "com.acme.Outer$Inner".
 // It is the class that the Java program gives to its JsonInstanceSerializer, or one that extends it.
@@ -86,7 +92,7 @@ func WithEnabledMember() SerializerOption {
 func NewInstanceSerializer[T any](opts ...SerializerOption) (InstanceSerializer[T], error) {
 	var s serializerSettings
 	for _, o := range opts {
-		o.apply(&s)
+		o.applyToSerializer(&s)
 	}
 	payloads, err := payloadsOf[T](s)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/gocurator/curator/callbacks"
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/discovery"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/testclient"
@@ -447,6 +448,16 @@ var entrances = map[string][]entrance{
 			testclient.Must(c, n.Close(c.ctx))
 		}
 	}},
+	"discovery: func WithACL": {func(c *caller) func() {
+		acl := readers()
+		services := discovery.New[string](c.client, "/services", discovery.WithACL(acl...))
+		reuse(acl)
+		return func() {
+			testclient.Must(c, services.Start())
+			testclient.Must(c, services.Register(c.ctx, discovery.ServiceInstance[string]{Name: "a", ID: "1"}))
+			c.protected("/services/a/1", readers()...)
+		}
+	}},
 	"recipes/nodes: func WithACL": {func(c *caller) func() {
 		acl := zk.WorldACL(zk.PermAll)
 		option := nodes.WithACL(acl...)
@@ -557,6 +568,8 @@ var keepsNothing = map[string]string{
 	"recipes/locks: type Driver interface { GetsTheLock":              "it gets one",
 	"recipes/queue: func (*DistributedDelayQueue[T]) PutMulti":        "as DistributedQueue",
 	"recipes/queue: func (*DistributedIDQueue[T]) PutMulti":           "as DistributedQueue",
+	"discovery: func (*ServiceDiscovery[T]) Provider":                 "options",
+	"discovery: type Strategy[T] interface { Choose":                  "a method that gets one",
 	"recipes/queue: func (*DistributedPriorityQueue[T]) PutMulti":     "as DistributedQueue",
 	"recipes/queue: func (*Fence) Transaction":                        "it waits",
 	"recipes/queue: func (*SimpleDistributedQueue) Offer":             "it waits",

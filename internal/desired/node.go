@@ -226,6 +226,14 @@ func (n *Node) Remove(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Delete is [Node.Remove], and deletes also a node that is to be kept.
+func (n *Node) Delete(ctx context.Context) error {
+	n.r.mu.Lock()
+	n.spec.Keep = false
+	n.r.mu.Unlock()
+	return n.Remove(ctx)
+}
+
 func (n *Node) isGone() bool {
 	select {
 	case <-n.gone:

@@ -77,6 +77,8 @@ func measureAll(ctx context.Context, t *telemetry.Telemetry) {
 	value := report.NewValue(t, "shared_value", "orders", "/limits")
 	value.Conflict(ctx)
 	value.Uncertain(ctx)
+	service := report.NewService(t, "orders", "/services/orders")
+	service.Pick(ctx, report.Picked)
 	node := report.NewNodes(t, "persistent_node", "orders", "/members/a")
 	node.Desired(ctx, 1)
 	node.Missing(ctx, 1)
@@ -89,6 +91,8 @@ func observeAll(tb testing.TB, t *telemetry.Telemetry) {
 	tb.Cleanup(t.Observe(func() telemetry.Load { return telemetry.Load{} }))
 	queue := report.NewQueue(t, "queue", "orders", "/queues/1")
 	tb.Cleanup(queue.ObserveDepth(func(context.Context) (report.Depth, bool) { return report.Depth{}, true }))
+	service := report.NewService(t, "orders", "/services/orders")
+	tb.Cleanup(service.Observe(func() report.ServiceState { return report.ServiceState{Changed: time.Now()} }))
 }
 
 func TestInstrumentsHaveTheirUnitsAndBounds(t *testing.T) {
@@ -142,6 +146,10 @@ func TestInstrumentsHaveTheirUnitsAndBounds(t *testing.T) {
 		"curator.cache.lag":                   {Unit: "s", Bounds: age},
 		"curator.value.conflicts":             {Unit: "{conflict}"},
 		"curator.value.uncertain":             {Unit: "{write}"},
+		"curator.discovery.picks":             {Unit: "{pick}"},
+		"curator.discovery.instances":         {Unit: "{instance}"},
+		"curator.discovery.down":              {Unit: "{instance}"},
+		"curator.discovery.change.age":        {Unit: "s"},
 		"curator.nodes.desired":               {Unit: "{node}", UpDown: true},
 		"curator.nodes.missing":               {Unit: "{node}", UpDown: true},
 		"curator.nodes.refused":               {Unit: "{node}", UpDown: true},

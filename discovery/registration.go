@@ -1,0 +1,176 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/desired"
+	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/usercode"
+	"github.com/gocurator/curator/zkpath"
+)
+
+// registration is an instance that this process wants to be there.
+type registration[T any] struct {
+	d    *ServiceDiscovery[T]
+	path string // without the number of a sequential node
+	node *desired.Node
+
+	instance ServiceInstance[T] // the newest; d.mu guards it
+}
+
+// Register registers an instance and waits until others can see it. If it fails because ctx ends or the node is
+// refused, the instance is still registered as soon as possible, until [ServiceDiscovery.Unregister]. An instance with
+// the name and the id of one that is registered here replaces it. A node of another session with this name and id
+// stays until it goes: see [ErrForeign]. That is so for at most a session timeout after a process with an id of its
+// own has died; a random id never waits. In Java: registerService.
+func (d *ServiceDiscovery[T]) Register(ctx context.Context, instance ServiceInstance[T]) error {
+	r, change, err := d.want(instance, true)
+	if err != nil {
+		return err
+	}
+	if err := r.node.AwaitCreated(ctx); err != nil {
+		return wrap(err, "register", r.path)
+	}
+	return wrap(r.node.AwaitWritten(ctx, change), "register", r.path)
+}
+
+// Update changes an instance that this discovery has registered and waits until others can see it. If it fails, the
+// instance still changes as soon as possible. An instance that is not registered here is [ErrNotRegistered], and one
+// cannot change its type. In Java: updateService.
+func (d *ServiceDiscovery[T]) Update(ctx context.Context, instance ServiceInstance[T]) error {
+	r, change, err := d.want(instance, false)
+	if err != nil {
+		return err
+	}
+	return wrap(r.node.AwaitWritten(ctx, change), "update", r.path)
+}
+
+// want makes an instance desired, or changes the one that is. isNew allows that there is none yet.
+func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], isNew bool) (*registration[T], int, error) {
+	path := zkpath.Join(d.servicePath(instance.Name), instance.ID)
+	data, err := d.encode(instance)
+	if err != nil {
+		return nil, 0, wrap(err, "register", path)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.isRunning(); err != nil {
+		return nil, 0, err
+	}
+	k := key{instance.Name, instance.ID}
+	r := d.registrations[k]
+	switch {
+	case r == nil && !isNew:
+		return nil, 0, fmt.Errorf("%w: %s", ErrNotRegistered, path)
+	case r != nil && r.instance.Type != instance.Type:
+		return nil, 0, wrap(fmt.Errorf("%w: the type changes from %v to %v",
+			framework.ErrBadArguments, r.instance.Type, instance.Type), "register", path)
+	case r != nil:
+		r.instance = instance
+		return r, r.node.Set(data), nil
+	}
+	r = &registration[T]{d: d, path: path, instance: instance}
+	r.node, err = desired.Of(d.client).Add(desired.Spec{
+		Client: d.client, Path: path, Mode: modeOf(instance.Type), Data: data, ACL: d.settings.acl,
+		Keep: !instance.Type.IsDynamic(), Recipe: "service_discovery", Name: instance.Name,
+	}, r.notify)
+	if err != nil {
+		return nil, 0, wrap(err, "register", path)
+	}
+	d.registrations[k] = r
+	return r, 1, nil
+}
+
+// Unregister takes an instance out of its service and waits until its node is deleted: one that is registered here, or
+// that another process has registered; the process that registered it puts it there again, if it is a Go process that
+// still wants it. An instance that is not there is no error. ctx bounds the wait alone: the deletion goes on in the
+// background. In Java: unregisterService, which does nothing for an instance of another process.
+func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceInstance[T]) error {
+	d.mu.Lock()
+	if err := d.isRunning(); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	k := key{instance.Name, instance.ID}
+	r := d.registrations[k]
+	delete(d.registrations, k)
+	d.mu.Unlock()
+	if r != nil {
+		return r.end(ctx, true)
+	}
+	path, err := d.find(ctx, instance.Name, instance.ID)
+	if err == nil {
+		err = d.client.Delete().Guaranteed().ForPath(ctx, path)
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return wrap(err, "unregister", zkpath.Join(d.servicePath(instance.Name), instance.ID))
+}
+
+// Drain disables an instance that this discovery has registered, so that nobody picks it any more, waits for a pause in
+// which the last callers end, and unregisters it. ctx ends the pause: the instance is unregistered all the same, which
+// goes on in the background. Java and Go leave disabled instances out. Not in Java.
+func (d *ServiceDiscovery[T]) Drain(ctx context.Context, instance ServiceInstance[T], pause time.Duration) error {
+	instance.Disabled = true
+	err := d.Update(ctx, instance)
+	if err == nil {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return errors.Join(err, d.Unregister(ctx, instance))
+}
+
+// end makes the instance undesired and waits until its node is deleted. deleting is for a node that Close leaves, too.
+func (r *registration[T]) end(ctx context.Context, deleting bool) error {
+	if deleting {
+		return wrap(r.node.Delete(ctx), "unregister", r.path)
+	}
+	return wrap(r.node.Remove(ctx), "close", r.path)
+}
+
+// notify reports why the node cannot be there. It does not block.
+func (r *registration[T]) notify(ev desired.Event) {
+	if ev.Err == nil {
+		return
+	}
+	err := errtext.Wrap(ev.Err, "discovery", "register %s", r.path)
+	r.d.reports.Do(func() {
+		root := context.Background() //nolint:forbidigo // a report has no caller
+		r.d.client.ReportUnhandled(root, "ServiceDiscovery", err)
+	})
+}
+
+// encode returns the bytes of an instance.
+func (d *ServiceDiscovery[T]) encode(instance ServiceInstance[T]) (data []byte, err error) {
+	if err := validate("name", instance.Name); err != nil {
+		return nil, err
+	}
+	if err := validate("id", instance.ID); err != nil {
+		return nil, err
+	}
+	defer usercode.Catch("the serializer", &err)
+	return d.serializer.Encode(instance)
+}
+
+func modeOf(t ServiceType) builders.CreateMode {
+	switch t {
+	case DynamicSequential:
+		return builders.EphemeralSequential
+	case Static, Permanent:
+		return builders.Persistent
+	}
+	return builders.Ephemeral
+}

@@ -1,0 +1,199 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/discovery"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// cacheOf returns a started cache of the service "orders".
+func (s *scene) cacheOf() *discovery.ServiceCache[string] {
+	s.Helper()
+	c := s.discover(s.reader).Cache("orders")
+	s.must(c.Start(s.ctx))
+	return c
+}
+
+func TestCacheIsReadyWhenStartReturns(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.client), "b", "a")
+		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+		c := s.cacheOf()
+		if diff := cmp.Diff([]string{"a", "b"}, ids(c.Instances())); diff != "" {
+			t.Errorf("instances:\n%s", diff)
+		}
+		s.wantErr(c.Start(s.ctx), discovery.ErrStarted)
+	})
+}
+
+func TestCacheOfAServiceThatComesLater(t *testing.T) {
+	inScene(t, func(s *scene) {
+		c := s.cacheOf()
+		if got := c.Instances(); len(got) > 0 {
+			t.Errorf("instances %v", got)
+		}
+		d := s.discover(s.client)
+		s.register(d, "a")
+		testenv.Eventually(s, func() bool { return len(c.Instances()) == 1 }, "the cache has it")
+		s.must(d.Unregister(s.ctx, orders("a", "")))
+		testenv.Eventually(s, func() bool { return len(c.Instances()) == 0 }, "the cache has it no more")
+		s.register(d, "b") // the container may have gone
+		testenv.Eventually(s, func() bool { return len(c.Instances()) == 1 }, "the cache has the next one")
+		s.must(c.Err())
+	})
+}
+
+func TestCacheStartBoundedByItsContextGoesOn(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.reader), "a")
+		restore := s.place.Faults().RefuseConnects()
+		s.place.Faults().CutAll()
+		c := s.discover(s.client).Cache("orders")
+		short, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
+		defer cancel()
+		s.wantErr(c.Start(short), context.DeadlineExceeded)
+		restore()
+		testenv.Eventually(s, func() bool { return len(c.Instances()) == 1 }, "the cache has it")
+	})
+}
+
+func TestCacheChangesAreASnapshotAndWhatFollows(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "a")
+		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+		c := s.cacheOf()
+		ctx, cancel := context.WithCancel(s.ctx)
+		defer cancel()
+		var got []string
+		for change := range c.Changes(ctx) {
+			i := change.Instance
+			got = append(got, fmt.Sprintf("%s %s %t %t", i.ID, i.Payload, change.Gone, change.Err != nil))
+			switch len(got) {
+			case 1:
+				s.must(d.Register(s.ctx, orders("b", "b")))
+			case 2:
+				s.must(d.Update(s.ctx, orders("b", "c")))
+			case 3:
+				s.must(d.Unregister(s.ctx, orders("a", "")))
+			case 4:
+				_, err := s.client.Create().ForPath(s.ctx, base+"/orders/x", []byte("{"))
+				s.must(err)
+			case 5:
+				cancel()
+			}
+		}
+		want := []string{"a a false false", "b b false false", "b c false false", "a a true false", "  false true"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("changes:\n%s", diff)
+		}
+	})
+}
+
+// A listener that blocks, or panics, holds up neither the instances nor other caches.
+func TestCacheListenerThatBlocksHoldsUpNothing(t *testing.T) {
+	inScene(t, func(s *scene) {
+		c := s.cacheOf()
+		entered, blocked := make(chan struct{}, 10), make(chan struct{})
+		remove := c.AddListener(func(ctx context.Context, _ discovery.Change[string]) {
+			entered <- struct{}{}
+			<-ctx.Done()
+			close(blocked)
+		})
+		defer remove()
+		d := s.discover(s.client)
+		s.register(d, "a")
+		<-entered
+		s.register(d, "b")
+		testenv.Eventually(s, func() bool { return len(c.Instances()) == 2 }, "the cache has the second one")
+		s.must(c.Close())
+		<-blocked
+		if len(entered) > 0 {
+			t.Error("a listener is called behind Close")
+		}
+		_, found := s.reader, c.Instances()
+		if len(found) > 0 {
+			t.Errorf("instances behind Close: %v", found)
+		}
+	})
+}
+
+func TestDrainDisablesBeforeItUnregisters(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "a", "b")
+		c := s.cacheOf()
+		var mu sync.Mutex
+		var seen []string
+		c.AddListener(func(_ context.Context, change discovery.Change[string]) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, fmt.Sprintf("%s %t %t", change.Instance.ID, change.Instance.Disabled, change.Gone))
+		})
+		s.must(d.Drain(s.ctx, orders("a", "a"), 10*time.Millisecond))
+		ended, cancel := context.WithCancel(s.ctx)
+		cancel()
+		err := d.Drain(ended, orders("b", "b"), time.Hour)
+		s.wantErr(err, context.Canceled)
+		testenv.Eventually(s, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(seen) > 0 && seen[len(seen)-1] == "b true true" || len(seen) > 0 && seen[len(seen)-1] == "b false true"
+		}, "both are gone")
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff([]string{"a true false", "a true true"}, seen[:2]); diff != "" {
+			t.Errorf("changes:\n%s", diff)
+		}
+	})
+}
+
+func TestNamesAndBadArguments(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		names, err := d.Names(s.ctx)
+		if s.must(err); len(names) > 0 {
+			t.Errorf("names %v", names)
+		}
+		for _, name := range []string{"b", "a"} {
+			i := orders("1", "")
+			i.Name = name
+			s.must(d.Register(s.ctx, i))
+		}
+		names, err = d.Names(s.ctx)
+		s.must(err)
+		if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
+			t.Errorf("names:\n%s", diff)
+		}
+		for _, bad := range []order{{}, {Name: "a"}, {ID: "a"}, {Name: "a/b", ID: "a"}, {Name: "a", ID: ".."}} {
+			for what, err := range map[string]error{
+				"register": d.Register(s.ctx, bad), "update": d.Update(s.ctx, bad), "unregister": d.Unregister(s.ctx, bad),
+			} {
+				if err == nil || errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s %+v: %v", what, bad, err)
+				}
+			}
+		}
+		i := orders("1", "")
+		i.Name, i.Type = "a", discovery.Static
+		if err := d.Register(s.ctx, i); err == nil {
+			t.Error("an instance changes its type")
+		}
+		late := discovery.New[string](s.client, base)
+		s.wantErr(late.Register(s.ctx, orders("x", "")), discovery.ErrNotStarted)
+		if err := discovery.New[string](s.client, "no path").Start(); err == nil {
+			t.Error("a base path that is none")
+		}
+		twice := s.discover(s.client)
+		i.Type = discovery.Dynamic
+		s.wantErr(twice.Register(s.ctx, i), discovery.ErrInUse)
+	})
+}
