@@ -140,12 +140,12 @@ func TestMemberThatMissesAnotherIsAViolation(t *testing.T) {
 		c := &desireCase{T: t, desiredNodes: newDesiredNodes(w)}
 		m := nodes.NewGroupMember(w.operator, c.group, "a", []byte("a#1")) // not started: it knows itself alone
 		c.create(builders.Ephemeral, c.group+"/a", "a#1")
-		c.awaitMembers(t.Context(), member{m})
+		c.awaitKnown(t.Context(), c.group, "a member", m.CurrentMembers)
 		if w.violation != "" {
 			t.Fatal(w.violation)
 		}
 		c.create(builders.Ephemeral, c.group+"/b", "b#1")
-		c.awaitMembers(t.Context(), member{m})
+		c.awaitKnown(t.Context(), c.group, "a member", m.CurrentMembers)
 		checkViolation(t, w, "a member of /group knows a=a#1 , and there are a=a#1 b=b#1")
 	})
 }

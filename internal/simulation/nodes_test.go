@@ -31,9 +31,10 @@ const settleLimit = 3 * sessionTimeout
 // desiredNodes are the nodes that the processes of a world desire, and the members of its group. The data of a node has
 // the name of its desire and the number of the data: so the judge knows each node of the servers.
 type desiredNodes struct {
-	world *world
-	nodes string // path of their parent
-	group string
+	world   *world
+	nodes   string // path of their parent
+	group   string
+	service string // path of the service of registered instances
 
 	mu      sync.Mutex
 	desires []*desire
@@ -84,11 +85,13 @@ func (m member) SetData(ctx context.Context, data []byte) error { return m.SetTh
 func nodesRecipe(w *world) recipe {
 	d := newDesiredNodes(w)
 	w.desired = append(w.desired, d)
-	return recipe{name: "nodes", actors: []role{{"desires", d.keep}, {"joins", d.join}}}
+	return recipe{name: "nodes", actors: []role{{"desires", d.keep}, {"joins", d.join}, {"registers", d.register}}}
 }
 
 func newDesiredNodes(w *world) *desiredNodes {
-	return &desiredNodes{world: w, nodes: "/nodes", group: "/group", names: map[string]*desire{}}
+	return &desiredNodes{
+		world: w, nodes: "/nodes", group: "/group", service: "/services/orders", names: map[string]*desire{},
+	}
 }
 
 // keep keeps some nodes for a while, again and again. A process has the same paths as the one before it in its slot.
@@ -167,13 +170,16 @@ func (d *desiredNodes) desire(ctx context.Context, a *actor, random *rand.Rand, 
 	for !d.world.isQuiet(settleLimit) && wait(ctx, time.Second) {
 	}
 	wait(ctx, time.Second) // the judge looks at it
-	if m, ok := k.node.(member); ok {
-		d.awaitMembers(ctx, m)
+	switch node := k.node.(type) {
+	case member:
+		d.awaitKnown(ctx, d.group, "a member", node.CurrentMembers)
+	case *registered:
+		d.awaitKnown(ctx, d.service, "a cache", node.known)
 	}
 }
 
-// awaitMembers waits until a member knows all members.
-func (d *desiredNodes) awaitMembers(ctx context.Context, m member) {
+// awaitKnown waits until a process knows all nodes of a parent, by their names.
+func (d *desiredNodes) awaitKnown(ctx context.Context, parent, who string, knows func() map[string][]byte) {
 	var known, there string
 	for deadline := time.Now().Add(settleLimit); ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
 		leader, err := d.world.cluster.Leader()
@@ -181,20 +187,20 @@ func (d *desiredNodes) awaitMembers(ctx context.Context, m member) {
 			continue
 		}
 		there = ""
-		for _, id := range leader.Children(d.group) {
-			node, _ := leader.Node(zkpath.Join(d.group, id))
-			there += fmt.Sprintf("%s=%s ", id, node.Data)
+		for _, name := range leader.Children(parent) {
+			node, _ := leader.Node(zkpath.Join(parent, name))
+			there += fmt.Sprintf("%s=%s ", name, node.Data)
 		}
-		members := m.CurrentMembers()
+		nodes := knows()
 		known = ""
-		for _, id := range slices.Sorted(maps.Keys(members)) {
-			known += fmt.Sprintf("%s=%s ", id, members[id])
+		for _, name := range slices.Sorted(maps.Keys(nodes)) {
+			known += fmt.Sprintf("%s=%s ", name, nodes[name])
 		}
 		if known == there {
 			return
 		}
 		if time.Now().After(deadline) {
-			d.world.violate("a member of %s knows %s, and there are %s", d.group, known, there)
+			d.world.violate("%s of %s knows %s, and there are %s", who, parent, known, there)
 			return
 		}
 	}
@@ -298,7 +304,7 @@ func (d *desiredNodes) observe(leader *curatortest.Server) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	there := map[*desire][]curatortest.Node{}
-	for _, parent := range []string{d.nodes, d.group} {
+	for _, parent := range []string{d.nodes, d.group, d.service} {
 		for _, name := range leader.Children(parent) {
 			node, _ := leader.Node(zkpath.Join(parent, name))
 			k, number := d.desireOf(node.Data)
@@ -374,7 +380,7 @@ func (d *desiredNodes) desireOf(data []byte) (*desire, int) {
 
 // remains returns the nodes that are there.
 func (d *desiredNodes) remains(leader *curatortest.Server) (left []string) {
-	for _, parent := range []string{d.nodes, d.group} {
+	for _, parent := range []string{d.nodes, d.group, d.service} {
 		for _, name := range leader.Children(parent) {
 			path := zkpath.Join(parent, name)
 			node, _ := leader.Node(path)
