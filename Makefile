@@ -17,8 +17,8 @@ RACE = -race
 TAGS = -tags=otlp
 PACKAGES = ./... ./examples/pipeline/...
 # The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
-SECOND = ./builders ./curatortest ./docs ./examples/... ./framework ./internal/conformance ./internal/testenv/... ./interop \
-	./recipes/...
+SECOND = ./builders ./curatortest ./discovery ./docs ./examples/... ./framework ./internal/conformance \
+	./internal/testenv/... ./interop ./recipes/...
 export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test
@@ -54,7 +54,7 @@ test-busy: ## run both passes of make test beside SPINNERS=20 processes that lea
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
-LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./recipes/...
+LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./discovery ./recipes/...
 
 .PHONY: chaos
 chaos: ## run the recipes under random faults at full length, on both servers
