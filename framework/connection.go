@@ -223,6 +223,14 @@ func (c *connection) lose(reason string) {
 	}
 }
 
+// giveUp ends the session and opens a Conn for the next one. Requests are refused first: whoever sees the end of the
+// session may begin again at once, and what it begins belongs to the next session. mu is held, but see replace.
+func (c *connection) giveUp(reason string) {
+	c.current.Load().Refuse()
+	c.lose(reason)
+	c.replace()
+}
+
 // replace opens a Conn for the next session and abandons the current one. mu is held, but released while the watchers
 // of the old session get its end, because there may be many. They get it before any event of the next session.
 func (c *connection) replace() {
@@ -266,8 +274,7 @@ func (c *connection) follow(target connectString, keepSession bool) {
 			conn.UpdateServers(target.servers)
 			return
 		}
-		c.lose("the connect string has changed")
-		c.replace()
+		c.giveUp("the connect string has changed")
 	}
 }
 
@@ -358,10 +365,11 @@ func (c *connection) tick() {
 	if c.state != Suspended && c.state != Lost { // the first try has not ended, or the machine was suspended
 		c.suspend()
 	}
-	c.lose(c.timedOut())
-	if hadSession {
-		c.replace()
+	if !hadSession {
+		c.lose(c.timedOut())
+		return
 	}
+	c.giveUp(c.timedOut())
 }
 
 // timedOut returns the reason for the end of a session by the clock of the client. mu is held.
@@ -384,10 +392,12 @@ func (c *connection) reset() {
 	if c.closed || c.replacing {
 		return
 	}
-	c.lose("the program has called Reset")
-	if c.current.Load() != nil {
-		c.replace()
+	const reason = "the program has called Reset"
+	if c.current.Load() == nil {
+		c.lose(reason)
+		return
 	}
+	c.giveUp(reason)
 }
 
 // isConnected reports whether there is a connection, and returns a channel that is closed at the next change.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -266,4 +267,30 @@ func TestSessionBeginsAfterEndOfLast(t *testing.T) {
 	if ev.Err != nil || ev.Stat.EphemeralOwner == session.ID() || ev.Stat.EphemeralOwner != client.SessionID() {
 		t.Errorf("node %v after the end of session %#x: %v", ev.Stat, session.ID(), ev.Err)
 	}
+}
+
+// The client gives a session up. Whoever sees the end of its context may begin again at once, in the next session.
+func TestSessionGivenUpTakesNothingMore(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, _ testenv.Place, connect string, dial framework.Option) {
+		const waiters = 8
+		client := connectClient(t, connect, dial)
+		for range testenv.Size(60, 10, 60) {
+			session := client.Session()
+			var wg sync.WaitGroup
+			for range waiters {
+				wg.Go(func() {
+					<-session.Context().Done()
+					var stat zk.Stat
+					_, err := client.Create().WithMode(builders.EphemeralSequential).StoringStatIn(&stat).
+						ForPath(testenv.Context(t), "/mine", nil)
+					if err != nil || stat.EphemeralOwner == session.ID() {
+						t.Errorf("a node of %#x after the end of session %#x: %v", stat.EphemeralOwner, session.ID(), err)
+					}
+				})
+			}
+			must(t, client.Reset())
+			wg.Wait()
+			awaitConnected(t, client)
+		}
+	})
 }

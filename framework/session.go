@@ -39,7 +39,8 @@ func (s *Session) ID() int64 {
 // Context returns a context that ends with the session: when the server reports that it has expired, and at the latest
 // when the negotiated session timeout has passed since the server's last answer, by the clock of this process, also
 // without a connection. While a recipe relies on the session, only answers count that a majority of the servers proves:
-// see [Client.QuorumHeartbeats]. Its cause is [ErrSessionLost], or [ErrClosed] when the client was closed.
+// see [Client.QuorumHeartbeats]. Its cause is [ErrSessionLost], or [ErrClosed] when the client was closed. An operation
+// that begins after its end belongs to the next session.
 //
 // Timers stand still while the machine is suspended, so the context may end a little after the machine continues.
 // Context checks the clock first: if the time of the session is over, the context that it returns has ended.

@@ -343,6 +343,9 @@ func (c *Conn) Load() (l Load) {
 // Without a connection it only ends c. Watchers get an event for the end of the session.
 func (c *Conn) Close() { c.finish(zk.ErrClosing, true) }
 
+// Refuse refuses further requests, for a Conn that is about to be given up. It does not wait. Call Expire after it.
+func (c *Conn) Refuse() { c.stop(zk.ErrSessionExpired) }
+
 // Expire refuses further requests, ends the connection, and returns when those in flight have ended and the unsent ones
 // were given back, so that all come before those of the next session. It sends the watchers the end of the session.
 // Call Abandon after it. The goroutine that reads a live connection must not call it.
