@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/chaos"
+	"github.com/gocurator/curator/retry"
 )
 
 const chaosSession = time.Second
@@ -28,6 +30,8 @@ type contest struct {
 	witness  *chaos.Witness
 	contexts *chaos.Contexts
 	victims  []*chaos.Victim
+	tokens   map[int64][]int64 // of the nodes that each session has created
+	keepNode bool              // a candidate needs one node for all its terms in a session
 
 	mu    sync.Mutex
 	terms []*term
@@ -56,11 +60,11 @@ func TestParticipantsKilledHaveOneLeader(t *testing.T) {
 			for i := range 10 {
 				proxy := curatortest.NewProxyT(t, testenv.Addr(t))
 				client := newClient(t, proxy.Addr()+chroot, framework.WithSessionTimeout(chaosSession),
-					framework.WithTickTime(testenv.Tick))
+					framework.WithTickTime(testenv.Tick), framework.WithRetryPolicy(retry.Forever(20*time.Millisecond)))
 				e.victims = append(e.victims,
 					&chaos.Victim{Name: fmt.Sprint("candidate ", i), Proxy: proxy, Session: client.SessionID})
 				c := start(t, client)
-				all = append(all, c)
+				all, e.keepNode = append(all, c), c.keepsNode
 				watching.Go(func() { e.watch(ctx, i, c, client.SessionID) })
 			}
 			kills := testenv.Size(6, 9, 200)
@@ -81,7 +85,9 @@ func TestParticipantsKilledHaveOneLeader(t *testing.T) {
 
 func newContest(t *testing.T) *contest {
 	t.Helper()
-	e := &contest{Test: chaos.New(t), t: t, pulse: chaos.NewPulse(), news: make(chan struct{})}
+	e := &contest{
+		Test: chaos.New(t), t: t, pulse: chaos.NewPulse(), news: make(chan struct{}), tokens: map[int64][]int64{},
+	}
 	t.Cleanup(e.pulse.Stop)
 	e.contexts = chaos.NewContexts(0, chaosSession, e.pulse)
 	return e
@@ -177,9 +183,7 @@ func (e *contest) killLeaders(kills int) (slowest time.Duration) {
 		}
 		restore()
 		for _, v := range e.victims {
-			if n := creates(v.Proxy.Faults().Trace()); n > 2 {
-				e.Errorf("%s has created %d nodes in a session", v.Name, n)
-			}
+			e.noteCreated(v)
 		}
 	}
 	return slowest
@@ -213,17 +217,64 @@ func (e *contest) darken(_ *term, v *chaos.Victim) (restore func()) {
 	return v.Proxy.Faults().BlackHole(curatortest.Both)
 }
 
-// creates returns the largest number of nodes that one session has created in an election. A busy machine loses
-// sessions, and each new one creates a node.
-func creates(trace []curatortest.TraceEntry) (most int) {
-	bySession := make(map[int64]int)
+// noteCreated notes the nodes that a victim has created since the last call.
+func (e *contest) noteCreated(v *chaos.Victim) {
+	trace := v.Proxy.Faults().Trace()
+	for session, tokens := range created(trace) {
+		if len(e.tokens[session]) > 0 { // of interest if the test fails
+			e.Note("%s creates node %#x in session %#x, and had %#x", v.Name, tokens, session, e.tokens[session])
+		}
+		e.tokens[session] = append(e.tokens[session], tokens...)
+	}
+}
+
+// created returns the tokens of the nodes that each session has created in an election. A request is no node: one that
+// was lost is sent again, and one that came before the parents is repeated behind them.
+func created(trace []curatortest.TraceEntry) map[int64][]int64 {
+	tokens := make(map[int64][]int64)
 	for _, entry := range trace {
-		if entry.Op == "create2" && !entry.Reply && path.Base(path.Dir(entry.Path)) == path.Base(electionPath) {
-			bySession[entry.SessionID]++
-			most = max(most, bySession[entry.SessionID])
+		isNode := entry.Op == "create2" && path.Base(path.Dir(entry.Path)) == path.Base(electionPath)
+		if isNode && entry.Reply && entry.Code == 0 {
+			tokens[entry.SessionID] = append(tokens[entry.SessionID], entry.Zxid)
 		}
 	}
-	return most
+	return tokens
+}
+
+// The requests are lost before the server has them, or their answers behind it.
+func TestCandidateWithLostRequestsCreatesOneNode(t *testing.T) {
+	forEachCandidate(t, func(t *testing.T, start func(tb testing.TB, client *framework.Client) candidate) {
+		proxy, connect, _ := newProxy(t)
+		faults := proxy.Faults()
+		create := []string{"create2"}
+		faults.Add(curatortest.Rule{Ops: create, Count: 2, Action: curatortest.CutBefore})
+		faults.Add(curatortest.Rule{Ops: create, Skip: 3, Count: 1, Action: curatortest.CutAfter}) // behind NONODE
+		c := start(t, newClient(t, connect))
+		_, err := c.next(testenv.Context(t))
+		must(t, err)
+		trace := faults.Trace()
+		if nodes := created(trace); len(nodes) != 1 || len(slices.Concat(slices.Collect(maps.Values(nodes))...)) != 1 {
+			t.Errorf("tokens by session: %v\n%s", nodes, curatortest.FormatTrace(trace))
+		}
+		must(t, c.close())
+	})
+}
+
+// judgeNodes fails if a session has created a node in vain: one behind a node that has not led yet, or a second one for
+// a candidate that keeps its node. e.mu is held.
+func (e *contest) judgeNodes() {
+	e.t.Helper()
+	for session, tokens := range e.tokens {
+		var waited int
+		for _, token := range tokens {
+			if !slices.ContainsFunc(e.terms, func(r *term) bool { return r.token == token }) {
+				waited++
+			}
+		}
+		if waited > 1 || e.keepNode && len(tokens) > 1 {
+			e.Errorf("session %#x has created %d nodes, of which %d never led", session, len(tokens), waited)
+		}
+	}
 }
 
 // judge looks at all terms.
@@ -232,6 +283,7 @@ func (e *contest) judge() {
 	e.contexts.Check(e.Test, "the election")
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.judgeNodes()
 	slices.SortStableFunc(e.terms, func(a, b *term) int { return a.begin.Compare(b.begin) })
 	for i, r := range e.terms[:max(len(e.terms)-1, 0)] {
 		next := e.terms[i+1]

@@ -105,10 +105,12 @@ func cutAfter(k int) curatortest.Rule {
 	return curatortest.Rule{Skip: k, Count: 1, Action: curatortest.CutAfter, MayMiss: k > 0}
 }
 
-// candidate takes part in an election. next waits for its next leadership.
+// candidate takes part in an election. next waits for its next leadership; a selector's next returns each of them, also
+// when ctx has ended.
 type candidate struct {
-	next  func(ctx context.Context) (*leader.Leadership, error)
-	close func() error
+	next      func(ctx context.Context) (*leader.Leadership, error)
+	close     func() error
+	keepsNode bool // from term to term, as long as its session lives
 }
 
 // forEachCandidate runs a test for a latch and for a selector.
@@ -126,7 +128,7 @@ var candidates = map[string]func(tb testing.TB, client *framework.Client) candid
 	"latch": func(tb testing.TB, client *framework.Client) candidate {
 		tb.Helper()
 		latch, _ := startLatch(tb, client, "")
-		return candidate{latch.Await, latch.Close}
+		return candidate{latch.Await, latch.Close, true}
 	},
 	"selector": func(tb testing.TB, client *framework.Client) candidate {
 		tb.Helper()
@@ -137,9 +139,14 @@ var candidates = map[string]func(tb testing.TB, client *framework.Client) candid
 			case turn := <-f.began:
 				return leader.LeadershipOf(turn), nil
 			case <-ctx.Done():
+			}
+			select {
+			case turn := <-f.began:
+				return leader.LeadershipOf(turn), nil
+			default:
 				return nil, ctx.Err()
 			}
-		}, s.Close}
+		}, s.Close, false}
 	},
 }
 
