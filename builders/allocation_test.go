@@ -45,8 +45,12 @@ func TestForegroundOperationsAllocateLittle(t *testing.T) {
 					least = n
 				}
 			}
-			if least != tt.want {
-				t.Errorf("%v allocations, want %v", least, tt.want)
+			most := tt.want
+			if underRace {
+				most++
+			}
+			if least < tt.want || least > most {
+				t.Errorf("%v allocations, want %v to %v", least, tt.want, most)
 			}
 		})
 	}

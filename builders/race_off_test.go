@@ -1,0 +1,5 @@
+//go:build !race
+
+package builders_test
+
+const underRace = false
