@@ -148,7 +148,8 @@ func TestLogHasEachConnectionLoss(t *testing.T) {
 	t.Parallel()
 	onOwnServer(t, func(t *testing.T, server testenv.Instance, dial framework.Option) {
 		log := &allLogs{}
-		client, recorded := connectRecorded(t, server.ConnectString(), dial, framework.WithLogger(slog.New(log)))
+		client, recorded := connectRecorded(t, server.ConnectString(), dial, framework.WithLogger(slog.New(log)),
+			framework.WithSessionTimeout(2*time.Minute)) // a busy machine takes its time to start a server
 		for range 3 {
 			must(t, server.Stop())
 			recorded.want(t, suspended)
