@@ -109,6 +109,15 @@ func TestCounters(t *testing.T) {
 	}
 }
 
+func TestNodes(t *testing.T) {
+	if r := check(t, open(t, curator, testenv.ConnectString(t)), short(nodesReturn)); r.P50 <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(nodesReturn)); err == nil {
+		t.Error("a library kept nodes that keeps none")
+	}
+}
+
 func TestCaches(t *testing.T) {
 	curators := open(t, curator, testenv.ConnectString(t))
 	check(t, curators, short(cacheLoad))

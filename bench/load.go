@@ -30,6 +30,7 @@ const (
 	cacheChange      = "cache-change"
 	sharedChange     = "shared-change"
 	nodeChange       = "node-change"
+	nodesReturn      = "nodes-return"
 	cacheReturn      = "cache-return"
 
 	// lockLine is one lock, one client, and threads that acquire it again and again. The latency is that of a hand-over in

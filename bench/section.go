@@ -8,8 +8,8 @@ type section struct {
 
 // sections are all sections, in the order of the tables.
 var sections = []section{
-	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, sharedWork, counterWork, connectionWork,
-	cacheWork, tracingWork,
+	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, sharedWork, counterWork, nodeWork,
+	connectionWork, cacheWork, tracingWork,
 }
 
 // allRows returns the rows of all sections.

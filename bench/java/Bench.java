@@ -53,6 +53,7 @@ public final class Bench {
         Barriers.addTo(cases);
         Counters.addTo(cases);
         Shared.addTo(cases);
+        Nodes.addTo(cases);
         Caches.addTo(cases);
     }
 

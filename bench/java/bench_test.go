@@ -61,6 +61,7 @@ func TestRealServer(t *testing.T) {
 		{"case": "shared-change"},
 		{"case": "counter", "threads": 2},
 		{"case": "counter-one-client", "threads": 2},
+		{"case": "nodes-return", "window": 20},
 		{"case": "cache-load", "window": 20},
 		{"case": "cache-load", "window": 20, "cache": "tree"},
 		{"case": "cache-load", "window": 20, "cache": "children"},

@@ -38,6 +38,8 @@
 //	shared-change               a shared count is set; latency from the call to the listener
 //	counter                     threads increment one number, with a client each
 //	counter-one-client          the same with one counter for all
+//	nodes-return                one client keeps window nodes, and its session is ended; latency from the first
+//	                            deleted node until all are there again
 //	cache-load                  caches of window nodes, one after the other; latency from start until all are read
 //	cache-memory                one such cache, an operation is a node; memory before, and when all are read
 //	cache-change                a node is written; latency from the call to the listener
