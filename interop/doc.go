@@ -73,6 +73,14 @@
 //	countTrySet      name value                         whether it was still what countGet gave last
 //	countClose       name                               null
 //
+// Shared values:
+//
+//	sharedStart      name path seed                     null; events "valueChanged"
+//	sharedGet        name                               [Shared]
+//	sharedSet        name data                          null
+//	sharedTrySet     name data                          whether it was still what sharedGet gave last
+//	sharedClose      name                               null
+//
 // Barriers:
 //
 //	barrierNew name path                                null

@@ -86,6 +86,12 @@ type Count struct {
 	Value, Version int
 }
 
+// Shared is a shared value as Java read it.
+type Shared struct {
+	Value   Bytes
+	Version int
+}
+
 // Event is a report of the process that no command caused. Fields that do not belong to the kind are empty.
 type Event struct {
 	Kind    string `json:"event"`

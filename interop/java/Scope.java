@@ -52,6 +52,7 @@ final class Scope {
         clients = new Clients(this);
         new Nodes(this);
         new Locks(this, new Counts(this).counts());
+        new Shared(this);
         new Barriers(this);
         new Counters(this);
         new Members(this);
