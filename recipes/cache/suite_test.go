@@ -110,24 +110,8 @@ func (s *scene) cutOff() (heal func()) {
 
 // awaitState returns what waits for a state that comes from now on.
 func (s *scene) awaitState(state framework.ConnectionState) (wait func()) {
-	came := make(chan struct{}, 1)
-	remove := s.client.AddConnectionStateListener(func(_ context.Context, st framework.ConnectionState) {
-		if st == state {
-			select {
-			case came <- struct{}{}:
-			default:
-			}
-		}
-	})
-	return func() {
-		s.Helper()
-		defer remove()
-		select {
-		case <-came:
-		case <-s.ctx.Done():
-			s.Fatalf("the connection is not %v", state)
-		}
-	}
+	s.Helper()
+	return testclient.AwaitState(s.ctx, s, s.client, state)
 }
 
 // tree returns what the server has at and below a path, as set takes it.

@@ -1,7 +1,6 @@
 package nodes_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/recipes/nodes"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -77,7 +77,7 @@ func TestPersistentNodeRequestsOfThousand(t *testing.T) {
 
 		reconnected := s.awaitState(framework.Reconnected)
 		s.place.Faults().CutAll()
-		<-reconnected
+		reconnected()
 		s.settle()
 		counts, total := s.requests()
 		if total > 20 || counts["multi"]+counts["create"]+counts["setData"]+counts["delete"] > 0 {
@@ -89,7 +89,7 @@ func TestPersistentNodeRequestsOfThousand(t *testing.T) {
 		session := s.client.SessionID()
 		reconnected = s.awaitState(framework.Reconnected)
 		s.expire(session)
-		<-reconnected
+		reconnected()
 		s.settle()
 		s.awaitMembers(count)
 		if counts, total := s.requests(); total > 100 {
@@ -123,7 +123,7 @@ func TestPersistentNodeRequestsOfOne(t *testing.T) {
 		s.requests()
 		reconnected := s.awaitState(framework.Reconnected)
 		s.place.Faults().CutAll()
-		<-reconnected
+		reconnected()
 		s.settle()
 		if counts, total := s.requests(); total > 1 { // that of settle
 			t.Errorf("a new connection costs %v", counts)
@@ -139,24 +139,10 @@ func TestPersistentNodeRequestsOfOne(t *testing.T) {
 	})
 }
 
-// awaitState returns a channel that is closed when the client has come to a state.
-func (s *scene) awaitState(want framework.ConnectionState) <-chan struct{} {
-	reached := make(chan struct{})
-	var remove func()
-	ready := make(chan struct{})
-	remove = s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
-		<-ready
-		if state == want {
-			select {
-			case <-reached:
-			default:
-				close(reached)
-				remove()
-			}
-		}
-	})
-	close(ready)
-	return reached
+// awaitState returns what waits for a state that comes from now on.
+func (s *scene) awaitState(state framework.ConnectionState) (wait func()) {
+	s.Helper()
+	return testclient.AwaitState(s.ctx, s, s.client, state)
 }
 
 // settle waits until the client has nothing more to ask.

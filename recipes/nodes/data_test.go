@@ -69,7 +69,7 @@ func TestPersistentNodesWithMuchData(t *testing.T) {
 				}
 				reconnected := s.awaitState(framework.Reconnected)
 				s.place.Faults().CutAll()
-				<-reconnected
+				reconnected()
 				s.settle()
 				s.reset()
 				s.awaitMembers(100)
