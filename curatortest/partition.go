@@ -65,7 +65,7 @@ func (n *network) spec(to, of *RealServer) string {
 	relays := n.relays[pair{to.id, of.id}]
 	_, quorum, _ := net.SplitHostPort(relays.quorum.addr())     //nolint:errcheck // an address of the system
 	_, election, _ := net.SplitHostPort(relays.election.addr()) //nolint:errcheck // likewise
-	return fmt.Sprintf("server.%d=%s:%s:%s;%s:%d", of.id, loopback, quorum, election, loopback, of.port)
+	return fmt.Sprintf("server.%d=%s:%s:%s%s;%s:%d", of.id, loopback, quorum, election, of.role(), loopback, of.port)
 }
 
 // part separates the servers whose sides differ, and connects the others.

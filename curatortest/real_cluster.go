@@ -52,6 +52,17 @@ func NewRealCluster(n int, opts ...RealOption) (*RealCluster, error) {
 	}
 }
 
+// WithObservers makes the last n servers of a [RealCluster] observers: they serve clients and have no vote.
+func WithObservers(n int) RealOption { return realOption(func(s *RealServer) { s.observers = n }) }
+
+// role is what the configuration says of the server behind its ports: nothing if it has a vote.
+func (s *RealServer) role() string {
+	if s.observes {
+		return ":observer"
+	}
+	return ""
+}
+
 // clusterDefaults is the further configuration of a member.
 var clusterDefaults = []RealOption{
 	WithConfig("initLimit", "50"), // ticks, as syncLimit
@@ -80,8 +91,12 @@ func newRealCluster(n int, opts []RealOption) (*RealCluster, error) {
 		s.held, held = held[:portsEach], held[portsEach:]
 		s.main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 		s.id, s.port = i+1, p[0]
-		s.spec = fmt.Sprintf("server.%d=%s:%d:%d;%s:%d", s.id, loopback, p[1], p[2], loopback, s.port)
+		s.observes = i >= n-s.observers
+		s.spec = fmt.Sprintf("server.%d=%s:%d:%d%s;%s:%d", s.id, loopback, p[1], p[2], s.role(), loopback, s.port)
 		members[s.id] = memberPorts{quorum: p[1], election: p[2]}
+	}
+	if observers := c.servers[0].observers; observers < 0 || observers >= n {
+		return c, fmt.Errorf("curatortest: %d observers among %d servers", observers, n)
 	}
 	if c.servers[0].partitions {
 		if c.servers[0].config["reconfigEnabled"] == "true" {
@@ -221,8 +236,8 @@ func (c *RealCluster) find(
 
 func isLeader(srvr string) bool { return strings.Contains(srvr, "Mode: leader") }
 
-// AwaitQuorum returns nil when a leader and a majority of the servers serve. It does not wait for the others: that is
-// [RealServer.AwaitServing].
+// AwaitQuorum returns nil when a leader and a majority of the servers that have a vote serve. It does not wait for the
+// others: that is [RealServer.AwaitServing].
 func (c *RealCluster) AwaitQuorum(ctx context.Context) error {
 	t := time.NewTicker(quorumPoll)
 	defer t.Stop()
@@ -243,14 +258,14 @@ func (c *RealCluster) hasQuorum(ctx context.Context) bool {
 	defer cancel()
 	leaders, serving := 0, 0
 	for a := range c.ask(ctx, "srvr") {
-		if a.err == nil && strings.Contains(a.text, "Mode:") {
+		if !a.server.observes && a.err == nil && strings.Contains(a.text, "Mode:") {
 			serving++
 			if isLeader(a.text) {
 				leaders++
 			}
 		}
 	}
-	return leaders == 1 && serving > len(c.servers)/2
+	return leaders == 1 && serving > (len(c.servers)-c.servers[0].observers)/2
 }
 
 // ExpireSession ends a session as the function [ExpireSession] does, through any server that serves.

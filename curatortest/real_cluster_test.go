@@ -155,3 +155,31 @@ func TestRealClusterClose(t *testing.T) {
 		t.Error("a cluster of no servers")
 	}
 }
+
+func TestRealClusterWithObserver(t *testing.T) {
+	testenv.RequireReal(t)
+	t.Parallel()
+	ctx := testenv.Context(t)
+	cluster, err := curatortest.NewRealCluster(2, curatortest.WithObservers(1))
+	must(t, err)
+	t.Cleanup(func() { closeServer(t, cluster) })
+	voter, observer := cluster.Servers()[0], cluster.Servers()[1]
+	leader, err := cluster.Leader()
+	must(t, err)
+	answer, err := observer.FourLetterWord(ctx, "srvr")
+	must(t, err)
+	if leader != voter || !strings.Contains(answer, "Mode: observer") {
+		t.Errorf("server %d leads, and the last server says %s", leader.ID(), answer)
+	}
+	s := newSession(t, observer.Addr())
+	s.create(t, "/data", "", 0)
+	must(t, observer.Kill())
+	must(t, cluster.AwaitQuorum(ctx)) // it has no vote
+	newSession(t, voter.Addr()).wantExists(t, "/data", true)
+
+	for _, observers := range []int{-1, 2} {
+		if _, err := curatortest.NewRealCluster(2, curatortest.WithObservers(observers)); err == nil {
+			t.Errorf("a cluster of %d observers and no more than two servers", observers)
+		}
+	}
+}

@@ -30,6 +30,9 @@ type RealServer struct {
 	log     *tail
 	// partitions makes the servers of a cluster reach each other through relays.
 	partitions bool
+	// observers is the number of observers of its cluster, and observes reports whether it is one of them.
+	observers int
+	observes  bool
 
 	mu      sync.Mutex
 	process *process
