@@ -104,6 +104,7 @@ func TestAlertsQueryWhatIsMeasuredAndNameAPanel(t *testing.T) {
 	for _, name := range []string{
 		"CuratorLockContended", "CuratorLeaderFlapping", "CuratorQueueGrowing", "CuratorQueueDeep",
 		"CuratorQueueStuck", "CuratorConnectionFlapping", "CuratorSessionFlapping", "CuratorDispatcherLagging",
+		"CuratorNodeMissing", "CuratorValueUncertain",
 	} {
 		if !slices.Contains(names, name) {
 			t.Errorf("there is no alert %s", name)
