@@ -247,7 +247,8 @@ func (p payloads[T]) encode(payload T, was []byte) ([]byte, error) {
 
 // isAlike reports whether two payloads have the same kind of JSON, so that the class of one fits the other.
 func (p payloads[T]) isAlike(a, b []byte) bool {
-	return kindOf(a) == kindOf(b) || p.isDouble && kindOf(a)+kindOf(b) == '"'+'0' // a number may be a string
+	isNumber := func(body []byte) bool { return kindOf(body) == '0' || kindOf(body) == '"' } // perhaps "NaN"
+	return kindOf(a) == kindOf(b) || p.isDouble && isNumber(a) && isNumber(b)
 }
 
 // bodyOf returns the JSON of a value without its class. isNumber is true for the string that stands for a floating
