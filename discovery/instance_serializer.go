@@ -86,7 +86,8 @@ func WithEnabledMember() SerializerOption {
 // # Security
 //
 // A Java program creates an object of the class that the bytes name, if it has that class. Whoever may write below the
-// base path chooses it: give the nodes an ACL. This package creates no more than a T.
+// base path chooses it: the permission to create there decides. [WithACL] is for the nodes of instances alone; the ACLs
+// of the nodes above are those of the client's ACLProvider. This package creates no more than a T.
 //
 // The error matches [framework.ErrBadArguments] if T has no JSON, or if it needs a class and has none.
 func NewInstanceSerializer[T any](opts ...SerializerOption) (InstanceSerializer[T], error) {

@@ -21,8 +21,9 @@ type Entry[T any] struct {
 	Err      error
 }
 
-// Names returns the names of the services, sorted. ctx bounds the request. It is empty if the base path does not exist.
-// In Java: queryForNames, which throws then.
+// Names returns the names of the services, sorted. ctx bounds the request. It is empty if the base path does not
+// exist. Of a name that is a path, it has the first node, as in Java. In Java: queryForNames, which throws without a
+// base path.
 func (d *ServiceDiscovery[T]) Names(ctx context.Context) ([]string, error) {
 	names, err := d.children(ctx, d.basePath)
 	return names, wrap(err, "names", d.basePath)
@@ -44,7 +45,7 @@ func (d *ServiceDiscovery[T]) Instances(ctx context.Context, name string) ([]Ser
 // this client may not read, is an entry with an error. Not in Java.
 func (d *ServiceDiscovery[T]) Entries(ctx context.Context, name string) ([]Entry[T], error) {
 	path := d.servicePath(name)
-	if err := validate("name", name); err != nil {
+	if err := validateName(name); err != nil {
 		return nil, wrap(err, "instances", path)
 	}
 	nodes, err := d.children(ctx, path)
@@ -94,10 +95,10 @@ func (d *ServiceDiscovery[T]) Instance(ctx context.Context, name, id string) (Se
 
 // find returns the path of an instance. The name of a sequential node has a number behind the id.
 func (d *ServiceDiscovery[T]) find(ctx context.Context, name, id string) (string, error) {
-	if err := validate("name", name); err != nil {
+	if err := validateName(name); err != nil {
 		return "", err
 	}
-	if err := validate("id", id); err != nil {
+	if err := validateID(id); err != nil {
 		return "", err
 	}
 	nodes, err := d.children(ctx, d.servicePath(name))

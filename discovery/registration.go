@@ -25,20 +25,19 @@ type registration[T any] struct {
 	instance ServiceInstance[T] // the newest; d.mu guards it
 }
 
-// Register registers an instance and waits until others can see it. If it fails because ctx ends or the node is
-// refused, the instance is still registered as soon as possible, until [ServiceDiscovery.Unregister]. An instance with
-// the name and the id of one that is registered here replaces it. A node of another session with this name and id
-// stays until it goes: see [ErrForeign]. That is so for at most a session timeout after a process with an id of its
-// own has died; a random id never waits. In Java: registerService.
+// Register registers an instance and waits until others can see it. If it fails because ctx ends or the servers refuse
+// the node, the instance is still registered as soon as possible, until [ServiceDiscovery.Unregister]. An instance
+// with the name and the id of one that is registered here replaces it.
+//
+// A node of another session with this name and id stays, and Register waits until it goes: the error of ctx is joined
+// with [ErrForeign] then. After a process with a fixed id has died, that is at most a session timeout; a random id
+// never waits. In Java: registerService.
 func (d *ServiceDiscovery[T]) Register(ctx context.Context, instance ServiceInstance[T]) error {
 	r, change, err := d.want(instance, true)
 	if err != nil {
 		return err
 	}
-	if err := r.node.AwaitCreated(ctx); err != nil {
-		return wrap(err, "register", r.path)
-	}
-	return wrap(r.node.AwaitWritten(ctx, change), "register", r.path)
+	return r.wrap(r.node.AwaitOurs(ctx, change), "register")
 }
 
 // Update changes an instance that this discovery has registered and waits until others can see it. If it fails, the
@@ -49,7 +48,7 @@ func (d *ServiceDiscovery[T]) Update(ctx context.Context, instance ServiceInstan
 	if err != nil {
 		return err
 	}
-	return wrap(r.node.AwaitWritten(ctx, change), "update", r.path)
+	return r.wrap(r.node.AwaitWritten(ctx, change), "update")
 }
 
 // want makes an instance desired, or changes the one that is. isNew allows that there is none yet.
@@ -88,10 +87,12 @@ func (d *ServiceDiscovery[T]) want(instance ServiceInstance[T], isNew bool) (*re
 	return r, 1, nil
 }
 
-// Unregister takes an instance out of its service and waits until its node is deleted: one that is registered here, or
-// that another process has registered; the process that registered it puts it there again, if it is a Go process that
-// still wants it. An instance that is not there is no error. ctx bounds the wait alone: the deletion goes on in the
-// background. In Java: unregisterService, which does nothing for an instance of another process.
+// Unregister takes an instance out of its service. An instance that is not there is no error.
+//
+// Of one that is registered here, it waits until the node is deleted; ctx bounds the wait alone: the deletion goes on
+// in the background. A node of another session that it waits for stays. Of an instance of another process, it deletes
+// the node, and ctx bounds the requests; a Go process that still wants the instance puts it there again. In Java:
+// unregisterService, which does nothing for an instance of another process.
 func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceInstance[T]) error {
 	d.mu.Lock()
 	if err := d.isRunning(); err != nil {
@@ -117,10 +118,20 @@ func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceIn
 
 // Drain disables an instance that this discovery has registered, so that nobody picks it any more, waits for a pause in
 // which the last callers end, and unregisters it. ctx ends the pause: the instance is unregistered all the same, which
-// goes on in the background. Java and Go leave disabled instances out. Not in Java.
+// goes on in the background. The name and the id of instance count, not its data. Java leaves disabled instances out,
+// too. Not in Java.
 func (d *ServiceDiscovery[T]) Drain(ctx context.Context, instance ServiceInstance[T], pause time.Duration) error {
+	d.mu.Lock()
+	r := d.registrations[key{instance.Name, instance.ID}]
+	if r != nil {
+		instance = r.instance
+	}
+	d.mu.Unlock()
 	instance.Disabled = true
 	err := d.Update(ctx, instance)
+	if errors.Is(err, ErrNotRegistered) || errors.Is(err, framework.ErrNotStarted) || errors.Is(err, framework.ErrClosed) {
+		return err
+	}
 	if err == nil {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
@@ -141,6 +152,18 @@ func (r *registration[T]) end(ctx context.Context, deleting bool) error {
 	return wrap(r.node.Remove(ctx), "close", r.path)
 }
 
+// wrap adds the action of the discovery to err. An instance that is unregistered meanwhile is not registered.
+func (r *registration[T]) wrap(err error, what string) error {
+	if errors.Is(err, framework.ErrClosed) {
+		r.d.mu.Lock()
+		defer r.d.mu.Unlock()
+		if r.d.registrations[key{r.instance.Name, r.instance.ID}] != r {
+			return fmt.Errorf("%w: %s", ErrNotRegistered, r.path)
+		}
+	}
+	return wrap(err, what, r.path)
+}
+
 // notify reports why the node cannot be there. It does not block.
 func (r *registration[T]) notify(ev desired.Event) {
 	if ev.Err == nil {
@@ -155,10 +178,10 @@ func (r *registration[T]) notify(ev desired.Event) {
 
 // encode returns the bytes of an instance.
 func (d *ServiceDiscovery[T]) encode(instance ServiceInstance[T]) (data []byte, err error) {
-	if err := validate("name", instance.Name); err != nil {
+	if err := validateName(instance.Name); err != nil {
 		return nil, err
 	}
-	if err := validate("id", instance.ID); err != nil {
+	if err := validateID(instance.ID); err != nil {
 		return nil, err
 	}
 	defer usercode.Catch("the serializer", &err)

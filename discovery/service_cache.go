@@ -53,7 +53,7 @@ type snapshot[T any] struct {
 // Change is a change of a node of a service.
 type Change[T any] struct {
 	Entry[T]
-	// Gone means that the node is not there any more. Instance is the last one then, and there is no error.
+	// Gone means that the node is not there any more. Instance is the one that it was, or Err says why it was none.
 	Gone bool
 }
 
@@ -61,7 +61,7 @@ type Change[T any] struct {
 // returns an error if the name is invalid. In Java: serviceCacheBuilder.
 func (d *ServiceDiscovery[T]) Cache(name string) *ServiceCache[T] {
 	c := &ServiceCache[T]{
-		d: d, path: d.servicePath(name), err: validate("name", name),
+		d: d, path: d.servicePath(name), err: validateName(name),
 		cache: cache.NewCuratorCache(d.client, d.servicePath(name), cache.WithMaxDepth(1), cache.WithName(name)),
 	}
 	c.report = report.NewService(hook.Telemetry(d.client), name, c.path)

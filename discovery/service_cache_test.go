@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/discovery"
@@ -156,6 +157,63 @@ func TestDrainDisablesBeforeItUnregisters(t *testing.T) {
 	})
 }
 
+func TestDrainOfAnotherProcessLeavesItsInstance(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.client), "a")
+		s.wantErr(s.discover(s.reader).Drain(s.ctx, orders("a", "a"), time.Hour), discovery.ErrNotRegistered)
+		if stat := s.stat(pathOf(orders("a", ""))); stat == nil || stat.Version > 0 {
+			t.Errorf("the node is %+v", stat)
+		}
+	})
+}
+
+func TestRegisterThatIsUnregisteredMeanwhile(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.reader), "a")
+		d := s.discover(s.client)
+		done := make(chan error, 1)
+		go func() { done <- d.Register(s.ctx, orders("a", "ours")) }()
+		testenv.Eventually(s, func() bool {
+			short, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
+			defer cancel()
+			return errors.Is(d.Register(short, orders("a", "ours")), discovery.ErrForeign)
+		}, "Register waits for the other session")
+		s.must(d.Unregister(s.ctx, orders("a", "")))
+		s.wantErr(<-done, discovery.ErrNotRegistered)
+	})
+}
+
+func TestRegisterRefusedByTheServersEnds(t *testing.T) {
+	inScene(t, func(s *scene) {
+		for _, path := range []string{base, base + "/orders"} {
+			_, err := s.reader.Create().ForPath(s.ctx, path, nil)
+			s.must(err)
+		}
+		_, err := s.reader.SetACL().WithACL(zk.WorldACL(zk.PermRead|zk.PermAdmin)...).ForPath(s.ctx, base+"/orders")
+		s.must(err)
+		d := s.discover(s.client)
+		s.wantErr(d.Register(s.ctx, orders("a", "one")), zk.ErrNoAuth)
+		_, err = s.reader.SetACL().WithACL(zk.WorldACL(zk.PermAll)...).ForPath(s.ctx, base+"/orders")
+		s.must(err)
+		s.awaitPayload(orders("a", "one"))
+	})
+}
+
+func TestServiceWhoseNameIsAPath(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		i := orders("a", "one")
+		i.Name = "org/acme/orders"
+		s.must(d.Register(s.ctx, i))
+		s.awaitPayload(i)
+		c := s.discover(s.reader).Cache(i.Name)
+		s.must(c.Start(s.ctx))
+		if diff := cmp.Diff([]string{"a"}, ids(c.Instances())); diff != "" {
+			t.Errorf("instances:\n%s", diff)
+		}
+	})
+}
+
 func TestNamesAndBadArguments(t *testing.T) {
 	inScene(t, func(s *scene) {
 		d := s.discover(s.client)
@@ -173,7 +231,7 @@ func TestNamesAndBadArguments(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 			t.Errorf("names:\n%s", diff)
 		}
-		for _, bad := range []order{{}, {Name: "a"}, {ID: "a"}, {Name: "a/b", ID: "a"}, {Name: "a", ID: ".."}} {
+		for _, bad := range []order{{}, {Name: "a"}, {ID: "a"}, {Name: "/a", ID: "a"}, {Name: "a/", ID: "a"}, {Name: "a", ID: ".."}, {Name: "a", ID: "a/b"}} {
 			for what, err := range map[string]error{
 				"register": d.Register(s.ctx, bad), "update": d.Update(s.ctx, bad), "unregister": d.Unregister(s.ctx, bad),
 			} {

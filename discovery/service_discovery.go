@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -144,10 +145,19 @@ func (d *ServiceDiscovery[T]) takeBack(c closer) {
 // servicePath returns the path of a service.
 func (d *ServiceDiscovery[T]) servicePath(name string) string { return zkpath.Join(d.basePath, name) }
 
-// validate returns an error if what cannot be the name of a node.
-func validate(what, name string) error {
-	if name == "" || zkpath.Validate("/"+name, false) != nil || zkpath.Node(name) != name {
-		return fmt.Errorf("%w: the %s %q is no name of a node", zk.ErrInvalidPath, what, name)
+// validateName returns an error if name cannot be the name of a service. In Java, too, it may be a path of several
+// nodes.
+func validateName(name string) error {
+	if name == "" || strings.HasPrefix(name, "/") || zkpath.Validate("/"+name, false) != nil {
+		return fmt.Errorf("%w: %q is no name of a service", zk.ErrInvalidPath, name)
+	}
+	return nil
+}
+
+// validateID returns an error if id cannot be the name of a node.
+func validateID(id string) error {
+	if id == "" || strings.Contains(id, "/") || zkpath.Validate("/"+id, false) != nil {
+		return fmt.Errorf("%w: the id %q is no name of a node", zk.ErrInvalidPath, id)
 	}
 	return nil
 }

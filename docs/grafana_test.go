@@ -429,6 +429,11 @@ func everything(ctx context.Context, provider *sdkmetric.MeterProvider) {
 	cache.Deleted(ctx)
 	cache.Reloaded(ctx)
 	cache.Notified(ctx, time.Now().UnixMilli())
+	service := report.NewService(tm, "orders", "/services/orders")
+	for _, outcome := range []string{report.Picked, report.NoInstance} {
+		service.Pick(ctx, outcome)
+	}
+	service.Observe(func() report.ServiceState { return report.ServiceState{Changed: time.Now()} })
 	node := report.NewNodes(tm, "persistent_node", "orders", "/members/a")
 	node.Desired(ctx, 1)
 	node.Missing(ctx, 1)

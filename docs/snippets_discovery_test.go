@@ -153,6 +153,9 @@ func providerOfSpring(services *springServices) *discovery.ServiceProvider[Zooke
 
 func drainBesideSpring(ctx context.Context, services *springServices, instance springInstance) error {
 	instance.Payload.Metadata = map[string]string{"instance_status": "OUT_OF_SERVICE"}
+	if err := services.Update(ctx, instance); err != nil {
+		return err
+	}
 	err := services.Drain(ctx, instance, time.Minute)
 	return err
 }

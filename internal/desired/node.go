@@ -157,6 +157,14 @@ func (n *Node) Set(data []byte) (change int) {
 // AwaitWritten waits until the node has had the data of a change, or of a later one. It fails with the reason if the
 // node is refused, and with framework.ErrClosed if it is removed.
 func (n *Node) AwaitWritten(ctx context.Context, change int) error {
+	return n.await(ctx, change, false)
+}
+
+// AwaitOurs is [Node.AwaitWritten], and also waits until a node that belongs to somebody else has gone. The error of
+// ctx is joined with that reason.
+func (n *Node) AwaitOurs(ctx context.Context, change int) error { return n.await(ctx, change, true) }
+
+func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 	for {
 		n.r.mu.Lock()
 		written, err, changed := n.written >= change, n.err, n.nextEvent()
@@ -164,15 +172,19 @@ func (n *Node) AwaitWritten(ctx context.Context, change int) error {
 			err = framework.ErrClosed
 		}
 		n.r.mu.Unlock()
-		if written || err != nil {
-			if written {
-				err = nil
-			}
+		if written {
+			return nil
+		}
+		waits := foreign && errors.Is(err, ErrForeign)
+		if err != nil && !waits {
 			return err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			if waits {
+				return errtext.Join(errtext.Wrap(ctx.Err(), "curator", ""), err)
+			}
 			return ctx.Err()
 		}
 	}
@@ -192,7 +204,7 @@ func (n *Node) AwaitCreated(ctx context.Context) error {
 	case <-n.gone:
 		return framework.ErrClosed
 	case <-ctx.Done():
-		return errtext.Join(errtext.Wrap(ctx.Err(), "nodes", ""), n.State().Err)
+		return errtext.Join(errtext.Wrap(ctx.Err(), "curator", ""), n.State().Err)
 	}
 }
 

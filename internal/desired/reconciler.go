@@ -19,9 +19,9 @@ import (
 
 var (
 	// ErrForeign is wrapped by the error of a node that belongs to somebody else.
-	ErrForeign = errtext.Special(zk.ErrNodeExists, "nodes: the node belongs to somebody else")
+	ErrForeign = errtext.Special(zk.ErrNodeExists, "curator: the node belongs to somebody else")
 	// ErrInUse is returned by Add if the client keeps a node with this path already.
-	ErrInUse = errors.New("nodes: this client keeps a node with this path already")
+	ErrInUse = errors.New("curator: this client keeps a node with this path already")
 )
 
 // Spec describes a desired node. It must not change.
