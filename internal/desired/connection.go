@@ -26,11 +26,14 @@ type connection struct {
 	watcher *callbacks.Watcher // of the one-shot watches
 	shared  *callbacks.Watcher // of the recursive watches: a removal of one kind leaves the other, also on one path
 	flight  pipeline           // pipeline of the requests of this connection; nil without a connection
-	session int64              // of the last flight
+	session int64              // of the last flight; noSession when it has ended
 	oneShot bool               // the servers have only one-shot watches
 	behind  bool               // the server may not know yet what a create without an answer has done
 	syncing bool               // a sync is under way
 }
+
+// noSession is the id of no session.
+const noSession = -1
 
 // parent is the parent of desired nodes.
 type parent struct {
@@ -121,7 +124,8 @@ func (r *Reconciler) sessionLost() {
 // stateChanged handles the states of the connection. They are in no order with the events of the watches, and are
 // needed while no watch may have events. The caller holds mu.
 func (r *Reconciler) stateChanged(state framework.ConnectionState) {
-	if state == framework.Lost {
+	if state == framework.Lost && !(r.client.IsConnected() && r.client.SessionID() == r.session) { // or it comes late
+		r.session = noSession // the client may still show the one that has ended
 		r.sessionLost()
 	}
 	for _, p := range r.parents {

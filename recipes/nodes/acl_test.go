@@ -98,6 +98,39 @@ func TestPersistentNodeAnswerOfEarlierSessionIsIgnored(t *testing.T) {
 	}, framework.WithACLProvider(acl))
 }
 
+// A callback of the program holds the answer to a read back until the session is lost: the node is not there any more.
+func TestPersistentNodeAnswerOfLostSessionIsIgnored(t *testing.T) {
+	inScene(t, func(s *scene) {
+		_, err := s.client.Create().CreatingParentsIfNeeded().WithMode(builders.Ephemeral).
+			ForPath(s.ctx, keptPath, []byte("one"))
+		s.must(err)
+		blocked, release := make(chan struct{}), make(chan struct{})
+		s.must(s.client.CheckExists().InBackground(func(context.Context, callbacks.Event) {
+			close(blocked)
+			<-release
+		}).ForPath(s.ctx, "/x"))
+		<-blocked
+		n := nodes.NewPersistentNode(s.client, keptPath, builders.Ephemeral, []byte("one"))
+		events := s.events(n)
+		s.must(n.Start())
+		s.settle() // it is read
+		lost := s.awaitState(framework.Lost)
+		restore := s.place.Faults().RefuseConnects()
+		s.place.Faults().CutAll()
+		lost()
+		s.settle()
+		close(release)
+		s.settle()
+		if len(events) > 0 {
+			t.Errorf("%+v without a session", <-events)
+		}
+		restore()
+		s.must(n.WaitForInitialCreate(s.ctx))
+		s.awaitOwned(keptPath, "one")
+		s.must(n.Close(s.ctx))
+	})
+}
+
 func TestPersistentNodeACLProviderPanics(t *testing.T) {
 	var bad atomic.Bool
 	bad.Store(true)
