@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,4 +75,55 @@ func TestPersistentNodeNoListenerBeginsAfterClose(t *testing.T) {
 		close(release)
 		s.settle()
 	})
+}
+
+// A node that is closed during its create is kept again for a moment. Both leave nothing.
+func TestPersistentNodeKeptAgainDuringCreateAndClosedLeavesNothing(t *testing.T) {
+	for _, mode := range []builders.CreateMode{builders.Ephemeral, builders.Persistent} {
+		for _, action := range []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply} {
+			t.Run(fmt.Sprint(mode, action), func(t *testing.T) {
+				inScene(t, func(s *scene) {
+					s.must(s.client.CreateContainers(s.ctx, "/members"))
+					held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"multi"}, Count: 1, Action: action})
+					ended, end := context.WithCancel(s.ctx)
+					end()
+					one := nodes.NewPersistentNode(s.client, keptPath, mode, nil)
+					s.must(one.Start())
+					s.must(held.Wait(s.ctx))
+					s.wantErr(one.Close(ended), context.Canceled)
+					two := nodes.NewPersistentNode(s.client, keptPath, mode, nil)
+					s.must(two.Start())
+					s.wantErr(two.Close(ended), context.Canceled)
+					held.Remove()
+					s.must(two.Close(s.ctx))
+					s.must(one.Close(s.ctx))
+					s.wantNoMembers()
+				})
+			})
+		}
+	}
+}
+
+// Close before the first read is answered spares the node that was there before.
+func TestPersistentNodeClosedBeforeItAdoptsSparesNode(t *testing.T) {
+	for _, action := range []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply} {
+		t.Run(action.String(), func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				_, err := s.reader.Create().CreatingParentsIfNeeded().ForPath(s.ctx, keptPath, []byte("theirs"))
+				s.must(err)
+				held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Count: 1, Action: action})
+				n := nodes.NewPersistentNode(s.client, keptPath, builders.Persistent, []byte("one"))
+				s.must(n.Start())
+				s.must(held.Wait(s.ctx))
+				ended, end := context.WithCancel(s.ctx)
+				end()
+				s.wantErr(n.Close(ended), context.Canceled)
+				held.Remove()
+				s.must(n.Close(s.ctx))
+				if data, _ := s.get(keptPath); data != "theirs" {
+					t.Errorf("the node has %q", data)
+				}
+			})
+		})
+	}
 }

@@ -22,8 +22,9 @@ func TestPersistentNodeCreateLostOnServerBehind(t *testing.T) {
 	for _, mode := range []builders.CreateMode{
 		builders.Ephemeral, builders.EphemeralSequential, builders.Persistent, builders.PersistentSequential,
 	} {
-		for _, closes := range []bool{false, true} {
-			t.Run(fmt.Sprint(mode, closes), func(t *testing.T) {
+		for i := range 4 {
+			closes, syncIsLost := i&1 > 0, i&2 > 0
+			t.Run(fmt.Sprint(mode, closes, syncIsLost), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					cluster := curatortest.NewClusterT(t, 3, curatortest.WithoutPort())
@@ -50,6 +51,11 @@ func TestPersistentNodeCreateLostOnServerBehind(t *testing.T) {
 					hold := followers[1].Faults().Add(curatortest.Rule{
 						Ops: []string{"connect"}, Action: curatortest.HoldRequest,
 					})
+					if syncIsLost {
+						followers[1].Faults().Add(curatortest.Rule{
+							Ops: []string{"sync"}, Count: 1, Action: curatortest.CutBefore,
+						})
+					}
 					n := nodes.NewPersistentNode(s.client, "/members/a", mode, []byte("one"), nodes.WithProtection())
 					s.must(n.Start())
 					s.must(in.Wait(s.ctx))

@@ -213,3 +213,49 @@ func TestPersistentNodeBelowRefusedOneWaits(t *testing.T) {
 		s.must(parent.Close(s.ctx))
 	})
 }
+
+// The program removes the watches of nodes, or the one of their parent. They are set again.
+func TestPersistentNodeWatchesRemovedByProgram(t *testing.T) {
+	for _, count := range []int{1, 10} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				s.startMany(count)
+				s.settle()
+				for _, path := range []string{"/members", "/members/0000"} {
+					s.must(s.client.Watches().RemoveAll().Quietly().ForPath(s.ctx, path))
+				}
+				s.settle()
+				s.must(s.reader.Delete().ForPath(s.ctx, "/members/0000"))
+				s.awaitOwned("/members/0000", "data")
+			})
+		})
+	}
+}
+
+// All nodes of a parent are closed while their watch is requested.
+func TestPersistentNodesClosedBeforeWatchIsAnsweredLeaveNone(t *testing.T) {
+	for _, action := range []curatortest.Action{curatortest.HoldRequest, curatortest.HoldReply} {
+		t.Run(action.String(), func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				held := s.place.Faults().Add(curatortest.Rule{Ops: []string{"addWatch"}, Count: 1, Action: action})
+				var all []*nodes.PersistentNode
+				for i := range 10 {
+					n := nodes.NewPersistentNode(s.client, fmt.Sprintf("/members/%d", i), builders.Ephemeral, nil)
+					s.must(n.Start())
+					all = append(all, n)
+				}
+				s.must(held.Wait(s.ctx))
+				ended, end := context.WithCancel(s.ctx)
+				end()
+				for _, n := range all {
+					_ = n.Close(ended)
+				}
+				held.Remove()
+				for _, n := range all {
+					s.must(n.Close(s.ctx))
+				}
+				testenv.Eventually(s, func() bool { return s.client.Health().Watches == 0 }, "no watch is left")
+			})
+		})
+	}
+}

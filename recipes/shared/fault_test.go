@@ -204,3 +204,27 @@ func TestValueModifyCreateWithLostAnswerIsUncertain(t *testing.T) {
 		}
 	})
 }
+
+// The change may have been applied to the node that was deleted since. It is not applied to a new one.
+func TestValueModifyWithLostAnswerAndDeletedNodeIsUncertain(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		v := shared.NewValue(s.client, path, codec.JSON[int]{})
+		s.write("7")
+		s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.CutAfter, Count: 1})
+		suspended := s.awaitState(framework.Suspended)
+		restore := s.place.Faults().RefuseConnects()
+		ended := make(chan error)
+		go func() {
+			_, err := v.Modify(s.ctx, plusOne)
+			ended <- err
+		}()
+		suspended()
+		s.remove()
+		restore()
+		s.wantError(<-ended, shared.ErrUncertain)
+		if stat, err := s.writer.CheckExists().ForPath(s.ctx, path); stat != nil || err != nil {
+			t.Errorf("the change was applied twice: %v, %v", stat, err)
+		}
+	})
+}

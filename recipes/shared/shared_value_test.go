@@ -3,8 +3,10 @@ package shared_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,6 +57,24 @@ func TestSharedValueStartsWithSeedAndFollowsOthers(t *testing.T) {
 		}
 		if parent, err := s.writer.CheckExists().ForPath(s.ctx, "/limits"); err != nil || parent == nil {
 			t.Errorf("the parent is %v, %v", parent, err)
+		}
+	})
+}
+
+// The answer to an own write may come behind the event of a later one. It does not take its place.
+func TestSharedValueOwnWriteBesideOthersDoesNotTurnBack(t *testing.T) {
+	t.Parallel()
+	inScene(t, func(s *scene) {
+		v := s.start(s.client, "0")
+		for i := range testenv.Size(200, 20, 200) {
+			var wg sync.WaitGroup
+			for k := range 4 {
+				wg.Go(func() { s.must(v.SetValue(s.ctx, fmt.Appendf(nil, "ours %d %d", i, k))) })
+				wg.Go(func() { s.write(fmt.Sprintf("theirs %d %d", i, k)) })
+			}
+			wg.Wait()
+			data, _ := s.stored()
+			s.await(v, data)
 		}
 	})
 }
@@ -151,6 +171,7 @@ func TestSharedValueStartCanBeTriedAgain(t *testing.T) {
 				s.wantError(v.Start(s.ctx), zk.ErrNoAuth)
 				s.wantError(v.SetValue(s.ctx, nil), shared.ErrNotStarted)
 				s.wantError(v.SetValue(s.ctx, nil), framework.ErrNotStarted)
+				testenv.Eventually(t, func() bool { return s.client.Health().Watches == 0 }, "nothing follows the node")
 				refusal.Remove()
 				s.must(v.Start(s.ctx))
 				defer v.Close() //nolint:errcheck // always nil
