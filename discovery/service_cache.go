@@ -137,21 +137,24 @@ func (c *ServiceCache[T]) Close() error {
 	c.d.takeBack(c)
 	_ = c.cache.Close() // nil
 	c.mu.Lock()
-	if c.unobserve != nil {
-		c.unobserve()
-	}
+	unobserve := c.unobserve
 	c.mu.Unlock()
+	if unobserve != nil {
+		unobserve() // without the lock, which a reader of the gauges takes
+	}
 	c.note(c.listening, cache.Event{})
 	return nil
 }
 
 // observe begins to show the state of the cache, unless Close was faster.
 func (c *ServiceCache[T]) observe() {
+	unobserve := c.report.Observe(c.state) // without the lock, which a reader of the gauges takes
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.unobserve = unobserve
+	c.mu.Unlock()
 	c.started.Store(true)
-	if c.listening.Err() == nil {
-		c.unobserve = c.report.Observe(c.state)
+	if c.listening.Err() != nil {
+		unobserve()
 	}
 }
 

@@ -283,7 +283,7 @@ func TestOutagesNameEveryReasonOfALostSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	literal := regexp.MustCompile(`(?:lose\(|return |Sprintf\()"((?:clock|the|only) [^"%]+)`)
+	literal := regexp.MustCompile(`(?:lose\(|giveUp\(|reason = |return |Sprintf\()"((?:clock|the|only) [^"%]+)`)
 	reasons := literal.FindAllStringSubmatch(string(source), -1)
 	if len(reasons) < 8 {
 		t.Fatalf("%d reasons: %q", len(reasons), reasons)
