@@ -23,14 +23,19 @@ type sharedCase struct {
 	a, b shared.VersionedValue[[]byte]
 }
 
-// write sets the data of the node, and returns it as a copy has it.
+// write sets the data of the node, and returns it as a copy has it. The judge sees it.
 func (c *sharedCase) write(data string) shared.VersionedValue[[]byte] {
+	c.Helper()
+	defer c.see()
+	return c.writeUnseen(data)
+}
+
+func (c *sharedCase) writeUnseen(data string) shared.VersionedValue[[]byte] {
 	c.Helper()
 	stat, err := c.world.operator.SetData().ForPath(c.Context(), c.path, []byte(data))
 	if err != nil {
 		c.Fatal(err)
 	}
-	c.see()
 	return shared.VersionedValue[[]byte]{Value: []byte(data), Version: stat.Version, Zxid: stat.Mzxid}
 }
 
@@ -75,6 +80,24 @@ func TestJudgeOfSharedValue(t *testing.T) {
 			c.judgeSet(c.c, true, c.b, "c")
 		}},
 		"it is not set": {func(c *sharedCase) { c.judgeSet(c.c, true, c.b, "c") }, "the servers never had it"},
+		"it is set, and set again before the judge looks": {happens: func(c *sharedCase) {
+			c.writeUnseen("c")
+			c.write("d")
+			c.judgeSet(c.c, true, c.b, "c")
+		}},
+		"it is set, and deleted before the judge looks": {happens: func(c *sharedCase) {
+			c.writeUnseen("c")
+			if err := c.world.operator.Delete().ForPath(c.Context(), c.path); err != nil {
+				c.Fatal(err)
+			}
+			c.see()
+			c.judgeSet(c.c, true, c.b, "c")
+		}},
+		"it is not set, and others are": {func(c *sharedCase) {
+			c.write("c")
+			c.write("d")
+			c.judgeSet(c.c, true, c.b, "x")
+		}, "the servers never had it"},
 		"it is set over another one": {func(c *sharedCase) {
 			c.write("c")
 			c.judgeSet(c.c, true, c.a, "c")

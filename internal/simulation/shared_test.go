@@ -23,6 +23,7 @@ type sharedNode struct {
 	mu       sync.Mutex
 	versions []curatortest.Node // that the leader had, the newest last
 	newSince time.Time          // when the newest was first seen
+	gone     bool               // the node was deleted when the judge looked last
 	had      map[string]bool    // data of versions
 	refused  map[string]string  // data of writes that took no effect, and why
 	copies   map[*sharedCopy]bool
@@ -212,7 +213,9 @@ func (s *sharedNode) judgeRefused(data, why string) {
 // written to the same node between the two.
 func (s *sharedNode) judgeSet(c *sharedCopy, conditional bool, before shared.VersionedValue[[]byte], data string) {
 	if !s.had[data] {
-		s.world.violate("%s has set %q, and the servers never had it", c.actor, data)
+		if s.sawAllSince(before) {
+			s.world.violate("%s has set %q, and the servers never had it", c.actor, data)
+		}
 		return
 	}
 	if !conditional {
@@ -232,6 +235,22 @@ func (s *sharedNode) judgeSet(c *sharedCopy, conditional bool, before shared.Ver
 	}
 }
 
+// sawAllSince reports whether the judge has seen all that was written to the node behind a value. It looks from time to
+// time: of writes that were held, and take effect at one moment, it sees the last.
+func (s *sharedNode) sawAllSince(before shared.VersionedValue[[]byte]) bool {
+	at := slices.IndexFunc(s.versions, func(n curatortest.Node) bool { return n.Stat.Mzxid == before.Zxid })
+	if at < 0 || s.gone {
+		return false
+	}
+	for i, n := range s.versions[at+1:] {
+		last := s.versions[at+i].Stat
+		if n.Stat.Czxid != last.Czxid || n.Stat.Version != last.Version+1 {
+			return false
+		}
+	}
+	return true
+}
+
 // newest returns the newest node that the leader had.
 func (s *sharedNode) newest() curatortest.Node { return s.versions[len(s.versions)-1] }
 
@@ -240,6 +259,7 @@ func (s *sharedNode) observe(leader *curatortest.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	node, ok := leader.Node(s.path)
+	s.gone = !ok
 	if !ok {
 		return
 	}
