@@ -13,9 +13,10 @@ help: ## list the targets
 # The tests wait for timeouts more than they compute.
 TEST = $(GO) test $(TAGS) $(RACE) -vet=off -count=1 -parallel=12 -timeout=25m
 RACE = -race
-# The pipeline is a module of its own. Its exporters, and with them gRPC, have a build tag.
+# The pipeline is a module of its own, and so is the resolver. The exporters of the pipeline, and with them gRPC, have a
+# build tag.
 TAGS = -tags=otlp
-PACKAGES = ./... ./examples/pipeline/...
+PACKAGES = ./... ./discovery/grpcresolver/... ./examples/pipeline/...
 # The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
 SECOND = ./builders ./curatortest ./discovery ./docs ./examples/... ./framework ./internal/conformance \
 	./internal/testenv/... ./interop ./recipes/...
@@ -54,7 +55,7 @@ test-busy: ## run both passes of make test beside SPINNERS=20 processes that lea
 
 # The tests that have a full length. They get the machine for themselves, a few at a time: what else runs beside them would
 # lose its sessions. -v shows how many faults and grants there were.
-LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./discovery ./recipes/...
+LONG = $(TEST) -p=1 -v -parallel=4 -timeout=90m -run='Chaos|Killed|Frozen|EarlierSession|Leaves?Nothing|ManyOperations' ./framework ./discovery ./discovery/grpcresolver ./recipes/...
 
 .PHONY: chaos
 chaos: ## run the recipes under random faults at full length, on both servers

@@ -30,7 +30,7 @@ trap 'rm -rf "$work"' EXIT
 
 say "the modules are tidy"
 $go mod tidy -diff
-$go -C examples/pipeline mod tidy -diff
+for dir in discovery/grpcresolver examples/pipeline; do $go -C "$dir" mod tidy -diff; done
 
 say "the exported surface and the documentation are those that were reviewed"
 $go test -count=1 ./internal/apicheck ./internal/arrows ./docs
@@ -53,22 +53,23 @@ echo "$version" >"$served/list"
 export GOWORK=off GOFLAGS="-mod=mod -modcacherw" GONOSUMDB=$module
 export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cache
 
-say "the examples build in a module outside of the repository"
+say "the examples and the resolver build in modules outside of the repository"
 mkdir "$work/programs"
 cp -r examples/quickstart examples/workqueue examples/config "$work/programs"
 cp go.sum "$work/programs"
-cp -r examples/pipeline "$work"
-rm "$work"/programs/*/*_test.go "$work"/pipeline/*_test.go # they use internal packages
+cp -r examples/pipeline discovery/grpcresolver "$work"
+rm "$work"/programs/*/*_test.go "$work"/{pipeline,grpcresolver}/*_test.go # they use internal packages
 cd "$work/programs"
 $go mod init example.org/programs 2>/dev/null
 $go mod edit -require="$module@$version"
-cd "$work/pipeline"
-$go mod edit -module=example.org/pipeline -dropreplace="$module" -require="$module@$version"
-for dir in "$work/programs" "$work/pipeline"; do
+for name in pipeline grpcresolver; do
+	$go -C "$work/$name" mod edit -module="example.org/$name" -dropreplace="$module" -require="$module@$version"
+done
+for dir in "$work"/{programs,pipeline,grpcresolver}; do
 	cd "$dir"
 	$go mod tidy
 	$go vet -tags otlp ./...
-	$go build -o "$work/bin/" ./...
+	[[ $dir == */grpcresolver ]] || $go build -o "$work/bin/" ./... # it has no program
 	used=$($go list -m "$module")
 	[[ $used == "$module $version" ]] || fail "the examples use $used"
 done
