@@ -26,10 +26,11 @@ import (
 // outage is a server in memory and a client that logs, in virtual time.
 type outage struct {
 	*testing.T
-	server *curatortest.Server
-	client *framework.Client
-	lines  lines
-	errs   []string // what operations have returned: if there are any, the block has these alone
+	server  *curatortest.Server
+	client  *framework.Client
+	lines   lines
+	awaited int      // bytes of the lines up to the last one that was awaited
+	errs    []string // what operations have returned: if there are any, the block has these alone
 }
 
 // outages play what the sections of outages.md are about. The block of a section has the lines that the client logs
@@ -172,12 +173,19 @@ func (o *outage) connect() {
 	synctest.Wait()
 }
 
-// await waits for a state to come.
+// await waits for the next line of a state, behind that of the last await: it may be there before the call.
 func (o *outage) await(want framework.ConnectionState) {
 	o.Helper()
 	line := "state=" + want.String() + " "
-	for seen := o.lines.count(line); o.lines.count(line) == seen; {
-		time.Sleep(10 * time.Millisecond)
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		log := o.lines.String()
+		if at := strings.Index(log[o.awaited:], line); at >= 0 {
+			o.awaited += at + len(line)
+			break
+		}
+		if time.Since(began) > time.Hour { // of virtual time
+			o.Fatalf("no line %q in:\n%s", line, log[o.awaited:])
+		}
 	}
 	synctest.Wait()
 }
@@ -199,8 +207,6 @@ func (l *lines) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
-
-func (l *lines) count(part string) int { return strings.Count(l.String(), part) }
 
 var (
 	sessionID = regexp.MustCompile(`0x[0-9a-f]+`)
