@@ -59,7 +59,7 @@ func TestPersistentTTLNodeOutlivesItsTTL(t *testing.T) {
 		if touches := after.Version - before.Version; touches < 40 || touches > 50 {
 			t.Errorf("%d touches in two minutes", touches)
 		}
-		s.must(s.reader.Delete().DeletingChildrenIfNeeded().ForPath(s.ctx, ttlPath))
+		s.must(s.reader.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(s.ctx, ttlPath))
 		testenv.Eventually(s, func() bool { _, stat := s.get(ttlPath + "/alive"); return stat != nil }, "created again")
 		s.must(n.Close(s.ctx))
 		<-time.After(2 * time.Minute)

@@ -172,7 +172,7 @@ func TestPersistentNodeWithManyNodesBelow(t *testing.T) {
 		}
 		deleteAll := func() {
 			s.settle()
-			s.must(s.reader.Delete().DeletingChildrenIfNeeded().ForPath(s.ctx, "/members"))
+			s.must(s.reader.Delete().DeletingChildrenIfNeeded().Quietly().ForPath(s.ctx, "/members"))
 			testenv.Eventually(s, func() bool { data, _ := s.get("/members"); return data == "parent" }, "created again")
 		}
 		all := s.startMany(10)
