@@ -29,7 +29,7 @@ func TestSD1NodeOfAnotherSessionIsWaitedFor(t *testing.T) {
 			err := ours.Register(short, orders("a", "ours"))
 			s.wantErr(err, context.DeadlineExceeded)
 			return errors.Is(err, discovery.ErrForeign)
-		}, "the node of the other session is told")
+		}, "the error names the node of the other session")
 		if stat := s.stat(pathOf(orders("a", ""))); stat == nil || stat.EphemeralOwner != s.reader.SessionID() {
 			t.Errorf("the node of the other session is %+v", stat)
 		}

@@ -231,7 +231,9 @@ func TestNamesAndBadArguments(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 			t.Errorf("names:\n%s", diff)
 		}
-		for _, bad := range []order{{}, {Name: "a"}, {ID: "a"}, {Name: "/a", ID: "a"}, {Name: "a/", ID: "a"}, {Name: "a", ID: ".."}, {Name: "a", ID: "a/b"}} {
+		for _, bad := range []order{
+			{}, {Name: "a"}, {ID: "a"}, {Name: "/a", ID: "a"}, {Name: "a/", ID: "a"}, {Name: "a", ID: ".."}, {Name: "a", ID: "a/b"},
+		} {
 			for what, err := range map[string]error{
 				"register": d.Register(s.ctx, bad), "update": d.Update(s.ctx, bad), "unregister": d.Unregister(s.ctx, bad),
 			} {

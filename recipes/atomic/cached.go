@@ -47,9 +47,9 @@ func newCached[T int32 | int64](number *DistributedAtomicNumber[T], factor int) 
 	return c
 }
 
-// Next returns the next number, in Pre. Post is the one behind it. Stats is that of taking the block. If no block could
-// be taken, the error is that of Add, or [ErrConflict] if others were faster at each try, and the result has nothing but
-// Stats. ctx bounds the wait. In Java: next, which returns 0 without succeeded in place of ErrConflict.
+// Next returns the next number, in Pre. Post is the one behind it. Stats is that of taking the block. If no block
+// could be taken, the error is that of Add, or [ErrConflict] if others were faster at each try, and the result has
+// nothing but Stats. ctx bounds the wait. In Java: next, which returns 0 without succeeded in place of ErrConflict.
 func (c *CachedAtomicNumber[T]) Next(ctx context.Context) (Result[T], error) {
 	if c.err != nil {
 		return Result[T]{}, errtext.Wrap(c.err, "atomic", "next number of %s", c.number.engine.path)

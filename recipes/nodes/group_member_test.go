@@ -120,7 +120,7 @@ func TestGroupMemberThatMayNotBeRead(t *testing.T) {
 	})
 }
 
-// The second process with an id is told, and is in when the first one leaves.
+// The second process with an id gets an error, and is in when the first one leaves.
 func TestGroupMembersWithTheSameID(t *testing.T) {
 	inScene(t, func(s *scene) {
 		one := nodes.NewGroupMember(s.client, "/group", "a", []byte("1"))

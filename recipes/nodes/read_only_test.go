@@ -14,8 +14,8 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// A server without a majority refuses all writes. The node is there as soon as there is a majority, and no listener hears
-// of a refusal.
+// A server without a majority refuses all writes. The node is there as soon as there is a majority, and no listener
+// hears of a refusal.
 func TestPersistentNodeOnReadOnlyServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
