@@ -90,6 +90,7 @@ func (c *ServiceCache[T]) Start(ctx context.Context) error {
 	}
 	c.changedAt.Store(time.Now().UnixNano())
 	c.observe()
+	defer c.generation.Add(1) // the cache may be loaded before note hears of it
 	return wrapCache(c.cache.Ready(ctx), c.path)
 }
 
@@ -108,6 +109,7 @@ func (c *ServiceCache[T]) Err() error { return c.cache.Err(c.path) }
 // Sync waits until the cache contains everything that any client wrote before the call: see [cache.CuratorCache.Sync].
 // Not in Java.
 func (c *ServiceCache[T]) Sync(ctx context.Context) error {
+	defer c.generation.Add(1) // as in Start
 	return wrapCache(c.cache.Sync(ctx), c.path)
 }
 

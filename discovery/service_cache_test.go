@@ -99,6 +99,23 @@ func TestCacheChangesAreASnapshotAndWhatFollows(t *testing.T) {
 	})
 }
 
+// What was asked before does not hide what Sync has waited for.
+func TestCacheHasWhatSyncWaitedFor(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d, c := s.discover(s.client), s.cacheOf()
+		for n := range 50 {
+			if got := len(c.Instances()); got != n {
+				t.Fatalf("%d instances before the next one, want %d", got, n)
+			}
+			s.register(d, fmt.Sprint(n))
+			s.must(c.Sync(s.ctx))
+			if got := len(c.Instances()); got != n+1 {
+				t.Fatalf("%d instances behind Sync, want %d", got, n+1)
+			}
+		}
+	})
+}
+
 // A listener that blocks, or panics, holds up neither the instances nor other caches.
 func TestCacheListenerThatBlocksHoldsUpNothing(t *testing.T) {
 	inScene(t, func(s *scene) {
@@ -232,7 +249,8 @@ func TestNamesAndBadArguments(t *testing.T) {
 			t.Errorf("names:\n%s", diff)
 		}
 		for _, bad := range []order{
-			{}, {Name: "a"}, {ID: "a"}, {Name: "/a", ID: "a"}, {Name: "a/", ID: "a"}, {Name: "a", ID: ".."}, {Name: "a", ID: "a/b"},
+			{}, {Name: "a"}, {ID: "a"}, {Name: "/a", ID: "a"}, {Name: "a/", ID: "a"}, {Name: "a", ID: ".."},
+			{Name: "a", ID: "a/b"},
 		} {
 			for what, err := range map[string]error{
 				"register": d.Register(s.ctx, bad), "update": d.Update(s.ctx, bad), "unregister": d.Unregister(s.ctx, bad),
