@@ -52,6 +52,7 @@ var makers = map[string]struct {
 
 // A provider that blocks does so on the goroutine of the caller: other operations, and the connection, go on.
 func TestACLProviderThatBlocksCostsOnlyItsOperation(t *testing.T) {
+	t.Parallel()
 	for name, m := range makers {
 		for _, w := range ways {
 			t.Run(name+", "+string(w), func(t *testing.T) {
@@ -87,6 +88,7 @@ func TestACLProviderThatBlocksCostsOnlyItsOperation(t *testing.T) {
 }
 
 func TestACLProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
+	t.Parallel()
 	for name, m := range makers {
 		for _, w := range ways {
 			t.Run(name+", "+string(w), func(t *testing.T) {
@@ -117,6 +119,7 @@ func TestACLProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
 
 // A retry, which begins on a goroutine of the client, does not call the provider again.
 func TestACLProviderIsCalledOnceForANode(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			var mu sync.Mutex

@@ -40,6 +40,7 @@ type probe struct {
 }
 
 func TestBadPaths(t *testing.T) {
+	t.Parallel()
 	client, _, proxy := setUpProxied(t)
 	one, _ := chanWatcher()
 	op := client.TransactionOp()
@@ -91,6 +92,7 @@ func TestBadPaths(t *testing.T) {
 }
 
 func TestBadArguments(t *testing.T) {
+	t.Parallel()
 	client, _, proxy := setUpProxied(t)
 	create := func(m builders.CreateMode, ttl time.Duration) func(*testing.T, way) error {
 		return func(t *testing.T, w way) error {
@@ -184,6 +186,7 @@ func TestBadArguments(t *testing.T) {
 // A request that is too large for the server is refused: the server would hang up, and on all other
 // operations too.
 func TestRequestsThatAreTooLarge(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	data := make([]byte, 2<<20)
@@ -205,6 +208,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 }
 
 func TestOperationsOfAClientThatDoesNotRun(t *testing.T) {
+	t.Parallel()
 	client, err := framework.New("127.0.0.1:1", framework.WithNamespace("ns"))
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +242,7 @@ func TestOperationsOfAClientThatDoesNotRun(t *testing.T) {
 
 // A builder may be kept and branched: no step changes the one that it starts from.
 func TestBuildersAreValues(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t, framework.WithDefaultData([]byte("default")))
 	ctx := testenv.Context(t)
 	var stat zk.Stat
@@ -292,6 +297,7 @@ func TestBuildersAreValues(t *testing.T) {
 }
 
 func TestBuildersDoNotKeepTheSlicesOfTheirCaller(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
 	tr.make("/n", "")
@@ -319,6 +325,7 @@ func TestBuildersDoNotKeepTheSlicesOfTheirCaller(t *testing.T) {
 }
 
 func TestBuildersMayBeSharedByGoroutines(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
 	create := client.Create().CreatingParentsIfNeeded().WithProtection().
@@ -359,6 +366,7 @@ func TestBuildersMayBeSharedByGoroutines(t *testing.T) {
 }
 
 func TestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
 	cut := proxy.Faults().Add(curatortest.Rule{Ops: []string{"getData"}, Action: curatortest.CutBefore})
 	defer cut.Remove()

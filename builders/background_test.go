@@ -21,6 +21,7 @@ import (
 )
 
 func TestBackgroundOperationsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	const n = 10_000
@@ -46,6 +47,7 @@ func TestBackgroundOperationsKeepTheirOrder(t *testing.T) {
 }
 
 func TestBackgroundAndForegroundOperationsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
 	tr.make("/n", "")
@@ -175,6 +177,7 @@ func (c *tally) check(tb testing.TB) {
 
 // CURATOR-126, CURATOR-673, CURATOR-677.
 func TestEveryCallbackIsCalledOnceWhenTheClientIsClosed(t *testing.T) {
+	t.Parallel()
 	names := starters(newClient(t, testenv.ConnectString(t)))
 	for name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -220,6 +223,7 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosed(t *testing.T) {
 
 // What waits for a connection, or for another attempt, when the client is closed is reported too.
 func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *testing.T) {
+	t.Parallel()
 	t.Run("never connected", func(t *testing.T) {
 		client := startClient(t, "127.0.0.1:1")
 		var c tally
@@ -273,6 +277,7 @@ func TestEveryCallbackIsCalledOnceWhenTheClientIsClosedWithoutAConnection(t *tes
 
 // The connection is cut again and again: every operation of each builder reports its result once.
 func TestEveryCallbackIsCalledOnceWhenConnectionsAreLost(t *testing.T) {
+	t.Parallel()
 	client, _, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(2, time.Millisecond)))
 	var c tally
 	for range 20 {
@@ -296,6 +301,7 @@ func TestEveryCallbackIsCalledOnceWhenConnectionsAreLost(t *testing.T) {
 
 // CURATOR-443: what waits for a connection is sent as soon as there is one, in order.
 func TestOperationsThatWaitForAConnectionAreSentInOrder(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	connect := disconnect(t, client, proxy)
@@ -323,6 +329,7 @@ func TestOperationsThatWaitForAConnectionAreSentInOrder(t *testing.T) {
 
 // CURATOR-52: without a connection an operation fails, first or last.
 func TestOperationsThatFindNoConnectionFail(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, connect := range []string{"127.0.0.1:1", ""} {
@@ -345,6 +352,7 @@ func TestOperationsThatFindNoConnectionFail(t *testing.T) {
 }
 
 func TestCallbackIsGivenTheValuesOfTheContext(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	type key struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(testenv.Context(t), key{}, "value"))
@@ -362,6 +370,7 @@ func TestCallbackIsGivenTheValuesOfTheContext(t *testing.T) {
 }
 
 func TestCallbackMayCallTheClient(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
 	result := make(chan error, 1)
@@ -390,6 +399,7 @@ func TestCallbackMayCallTheClient(t *testing.T) {
 
 // A background operation that is given up is reported to the callback and to the unhandled-error listeners.
 func TestBackgroundGivenUpIsReported(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{false, true} {
 		t.Run(fmt.Sprintf("listener of its own %t", own), func(t *testing.T) {
 			client := startClient(t, "127.0.0.1:1", impatient()...)
@@ -449,6 +459,7 @@ func TestBackgroundGivenUpIsReported(t *testing.T) {
 
 // An answer of the server is not an unhandled error.
 func TestAnswersOfTheServerAreOnlyTheCallbacks(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	var reported atomic.Int32
 	client.AddUnhandledErrorListener(func(context.Context, framework.UnhandledError) { reported.Add(1) })
@@ -468,6 +479,7 @@ func (panicking) Compress(string, []byte) ([]byte, error)   { panic("compress") 
 func (panicking) Decompress(string, []byte) ([]byte, error) { panic("decompress") }
 
 func TestPanicsOfTheUsersCodeAreReported(t *testing.T) {
+	t.Parallel()
 	ctx := testenv.Context(t)
 	ignore := func(context.Context, callbacks.Event) {}
 	tests := map[string]func(client *framework.Client, proxy *curatortest.Proxy) error{

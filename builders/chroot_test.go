@@ -11,6 +11,7 @@ import (
 )
 
 func TestSequentialNodeOfTheRootStaysBelowTheChroot(t *testing.T) {
+	t.Parallel()
 	ctx := testenv.Context(t)
 	client, err := framework.New(testenv.ConnectString(t))
 	if err != nil {
@@ -36,6 +37,7 @@ func TestSequentialNodeOfTheRootStaysBelowTheChroot(t *testing.T) {
 
 // The chroot counts too: a request that is a little too large is not sent.
 func TestRequestThatIsTooLargeWithItsChrootIsNotSent(t *testing.T) {
+	t.Parallel()
 	client, err := framework.New(testenv.ConnectString(t))
 	if err != nil {
 		t.Fatal(err)

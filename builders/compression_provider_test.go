@@ -10,6 +10,7 @@ import (
 
 // The background is in TestPanicsOfTheUsersCodeAreReported.
 func TestCompressionProviderThatPanicsIsTheErrorOfItsOperation(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t, framework.WithCompressionProvider(panicking{}))
 	tr.make("/n", "packed")
 	op := client.TransactionOp()

@@ -22,6 +22,7 @@ const (
 )
 
 func TestGzipCompressionRoundTrip(t *testing.T) {
+	t.Parallel()
 	random := make([]byte, 3<<20) // more than a kept buffer
 	source := rand.NewChaCha8([32]byte{})
 	if _, err := source.Read(random); err != nil {
@@ -55,6 +56,7 @@ func TestGzipCompressionRoundTrip(t *testing.T) {
 }
 
 func TestGzipCompressionEmpty(t *testing.T) {
+	t.Parallel()
 	for _, data := range [][]byte{nil, {}} {
 		compressed, err := GzipCompression{}.Compress("/a", data)
 		if got := hex.EncodeToString(compressed); err != nil || got != javaEmpty {
@@ -69,6 +71,7 @@ func TestGzipCompressionEmpty(t *testing.T) {
 }
 
 func TestGzipCompressionDecompress(t *testing.T) {
+	t.Parallel()
 	hello := unhex(t, javaHello)
 	tests := []struct {
 		name       string
@@ -140,6 +143,7 @@ func TestGzipCompressionDecompress(t *testing.T) {
 }
 
 func TestGzipCompressionMaxSize(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		maxSize int64
@@ -173,6 +177,7 @@ func TestGzipCompressionMaxSize(t *testing.T) {
 }
 
 func TestGzipCompressionLimit(t *testing.T) {
+	t.Parallel()
 	const usual = 64 << 20
 	for maxSize, want := range map[int64]int64{0: usual, -1: usual, 1: 1, usual + 1: usual + 1} {
 		if got := (GzipCompression{MaxSize: maxSize}).limit(); got != want {
@@ -183,6 +188,7 @@ func TestGzipCompressionLimit(t *testing.T) {
 
 // TestGzipCompressionConcurrent: what is kept between calls belongs to one at a time.
 func TestGzipCompressionConcurrent(t *testing.T) {
+	t.Parallel()
 	var provider CompressionProvider = GzipCompression{}
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -16,6 +16,7 @@ import (
 
 // CURATOR-667: the configuration is outside every chroot and namespace, and so is its path.
 func TestGetConfig(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns", "zookeeper"} {
@@ -34,6 +35,7 @@ func TestGetConfig(t *testing.T) {
 }
 
 func TestReconfigOfAServerThatStandsAlone(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, _ := setUp(t)
@@ -63,6 +65,7 @@ func members(tb testing.TB, config []byte) (servers int, version int64) {
 }
 
 func TestReconfigOfAnEnsemble(t *testing.T) {
+	t.Parallel()
 	testenv.RequireReal(t)
 	cluster, err := curatortest.NewRealCluster(3,
 		curatortest.WithConfig("reconfigEnabled", "true"),

@@ -17,6 +17,7 @@ import (
 )
 
 func TestCreateModes(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		mode     builders.CreateMode
 		ttl      time.Duration
@@ -59,6 +60,7 @@ func TestCreateModes(t *testing.T) {
 }
 
 func TestContainerVanishesWithItsLastChild(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -71,6 +73,7 @@ func TestContainerVanishesWithItsLastChild(t *testing.T) {
 }
 
 func TestNodeWithTTLVanishes(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []builders.CreateMode{
 		builders.PersistentWithTTL, builders.PersistentSequentialWithTTL,
 	} {
@@ -89,6 +92,7 @@ func TestNodeWithTTLVanishes(t *testing.T) {
 }
 
 func TestCreateParents(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			t.Run("missing without the option", func(t *testing.T) {
@@ -153,6 +157,7 @@ func TestCreateParents(t *testing.T) {
 
 // CURATOR-719.
 func TestParallelOrSetDataOnAFreshDeepPath(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			tr := newTree(t)
@@ -190,6 +195,7 @@ func (forPath) DefaultACL() []zk.ACL { return []zk.ACL{} }
 func (p forPath) ACLForPath(path string) []zk.ACL { return p[path] }
 
 func TestCreateACL(t *testing.T) {
+	t.Parallel()
 	given := append(zk.DigestACL(zk.PermAll, "user", "secret"), builders.OpenACL...)
 	provided := append(zk.DigestACL(zk.PermAll, "provider", "secret"), builders.OpenACL...)
 	plain := func(b builders.Create) builders.Create { return b }
@@ -250,6 +256,7 @@ func TestCreateACL(t *testing.T) {
 }
 
 func TestCreateWithAnInvalidACL(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, _ := setUp(t)
@@ -260,6 +267,7 @@ func TestCreateWithAnInvalidACL(t *testing.T) {
 }
 
 func TestProtectedNames(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -293,6 +301,7 @@ func TestProtectedNames(t *testing.T) {
 }
 
 func TestProtectedNameWithAGivenID(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, _ := setUp(t)
@@ -306,6 +315,7 @@ func TestProtectedNameWithAGivenID(t *testing.T) {
 }
 
 func TestCreateOrSetData(t *testing.T) {
+	t.Parallel()
 	any := func(b builders.Create) builders.Create { return b.OrSetData() }
 	version := func(v int32) func(builders.Create) builders.Create {
 		return func(b builders.Create) builders.Create { return b.OrSetDataWithVersion(v) }
@@ -352,6 +362,7 @@ func TestCreateOrSetData(t *testing.T) {
 }
 
 func TestCreateIdempotent(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		there   []string // what was written to the node
@@ -391,6 +402,7 @@ func TestCreateIdempotent(t *testing.T) {
 }
 
 func TestCreateIdempotentUnreadableNodeFails(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -405,6 +417,7 @@ func TestCreateIdempotentUnreadableNodeFails(t *testing.T) {
 }
 
 func TestSequentialNodeWithoutANameOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -420,6 +433,7 @@ func TestSequentialNodeWithoutANameOfItsOwn(t *testing.T) {
 
 // The path "/" of a sequential node stands for an empty name below the root, not for a sibling of it.
 func TestSequentialNodeWithoutANameBelowTheRootOfANamespace(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("ns"))
@@ -435,6 +449,7 @@ func TestSequentialNodeWithoutANameBelowTheRootOfANamespace(t *testing.T) {
 }
 
 func TestDefaultData(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		opts  []framework.Option
@@ -473,6 +488,7 @@ func TestDefaultData(t *testing.T) {
 }
 
 func TestDefaultDataIsTheAddressOfThisHost(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	succeed(t, foreground.create(t, client.Create(), "/n", nil))
 	if data, _ := tr.read("/n"); !regexp.MustCompile(`^[0-9a-f:.]*$`).MatchString(data) {
@@ -481,6 +497,7 @@ func TestDefaultDataIsTheAddressOfThisHost(t *testing.T) {
 }
 
 func TestCreateSubmitted(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
 	b := client.Create().CreatingParentsIfNeeded()
@@ -501,6 +518,7 @@ func TestCreateSubmitted(t *testing.T) {
 }
 
 func TestCreateModePredicates(t *testing.T) {
+	t.Parallel()
 	type facts struct {
 		Name                       string
 		Ephemeral, Sequential, TTL bool
@@ -523,6 +541,7 @@ func TestCreateModePredicates(t *testing.T) {
 }
 
 func TestOpErrorHasNumberOfAttempts(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	var opErr *builders.OpError
 	if err := client.Delete().ForPath(testenv.Context(t), "/none"); !errors.As(err, &opErr) {
@@ -535,6 +554,7 @@ func TestOpErrorHasNumberOfAttempts(t *testing.T) {
 }
 
 func TestOpErrorNamesTheKindOfItsCause(t *testing.T) {
+	t.Parallel()
 	for want, err := range map[string]error{
 		"NONODE":            zk.ErrNoNode,
 		"CONNECTIONLOSS":    framework.ErrConnectionLoss,

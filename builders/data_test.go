@@ -17,6 +17,7 @@ import (
 )
 
 func TestGetData(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -47,6 +48,7 @@ func TestGetData(t *testing.T) {
 }
 
 func TestSetData(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -79,6 +81,7 @@ func TestSetData(t *testing.T) {
 }
 
 func TestSetDataIdempotent(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name        string
 		there       string // the data of a node that was written once, and has version 1
@@ -134,6 +137,7 @@ func TestSetDataIdempotent(t *testing.T) {
 
 // Clients take numbers from a counter. Without a lost answer each number is given out once.
 func TestSetDataIdempotentGivesNoNumberTwice(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -150,6 +154,7 @@ func TestSetDataIdempotentGivesNoNumberTwice(t *testing.T) {
 
 // The lost try is the first request of a client, which knows no transaction then.
 func TestSetDataIdempotentFirstRequestLostSucceeds(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t)
@@ -165,6 +170,7 @@ func TestSetDataIdempotentFirstRequestLostSucceeds(t *testing.T) {
 
 // The try is lost. Before the next one another client writes.
 func TestSetDataIdempotentLostTryIsNotTheWriteOfAnother(t *testing.T) {
+	t.Parallel()
 	for name, writes := range map[string][]string{"other data": {"theirs"}, "a later version": {"theirs", "mine"}} {
 		for _, w := range ways {
 			t.Run(name+"/"+string(w), func(t *testing.T) {
@@ -196,6 +202,7 @@ func TestSetDataIdempotentLostTryIsNotTheWriteOfAnother(t *testing.T) {
 
 // The try is lost. The node was written before with the data and the version that the try would leave.
 func TestSetDataIdempotentLostTryIsNotAnOlderWrite(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t)
@@ -215,6 +222,7 @@ func TestSetDataIdempotentLostTryIsNotAnOlderWrite(t *testing.T) {
 }
 
 func TestCompression(t *testing.T) {
+	t.Parallel()
 	data := []byte("hello, hello, hello, hello")
 	packed, err := builders.GzipCompression{}.Compress("", data)
 	if err != nil {
@@ -284,6 +292,7 @@ func TestCompression(t *testing.T) {
 
 // Data that does not decompress is handed over as it is, with the error.
 func TestDataThatDoesNotDecompress(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, data := range []string{"plain text", ""} {
@@ -321,6 +330,7 @@ func (p provider) Decompress(path string, data []byte) ([]byte, error) {
 }
 
 func TestCompressionProviderIsGivenThePathWithoutNamespace(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			p := provider{paths: make(chan string, 10)}
@@ -337,6 +347,7 @@ func TestCompressionProviderIsGivenThePathWithoutNamespace(t *testing.T) {
 }
 
 func TestCompressionProviderThatFails(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			p := provider{paths: make(chan string, 10), err: errProvider}
@@ -360,6 +371,7 @@ func TestCompressionProviderThatFails(t *testing.T) {
 // The client compares the data after a lost answer, and may do so when the caller's context has ended. Only the race
 // detector notices a read of the caller's data then.
 func TestDataMayBeReusedWhenTheContextHasEnded(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "old")
 	calls := map[string]func(ctx context.Context, data []byte) error{

@@ -13,6 +13,7 @@ import (
 )
 
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	plain := func(b builders.Delete) builders.Delete { return b }
 	quietly := func(b builders.Delete) builders.Delete { return b.Quietly() }
 	idempotent := func(b builders.Delete) builders.Delete { return b.Idempotent() }
@@ -84,6 +85,7 @@ func TestDelete(t *testing.T) {
 // What may not be deleted ends the sweep of the children with an error, in the background too, where an error
 // without a waiter would try for ever: CURATOR-673, CURATOR-677.
 func TestDeleteChildrenWithoutPermissionFails(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -109,6 +111,7 @@ func TestDeleteChildrenWithoutPermissionFails(t *testing.T) {
 
 // CURATOR-430.
 func TestDeleteChildrenWhileOthersCreateAndDelete(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			tr := newTree(t)

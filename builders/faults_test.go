@@ -121,6 +121,7 @@ func (t tree) wantNoEphemerals(p string) {
 
 // CURATOR-584, "idempotent".
 func TestCreateWithLostConnections(t *testing.T) {
+	t.Parallel()
 	t.Run("plain", func(t *testing.T) {
 		cutEverywhere(t, 1, nil, func(t *trial) {
 			ev := t.w.create(t, t.client.Create(), t.dir+"/n", []byte("data"))
@@ -171,6 +172,7 @@ func TestCreateWithLostConnections(t *testing.T) {
 
 // CURATOR-203: also in the background a node that was found is reported with its whole path.
 func TestProtectedCreateWithLostConnectionsLeavesOneNode(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []builders.CreateMode{
 		builders.Persistent, builders.Ephemeral, builders.PersistentSequential, builders.EphemeralSequential,
 		builders.Container,
@@ -190,6 +192,7 @@ func TestProtectedCreateWithLostConnectionsLeavesOneNode(t *testing.T) {
 
 // CURATOR-45, CURATOR-79: when the retries are used up, a node that was created all the same is removed.
 func TestProtectedCreateThatIsGivenUpLeavesNoNode(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []builders.CreateMode{builders.Persistent, builders.EphemeralSequential} {
 		t.Run(mode.String(), func(t *testing.T) {
 			cutEverywhere(t, 2, nil, func(t *trial) {
@@ -266,6 +269,7 @@ func TestCleanUpOfAProtectedCreateWaitsForTheServer(t *testing.T) {
 
 // CURATOR-584, "quietly".
 func TestDeleteWithLostConnections(t *testing.T) {
+	t.Parallel()
 	there := []string{"/n"}
 	t.Run("plain", func(t *testing.T) {
 		cutEverywhere(t, 1, there, func(t *trial) {
@@ -302,6 +306,7 @@ func TestDeleteWithLostConnections(t *testing.T) {
 
 // CURATOR-203: what a guaranteed delete could not do before it was given up is done in the background.
 func TestGuaranteedDeleteThatIsGivenUpGoesOn(t *testing.T) {
+	t.Parallel()
 	cutEverywhere(t, 2, []string{"/n", "/n/a", "/n/a/b"}, func(t *trial) {
 		ev := t.w.delete(t, t.client.Delete().Guaranteed().DeletingChildrenIfNeeded(), t.dir+"/n")
 		if ev.Err != nil {
@@ -313,6 +318,7 @@ func TestGuaranteedDeleteThatIsGivenUpGoesOn(t *testing.T) {
 
 // CURATOR-584, "idempotent".
 func TestSetDataWithLostConnections(t *testing.T) {
+	t.Parallel()
 	there := []string{"/n"}
 	check := func(t *trial, ev callbacks.Event, maxVersion int32) {
 		t.Helper()
@@ -346,6 +352,7 @@ func TestSetDataWithLostConnections(t *testing.T) {
 }
 
 func TestTransactionWithLostConnections(t *testing.T) {
+	t.Parallel()
 	cutEverywhere(t, 1, []string{"/n"}, func(t *trial) {
 		op := t.client.TransactionOp()
 		ev := t.w.transaction(t, t.client.Transaction(),
@@ -363,6 +370,7 @@ func TestTransactionWithLostConnections(t *testing.T) {
 }
 
 func TestReadsWithLostConnections(t *testing.T) {
+	t.Parallel()
 	cutEverywhere(t, 1, []string{"/n", "/n/child"}, func(t *trial) {
 		n, w, client := t.dir+"/n", t.w, t.client
 		watcher, events := chanWatcher()
@@ -417,6 +425,7 @@ func held(
 
 // CURATOR-79.
 func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		rule  curatortest.Rule
@@ -496,6 +505,7 @@ func TestProtectedCreateWhoseContextEndsLeavesNoNode(t *testing.T) {
 
 // An operation whose context has ended before it was begun sends nothing.
 func TestContextThatHasEnded(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	ctx, cancel := context.WithCancel(testenv.Context(t))
@@ -525,6 +535,7 @@ func TestContextThatHasEnded(t *testing.T) {
 
 // CURATOR-203: a guaranteed delete goes on when its context ends.
 func TestGuaranteedDeleteWhoseContextEndsGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, ns := range []string{"", "ns"} {
 		for _, action := range []curatortest.Action{curatortest.HoldReply, curatortest.HoldRequest} {
 			for _, cut := range []bool{false, true} {
@@ -550,6 +561,7 @@ func TestGuaranteedDeleteWhoseContextEndsGoesOn(t *testing.T) {
 // CURATOR-498: a node of an earlier session is about to vanish and must not be taken for ours. It is removed,
 // also in a namespace.
 func TestProtectedCreateDoesNotAdoptTheNodeOfAnEarlierSession(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -594,6 +606,7 @@ func TestProtectedCreateDoesNotAdoptTheNodeOfAnEarlierSession(t *testing.T) {
 
 // A persistent node is ours whichever session has created it.
 func TestProtectedCreateAdoptsAPersistentNodeOfAnEarlierSession(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))
@@ -620,6 +633,7 @@ func TestProtectedCreateAdoptsAPersistentNodeOfAnEarlierSession(t *testing.T) {
 
 // CURATOR-42: that there is no node is the end of a guaranteed delete.
 func TestGuaranteedDeleteOfNothingIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, _, proxy := setUpProxied(t)
@@ -638,6 +652,7 @@ func TestGuaranteedDeleteOfNothingIsNotTriedAgain(t *testing.T) {
 
 // A guaranteed delete that never found a connection is done when there is one.
 func TestGuaranteedDeleteWithoutAConnectionGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		for _, ns := range []string{"", "ns"} {
 			t.Run(fmt.Sprintf("%s, namespace %q", w, ns), func(t *testing.T) {
@@ -668,6 +683,7 @@ func TestGuaranteedDeleteWithoutAConnectionGoesOn(t *testing.T) {
 
 // A guaranteed delete whose answer was lost is done in the session that follows, also in a namespace.
 func TestGuaranteedDeleteGoesOnInTheNextSession(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {

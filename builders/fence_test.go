@@ -225,6 +225,7 @@ func eachFencedWrite(t *testing.T, client *framework.Client, tr tree,
 }
 
 func TestFencedWriteTakesEffectWhileTheNodeIsThere(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	eachFencedWrite(t, client, tr,
 		func(t *testing.T, tr tree, write fencedWrite, w way, fenced *framework.Client, dir, _ string) {
@@ -236,6 +237,7 @@ func TestFencedWriteTakesEffectWhileTheNodeIsThere(t *testing.T) {
 }
 
 func TestFencedWriteIsRefusedWhenTheNodeIsGone(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	eachFencedWrite(t, client, tr,
 		func(t *testing.T, tr tree, write fencedWrite, w way, fenced *framework.Client, dir, fence string) {
@@ -253,6 +255,7 @@ func TestFencedWriteIsRefusedWhenTheNodeIsGone(t *testing.T) {
 }
 
 func TestFencedWriteWithoutTheRightToReadTheNodeNamesIt(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	eachFencedWrite(t, client, tr,
 		func(t *testing.T, tr tree, write fencedWrite, w way, fenced *framework.Client, dir, fence string) {
@@ -273,6 +276,7 @@ func TestFencedWriteWithoutTheRightToReadTheNodeNamesIt(t *testing.T) {
 }
 
 func TestFencedWriteAfterTheHoldFailsWithoutARequest(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpFenced(t)
 	eachFencedWrite(t, client, tr,
 		func(t *testing.T, tr tree, write fencedWrite, w way, _ *framework.Client, dir, fence string) {
@@ -296,6 +300,7 @@ func TestFencedWriteAfterTheHoldFailsWithoutARequest(t *testing.T) {
 
 // The node of the fence is still there, and the process must write no more.
 func TestFencedClientMakesNoNamespaceAfterTheHold(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	_, fence := fill(t, tr, 1)
 	holding, end := context.WithCancelCause(context.Background())
@@ -311,6 +316,7 @@ func TestFencedClientMakesNoNamespaceAfterTheHold(t *testing.T) {
 }
 
 func TestLostAnswerToAFencedWrite(t *testing.T) {
+	t.Parallel()
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			client, tr, proxy := setUpFenced(t)
@@ -346,6 +352,7 @@ func TestLostAnswerToAFencedWrite(t *testing.T) {
 
 // TestFencedWriteThatWasNotSentIsTriedAgain has a write wait for a connection.
 func TestFencedWriteThatWasNotSentIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpFenced(t)
 	eachFencedWrite(t, client, tr,
 		func(t *testing.T, tr tree, write fencedWrite, w way, fenced *framework.Client, dir, _ string) {
@@ -366,6 +373,7 @@ func TestFencedWriteThatWasNotSentIsTriedAgain(t *testing.T) {
 // TestFencedWriteAgainAfterALostAnswerAndTheFence loses the answer to a write that is repeated, and the fence before
 // that: the first may have taken effect, the second has not.
 func TestFencedWriteAgainAfterALostAnswerAndTheFence(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpFenced(t)
@@ -397,6 +405,7 @@ func TestFencedWriteAgainAfterALostAnswerAndTheFence(t *testing.T) {
 
 // The caller gives up a protected create that takes effect, and the fence is gone before the node is cleared away.
 func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
@@ -436,6 +445,7 @@ func TestGivenUpFencedCreateLeavesNothingWhenTheFenceIsGone(t *testing.T) {
 }
 
 func TestFencedWriteKeepsItsOwnError(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
@@ -462,6 +472,7 @@ func TestFencedWriteKeepsItsOwnError(t *testing.T) {
 
 // TestFencedCreateGivesTheStat is for servers that do not give it in a transaction.
 func TestFencedCreateGivesTheStat(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
@@ -484,6 +495,7 @@ func TestFencedCreateGivesTheStat(t *testing.T) {
 
 // TestFencedCreateWhoseNodeIsGoneGivesAStat deletes the node before its Stat can be asked for.
 func TestFencedCreateWhoseNodeIsGoneGivesAStat(t *testing.T) {
+	t.Parallel()
 	if givesStatsOfCreates(t) {
 		t.Skip("no request")
 	}
@@ -521,6 +533,7 @@ func TestFencedCreateWhoseNodeIsGoneGivesAStat(t *testing.T) {
 }
 
 func TestFenceOfATransaction(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	tr.make("/ns/second", "")
@@ -556,6 +569,7 @@ func TestFenceOfATransaction(t *testing.T) {
 }
 
 func TestViewsOfAFencedClientAreFenced(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	tr.make("/ns/second", "")
@@ -590,6 +604,7 @@ func TestViewsOfAFencedClientAreFenced(t *testing.T) {
 }
 
 func TestFencedClientRefusesWhatCannotBeFenced(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	fenced := client.Fenced(testenv.Context(t), errDeposed, fence)
@@ -603,6 +618,7 @@ func TestFencedClientRefusesWhatCannotBeFenced(t *testing.T) {
 }
 
 func TestBadFenceIsTheErrorOfEveryWrite(t *testing.T) {
+	t.Parallel()
 	client, tr, _ := setUpFenced(t)
 	dir, fence := fill(t, tr, 1)
 	ctx := testenv.Context(t)

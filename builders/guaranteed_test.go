@@ -24,6 +24,7 @@ func (noRetries) NewBackOff() backoff.BackOff { return &backoff.StopBackOff{} }
 func (noRetries) Retryable(error) bool        { return false }
 
 func TestGuaranteedDeleteGoesOnWhateverThePolicySays(t *testing.T) {
+	t.Parallel()
 	ctx := testenv.Context(t)
 	chroot := testenv.Chroot(t)
 	proxy := curatortest.NewProxyT(t, testenv.Addr(t))
@@ -56,6 +57,7 @@ func TestGuaranteedDeleteGoesOnWhateverThePolicySays(t *testing.T) {
 
 // The answer to a delete is lost. Before the next try another client creates the node again, which stays.
 func TestDeleteRetriedSparesNewerNode(t *testing.T) {
+	t.Parallel()
 	for name, build := range map[string]func(b builders.Delete) builders.Delete{
 		"plain":      func(b builders.Delete) builders.Delete { return b },
 		"quietly":    builders.Delete.Quietly,
@@ -89,6 +91,7 @@ func TestDeleteRetriedSparesNewerNode(t *testing.T) {
 
 // A guaranteed delete goes on in the background, where it finds a node that another client has created since.
 func TestGuaranteedDeleteInBackgroundSparesNewerNode(t *testing.T) {
+	t.Parallel()
 	for _, action := range []curatortest.Action{curatortest.CutBefore, curatortest.CutAfter} {
 		t.Run(action.String(), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(noRetries{}))
@@ -129,6 +132,7 @@ func uncertainties(client *framework.Client) <-chan error {
 
 // The delete is sent for the first time after an outage, during which another client has replaced the node.
 func TestGuaranteedDeleteOfAnOutageSparesNewerNode(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	reported := uncertainties(client)
 	succeed(t, foreground.create(t, client.Create(), "/n", []byte("ours")))
@@ -149,6 +153,7 @@ func TestGuaranteedDeleteOfAnOutageSparesNewerNode(t *testing.T) {
 
 // The retry has learned of newer transactions when it fails too. What the first try knew still counts.
 func TestGuaranteedDeleteAfterRetrySparesNewerNode(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.OneTime(time.Millisecond)))
 	reported := uncertainties(client)
 	succeed(t, foreground.create(t, client.Create(), "/n", []byte("ours")))
@@ -173,6 +178,7 @@ func TestGuaranteedDeleteAfterRetrySparesNewerNode(t *testing.T) {
 // A server with too much to do refuses what it has not begun. The policy retries that, and a guaranteed delete goes on
 // when the policy has given up.
 func TestDeleteThrottledIsRetried(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, guaranteed := range []bool{false, true} {

@@ -19,6 +19,7 @@ import (
 
 // What others do between two requests of an operation.
 func TestOthersInterfere(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name      string
 		there     []string
@@ -126,6 +127,7 @@ func TestOthersInterfere(t *testing.T) {
 // The server that a client comes back to may not have heard yet of what another one did for it: a node of
 // ours is looked for behind a transaction, else it would be created twice, or left behind.
 func TestProtectedNodeIsLookedForBehindATransaction(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			once := framework.WithRetryPolicy(retry.NTimes(1, time.Millisecond)) // as long as it takes to connect
@@ -172,6 +174,7 @@ func TestProtectedNodeIsLookedForBehindATransaction(t *testing.T) {
 
 // A node that was there before is not removed because a caller gives up, be its name protected or not.
 func TestProtectedCreateWhoseContextEndsLeavesWhatWasThere(t *testing.T) {
+	t.Parallel()
 	id := zkpath.NewProtectionID()
 	for name, b := range map[string]func(builders.Create) builders.Create{
 		"setData": builders.Create.OrSetData,
@@ -201,6 +204,7 @@ func TestProtectedCreateWhoseContextEndsLeavesWhatWasThere(t *testing.T) {
 }
 
 func TestSubmittedCreateWhoseWaitEndsLeavesNoNode(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	in, err := held(t, proxy, curatortest.Rule{Ops: []string{"create2"}, Action: curatortest.HoldReply},
 		func(ctx context.Context) error {
@@ -216,6 +220,7 @@ func TestSubmittedCreateWhoseWaitEndsLeavesNoNode(t *testing.T) {
 
 // An operation that its caller has given up does not touch what is the caller's.
 func TestOperationThatWasGivenUpLeavesTheCallersVariables(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "data")
 	var stat zk.Stat
@@ -276,6 +281,7 @@ func TestOperationThatWasGivenUpLeavesTheCallersVariables(t *testing.T) {
 
 // A removal behind the request that sets the watch finds it, also while neither is answered.
 func TestRemoveWatchesBehindTheirSetting(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	ctx := testenv.Context(t)
@@ -321,6 +327,7 @@ func TestRemoveWatchesBehindTheirSetting(t *testing.T) {
 
 // Two watch the same node and go before either is answered: the last one takes the watch of the server with it.
 func TestRemovalsOfTwoBehindTheirSettingLeaveNoWatch(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	ctx := testenv.Context(t)
@@ -354,6 +361,7 @@ func TestRemovalsOfTwoBehindTheirSettingLeaveNoWatch(t *testing.T) {
 
 // A watcher is removed while another one is being added, which is refused then.
 func TestWatchOrphanedByRefusedAddIsRemoved(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	ctx := testenv.Context(t)

@@ -17,6 +17,7 @@ import (
 
 // CURATOR-666.
 func TestNamespaceIsTakenOffOnce(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("zoo"))
@@ -40,6 +41,7 @@ func TestNamespaceIsTakenOffOnce(t *testing.T) {
 }
 
 func TestNamespaceIsMadeOfContainersAheadOfTheFirstOperation(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("my/ns"))
@@ -63,6 +65,7 @@ func TestNamespaceIsMadeOfContainersAheadOfTheFirstOperation(t *testing.T) {
 
 // All of the operations that begin at the same time find the namespace there, not only the one that makes it.
 func TestNamespaceConcurrentFirstUseFindsIt(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	for round := range 100 {
@@ -88,6 +91,7 @@ func TestNamespaceConcurrentFirstUseFindsIt(t *testing.T) {
 
 // What makes the namespace may be lost with the connection: it is made ahead of the next operation then.
 func TestNamespaceWhoseCreationIsLostIsMadeAheadOfTheNextOperation(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, framework.WithNamespace("my/ns"),
@@ -111,6 +115,7 @@ func TestNamespaceWhoseCreationIsLostIsMadeAheadOfTheNextOperation(t *testing.T)
 }
 
 func TestNamespaceThatCannotBe(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	bad := client.UsingNamespace("a//b")
 	for _, w := range ways {

@@ -30,6 +30,7 @@ func lockedDown(t *testing.T, tr tree) {
 // CURATOR-715, CURATOR-728: neither the right to read nor the right to create is needed above the deepest
 // parent that exists.
 func TestParentsAreMadeBelowWhatIsForbidden(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -59,6 +60,7 @@ func TestParentsAreMadeBelowWhatIsForbidden(t *testing.T) {
 
 // CURATOR-665: that a parent may not be made ends the operation, in the background too.
 func TestParentsWithoutPermissionFail(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)

@@ -18,6 +18,7 @@ func (unsure) Retryable(error) bool { panic("who knows") }
 
 // A failure that the policy does not try again is reported without asking the policy once more on the dispatcher.
 func TestPolicyThatPanicsDoesNotEndTheDispatcher(t *testing.T) {
+	t.Parallel()
 	client := startClient(t, "127.0.0.1:1", framework.WithConnectionTimeout(time.Millisecond),
 		framework.WithRetryPolicy(unsure{retry.NTimes(0, 0)}))
 	reported := make(chan framework.UnhandledError, 1)

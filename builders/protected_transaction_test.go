@@ -35,6 +35,7 @@ func of(nodes []string, part string) []string {
 }
 
 func TestProtectedTransactionWithLostConnectionsTakesEffectOnce(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []builders.CreateMode{builders.Persistent, builders.EphemeralSequential} {
 		t.Run(mode.String(), func(t *testing.T) {
 			cutEverywhere(t, 1, []string{"/taken", "/below"}, func(t *trial) {
@@ -64,6 +65,7 @@ func TestProtectedTransactionWithLostConnectionsTakesEffectOnce(t *testing.T) {
 }
 
 func TestProtectedTransactionThatIsGivenUpLeavesNoNode(t *testing.T) {
+	t.Parallel()
 	cutEverywhere(t, 2, []string{"/taken", "/below"}, func(t *trial) {
 		ev := t.w.transaction(t, t.client.Transaction(), exchange(t.client, t.dir, builders.EphemeralSequential)...)
 		if ev.Err == nil {
@@ -80,6 +82,7 @@ func TestProtectedTransactionThatIsGivenUpLeavesNoNode(t *testing.T) {
 }
 
 func TestProtectedTransactionWhoseContextEndsLeavesNoNode(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(*curatortest.Proxy, *curatortest.Injection){
 		"goes on": func(_ *curatortest.Proxy, in *curatortest.Injection) { in.Release() },
 		"is lost": func(p *curatortest.Proxy, _ *curatortest.Injection) { p.Faults().CutAll() },
@@ -119,6 +122,7 @@ func TestProtectedTransactionWhoseContextEndsLeavesNoNode(t *testing.T) {
 
 // Whether it has taken effect is not known: the refusal of the search is no result of its operations.
 func TestProtectedTransactionThatCannotBeLookedForHasNoResults(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t)
@@ -143,6 +147,7 @@ func TestProtectedTransactionThatCannotBeLookedForHasNoResults(t *testing.T) {
 
 // What it has created is about to vanish with the session: nothing may be built on that.
 func TestProtectedTransactionOfAnEarlierSessionHasFailed(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(100, 10*time.Millisecond)))
 	for _, path := range []string{"/d", "/d/taken", "/d/below"} {
 		succeed(t, foreground.create(t, client.Create(), path, nil))

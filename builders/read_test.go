@@ -12,6 +12,7 @@ import (
 )
 
 func TestExists(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -35,6 +36,7 @@ func TestExists(t *testing.T) {
 }
 
 func TestExistsCreatingParents(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("ns"))
@@ -65,6 +67,7 @@ func TestExistsCreatingParents(t *testing.T) {
 }
 
 func TestCreateContainers(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t, framework.WithNamespace("ns"))
 	for range 2 {
 		if err := client.CreateContainers(testenv.Context(t), "/a/b"); err != nil {
@@ -78,6 +81,7 @@ func TestCreateContainers(t *testing.T) {
 }
 
 func TestGetChildren(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -105,6 +109,7 @@ func TestGetChildren(t *testing.T) {
 }
 
 func TestACL(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -139,6 +144,7 @@ func TestACL(t *testing.T) {
 }
 
 func TestReadWithoutPermissionFails(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -156,6 +162,7 @@ func TestReadWithoutPermissionFails(t *testing.T) {
 }
 
 func TestSync(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {

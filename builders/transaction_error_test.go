@@ -14,6 +14,7 @@ import (
 )
 
 func TestFailedTransactionNamesItsOperationAndPath(t *testing.T) {
+	t.Parallel()
 	type op = builders.TransactionOp
 	tests := []struct {
 		fail func(op) builders.TransactionOperation
@@ -63,6 +64,7 @@ func TestFailedTransactionNamesItsOperationAndPath(t *testing.T) {
 }
 
 func TestSubmittedTransactionNamesItsOperationAndPath(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	f := client.Transaction().Submit(ctx, client.TransactionOp().Check().ForPath("/none"))
@@ -75,6 +77,7 @@ func TestSubmittedTransactionNamesItsOperationAndPath(t *testing.T) {
 
 // Without an answer there is no operation to name.
 func TestTransactionWithoutAnAnswerNamesNoOperation(t *testing.T) {
+	t.Parallel()
 	client := startClient(t, "127.0.0.1:1", impatient()...)
 	for _, w := range ways {
 		ev := w.transaction(t, client.Transaction(), client.TransactionOp().Check().ForPath("/a"))

@@ -14,6 +14,7 @@ import (
 )
 
 func TestTransactionResultsAreInOrder(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -64,6 +65,7 @@ func TestTransactionResultsAreInOrder(t *testing.T) {
 }
 
 func TestOneFailureAbortsATransaction(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		fail func(op builders.TransactionOp) builders.TransactionOperation
@@ -129,6 +131,7 @@ func TestOneFailureAbortsATransaction(t *testing.T) {
 }
 
 func TestTransactionCreatesEveryMode(t *testing.T) {
+	t.Parallel()
 	all := givesStatsOfCreates(t)
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
@@ -176,6 +179,7 @@ func TestTransactionCreatesEveryMode(t *testing.T) {
 }
 
 func TestTransactionACL(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			given := append(zk.DigestACL(zk.PermAll, "user", "secret"), builders.OpenACL...)
@@ -191,6 +195,7 @@ func TestTransactionACL(t *testing.T) {
 }
 
 func TestTransactionMixesCompressedAndNot(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, compression := range []framework.Option{framework.WithoutCompression(), framework.WithCompression()} {
@@ -215,6 +220,7 @@ func TestTransactionMixesCompressedAndNot(t *testing.T) {
 }
 
 func TestTransactionThatCannotBeSent(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -233,6 +239,7 @@ func TestTransactionThatCannotBeSent(t *testing.T) {
 
 // An operation belongs to the client that it is built with: its namespace counts.
 func TestTransactionAcrossNamespaces(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -256,6 +263,7 @@ func TestTransactionAcrossNamespaces(t *testing.T) {
 }
 
 func TestTransactionOfANamespaceThatCannotBe(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -275,6 +283,7 @@ func TestTransactionOfANamespaceThatCannotBe(t *testing.T) {
 }
 
 func TestOperationsOfATransactionAreValues(t *testing.T) {
+	t.Parallel()
 	client, tr := setUp(t)
 	ctx := testenv.Context(t)
 	op := client.TransactionOp().Create().WithMode(builders.PersistentSequential).ForPath("/n", []byte("data"))

@@ -10,6 +10,7 @@ import (
 
 // Java's withTtl takes milliseconds: as they stand they are nanoseconds here.
 func TestCreateSaysThatATTLHasNoUnit(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	const want = "TTL 60µs is below a millisecond: durations are in Go's units, did you mean 60000*time.Millisecond?"
 	for _, w := range ways {

@@ -37,6 +37,7 @@ func wantNoEvents(tb testing.TB, client *framework.Client, events <-chan zk.Even
 }
 
 func TestWatchers(t *testing.T) {
+	t.Parallel()
 	created := zk.Event{Type: zk.EventNodeCreated, Path: "/n"}
 	changed := zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"}
 	deleted := zk.Event{Type: zk.EventNodeDeleted, Path: "/n"}
@@ -104,6 +105,7 @@ func TestWatchers(t *testing.T) {
 }
 
 func TestWatchedNotifiesCuratorListeners(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -135,6 +137,7 @@ func TestWatchedNotifiesCuratorListeners(t *testing.T) {
 
 // A background operation without a callback reports to the listeners.
 func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
+	t.Parallel()
 	client, _ := setUp(t)
 	ctx := testenv.Context(t)
 	events := make(chan callbacks.Event, 10)
@@ -154,6 +157,7 @@ func TestResultsWithoutACallbackGoToTheListeners(t *testing.T) {
 }
 
 func TestPersistentWatch(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("ns"))
@@ -188,6 +192,7 @@ func TestPersistentWatch(t *testing.T) {
 }
 
 func TestPersistentRecursiveWatchIsTheDefault(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("ns"))
@@ -225,6 +230,7 @@ func setEach(t *testing.T, w way, client *framework.Client, watcher *callbacks.W
 }
 
 func TestRemoveWatches(t *testing.T) {
+	t.Parallel()
 	one := func(b builders.Watches, w *callbacks.Watcher) builders.RemoveWatches { return b.Remove(w) }
 	all := func(b builders.Watches, _ *callbacks.Watcher) builders.RemoveWatches { return b.RemoveAll() }
 	plain := func(b builders.RemoveWatches) builders.RemoveWatches { return b }
@@ -275,6 +281,7 @@ func TestRemoveWatches(t *testing.T) {
 }
 
 func TestRemoveWatchesOfAType(t *testing.T) {
+	t.Parallel()
 	created := zk.Event{Type: zk.EventNodeChildrenChanged, Path: "/n"}
 	changed := zk.Event{Type: zk.EventNodeDataChanged, Path: "/n"}
 	tests := []struct {
@@ -321,6 +328,7 @@ func TestRemoveWatchesOfAType(t *testing.T) {
 
 // The watch on the server goes with its last watcher only.
 func TestRemoveWatchesLeavesTheOthersOfThePath(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, local := range []bool{false, true} {
@@ -404,6 +412,7 @@ func impatient() []framework.Option {
 }
 
 func TestRemoveWatchesWithoutAConnection(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for name, build := range map[string]func(builders.RemoveWatches) builders.RemoveWatches{
@@ -445,6 +454,7 @@ func TestRemoveWatchesWithoutAConnection(t *testing.T) {
 }
 
 func TestRemoveAllWatchesWithoutAConnectionTellsTheWatchers(t *testing.T) {
+	t.Parallel()
 	for name, build := range map[string]func(builders.RemoveWatches) builders.RemoveWatches{
 		"guaranteed": builders.RemoveWatches.Guaranteed,
 		"locally":    builders.RemoveWatches.Locally,
@@ -469,6 +479,7 @@ func TestRemoveAllWatchesWithoutAConnectionTellsTheWatchers(t *testing.T) {
 
 // The connection is back, with all watches set again, before the failure of the removal is reported.
 func TestGuaranteedRemovalThatFailsIsNotUndoneByTheNextConnection(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t, framework.WithRetryPolicy(retry.NTimes(0, 0)))
 	ctx := testenv.Context(t)
 	tr.make("/n", "")
@@ -509,6 +520,7 @@ func TestGuaranteedRemovalThatFailsIsNotUndoneByTheNextConnection(t *testing.T) 
 
 // In Java the removal is tried again under a path with the namespace twice.
 func TestGuaranteedRemovalOfAWatchInANamespaceOutlivesAnOutage(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr, proxy := setUpProxied(t, append(impatient(), framework.WithNamespace("ns"))...)
@@ -535,6 +547,7 @@ func TestGuaranteedRemovalOfAWatchInANamespaceOutlivesAnOutage(t *testing.T) {
 }
 
 func TestWatcherRemovingClientForgetsWhatHasEnded(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t, framework.WithNamespace("ns"))
@@ -575,6 +588,7 @@ func TestWatcherRemovingClientForgetsWhatHasEnded(t *testing.T) {
 }
 
 func TestWatcherRemovingClientForgetsWhatIsRemoved(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -605,6 +619,7 @@ func TestWatcherRemovingClientForgetsWhatIsRemoved(t *testing.T) {
 }
 
 func TestWatcherRemovingClientForgetsWhatEndsWithTheSession(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			client, tr := setUp(t)
@@ -638,6 +653,7 @@ func TestWatcherRemovingClientForgetsWhatEndsWithTheSession(t *testing.T) {
 
 // A lost connection ends no watch: it is set again on the next.
 func TestWatcherRemovingClientRemembersOverALostConnection(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t)
 	tr.make("/n", "")
 	removing := client.WatcherRemoving()
@@ -656,6 +672,7 @@ func TestWatcherRemovingClientRemembersOverALostConnection(t *testing.T) {
 // CURATOR-710: the watch of the configuration, which is outside the chroot and the namespace, does not
 // escape.
 func TestWatcherRemovingClientRemovesTheWatchOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(string(w), func(t *testing.T) {
 			for _, ns := range []string{"", "ns"} {
@@ -675,6 +692,7 @@ func TestWatcherRemovingClientRemovesTheWatchOfTheConfiguration(t *testing.T) {
 
 // The servers were 3.6 or newer and are 3.5 now, which has no persistent watches.
 func TestPersistentWatchOnDowngradedServerEndsAndOthersStay(t *testing.T) {
+	t.Parallel()
 	client, tr, proxy := setUpProxied(t, framework.WithNamespace("ns"))
 	tr.make("/ns", "")
 	tr.make("/ns/n", "")
