@@ -5,20 +5,27 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-// requests returns the numbers of requests since the last call, by their names.
-func (s *scene) requests() (counts map[string]int, total int) {
-	counts = make(map[string]int)
-	for _, e := range s.place.Faults().Trace() {
+// wantRequests says that the client has sent at most so many requests since the last call, and returns how many of each
+// name they were.
+func (s *scene) wantRequests(limit int, what string) map[string]int {
+	s.Helper()
+	counts, total := make(map[string]int), 0
+	trace := s.place.Faults().Trace()
+	s.place.Faults().ResetTrace()
+	for _, e := range trace {
 		if !e.Reply && e.Xid > 0 { // else a handshake, a ping, or the watches of one
 			counts[e.Op]++
 			total++
 		}
 	}
-	s.place.Faults().ResetTrace()
-	return counts, total
+	if total > limit {
+		s.Errorf("%s costs %d requests: %v\n%s", what, total, counts, curatortest.FormatTrace(trace))
+	}
+	return counts
 }
 
 func TestRequestsOfAThousandInstances(t *testing.T) {
@@ -59,23 +66,17 @@ func TestRequestsOfAThousandInstances(t *testing.T) {
 			s.settle()
 		}
 		await()
-		if counts, total := s.requests(); total > 700 {
-			t.Errorf("registered with %d requests: %v", total, counts)
-		}
+		s.wantRequests(700, "a thousand registrations")
 		s.cut()
 		s.settle()
-		if counts, total := s.requests(); total > 20 || counts["multi"] > 0 {
-			t.Errorf("a new connection costs %d requests: %v", total, counts)
+		if counts := s.wantRequests(20, "a new connection"); counts["multi"] > 0 {
+			t.Errorf("a new connection writes: %v", counts)
 		}
 		s.expire()
 		await()
-		if counts, total := s.requests(); total > 120 {
-			t.Errorf("a new session costs %d requests: %v", total, counts)
-		}
+		s.wantRequests(120, "a new session")
 		s.reset()
 		await()
-		if counts, total := s.requests(); total > 120 {
-			t.Errorf("a session beside the last one costs %d requests: %v", total, counts)
-		}
+		s.wantRequests(120, "a session beside the last one")
 	})
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/recipes/shared"
+	"github.com/gocurator/curator/retry"
 )
 
 // eachFault runs a test with each request of a client lost in turn, or its answer.
@@ -73,6 +75,8 @@ func TestTrySetValueFindsOutThatItWasRefused(t *testing.T) {
 		t.Run(tt.action.String(), func(t *testing.T) {
 			t.Parallel()
 			inScene(t, func(s *scene) {
+				// The write below may take longer than some tries with refused connections.
+				s.client = s.newClient(s.place, framework.WithRetryPolicy(retry.Forever(time.Millisecond)))
 				v := s.start(s.client, "0")
 				fault := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: tt.action, Count: 1})
 				suspended := s.awaitState(framework.Suspended)
@@ -94,7 +98,7 @@ func TestTrySetValueFindsOutThatItWasRefused(t *testing.T) {
 				restore()
 				got := <-ended
 				if got.set || errors.Is(got.err, shared.ErrUncertain) != tt.uncertain || got.err != nil != tt.uncertain {
-					t.Errorf("got %+v", got)
+					t.Errorf("set is %t, the error is %v", got.set, got.err)
 				}
 				s.await(v, "theirs")
 			})
