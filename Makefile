@@ -16,10 +16,11 @@ RACE = -race
 # The pipeline is a module of its own, and so is the resolver. The exporters of the pipeline, and with them gRPC, have a
 # build tag.
 TAGS = -tags=otlp
-PACKAGES = ./... ./discovery/grpcresolver/... ./examples/pipeline/...
+# The packages that take longest are the first, so that none of them runs alone at the end.
+PACKAGES = ./internal/simulation ./... ./discovery/grpcresolver/... ./examples/pipeline/...
 # The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
-SECOND = ./builders ./curatortest ./discovery ./docs ./examples/... ./framework ./internal/conformance \
-	./internal/testenv/... ./interop ./recipes/...
+SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./curatortest ./discovery ./docs \
+	./examples/... ./framework ./internal/testenv/... ./interop ./recipes/...
 export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test
