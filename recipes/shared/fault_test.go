@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/codec"
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/framework"
@@ -116,6 +118,44 @@ func TestSetValueWithLostAnswerIsUncertain(t *testing.T) {
 		s.wantError(err, framework.ErrConnectionLoss)
 		s.await(v, "1")
 	})
+}
+
+// The next try is refused, but the first one has been applied.
+func TestSetWithLostAnswerAndARefusalIsUncertain(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(s *scene) error{
+		"SharedValue.SetValue": func(s *scene) error {
+			v := s.start(s.client, "0")
+			s.loseAnswerThenRefuse("setData")
+			return v.SetValue(s.ctx, []byte("1"))
+		},
+		"Value.Set": func(s *scene) error {
+			s.loseAnswerThenRefuse("create2")
+			_, err := shared.NewValue(s.client, path, codec.JSON[int]{}).Set(s.ctx, 1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inScene(t, func(s *scene) {
+				s.write("0")
+				s.must(s.writer.Delete().ForPath(s.ctx, path))
+				err := set(s)
+				s.wantError(err, shared.ErrUncertain)
+				s.wantError(err, zk.ErrNoAuth)
+				if data, _ := s.stored(); data != "1" {
+					s.Errorf("the node has %q", data)
+				}
+			})
+		})
+	}
+}
+
+// loseAnswerThenRefuse loses the answer to the first request with an operation and refuses the second one.
+func (s *scene) loseAnswerThenRefuse(op string) {
+	ops := []string{op}
+	s.place.Faults().Add(curatortest.Rule{Ops: ops, Action: curatortest.CutAfter, Count: 1})
+	s.place.Faults().Add(curatortest.Rule{Ops: ops, Skip: 1, Action: curatortest.ReplyError, Err: zk.ErrNoAuth, Count: 1})
 }
 
 func TestValueIsModifiedOnceWhateverIsLost(t *testing.T) {

@@ -76,19 +76,26 @@ func (n *node) create(ctx context.Context, data []byte) (r revision, err error) 
 
 // set sets the data of the node, whatever its version.
 func (n *node) set(ctx context.Context, data []byte) (revision, error) {
-	stat, err := n.client.SetData().Uncompressed().ForPath(ctx, n.path, data)
+	var stat *zk.Stat
+	lost, err := n.attempt(ctx, func(ctx context.Context) (err error) {
+		stat, err = n.client.SetData().Uncompressed().ForPath(ctx, n.path, data)
+		return err
+	})
 	if err != nil {
-		return revision{}, n.outcome(ctx, err, isLost(err))
+		return revision{}, n.outcome(ctx, err, lost)
 	}
 	return revision{data, *stat}, nil
 }
 
 // createOrSet sets the data of the node, and creates it if there is none.
-func (n *node) createOrSet(ctx context.Context, data []byte) (r revision, err error) {
-	_, err = n.client.Create().OrSetData().CreatingParentContainersIfNeeded().Uncompressed().StoringStatIn(&r.stat).
-		ForPath(ctx, n.path, data)
-	r.data = data
-	return r, n.outcome(ctx, err, isLost(err))
+func (n *node) createOrSet(ctx context.Context, data []byte) (revision, error) {
+	r := revision{data: data}
+	lost, err := n.attempt(ctx, func(ctx context.Context) error {
+		_, err := n.client.Create().OrSetData().CreatingParentContainersIfNeeded().Uncompressed().StoringStatIn(&r.stat).
+			ForPath(ctx, n.path, data)
+		return err
+	})
+	return r, n.outcome(ctx, err, lost)
 }
 
 // compareAndSet sets the data of the node if it still is in the state previous. If another client was faster, swapped
