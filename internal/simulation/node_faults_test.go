@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -43,9 +44,14 @@ var nodeFaults = []fault{
 		})
 		return path, func() { // a lost answer may hide that it was replaced
 			if node, ok := w.nodeOf(path); err == nil || ok && node == "of the operator" {
-				_ = w.retryOutage(func(ctx context.Context) error {
-					return w.operator.Delete().Quietly().ForPath(ctx, path)
-				})
+				for { // its parent may be protected
+					err := w.retryOutage(func(ctx context.Context) error {
+						return w.operator.Delete().Quietly().ForPath(ctx, path)
+					})
+					if !errors.Is(err, zk.ErrNoAuth) || !wait(w.ctx, tick) {
+						return
+					}
+				}
 			}
 		}
 	}},
