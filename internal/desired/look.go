@@ -118,7 +118,7 @@ func (r *Reconciler) looked(n *Node, stat *zk.Stat, data []byte, err error) {
 	case !r.answered(n):
 	case errors.Is(err, zk.ErrNoNode):
 		r.isMissing(n)
-		n.blind, n.uncertain = false, false
+		n.blind, n.uncertain, n.inherits = false, false, false
 		if n.removing {
 			r.forget(n, nil)
 			return
@@ -142,13 +142,14 @@ func (r *Reconciler) looked(n *Node, stat *zk.Stat, data []byte, err error) {
 func (r *Reconciler) found(n *Node, stat *zk.Stat, same bool) {
 	owner, ephemeral := stat.EphemeralOwner, n.spec.Mode.IsEphemeral()
 	isOurs := ephemeral && r.sessions[owner] || !ephemeral && !isSession(owner)
-	if n.removing && (!isOurs || !n.claimed) {
+	isOld := !isOurs && n.inherits && (r.sessions[owner] || !isSession(owner))
+	if n.removing && (!isOurs && !isOld || !n.claimed) {
 		r.forget(n, nil)
 		return
 	}
-	if !isOurs {
+	if !isOurs && !isOld {
 		r.isMissing(n)
-		n.claimed = false
+		n.claimed, n.inherits = false, false
 		r.refuse(n, foreignTo(owner))
 		return
 	}
@@ -156,7 +157,7 @@ func (r *Reconciler) found(n *Node, stat *zk.Stat, same bool) {
 	switch {
 	case n.removing:
 		r.mustWrite(n, remove)
-	case ephemeral && owner != r.session: // the server is about to delete it, with its session
+	case isOld, ephemeral && owner != r.session: // it is to be deleted: by us, or with its session
 		r.isMissing(n)
 		n.known = true
 		r.mustWrite(n, replace)

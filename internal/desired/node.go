@@ -54,11 +54,13 @@ type Node struct {
 	written   int           // number of the data that the node has had
 	changed   chan struct{} // closed after the next event; nil if nobody waits
 	err       error         // why it is refused; nil if it is not
+	refused   int           // number of the data that was the newest at the last refusal
 	goneErr   error
 	present   bool
 	isCreated bool   // created is closed
 	removing  bool   // Remove was called
 	claimed   bool   // the node may exist because we have created or adopted it
+	inherits  bool   // a node before this one, of another kind, is still to be deleted
 	uncertain bool   // a create has no answer
 	sent      []byte // the data of that create, of a sequential node
 	owner     int64
@@ -139,8 +141,10 @@ func (n *Node) Set(data []byte) (change int) {
 	n.gen++
 	switch {
 	case n.removing || n.isGone():
-	case errors.Is(n.err, builders.ErrRequestTooLarge): // the new data may be accepted
-		n.setErr(nil)
+	case n.err != nil: // the servers are asked again
+		if errors.Is(n.err, builders.ErrRequestTooLarge) { // which says nothing about the new data
+			n.setErr(nil)
+		}
 		n.retryAt = time.Time{}
 		n.r.want(n, look)
 	case n.busy:
@@ -155,7 +159,8 @@ func (n *Node) Set(data []byte) (change int) {
 }
 
 // AwaitWritten waits until the node has had the data of a change, or of a later one. It fails with the reason if the
-// node is refused, and with framework.ErrClosed if it is removed.
+// node is refused from then on, and with framework.ErrClosed if it is removed. The error of ctx is joined with the
+// reason of an earlier refusal.
 func (n *Node) AwaitWritten(ctx context.Context, change int) error {
 	return n.await(ctx, change, false)
 }
@@ -168,21 +173,21 @@ func (n *Node) await(ctx context.Context, change int, foreign bool) error {
 	for {
 		n.r.mu.Lock()
 		written, err, changed := n.written >= change, n.err, n.nextEvent()
-		if !written && (n.removing || n.isGone()) {
-			err = framework.ErrClosed
-		}
+		waits := err == nil || n.refused < change || foreign && errors.Is(err, ErrForeign)
+		closed := n.removing || n.isGone()
 		n.r.mu.Unlock()
-		if written {
+		switch {
+		case written:
 			return nil
-		}
-		waits := foreign && errors.Is(err, ErrForeign)
-		if err != nil && !waits {
+		case closed:
+			return framework.ErrClosed
+		case !waits:
 			return err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if waits {
+			if err != nil {
 				return errtext.Join(errtext.Wrap(ctx.Err(), "curator", ""), err)
 			}
 			return ctx.Err()
@@ -210,11 +215,11 @@ func (n *Node) AwaitCreated(ctx context.Context) error {
 
 // Remove makes the node undesired and waits until it is deleted if it is ours, or left if it is to be kept. ctx bounds
 // the wait: the deletion goes on in the background until it succeeds or the session of the node has ended. A refusal of
-// the server is an error, and the deletion is tried again in the background then, too.
+// the server is an error, and the deletion is tried again in the background then, too; a further Remove tries it at once.
 func (n *Node) Remove(ctx context.Context) error {
 	r := n.r
 	r.mu.Lock()
-	if !n.removing && !n.isGone() {
+	if !n.isGone() && (!n.removing || n.err != nil) {
 		r.remove(n)
 		r.poke() // also if ctx has ended
 	}
@@ -238,10 +243,14 @@ func (n *Node) Remove(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Delete is [Node.Remove], and deletes also a node that is to be kept.
+// Gone returns a channel that is closed when the node is not desired any more and deleted.
+func (n *Node) Gone() <-chan struct{} { return n.gone }
+
+// Delete is [Node.Remove], and deletes also a node that is to be kept, or that was there before and was not seen yet.
 func (n *Node) Delete(ctx context.Context) error {
 	n.r.mu.Lock()
 	n.spec.Keep = false
+	n.claimed = n.claimed || !n.spec.Mode.IsEphemeral()
 	n.r.mu.Unlock()
 	return n.Remove(ctx)
 }
@@ -334,6 +343,7 @@ func cause(err error) error {
 // isRight notes that the node is as desired. change is the number of its data. The caller holds r.mu.
 func (r *Reconciler) isRight(n *Node, change int) {
 	n.claimed, n.uncertain, n.alone, n.tried, n.failures, n.retryAt = true, false, false, false, 0, time.Time{}
+	n.inherits = false
 	n.setErr(nil)
 	n.written = max(n.written, change)
 	var ev Event

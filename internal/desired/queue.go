@@ -115,8 +115,11 @@ func (r *Reconciler) pause(n *Node) {
 // refuse notes that the servers, or the owner of the node, refuse what is desired. The first time that is reported. The
 // caller holds mu.
 func (r *Reconciler) refuse(n *Node, err error) {
+	n.refused = n.gen
 	if n.setErr(err) {
 		n.notify(Event{Type: Refused, Err: err})
+	} else {
+		n.notify(Event{}) // those who have asked again
 	}
 	r.pause(n)
 }

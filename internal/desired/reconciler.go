@@ -131,6 +131,7 @@ func (r *Reconciler) add(n *Node) {
 	if n.named {
 		if other := r.byPath[n.path]; other != nil { // what it has created, and is about to delete, is for the new one
 			n.claimed = other.claimed
+			n.inherits = other.inherits || other.claimed && other.spec.Mode.IsEphemeral() != n.spec.Mode.IsEphemeral()
 			r.forget(other, nil)
 		}
 		r.byPath[n.path] = n
