@@ -10,6 +10,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/errtext"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/usercode"
 	"github.com/gocurator/curator/zkpath"
 )
@@ -54,7 +55,7 @@ func (d *ServiceDiscovery[T]) Entries(ctx context.Context, name string) ([]Entry
 	}
 	reads := make([]builders.Future[[]byte], len(nodes))
 	for i, node := range nodes {
-		reads[i] = d.client.GetData().Submit(ctx, zkpath.Join(path, node))
+		reads[i] = d.read().Submit(ctx, zkpath.Join(path, node))
 	}
 	entries := make([]Entry[T], 0, len(nodes))
 	for i, node := range nodes {
@@ -82,7 +83,7 @@ func (d *ServiceDiscovery[T]) Instance(ctx context.Context, name, id string) (Se
 	path, err := d.find(ctx, name, id)
 	if err == nil {
 		var data []byte
-		if data, err = d.client.GetData().ForPath(ctx, path); err == nil {
+		if data, err = d.read().ForPath(ctx, path); err == nil {
 			return d.decode(path, data)
 		}
 	}
@@ -92,6 +93,9 @@ func (d *ServiceDiscovery[T]) Instance(ctx context.Context, name, id string) (Se
 	}
 	return none, wrap(err, "instance", path)
 }
+
+// read reads the bytes that decode takes. Those that do not decompress are an error of their instance alone.
+func (d *ServiceDiscovery[T]) read() builders.GetData { return d.client.GetData().Undecompressed() }
 
 // find returns the path of an instance. The name of a sequential node has a number behind the id.
 func (d *ServiceDiscovery[T]) find(ctx context.Context, name, id string) (string, error) {
@@ -108,19 +112,27 @@ func (d *ServiceDiscovery[T]) find(ctx context.Context, name, id string) (string
 	if slices.Contains(nodes, id) {
 		return zkpath.Join(d.servicePath(name), id), nil
 	}
+	missing := zk.ErrNoNode
 	for _, node := range nodes {
-		if number, ok := strings.CutPrefix(node, id); ok && isNumber(number) {
-			path := zkpath.Join(d.servicePath(name), node)
-			data, err := d.client.GetData().ForPath(ctx, path)
-			if err != nil {
-				return "", err
-			}
+		number, ok := strings.CutPrefix(node, id)
+		if !ok || !isNumber(number) {
+			continue
+		}
+		path := zkpath.Join(d.servicePath(name), node)
+		data, err := d.read().ForPath(ctx, path)
+		switch {
+		case errors.Is(err, zk.ErrNoNode): // it has gone behind the list
+		case errors.Is(err, zk.ErrNoAuth):
+			missing = err // it may be the one
+		case err != nil:
+			return "", err
+		default:
 			if instance, err := d.decode(path, data); err == nil && instance.ID == id {
 				return path, nil
 			}
 		}
 	}
-	return "", zk.ErrNoNode
+	return "", missing
 }
 
 // isNumber reports whether s is the number that ZooKeeper puts behind the name of a sequential node.
@@ -144,9 +156,11 @@ func (d *ServiceDiscovery[T]) children(ctx context.Context, path string) ([]stri
 	return names, err
 }
 
-// decode returns the instance of a node.
-func (d *ServiceDiscovery[T]) decode(path string, data []byte) (ServiceInstance[T], error) {
-	instance, err := decodeWith(d.serializer, data)
+// decode returns the instance of a node from its bytes, which are compressed if the client compresses.
+func (d *ServiceDiscovery[T]) decode(path string, data []byte) (instance ServiceInstance[T], err error) {
+	if data, err = hook.Decompress(d.client, path, data); err == nil {
+		instance, err = decodeWith(d.serializer, data)
+	}
 	if err != nil {
 		err = errtext.Wrap(err, "discovery", "decode %s", path)
 	}

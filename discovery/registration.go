@@ -102,9 +102,14 @@ func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceIn
 	k := key{instance.Name, instance.ID}
 	r := d.registrations[k]
 	delete(d.registrations, k)
+	if r != nil {
+		d.ending[r] = struct{}{}
+	}
 	d.mu.Unlock()
 	if r != nil {
-		return r.end(ctx, true)
+		err := r.end(ctx, true)
+		d.forgetEnded()
+		return err
 	}
 	path, err := d.find(ctx, instance.Name, instance.ID)
 	if err == nil {
@@ -142,6 +147,19 @@ func (d *ServiceDiscovery[T]) Drain(ctx context.Context, instance ServiceInstanc
 		}
 	}
 	return errors.Join(err, d.Unregister(ctx, instance))
+}
+
+// forgetEnded forgets the instances that are deleted.
+func (d *ServiceDiscovery[T]) forgetEnded() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for r := range d.ending {
+		select {
+		case <-r.node.Gone():
+			delete(d.ending, r)
+		default:
+		}
+	}
 }
 
 // end makes the instance undesired and waits until its node is deleted. deleting is for a node that Close leaves, too.

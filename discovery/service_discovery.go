@@ -34,7 +34,8 @@ type ServiceDiscovery[T any] struct {
 	started       bool
 	closed        bool
 	registrations map[key]*registration[T]
-	given         map[closer]struct{} // caches and providers that Close ends
+	ending        map[*registration[T]]struct{} // unregistered, and perhaps not deleted yet
+	given         map[closer]struct{}           // caches and providers that Close ends
 }
 
 // key names an instance.
@@ -47,7 +48,8 @@ type closer interface{ Close() error }
 func New[T any](client *framework.Client, basePath string, opts ...Option) *ServiceDiscovery[T] {
 	d := &ServiceDiscovery[T]{
 		client: client, basePath: basePath, settings: settingsOf(opts),
-		registrations: make(map[key]*registration[T]), given: make(map[closer]struct{}),
+		registrations: make(map[key]*registration[T]), ending: make(map[*registration[T]]struct{}),
+		given: make(map[closer]struct{}),
 	}
 	d.serializer, d.err = serializerOf[T](d.settings)
 	if err := zkpath.Validate(basePath, false); err != nil {
@@ -99,29 +101,36 @@ func (d *ServiceDiscovery[T]) isRunning() error {
 }
 
 // Close takes the dynamic instances that this discovery has registered out of the service, leaves the static and
-// permanent ones, and closes the caches and providers that it gave out. It waits until the nodes are deleted. ctx
-// bounds the wait alone: the deletions go on in the background until they succeed or the session has ended. A second
-// Close waits again. In Java: close, which also deletes STATIC and PERMANENT instances and leaves the caches open.
+// permanent ones, and closes the caches and providers that it gave out. It waits until the nodes are deleted, also those
+// that [ServiceDiscovery.Unregister] has left to the background. ctx bounds the wait alone: the deletions go on in the
+// background until they succeed or the session has ended. A second Close waits again. In Java: close, which also deletes STATIC and PERMANENT instances and leaves the caches open.
 func (d *ServiceDiscovery[T]) Close(ctx context.Context) error {
 	d.mu.Lock()
 	d.closed = true
-	given, registrations := d.given, d.registrations
+	given := d.given
 	d.given = nil
+	all := make(map[*registration[T]]bool) // whether Unregister was called
+	for _, r := range d.registrations {
+		all[r] = false
+	}
+	for r := range d.ending {
+		all[r] = true
+	}
 	d.mu.Unlock()
 	for c := range given {
 		_ = c.Close() // nil
 	}
-	errs := make(chan error, len(registrations)) // all at once, so that they travel together
-	for _, r := range registrations {
-		go func() { errs <- r.end(ctx, false) }()
+	errs := make(chan error, len(all)) // all at once, so that they travel together
+	for r, deleting := range all {
+		go func() { errs <- r.end(ctx, deleting) }()
 	}
-	var all []error
-	for range registrations {
+	var failed []error
+	for range all {
 		if err := <-errs; err != nil {
-			all = append(all, err)
+			failed = append(failed, err)
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(failed...)
 }
 
 // give notes what Close has to close. It fails after Close.

@@ -200,7 +200,8 @@ func (p *ServiceProvider[T]) await(ctx context.Context, changed <-chan struct{})
 // [WithDownInstancePolicy]. An instance that has registered anew, with another time, is up. In Java: noteError.
 func (p *ServiceProvider[T]) NoteError(instance ServiceInstance[T]) {
 	for id, c := range p.choice().all {
-		if c.Instance.ID == instance.ID && c.Instance.RegistrationTime.Equal(instance.RegistrationTime) {
+		isThis := c.Instance.ID == instance.ID
+		if isThis && millisOf(c.Instance.RegistrationTime) == millisOf(instance.RegistrationTime) {
 			p.noteError(id)
 		}
 	}

@@ -295,3 +295,41 @@ func TestProviderPickAllocatesNothing(t *testing.T) { // it counts the allocatio
 		}
 	})
 }
+
+// A weight may be anything that a float64 can be.
+func TestWeightedNeverChoosesWithoutAWeight(t *testing.T) {
+	for name, weight := range map[string]float64{
+		"infinite": math.Inf(1), "largest": math.MaxFloat64, "smallest": math.SmallestNonzeroFloat64,
+	} {
+		t.Run(name, func(t *testing.T) {
+			strategy := discovery.Weighted(func(i order) float64 {
+				return map[string]float64{"a": 0, "b": weight, "c": weight, "d": 0, "e": math.Inf(-1)}[i.ID]
+			})
+			var all []*discovery.Candidate[string]
+			for _, id := range []string{"a", "b", "c", "d", "e"} {
+				all = append(all, &discovery.Candidate[string]{Instance: orders(id, id)})
+			}
+			for range 1000 {
+				if c := strategy.Choose(all); c == nil || c.Instance.ID != "b" && c.Instance.ID != "c" {
+					t.Fatalf("chosen: %+v", c)
+				}
+			}
+			if c := strategy.Choose(all[3:]); c != nil {
+				t.Errorf("chosen without a weight: %+v", c)
+			}
+		})
+	}
+}
+
+// The time of a node has milliseconds, that of the program may have more.
+func TestProviderNotesErrorsOfAnInstanceThatTheProgramMade(t *testing.T) {
+	inScene(t, func(s *scene) {
+		i := orders("a", "a")
+		i.RegistrationTime = time.UnixMicro(1_700_000_000_000_123)
+		s.must(s.discover(s.client).Register(s.ctx, i))
+		p := s.provider(discovery.WithDownInstancePolicy[string](time.Hour, 1))
+		s.awaitAll(p, 1)
+		p.NoteError(i)
+		s.awaitAll(p, 0)
+	})
+}

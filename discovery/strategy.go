@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -136,14 +137,14 @@ func (w *weighted[T]) Choose(candidates []*Candidate[T]) *Candidate[T] {
 	if all == 0 {
 		return nil
 	}
-	at := rand.Float64() * all
+	at := min(rand.Float64()*all, math.Nextafter(all, 0)) // a tiny product may be rounded up
 	i, _ := slices.BinarySearchFunc(s.upTo, at, func(sum, at float64) int {
 		if sum <= at {
 			return -1
 		}
 		return 1
 	})
-	return candidates[min(i, len(candidates)-1)]
+	return candidates[i]
 }
 
 func (w *weighted[T]) add(candidates []*Candidate[T]) *sums[T] {
@@ -151,7 +152,7 @@ func (w *weighted[T]) add(candidates []*Candidate[T]) *sums[T] {
 	var sum float64
 	for i, c := range candidates {
 		if weight := w.weight(c.Instance); weight > 0 {
-			sum += weight
+			sum = min(sum+weight, math.MaxFloat64)
 		}
 		s.upTo[i] = sum
 	}

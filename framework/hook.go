@@ -2,11 +2,13 @@ package framework
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/telemetry"
+	"github.com/gocurator/curator/internal/usercode"
 )
 
 func init() {
@@ -26,6 +28,14 @@ func init() {
 		return nil // constructors of recipes check their path before their client
 	}
 	hook.BeforeSession = func(fn func(client any)) any { return withBeforeSession(fn) }
+	hook.Decompress = func(client any, path string, data []byte) (plain []byte, err error) {
+		cfg := client.(*Client).core.cfg
+		if !cfg.compressAll {
+			return data, nil
+		}
+		defer usercode.Catch(fmt.Sprintf("the compression %T", cfg.compression), &err)
+		return cfg.compression.Decompress(path, data)
+	}
 	hook.FencedBy = func(client any, holding context.Context, fence any) any {
 		c := client.(*Client)
 		return c.with(c.operations.FencedBy(holding, fence.(builders.TransactionOperation)))

@@ -46,6 +46,8 @@ var (
 	Telemetry func(client any) *telemetry.Telemetry
 	// TelemetryOption returns an option that changes the configuration of a client's telemetry.
 	TelemetryOption func(change func(c *telemetry.Config)) (option any)
+	// Decompress returns the data of bytes that were read undecompressed: the same, unless the client compresses all.
+	Decompress func(client any, path string, data []byte) ([]byte, error)
 	// FencedBy returns a view of a client, as its Fenced does, with a fence that JoinFences has returned.
 	FencedBy func(client any, holding context.Context, fence any) (view any)
 	// Attached returns what a recipe keeps once for a client and all its views: what create returned at the first call.

@@ -1,0 +1,255 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/discovery"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
+)
+
+// ended returns a context that has ended.
+func (s *scene) ended() context.Context {
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	return ctx
+}
+
+// outage cuts the client off until restore is called.
+func (s *scene) outage() (restore func()) {
+	s.Helper()
+	suspended := s.awaitState(framework.Suspended)
+	restore = s.place.Faults().RefuseConnects()
+	s.place.Faults().CutAll()
+	<-suspended
+	return restore
+}
+
+// allow sets the ACL of a node to these permissions of everybody.
+func (s *scene) allow(path string, permissions int32) {
+	s.Helper()
+	_, err := s.reader.SetACL().WithACL(zk.WorldACL(permissions|zk.PermAdmin)...).ForPath(s.ctx, path)
+	s.must(err)
+}
+
+// typed returns an instance of the service "orders" of a type.
+func typed(id, payload string, t discovery.ServiceType) order {
+	i := orders(id, payload)
+	i.Type = t
+	return i
+}
+
+// The connection is cut at each request in turn: there is one node with the newest data, and then none.
+func TestRegistrationLostReplies(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []discovery.ServiceType{discovery.Dynamic, discovery.DynamicSequential, discovery.Static} {
+		t.Run(typ.String(), func(t *testing.T) {
+			t.Parallel()
+			testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+				play(t, func(s *scene) {
+					fault := s.place.Faults().Add(curatortest.Rule{Skip: k, Count: 1, Action: action, MayMiss: k > 0})
+					d, other := s.discover(s.client), s.discover(s.reader)
+					wantAll := func(want ...string) {
+						t.Helper()
+						var got []string
+						s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+						all, err := other.Instances(s.ctx, "orders")
+						s.must(err)
+						for _, i := range all {
+							got = append(got, i.ID+" "+i.Payload)
+						}
+						if diff := cmp.Diff(want, got); diff != "" {
+							t.Errorf("instances:\n%s", diff)
+						}
+					}
+					s.must(d.Register(s.ctx, typed("a", "one", typ)))
+					s.must(d.Register(s.ctx, typed("b", "one", typ)))
+					wantAll("a one", "b one")
+					s.must(d.Update(s.ctx, typed("a", "two", typ)))
+					wantAll("a two", "b one")
+					s.must(d.Unregister(s.ctx, typed("a", "", typ)))
+					wantAll("b one")
+					if names, err := d.Names(s.ctx); err != nil || len(names) != 1 {
+						t.Errorf("names %v, %v", names, err)
+					}
+					if i, err := d.Instance(s.ctx, "orders", "b"); err != nil || i.Payload != "one" {
+						t.Errorf("instance %+v, %v", i, err)
+					}
+					s.must(d.Drain(s.ctx, typed("b", "", typ), time.Millisecond))
+					wantAll()
+					hit = fault.Hits() > 0
+				})
+				return hit
+			})
+		})
+	}
+}
+
+// A node of an earlier life of the process is deleted, also if nobody has seen it in this life.
+func TestUnregisterStaticThatIsNotSeenYet(t *testing.T) {
+	inScene(t, func(s *scene) {
+		before := discovery.New[string](s.reader, base)
+		s.must(before.Start())
+		s.must(before.Register(s.ctx, typed("a", "before", discovery.Static)))
+		s.must(before.Close(s.ctx))
+		d := s.discover(s.client)
+		restore := s.outage()
+		s.wantErr(d.Register(s.ended(), typed("a", "now", discovery.Static)), context.Canceled)
+		s.wantErr(d.Unregister(s.ended(), typed("a", "", discovery.Static)), context.Canceled)
+		restore()
+		s.awaitNothing(pathOf(orders("a", "")))
+	})
+}
+
+// An instance that is about to be deleted is no obstacle to one of another type.
+func TestRegisterAnotherTypeBehindAnUnregister(t *testing.T) {
+	for _, types := range [][2]discovery.ServiceType{
+		{discovery.Dynamic, discovery.Static}, {discovery.Static, discovery.Dynamic},
+		{discovery.Dynamic, discovery.DynamicSequential}, {discovery.DynamicSequential, discovery.Static},
+		{discovery.Static, discovery.Permanent},
+	} {
+		t.Run(fmt.Sprint(types), func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				d := s.discover(s.client)
+				s.must(d.Register(s.ctx, typed("a", "one", types[0])))
+				restore := s.outage()
+				s.wantErr(d.Unregister(s.ended(), typed("a", "", types[0])), context.Canceled)
+				s.wantErr(d.Register(s.ended(), typed("a", "two", types[1])), context.Canceled)
+				restore()
+				other := s.discover(s.reader)
+				testenv.Eventually(s, func() bool {
+					all, err := other.Instances(s.ctx, "orders")
+					return err == nil && len(all) == 1 && all[0].Payload == "two" && all[0].Type == types[1]
+				}, "only the newer one is there")
+				s.must(d.Unregister(s.ctx, typed("a", "", types[1])))
+				all, err := other.Instances(s.ctx, "orders")
+				if s.must(err); len(all) > 0 {
+					t.Errorf("instances behind Unregister: %v", all)
+				}
+			})
+		})
+	}
+}
+
+// Close waits for a deletion that Unregister has left to the background.
+func TestCloseWaitsForWhatIsUnregistered(t *testing.T) {
+	for _, typ := range []discovery.ServiceType{discovery.Dynamic, discovery.Static} {
+		t.Run(typ.String(), func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				d := s.discover(s.client)
+				s.must(d.Register(s.ctx, typed("a", "one", typ)))
+				restore := s.outage()
+				s.wantErr(d.Drain(s.ended(), typed("a", "", typ), time.Hour), context.Canceled)
+				s.wantErr(d.Close(s.ended()), context.Canceled)
+				restore()
+				s.must(d.Close(s.ctx))
+				s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+				if stat := s.stat(pathOf(orders("a", ""))); stat != nil {
+					t.Errorf("it is there behind Close: %+v", stat)
+				}
+			})
+		})
+	}
+}
+
+// An earlier refusal says nothing about a later call.
+func TestRegisterAgainAsksTheServersAgain(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "other")
+		s.allow(base+"/orders", zk.PermRead)
+		for range 6 { // the pauses grow
+			s.wantErr(d.Register(s.ctx, orders("a", "one")), zk.ErrNoAuth)
+			time.Sleep(2 * time.Second)
+		}
+		s.allow(base+"/orders", zk.PermAll)
+		s.must(s.client.Sync().ForPath(s.ctx, "/"))
+		s.must(d.Register(s.ctx, orders("a", "two")))
+		s.allow(pathOf(orders("a", "")), zk.PermRead)
+		s.wantErr(d.Update(s.ctx, orders("a", "three")), zk.ErrNoAuth)
+		s.allow(pathOf(orders("a", "")), zk.PermAll)
+		s.must(s.client.Sync().ForPath(s.ctx, "/"))
+		s.must(d.Update(s.ctx, orders("a", "four")))
+	})
+}
+
+func TestCloseAgainAsksTheServersAgain(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.register(d, "a")
+		s.allow(base+"/orders", zk.PermRead)
+		s.must(s.client.Sync().ForPath(s.ctx, "/"))
+		s.wantErr(d.Close(s.ctx), zk.ErrNoAuth)
+		s.allow(base+"/orders", zk.PermAll)
+		s.must(s.client.Sync().ForPath(s.ctx, "/"))
+		s.must(d.Close(s.ctx))
+		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+		if stat := s.stat(pathOf(orders("a", ""))); stat != nil {
+			t.Errorf("it is there behind Close: %+v", stat)
+		}
+	})
+}
+
+// Other nodes whose names begin with the id hide no instance: neither one that goes meanwhile, nor one that this client
+// may not read.
+func TestSequentialInstanceBehindOthersIsFound(t *testing.T) {
+	for name, refusal := range map[string]error{"gone": zk.ErrNoNode, "refused": zk.ErrNoAuth} {
+		t.Run(name, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				d := s.discover(s.reader)
+				s.must(d.Register(s.ctx, typed("a", "one", discovery.DynamicSequential)))
+				_, err := s.reader.Create().WithMode(builders.Persistent).ForPath(s.ctx, base+"/orders/a-000000001", nil)
+				s.must(err)
+				s.must(s.client.Sync().ForPath(s.ctx, "/"))
+				s.place.Faults().Add(curatortest.Rule{
+					Ops: []string{"getData"}, Path: "/**/a-000000001", Action: curatortest.ReplyError, Err: refusal,
+				})
+				other := s.discover(s.client)
+				got, err := other.Instance(s.ctx, "orders", "a")
+				if err != nil || got.Payload != "one" {
+					t.Errorf("got %+v, %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+// A client that compresses all data finds what it has registered. Data that does not decompress is no instance.
+func TestDiscoveryOfAClientThatCompresses(t *testing.T) {
+	inScene(t, func(s *scene) {
+		client := testclient.ConnectAt(s.T, s.other, s.chroot, framework.WithCompression())
+		d := s.discover(client)
+		s.must(d.Register(s.ctx, orders("a", "one")))
+		_, err := s.reader.Create().WithMode(builders.Persistent).ForPath(s.ctx, base+"/orders/b", []byte("{}"))
+		s.must(err)
+		all, err := d.Instances(s.ctx, "orders")
+		if s.must(err); len(all) != 1 || all[0].Payload != "one" {
+			t.Errorf("instances %v", all)
+		}
+		c := d.Cache("orders")
+		s.must(c.Start(s.ctx))
+		if all := c.Instances(); len(all) != 1 || all[0].Payload != "one" {
+			t.Errorf("instances of the cache %v", all)
+		}
+		entries, err := d.Entries(s.ctx, "orders")
+		s.must(err)
+		for _, got := range [][]discovery.Entry[string]{entries, c.Entries()} {
+			if len(got) != 2 || got[0].Err != nil || !errors.Is(got[1].Err, framework.ErrDataInconsistency) {
+				t.Errorf("entries %+v", got)
+			}
+		}
+		if _, err := d.Instance(s.ctx, "orders", "b"); !errors.Is(err, framework.ErrDataInconsistency) {
+			t.Errorf("an instance that does not decompress: %v", err)
+		}
+	})
+}
