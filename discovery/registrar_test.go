@@ -1,0 +1,267 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/discovery"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+// static returns a static instance that was registered an age ago.
+func static(id, payload string, age time.Duration) order {
+	i := orders(id, payload)
+	i.Type, i.RegistrationTime = discovery.Static, time.Now().Add(-age)
+	return i
+}
+
+func TestRegisterOnceIsNotPutBack(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		i := static("a", "one", 0)
+		s.must(ours.RegisterOnce(s.ctx, i))
+		s.awaitPayload(i)
+		i.Payload = "two"
+		s.must(theirs.RegisterOnce(s.ctx, i)) // of anybody
+		s.must(ours.Register(s.ctx, static("b", "kept", 0)))
+		s.expire()
+		s.must(ours.Register(s.ctx, static("b", "kept still", 0))) // the next session has settled
+		s.awaitPayload(i)
+		s.must(theirs.Unregister(s.ctx, i))
+		s.expire()
+		s.must(ours.Register(s.ctx, static("b", "kept on", 0)))
+		if stat := s.stat(pathOf(i)); stat != nil {
+			t.Errorf("it is there again: %+v", stat)
+		}
+	})
+}
+
+func TestRegisterOnceLeavesNodesOfOthers(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(theirs.Register(s.ctx, orders("a", "theirs")))
+		s.wantErr(ours.RegisterOnce(s.ctx, static("a", "ours", 0)), discovery.ErrForeign)
+		s.must(ours.Register(s.ctx, static("b", "kept", 0)))
+		s.wantErr(ours.RegisterOnce(s.ctx, static("b", "once", 0)), discovery.ErrInUse)
+		if got, err := theirs.Instance(s.ctx, "orders", "b"); err != nil || got.Payload != "kept" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if got, err := theirs.Instance(s.ctx, "orders", "a"); err != nil || got.Payload != "theirs" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		// The node of a service is no instance of the service above it.
+		nested := static("c", "", 0)
+		nested.Name = "orders/eu"
+		s.must(theirs.RegisterOnce(s.ctx, nested))
+		s.wantErr(ours.RegisterOnce(s.ctx, static("eu", "", 0)), discovery.ErrForeign)
+	})
+}
+
+func TestRegisterOnceRefusesWhatCannotBe(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := discovery.New[string](s.client, base)
+		s.wantErr(d.RegisterOnce(s.ctx, static("a", "", 0)), discovery.ErrNotStarted)
+		_, err := d.Purge(s.ctx, 0)
+		s.wantErr(err, discovery.ErrNotStarted)
+		s.must(d.Start())
+		s.wantErr(d.RegisterOnce(s.ctx, orders("a", "dynamic")), framework.ErrBadArguments)
+		s.wantErr(d.RegisterOnce(s.ctx, static("a/b", "", 0)), zk.ErrInvalidPath)
+		s.must(d.Close(s.ctx))
+		s.wantErr(d.RegisterOnce(s.ctx, static("a", "", 0)), discovery.ErrClosed)
+		_, err = d.Purge(s.ctx, 0)
+		s.wantErr(err, discovery.ErrClosed)
+		if stat := s.stat(base); stat != nil {
+			t.Errorf("something is there: %+v", stat)
+		}
+	})
+}
+
+// The node is deleted between the look at it and the write.
+func TestRegisterOnceBesideUnregister(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", 0)))
+		hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.HoldRequest, Count: 1})
+		done := make(chan error, 1)
+		go func() { done <- ours.RegisterOnce(s.ctx, static("a", "two", 0)) }()
+		s.must(hold.Wait(s.ctx))
+		s.must(theirs.Unregister(s.ctx, static("a", "", 0)))
+		hold.Release()
+		s.must(<-done)
+		s.awaitPayload(static("a", "two", 0))
+	})
+}
+
+// Whatever request is lost, or its answer, what was done is what is said.
+func TestRegistrarCutAtEachRequest(t *testing.T) {
+	t.Parallel()
+	testenv.EachCut(t, func(t *testing.T, action curatortest.Action, k int) (hit bool) {
+		play(t, func(s *scene) {
+			fault := s.place.Faults().Add(curatortest.Rule{Action: action, Skip: k, Count: 1, MayMiss: true})
+			d := s.discover(s.client)
+			s.must(d.RegisterOnce(s.ctx, static("a", "one", 0)))
+			s.must(d.RegisterOnce(s.ctx, static("a", "two", 0)))
+			s.awaitPayload(static("a", "two", 0))
+			s.must(d.RegisterOnce(s.ctx, static("b", "", time.Hour)))
+			n, err := d.Purge(s.ctx, time.Minute)
+			switch s.must(err); {
+			case s.stat(pathOf(static("b", "", 0))) != nil:
+				t.Error("the old instance is there")
+			case n != 1 && action != curatortest.CutAfter: // a lost answer is an instance that is gone
+				t.Errorf("%d are purged", n)
+			}
+			s.awaitPayload(static("a", "two", 0))
+			hit = fault.Hits() > 0
+		})
+		return hit
+	})
+}
+
+func TestPurgeDeletesOldStaticInstancesOfAnybody(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(ours.RegisterOnce(s.ctx, static("old", "", time.Hour)))
+		s.must(theirs.RegisterOnce(s.ctx, static("theirs", "", time.Hour)))
+		s.must(ours.RegisterOnce(s.ctx, static("young", "", time.Second)))
+		s.must(ours.Register(s.ctx, static("kept", "", time.Hour)))
+		permanent := static("permanent", "", time.Hour)
+		permanent.Type = discovery.Permanent
+		s.must(ours.RegisterOnce(s.ctx, permanent))
+		dynamic := orders("dynamic", "")
+		dynamic.RegistrationTime = time.Now().Add(-time.Hour)
+		s.must(theirs.Register(s.ctx, dynamic))
+		other := static("old", "", time.Hour)
+		other.Name = "payments"
+		s.must(theirs.RegisterOnce(s.ctx, other))
+		_, err := s.reader.Create().ForPath(s.ctx, base+"/orders/none", []byte("no instance"))
+		s.must(err)
+
+		n, err := ours.Purge(s.ctx, time.Minute)
+		s.must(err)
+		if n != 3 {
+			t.Errorf("%d are purged", n)
+		}
+		left, err := theirs.Instances(s.ctx, "orders")
+		s.must(err)
+		want := []string{"dynamic", "kept", "permanent", "young"}
+		if diff := cmp.Diff(want, slices.Sorted(slices.Values(ids(left)))); diff != "" {
+			t.Errorf("instances:\n%s", diff)
+		}
+		left, err = theirs.Instances(s.ctx, "payments")
+		s.must(err)
+		if len(left) != 0 || s.stat(base+"/orders/none") == nil {
+			t.Errorf("payments %v", left)
+		}
+		n, err = ours.Purge(s.ctx, time.Minute) // nothing is old
+		s.must(err)
+		if n != 0 {
+			t.Errorf("%d are purged", n)
+		}
+	})
+}
+
+func TestPurgeWithoutBasePathIsNothing(t *testing.T) {
+	inScene(t, func(s *scene) {
+		n, err := s.discover(s.client).Purge(s.ctx, 0)
+		s.must(err)
+		if n != 0 || s.stat(base) != nil {
+			t.Errorf("%d are purged", n)
+		}
+	})
+}
+
+// An instance that is registered again while it is purged stays.
+func TestPurgeBesideRegisterOnce(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", time.Hour)))
+		hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{"delete"}, Action: curatortest.HoldRequest, Count: 1})
+		purged := make(chan int, 1)
+		go func() {
+			n, err := ours.Purge(s.ctx, time.Minute)
+			s.wantErr(err, nil)
+			purged <- n
+		}()
+		s.must(hold.Wait(s.ctx))
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "two", 0)))
+		hold.Release()
+		if n := <-purged; n != 0 {
+			t.Errorf("%d are purged", n)
+		}
+		s.awaitPayload(static("a", "two", 0))
+	})
+}
+
+// What may not be read or deleted holds up no other, and is told.
+func TestPurgeWithoutPermission(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		setACL := func(path string, perms int32) {
+			_, err := s.reader.SetACL().WithACL(zk.WorldACL(perms)...).ForPath(s.ctx, path)
+			s.must(err)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			s.must(theirs.RegisterOnce(s.ctx, static(id, "", time.Hour)))
+		}
+		for _, name := range []string{"fixed", "hidden"} {
+			i := static("a", "", time.Hour)
+			i.Name = name
+			s.must(theirs.RegisterOnce(s.ctx, i))
+		}
+		setACL(pathOf(static("a", "", 0)), zk.PermAdmin)
+		setACL(base+"/fixed", zk.PermAdmin|zk.PermRead)
+		setACL(base+"/hidden", zk.PermAdmin)
+		n, err := ours.Purge(s.ctx, time.Minute)
+		s.wantErr(err, zk.ErrNoAuth)
+		for _, path := range []string{base + "/orders/a", base + "/fixed/a", base + "/hidden"} {
+			if err != nil && !strings.Contains(err.Error(), path) {
+				t.Errorf("%v does not name %s", err, path)
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d are purged", n)
+		}
+		setACL(base+"/fixed", zk.PermAll) // the end of the test deletes it
+		setACL(base+"/hidden", zk.PermAll)
+	})
+}
+
+// Context and outage end the calls.
+func TestRegistrarInOutage(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		s.must(d.RegisterOnce(s.ctx, static("a", "", time.Hour)))
+		restore := s.place.Faults().RefuseConnects()
+		s.place.Faults().CutAll()
+		short, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
+		defer cancel()
+		s.wantErr(d.RegisterOnce(short, static("a", "", 0)), context.DeadlineExceeded)
+		if _, err := d.Purge(short, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("purge: %v", err)
+		}
+		restore()
+	})
+}
+
+// WithACL is that of instances that are registered once, too.
+func TestRegisterOnceHasACL(t *testing.T) {
+	inScene(t, func(s *scene) {
+		acl := zk.WorldACL(zk.PermRead | zk.PermAdmin | zk.PermDelete)
+		d := s.discover(s.client, discovery.WithACL(acl...))
+		s.must(d.RegisterOnce(s.ctx, static("a", "", 0)))
+		got, err := s.reader.GetACL().ForPath(s.ctx, pathOf(static("a", "", 0)))
+		s.must(err)
+		if diff := cmp.Diff(acl, got); diff != "" {
+			t.Errorf("ACL:\n%s", diff)
+		}
+	})
+}
