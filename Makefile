@@ -19,8 +19,8 @@ TAGS = -tags=otlp
 # The packages that take longest are the first, so that none of them runs alone at the end.
 PACKAGES = ./internal/simulation ./... ./discovery/grpcresolver/... ./examples/pipeline/...
 # The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
-SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./curatortest ./discovery ./docs \
-	./examples/... ./framework ./internal/testenv/... ./interop ./recipes/...
+SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./curatortest ./discovery ./discovery/rest \
+	./docs ./examples/... ./framework ./internal/testenv/... ./interop ./recipes/...
 export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test

@@ -85,20 +85,53 @@ func TestRegisterOnceRefusesWhatCannotBe(t *testing.T) {
 	})
 }
 
-// The node is deleted between the look at it and the write.
+// The node is deleted before the look at it, or before the write.
 func TestRegisterOnceBesideUnregister(t *testing.T) {
-	inScene(t, func(s *scene) {
-		ours, theirs := s.discover(s.client), s.discover(s.reader)
-		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", 0)))
-		hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{"setData"}, Action: curatortest.HoldRequest, Count: 1})
-		done := make(chan error, 1)
-		go func() { done <- ours.RegisterOnce(s.ctx, static("a", "two", 0)) }()
-		s.must(hold.Wait(s.ctx))
-		s.must(theirs.Unregister(s.ctx, static("a", "", 0)))
-		hold.Release()
-		s.must(<-done)
-		s.awaitPayload(static("a", "two", 0))
-	})
+	t.Parallel()
+	for _, op := range []string{"exists", "setData"} {
+		t.Run(op, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				ours, theirs := s.discover(s.client), s.discover(s.reader)
+				s.must(theirs.RegisterOnce(s.ctx, static("a", "one", 0)))
+				hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{op}, Action: curatortest.HoldRequest, Count: 1})
+				done := make(chan error, 1)
+				go func() { done <- ours.RegisterOnce(s.ctx, static("a", "two", 0)) }()
+				s.must(hold.Wait(s.ctx))
+				s.must(theirs.Unregister(s.ctx, static("a", "", 0)))
+				hold.Release()
+				s.must(<-done)
+				s.awaitPayload(static("a", "two", 0))
+			})
+		})
+	}
+}
+
+// The context of Purge ends it at each request.
+func TestPurgeEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"getChildren2", "getData", "delete"} {
+		t.Run(op, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				d := s.discover(s.client)
+				s.must(d.RegisterOnce(s.ctx, static("a", "", time.Hour)))
+				hold := s.place.Faults().Add(curatortest.Rule{Ops: []string{op}, Action: curatortest.HoldRequest, Count: 1})
+				ctx, cancel := context.WithCancel(s.ctx)
+				done := make(chan error, 1)
+				go func() {
+					_, err := d.Purge(ctx, time.Minute)
+					done <- err
+				}()
+				s.must(hold.Wait(s.ctx))
+				cancel()
+				err := <-done
+				hold.Release()
+				s.wantErr(err, context.Canceled)
+				if errors.Is(err, framework.ErrUncertain) != (op == "delete") {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		})
+	}
 }
 
 // Whatever request is lost, or its answer, what was done is what is said.

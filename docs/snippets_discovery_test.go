@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -10,11 +11,13 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/discovery"
+	"github.com/gocurator/curator/discovery/rest"
 	"github.com/gocurator/curator/framework"
 )
 
 var _ = []any{
-	registerAndClose, changeServices, queryServices, followOrders, stickyProvider, chooseOnce, first{},
+	registerAndClose, changeServices, queryServices, followOrders, stickyProvider, chooseOnce, first{}, serve, purge,
+	serveAsJava,
 }
 
 // What the snippets call.
@@ -158,6 +161,30 @@ func drainBesideSpring(ctx context.Context, services *springServices, instance s
 	}
 	err := services.Drain(ctx, instance, time.Minute)
 	return err
+}
+
+func serve(client *framework.Client, mux *http.ServeMux, authenticated func(http.Handler) http.Handler) error {
+	services := discovery.New[string](client, "/services")
+	if err := services.Start(); err != nil {
+		return err
+	}
+	handler := http.TimeoutHandler(rest.NewHandler(services), 10*time.Second, "ZooKeeper does not answer")
+	mux.Handle("/discovery/", authenticated(http.StripPrefix("/discovery", handler)))
+	return nil
+}
+
+func purge(ctx context.Context, services *textServices) (int, error) {
+	n, err := services.Purge(ctx, 15*time.Minute) // every minute, on one server or on all
+	return n, err
+}
+
+func serveAsJava(ctx context.Context, services *textServices, mux *http.ServeMux) {
+	mux.Handle("/", rest.NewHandler(services))
+	for range time.Tick(time.Minute) {
+		if _, err := services.Purge(ctx, 15*time.Minute); err != nil {
+			log.Warn("purge", "error", err)
+		}
+	}
 }
 
 func registerAndClose(ctx context.Context, client *framework.Client, address string) error {

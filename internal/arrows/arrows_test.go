@@ -109,6 +109,7 @@ var rules = []rule{
 	{pkg: "discovery", imports: slices.Concat(belowRecipes, []string{
 		"discovery/internal/javajson", "internal/desired", "internal/waitqueue", "recipes/cache",
 	})},
+	{pkg: "discovery/rest", imports: []string{"discovery", "framework", "internal/usercode", "internal/waitqueue"}},
 
 	// Test support, for the tests of all floors. curatortest and its server know nothing of the client: they speak the
 	// protocol on their own.
