@@ -6,6 +6,7 @@ type bound struct {
 	metric  metric
 	subject string // the contender; "" for the first of the row
 	against string // the other contender; "" for the metric alone
+	other   metric // of the other contender, if it is not the same one
 	least   bool   // limit is a minimum, else a maximum
 	limit   float64
 }
@@ -16,6 +17,9 @@ func atMost(limit float64, m metric) bound  { return bound{metric: m, limit: lim
 // of makes the limit one of the ratio to that contender.
 func (b bound) of(contender string) bound { b.against = contender; return b }
 
+// at takes another metric of the other contender than that of the first.
+func (b bound) at(m metric) bound { b.other = m; return b }
+
 // by makes the limit one of that contender.
 func (b bound) by(contender string) bound { b.subject = contender; return b }
 
@@ -25,6 +29,17 @@ func (b bound) name() string {
 		return b.metric.name
 	}
 	return b.metric.name + " of " + b.subject
+}
+
+// rival returns the name of the other contender, and its metric if that is another one.
+func (b bound) rival() string {
+	switch {
+	case b.against == "":
+		return "–"
+	case b.other.of == nil:
+		return b.against
+	}
+	return b.other.name + " of " + b.against
 }
 
 // isMet reports whether v, if it is a number, is within the limit.
@@ -45,7 +60,11 @@ func (b bound) values(o *outcome) []float64 {
 	if b.against == "" {
 		return values
 	}
-	others := o.values(o.row.entry(b.against), b.metric)
+	other := b.metric
+	if b.other.of != nil {
+		other = b.other
+	}
+	others := o.values(o.row.entry(b.against), other)
 	if len(others) < len(values) {
 		return nil
 	}

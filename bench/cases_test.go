@@ -110,11 +110,30 @@ func TestCounters(t *testing.T) {
 }
 
 func TestNodes(t *testing.T) {
-	if r := check(t, open(t, curator, testenv.ConnectString(t)), short(nodesReturn)); r.P50 <= 0 {
+	if r := check(t, open(t, curator, testenv.ConnectString(t)), short(nodesReturn)); r.P50 <= 0 || r.Requests < r.Ops {
 		t.Errorf("%+v", r)
 	}
 	if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(nodesReturn)); err == nil {
 		t.Error("a library kept nodes that keeps none")
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	curators := open(t, curator, testenv.ConnectString(t))
+	if r := check(t, curators, short(instancesReturn).window(60)); r.P50 <= 0 || r.Requests < r.Ops {
+		t.Errorf("%+v", r)
+	}
+	// Each client sees each instance.
+	if r := check(t, curators, short(instanceSeen)); r.P50 <= 0 || r.Ops%3 != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := mustRun(t, curators, short(instancePick)); r.Ops < picksAtOnce {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{instancesReturn, instanceSeen, instancePick} {
+		if _, err := open(t, plain, testenv.Addr(t)).run(testenv.Context(t), short(name)); err == nil {
+			t.Errorf("%s: a library had a discovery that has none", name)
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ const (
 	nodeChange       = "node-change"
 	nodesReturn      = "nodes-return"
 	cacheReturn      = "cache-return"
+	instancesReturn  = "instances-return"
+	instanceSeen     = "instance-seen"
+	instancePick     = "instance-pick"
 
 	// lockLine is one lock, one client, and threads that acquire it again and again. The latency is that of a hand-over in
 	// a line of that length.

@@ -21,6 +21,9 @@ var (
 
 	allocBytes = metric{"bytes/op", func(r result) float64 { return per(float64(r.Bytes), r.Ops) }}
 
+	// requests is the number of requests that a server has received for each operation.
+	requests = metric{"requests/op", func(r result) float64 { return per(positive(float64(r.Requests)), r.Ops) }}
+
 	// memory is the growth of the resident set for each waiter.
 	memory = metric{"KB/waiter", func(r result) float64 {
 		if r.Waiting.RSSKB <= 0 || r.Before.RSSKB <= 0 {

@@ -37,15 +37,15 @@ func newReport(outcomes []*outcome) string {
 }
 
 func writeBound(b *strings.Builder, o *outcome, l bound) {
-	unit, against := "", "–"
+	unit := ""
 	if l.against != "" {
-		unit, against = "×", l.against
+		unit = "×"
 	}
 	sign := "≤"
 	if l.least {
 		sign = "≥"
 	}
-	fmt.Fprintf(b, "%s %s | %s | %s %s%s |", o.row.cells(), l.name(), against, sign, number(l.limit), unit)
+	fmt.Fprintf(b, "%s %s | %s | %s %s%s |", o.row.cells(), l.name(), l.rival(), sign, number(l.limit), unit)
 	s, mark := spreadOf(l.values(o)), "met"
 	if math.IsNaN(s.mid) {
 		b.WriteString(" | | not measured |\n")
@@ -58,7 +58,7 @@ func writeBound(b *strings.Builder, o *outcome, l bound) {
 }
 
 // columns are those of the second table.
-var columns = []metric{rate, p50, p99, cpu, allocs, memory, threads, heap}
+var columns = []metric{rate, p50, p99, cpu, allocs, memory, threads, heap, requests}
 
 func writeEntry(b *strings.Builder, o *outcome, i int, e entry) {
 	fmt.Fprintf(b, "%s %s |", o.row.cells(), e.name)

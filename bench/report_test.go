@@ -30,6 +30,7 @@ func TestReport(t *testing.T) {
 		budget: []bound{
 			atLeast(2, rate).of(plain), atLeast(1500, rate), atMost(1, cpu).of(plain), atLeast(1, rate).of(javas),
 			atMost(0.6, rate).by(plain).of(curator), atLeast(700, rate).by(plain), atLeast(1, rate).by(javas),
+			atLeast(800, rate).of(plain).at(cpu),
 		},
 	}
 	report := newReport([]*outcome{
@@ -44,8 +45,9 @@ func TestReport(t *testing.T) {
 		"| work | null server | operations/s of go-zookeeper | curator | ≤ 0.6× | 0.5× | 0.25–1 | met |",
 		"| work | null server | operations/s of go-zookeeper | – | ≥ 700 | 900 | 500–1,000 | met |",
 		"| work | null server | operations/s of Java Curator | – | ≥ 1 | | | not measured |",
+		"| work | null server | operations/s | CPU µs/op of go-zookeeper | ≥ 800× | 810× | 500–4,000 | met |",
 		"| work | null server | | | | | | **failed** |",
-		"| work | null server | curator | 1,000 |  |  |  |  |  |  |  |",
+		"| work | null server | curator | 1,000 |  |  |  |  |  |  |  |  |",
 	} {
 		if !strings.Contains(report, line+"\n") {
 			t.Errorf("no line %s", line)

@@ -9,7 +9,7 @@ type section struct {
 // sections are all sections, in the order of the tables.
 var sections = []section{
 	operationWork, lockWork, fenceWork, latchWork, queueWork, barrierWork, sharedWork, counterWork, nodeWork,
-	connectionWork, cacheWork, tracingWork,
+	discoveryWork, connectionWork, cacheWork, tracingWork,
 }
 
 // allRows returns the rows of all sections.

@@ -54,6 +54,7 @@ public final class Bench {
         Counters.addTo(cases);
         Shared.addTo(cases);
         Nodes.addTo(cases);
+        Services.addTo(cases);
         Caches.addTo(cases);
     }
 

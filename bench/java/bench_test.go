@@ -62,6 +62,8 @@ func TestRealServer(t *testing.T) {
 		{"case": "counter", "threads": 2},
 		{"case": "counter-one-client", "threads": 2},
 		{"case": "nodes-return", "window": 20},
+		{"case": "instances-return", "window": 60},
+		{"case": "instance-seen", "threads": 3},
 		{"case": "cache-load", "window": 20},
 		{"case": "cache-load", "window": 20, "cache": "tree"},
 		{"case": "cache-load", "window": 20, "cache": "children"},
@@ -80,6 +82,7 @@ func TestRealServer(t *testing.T) {
 		{"case": "queue-consume", "window": 20},
 		{"case": "queue-backlog", "window": 20},
 		{"case": "cache-memory", "window": 20},
+		{"case": "instance-pick", "window": 20},
 	} {
 		if r := b.run("real", load); r.Ops <= 0 || r.Errors != 0 || r.Elapsed <= 0 {
 			t.Errorf("%v: %+v", load, r)

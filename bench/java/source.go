@@ -40,6 +40,10 @@
 //	counter-one-client          the same with one counter for all
 //	nodes-return                one client keeps window nodes, and its session is ended; latency from the first
 //	                            deleted node until all are there again
+//	instances-return            the same with window instances of 50 services
+//	instance-seen               an instance is registered while threads clients with a cache each watch its
+//	                            service, and taken out again; latency from the call to the listener of each
+//	instance-pick               one of window instances of a service is picked, in turn
 //	cache-load                  caches of window nodes, one after the other; latency from start until all are read
 //	cache-memory                one such cache, an operation is a node; memory before, and when all are read
 //	cache-change                a node is written; latency from the call to the listener
@@ -79,8 +83,12 @@ type Result struct {
 
 	Answers int64         `json:"answers"` // reconnect: all operations answered
 	Ready   time.Duration `json:"readyNs"` // waiters: until all of them waited
-	Before  Memory        `json:"before"`  // waiters, cache-memory: without them
-	Waiting Memory        `json:"waiting"` // when all of them waited, or all nodes were read
+	// Requests is nodes-return, instances-return: those of the new sessions, handshakes and pings included; 0 if the server
+	// does not tell.
+	Requests int64 `json:"requests"`
+
+	Before  Memory `json:"before"`  // waiters, cache-memory: without them
+	Waiting Memory `json:"waiting"` // when all of them waited, or all nodes were read
 }
 
 // Memory is the memory in use after a garbage collection.
