@@ -148,6 +148,14 @@
 //	nodeCache, childrenCache, treeCache                 Start, Dump and Close as those of cache, without options;
 //	                                                    events by Java's names of their types
 //
+// Discovery, where an instance is an object with the members name, id, address, port, registrationTimeUTC and payload,
+// which is a bean of Java:
+//
+//	discoveryStart    name path services                null; follows the services with caches and providers
+//	discoveryRegister name instance                     null
+//	discoveryView     name                              instances by service and by who has them: cache, provider, query
+//	discoveryClose    name                              null
+//
 // The events are "state" with the client and the state, and those of the recipes with the name of the object, see
 // [Event].
 package interop

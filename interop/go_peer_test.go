@@ -28,8 +28,8 @@ func startGoPeer() (*interop.Peer, error) {
 	return interop.StartCommand(cmd)
 }
 
-// beGoPeer obeys commands until the input ends. They are those of Java for clients, locks and leaders, as far as the
-// tests use them.
+// beGoPeer obeys commands until the input ends. They are those of Java for clients, locks, leaders and discovery,
+// as far as the tests use them.
 func beGoPeer() {
 	p := &goPeer{out: json.NewEncoder(os.Stdout), scopes: make(map[string]*goScope)}
 	err := p.serve(os.Stdin)
@@ -47,7 +47,8 @@ type order struct {
 	ID                               int64
 	Cmd, Scope, Name                 string
 	Connect, Path, Participant, Mode string
-	Paths                            []string
+	Paths, Services                  []string
+	Instance                         instance
 	Leases, SessionTimeoutMs         int
 	AutoRequeue                      bool
 }
@@ -136,6 +137,8 @@ func (s *goScope) obey(o *order) (any, error) {
 		return nil, startLatch(s, o)
 	case "selectorStart":
 		return nil, startSelector(s, o)
+	case "discoveryStart":
+		return nil, startDiscovery(s, o)
 	case "end":
 		s.peer.mu.Lock()
 		delete(s.peer.scopes, s.name)

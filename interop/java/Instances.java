@@ -133,7 +133,7 @@ final class Instances {
     }
 
     /** Returns the fields of an instance that are not what {} has. */
-    private static Map<String, Object> fields(ServiceInstance<Object> instance) throws Exception {
+    static Map<String, Object> fields(ServiceInstance<?> instance) throws Exception {
         Map<String, Object> fields = new LinkedHashMap<>();
         put(fields, "name", instance.getName(), "");
         put(fields, "id", instance.getId(), "");

@@ -57,6 +57,7 @@ final class Scope {
         new Counters(this);
         new Members(this);
         new Instances(this);
+        new Discovery(this);
         new Leaders(this);
         new Queues(this);
         new Caches(this);
