@@ -200,8 +200,11 @@ func (c *ServiceCache[T]) note(context.Context, cache.Event) {
 
 // notify passes a change to the listeners, and does not wait for them: a listener that blocks holds up no other change.
 func (c *ServiceCache[T]) notify(_ context.Context, ev cache.Event) {
+	if c.listeners.Len() == 0 {
+		return // nobody needs it decoded
+	}
 	change, ok := c.changeOf(ev)
-	if !ok || c.listeners.Len() == 0 {
+	if !ok {
 		return
 	}
 	call := waitqueue.Guard(context.WithoutCancel(c.listening), c.d.client, "ServiceCache "+c.path)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,5 +274,34 @@ func TestNamesAndBadArguments(t *testing.T) {
 		twice := s.discover(s.client)
 		i.Type = discovery.Dynamic
 		s.wantErr(twice.Register(s.ctx, i), discovery.ErrInUse)
+	})
+}
+
+// countingSerializer counts how often it decodes.
+type countingSerializer struct {
+	discovery.InstanceSerializer[string]
+	decoded atomic.Int32
+}
+
+func (s *countingSerializer) Decode(data []byte) (order, error) {
+	s.decoded.Add(1)
+	return s.InstanceSerializer.Decode(data)
+}
+
+func TestInstanceIsDecodedOnceWithoutListeners(t *testing.T) {
+	inScene(t, func(s *scene) {
+		plain, err := discovery.NewInstanceSerializer[string]()
+		s.must(err)
+		serializer := &countingSerializer{InstanceSerializer: plain}
+		c := s.discover(s.reader, discovery.WithSerializer[string](serializer)).Cache("orders")
+		s.must(c.Start(s.ctx))
+		s.must(s.discover(s.client).Register(s.ctx, orders("7", "eu")))
+		s.must(c.Sync(s.ctx))
+		if n := len(c.Instances()); n != 1 {
+			t.Errorf("the cache has %d instances", n)
+		}
+		if n := serializer.decoded.Load(); n != 1 {
+			t.Errorf("the instance is decoded %d times", n)
+		}
 	})
 }
