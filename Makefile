@@ -44,6 +44,12 @@ test-versions: ## run the second pass of make test on ZooKeeper 3.9.3 and Curato
 peers: ## run the tests of go-zookeeper on the in-process server
 	GO="$(GO)" ./scripts/peers.sh $(ARGS)
 
+# To compile client-go takes minutes, and go.work would give its requirements to every build: it is in neither of them.
+.PHONY: test-client-go
+test-client-go: ## vet and run the election by client-go of docs/leader.md, a module that make test leaves out
+	GOWORK=off $(GO) -C examples/clientgo vet ./...
+	GOWORK=off $(GO) -C examples/clientgo test -vet=off -count=1 -timeout=10m ./...
+
 # Here a test that bets on time fails. The race detector, which has had its turn, would take three times as long, so it is
 # off unless RACE=-race. What is compiled is compiled before.
 .PHONY: test-busy

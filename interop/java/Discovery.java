@@ -74,7 +74,7 @@ final class Discovery {
             }
         }
 
-        /** Returns the instances of each service: those of the cache, of the provider in its turns, and of the server. */
+        /** Returns the instances of each service: of the cache, of the provider in its turns, and of the server. */
         Map<String, Object> view() throws Exception {
             Map<String, Object> view = new LinkedHashMap<>();
             for (String service : caches.keySet()) {
