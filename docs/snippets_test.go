@@ -24,8 +24,8 @@ import (
 	"github.com/gocurator/curator/tracing"
 )
 
-// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go, or in an example that
-// is a module of its own.
+// TestSnippetsAreCompiled checks that every Go snippet of the pages is in the files snippets*_test.go, or in an example
+// that is a module of its own.
 func TestSnippetsAreCompiled(t *testing.T) {
 	var compiled strings.Builder
 	for _, name := range glob(t, "snippets*_test.go", "../examples/clientgo/*.go") {
