@@ -101,9 +101,10 @@ func (d *ServiceDiscovery[T]) isRunning() error {
 }
 
 // Close takes the dynamic instances that this discovery has registered out of the service, leaves the static and
-// permanent ones, and closes the caches and providers that it gave out. It waits until the nodes are deleted, also those
-// that [ServiceDiscovery.Unregister] has left to the background. ctx bounds the wait alone: the deletions go on in the
-// background until they succeed or the session has ended. A second Close waits again. In Java: close, which also deletes STATIC and PERMANENT instances and leaves the caches open.
+// permanent ones, and closes the caches and providers that it gave out. It waits until the nodes are deleted, also
+// those that Unregister has left to the background. ctx bounds the wait alone: the deletions go on in the background
+// until they succeed or the session has ended. A second Close waits again, and tries at once what the servers have
+// refused. In Java: close, which also deletes STATIC and PERMANENT instances and leaves the caches open.
 func (d *ServiceDiscovery[T]) Close(ctx context.Context) error {
 	d.mu.Lock()
 	d.closed = true

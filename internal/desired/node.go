@@ -215,7 +215,8 @@ func (n *Node) AwaitCreated(ctx context.Context) error {
 
 // Remove makes the node undesired and waits until it is deleted if it is ours, or left if it is to be kept. ctx bounds
 // the wait: the deletion goes on in the background until it succeeds or the session of the node has ended. A refusal of
-// the server is an error, and the deletion is tried again in the background then, too; a further Remove tries it at once.
+// the server is an error, and the deletion is tried again in the background then, too. A further Remove tries it at
+// once.
 func (n *Node) Remove(ctx context.Context) error {
 	r := n.r
 	r.mu.Lock()
