@@ -58,7 +58,9 @@ func (p places) find() (installation, error) {
 			continue
 		}
 		if filepath.Dir(jars[0]) == debianJars {
-			jars = append(jars, debianJars+"/slf4j-simple.jar") // it may be missing
+			for _, name := range []string{"slf4j-simple", "netty-codec", "netty-resolver"} { // for a secure port
+				jars = append(jars, debianJars+"/"+name+".jar") // it may be missing
+			}
 		}
 		return installation{java, strings.Join(jars, string(filepath.ListSeparator))}, nil
 	}

@@ -2,10 +2,7 @@ package docs_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,46 +15,16 @@ import (
 	"github.com/gocurator/curator/zkpath"
 )
 
-var _ = []any{aSecureClient, withoutServerNames, namespaceNode, rawHandle, deleteChildren, traced}
+var _ = []any{aSecureClient, namespaceNode, rawHandle, deleteChildren, traced}
 
 func aSecureClient() error {
-	cert, err := tls.LoadX509KeyPair("client.pem", "client.key")
-	if err != nil {
-		return err
-	}
-	trusted, err := os.ReadFile("trust.pem")
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(trusted) {
-		return errors.New("trust.pem: no certificate")
-	}
 	client, err := framework.New("zk1:2281,zk2:2281",
 		framework.WithRetryPolicy(retry.OneTime(time.Second)),
-		framework.WithTLS(&tls.Config{
-			Certificates: []tls.Certificate{cert},
-			RootCAs:      roots,
-		}),
+		framework.WithTLSFromFiles("client.pem", "client.key", "trust.pem"),
 		framework.WithMaxBuffer(4<<20),
 		framework.WithMaxReply(4<<20))
 	use(client)
 	return err
-}
-
-func withoutServerNames(roots *x509.CertPool) *tls.Config {
-	conf := &tls.Config{
-		InsecureSkipVerify: true, // replaced by VerifyConnection
-		VerifyConnection: func(state tls.ConnectionState) error {
-			chain := x509.NewCertPool()
-			for _, cert := range state.PeerCertificates[1:] {
-				chain.AddCert(cert)
-			}
-			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: chain})
-			return err
-		},
-	}
-	return conf
 }
 
 func namespaceNode(ctx context.Context, app *framework.Client) error {

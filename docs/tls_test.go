@@ -66,19 +66,6 @@ func handshake(t *testing.T, cert tls.Certificate, conf *tls.Config) error {
 	return err
 }
 
-func TestTLSWithoutServerNamesVerifiesCertificate(t *testing.T) {
-	t.Parallel()
-	cert, roots := selfSigned(t, "elsewhere")
-	_, strangers := selfSigned(t, "elsewhere")
-	if err := handshake(t, cert, withoutServerNames(roots)); err != nil {
-		t.Errorf("a trusted certificate of another name: %v", err)
-	}
-	var unknown x509.UnknownAuthorityError
-	if err := handshake(t, cert, withoutServerNames(strangers)); !errors.As(err, &unknown) {
-		t.Errorf("an untrusted certificate: %v", err)
-	}
-}
-
 func TestTLSDoesNotLookAtCommonName(t *testing.T) {
 	t.Parallel()
 	cert, roots := selfSigned(t) // of zk1, by its common name alone

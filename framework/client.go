@@ -134,6 +134,11 @@ func (k *core) start() error {
 			err = errtext.Wrap(err, "curator", "start")
 		}
 	}
+	if err == nil && k.cfg.files != nil {
+		if _, err = k.cfg.files.current(); err != nil {
+			err = errtext.Wrap(err, "curator", "start")
+		}
+	}
 	if err == nil {
 		err = k.run(target)
 	}

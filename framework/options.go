@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gocurator/curator/builders"
@@ -62,6 +64,7 @@ type config struct {
 	expirationPercent int
 	useTLS            bool
 	tls               *tls.Config
+	files             *tlsFiles // nil without WithTLSFromFiles
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
 	hasDialer         bool // dial is the program's: it gets names unresolved
 	resolver          Resolver
@@ -148,7 +151,11 @@ func (c *config) validate() error {
 	check(c.dial != nil, "no dialer")
 	check(c.resolver != nil, "no resolver")
 	check(c.logger != nil, "no logger")
-	check(c.tls != nil || !c.useTLS, "no TLS configuration") // a nil configuration must not turn TLS off
+	check(c.tls != nil || c.files != nil || !c.useTLS, "no TLS configuration") // a nil one must not turn TLS off
+	if f := c.files; f != nil {
+		f.logger = c.logger
+		check(f.wrong() == "", "%s", f.wrong())
+	}
 	for _, p := range []retry.Policy{c.retryPolicy, c.breaker} {
 		if v, ok := p.(retry.Validator); ok {
 			if err := v.Validate(); err != nil {
@@ -187,7 +194,10 @@ func checkAuth(a jute.Auth) string {
 
 // secure returns the function that wraps a connection to a host in TLS, nil without TLS.
 func (c *config) secure() func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
-	if c.tls == nil {
+	switch {
+	case c.files != nil:
+		return c.files.secure
+	case c.tls == nil:
 		return nil
 	}
 	return func(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
@@ -196,9 +206,20 @@ func (c *config) secure() func(ctx context.Context, nc net.Conn, host string) (n
 			conf = conf.Clone()
 			conf.ServerName = host
 		}
-		tc := tls.Client(nc, conf)
-		return tc, tc.HandshakeContext(ctx)
+		return handshake(ctx, nc, conf)
 	}
+}
+
+// handshake starts TLS on a connection.
+func handshake(ctx context.Context, nc net.Conn, conf *tls.Config) (net.Conn, error) {
+	secured := tls.Client(nc, conf)
+	err := secured.HandshakeContext(ctx)
+	// A server without TLS takes the first message for a frame that is too long, and closes the connection.
+	var header tls.RecordHeaderError
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.As(err, &header) {
+		err = fmt.Errorf("%w: perhaps the server has no TLS on this port", err)
+	}
+	return secured, err
 }
 
 // resolve returns the function that looks up the names of servers, nil if the dialer of the program does.
@@ -321,7 +342,7 @@ func WithSimulatedSessionExpirationPercent(percent int) Option {
 // WithTLS uses TLS for connections to the servers. If conf has no ServerName, the host of the connect string is
 // verified.
 func WithTLS(conf *tls.Config) Option {
-	return option(func(c *config) { c.useTLS, c.tls = true, conf.Clone() })
+	return option(func(c *config) { c.useTLS, c.tls, c.files = true, conf.Clone(), nil })
 }
 
 // WithDialer sets the function that opens TCP connections, below TLS. It gets the servers of the connect string, with

@@ -526,6 +526,7 @@ var keepsNothing = map[string]string{
 	"builders: func (SetData) ForPath":                                "it waits",
 	"builders: func (MultiRead) ForReads":                             "it waits",
 	"builders: func (Transaction) ForOperations":                      "it waits",
+	"framework: func WithRevocationLists":                             "it copies",
 	"builders: func (GzipCompression) Compress":                       "it copies",
 	"builders: func (GzipCompression) Decompress":                     "it copies",
 	"builders: type CompressionProvider interface { Compress":         "a slice of its own",

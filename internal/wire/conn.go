@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -594,7 +595,11 @@ func (c *Conn) down(wasLinked bool) {
 
 // failedToConnect records that the handshake with the server that was dialed last has failed.
 func (c *Conn) failedToConnect() {
-	c.failed(c.failure("handshake"))
+	err := c.failure("handshake")
+	if errors.Is(err, io.EOF) && c.cfg.Secure == nil {
+		err = fmt.Errorf("%w: perhaps the server does not serve now, or has TLS alone on this port", err)
+	}
+	c.failed(err)
 	c.reportExhausted()
 }
 

@@ -24,6 +24,12 @@ const (
 	replyHeader   = 16
 )
 
+// The first two bytes of records of TLS.
+const (
+	tlsAlert     = 0x1503
+	tlsHandshake = 0x1603
+)
+
 // frameReader cuts the bytes of a connection into frames. It belongs to the goroutine that reads.
 type frameReader struct {
 	conn     net.Conn
@@ -58,6 +64,8 @@ func (f *frameReader) next(established bool) ([]byte, error) {
 		return nil, err
 	}
 	switch n := binary.BigEndian.Uint32(f.buf[f.r:]); {
+	case !established && (n>>16 == tlsAlert || n>>16 == tlsHandshake):
+		return nil, errors.New("wire: the server answers in TLS: perhaps it has nothing else on this port")
 	case n > maxSkipped, !established && n > maxHandshake:
 		return nil, fmt.Errorf("wire: frame of %d bytes", n)
 	case established && n >= replyHeader && int(n) > f.maxReply && n+4 <= largestBuffer:

@@ -89,6 +89,28 @@ func TestHandshakeIsSmall(t *testing.T) {
 	})
 }
 
+// A port that speaks TLS alone says so to a client that does not.
+func TestHandshakeThatIsAnsweredInTLS(t *testing.T) {
+	for name, answer := range map[string]string{
+		"alert": "\x15\x03\x03\x00\x02\x02\x46", "handshake": "\x16\x03\x01\x00\x02\x01\x01",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				s.greet = func(p *peer, _ jute.ConnectRequest) bool {
+					p.raw([]byte(answer))
+					return true
+				}
+				c := open(t, dialTo(network{"a:1": s}))
+				c.want(t, wire.Disconnected)
+				if err := c.LastError(); err == nil || !strings.Contains(err.Error(), "the server answers in TLS") {
+					t.Errorf("last error: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // reply is what a server answers to a getData with n bytes.
 func largeReply(n int) jute.Reply {
 	return jute.Reply{Data: bytes.Repeat([]byte{'x'}, n), Stat: zk.Stat{Version: 1}}
