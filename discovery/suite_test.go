@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,11 +118,10 @@ func (s *scene) awaitNothing(path string) {
 // awaitState returns a channel that is closed at the next change of the client to a state.
 func (s *scene) awaitState(want framework.ConnectionState) <-chan struct{} {
 	reached := make(chan struct{})
-	var remove func()
-	remove = s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
+	reach := sync.OnceFunc(func() { close(reached) })
+	s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		if state == want {
-			close(reached)
-			remove()
+			reach()
 		}
 	})
 	return reached

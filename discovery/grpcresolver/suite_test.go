@@ -149,11 +149,10 @@ func (c *conn) awaitError(want error) {
 // reconnected returns a channel that is closed when the client is connected again.
 func reconnected(client *framework.Client) <-chan struct{} {
 	again := make(chan struct{})
-	var remove func()
-	remove = client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
+	reach := sync.OnceFunc(func() { close(again) })
+	client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		if state == framework.Reconnected {
-			close(again)
-			remove()
+			reach()
 		}
 	})
 	return again

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,11 +128,10 @@ func (s *scene[T]) isThere(name, id string) bool {
 func (s *scene[T]) expire() {
 	s.Helper()
 	reconnected := make(chan struct{})
-	var remove func()
-	remove = s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
+	reach := sync.OnceFunc(func() { close(reconnected) })
+	s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
 		if state == framework.Reconnected {
-			close(reconnected)
-			remove()
+			reach()
 		}
 	})
 	session := s.client.SessionID()
