@@ -124,7 +124,7 @@ func isPurged[T any](instance ServiceInstance[T], before time.Time) bool {
 // in which the node can become another one with the same version.
 func (d *ServiceDiscovery[T]) purge(ctx context.Context, path string, before time.Time) (deleted bool, err error) {
 	var stat zk.Stat
-	data, err := d.client.GetData().StoringStatIn(&stat).ForPath(ctx, path)
+	data, err := d.read().StoringStatIn(&stat).ForPath(ctx, path)
 	if err == nil {
 		instance, decodeErr := d.decode(path, data)
 		if decodeErr != nil || !isPurged(instance, before) {

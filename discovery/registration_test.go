@@ -31,7 +31,7 @@ func (s *scene) outage() (restore func()) {
 	suspended := s.awaitState(framework.Suspended)
 	restore = s.place.Faults().RefuseConnects()
 	s.place.Faults().CutAll()
-	<-suspended
+	suspended()
 	return restore
 }
 
@@ -170,7 +170,6 @@ func TestRegisterAgainAsksTheServersAgain(t *testing.T) {
 		s.allow(base+"/orders", zk.PermRead)
 		for range 6 { // the pauses grow
 			s.wantErr(d.Register(s.ctx, orders("a", "one")), zk.ErrNoAuth)
-			time.Sleep(2 * time.Second)
 		}
 		s.allow(base+"/orders", zk.PermAll)
 		s.must(s.client.Sync().ForPath(s.ctx, "/"))
@@ -250,6 +249,12 @@ func TestDiscoveryOfAClientThatCompresses(t *testing.T) {
 		}
 		if _, err := d.Instance(s.ctx, "orders", "b"); !errors.Is(err, framework.ErrDataInconsistency) {
 			t.Errorf("an instance that does not decompress: %v", err)
+		}
+		old := typed("old", "one", discovery.Static)
+		old.RegistrationTime = time.UnixMilli(1)
+		s.must(d.RegisterOnce(s.ctx, old))
+		if purged, err := d.Purge(s.ctx, time.Hour); err != nil || purged != 1 {
+			t.Errorf("purged %d: %v", purged, err)
 		}
 	})
 }
