@@ -196,8 +196,7 @@ func (s *jsonSerializer[T]) valuesOf(i ServiceInstance[T], payload []byte) (valu
 	if i.Address != "" {
 		values[memberAddress] = javajson.AppendString(nil, i.Address)
 	}
-	for n, port := range [...]int{i.Port, i.SSLPort} {
-		m := memberPort + n
+	for m, port := range map[int]int{memberPort: i.Port, memberSSLPort: i.SSLPort} {
 		if port < math.MinInt32 || port > math.MaxInt32 {
 			return fault(m, fmt.Sprintf("%d has more than 32 bits", port))
 		}
@@ -282,9 +281,6 @@ var errKind = errors.New("a value of another kind")
 func textOf(value []byte) (s string, err error) {
 	switch value[0] {
 	case '"':
-		if bytes.IndexByte(value, '\\') < 0 { // then it says what it is
-			return string(value[1 : len(value)-1]), nil
-		}
 		err = json.Unmarshal(value, &s)
 		return s, err
 	case '{', '[':
