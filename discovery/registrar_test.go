@@ -234,7 +234,7 @@ func TestPurgeBesideRegisterOnce(t *testing.T) {
 	})
 }
 
-// What may not be read or deleted holds up no other, and is told.
+// An instance that may not be read or deleted is an error, and holds up no other.
 func TestPurgeWithoutPermission(t *testing.T) {
 	inScene(t, func(s *scene) {
 		ours, theirs := s.discover(s.client), s.discover(s.reader)

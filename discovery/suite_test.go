@@ -3,7 +3,6 @@ package discovery_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -115,16 +114,10 @@ func (s *scene) awaitNothing(path string) {
 	testenv.Eventually(s, func() bool { return s.stat(path) == nil }, path+" is gone")
 }
 
-// awaitState returns a channel that is closed at the next change of the client to a state.
-func (s *scene) awaitState(want framework.ConnectionState) <-chan struct{} {
-	reached := make(chan struct{})
-	reach := sync.OnceFunc(func() { close(reached) })
-	s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
-		if state == want {
-			reach()
-		}
-	})
-	return reached
+// awaitState returns what waits for a state of the client that comes from now on.
+func (s *scene) awaitState(want framework.ConnectionState) (wait func()) {
+	s.Helper()
+	return testclient.AwaitState(s.ctx, s, s.client, want)
 }
 
 // cut cuts the connection of the client and waits for the next one.
@@ -132,7 +125,7 @@ func (s *scene) cut() {
 	s.Helper()
 	reconnected := s.awaitState(framework.Reconnected)
 	s.place.Faults().CutAll()
-	<-reconnected
+	reconnected()
 }
 
 // expire ends the session of the client on the servers and waits for the next one.
@@ -145,7 +138,7 @@ func (s *scene) expire() {
 	} else {
 		s.must(testenv.Server(s).ExpireSession(session))
 	}
-	<-reconnected
+	reconnected()
 }
 
 // reset gives up the session of the client, which lives on, on the servers, and waits for the next one.
@@ -153,7 +146,7 @@ func (s *scene) reset() {
 	s.Helper()
 	reconnected := s.awaitState(framework.Reconnected)
 	s.must(s.client.Reset())
-	<-reconnected
+	reconnected()
 }
 
 // settle waits until what the client has begun is done: an answer to a later request is here.

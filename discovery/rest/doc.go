@@ -35,6 +35,6 @@
 //
 // # Security
 //
-// The handler asks nobody who they are. Whoever reaches it may register any address for any service, and unregister
-// all. Put it behind what authenticates your requests, or on an address that only friends reach.
+// The handler has no authentication. Any caller may register any address for any service, and unregister all. Put it
+// behind a handler that authenticates requests, or on an address that only trusted programs reach.
 package rest

@@ -57,7 +57,7 @@ func Example() {
 		fmt.Println(method, path, response.Status)
 		fmt.Print(string(answer))
 	}
-	const instance = `{"address":"10.0.0.7","port":80,"payload":"eu","registrationTimeUTC":1}` // long ago
+	const instance = `{"address":"db7","port":80,"payload":"eu","registrationTimeUTC":1}` // long ago
 	send("PUT", "/v1/service/orders/i-7", instance)
 	send("GET", "/v1/anyservice/orders", "")
 
@@ -71,7 +71,7 @@ func Example() {
 	// Output:
 	// PUT /v1/service/orders/i-7 201 Created
 	// GET /v1/anyservice/orders 200 OK
-	// {"name":"orders","id":"i-7","address":"10.0.0.7","port":80,"registrationTimeUTC":1,"serviceType":"STATIC","payload":"eu"}
+	// {"name":"orders","id":"i-7","address":"db7","port":80,"registrationTimeUTC":1,"serviceType":"STATIC","payload":"eu"}
 	// purged: 1
 	// GET /v1/anyservice/orders 404 Not Found
 	// discovery: no instance

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -127,18 +126,12 @@ func (s *scene[T]) isThere(name, id string) bool {
 // expire ends the session of the handler on the servers and waits for the next one.
 func (s *scene[T]) expire() {
 	s.Helper()
-	reconnected := make(chan struct{})
-	reach := sync.OnceFunc(func() { close(reconnected) })
-	s.client.AddConnectionStateListener(func(_ context.Context, state framework.ConnectionState) {
-		if state == framework.Reconnected {
-			reach()
-		}
-	})
+	reconnected := testclient.AwaitState(s.ctx, s, s.client, framework.Reconnected)
 	session := s.client.SessionID()
 	if server, ok := s.place.(interface{ ExpireSession(id int64) error }); ok {
 		s.must(server.ExpireSession(session))
 	} else {
 		s.must(testenv.Server(s).ExpireSession(session))
 	}
-	<-reconnected
+	reconnected()
 }
