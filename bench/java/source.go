@@ -83,8 +83,8 @@ type Result struct {
 
 	Answers int64         `json:"answers"` // reconnect: all operations answered
 	Ready   time.Duration `json:"readyNs"` // waiters: until all of them waited
-	// Requests is nodes-return, instances-return: those of the new sessions, handshakes and pings included; 0 if the server
-	// does not tell.
+	// Requests is the number of requests of the new sessions, with handshakes and pings: nodes-return, instances-return.
+	// 0 means that the server does not count them.
 	Requests int64 `json:"requests"`
 
 	Before  Memory `json:"before"`  // waiters, cache-memory: without them

@@ -1,5 +1,5 @@
 // Package clientgo runs the leader election of Kubernetes' client-go on a node of ZooKeeper. docs/leader.md explains
-// when that makes sense. It is a module of its own, so that the library does not need client-go, and it is code to copy.
+// when that makes sense. It is a module of its own, so that the library does not need client-go. Copy the code.
 package clientgo
 
 import (
