@@ -571,6 +571,7 @@ var keepsNothing = map[string]string{
 	"recipes/queue: func (*DistributedIDQueue[T]) PutMulti":           "as DistributedQueue",
 	"discovery: func (*ServiceDiscovery[T]) Provider":                 "options",
 	"discovery: type Strategy[T] interface { Choose":                  "a method that gets one",
+	"sasl: type Exchange interface { Next":                            "it gets one, and its answer is written at once",
 	"recipes/queue: func (*DistributedPriorityQueue[T]) PutMulti":     "as DistributedQueue",
 	"recipes/queue: func (*Fence) Transaction":                        "it waits",
 	"recipes/queue: func (*SimpleDistributedQueue) Offer":             "it waits",

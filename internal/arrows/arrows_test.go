@@ -29,6 +29,10 @@ type rule struct {
 // rules has one entry for each package or tree, lowest first: a package imports only what has an earlier rule. Packages
 // that do not exist are fine.
 var rules = []rule{
+	// How a client logs in: what the engine and mechanisms agree on.
+	{pkg: "sasl"},
+	{pkg: "sasl/digest", imports: []string{"sasl"}},
+
 	// The ground floor: the engine.
 	{pkg: "internal/errtext"},
 	{pkg: "internal/usercode", imports: []string{"internal/errtext"}},
