@@ -37,6 +37,7 @@ type RealServer struct {
 	mu      sync.Mutex
 	process *process
 	closed  bool
+	users   map[string]string // of SASL, with their passwords; nil without it
 }
 
 // RealOption changes a [RealServer], or all servers of a [RealCluster].
@@ -203,6 +204,7 @@ func (s *RealServer) writeConfig(lines ...string) error {
 		fmt.Fprintln(&b, line)
 	}
 	return errors.Join(
+		s.writeJAAS(),
 		os.WriteFile(s.configFile(), []byte(b.String()), 0o600),
 		os.WriteFile(filepath.Join(s.dir, "logback.xml"), []byte(logback), 0o600))
 }

@@ -302,6 +302,10 @@ func (s *Server) SetSequence(path string, n int32) error {
 	return nodeError("set sequence", path, s.service.SetSequence(path, n))
 }
 
+// SetSASLUsers replaces the users of [WithSASLUsers], on this server of a [Cluster] alone: secrets are rotated.
+// Connections that are logged in stay so. A server without users has SASL from now on.
+func (s *Server) SetSASLUsers(users map[string]string) { s.member.SetUsers(users) }
+
 // Advance moves the server's clock forward. It returns when the sessions and nodes that are due then have ended.
 // Clients notice nothing.
 func (s *Server) Advance(d time.Duration) { s.service.Advance(d) }

@@ -3,6 +3,9 @@ package curatortest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gocurator/curator/internal/zkserver"
@@ -21,6 +24,8 @@ type serverOptions struct {
 	config   zkserver.Config
 	addrs    []string // nil for the default
 	inMemory bool
+	// requireAuth reports whether there is a WithRequiredAuth, with schemes or without.
+	requireAuth bool
 }
 
 type serverOption func(*serverOptions)
@@ -66,6 +71,13 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 		return nil, errors.New("curatortest: the time of containers that were never used is negative")
 	case c.MaxRequest <= 0:
 		return nil, errors.New("curatortest: the longest request has no bytes")
+	case o.requireAuth && len(c.RequiredAuth) == 0:
+		return nil, errors.New("curatortest: the required authentication has no schemes")
+	}
+	for _, scheme := range c.RequiredAuth {
+		if !c.HasScheme(scheme) {
+			return nil, fmt.Errorf("curatortest: required authentication: the server has no scheme %q", scheme)
+		}
 	}
 	return o, nil
 }
@@ -184,6 +196,38 @@ func WithMaxBuffer(bytes int) ServerOption {
 func WithSuperUser(credentials string) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.SuperDigest = zkserver.Digest(credentials) })
 }
+
+type saslUsers map[string]string
+
+// WithSASLUsers lets users log in by SASL with the mechanism DIGEST-MD5; the map has their passwords. A user has the
+// identity "sasl:name", which the ACLs of the scheme "sasl" name; all of them permit the user "super". Without the
+// option a server answers each login with a null token, as Apache ZooKeeper does without a JAAS file, and accepts no
+// ACL of the scheme. [Server.SetSASLUsers] and [RealServer.SetSASLUsers] replace the users.
+//
+// In Java: a section "Server" of a JAAS file with DigestLoginModule, and authProvider.sasl.
+func WithSASLUsers(users map[string]string) Option { return saslUsers(copyUsers(users)) }
+
+// copyUsers returns a copy that is not nil.
+func copyUsers(users map[string]string) map[string]string {
+	c := make(map[string]string, len(users))
+	maps.Copy(c, users)
+	return c
+}
+
+func (u saslUsers) applyServer(o *serverOptions) { o.config.Users = u }
+
+type requiredAuth []string
+
+// WithRequiredAuth makes the server refuse the requests and pings of a connection that has no identity of one of the
+// schemes, with -124 and the end of the connection. The identity "ip" is one that every connection has. In Java:
+// enforce.auth.enabled and enforce.auth.schemes; the scheme "sasl" is sessionRequireClientSASLAuth.
+func WithRequiredAuth(schemes ...string) Option { return requiredAuth(slices.Clone(schemes)) }
+
+func (a requiredAuth) apply(s *RealServer) {
+	s.config["enforce.auth.enabled"], s.config["enforce.auth.schemes"] = "true", strings.Join(a, ",")
+}
+
+func (a requiredAuth) applyServer(o *serverOptions) { o.config.RequiredAuth, o.requireAuth = a, true }
 
 // WithReadOnlyMode lets the servers of a [Cluster] serve read-only clients while they are cut off from the majority. A
 // single server, or a cluster of one, always has its majority: there the option is an error.

@@ -503,6 +503,12 @@ var entrances = map[string][]entrance{
 			}
 		}
 	}},
+	"curatortest: func WithRequiredAuth": {func(c *caller) func() {
+		schemes := []string{"digest"}
+		option := curatortest.WithRequiredAuth(schemes...)
+		reuse(schemes)
+		return func() { curatortest.NewServerT(c, option) }
+	}},
 	"curatortest: type Rule struct { Ops": {func(c *caller) func() {
 		ops := []string{"exists"}
 		in := c.server.Faults().Add(curatortest.Rule{Ops: ops, Action: curatortest.ReplyError, Err: zk.ErrNoAuth})

@@ -20,6 +20,7 @@ const (
 	schemeAuth   = "auth"
 	schemeDigest = "digest"
 	schemeIP     = "ip"
+	schemeSASL   = "sasl"
 	schemeSuper  = "super"
 	anyone       = "anyone"
 )
@@ -87,7 +88,11 @@ func allowed(acl []zk.ACL, perms int32, ids identities) bool {
 }
 
 func (id identity) matches(expr string) bool {
-	if id.scheme != schemeIP {
+	switch id.scheme {
+	case schemeIP:
+	case schemeSASL:
+		return id.id == expr || id.id == saslSuper
+	default:
 		return id.id == expr
 	}
 	want, bits, ok := parseIP(expr)
@@ -122,7 +127,7 @@ func parseIP(s string) (addr uint64, bits int, ok bool) {
 
 // resolveACL returns the ACL to store for the ACL of a client. It removes duplicates, and replaces "auth" with the
 // identities of the client.
-func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
+func resolveACL(acl []zk.ACL, ids identities, known schemes) ([]zk.ACL, jute.Code) {
 	var resolved []zk.ACL
 	for i, a := range acl {
 		if slices.Contains(acl[:i], a) {
@@ -137,7 +142,7 @@ func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
 		case schemeAuth:
 			proven := false
 			for _, id := range ids {
-				if id.scheme == schemeDigest {
+				if id.proves() {
 					resolved = append(resolved, zk.ACL{Perms: a.Perms, Scheme: id.scheme, ID: id.id})
 					proven = true
 				}
@@ -146,7 +151,7 @@ func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
 				return nil, jute.CodeInvalidACL
 			}
 		default:
-			if !validID(a) {
+			if !known.valid(a) {
 				return nil, jute.CodeInvalidACL
 			}
 			resolved = append(resolved, a)
@@ -158,8 +163,17 @@ func resolveACL(acl []zk.ACL, ids identities) ([]zk.ACL, jute.Code) {
 	return resolved, jute.CodeOK
 }
 
-func validID(a zk.ACL) bool {
+// proves reports whether "auth" in an ACL stands for the identity.
+func (id identity) proves() bool { return id.scheme == schemeDigest || id.scheme == schemeSASL }
+
+// schemes are the schemes of ACLs that a service has beside those that all have.
+type schemes struct{ sasl bool }
+
+// valid reports whether the scheme of an entry exists and its id is valid there.
+func (s schemes) valid(a zk.ACL) bool {
 	switch a.Scheme {
+	case schemeSASL:
+		return s.sasl && validPrincipal(a.ID)
 	case schemeDigest:
 		// Java's split drops empty parts at the end.
 		return strings.Count(strings.TrimRight(a.ID, ":"), ":") == 1
@@ -168,6 +182,31 @@ func validID(a zk.ACL) bool {
 		return ok
 	}
 	return false
+}
+
+// validPrincipal reports whether Java can read the name as one of Kerberos, user/host@realm. Without an @ it reads any.
+func validPrincipal(name string) bool {
+	user, realm, ok := strings.Cut(name, "@")
+	return !ok || !strings.Contains(realm, "@") && !strings.Contains(realm, "/") && strings.Count(user, "/") <= 1
+}
+
+// HasScheme reports whether clients of a service can have identities of a scheme.
+func (c *Config) HasScheme(scheme string) bool {
+	switch scheme {
+	case schemeDigest, schemeIP:
+		return true
+	case schemeSASL:
+		return c.Users != nil
+	}
+	return false
+}
+
+// required reports whether a connection needs an identity of a scheme before it may send requests.
+func (c *Config) required(scheme string) bool { return slices.Contains(c.RequiredAuth, scheme) }
+
+// admitted reports whether the identities are enough to send requests.
+func (c *Config) admitted(ids identities) bool {
+	return len(c.RequiredAuth) == 0 || slices.ContainsFunc(ids, func(id identity) bool { return c.required(id.scheme) })
 }
 
 // hideDigests masks the passwords in an ACL for a client without the admin permission.

@@ -40,7 +40,7 @@ func TestValidDigestID(t *testing.T) {
 	for id, want := range map[string]bool{
 		"u:h": true, ":h": true, "u:h:": true, "u": false, "u:": false, "": false, "u:h:x": false, ":": false,
 	} {
-		if got := validID(zk.ACL{Scheme: schemeDigest, ID: id}); got != want {
+		if got := (schemes{}).valid(zk.ACL{Scheme: schemeDigest, ID: id}); got != want {
 			t.Errorf("%q: %t", id, got)
 		}
 	}

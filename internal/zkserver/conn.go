@@ -21,6 +21,7 @@ type conn struct {
 
 	// The mutex of the service guards the fields below.
 	ids       identities
+	login     login
 	session   *session // nil before the handshake
 	leaving   bool     // the client has requested the end of the session
 	waiting   [][]byte // frames that need the leader while the member is cut off, and all later frames
@@ -120,8 +121,7 @@ func (c *conn) answerFrame(frame []byte) bool {
 	if c.session == nil {
 		return c.handshake(frame)
 	}
-	h, body, err := jute.DecodeRequestHeader(frame)
-	return err == nil && c.answerRequest(h, body)
+	return c.dispatch(frame, c.answerRequest)
 }
 
 // connected reports whether the connection is open.

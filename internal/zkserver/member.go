@@ -42,7 +42,8 @@ type Member struct {
 	reportDue    time.Time          // when the next report is due
 	received     int64
 	sent         int64
-	traceMask    int64 // the value that stmk has set; it traces nothing
+	traceMask    int64             // the value that stmk has set; it traces nothing
+	users        map[string]string // who may log in by SASL, with their passwords; nil without SASL
 }
 
 func newMember(s *Service, number int) *Member {
@@ -55,6 +56,9 @@ func newMember(s *Service, number int) *Member {
 		local:      map[int64]*session{},
 		unreported: map[int64]*session{},
 		traceMask:  defaultTraceMask,
+	}
+	if s.config.Users != nil {
+		m.users = knownUsers(s.config.Users)
 	}
 	m.dataWatches, m.childWatches = newWatchTable(s.config.Version), newWatchTable(s.config.Version)
 	return m

@@ -14,6 +14,7 @@ type proposal struct {
 	tree    *tree
 	session int64
 	ids     identities
+	schemes schemes
 	txn     txn
 	pending map[string]*plannedNode
 }
@@ -90,7 +91,7 @@ func (p *proposal) create(r *jute.Request) jute.Code {
 	if !ok {
 		return jute.CodeBadArguments
 	}
-	acl, code := resolveACL(r.ACL, p.ids)
+	acl, code := resolveACL(r.ACL, p.ids, p.schemes)
 	if code != jute.CodeOK {
 		return code
 	}
@@ -176,7 +177,7 @@ func (p *proposal) setACL(r *jute.Request) jute.Code {
 	if !validPath(r.Path) {
 		return jute.CodeBadArguments
 	}
-	acl, code := resolveACL(r.ACL, p.ids)
+	acl, code := resolveACL(r.ACL, p.ids, p.schemes)
 	if code != jute.CodeOK {
 		return code
 	}

@@ -6,25 +6,34 @@ import (
 
 // request handles a frame after the handshake. It returns false after the last frame of the connection.
 func (c *conn) request(frame []byte) bool {
+	return c.dispatch(frame, func(h jute.RequestHeader, body []byte) bool {
+		if !c.alive() {
+			return true // the end of the session is on its way to the client
+		}
+		c.member.noteActivity(c.session)
+		if c.mustWait(h.Op) {
+			c.wait(frame, isWrite(h.Op) && h.Op != jute.OpSync)
+			return true
+		}
+		return c.answerRequest(h, body)
+	})
+}
+
+// dispatch adds the identities of a frame that has some. It calls answer for a request of a client that may send it.
+func (c *conn) dispatch(frame []byte, answer func(jute.RequestHeader, []byte) bool) bool {
 	h, body, err := jute.DecodeRequestHeader(frame)
-	if err != nil {
+	switch {
+	case err != nil:
+		return false
+	case h.Op == jute.OpAuth:
+		return c.authenticate(h, body)
+	case h.Op == jute.OpSASL:
+		return c.sasl(h, body)
+	case !c.member.service.config.admitted(c.ids):
+		c.reply(jute.ReplyHeader{Xid: h.Xid, Code: jute.CodeSessionClosedRequireSASL}, h.Op, nil)
 		return false
 	}
-	switch h.Op {
-	case jute.OpAuth:
-		return c.authenticate(h, body)
-	case jute.OpSASL:
-		return c.sasl(h, body)
-	}
-	if !c.alive() {
-		return true // the end of the session is on its way to the client
-	}
-	c.member.noteActivity(c.session)
-	if c.mustWait(h.Op) {
-		c.wait(frame, isWrite(h.Op) && h.Op != jute.OpSync)
-		return true
-	}
-	return c.answerRequest(h, body)
+	return answer(h, body)
 }
 
 // answerRequest answers a request. It returns false after the last frame of the connection.
@@ -98,7 +107,7 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 	if c.moved() && !empty {
 		return false
 	}
-	p := proposal{tree: s.leader.tree, session: c.session.id, ids: c.ids}
+	p := proposal{tree: s.leader.tree, session: c.session.id, ids: c.ids, schemes: s.schemes}
 	var refused []jute.Result
 	code := jute.CodeMarshallingError
 	switch {
@@ -177,15 +186,6 @@ func (c *conn) authenticate(h jute.RequestHeader, body []byte) bool {
 		return false
 	}
 	c.reply(jute.ReplyHeader{Xid: h.Xid}, h.Op, nil)
-	return true
-}
-
-// sasl answers with an empty token, as a server without SASL does.
-func (c *conn) sasl(h jute.RequestHeader, body []byte) bool {
-	if r, err := jute.DecodeRequest(h.Op, body); err != nil || r.Data == nil {
-		return false
-	}
-	c.reply(jute.ReplyHeader{Xid: h.Xid}, h.Op, &jute.Reply{})
 	return true
 }
 

@@ -26,6 +26,11 @@ type Config struct {
 	SuperDigest       string        // digest id of the superuser; empty means none
 	ReadOnly          bool          // members without a quorum serve read-only clients
 	NoTTL             bool          // nodes with a time to live are refused
+
+	// Users may log in by SASL, with their passwords. A service without SASL has a nil map.
+	Users map[string]string
+	// RequiredAuth has the schemes of which a connection needs an identity before it may send requests; none by default.
+	RequiredAuth []string
 }
 
 // Service is a ZooKeeper service: the history of all its members. Its methods are safe for concurrent use.
@@ -48,7 +53,8 @@ type Service struct {
 	nextSweep   time.Time
 	serving     map[*conn]struct{} // connections with running goroutines
 	connections int64              // number of connections so far
-	parted      int                // number of calls of Part so far
+	schemes     schemes
+	parted      int // number of calls of Part so far
 	closed      bool
 
 	seen    chan struct{} // closed at the next change; nil if nothing waits in Changes
@@ -73,6 +79,7 @@ func New(config Config) *Service {
 		serving:  map[*conn]struct{}{},
 		changed:  make(chan struct{}, 1),
 		done:     make(chan struct{}),
+		schemes:  schemes{sasl: config.Users != nil},
 	}
 	for i := range config.Members {
 		s.members = append(s.members, newMember(s, i+1))
