@@ -112,7 +112,7 @@ func TestCloseLeavesNothingInAnyPhase(t *testing.T) {
 			0,
 			func(t *testing.T, client *framework.Client) func() {
 				t.Helper()
-				reach(t, client, connected, lost)
+				reach(t, client, lost)
 				return func() {}
 			},
 		},

@@ -90,6 +90,8 @@ func (c *connection) open() error {
 		CloseWait:      c.cfg.maxCloseWait,
 		ReadOnly:       c.cfg.readOnly,
 		Auth:           c.cfg.auth,
+		Login:          c.cfg.sasl,
+		Probe:          true,
 		Dial:           c.cfg.dial,
 		Secure:         c.cfg.secure(),
 		Resolve:        c.cfg.resolve(),
@@ -119,7 +121,8 @@ func (c *connection) open() error {
 
 // on handles a new state of a Conn. It runs on the goroutine that reads its connection.
 func (c *connection) on(conn *wire.Conn, s wire.State) {
-	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly || s == wire.AuthFailed) {
+	if c.take(conn, s) && (s == wire.Connected || s == wire.ConnectedReadOnly || s == wire.AuthFailed ||
+		s == wire.LoginRefused) {
 		c.executor.Connected()
 	}
 }
@@ -147,6 +150,8 @@ func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 		c.refused = zk.ErrAuthFailed
 		c.lose("the servers refuse the credentials")
 		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
+	case wire.LoginRefused: // as if it could not connect, but whoever waits is told
+		c.refuse(conn.Refusal())
 	}
 	return true
 }
@@ -158,6 +163,25 @@ var sessionEvents = map[wire.State]zk.State{
 	wire.Disconnected:      zk.StateDisconnected,
 	wire.Expired:           zk.StateExpired,
 	wire.AuthFailed:        zk.StateAuthFailed,
+	wire.LoginRefused:      zk.StateAuthFailed,
+}
+
+// refuse handles that all servers refuse the login, which they may accept later. mu is held.
+func (c *connection) refuse(why error) {
+	if why == nil {
+		return
+	}
+	first := c.refused == nil
+	c.refused = why
+	if c.state != Suspended && c.state != Lost {
+		c.suspend()
+	} else {
+		c.wake()
+	}
+	c.setClock()
+	if first {
+		c.unhandled("the servers refuse the login", why)
+	}
 }
 
 // up handles a new connection. mu is held.
@@ -194,6 +218,11 @@ func (c *connection) become(s ConnectionState, attrs ...slog.Attr) {
 	c.state = s
 	c.telemetry.StateNoted(s.word())
 	c.publish(s, attrs...)
+	c.wake()
+}
+
+// wake wakes the goroutines that wait for a change. mu is held.
+func (c *connection) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/sasl"
 	"github.com/gocurator/curator/zkpath"
 )
 
@@ -52,6 +53,8 @@ type config struct {
 	retryPolicy       retry.Policy
 	namespace         string
 	auth              []jute.Auth
+	sasl              sasl.Mechanism // nil without a login
+	hasSASL           bool
 	acl               builders.ACLProvider
 	defaultData       func() []byte
 	compression       builders.CompressionProvider
@@ -151,6 +154,7 @@ func (c *config) validate() error {
 	check(c.dial != nil, "no dialer")
 	check(c.resolver != nil, "no resolver")
 	check(c.logger != nil, "no logger")
+	check(c.sasl != nil || !c.hasSASL, "no SASL mechanism") // a nil one must not turn the login off
 	check(c.tls != nil || c.files != nil || !c.useTLS, "no TLS configuration") // a nil one must not turn TLS off
 	if f := c.files; f != nil {
 		f.logger = c.logger
@@ -181,7 +185,7 @@ func checkAuth(a jute.Auth) string {
 	case known == "":
 		return "authorization without a scheme"
 	case known == "sasl":
-		return fmt.Sprintf("authorization scheme %q: SASL is not supported", a.Scheme)
+		return fmt.Sprintf("authorization scheme %q: it needs a mechanism, by WithSASL", a.Scheme)
 	case known == "world", known == "auth":
 		return fmt.Sprintf("authorization scheme %q: it is for ACLs and has no credentials", a.Scheme)
 	case slices.Contains([]string{"digest", "ip", "x509"}, known) && a.Scheme != known:
@@ -272,10 +276,22 @@ func WithNamespace(ns string) Option { return option(func(c *config) { c.namespa
 
 // WithAuth adds credentials, which every new connection sends: ("digest", "user:password"). Unlike Java's
 // authorization() it adds to earlier ones. The scheme may belong to a plug-in of the server; "sasl" is an error of
-// [New], because SASL is not supported.
+// [New]: see [WithSASL].
 func WithAuth(scheme string, auth []byte) Option {
 	auth = slices.Clone(auth)
 	return option(func(c *config) { c.auth = append(c.auth, jute.Auth{Scheme: scheme, Auth: auth}) })
+}
+
+// WithSASL logs in with a mechanism on every new connection, before anything else: package sasl/digest has one for a
+// user and a password, and the module sasl/kerberos has one for Kerberos. The nodes of the client can then have ACLs of
+// the scheme "sasl". The login counts as part of the connect, for which [WithConnectionTimeout] is the limit.
+//
+// A server that refuses the login is tried again as one that cannot be reached. If all of them refuse it,
+// [Client.BlockUntilConnected] and the operations fail at once with an error that matches zk.ErrAuthFailed and has the
+// reason. The client goes on trying, and is connected as soon as a server accepts the login. In Java: a JAAS file, the
+// property java.security.auth.login.config, and a client that does not recover.
+func WithSASL(m sasl.Mechanism) Option {
+	return option(func(c *config) { c.sasl, c.hasSASL = m, true })
 }
 
 // WithACLProvider sets the provider of the ACL of nodes that are created without one; by default everybody may do

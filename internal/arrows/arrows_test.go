@@ -43,7 +43,7 @@ var rules = []rule{
 		"internal/errtext", "internal/instrument", "internal/jute", "internal/usercode",
 	}},
 	{pkg: "internal/hook", imports: []string{"internal/telemetry"}},
-	{pkg: "internal/wire", imports: []string{"internal/jute"}},
+	{pkg: "internal/wire", imports: []string{"internal/jute", "sasl"}},
 	{pkg: "internal/exec", imports: []string{
 		"internal/errtext", "internal/dispatch", "internal/jute", "internal/telemetry", "internal/usercode", "internal/wire",
 	}},
@@ -61,7 +61,7 @@ var rules = []rule{
 	// The client.
 	{pkg: "builders", imports: slices.Concat(engine, vocabulary, []string{"internal/hook", "internal/opconfig"})},
 	{pkg: "framework", imports: slices.Concat(engine, vocabulary, []string{
-		"builders", "internal/hook", "internal/listeners", "internal/opconfig",
+		"builders", "internal/hook", "internal/listeners", "internal/opconfig", "sasl",
 	})},
 	{pkg: "tracing", imports: []string{"framework", "internal/hook", "internal/telemetry"}},
 

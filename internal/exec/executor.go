@@ -333,7 +333,7 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if errors.Is(err, zk.ErrAuthFailed) { // no session will follow
+	if errors.Is(err, zk.ErrAuthFailed) { // no server accepts the client
 		return false, err
 	}
 	return false, nil // the next session can accept it

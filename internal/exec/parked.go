@@ -155,7 +155,7 @@ func (e *Executor) Unsent(requests []*wire.Request) {
 
 // recheck sends the parked operations if conn accepts them, and fails them if no session will follow.
 func (e *Executor) recheck(conn *wire.Conn) {
-	if conn != nil && (conn.IsConnected() || conn.IsRefused()) {
+	if conn != nil && (conn.IsConnected() || conn.Refusal() != nil) {
 		e.Connected()
 	}
 }
@@ -214,7 +214,11 @@ type overOp struct {
 // always after a refusal. mu is held.
 func (e *Executor) takeOver() (over []overOp) {
 	conn := e.conn()
-	if conn == nil || e.swept == conn && !conn.IsRefused() {
+	if conn == nil {
+		return nil
+	}
+	refusal := conn.Refusal()
+	if e.swept == conn && refusal == nil {
 		return nil
 	}
 	e.swept = conn
@@ -224,8 +228,8 @@ func (e *Executor) takeOver() (over []overOp) {
 			over = append(over, overOp{op, op.caller.abandoned.cause})
 		case e.outlived(op, conn):
 			over = append(over, overOp{op, zk.ErrSessionExpired})
-		case conn.IsRefused():
-			over = append(over, overOp{op, zk.ErrAuthFailed})
+		case refusal != nil:
+			over = append(over, overOp{op, refusal})
 		}
 	}
 	for op := e.parked.first; op != nil; op = op.waiting.after {
@@ -270,7 +274,7 @@ func (e *Executor) sendFirst() (ended *Operation, err error, more bool) { //noli
 		return nil, nil, true
 	}
 	op.state.on = before
-	if errors.Is(err, zk.ErrAuthFailed) { // no session will follow
+	if errors.Is(err, zk.ErrAuthFailed) { // no server accepts the client
 		return op, err, true
 	}
 	undo()

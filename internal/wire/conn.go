@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/sasl"
 )
 
 // ErrNotConnected is returned by Submit while there is no connection to a server: the request was not accepted.
@@ -22,13 +23,14 @@ var ErrNotConnected = errors.New("wire: not connected")
 // State is a state of a Conn.
 type State int
 
-// The states. Expired and AuthFailed are final.
+// The states. Expired and AuthFailed are final. LoginRefused says that no server accepts the login; they are tried again.
 const (
 	Disconnected State = iota
 	Connected
 	ConnectedReadOnly
 	Expired
 	AuthFailed
+	LoginRefused
 )
 
 // Config has the settings of a Conn; Servers, the timeouts, Dial, Logger, OnUnsent and OnState must be set.
@@ -42,6 +44,9 @@ type Config struct {
 	CloseWait      time.Duration // bounds the close of the session at the server
 	ReadOnly       bool          // accept a server without a quorum
 	Auth           []jute.Auth
+	Login          sasl.Mechanism // may be nil
+	// Probe asks a server that has not served this client before whether it requires a login.
+	Probe bool
 	// Dial opens a connection. It may ignore the end of its context.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Secure, if it is set, starts TLS on a connection to a host of Servers.
@@ -224,11 +229,15 @@ func (c *Conn) IsConnected() bool {
 	return c.end == nil && c.link != nil && !c.link.dead
 }
 
-// IsRefused reports whether the servers refuse the credentials: nothing will be accepted any more.
-func (c *Conn) IsRefused() bool {
+// Refusal returns why the servers refuse the credentials or the login, and nil if they do not. Nothing is accepted then,
+// but a server may accept the login later.
+func (c *Conn) Refusal() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.end == zk.ErrAuthFailed
+	if c.end == zk.ErrAuthFailed {
+		return c.end
+	}
+	return c.hosts.refusal()
 }
 
 // IsOver reports whether nothing is accepted any more.
@@ -247,7 +256,8 @@ func (c *Conn) UpdateServers(servers []string) {
 }
 
 // Submit puts r behind all requests submitted before. It returns an error if r was not accepted: ErrNotConnected if
-// there is no connection or the connection of r's flight has ended, otherwise the reason of the session's end. wait
+// there is no connection or the connection of r's flight has ended, the refusal if no server accepts the login,
+// otherwise the reason of the session's end. wait
 // means that the caller waits for the answer: it then writes by itself if no other goroutine is writing, which saves a
 // switch to another goroutine.
 func (c *Conn) Submit(r *Request, wait bool) error {
@@ -258,6 +268,9 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 	}
 	l := c.link
 	if l == nil || l.dead || !r.Flight.accepts(l) { // on a dead connection nothing would complete it
+		if refusal := c.hosts.refusal(); refusal != nil {
+			return refusal
+		}
 		return ErrNotConnected
 	}
 	l.submit(r)
@@ -467,13 +480,14 @@ func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
-	nc, t, err := c.open(ctx, t)
+	nc, t, exchange, err := c.open(ctx, t)
 	if err != nil {
 		c.failed(err)
 		c.reportExhausted()
 		return nil, err
 	}
 	l := newLink(c, &attempt{Conn: nc, target: t}, t.server)
+	l.exchange = exchange
 	_ = nc.SetDeadline(start.Add(patience))
 	c.mu.Lock()
 	c.dialed = l
@@ -500,24 +514,28 @@ func (c *Conn) refresh() bool {
 	return c.ctx.Err() == nil
 }
 
-// open opens a connection to an address of t.
-func (c *Conn) open(ctx context.Context, t target) (net.Conn, target, error) {
+// open opens a connection to an address of t, and begins its login.
+func (c *Conn) open(ctx context.Context, t target) (net.Conn, target, sasl.Exchange, error) {
 	if t.address == "" {
 		addresses, err := c.resolve(ctx, t.server)
 		if err != nil {
 			c.hosts.dialing(t)
-			return nil, t, fmt.Errorf("%s: %w", t.server, withoutContext(err))
+			return nil, t, nil, fmt.Errorf("%s: %w", t.server, withoutContext(err))
 		}
 		t = c.hosts.expand(t.server, addresses)
 	}
 	c.hosts.dialing(t)
+	exchange, err := c.startLogin(ctx, t)
+	if err != nil {
+		return nil, t, nil, err
+	}
 	nc, err := c.connect(ctx, t)
-	return nc, t, err
+	return nc, t, exchange, err
 }
 
-// failed records a failure to connect.
+// failed records a failure to connect. A refusal by all servers has a state of its own.
 func (c *Conn) failed(err error) {
-	if err != nil && c.ctx.Err() == nil && c.hosts.failed(err) && c.cfg.OnFailure != nil {
+	if err != nil && c.ctx.Err() == nil && c.hosts.failed(err) && c.cfg.OnFailure != nil && c.hosts.refusal() == nil {
 		c.cfg.OnFailure(err)
 	}
 }
@@ -546,7 +564,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	c.mu.Lock()
 	c.readOnly = resp.ReadOnly
 	c.sawQuorum = c.sawQuorum || !resp.ReadOnly
-	for i := range c.cfg.Auth {
+	for i := 0; i < len(c.cfg.Auth) && !l.authSent; i++ {
 		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &c.cfg.Auth[i]))
 	}
 	op, bodies := c.watches.frames(c.zxid.Load())
@@ -628,9 +646,12 @@ func (c *Conn) Peer() string {
 	return c.link.name()
 }
 
-// reportExhausted reports Disconnected when no server could be reached.
+// reportExhausted reports Disconnected when no server could be reached, and LoginRefused when all refuse the login.
 func (c *Conn) reportExhausted() {
-	if c.hosts.exhausted() {
+	switch {
+	case c.hosts.refusal() != nil && c.ctx.Err() == nil:
+		c.report(LoginRefused)
+	case c.hosts.exhausted():
 		c.report(Disconnected)
 	}
 }

@@ -11,8 +11,8 @@
 //  2. Every accepted request is answered exactly once: by the server, or with [jute.ErrConnectionLoss] when its
 //     connection ends first.
 //  3. Only the goroutine that reads the connection completes requests, delivers watch events and reports states.
-//     It never writes and never runs code that may block.
+//     It never writes and never runs code that may block, but for the login, before there are requests.
 //  4. A request belongs to one session: nothing accepted by one Conn is executed in the session of another.
-//  5. On a new connection of the same session the credentials go first, then the watches, then requests; so a
-//     watch event that was missed is seen before newer data.
+//  5. On a new connection of the same session the login goes first, then the credentials, then the watches, then
+//     requests; so a watch event that was missed is seen before newer data.
 package wire

@@ -2,12 +2,15 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Limits of the pauses between two passes over the servers, and of the first try's patience with one server. A
@@ -64,6 +67,8 @@ type Hosts struct {
 	proof      *proof                   // the last connection, until review has evaluated it
 	failure    error                    // the error of the last try; nil while a connection stands
 	failing    bool                     // the first failure was reported, and no server was well since
+	wasServed  bool                     // the servers serve this client, as far as is known
+	refusals   map[string]error         // why servers refuse the login, since the last connection; may be nil
 	calls      map[string]chan struct{} // closed when the running function of the program with this key returns
 }
 
@@ -235,7 +240,33 @@ func (h *Hosts) established(c *Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.proof = &proof{c, time.Now(), c.lastAnswer.Load()}
-	h.failure = nil
+	h.failure, h.refusals, h.wasServed = nil, nil, true
+}
+
+// served reports whether the servers serve this client without a login that it lacks, as far as is known.
+func (h *Hosts) served() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.wasServed
+}
+
+// refused records that a server requires a login.
+func (h *Hosts) refused() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wasServed = false
+}
+
+// refusal returns the last refusal of the login if all servers refuse it, or nil.
+func (h *Hosts) refusal() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, server := range h.servers {
+		if h.refusals[server] == nil {
+			return nil
+		}
+	}
+	return h.refusals[h.last.server]
 }
 
 // lost records the end of an established connection. It evaluates that connection now, so that the next failure to
@@ -253,6 +284,12 @@ func (h *Hosts) failed(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = err
+	if errors.Is(err, zk.ErrAuthFailed) {
+		if h.refusals == nil {
+			h.refusals = make(map[string]error)
+		}
+		h.refusals[h.last.server] = err
+	}
 	h.timedOut = h.timedOut || time.Since(h.tried) >= h.patience
 	first := !h.failing
 	h.failing = true

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/gocurator/curator/internal/jute"
+	"github.com/gocurator/curator/sasl"
 )
 
 // firstXid starts our range of request numbers. It is positive, because the server does not throttle requests with
@@ -44,8 +46,10 @@ type link struct {
 	over     chan struct{} // closed when all requests have ended or were given back, and the loss was reported
 	overOnce sync.Once
 
-	handshakeDone bool // the connect response was read
-	connectSent   bool // the connect request was sent
+	exchange      sasl.Exchange // the login; nil without one
+	authSent      bool          // the credentials were sent, before the connection was established
+	handshakeDone bool          // the connect response was read
+	connectSent   bool          // the connect request was sent
 	connectSentAt int64
 
 	// Guarded by Conn.mu.
@@ -219,8 +223,8 @@ func (l *link) Read(p []byte) (int, error) {
 	for len(l.library) == 0 {
 		frame, err := l.frames.next(l.handshakeDone)
 		if err == nil && !l.handshakeDone {
-			err = l.handshake(frame[4:])
-			l.library = frame
+			l.library = bytes.Clone(frame) // the login reads more frames
+			err = l.handshake(l.library[4:])
 		} else if err == nil {
 			var ours bool
 			if ours, err = l.handle(frame[4:]); !ours {
@@ -246,6 +250,16 @@ func (l *link) handshake(body []byte) error {
 		return fmt.Errorf("wire: handshake with %s: %w", l.address, err)
 	}
 	l.handshakeDone = true
+	if resp.SessionID != 0 && resp.TimeoutMs != 0 { // else the session has ended
+		if err = l.login(); err != nil {
+			return err
+		}
+		if l.c.cfg.Probe && !l.c.hosts.served() {
+			if err = l.probe(); err != nil {
+				return err
+			}
+		}
+	}
 	return l.c.established(l, resp)
 }
 
@@ -256,6 +270,10 @@ func (l *link) handle(body []byte) (ours bool, err error) {
 		return false, err
 	}
 	c := l.c
+	if h.Code == jute.CodeSessionClosedRequireSASL {
+		c.hosts.refused()
+		return true, ErrLoginRequired
+	}
 	if h.Xid == jute.XidNotification {
 		ev, err := jute.DecodeWatcherEvent(rest)
 		if err != nil {

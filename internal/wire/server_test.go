@@ -27,6 +27,8 @@ type server struct {
 	greet func(p *peer, req jute.ConnectRequest) bool
 	// serve answers a request by itself if it returns true. It is not requested about pings.
 	serve func(p *peer, r *request) bool
+	// probed answers a ping by itself if it returns true.
+	probed func(p *peer, r *request) bool
 	// mutePings leaves pings unanswered.
 	mutePings atomic.Bool
 	// word is the answer to the four-letter word isro.
@@ -207,6 +209,7 @@ func (p *peer) run() {
 		r := &request{RequestHeader: h, body: body}
 		switch {
 		case h.Xid == jute.XidPing && p.s.mutePings.Load():
+		case h.Xid == jute.XidPing && p.s.probed != nil && p.s.probed(p, r):
 		case h.Xid == jute.XidPing:
 			p.yes(r)
 		case p.s.serve != nil && p.s.serve(p, r):
@@ -380,6 +383,12 @@ func (r *recorder[T]) add(v T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = append(r.list, v)
+}
+
+func (r *recorder[T]) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = nil
 }
 
 func (r *recorder[T]) all() []T {
