@@ -15,8 +15,8 @@ import (
 	"github.com/gocurator/curator/retry"
 )
 
-// digest returns the identity of a user with a password.
-func digest(userAndPassword, user string) string {
+// digestACL returns the identity of a user with a password.
+func digestACL(userAndPassword, user string) string {
 	sum := sha1.Sum([]byte(userAndPassword))
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
@@ -34,8 +34,8 @@ func TestAuthIsSentOnEachConnectionAndSession(t *testing.T) {
 	_, err := client.Create().ForPath(ctx, "/a", []byte("x"))
 	must(t, err)
 	want := []zk.ACL{
-		{Perms: zk.PermAll, Scheme: "digest", ID: digest("me:secret", "me")},
-		{Perms: zk.PermAll, Scheme: "digest", ID: digest("us:shared", "us")},
+		{Perms: zk.PermAll, Scheme: "digest", ID: digestACL("me:secret", "me")},
+		{Perms: zk.PermAll, Scheme: "digest", ID: digestACL("us:shared", "us")},
 	}
 	wantACL := func(p string) {
 		t.Helper()

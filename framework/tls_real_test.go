@@ -19,6 +19,7 @@ import (
 
 // Apache ZooKeeper with a secure port that asks for certificates.
 func TestTLSOfApacheZooKeeper(t *testing.T) {
+	testenv.RequireReal(t)
 	t.Parallel()
 	a := newAuthority(t)
 	files := newPEMFiles(t)

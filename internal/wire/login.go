@@ -64,11 +64,13 @@ func (l *link) login() error {
 	return fmt.Errorf("%w: the login has no end", zk.ErrAuthFailed)
 }
 
-// loginError says what a refusal means. The first token asks for the mechanism, and has no secret.
+// loginError says what a refusal means. The first token asks for the mechanism, and has no secret. A server that requires
+// a login has a code of its own for a refusal.
 func loginError(err error, round int) error {
+	if errors.Is(err, jute.ErrSessionClosedRequireSASL) {
+		err = ErrLoginRequired
+	}
 	switch {
-	case errors.Is(err, jute.ErrSessionClosedRequireSASL):
-		return ErrLoginRequired
 	case !errors.Is(err, zk.ErrAuthFailed):
 		return err
 	case round == 0:

@@ -128,7 +128,7 @@ func TestLoginRefusals(t *testing.T) {
 		{name: "the first token", rounds: 1, answer: refused(jute.CodeAuthFailed), says: "the first token", is: zk.ErrAuthFailed},
 		{name: "a later token", rounds: 2, answer: refused(jute.CodeAuthFailed), says: "user or the password", is: zk.ErrAuthFailed},
 		{name: "another login is required", rounds: 2, answer: refused(jute.CodeSessionClosedRequireSASL),
-			says: "requires SASL", is: jute.ErrSessionClosedRequireSASL},
+			says: "user or the password", is: jute.ErrSessionClosedRequireSASL},
 		{name: "a server without SASL", rounds: 1, answer: func(p *peer, r *request) { p.token(r, nil) },
 			says: "no SASL", is: zk.ErrAuthFailed},
 		{name: "a server that cannot prove itself", rounds: 1,

@@ -1,0 +1,257 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	zklib "github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/sasl"
+	"github.com/gocurator/curator/sasl/digest"
+)
+
+// realSASL starts Apache ZooKeeper with users of DIGEST-MD5.
+func realSASL(t *testing.T, opts ...curatortest.RealOption) *curatortest.RealServer {
+	t.Helper()
+	testenv.RequireReal(t)
+	jaas := filepath.Join(t.TempDir(), "jaas.conf")
+	write(t, jaas, []byte(`Server {
+  org.apache.zookeeper.server.auth.DigestLoginModule required
+  user_super="admin" user_bob="secret" user_zoë="pä ss";
+};
+Client {
+  org.apache.zookeeper.server.auth.DigestLoginModule required username="bob" password="secret";
+};
+`))
+	server, err := curatortest.NewRealServer(append([]curatortest.RealOption{
+		curatortest.WithConfig("authProvider.sasl", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"),
+		curatortest.WithSystemProperty("java.security.auth.login.config", jaas),
+		curatortest.WithSystemProperty("file.encoding", "UTF-8"),
+	}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { must(t, server.Close()) })
+	login, err := sasl.FromJAAS(jaas, "Client")
+	must(t, err)
+	m, err := digest.FromLogin(login)
+	must(t, err)
+	connectClient(t, server.Addr(), framework.WithSASL(m))
+	return server
+}
+
+func TestLoginOnApacheZooKeeper(t *testing.T) {
+	server := realSASL(t)
+	ctx := testenv.Context(t)
+	for user, password := range map[string]string{"bob": "secret", "zoë": "pä ss", "super": "admin"} {
+		client := connectClient(t, server.Addr(), framework.WithSASL(digest.New(user, password)),
+			framework.WithACLProvider(builders.FixedACL(zklib.AuthACL(zklib.PermAll))))
+		_, err := client.Create().ForPath(ctx, "/of-"+user, nil)
+		must(t, err)
+		acl, err := client.GetACL().ForPath(ctx, "/of-"+user)
+		must(t, err)
+		want := []zklib.ACL{{Perms: zklib.PermAll, Scheme: "sasl", ID: user}}
+		if diff := cmp.Diff(want, acl); diff != "" {
+			t.Errorf("ACL (-want +got):\n%s", diff)
+		}
+	}
+	bob := connectClient(t, server.Addr(), framework.WithSASL(digest.New("bob", "secret")))
+	if _, err := bob.GetData().ForPath(ctx, "/of-zoë"); !errors.Is(err, zklib.ErrNoAuth) {
+		t.Errorf("bob reads zoë's node: %v", err)
+	}
+	super := connectClient(t, server.Addr(), framework.WithSASL(digest.New("super", "admin")))
+	if _, err := super.GetData().ForPath(ctx, "/of-zoë"); err != nil {
+		t.Errorf("super reads zoë's node: %v", err)
+	}
+
+	for _, tt := range []struct {
+		name, says string
+		m          sasl.Mechanism
+	}{
+		{"wrong password", "user or the password", digest.New("bob", "wrong")},
+		// Not bob's password: Apache ZooKeeper compares with that of the last user whom it knew (SaslServerCallbackHandler).
+		{"unknown user", "user or the password", digest.New("nobody", "other")},
+		{"unknown mechanism", "", notAMechanism{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			refusedAtOnce(t, server.Addr(), tt.says, framework.WithSASL(tt.m))
+		})
+	}
+	t.Run("a server without SASL", func(t *testing.T) {
+		refusedAtOnce(t, testenv.Addr(t), "no SASL", framework.WithSASL(digest.New("bob", "secret")))
+	})
+}
+
+// notAMechanism sends what no server knows.
+type notAMechanism struct{}
+
+func (notAMechanism) Start(context.Context, string) (sasl.Exchange, error) { return notAMechanism{}, nil }
+func (notAMechanism) Next([]byte) ([]byte, bool, error)                   { return []byte("nonsense"), false, nil }
+
+// refusedAtOnce checks that a client is told why it is refused, by everything, with one line in its log.
+func refusedAtOnce(t *testing.T, addr, says string, opts ...framework.Option) {
+	t.Helper()
+	log := &lockedBuffer{}
+	client := newClient(t, addr, append(opts, framework.WithConnectionTimeout(time.Hour),
+		framework.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))))...)
+	recorded := record(client)
+	start(t, client)
+	ctx := testenv.Context(t)
+	err := client.BlockUntilConnected(ctx)
+	_, failed := client.GetData().ForPath(ctx, "/")
+	for _, err := range []error{err, failed} {
+		if !errors.Is(err, zklib.ErrAuthFailed) || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	recorded.want(t, suspended)
+	testenv.Eventually(t, func() bool { return strings.Contains(log.String(), "refuse") }, "a line of the log")
+	closeClient(t, client)
+	var about []string
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "refuse") || strings.Contains(line, "connect") {
+			about = append(about, line)
+		}
+	}
+	if len(about) != 1 || !strings.Contains(about[0], says) {
+		t.Errorf("the log is\n%s", log.String())
+	}
+}
+
+// A server that requires a login accepts everybody's connect request, and closes the connection at the next one.
+func TestServerThatRequiresALogin(t *testing.T) {
+	for name, opts := range map[string][]curatortest.RealOption{
+		"enforced": {
+			curatortest.WithConfig("enforce.auth.enabled", "true"), curatortest.WithConfig("enforce.auth.schemes", "sasl"),
+		},
+		"sessions need SASL": {curatortest.WithConfig("sessionRequireClientSASLAuth", "true")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := realSASL(t, opts...)
+			refusedAtOnce(t, server.Addr(), "requires SASL")
+			refusedAtOnce(t, server.Addr(), "requires SASL", framework.WithAuth("digest", []byte("bob:secret")))
+			refusedAtOnce(t, server.Addr(), "user or the password", framework.WithSASL(digest.New("bob", "wrong")))
+		})
+	}
+	t.Run("enforced for another scheme", func(t *testing.T) {
+		server := realSASL(t, curatortest.WithConfig("enforce.auth.enabled", "true"),
+			curatortest.WithConfig("enforce.auth.schemes", "sasl,digest"))
+		connectClient(t, server.Addr(), framework.WithAuth("digest", []byte("bob:secret")))
+	})
+}
+
+// A password that changes, and a server that is away for longer than the session, cost what a reconnect costs.
+func TestLoginsUnderLoad(t *testing.T) {
+	server := realSASL(t, curatortest.WithConfig("sessionRequireClientSASLAuth", "true"))
+	proxy := proxyTo(t, server.Addr())
+	var password atomic.Pointer[string]
+	good, bad := "secret", "wrong"
+	password.Store(&good)
+	m := digest.NewFunc(func(context.Context) (string, string, error) { return "bob", *password.Load(), nil })
+	ctx := testenv.Context(t)
+	client := connectClient(t, proxy.Addr(), framework.WithSASL(m))
+	recorded := record(client)
+	_, err := client.Create().WithACL(zklib.ACL{Perms: zklib.PermAll, Scheme: "auth"}).ForPath(ctx, "/n", nil)
+	must(t, err)
+	load, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	for range 20 {
+		wg.Go(func() {
+			for load.Err() == nil {
+				if _, err := client.SetData().ForPath(load, "/n", []byte("x")); err != nil && load.Err() == nil {
+					t.Errorf("under load: %v", err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		proxy.Faults().CutAll()
+		recorded.await(t, suspended, reconnected)
+	}
+	stop()
+	wg.Wait()
+	password.Store(&bad)
+	proxy.Faults().CutAll()
+	testenv.Eventually(t, func() bool {
+		_, err := client.GetData().ForPath(ctx, "/n")
+		return errors.Is(err, zklib.ErrAuthFailed)
+	}, "a refusal")
+	password.Store(&good)
+	testenv.Eventually(t, func() bool {
+		_, err := client.GetData().ForPath(ctx, "/n")
+		return err == nil
+	}, "a login")
+	must(t, server.Stop())
+	must(t, server.Restart())
+	must(t, client.BlockUntilConnected(ctx))
+	if _, err := client.GetData().ForPath(ctx, "/n"); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+}
+
+func TestHundredLoginsAtOnce(t *testing.T) {
+	server := realSASL(t, curatortest.WithConfig("sessionRequireClientSASLAuth", "true"))
+	m := digest.New("bob", "secret")
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			client := newClient(t, server.Addr(), framework.WithSASL(m), framework.WithoutEnsembleTracker(),
+				framework.WithSessionTimeout(time.Minute))
+			must(t, client.Start())
+			must(t, client.BlockUntilConnected(testenv.Context(t)))
+		})
+	}
+	wg.Wait()
+}
+
+// Nothing that a client writes shows a secret.
+func TestSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
+	const secret = "pa55word-in-the-open"
+	log := &lockedBuffer{}
+	m := digest.New("bob", secret)
+	opts := []framework.Option{
+		framework.WithSASL(m), framework.WithAuth("digest", []byte("bob:"+secret)),
+		framework.WithLogger(slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+	}
+	client := newClient(t, testenv.ConnectString(t), opts...)
+	start(t, client)
+	err := client.BlockUntilConnected(testenv.Context(t))
+	if !errors.Is(err, zklib.ErrAuthFailed) { // the server has no SASL
+		t.Errorf("the error is %v", err)
+	}
+	_, failed := client.GetData().ForPath(testenv.Context(t), "/")
+	closeClient(t, client)
+	file := filepath.Join(t.TempDir(), "dump")
+	dump, err := os.Create(file)
+	must(t, err)
+	for _, v := range []any{m, *m, opts, client, *client, err, failed} { //nolint:govet // only printed
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+			_, _ = fmt.Fprintf(dump, verb+"\n", v)
+		}
+	}
+	must(t, dump.Close())
+	text, err := os.ReadFile(file)
+	must(t, err)
+	for what, text := range map[string]string{"the log": log.String(), "what is printed": string(text)} {
+		if strings.Contains(text, secret) || len(text) == 0 {
+			t.Errorf("%s has %d bytes, with the secret: %v", what, len(text), strings.Contains(text, secret))
+		}
+	}
+}
