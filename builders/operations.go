@@ -18,6 +18,14 @@ func (e *environment) SetData() SetData { return SetData{env: e, version: -1} }
 // GetChildren builds a list of a node's children.
 func (e *environment) GetChildren() GetChildren { return GetChildren{env: e} }
 
+// GetEphemerals builds a list of the session's ephemeral nodes.
+func (e *environment) GetEphemerals() GetEphemerals { return GetEphemerals{env: e} }
+
+// GetAllChildrenNumber builds a count of all nodes below a node.
+func (e *environment) GetAllChildrenNumber() GetAllChildrenNumber {
+	return GetAllChildrenNumber{env: e}
+}
+
 // MultiRead builds a read of many nodes with one request.
 func (e *environment) MultiRead() MultiRead { return MultiRead{env: e} }
 

@@ -28,6 +28,8 @@ const (
 	Closing
 	AddWatch
 	MultiRead
+	GetEphemerals
+	GetAllChildrenNumber
 )
 
 var eventNames = [...]string{
@@ -35,6 +37,7 @@ var eventNames = [...]string{
 	Children: "CHILDREN", Sync: "SYNC", GetACL: "GET_ACL", SetACL: "SET_ACL", Transaction: "TRANSACTION",
 	GetConfig: "GET_CONFIG", Reconfig: "RECONFIG", Watched: "WATCHED", RemoveWatches: "REMOVE_WATCHES",
 	Closing: "CLOSING", AddWatch: "ADD_WATCH", MultiRead: "MULTI_READ",
+	GetEphemerals: "GET_EPHEMERALS", GetAllChildrenNumber: "GET_ALL_CHILDREN_NUMBER",
 }
 
 // String returns Java's name of the type.
@@ -57,7 +60,8 @@ type Event struct {
 	Name     string
 	Data     []byte
 	Stat     *zk.Stat // nil if the operation has none, or the node does not exist
-	Children []string
+	Children []string // of a getEphemerals: the paths
+	Count    int      // of a getAllChildrenNumber
 	ACL      []zk.ACL
 	Results  []OperationResult // of a transaction
 	Reads    []ReadResult      // of a multiRead

@@ -10,12 +10,13 @@ import (
 
 func TestNamesAreThoseOfJava(t *testing.T) {
 	var got []string
-	for typ := callbacks.EventType(0); typ <= callbacks.MultiRead+1; typ++ {
+	for typ := callbacks.EventType(0); typ <= callbacks.GetAllChildrenNumber+1; typ++ {
 		got = append(got, typ.String())
 	}
 	want := []string{
 		"UNKNOWN", "CREATE", "DELETE", "EXISTS", "GET_DATA", "SET_DATA", "CHILDREN", "SYNC", "GET_ACL", "SET_ACL",
-		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "MULTI_READ", "UNKNOWN",
+		"TRANSACTION", "GET_CONFIG", "RECONFIG", "WATCHED", "REMOVE_WATCHES", "CLOSING", "ADD_WATCH", "MULTI_READ",
+		"GET_EPHEMERALS", "GET_ALL_CHILDREN_NUMBER", "UNKNOWN",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("event types (-want +got):\n%s", diff)

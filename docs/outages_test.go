@@ -21,6 +21,7 @@ import (
 	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/recipes/locks"
 	"github.com/gocurator/curator/retry"
+	"github.com/gocurator/curator/sasl/digest"
 )
 
 // outage is a server in memory and a client that logs, in virtual time.
@@ -83,6 +84,11 @@ var outages = map[string]func(o *outage){
 	},
 	"The credentials are wrong": func(o *outage) {
 		o.newClient(framework.WithAuth("kerberos", nil))
+		o.must(o.client.Start())
+		o.await(framework.Lost)
+	},
+	"The login is refused": func(o *outage) {
+		o.newClient(framework.WithSASL(digest.New("bob", "secret")))
 		o.must(o.client.Start())
 		o.await(framework.Lost)
 	},

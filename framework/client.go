@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/errtext"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/listeners"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/usercode"
@@ -326,6 +328,30 @@ func (c *Client) Reset() error {
 	return nil
 }
 
+// WhoAmI returns the identities by which the server of the connection knows the client, for its ACLs: its address, and
+// those of [WithAuth], [WithSASL], [Client.AddAuth] and a client certificate. ctx bounds the wait. The server must be 3.7
+// or newer; others fail it with [ErrUnimplemented], and close the connection. In Java: ZooKeeper.whoAmI.
+func (c *Client) WhoAmI(ctx context.Context) ([]builders.Identity, error) {
+	return c.operations.WhoAmI(ctx)
+}
+
+// AddAuth adds credentials to those of [WithAuth]: ("digest", "user:password"). They count for all operations that are
+// begun after it, and every later connection sends them too. It does not wait. If the servers refuse them, the client
+// ends with zk.ErrAuthFailed, as with WithAuth. Errors: [ErrBadArguments], [ErrNotStarted], [ErrClosed].
+// In Java:
+// getZooKeeper().addAuthInfo, whose credentials are lost with the session.
+func (c *Client) AddAuth(scheme string, auth []byte) error {
+	a := jute.Auth{Scheme: scheme, Auth: slices.Clone(auth)}
+	if wrong := checkAuth(a); wrong != "" {
+		return fmt.Errorf("curator: add auth: %w: %s", ErrBadArguments, wrong)
+	}
+	if err := c.core.executor.Err(); err != nil {
+		return err
+	}
+	c.core.connection.addAuth(a)
+	return nil
+}
+
 // AddConnectionStateListener adds a listener to the connection state; remove removes it. These listeners are called in
 // order, on a goroutine of their own, and get all changes after they were added. Close waits for them; none is called
 // after that. The context of a listener of the client, of this and of the other kinds, ends when the client is closed:
@@ -411,6 +437,14 @@ func (c *Client) SetData() builders.SetData { return c.operations.SetData() }
 
 // GetChildren builds a list of a node's children.
 func (c *Client) GetChildren() builders.GetChildren { return c.operations.GetChildren() }
+
+// GetEphemerals builds a list of the session's ephemeral nodes.
+func (c *Client) GetEphemerals() builders.GetEphemerals { return c.operations.GetEphemerals() }
+
+// GetAllChildrenNumber builds a count of all nodes below a node.
+func (c *Client) GetAllChildrenNumber() builders.GetAllChildrenNumber {
+	return c.operations.GetAllChildrenNumber()
+}
 
 // MultiRead builds a read of many nodes with one request.
 func (c *Client) MultiRead() builders.MultiRead { return c.operations.MultiRead() }

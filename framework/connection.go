@@ -1,9 +1,11 @@
 package framework
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/gocurator/curator/internal/dispatch"
 	"github.com/gocurator/curator/internal/exec"
+	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/telemetry"
 	"github.com/gocurator/curator/internal/wire"
 )
@@ -35,6 +38,7 @@ type connection struct {
 	closed      bool
 	replacing   bool            // the current Conn has ended, and the next one is not open yet
 	refused     error           // the reason why there will be no connection, or nil
+	auth        []jute.Auth     // the credentials of the program
 	target      connectString   // servers of the current Conn
 	state       ConnectionState // the state that was published last
 	connected   bool            // the client has been connected to a server with a quorum
@@ -48,7 +52,7 @@ type connection struct {
 }
 
 func newConnection(cfg *config, publish func(ConnectionState, ...slog.Attr)) *connection {
-	c := &connection{cfg: cfg, publish: publish, target: cfg.target, changed: make(chan struct{})}
+	c := &connection{cfg: cfg, publish: publish, target: cfg.target, auth: cfg.auth, changed: make(chan struct{})}
 	c.follower = newEnsembleFollower(cfg.ensemble, c.follow)
 	c.hosts.Jitter = cfg.jitter
 	return c
@@ -89,7 +93,7 @@ func (c *connection) open() error {
 		ConnectTimeout: c.cfg.connectionTimeout,
 		CloseWait:      c.cfg.maxCloseWait,
 		ReadOnly:       c.cfg.readOnly,
-		Auth:           c.cfg.auth,
+		Auth:           slices.Clone(c.auth),
 		Login:          c.cfg.sasl,
 		Probe:          true,
 		Dial:           c.cfg.dial,
@@ -412,6 +416,20 @@ func (c *connection) timedOut() string {
 		return fmt.Sprintf("clock of the client: no proof of a majority for %v", unproved.Round(time.Millisecond))
 	}
 	return fmt.Sprintf("clock of the client: no answer for %v", silence.Round(time.Millisecond))
+}
+
+// addAuth adds credentials to this connection and all later ones.
+func (c *connection) addAuth(a jute.Auth) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := func(b jute.Auth) bool { return a.Scheme == b.Scheme && bytes.Equal(a.Auth, b.Auth) }
+	if slices.ContainsFunc(c.auth, known) {
+		return
+	}
+	c.auth = append(c.auth, a)
+	if conn := c.current.Load(); conn != nil {
+		conn.AddAuth(a)
+	}
 }
 
 // reset ends the session and begins another.

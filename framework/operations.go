@@ -17,6 +17,8 @@ type operations interface {
 	GetData() builders.GetData
 	SetData() builders.SetData
 	GetChildren() builders.GetChildren
+	GetEphemerals() builders.GetEphemerals
+	GetAllChildrenNumber() builders.GetAllChildrenNumber
 	MultiRead() builders.MultiRead
 	GetACL() builders.GetACL
 	SetACL() builders.SetACL
@@ -26,6 +28,8 @@ type operations interface {
 	Watches() builders.Watches
 	GetConfig() builders.GetConfig
 	Reconfig() builders.Reconfig
+
+	WhoAmI(ctx context.Context) ([]builders.Identity, error)
 
 	Namespace() string
 	UsingNamespace(ns string) (operations any)

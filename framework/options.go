@@ -154,7 +154,7 @@ func (c *config) validate() error {
 	check(c.dial != nil, "no dialer")
 	check(c.resolver != nil, "no resolver")
 	check(c.logger != nil, "no logger")
-	check(c.sasl != nil || !c.hasSASL, "no SASL mechanism") // a nil one must not turn the login off
+	check(c.sasl != nil || !c.hasSASL, "no SASL mechanism")                    // a nil one must not turn the login off
 	check(c.tls != nil || c.files != nil || !c.useTLS, "no TLS configuration") // a nil one must not turn TLS off
 	if f := c.files; f != nil {
 		f.logger = c.logger

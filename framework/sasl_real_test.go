@@ -99,8 +99,10 @@ func TestLoginOnApacheZooKeeper(t *testing.T) {
 // notAMechanism sends what no server knows.
 type notAMechanism struct{}
 
-func (notAMechanism) Start(context.Context, string) (sasl.Exchange, error) { return notAMechanism{}, nil }
-func (notAMechanism) Next([]byte) ([]byte, bool, error)                   { return []byte("nonsense"), false, nil }
+func (notAMechanism) Start(context.Context, string) (sasl.Exchange, error) {
+	return notAMechanism{}, nil
+}
+func (notAMechanism) Next([]byte) ([]byte, bool, error) { return []byte("nonsense"), false, nil }
 
 // refusedAtOnce checks that a client is told why it is refused, by everything, with one line in its log.
 func refusedAtOnce(t *testing.T, addr, says string, opts ...framework.Option) {

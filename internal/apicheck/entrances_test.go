@@ -331,6 +331,21 @@ var entrances = map[string][]entrance{
 			c.protected("/created", zk.DigestACL(zk.PermAll, "user", "password")...)
 		}
 	}},
+	"framework: func (*Client) AddAuth": {func(c *caller) func() {
+		client := c.another(framework.WithACLProvider(builders.FixedACL(zk.AuthACL(zk.PermAll))))
+		testclient.Must(c, client.Start())
+		auth := []byte("user:password")
+		testclient.Must(c, client.AddAuth("digest", auth))
+		reuse(auth)
+		return func() {
+			_, err := client.Create().ForPath(c.ctx, "/created", nil)
+			testclient.Must(c, err)
+			testclient.Must(c, client.Reset())
+			_, err = client.SetData().ForPath(c.ctx, "/created", nil)
+			testclient.Must(c, err)
+			c.protected("/created", zk.DigestACL(zk.PermAll, "user", "password")...)
+		}
+	}},
 	"framework: func WithDefaultData": {func(c *caller) func() {
 		data := []byte("data")
 		option := framework.WithDefaultData(data)
@@ -542,6 +557,7 @@ var keepsNothing = map[string]string{
 	"codec: func (Text) Decode":                                       "it copies",
 	"codec: type Codec[T] interface { Decode":                         "it gets one",
 	"codec: type Codec[T] interface { Encode":                         "what it returns is copied into a node",
+	"framework: func (WatcherRemoveClient) AddAuth":                   "as that of Client",
 	"curatortest: func (*Cluster) Partition":                          "it reads it",
 	"curatortest: func (*RealCluster) Partition":                      "it reads it",
 	"curatortest: func FormatTrace":                                   "it reads it",

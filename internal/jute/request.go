@@ -56,8 +56,10 @@ func AppendRequest(b []byte, chroot string, r *Request) []byte {
 		b = appendPath(b, chroot, r.Path)
 		b = AppendBuffer(b, r.Data)
 		b = AppendInt32(b, r.Version)
-	case OpGetACL, OpSync, OpGetEphemerals, OpGetAllChildrenNumber:
+	case OpGetACL, OpSync, OpGetAllChildrenNumber:
 		b = appendPath(b, chroot, r.Path)
+	case OpGetEphemerals:
+		b = AppendString(b, chroot+r.Path) // a prefix: "/" below a chroot is "/chroot/"
 	case OpSetACL:
 		b = appendPath(b, chroot, r.Path)
 		b = AppendACLs(b, r.ACL)

@@ -284,6 +284,17 @@ func (c *Conn) Submit(r *Request, wait bool) error {
 	return nil
 }
 
+// AddAuth adds credentials, ahead of the requests that are submitted later.
+func (c *Conn) AddAuth(a jute.Auth) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cfg.Auth = append(c.cfg.Auth, a)
+	if l := c.link; l != nil && !l.dead && c.end == nil {
+		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &a))
+		c.wakeFlusher(l)
+	}
+}
+
 // Withdraw takes r back if it is not encoded yet. It returns true if it did: r is then neither sent nor answered.
 func (c *Conn) Withdraw(r *Request) bool {
 	c.mu.Lock()
@@ -564,7 +575,7 @@ func (c *Conn) established(l *link, resp jute.ConnectResponse) error {
 	c.mu.Lock()
 	c.readOnly = resp.ReadOnly
 	c.sawQuorum = c.sawQuorum || !resp.ReadOnly
-	for i := 0; i < len(c.cfg.Auth) && !l.authSent; i++ {
+	for i := l.authSent; i < len(c.cfg.Auth); i++ { // the probe has sent the others
 		l.append(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &c.cfg.Auth[i]))
 	}
 	op, bodies := c.watches.frames(c.zxid.Load())

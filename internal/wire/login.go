@@ -116,10 +116,13 @@ func (l *link) probe() error {
 		frame := jute.AppendRequestHeader(make([]byte, 4), jute.RequestHeader{Xid: xid, Op: op})
 		frames = append(frames, sized(append(frame, body...))...)
 	}
-	for i := range l.c.cfg.Auth {
-		add(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &l.c.cfg.Auth[i]))
+	l.c.mu.Lock()
+	credentials := l.c.cfg.Auth
+	l.c.mu.Unlock()
+	for i := range credentials {
+		add(jute.XidAuth, jute.OpAuth, jute.AppendAuth(nil, &credentials[i]))
 	}
-	l.authSent = true
+	l.authSent = len(credentials)
 	add(jute.XidPing, jute.OpPing, nil)
 	if _, err := l.Conn.Write(frames); err != nil {
 		return err
