@@ -2,12 +2,15 @@ package curatortest
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 )
 
 // What the server of this package is made of, for tests.
 
-func NewFaults(dial func(context.Context) (net.Conn, error)) *Faults { return newFaults(dial) }
+func NewFaults(dial func(context.Context) (net.Conn, error)) *Faults {
+	return newFaults(func(ctx context.Context, _ *x509.Certificate) (net.Conn, error) { return dial(ctx) })
+}
 
 func (f *Faults) Listen(addr string) error { return f.listen(addr) }
 

@@ -2,6 +2,8 @@ package curatortest
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -18,7 +20,8 @@ import (
 type Faults struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	dial   func(context.Context) (net.Conn, error) // to the server
+	dial   dialer      // to the server
+	secure *tls.Config // of the connections of the network; nil without TLS
 	// maxRequest is the size from which on the server may refuse a frame by its length alone.
 	maxRequest int
 
@@ -42,9 +45,12 @@ type Faults struct {
 	unproven []*Injection // rules that may not have hit yet
 }
 
+// dialer connects to a server, for a client with a verified certificate or nil.
+type dialer func(ctx context.Context, cert *x509.Certificate) (net.Conn, error)
+
 // newFaults returns the faults of connections to the server that dial reaches. It accepts connections in memory at
 // once; listen adds those of the network.
-func newFaults(dial func(context.Context) (net.Conn, error)) *Faults {
+func newFaults(dial dialer) *Faults {
 	f := &Faults{dial: dial, maxRequest: defaultMaxRequest, links: map[*link]struct{}{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background()) // ends with close
 	f.active.Store(&[]*Injection{})
@@ -88,9 +94,9 @@ func (f *Faults) cutIf(which func(*link) bool) int {
 	return n
 }
 
-// accept takes over the server's end of a client's connection. It reports whether it does; else it closes the
-// connection.
-func (f *Faults) accept(conn net.Conn) bool {
+// accept takes over the server's end of a client's connection, which shakes hands first if there is a config of TLS. It
+// reports whether it does; else it closes the connection.
+func (f *Faults) accept(conn net.Conn, secure *tls.Config) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.open() {
@@ -99,6 +105,7 @@ func (f *Faults) accept(conn net.Conn) bool {
 	}
 	f.accepted++
 	l := newLink(f, conn, f.accepted)
+	l.secure = secure
 	f.links[l] = struct{}{}
 	f.wg.Go(l.run)
 	return true

@@ -87,7 +87,7 @@ func (f *Faults) connect(ctx context.Context) (net.Conn, error) {
 	err := ctx.Err()
 	if err == nil {
 		client, server := newPipe()
-		if f.accept(server) {
+		if f.accept(server, nil) {
 			return client, nil
 		}
 		err = os.NewSyscallError("connect", syscall.ECONNREFUSED)
@@ -155,7 +155,7 @@ func (f *Faults) serve(l net.Listener) {
 			conn, err := l.Accept()
 			switch {
 			case err == nil:
-				f.accept(conn)
+				f.accept(conn, f.secure)
 			case errors.Is(err, net.ErrClosed):
 				return
 			default: // no file descriptors, or the client has already closed the connection

@@ -2,11 +2,14 @@ package curatortest
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gocurator/curator/internal/jute"
 )
@@ -18,6 +21,7 @@ type link struct {
 	ctx     context.Context // ends when the link is cut
 	cancel  context.CancelFunc
 	client  net.Conn
+	secure  *tls.Config // nil without TLS
 	session atomic.Int64
 	lost    atomic.Bool // something fell into a black hole
 	command atomic.Bool // no frames: a four letter word and its answer
@@ -57,17 +61,50 @@ func (l *link) run() {
 		io.Copy(io.Discard, l.client) //nolint:errcheck // ends when the client goes or the link is cut
 		return
 	}
-	server, err := l.faults.dial(l.ctx)
+	client, cert, err := l.shakeHands()
+	if err != nil {
+		l.linger()
+		return
+	}
+	server, err := l.faults.dial(l.ctx, cert)
 	if err != nil || !l.setServer(server) {
 		return
 	}
-	up := newPump(l, ToServer, l.client, server)
-	down := newPump(l, ToClient, server, l.client)
+	up := newPump(l, ToServer, client, server)
+	down := newPump(l, ToClient, server, client)
 	l.faults.wg.Go(down.run)
 	up.run()
 	if l.command.Load() {
 		<-l.ctx.Done() // the command was forwarded, and its answer comes
 	}
+}
+
+// shakeHands returns the connection that frames come from, and the certificate of the client if TLS has verified one.
+func (l *link) shakeHands() (net.Conn, *x509.Certificate, error) {
+	if l.secure == nil {
+		return l.client, nil, nil
+	}
+	conn := tls.Server(l.client, l.secure)
+	if err := conn.HandshakeContext(l.ctx); err != nil {
+		return nil, nil, err
+	}
+	if chains := conn.ConnectionState().VerifiedChains; len(chains) > 0 {
+		return conn, chains[0][0], nil
+	}
+	return conn, nil, nil
+}
+
+// lingerLimit bounds the time in which a client reads why the handshake has failed.
+const lingerLimit = time.Second
+
+// linger ends the connection in such a way that the client can read what was sent. A system that closes a connection
+// with unread bytes resets it.
+func (l *link) linger() {
+	c, ok := l.client.(*net.TCPConn)
+	if !ok || c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerLimit)) != nil {
+		return
+	}
+	io.Copy(io.Discard, c) //nolint:errcheck // ends when the client goes, the link is cut, or the time is over
 }
 
 func (l *link) setServer(conn net.Conn) bool {

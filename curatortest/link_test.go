@@ -48,7 +48,7 @@ func TestPendingRequests(t *testing.T) {
 
 // BenchmarkLink measures one request after the other in memory, to a server that answers all alike.
 func BenchmarkLink(b *testing.B) {
-	f := newFaults(func(context.Context) (net.Conn, error) {
+	f := NewFaults(func(context.Context) (net.Conn, error) {
 		ours, theirs := newPipe()
 		go func() {
 			defer theirs.Close()

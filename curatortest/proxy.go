@@ -2,6 +2,7 @@ package curatortest
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -25,7 +26,7 @@ func NewProxy(target string) (*Proxy, error) {
 	}
 	p := &Proxy{}
 	p.target.Store(&target)
-	p.faults = newFaults(p.dial)
+	p.faults = newFaults(func(ctx context.Context, _ *x509.Certificate) (net.Conn, error) { return p.dial(ctx) })
 	if err := p.faults.listen("127.0.0.1:0"); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package curatortest
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -45,6 +46,9 @@ func (u *pump) run() {
 	if errors.Is(err, io.EOF) && u.dir == ToServer && u.link.command.Load() {
 		u.halfClose()
 		return
+	}
+	if _, secure := u.dst.(*tls.Conn); secure && errors.Is(err, io.EOF) {
+		u.halfClose() // tells that nothing was cut off
 	}
 	u.link.cut()
 }

@@ -2,6 +2,7 @@ package curatortest
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -60,6 +61,7 @@ func listenAll(n int, opts []ServerOption) ([]*Server, *serverOptions, error) {
 	for i, addr := range addrs {
 		s := newServer(memoryAddr(i))
 		s.faults.maxRequest = o.config.MaxRequest
+		s.faults.secure = o.secure
 		servers = append(servers, s)
 		if o.inMemory {
 			continue
@@ -96,14 +98,14 @@ func (s *Server) join(service *zkserver.Service, member *zkserver.Member) {
 }
 
 // connect connects the faults to the member.
-func (s *Server) connect(ctx context.Context) (net.Conn, error) {
+func (s *Server) connect(ctx context.Context, cert *x509.Certificate) (net.Conn, error) {
 	select {
 	case <-s.joined:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	near, far := newPipe()
-	s.serving.Go(func() { s.member.Serve(far) })
+	s.serving.Go(func() { s.member.ServeCertified(far, cert) })
 	return near, nil
 }
 

@@ -1,6 +1,7 @@
 package curatortest
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,6 +25,7 @@ type serverOptions struct {
 	config   zkserver.Config
 	addrs    []string // nil for the default
 	inMemory bool
+	secure   *tls.Config // nil without TLS
 	// requireAuth reports whether there is a WithRequiredAuth, with schemes or without.
 	requireAuth bool
 }
@@ -71,6 +73,10 @@ func serverOptionsOf(opts []ServerOption) (*serverOptions, error) {
 		return nil, errors.New("curatortest: the time of containers that were never used is negative")
 	case c.MaxRequest <= 0:
 		return nil, errors.New("curatortest: the longest request has no bytes")
+	case c.Secure && o.secure == nil:
+		return nil, errors.New("curatortest: no config of TLS")
+	case c.Secure && o.inMemory:
+		return nil, errors.New("curatortest: WithTLS does not go with WithoutPort")
 	case o.requireAuth && len(c.RequiredAuth) == 0:
 		return nil, errors.New("curatortest: the required authentication has no schemes")
 	}
@@ -228,6 +234,15 @@ func (a requiredAuth) apply(s *RealServer) {
 }
 
 func (a requiredAuth) applyServer(o *serverOptions) { o.config.RequiredAuth, o.requireAuth = a, true }
+
+// WithTLS makes the server accept connections by TLS only, as on the secureClientPort of Apache ZooKeeper. A client
+// whose certificate the config verifies has the identity "x509:subject", as "x509:CN=me,O=example": the subject in the
+// order and the form of RFC 2253, which is what Java prints. The scheme "auth" in an ACL stands for it, too. Connections
+// of [Server.DialContext] are without TLS and certificates.
+func WithTLS(config *tls.Config) ServerOption {
+	config = config.Clone()
+	return serverOption(func(o *serverOptions) { o.secure, o.config.Secure = config, true })
+}
 
 // WithReadOnlyMode lets the servers of a [Cluster] serve read-only clients while they are cut off from the majority. A
 // single server, or a cluster of one, always has its majority: there the option is an error.

@@ -351,7 +351,8 @@ var enforcingServer = loginServer{
 		c.whoAmI()
 		c.login("bob", "x")
 	}, []string{
-		"auth OK", "whoAmI OK [digest:u ip:127.0.0.1]", "sasl OK challenge", "sasl " + requiresLogin + " body ffffffff", ended,
+		"auth OK", "whoAmI OK [digest:u ip:127.0.0.1]", "sasl OK challenge", "sasl " + requiresLogin + " body ffffffff",
+		ended,
 	}}),
 }
 

@@ -22,6 +22,7 @@ const (
 	schemeIP     = "ip"
 	schemeSASL   = "sasl"
 	schemeSuper  = "super"
+	schemeX509   = "x509"
 	anyone       = "anyone"
 )
 
@@ -50,8 +51,15 @@ func (ids *identities) authenticate(a *jute.Auth, super, remoteIP string) bool {
 	case schemeIP:
 		ids.add(identity{schemeIP, remoteIP})
 		return true
+	case schemeX509: // the certificate is that of the connection, which has its identity already
+		return ids.have(schemeX509)
 	}
 	return false
+}
+
+// have reports whether one of the identities is of a scheme.
+func (ids *identities) have(scheme string) bool {
+	return slices.ContainsFunc(*ids, func(id identity) bool { return id.scheme == scheme })
 }
 
 // Digest returns the id of the scheme "digest" for user:password.
@@ -164,16 +172,20 @@ func resolveACL(acl []zk.ACL, ids identities, known schemes) ([]zk.ACL, jute.Cod
 }
 
 // proves reports whether "auth" in an ACL stands for the identity.
-func (id identity) proves() bool { return id.scheme == schemeDigest || id.scheme == schemeSASL }
+func (id identity) proves() bool {
+	return id.scheme == schemeDigest || id.scheme == schemeSASL || id.scheme == schemeX509
+}
 
 // schemes are the schemes of ACLs that a service has beside those that all have.
-type schemes struct{ sasl bool }
+type schemes struct{ sasl, x509 bool }
 
 // valid reports whether the scheme of an entry exists and its id is valid there.
 func (s schemes) valid(a zk.ACL) bool {
 	switch a.Scheme {
 	case schemeSASL:
 		return s.sasl && validPrincipal(a.ID)
+	case schemeX509:
+		return s.x509 && validSubject(a.ID)
 	case schemeDigest:
 		// Java's split drops empty parts at the end.
 		return strings.Count(strings.TrimRight(a.ID, ":"), ":") == 1
@@ -197,6 +209,8 @@ func (c *Config) HasScheme(scheme string) bool {
 		return true
 	case schemeSASL:
 		return c.Users != nil
+	case schemeX509:
+		return c.Secure
 	}
 	return false
 }

@@ -35,14 +35,14 @@ type conn struct {
 // loopback is the identity of every client in the scheme ip. Only local clients reach the service.
 const loopback = "127.0.0.1"
 
-func newConn(m *Member, nc net.Conn, number int64) *conn {
+func newConn(m *Member, nc net.Conn, number int64, ids identities) *conn {
 	now := m.service.now()
 	return &conn{
 		member:    m,
 		nc:        nc,
 		number:    number,
 		out:       newOutbox(),
-		ids:       identities{{schemeIP, loopback}},
+		ids:       ids,
 		began:     now,
 		lastFrame: now,
 	}

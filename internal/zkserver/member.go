@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"crypto/x509"
 	"net"
 	"time"
 
@@ -73,7 +74,19 @@ func (m *Member) cutOff() bool { return m.state == stateCutOff }
 func (m *Member) open() bool { return m.state >= stateReadOnly && !m.service.closed }
 
 // Serve serves a connection until either side ends it or the member stops, and closes it.
-func (m *Member) Serve(nc net.Conn) {
+func (m *Member) Serve(nc net.Conn) { m.ServeCertified(nc, nil) }
+
+// ServeCertified is Serve for a client with a verified certificate; it may be nil.
+func (m *Member) ServeCertified(nc net.Conn, cert *x509.Certificate) {
+	ids := identities{{schemeIP, loopback}}
+	if cert != nil {
+		subject, err := subjectOf(cert)
+		if err != nil {
+			nc.Close() //nolint:errcheck // nothing was sent
+			return
+		}
+		ids.add(identity{schemeX509, subject})
+	}
 	m.service.mu.Lock()
 	if m.service.closed || !m.up {
 		m.service.mu.Unlock()
@@ -81,7 +94,7 @@ func (m *Member) Serve(nc net.Conn) {
 		return
 	}
 	m.service.connections++
-	c := newConn(m, nc, m.service.connections)
+	c := newConn(m, nc, m.service.connections, ids)
 	m.conns[c] = struct{}{}
 	m.service.serving[c] = struct{}{}
 	m.service.wg.Add(1)

@@ -29,6 +29,8 @@ type Config struct {
 
 	// Users may log in by SASL, with their passwords. A service without SASL has a nil map.
 	Users map[string]string
+	// Secure is for a service whose clients connect by TLS: it has the scheme x509.
+	Secure bool
 	// RequiredAuth has the schemes of which a connection needs an identity before it may send requests; none by default.
 	RequiredAuth []string
 }
@@ -79,7 +81,7 @@ func New(config Config) *Service {
 		serving:  map[*conn]struct{}{},
 		changed:  make(chan struct{}, 1),
 		done:     make(chan struct{}),
-		schemes:  schemes{sasl: config.Users != nil},
+		schemes:  schemes{sasl: config.Users != nil, x509: config.Secure},
 	}
 	for i := range config.Members {
 		s.members = append(s.members, newMember(s, i+1))

@@ -27,7 +27,11 @@ func (m *Member) address() Address {
 
 func (m *Member) writeConfig(b *strings.Builder) {
 	c, a := &m.service.config, m.address()
-	fmt.Fprintf(b, "clientPort=%d\nsecureClientPort=-1\n", a.ClientPort)
+	plain, secure := a.ClientPort, -1
+	if c.Secure {
+		plain, secure = secure, plain
+	}
+	fmt.Fprintf(b, "clientPort=%d\nsecureClientPort=%d\n", plain, secure)
 	b.WriteString("dataDir=memory\ndataDirSize=0\ndataLogDir=memory\ndataLogSize=0\n")
 	fmt.Fprintf(b, "tickTime=%d\nmaxClientCnxns=0\nminSessionTimeout=%d\nmaxSessionTimeout=%d\n",
 		c.Tick.Milliseconds(), c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds())
