@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine does not have: a C compiler (for the race detector), Java, Apache
-# ZooKeeper and, for the tests beside Java Curator, its jars. Says nothing and does nothing when all is there.
+# ZooKeeper, for the tests beside Java Curator its jars, and a KDC of Kerberos, which only the tests start. Says nothing
+# and does nothing when all is there.
 #
 # Debian and Ubuntu: with apt-get, as root or through sudo. macOS: with Homebrew. Elsewhere, run a server of your own
 # and name it in ZOOKEEPER_CONNECT (host:port).
@@ -54,13 +55,34 @@ missing_packages() {
 	local jar package
 	{ { have gcc || have cc; } && [[ -e /usr/include/stdlib.h ]]; } || echo build-essential
 	{ have java && have javac; } || echo default-jdk-headless
+	[[ -x /usr/sbin/krb5kdc ]] || echo krb5-kdc
+	[[ -x /usr/sbin/kadmin.local ]] || echo krb5-admin-server
+	have kinit || echo krb5-user
 	while read -r jar package; do
 		[[ -z $jar || -e /usr/share/java/$jar.jar ]] || echo "$package"
 	done <<<"$jar_packages"
 }
 
+policy=/usr/sbin/policy-rc.d
+denied=
+as_root=()
+
+# deny_services keeps apt-get from starting the services that it installs.
+deny_services() {
+	[[ ! -e $policy ]] || return 0 # a container has one
+	denied=yes
+	trap allow_services EXIT
+	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+	"${as_root[@]}" chmod 755 "$policy"
+}
+
+allow_services() {
+	[[ -z $denied ]] || "${as_root[@]}" rm -f "$policy"
+	denied=
+}
+
 install_debian() {
-	local packages as_root=()
+	local packages
 	mapfile -t packages < <(missing_packages | sort -u)
 	((${#packages[@]})) || return 0
 	if ((EUID != 0)); then
@@ -70,8 +92,13 @@ install_debian() {
 	say "installing ${packages[*]}"
 	local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
 	quietly "${apt[@]}" update || say "going on with the package lists that are there"
+	deny_services
 	quietly "${apt[@]}" install --yes --no-install-recommends "${packages[@]}" ||
 		leave_it "cannot install ${packages[*]}"
+	allow_services
+	if [[ " ${packages[*]} " == *' krb5-'* ]] && have systemctl; then
+		quietly "${as_root[@]}" systemctl disable krb5-kdc krb5-admin-server || true # not at the next start either
+	fi
 	mapfile -t packages < <(missing_packages | sort -u)
 	((${#packages[@]} == 0)) || leave_it "still missing after the installation: ${packages[*]}"
 }
@@ -81,11 +108,11 @@ install_macos() {
 	local prefix
 	have cc || leave_it "no C compiler: run xcode-select --install"
 	for prefix in /opt/homebrew /usr/local; do
-		[[ -d $prefix/opt/zookeeper/libexec ]] && return 0
+		[[ -d $prefix/opt/zookeeper/libexec && -x $prefix/opt/krb5/sbin/krb5kdc ]] && return 0
 	done
-	have brew || leave_it "no Homebrew (https://brew.sh) to install zookeeper with"
-	say "installing zookeeper with Homebrew"
-	quietly env HOMEBREW_NO_AUTO_UPDATE=1 brew install --quiet zookeeper || leave_it "cannot install zookeeper"
+	have brew || leave_it "no Homebrew (https://brew.sh) to install zookeeper and krb5 with"
+	say "installing zookeeper and krb5 with Homebrew"
+	quietly env HOMEBREW_NO_AUTO_UPDATE=1 brew install --quiet zookeeper krb5 || leave_it "cannot install zookeeper and krb5"
 	say "the tests in interop/ need the jars of Java Curator, which only Debian and Ubuntu package: they will fail here"
 }
 

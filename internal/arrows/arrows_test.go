@@ -122,6 +122,7 @@ var rules = []rule{
 	{pkg: "internal/conformance"}, // tests alone
 	{pkg: "internal/model"},       // tests alone
 	{pkg: "internal/testenv", imports: []string{"curatortest", "internal/jute"}},
+	{pkg: "internal/testenv/kdc", imports: []string{"internal/testenv"}},
 	{pkg: "internal/testenv/observe"},
 	{pkg: "internal/testenv/chaos", imports: []string{"curatortest", "internal/testenv"}},
 	{pkg: "internal/testenv/testclient", imports: []string{
