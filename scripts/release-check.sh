@@ -30,7 +30,7 @@ trap 'rm -rf "$work"' EXIT
 
 say "the modules are tidy"
 $go mod tidy -diff
-for dir in discovery/grpcresolver examples/{clientgo,pipeline}; do $go -C "$dir" mod tidy -diff; done
+for dir in discovery/grpcresolver examples/{clientgo,pipeline} sasl/kerberos; do $go -C "$dir" mod tidy -diff; done
 
 say "the exported surface and the documentation are those that were reviewed"
 $go test -count=1 ./internal/apicheck ./internal/arrows ./docs
@@ -53,23 +53,23 @@ echo "$version" >"$served/list"
 export GOWORK=off GOFLAGS="-mod=mod -modcacherw" GONOSUMDB=$module
 export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cache
 
-say "the examples and the resolver build in modules outside of the repository"
+say "the examples, the resolver and Kerberos build in modules outside of the repository"
 mkdir "$work/programs"
 cp -r examples/quickstart examples/workqueue examples/config "$work/programs"
 cp go.sum "$work/programs"
-cp -r examples/pipeline discovery/grpcresolver "$work"
-rm "$work"/programs/*/*_test.go "$work"/{pipeline,grpcresolver}/*_test.go # they use internal packages
+cp -r examples/pipeline discovery/grpcresolver sasl/kerberos "$work"
+rm "$work"/programs/*/*_test.go "$work"/{pipeline,grpcresolver,kerberos}/*_test.go # they use internal packages
 cd "$work/programs"
 $go mod init example.org/programs 2>/dev/null
 $go mod edit -require="$module@$version"
-for name in pipeline grpcresolver; do
+for name in pipeline grpcresolver kerberos; do
 	$go -C "$work/$name" mod edit -module="example.org/$name" -dropreplace="$module" -require="$module@$version"
 done
-for dir in "$work"/{programs,pipeline,grpcresolver}; do
+for dir in "$work"/{programs,pipeline,grpcresolver,kerberos}; do
 	cd "$dir"
 	$go mod tidy
 	$go vet -tags otlp ./...
-	[[ $dir == */grpcresolver ]] || $go build -o "$work/bin/" ./... # it has no program
+	[[ $dir == */grpcresolver || $dir == */kerberos ]] || $go build -o "$work/bin/" ./... # they have no program
 	used=$($go list -m "$module")
 	[[ $used == "$module $version" ]] || fail "the examples use $used"
 done
