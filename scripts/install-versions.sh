@@ -107,7 +107,9 @@ join() {
 
 own=("${jars[@]/#/$jar_dir/}")
 system=("${system_jars[@]/#/$system_dir/}")
+# extra are the jars that no manifest names: a logger, and what a secure port needs.
+extra=("$system_dir"/{slf4j-simple,netty-codec,netty-resolver}.jar)
 printf 'export %s=%q\n' \
-	CURATOR_ZOOKEEPER_CLASSPATH "$(join "$jar_dir"/zookeeper{-jute,}.jar "$system_dir/slf4j-simple.jar")" \
+	CURATOR_ZOOKEEPER_CLASSPATH "$(join "$jar_dir"/zookeeper{-jute,}.jar "${extra[@]}")" \
 	CURATOR_JAVA_CLASSPATH "$(join "${own[@]/%/.jar}" "${system[@]/%/.jar}")" \
 	CURATOR_EXPECT_VERSIONS "zookeeper=$zookeeper curator=$curator"
