@@ -67,8 +67,9 @@ type UnhandledError struct {
 	Err     error
 }
 
-// New returns a client for a connect string such as "h1:2181,h2:2181/chroot". It does no I/O. An error about the
-// arguments wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
+// New returns a client for a connect string such as "h1:2181,h2:2181/chroot". It does no I/O. With
+// "dns-srv://_zookeeper._tcp.example.com/chroot" it finds the servers as [SRVEnsemble] does; ZooKeeper 3.10 has the same
+// form. An error about the arguments wraps [ErrBadArguments]. In Java: CuratorFrameworkFactory.
 func New(connectString string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(connectString, opts)
 	if err != nil {

@@ -99,6 +99,7 @@ func (c *connection) open() error {
 		Dial:           c.cfg.dial,
 		Secure:         c.cfg.secure(),
 		Resolve:        c.cfg.resolve(),
+		Order:          c.cfg.orderServers(),
 		Refresh:        func(ctx context.Context) { c.follower.followNow(ctx) },
 		OnFailure:      func(err error) { c.warn("cannot connect", slog.Any("error", err)) },
 		OnLoss: func(err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -183,4 +184,25 @@ func ExampleSRVEnsemble() {
 	client, err := framework.New("", framework.WithEnsembleProvider(servers))
 	fmt.Println(client.State(), err)
 	// Output: LATENT <nil>
+}
+
+// The form of ZooKeeper 3.10.
+func TestConnectStringOfSRVRecords(t *testing.T) {
+	t.Parallel()
+	host, port, err := net.SplitHostPort(testenv.Addr(t))
+	must(t, err)
+	number, err := strconv.ParseUint(port, 10, 16)
+	must(t, err)
+	chroot := testenv.Chroot(t)
+	d := &dns{srv: []*net.SRV{{Target: "zk1.example.", Port: uint16(number)}}, hosts: []string{host}}
+	client := connectClient(t, "dns-srv://_zookeeper._tcp.example"+chroot, framework.WithResolver(d))
+	_, err = client.Create().ForPath(testenv.Context(t), "/a", nil)
+	must(t, err)
+	if got := client.Health().Server; !strings.HasPrefix(got, "zk1.example:") {
+		t.Errorf("connected to %s", got)
+	}
+	for _, bad := range []string{"dns-srv://", "dns-srv://a b", "dns-srv:///app", "dns-srv://h1:2181,h2:2181", "srv://h1"} {
+		_, err := framework.New(bad)
+		wantErr(t, bad, err, framework.ErrBadArguments)
+	}
 }

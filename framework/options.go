@@ -71,6 +71,7 @@ type config struct {
 	dial              func(ctx context.Context, network, address string) (net.Conn, error)
 	hasDialer         bool // dial is the program's: it gets names unresolved
 	resolver          Resolver
+	order             ServerOrder                            // zero means shuffled
 	wall              func() time.Time                       // for tests; nil means the clock of the system
 	beforeSession     func(client any)                       // for tests; may be nil
 	jitter            func(most time.Duration) time.Duration // for tests; nil means random
@@ -102,7 +103,9 @@ func newConfig(connectString string, opts []Option) (*config, error) {
 			o.apply(c)
 		}
 	}
-	if c.ensemble == nil {
+	if name, isSRV := strings.CutPrefix(connectString, "dns-srv://"); isSRV && c.ensemble == nil {
+		c.ensemble = SRVEnsemble(name, WithDNSResolver(c.resolver))
+	} else if c.ensemble == nil {
 		c.ensemble = FixedEnsemble(connectString)
 	} else if connectString != "" {
 		return nil, fmt.Errorf("%w: both a connect string and an ensemble provider", ErrBadArguments)

@@ -571,6 +571,7 @@ var keepsNothing = map[string]string{
 	"curatortest: type Node struct { ACL":                             result,
 	"curatortest: type Node struct { Children":                        result,
 	"curatortest: type Node struct { Data":                            result,
+	"framework: func OrderedBy":                                       "it gets a slice of its own",
 	"framework: type Resolver interface { LookupHost":                 "it reads it",
 	"framework: type Resolver interface { LookupSRV":                  "it reads it",
 	"recipes/cache: type ChildData struct { Data":                     result,

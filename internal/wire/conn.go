@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,8 @@ type Config struct {
 	Secure func(ctx context.Context, nc net.Conn, host string) (net.Conn, error)
 	// Resolve, if it is set, returns the addresses of a host, which are all tried. Without it Dial gets the name.
 	Resolve func(ctx context.Context, host string) ([]string, error)
+	// Order, if it is set, returns the servers in the order in which they are to be tried. It ends with its context.
+	Order func(ctx context.Context, servers []string) []string
 	// Refresh, if it is set, is called before each dial, and may call UpdateServers. It ends with its context.
 	Refresh func(ctx context.Context)
 	// OnFailure, if it is set, gets the first failure to connect after a connection. It must not block.
@@ -485,6 +488,7 @@ func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 	if c.hosts.pause(c.ctx) != nil || !c.refresh() {
 		return c.dialCloseStub(), nil
 	}
+	c.order()
 	// A share for each server, so that the session outlives a pass over silent servers.
 	share := c.SessionTimeout() / time.Duration(c.hosts.size())
 	t, patience := c.hosts.pick(min(c.cfg.ConnectTimeout, share))
@@ -507,6 +511,24 @@ func (c *Conn) dial(string, string, time.Duration) (net.Conn, error) {
 		l.cut()
 	}
 	return l, nil
+}
+
+// order asks the program for the order of the servers, if a pass begins. A late answer is none.
+func (c *Conn) order() {
+	if c.cfg.Order == nil {
+		return
+	}
+	servers, version, ask := c.hosts.unordered()
+	if !ask {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, minPatience)
+	defer cancel()
+	ordered, err := call(ctx, c.hosts, "order the servers",
+		func() ([]string, error) { return c.cfg.Order(ctx, slices.Clone(servers)), nil }, nil)
+	if err == nil {
+		c.hosts.setOrder(ordered, version)
+	}
 }
 
 // refresh updates the servers, and reports whether a connection to them is still needed.

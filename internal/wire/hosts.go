@@ -51,7 +51,8 @@ type Hosts struct {
 	Jitter func(most time.Duration) time.Duration
 
 	mu         sync.Mutex
-	servers    []string                 // shuffled
+	servers    []string                 // shuffled, unless they are in the order of the program
+	ordered    bool                     // servers are in the order of the program
 	version    int                      // changes with servers
 	isNew      bool                     // no server of the list was tried yet
 	first      *target                  // the target to try before all others, or nil
@@ -108,7 +109,33 @@ func (h *Hosts) update(servers []string) {
 	h.servers = slices.Clone(servers)
 	rand.Shuffle(len(servers), func(i, j int) { h.servers[i], h.servers[j] = h.servers[j], h.servers[i] })
 	h.version++
-	h.first, h.rest, h.isNew = nil, nil, true
+	h.first, h.rest, h.isNew, h.ordered = nil, nil, true, false
+}
+
+// unordered returns the servers if the next pass is to ask the program for their order: in the first pass since a server
+// was well.
+func (h *Hosts) unordered() (servers []string, version int, ask bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.review()
+	return slices.Clone(h.servers), h.version, h.first == nil && len(h.rest) == 0 && (h.passes == 0 || !h.ordered)
+}
+
+// setOrder sets the order of the servers, unless the list has changed. What the program has left out comes last, and
+// what it has made up is ignored.
+func (h *Hosts) setOrder(servers []string, version int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.version != version {
+		return
+	}
+	order := make([]string, 0, len(h.servers))
+	for _, server := range slices.Concat(servers, h.servers) {
+		if slices.Contains(h.servers, server) && !slices.Contains(order, server) {
+			order = append(order, server)
+		}
+	}
+	h.servers, h.ordered = order, true
 }
 
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
@@ -134,12 +161,21 @@ func (h *Hosts) prefer(t target) {
 	h.first = &t
 }
 
-// begin begins a pass over the servers, in order, with the one after the server that was tried last. mu is held.
+// begin begins a pass over the servers, in order, with the one after the server that was tried last. An order of the
+// program counts from its first server on, but for a server whose connections do not last: others come before it. mu is
+// held.
 func (h *Hosts) begin() {
 	from := 1 + slices.Index(h.servers, h.last.server)
+	if h.ordered {
+		from = 0
+	}
 	h.rest = h.rest[:0]
 	for i := range h.servers {
 		h.rest = append(h.rest, target{server: h.servers[(from+i)%len(h.servers)]})
+	}
+	if h.ordered && h.flaps > 0 {
+		flapping := func(t target) bool { return t.server == h.last.server }
+		h.rest = append(slices.DeleteFunc(h.rest, flapping), target{server: h.last.server})
 	}
 	h.passSize = len(h.servers)
 	h.passes++
