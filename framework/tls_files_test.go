@@ -2,16 +2,19 @@ package framework_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -314,6 +317,62 @@ func TestTLSFilesRotate(t *testing.T) {
 	testenv.Eventually(t, func() bool { return strings.Contains(r.log.String(), "unknown auth") }, "a refusal")
 	r.serve(after, after)
 	r.states.want(t, reconnected)
+}
+
+// Operations that wait for the next connection do not notice that certificate, key and authorities are others by then.
+func TestTLSFilesRotateUnderLoad(t *testing.T) {
+	t.Parallel()
+	authorities := []*authority{newAuthority(t)}
+	files := newPEMFiles(t)
+	files.setPair(authorities[0].issue(t, "first"))
+	files.setCA(authorities[0])
+	r := newRotation(t, files, authorities[0])
+	ctx := testenv.Context(t)
+	_, err := r.client.Create().ForPath(ctx, "/n", nil)
+	must(t, err)
+	load, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	var done atomic.Int64
+	for range 20 {
+		wg.Go(func() {
+			for load.Err() == nil {
+				if _, err := r.client.SetData().ForPath(ctx, "/n", []byte("x")); err != nil {
+					t.Errorf("a write: %v", err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	busy := func() {
+		t.Helper()
+		before := done.Load()
+		testenv.Eventually(t, func() bool { return done.Load() > before+100 }, "writes")
+	}
+	for i := range 4 {
+		old, next := authorities[i], newAuthority(t)
+		authorities = append(authorities, next)
+		busy()
+		files.setCA(old, next) // a new authority beside the old one
+		r.reconnect()
+		busy()
+		name := fmt.Sprintf("certificate %d", i)
+		r.serve(next, next)
+		files.setPair(next.issue(t, name))
+		r.wantName(r.reconnect(), name)
+		busy()
+		files.setCA(next) // without the old one
+		r.wantName(r.reconnect(), name)
+	}
+	stop()
+	wg.Wait()
+	stat, err := r.client.CheckExists().ForPath(ctx, "/n")
+	must(t, err)
+	if int64(stat.Version) < done.Load() {
+		t.Errorf("%d writes, and version %d", done.Load(), stat.Version)
+	}
 }
 
 // What is in order is used until the files are in order again.
