@@ -144,7 +144,7 @@ func TestServerThatRequiresALogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := realSASL(t, opts...)
-			refusedAtOnce(t, server.Addr(), "requires SASL")
+			refusedAtOnce(t, server.Addr(), framework.ErrLoginRequired.Error())
 			refusedAtOnce(t, server.Addr(), "requires SASL", framework.WithAuth("digest", []byte("bob:secret")))
 			refusedAtOnce(t, server.Addr(), "user or the password", framework.WithSASL(digest.New("bob", "wrong")))
 		})
