@@ -270,12 +270,12 @@ func (c *RealCluster) hasQuorum(ctx context.Context) bool {
 
 // ExpireSession ends a session as the function [ExpireSession] does, through any server that serves.
 func (c *RealCluster) ExpireSession(sessionID int64) error {
-	return c.onSession(ExpireSession, sessionID)
+	return c.expireSession(sessionID)
 }
 
 // KillSession is ExpireSession, see the function [KillSession].
 func (c *RealCluster) KillSession(sessionID int64) error {
-	return c.onSession(KillSession, sessionID)
+	return c.expireSession(sessionID)
 }
 
 // DropConnection closes the connection of a session as the function [DropConnection] does, on the session's server.
@@ -287,7 +287,7 @@ func (c *RealCluster) DropConnection(sessionID int64) error {
 	return s.DropConnection(sessionID)
 }
 
-func (c *RealCluster) onSession(do func(context.Context, string, int64) error, sessionID int64) error {
+func (c *RealCluster) expireSession(sessionID int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sessionLimit)
 	defer cancel()
 	if err := c.AwaitQuorum(ctx); err != nil {
@@ -297,7 +297,7 @@ func (c *RealCluster) onSession(do func(context.Context, string, int64) error, s
 	if err != nil {
 		return err
 	}
-	return do(ctx, s.Addr(), sessionID)
+	return s.expireSession(ctx, sessionID)
 }
 
 // Close ends all servers and removes their data. A second Close does nothing.

@@ -2,6 +2,7 @@ package curatortest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -28,6 +30,8 @@ type RealServer struct {
 	config  map[string]string
 	props   map[string]string
 	log     *tail
+	super   string // credentials of a user with all permissions
+	viewer  viewer
 	// partitions makes the servers of a cluster reach each other through relays.
 	partitions bool
 	// observers is the number of observers of its cluster, and observes reports whether it is one of them.
@@ -76,6 +80,22 @@ func NewRealServer(opts ...RealOption) (*RealServer, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
+}
+
+// NewRealServerT is [NewRealServer] for a test: it fails the test if there is an error, and closes the server when the
+// test ends.
+func NewRealServerT(tb testing.TB, opts ...RealOption) *RealServer {
+	tb.Helper()
+	s, err := NewRealServer(opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
 }
 
 func (s *RealServer) startOnFreePort() error {
@@ -127,6 +147,7 @@ func newRealServer(opts []RealOption) (*RealServer, error) {
 		},
 		log: &tail{},
 	}
+	superUser("curatortest:" + rand.Text()).apply(s) // for Node
 	for _, o := range opts {
 		o.apply(s)
 	}
@@ -298,6 +319,12 @@ func (s *RealServer) withProcess(do func(*process) error) error {
 
 // Close ends the server and removes its data. A second Close does nothing.
 func (s *RealServer) Close() error {
+	err := s.shut()
+	s.viewer.close()
+	return err
+}
+
+func (s *RealServer) shut() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -19,8 +19,9 @@ import (
 type frames struct {
 	testing.TB
 	net.Conn
-	r   *bufio.Reader
-	xid int32
+	r       *bufio.Reader
+	session int64
+	xid     int32
 }
 
 // newFrames takes over a connection and opens a session.
@@ -33,7 +34,8 @@ func newFrames(tb testing.TB, conn net.Conn, err error) *frames {
 	f.send(jute.AppendConnectRequest(nil, &jute.ConnectRequest{
 		TimeoutMs: int32(limit.Milliseconds()), Password: make([]byte, jute.PasswordSize),
 	}))
-	if answer, err := jute.DecodeConnectResponse(f.receive()); err != nil || answer.SessionID == 0 {
+	answer, err := jute.DecodeConnectResponse(f.receive())
+	if f.session = answer.SessionID; err != nil || f.session == 0 {
 		tb.Fatalf("answer %+v, error %v", answer, err)
 	}
 	return f

@@ -197,11 +197,18 @@ func WithMaxBuffer(bytes int) ServerOption {
 	return serverOption(func(o *serverOptions) { o.config.MaxRequest = bytes })
 }
 
+type superUser string
+
 // WithSuperUser gives all permissions to a client that authenticates with the scheme "digest" and these credentials,
-// "user:password".
-func WithSuperUser(credentials string) ServerOption {
-	return serverOption(func(o *serverOptions) { o.config.SuperDigest = zkserver.Digest(credentials) })
+// "user:password". In Java: zookeeper.DigestAuthenticationProvider.superDigest.
+func WithSuperUser(credentials string) Option { return superUser(credentials) }
+
+func (u superUser) apply(s *RealServer) {
+	s.super = string(u)
+	s.props[superProperty] = zkserver.Digest(s.super)
 }
+
+func (u superUser) applyServer(o *serverOptions) { o.config.SuperDigest = zkserver.Digest(string(u)) }
 
 type saslUsers map[string]string
 

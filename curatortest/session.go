@@ -20,11 +20,7 @@ import (
 // nodes of the session are gone. The server closes the connection of the client, which finds the session expired when
 // it reconnects. The error wraps [zk.ErrSessionExpired] if there is no such session.
 func ExpireSession(ctx context.Context, addr string, sessionID int64) error {
-	err := expireSession(ctx, addr, sessionID)
-	if err != nil {
-		return fmt.Errorf("curatortest: expire session %#x: %w", sessionID, err)
-	}
-	return nil
+	return expireSession(ctx, addr, sessionID, account{})
 }
 
 // KillSession is [ExpireSession]. In Java: KillSession, which is the same for the client, but leaves the session on the
@@ -64,26 +60,38 @@ const sessionLimit = 15 * time.Second
 
 // ExpireSession ends a session as the function [ExpireSession] does.
 func (s *RealServer) ExpireSession(sessionID int64) error {
-	return onSession(ExpireSession, s.Addr(), sessionID)
+	return onSession(s.expireSession, sessionID)
 }
 
 // KillSession is ExpireSession, see the function [KillSession].
 func (s *RealServer) KillSession(sessionID int64) error {
-	return onSession(KillSession, s.Addr(), sessionID)
+	return onSession(s.expireSession, sessionID)
 }
 
 // DropConnection closes the connection of a session as the function [DropConnection] does.
 func (s *RealServer) DropConnection(sessionID int64) error {
-	return onSession(DropConnection, s.Addr(), sessionID)
+	return onSession(func(ctx context.Context, id int64) error { return DropConnection(ctx, s.Addr(), id) }, sessionID)
 }
 
-func onSession(do func(context.Context, string, int64) error, addr string, sessionID int64) error {
+func (s *RealServer) expireSession(ctx context.Context, sessionID int64) error {
+	return expireSession(ctx, s.Addr(), sessionID, s.account())
+}
+
+func onSession(do func(context.Context, int64) error, sessionID int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sessionLimit)
 	defer cancel()
-	return do(ctx, addr, sessionID)
+	return do(ctx, sessionID)
 }
 
-func expireSession(ctx context.Context, addr string, sessionID int64) error {
+func expireSession(ctx context.Context, addr string, sessionID int64, who account) error {
+	err := tryExpireSession(ctx, addr, sessionID, who)
+	if err != nil {
+		return fmt.Errorf("curatortest: expire session %#x: %w", sessionID, err)
+	}
+	return nil
+}
+
+func tryExpireSession(ctx context.Context, addr string, sessionID int64, who account) error {
 	password := zkserver.Password(sessionID)
 	requested := false // the end of the session
 	for {
@@ -92,8 +100,10 @@ func expireSession(ctx context.Context, addr string, sessionID int64) error {
 			return err
 		}
 		if err = s.handshake(sessionID, password); err == nil {
-			requested = true
-			err = s.closeSession()
+			if err = s.identify(who); err == nil {
+				requested = true
+				err = s.closeSession()
+			}
 		}
 		s.close()
 		switch {
@@ -105,6 +115,8 @@ func expireSession(ctx context.Context, addr string, sessionID int64) error {
 			if requested { // an earlier try, whose answer was lost, has ended it
 				return nil
 			}
+			return err
+		case errors.Is(err, zk.ErrAuthFailed), errors.Is(err, jute.ErrSessionClosedRequireSASL):
 			return err
 		}
 		// The client has taken its session back before it could be ended: try again.
@@ -123,6 +135,7 @@ const sessionRetry = 5 * time.Millisecond
 type sessionConn struct {
 	net.Conn
 	stop func() bool
+	xid  int32
 }
 
 func dialSession(ctx context.Context, addr string) (*sessionConn, error) {
@@ -130,7 +143,7 @@ func dialSession(ctx context.Context, addr string) (*sessionConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sessionConn{c, context.AfterFunc(ctx, func() { _ = c.Close() })}, nil
+	return &sessionConn{Conn: c, stop: context.AfterFunc(ctx, func() { _ = c.Close() })}, nil
 }
 
 func (s *sessionConn) close() {
@@ -154,26 +167,44 @@ func (s *sessionConn) handshake(sessionID int64, password []byte) error {
 	if err != nil {
 		return err
 	}
-	if answer.TimeoutMs == 0 || answer.SessionID != sessionID {
+	if answer.TimeoutMs == 0 || sessionID != 0 && answer.SessionID != sessionID {
 		return zk.ErrSessionExpired
 	}
 	return nil
 }
 
 func (s *sessionConn) closeSession() error {
-	frame, err := s.roundTrip(jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}))
-	if err != nil {
-		return err
-	}
-	answer, _, err := jute.DecodeReplyHeader(frame)
-	if err != nil {
-		return err
-	}
-	return answer.Code.Err()
+	_, err := s.request(&jute.Request{Op: jute.OpCloseSession})
+	return err
 }
 
-// maxAnswer bounds an answer; both kinds are small.
-const maxAnswer = 1 << 10
+// request sends a request and returns its answer, or the error of its code.
+func (s *sessionConn) request(r *jute.Request) (jute.Reply, error) {
+	s.xid++
+	var reply jute.Reply
+	body, err := s.answer(jute.AppendRequest(jute.AppendRequestHeader(nil,
+		jute.RequestHeader{Xid: s.xid, Op: r.Op}), "", r))
+	if err == nil {
+		err = jute.DecodeReply(r.Op, body, &reply)
+	}
+	return reply, err
+}
+
+// answer returns the body of the answer to a frame, or the error of its code.
+func (s *sessionConn) answer(frame []byte) ([]byte, error) {
+	answer, err := s.roundTrip(frame)
+	if err != nil {
+		return nil, err
+	}
+	h, body, err := jute.DecodeReplyHeader(answer)
+	if err == nil {
+		err = h.Code.Err()
+	}
+	return body, err
+}
+
+// maxAnswer bounds an answer.
+const maxAnswer = 64 << 20
 
 func (s *sessionConn) roundTrip(body []byte) ([]byte, error) {
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)

@@ -14,7 +14,7 @@ import (
 	"github.com/gocurator/curator/framework"
 )
 
-var _ = []any{eventually, plainClient, inVirtualTime, lostReply}
+var _ = []any{eventually, onBoth, plainClient, inVirtualTime, lostReply}
 
 // register is the code under test.
 func register(ctx context.Context, client *framework.Client, address string) (path string, err error) {
@@ -70,6 +70,15 @@ func eventually(t *testing.T, server *curatortest.Server, holder string) {
 	t.Helper()
 	server.EventuallyT(t, "both wait in line", func() bool { return len(server.Children("/locks/x")) == 2 })
 	server.EventuallyT(t, "the holder's node is watched", func() bool { return server.Watches(holder) == 1 })
+}
+
+func onBoth(t *testing.T) {
+	t.Helper()
+	curatortest.OnBoth(t, func(t *testing.T, server *curatortest.TestServer) {
+		t.Parallel()
+		server.Eventually("the service is registered", func() bool { return server.Exists("/services/a") })
+		server.Restart()
+	})
 }
 
 func plainClient(server *curatortest.Server, timeout time.Duration) error {

@@ -64,20 +64,35 @@ func (l *login) next(token []byte, users map[string]string) (reply []byte, user 
 	if !ok {
 		return nil, "", loginRefused
 	}
-	secret := md5.Sum([]byte(latin(user) + ":" + saslRealm + ":" + latin(password))) //nolint:gosec // as above
-	a1 := string(secret[:]) + ":" + l.nonce + ":" + d["cnonce"]
+	if subtle.ConstantTimeCompare([]byte(d["response"]), []byte(digestOf(d, password, "AUTHENTICATE"))) != 1 {
+		return nil, "", loginRefused
+	}
+	return []byte("rspauth=" + digestOf(d, password, "")), user, loginDone
+}
+
+// digestOf returns the digest of a response; that of the server has no method.
+func digestOf(d map[string]string, password, method string) string {
+	secret := md5.Sum([]byte(latin(d["username"]) + ":" + saslRealm + ":" + latin(password))) //nolint:gosec // as above
+	a1 := string(secret[:]) + ":" + d["nonce"] + ":" + d["cnonce"]
 	if as, ok := d["authzid"]; ok {
 		a1 += ":" + as
 	}
-	digest := func(what string) string {
-		return hexMD5(strings.Join([]string{
-			hexMD5(a1), l.nonce, "00000001", d["cnonce"], "auth", hexMD5(what + ":" + d["digest-uri"]),
-		}, ":"))
+	return hexMD5(strings.Join([]string{
+		hexMD5(a1), d["nonce"], "00000001", d["cnonce"], "auth", hexMD5(method + ":" + d["digest-uri"]),
+	}, ":"))
+}
+
+// Respond returns the response of a client to the challenge of a server.
+func Respond(challenge []byte, user, password string) ([]byte, bool) {
+	d, ok := parseDirectives(string(challenge))
+	if !ok || d["nonce"] == "" {
+		return nil, false
 	}
-	if subtle.ConstantTimeCompare([]byte(d["response"]), []byte(digest("AUTHENTICATE"))) != 1 {
-		return nil, "", loginRefused
-	}
-	return []byte("rspauth=" + digest("")), user, loginDone
+	d = map[string]string{"username": user, "nonce": d["nonce"], "cnonce": newNonce(), "digest-uri": saslService}
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	return []byte(`charset=utf-8,username="` + quote.Replace(user) + `",realm="` + saslRealm + `",nonce="` +
+		quote.Replace(d["nonce"]) + `",nc=00000001,cnonce="` + d["cnonce"] + `",digest-uri="` + saslService +
+		`",maxbuf=65536,response=` + digestOf(d, password, "AUTHENTICATE") + ",qop=auth"), true
 }
 
 // check checks all of a response but the user and the digest, in the order of Java, which decides between the verdicts.
