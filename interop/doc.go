@@ -25,8 +25,9 @@
 //
 //	version                                             of Java Curator, "5.4.0"
 //	zookeeperVersion                                    of its ZooKeeper client, "3.8.0" and what a build adds
-//	start    connect namespace sessionTimeoutMs connectionTimeoutMs ensembleTracker retryBaseMs retryMax
-//	                                                    session id, once connected; events "state"
+//	start    connect namespace sessionTimeoutMs connectionTimeoutMs ensembleTracker retryBaseMs retryMax creatorOnly
+//	                                                    session id, once connected; events "state"; creatorOnly: the ACL
+//	                                                    of new nodes
 //	sessionId                                           number
 //	killSession                                         null
 //	close                                               null; its objects close first

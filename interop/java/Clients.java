@@ -1,15 +1,32 @@
 import java.io.InputStream;
+import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.api.ACLProvider;
+import org.apache.curator.framework.imps.DefaultACLProvider;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
+import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.ACL;
 
 /** Clients, by the argument "client". */
 final class Clients {
+    private static final ACLProvider CREATOR_ONLY = new ACLProvider() {
+        @Override
+        public List<ACL> getDefaultAcl() {
+            return ZooDefs.Ids.CREATOR_ALL_ACL;
+        }
+
+        @Override
+        public List<ACL> getAclForPath(String path) {
+            return null; // the default
+        }
+    };
+
     private final Scope scope;
     private final Named<CuratorFramework> clients = new Named<>("client");
 
@@ -52,6 +69,7 @@ final class Clients {
                     .sessionTimeoutMs(args.number("sessionTimeoutMs", 60_000))
                     .connectionTimeoutMs(connectionTimeout)
                     .ensembleTracker(args.flag("ensembleTracker"))
+                    .aclProvider(args.flag("creatorOnly") ? CREATOR_ONLY : new DefaultACLProvider())
                     .retryPolicy(new ExponentialBackoffRetry(
                             args.number("retryBaseMs", 100), args.number("retryMax", 5)))
                     .build();

@@ -2,16 +2,23 @@ package kerberos
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"io"
-	"net"
+	"errors"
+	"os"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 	"github.com/gocurator/curator/internal/testenv/kdc"
+	"github.com/gocurator/curator/internal/testenv/testclient"
 	"github.com/gocurator/curator/sasl"
 )
 
@@ -27,12 +34,13 @@ func newKDC(t *testing.T) (k *kdc.Server, keytab string) {
 	return k, k.Keytab("alice")
 }
 
-// newServer starts Apache ZooKeeper with the principal zookeeper/localhost.
-func newServer(t *testing.T, k *kdc.Server) *curatortest.RealServer {
+// newServer starts Apache ZooKeeper with the principal zookeeper/localhost. It serves nobody without a login.
+func newServer(t *testing.T, k *kdc.Server, keytab string) *curatortest.RealServer {
 	t.Helper()
-	jaas := k.JAAS("Server", k.Keytab("zookeeper/localhost"), "zookeeper/localhost")
+	jaas := k.JAAS("Server", keytab, "zookeeper/localhost")
 	server, err := curatortest.NewRealServer(
 		curatortest.WithConfig("authProvider.sasl", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"),
+		curatortest.WithConfig("sessionRequireClientSASLAuth", "true"),
 		curatortest.WithSystemProperty("java.security.auth.login.config", jaas),
 		curatortest.WithSystemProperty("java.security.krb5.conf", k.ConfigFile()))
 	if err != nil {
@@ -54,89 +62,6 @@ func must(m *Mechanism, err error) *Mechanism {
 	return m
 }
 
-// connection is a session with a server, in frames.
-type connection struct {
-	net.Conn
-	xid int32
-}
-
-// login connects and logs in, and returns the identities that the server has for the session.
-func login(ctx context.Context, m *Mechanism, addr string) (string, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", err
-	}
-	e, err := m.Start(ctx, host)
-	if err != nil {
-		return "", err
-	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return "", err
-		}
-	}
-	c := &connection{Conn: conn}
-	hello := make([]byte, 4+8+4+8)
-	binary.BigEndian.PutUint32(hello[12:], 10_000)
-	hello = append(append(hello, 0, 0, 0, 16), make([]byte, 17)...)
-	if _, err := c.ask(hello); err != nil {
-		return "", err
-	}
-	var token []byte
-	for {
-		reply, done, err := e.Next(token)
-		if err != nil {
-			return "", err
-		}
-		if done {
-			break
-		}
-		body := binary.BigEndian.AppendUint32(nil, uint32(len(reply)))
-		answer, err := c.request(102, append(body, reply...))
-		if err != nil {
-			return "", err
-		}
-		token = nil
-		if n := int32(binary.BigEndian.Uint32(answer)); n >= 0 {
-			token = answer[4 : 4+n]
-		}
-	}
-	who, err := c.request(107, nil)
-	return string(who), err
-}
-
-func (c *connection) request(opcode uint32, body []byte) ([]byte, error) {
-	c.xid++
-	head := binary.BigEndian.AppendUint32(nil, uint32(c.xid))
-	answer, err := c.ask(append(binary.BigEndian.AppendUint32(head, opcode), body...))
-	if err != nil {
-		return nil, err
-	}
-	if code := int32(binary.BigEndian.Uint32(answer[12:])); code != 0 {
-		return nil, fmt.Errorf("the server answers %d", code)
-	}
-	return answer[16:], nil
-}
-
-func (c *connection) ask(frame []byte) ([]byte, error) {
-	if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)); err != nil {
-		return nil, err
-	}
-	var head [4]byte
-	if _, err := io.ReadFull(c, head[:]); err != nil {
-		return nil, err
-	}
-	answer := make([]byte, binary.BigEndian.Uint32(head[:]))
-	_, err := io.ReadFull(c, answer)
-	return answer, err
-}
-
 // readLogin reads the section Client of a JAAS file.
 func readLogin(t *testing.T, file string) sasl.Login {
 	t.Helper()
@@ -147,11 +72,22 @@ func readLogin(t *testing.T, file string) sasl.Login {
 	return l
 }
 
+// is checks as whom the server knows a client.
+func is(t *testing.T, client *framework.Client, want string) {
+	t.Helper()
+	ids, err := client.WhoAmI(testenv.Context(t))
+	if err != nil {
+		t.Error(err)
+	} else if !slices.Contains(ids, builders.Identity{Scheme: "sasl", ID: want}) {
+		t.Errorf("the server knows %v, want sasl:%s", ids, want)
+	}
+}
+
 // TestLogins logs in to Apache ZooKeeper.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	k, keytab := newKDC(t)
-	server := newServer(t, k)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
 	conf := WithConfigFile(k.ConfigFile())
 	cache := k.Cache("alice", keytab)
 	jaas := k.JAAS("Client", keytab, "alice")
@@ -174,21 +110,265 @@ func TestLogins(t *testing.T) {
 		narrow := k.WriteConfig("default_tgs_enctypes = " + kind)
 		mechanisms[kind+" session"] = must(FromPassword(alice, "secret", WithConfigFile(narrow), WithMutualAuthentication()))
 	}
+	k.Add("eve", "secret", "-requires_preauth")
+	mechanisms["without a proof"] = must(FromPassword("eve", "secret", conf))
+	k.Add("bob/host", "pä ss")
+	mechanisms["name of a host"] = must(FromPassword("bob/host", "pä ss", conf))
 	for name, m := range mechanisms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			want := alice
 			if m.state.principal != nil {
 				want = m.state.principal.withRealm(kdc.Realm).String()
 			}
-			for range 2 { // the second with the ticket of the first
-				who, err := login(testenv.Context(t), m, server.Addr())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !strings.Contains(who, "sasl") || !strings.Contains(who, want) {
-					t.Errorf("the server has %q, want sasl and %s", who, want)
+			is(t, testclient.Connect(t, server.Addr(), framework.WithSASL(m)), want)
+		})
+	}
+}
+
+// TestRefusals has logins that fail, with a KDC and a server of others.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
+	conf := WithConfigFile(k.ConfigFile())
+	k.Add("zookeeper/other", "")
+	k.Add("bob", "secret")
+	old := k.Keytab("bob")
+	k.Admin("cpw -pw changed bob")
+	k.Add("carol", "secret", "-pwexpire yesterday")
+	k.Add("dave", "secret", "-allow_tix")
+	k.Add("rc4", "secret", "-e arcfour-hmac:normal")
+	expired := k.Cache("alice", keytab, "-l", "1s")
+	off := func(m *Mechanism, by time.Duration) *Mechanism {
+		m.state.now = func() time.Time { return time.Now().Add(by) }
+		return m
+	}
+	for name, tt := range map[string]struct {
+		m    *Mechanism
+		says []string
+	}{
+		"wrong password": {must(FromPassword(alice, "wrong", conf)), []string{alice, "the password is wrong"}},
+		"old keytab":     {must(FromKeytab(old, "bob", conf)), []string{"bob@" + kdc.Realm, "another key than " + old, "ktadd"}},
+		"keytab of another": {must(FromKeytab(old, alice, conf)), []string{alice, old, "no key of " + alice,
+			"bob@" + kdc.Realm}},
+		"no keytab":      {must(FromKeytab(old+"x", alice, conf)), []string{alice, old + "x: no such file"}},
+		"unknown client": {must(FromPassword("nobody", "x", conf)), []string{"nobody@" + kdc.Realm, "does not know this principal"}},
+		"unknown server": {must(FromKeytab(keytab, alice, conf, WithServicePrincipal("zookeeper/nowhere"))),
+			[]string{alice, "server zookeeper/nowhere@" + kdc.Realm, "WithoutCanonicalHost"}},
+		"another host": {must(FromKeytab(keytab, alice, conf, WithoutCanonicalHost())),
+			[]string{alice, "server zookeeper/127.0.0.1@" + kdc.Realm, "WithoutCanonicalHost"}},
+		"another server": {must(FromKeytab(keytab, alice, conf, WithServicePrincipal("zookeeper/other"))),
+			[]string{"refuses the first token"}},
+		"password that has expired": {must(FromPassword("carol", "secret", conf)), []string{"carol@" + kdc.Realm, "kpasswd"}},
+		"locked":                    {must(FromPassword("dave", "secret", conf)), []string{"dave@" + kdc.Realm, "locked"}},
+		"ticket that has expired": {off(must(FromCache(expired, conf)), time.Minute),
+			[]string{alice, "cache has expired at", "kinit"}},
+		"no cache":           {must(FromCache(expired+"x", conf)), []string{"kinit", expired + "x: no such file"}},
+		"clock that is fast": {off(must(FromKeytab(keytab, alice, conf)), time.Hour), []string{alice, "clock of the KDC is -"}},
+		"clock that is slow": {off(must(FromKeytab(keytab, alice, conf)), -time.Hour), []string{alice, "clock of the KDC is "}},
+		"another realm":      {must(FromKeytab(keytab, "alice@OTHER", conf)), []string{"alice@OTHER", "no key of alice@OTHER"}},
+		"realm without a KDC": {must(FromPassword("alice@OTHER", "secret", conf)),
+			[]string{"alice@OTHER", "name its KDC in krb5.conf"}},
+		"no configuration": {must(FromPassword(alice, "secret", WithConfigFile(old+".conf"))), []string{alice, old + ".conf: no such file"}},
+		"old cipher":       {must(FromPassword("rc4", "secret", conf)), []string{"rc4@" + kdc.Realm, "no encryption type in common"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := testclient.Start(t, server.Addr(), framework.WithSASL(tt.m))
+			err := client.BlockUntilConnected(testenv.Context(t))
+			if !errors.Is(err, zk.ErrAuthFailed) {
+				t.Fatalf("the error is %v", err)
+			}
+			for _, part := range tt.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error %q has no %q", err, part)
 				}
 			}
 		})
+	}
+}
+
+// clock is one that can be put ahead by less than the skew that is allowed.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) put(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
+
+// reconnecting is a client whose connections can be cut.
+type reconnecting struct {
+	*framework.Client
+	t     *testing.T
+	proxy *curatortest.Proxy
+}
+
+func newReconnecting(t *testing.T, server *curatortest.RealServer, m *Mechanism) *reconnecting {
+	t.Helper()
+	proxy := curatortest.NewProxyT(t, server.Addr())
+	return &reconnecting{testclient.Connect(t, proxy.Addr(), framework.WithSASL(m)), t, proxy}
+}
+
+// again cuts the connection, and waits for another one.
+func (r *reconnecting) again(meanwhile func()) {
+	r.t.Helper()
+	wait := testclient.AwaitState(testenv.Context(r.t), r.t, r.Client, framework.Reconnected)
+	restore := r.proxy.Faults().RefuseConnects()
+	r.proxy.Faults().CutAll()
+	if meanwhile != nil {
+		meanwhile()
+	}
+	restore()
+	wait()
+	is(r.t, r.Client, alice)
+}
+
+// TestTicketsOfASession has a session that outlives its tickets, its keytab, the server's key and the KDC.
+func TestTicketsOfASession(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	serverKeytab := k.Keytab("zookeeper/localhost")
+	server := newServer(t, k, serverKeytab)
+	conf := WithConfigFile(k.ConfigFile())
+	k.Admin("modprinc -maxlife 100seconds alice")
+	granted := func() (as, tgs int) {
+		for line := range strings.Lines(k.Log()) {
+			if strings.Contains(line, "ISSUE: ") && strings.Contains(line, alice) {
+				as += strings.Count(line, "AS_REQ ")
+				tgs += strings.Count(line, "TGS_REQ ")
+			}
+		}
+		return as, tgs
+	}
+	var c clock
+	m := must(FromKeytab(keytab, alice, conf))
+	m.state.now = c.now
+	client := newReconnecting(t, server, m)
+	as, tgs := granted()
+	expect := func(step string, moreAS, moreTGS int) {
+		t.Helper()
+		if nowAS, nowTGS := granted(); nowAS-as < moreAS || nowTGS-tgs < moreTGS || moreAS+moreTGS == 0 && nowAS+nowTGS > as+tgs {
+			t.Errorf("%s: the KDC has given %d and %d tickets, want %d and %d", step, nowAS-as, nowTGS-tgs, moreAS, moreTGS)
+		}
+		as, tgs = granted()
+	}
+
+	k.Stop()
+	client.again(nil)
+	expect("the KDC is away", 0, 0)
+	c.put(2 * time.Minute)
+	client.again(k.Start)
+	expect("the tickets have expired", 1, 1)
+	c.put(0)
+
+	k.Admin("cpw -randkey alice", "ktadd -k "+keytab+" alice")
+	client.again(nil)
+	expect("the keytab is another", 1, 1)
+
+	// The server has a new key, and the client a ticket for the old one.
+	k.Admin("cpw -randkey zookeeper/localhost")
+	if err := os.Rename(k.Keytab("zookeeper/localhost"), serverKeytab); err != nil {
+		t.Fatal(err)
+	}
+	client.again(func() { testclient.Must(t, server.Restart()) })
+	expect("the server has another key", 0, 1)
+
+	// A ticket of a cache is renewed late in its life, and replaced by whoever logs in.
+	k.Admin("modprinc -maxrenewlife 7days alice", "modprinc -maxrenewlife 7days krbtgt/"+kdc.Realm)
+	cached := must(FromCache(k.Cache("alice", keytab, "-l", "100s", "-r", "2d"), conf))
+	cached.state.now = c.now
+	other := newReconnecting(t, server, cached)
+	expect("cache", 1, 1)
+	c.put(90 * time.Second)
+	other.again(nil)
+	expect("renewed", 0, 2)
+	k.Cache("alice", keytab)
+	other.again(nil)
+	expect("another cache", 1, 1)
+}
+
+// TestKDCThatComesLate has clients that begin while the KDC is away.
+func TestKDCThatComesLate(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
+	k.Stop()
+	m := must(FromKeytab(keytab, alice, WithConfigFile(k.ConfigFile())))
+	if _, err := m.Start(testenv.Context(t), "localhost"); err == nil || errors.Is(err, zk.ErrAuthFailed) ||
+		!strings.Contains(err.Error(), k.Addr()) || !strings.Contains(err.Error(), alice) {
+		t.Errorf("the KDC is away: %v", err)
+	}
+	client := testclient.Start(t, server.Addr(), framework.WithSASL(m))
+	ctx, cancel := context.WithTimeout(testenv.Context(t), 300*time.Millisecond)
+	defer cancel()
+	if err := client.BlockUntilConnected(ctx); err == nil || errors.Is(err, zk.ErrAuthFailed) {
+		t.Errorf("the client is connected, or gives up: %v", err)
+	}
+	k.Start()
+	testclient.Must(t, client.BlockUntilConnected(testenv.Context(t)))
+	is(t, client, alice)
+}
+
+// TestManyClients has 100 clients at once, and cuts their connections.
+func TestManyClients(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
+	proxy := curatortest.NewProxyT(t, server.Addr())
+	conf := WithConfigFile(k.ConfigFile())
+	shared := must(FromKeytab(keytab, alice, conf))
+	began := time.Now()
+	var wg sync.WaitGroup
+	clients := make([]*framework.Client, 100)
+	for i := range clients {
+		m := shared
+		if i%2 == 0 {
+			m = must(FromPassword(alice, "secret", conf))
+		}
+		clients[i] = testclient.Start(t, proxy.Addr(), framework.WithSASL(m))
+	}
+	all := func() {
+		for _, client := range clients {
+			wg.Go(func() {
+				if err := client.BlockUntilConnected(testenv.Context(t)); err != nil {
+					t.Error(err)
+					return
+				}
+				is(t, client, alice)
+			})
+		}
+		wg.Wait()
+	}
+	all()
+	t.Logf("%d clients after %v", len(clients), time.Since(began))
+	proxy.Faults().CutAll()
+	all()
+	t.Logf("and again after %v", time.Since(began))
+}
+
+// TestCreatorOnly has nodes that only alice may use.
+func TestCreatorOnly(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
+	conf := WithConfigFile(k.ConfigFile())
+	k.Add("bob", "secret")
+	ctx := testenv.Context(t)
+	client := testclient.Connect(t, server.Addr(), framework.WithSASL(must(FromKeytab(keytab, alice, conf))),
+		framework.WithACLProvider(builders.FixedACL(zk.AuthACL(zk.PermAll))))
+	if _, err := client.Create().CreatingParentsIfNeeded().ForPath(ctx, "/a/b", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	acl, err := client.GetACL().ForPath(ctx, "/a")
+	if want := []zk.ACL{{Perms: zk.PermAll, Scheme: "sasl", ID: alice}}; !slices.Equal(acl, want) {
+		t.Errorf("the ACL is %v, want %v, %v", acl, want, err)
+	}
+	bob := testclient.Connect(t, server.Addr(), framework.WithSASL(must(FromPassword("bob", "secret", conf))))
+	if _, err := bob.GetData().ForPath(ctx, "/a/b"); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("bob reads it: %v", err)
+	}
+	nobody := testclient.Start(t, server.Addr())
+	if err := nobody.BlockUntilConnected(ctx); !errors.Is(err, zk.ErrAuthFailed) {
+		t.Errorf("nobody connects: %v", err)
 	}
 }

@@ -95,8 +95,8 @@ func (r *requester) authenticate(ctx context.Context, s secret) (*ticket, error)
 		if err := offered.Unmarshal(refusal.EData); err != nil {
 			return nil, errPreAuth
 		}
-		if err := hint.update(offered, kinds); err != nil {
-			return nil, err
+		if known, err := hint.update(offered, kinds); err != nil || !known { // there is no key of these kinds
+			return nil, errNoType
 		}
 		proof, err := r.proof(maker, hint)
 		if err != nil {
@@ -121,7 +121,7 @@ func (r *requester) finish(m *keyMaker, reply *messages.ASRep, request *messages
 	if hint.kind != reply.EncPart.EType {
 		hint = keyHint{kind: reply.EncPart.EType, salt: r.client.client().GetSalt(r.client.realm)}
 	}
-	if err := hint.update(reply.PAData, []int32{hint.kind}); err != nil {
+	if _, err := hint.update(reply.PAData, []int32{hint.kind}); err != nil {
 		return nil, err
 	}
 	key, _, err := m.key(hint, reply.EncPart.KVNO)
@@ -172,15 +172,16 @@ func (h keyHint) equal(other keyHint) bool {
 	return h.kind == other.kind && h.salt == other.salt && bytes.Equal(h.params, other.params)
 }
 
-// update takes what the KDC says, for the first of its types that is among those asked for.
-func (h *keyHint) update(offered types.PADataSequence, kinds []int32) error {
+// update takes what the KDC says about the first of its keys that is of one of the kinds. known is false if it says
+// nothing.
+func (h *keyHint) update(offered types.PADataSequence, kinds []int32) (known bool, err error) {
 	for _, pa := range offered {
 		if pa.PADataType != patype.PA_ETYPE_INFO2 {
 			continue
 		}
 		infos, err := pa.GetETypeInfo2()
 		if err != nil {
-			return errReply
+			return false, errReply
 		}
 		for _, info := range infos {
 			if slices.Contains(kinds, info.EType) {
@@ -188,12 +189,12 @@ func (h *keyHint) update(offered types.PADataSequence, kinds []int32) error {
 				if info.Salt != "" {
 					h.salt = info.Salt
 				}
-				return nil
+				return true, nil
 			}
 		}
-		return errNoType
+		return false, errNoType
 	}
-	return nil
+	return false, nil
 }
 
 // proof is the time, encrypted with the client's key.

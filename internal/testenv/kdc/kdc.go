@@ -94,15 +94,15 @@ func (s *Server) Admin(commands ...string) {
 	s.run(strings.Join(commands, "\n")+"\n", "kadmin.local", "-r", Realm)
 }
 
-// Add adds a principal with a password, or with a random key if that is "". Others may be flags of addprinc, as
-// -maxlife.
+// Add adds a principal with a password, which needs pre-authentication, or with a random key if that is "". Others may
+// be flags of addprinc, as -maxlife.
 func (s *Server) Add(principal, password string, flags ...string) {
 	s.tb.Helper()
 	secret := "-randkey"
 	if password != "" {
-		secret = "-pw " + password
+		secret = fmt.Sprintf(`+requires_preauth -pw "%s"`, password)
 	}
-	s.Admin(fmt.Sprintf("addprinc +requires_preauth %s %s %s", strings.Join(flags, " "), secret, principal))
+	s.Admin(fmt.Sprintf("addprinc %s %s %s", secret, strings.Join(flags, " "), principal))
 }
 
 // Keytab writes a keytab with the keys of principals. It does not change the keys.
