@@ -45,3 +45,15 @@ func BenchmarkPickOf1000(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkDecode(b *testing.B) {
+	const data = `{"name":"orders","id":"i-7","address":"10.0.0.7","port":8080,"sslPort":null,"payload":"eu",` +
+		`"registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC","uriSpec":null}`
+	s := serializer[string](b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Decode([]byte(data)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -134,7 +133,7 @@ func (s *jsonSerializer[T]) Encode(i ServiceInstance[T]) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		text := []byte{'{'}
+		text := append(make([]byte, 0, 256), '{') // most instances have less
 		for m, value := range values {
 			if m != memberEnabled || i.Disabled || s.enabled {
 				text = javajson.AppendMember(text, memberNames[m], value)
@@ -278,11 +277,10 @@ func (s *jsonSerializer[T]) parse(data []byte) (i ServiceInstance[T], members []
 var errKind = errors.New("a value of another kind")
 
 // textOf returns a string. A number or a boolean is one, too; null is empty.
-func textOf(value []byte) (s string, err error) {
+func textOf(value []byte) (string, error) {
 	switch value[0] {
 	case '"':
-		err = json.Unmarshal(value, &s)
-		return s, err
+		return javajson.Text(value)
 	case '{', '[':
 		return "", errKind
 	case 'n':

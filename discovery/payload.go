@@ -329,6 +329,10 @@ func (p payloads[T]) decode(payload []byte) (v T, err error) {
 		err = p.decodeDouble(&v, body)
 		return v, err
 	}
+	if s, ok := any(&v).(*string); ok && body[0] == '"' { // the usual payload, without a decoder
+		*s, err = textOf(body)
+		return v, err
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {

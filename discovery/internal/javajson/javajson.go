@@ -4,6 +4,7 @@ package javajson
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -12,7 +13,7 @@ import (
 // numbers of control characters in upper case, and escapes each character beyond 16 bits. What is not UTF-8 becomes
 // U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
+	dst = append(slices.Grow(dst, len(s)+2), '"') // most strings have nothing to escape
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':

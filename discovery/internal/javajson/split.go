@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,67 +16,58 @@ type Member struct {
 }
 
 // Members returns the members of the object that data begins with, in their order. As in Java, a byte order mark may
-// stand before the object and anything behind it. A key may be there several times: the last one counts.
+// stand before the object and anything behind it. A key may be there several times: the last one counts. The values are
+// part of data.
 func Members(data []byte) (members []Member, err error) {
-	err = split(data, '{', func(d *json.Decoder) error {
-		key, err := d.Token()
+	members = make([]Member, 0, 10) // an instance has nine or ten
+	err = split(data, '{', '}', func(s *scanner) error {
+		quoted, err := s.key()
 		if err != nil {
 			return err
 		}
-		value := json.RawMessage{}
-		if err := d.Decode(&value); err != nil {
+		m := Member{}
+		if m.Key, err = Text(quoted); err != nil {
 			return err
 		}
-		members = append(members, Member{key.(string), value}) // a decoder gives no other token here
-		return nil
+		m.Value, err = s.value(0)
+		members = append(members, m)
+		return err
 	})
-	return members, err
+	if err != nil {
+		return nil, err
+	}
+	return members, nil
 }
 
 // Elements returns the elements of the array that data begins with, as [Members] does.
 func Elements(data []byte) (elements [][]byte, err error) {
-	err = split(data, '[', func(d *json.Decoder) error {
-		value := json.RawMessage{}
-		err := d.Decode(&value)
+	err = split(data, '[', ']', func(s *scanner) error {
+		value, err := s.value(0)
 		elements = append(elements, value)
 		return err
 	})
-	return elements, err
+	if err != nil {
+		return nil, err
+	}
+	return elements, nil
 }
 
 // split calls each at every member or element of the object or array that data begins with.
-func split(data []byte, opening json.Delim, each func(*json.Decoder) error) error {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	d := json.NewDecoder(bytes.NewReader(data))
-	token, err := d.Token()
-	switch {
-	case errors.Is(err, io.EOF):
+func split(data []byte, opening, closing byte, each func(*scanner) error) error {
+	s := scanner{data: bytes.TrimPrefix(data, []byte("\ufeff"))}
+	switch c := s.peek(); {
+	case s.at == len(s.data):
 		return errors.New("no JSON")
-	case err != nil:
+	case c != opening:
+		return fmt.Errorf("no %q at the beginning", string(opening))
+	}
+	if err := s.list(opening, closing, func() error { return each(&s) }); err != nil {
 		return err
-	case token != opening:
-		return fmt.Errorf("no %q at the beginning", opening.String())
 	}
-	for d.More() {
-		if err := each(d); err != nil {
-			return unexpected(err)
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return unexpected(err)
-	}
-	if !utf8.Valid(data[:d.InputOffset()]) { // encoding/json would replace it
+	if !utf8.Valid(s.data[:s.at]) { // encoding/json would replace it
 		return errors.New("not UTF-8")
 	}
 	return nil
-}
-
-// unexpected returns the error of a text that ends too early.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // Last returns the value of a key, nil if there is none.
