@@ -142,7 +142,8 @@ func decoded(data []byte, opening json.Delim, each func(*json.Decoder) error) er
 
 func BenchmarkMembers(b *testing.B) {
 	data := []byte(`{"name":"orders","id":"i-7","address":"10.0.0.7","port":8080,"sslPort":null,"payload":"eu",` +
-		`"registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true}]}}`)
+		`"registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC",` +
+		`"uriSpec":{"parts":[{"value":"scheme","variable":true}]}}`)
 	for name, members := range map[string]func([]byte) ([]Member, error){
 		"scanner": Members, "encoding json": decodedMembers,
 	} {
