@@ -163,10 +163,7 @@ func (s *jsonSerializer[T]) rewrite(
 	read []byte, members []javajson.Member, values [memberCount][]byte, changed func(m int) bool,
 ) []byte {
 	text, same := []byte{'{'}, true
-	for i, member := range members {
-		if slices.ContainsFunc(members[i+1:], func(m javajson.Member) bool { return m.Key == member.Key }) {
-			continue // the last one counts
-		}
+	for _, member := range javajson.Unique(members) {
 		if m := slices.Index(memberNames[:], member.Key); m >= 0 && changed(m) {
 			member.Value, same = values[m], false
 		}

@@ -733,3 +733,30 @@ func isSame(a, b any) bool {
 	other, _ := json.Marshal(b)
 	return err != nil || string(one) == string(other)
 }
+
+// A node of a megabyte cannot hold up a process that writes it back: the time grows with the size alone.
+func TestEncodeOfManyUnknownMembersTakesNoLongerThanDecode(t *testing.T) {
+	var unknown strings.Builder
+	for n := range 40_000 {
+		fmt.Fprintf(&unknown, `,"m%d":1`, n)
+	}
+	for what, data := range map[string]string{
+		"instance": `{"name":"orders","id":"a"` + unknown.String() + `}`,
+		"payload":  `{"name":"orders","id":"a","payload":{"@class":"com.acme.Meta"` + unknown.String() + `}}`,
+	} {
+		s := serializer[meta](t, beanClass)
+		decoding, encoding := time.Hour, time.Hour // the least of some, on a machine that is busy
+		for range 3 {
+			begin := time.Now()
+			i := decode(t, s, data)
+			decoding = min(decoding, time.Since(begin))
+			i.Disabled = true
+			begin = time.Now()
+			encode(t, s, i)
+			encoding = min(encoding, time.Since(begin))
+		}
+		if encoding > 30*decoding { // it was several hundred times as long
+			t.Errorf("%s: %v to write back what is read in %v", what, encoding, decoding)
+		}
+	}
+}

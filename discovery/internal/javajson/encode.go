@@ -129,10 +129,8 @@ func appendStruct(dst []byte, v reflect.Value, was []byte, depth int) ([]byte, e
 		}
 		dst = AppendMember(dst, f.name, text)
 	}
-	for i, m := range old {
-		known := slices.ContainsFunc(fields, func(f field) bool { return isFold(m.Key, f.name) })
-		repeated := slices.ContainsFunc(old[i+1:], func(later Member) bool { return later.Key == m.Key })
-		if !known && !repeated {
+	for _, m := range Unique(old) {
+		if !slices.ContainsFunc(fields, func(f field) bool { return isFold(m.Key, f.name) }) {
 			dst = AppendMember(dst, m.Key, m.Value)
 		}
 	}

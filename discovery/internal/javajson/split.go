@@ -80,6 +80,21 @@ func Last(members []Member, key string) []byte {
 	return nil
 }
 
+// Unique returns the members that count, in their order: the last one of each key.
+func Unique(members []Member) []Member {
+	last := make(map[string]int, len(members))
+	for i, m := range members {
+		last[m.Key] = i
+	}
+	unique := make([]Member, 0, len(last))
+	for i, m := range members {
+		if last[m.Key] == i {
+			unique = append(unique, m)
+		}
+	}
+	return unique
+}
+
 // AppendMember appends a member to an object that has no closing brace yet.
 func AppendMember(dst []byte, key string, value []byte) []byte {
 	if dst[len(dst)-1] != '{' {
