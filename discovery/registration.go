@@ -108,7 +108,7 @@ func (d *ServiceDiscovery[T]) Unregister(ctx context.Context, instance ServiceIn
 	d.mu.Unlock()
 	if r != nil {
 		err := r.end(ctx, true)
-		d.forgetEnded()
+		d.forgetEnded(r)
 		return err
 	}
 	path, err := d.find(ctx, instance.Name, instance.ID)
@@ -149,16 +149,32 @@ func (d *ServiceDiscovery[T]) Drain(ctx context.Context, instance ServiceInstanc
 	return errors.Join(err, d.Unregister(ctx, instance))
 }
 
-// forgetEnded forgets the instances that are deleted.
-func (d *ServiceDiscovery[T]) forgetEnded() {
+// forgetEnded forgets r and some of the others, if they are deleted. In a long outage there may be many that are not:
+// each call looks at more of them than it adds, and at no more than a few. The order of a map is random.
+func (d *ServiceDiscovery[T]) forgetEnded(r *registration[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for r := range d.ending {
-		select {
-		case <-r.node.Gone():
-			delete(d.ending, r)
-		default:
+	looks := 8
+	for other := range d.ending {
+		if other.isGone() {
+			delete(d.ending, other)
 		}
+		if looks--; looks == 0 {
+			break
+		}
+	}
+	if r.isGone() {
+		delete(d.ending, r)
+	}
+}
+
+// isGone reports whether the node is deleted.
+func (r *registration[T]) isGone() bool {
+	select {
+	case <-r.node.Gone():
+		return true
+	default:
+		return false
 	}
 }
 

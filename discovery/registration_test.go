@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -257,4 +258,35 @@ func TestDiscoveryOfAClientThatCompresses(t *testing.T) {
 			t.Errorf("purged %d: %v", purged, err)
 		}
 	})
+}
+
+// An Unregister in an outage costs the same behind any number of others.
+func TestUnregisterOfManyInAnOutage(t *testing.T) { // it looks at the time of the process
+	each := func(n int) time.Duration {
+		least := time.Hour // of some, on a machine that is busy
+		for range 3 {
+			server := curatortest.NewServerT(t)
+			client := testclient.Connect(t, server.ConnectString(), framework.WithMaxCloseWait(time.Millisecond))
+			d := discovery.New[string](client, base)
+			testclient.Must(t, d.Start())
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			for id := range n {
+				_ = d.Register(ended, orders(strconv.Itoa(id), "")) // all at once
+			}
+			testclient.Must(t, d.Register(t.Context(), orders("last", "")))
+			testclient.Must(t, server.Stop())
+			begin := time.Now()
+			for id := range n {
+				_ = d.Unregister(ended, orders(strconv.Itoa(id), ""))
+			}
+			least = min(least, time.Since(begin)/time.Duration(n))
+			_ = d.Close(ended)
+			testclient.Must(t, client.Close())
+		}
+		return least
+	}
+	if few, many := each(250), each(4000); many > 8*few { // it was 20 times as long
+		t.Errorf("%v each behind 4000, %v behind 250", many, few)
+	}
 }

@@ -121,13 +121,14 @@ func (d *ServiceDiscovery[T]) Close(ctx context.Context) error {
 	for c := range given {
 		_ = c.Close() // nil
 	}
-	errs := make(chan error, len(all)) // all at once, so that they travel together
-	for r, deleting := range all {
-		go func() { errs <- r.end(ctx, deleting) }()
+	begun, cancel := context.WithCancel(ctx)
+	cancel()
+	for r, deleting := range all { // first all of them, so that they travel together
+		_ = r.end(begun, deleting)
 	}
 	var failed []error
-	for range all {
-		if err := <-errs; err != nil {
+	for r, deleting := range all {
+		if err := r.end(ctx, deleting); err != nil {
 			failed = append(failed, err)
 		}
 	}
