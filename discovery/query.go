@@ -45,19 +45,25 @@ func (d *ServiceDiscovery[T]) Instances(ctx context.Context, name string) ([]Ser
 // Entries returns all nodes of a service, as [ServiceDiscovery.Instances] does. A node that is no instance, or that
 // this client may not read, is an entry with an error. Not in Java.
 func (d *ServiceDiscovery[T]) Entries(ctx context.Context, name string) ([]Entry[T], error) {
+	entries, _, err := d.list(ctx, name)
+	return entries, err
+}
+
+// list is Entries, and also returns the names of those nodes that have children.
+func (d *ServiceDiscovery[T]) list(ctx context.Context, name string) (entries []Entry[T], inner []string, err error) {
 	path := d.servicePath(name)
 	if err := validateName(name); err != nil {
-		return nil, wrap(err, "instances", path)
+		return nil, nil, wrap(err, "instances", path)
 	}
 	nodes, err := d.children(ctx, path)
 	if err != nil {
-		return nil, wrap(err, "instances", path)
+		return nil, nil, wrap(err, "instances", path)
 	}
-	reads := make([]builders.Future[[]byte], len(nodes))
+	reads, stats := make([]builders.Future[[]byte], len(nodes)), make([]zk.Stat, len(nodes))
 	for i, node := range nodes {
-		reads[i] = d.read().Submit(ctx, zkpath.Join(path, node))
+		reads[i] = d.read().StoringStatIn(&stats[i]).Submit(ctx, zkpath.Join(path, node))
 	}
-	entries := make([]Entry[T], 0, len(nodes))
+	entries = make([]Entry[T], 0, len(nodes))
 	for i, node := range nodes {
 		e := Entry[T]{Path: zkpath.Join(path, node)}
 		data, err := reads[i].Wait(ctx)
@@ -69,11 +75,14 @@ func (d *ServiceDiscovery[T]) Entries(ctx context.Context, name string) ([]Entry
 		case errors.Is(err, zk.ErrNoAuth):
 			e.Err = wrap(err, "read", e.Path)
 		default:
-			return nil, wrap(err, "instances", path)
+			return nil, nil, wrap(err, "instances", path)
 		}
 		entries = append(entries, e)
+		if err == nil && stats[i].NumChildren > 0 {
+			inner = append(inner, node)
+		}
 	}
-	return entries, nil
+	return entries, inner, nil
 }
 
 // Instance returns an instance as the servers have it, or [ErrNoInstance]. ctx bounds the requests. In Java:

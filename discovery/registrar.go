@@ -59,10 +59,14 @@ func (d *ServiceDiscovery[T]) writeOnce(ctx context.Context, path string, instan
 		case stat.EphemeralOwner != 0, stat.NumChildren > 0: // of a session, or of a service
 			return ErrForeign
 		}
-		_, err = d.client.SetData().Idempotent().WithVersion(stat.Version).ForPath(ctx, path, data)
-		if !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrBadVersion) {
-			return err
+		stat, err = d.client.SetData().Idempotent().WithVersion(stat.Version).ForPath(ctx, path, data)
+		switch {
+		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
+			continue
+		case err == nil && stat.EphemeralOwner != 0: // a new node with the same version, whose owner puts its data back
+			return ErrForeign
 		}
+		return err
 	}
 }
 
@@ -75,12 +79,16 @@ func (d *ServiceDiscovery[T]) keeps(instance ServiceInstance[T]) (bool, error) {
 
 // Purge deletes the instances of type [Static] whose registration time is more than age ago by the clock of this
 // process, and returns how many it has deleted. Whoever has registered them does not matter, except for those that
-// this discovery keeps with Register; a Go process that keeps one puts it back. An instance that is written meanwhile
-// stays. Permanent instances stay, too, and so do those of a service whose name is a path, which Names does not have.
+// this discovery keeps with Register; a Go process that keeps one puts it back. Permanent instances stay.
+//
+// An instance that is written meanwhile stays. One that is deleted and registered anew may go, if that happens between
+// the look at it and its deletion: ZooKeeper cannot tell two nodes with one path and one version apart. It is there
+// again when it is registered the next time. Several processes that purge at once make that more likely: let one do
+// it, such as the one with a leadership.
 //
 // ctx bounds the requests. A service or an instance that this client may not read or delete holds up no other: the
 // error joins all of these. In Java: InstanceCleanup of the discovery server, which only deletes what it has registered
-// itself.
+// itself, and leaves the services whose name is a path.
 func (d *ServiceDiscovery[T]) Purge(ctx context.Context, age time.Duration) (purged int, err error) {
 	names, err := d.Names(ctx)
 	if err != nil {
@@ -88,14 +96,17 @@ func (d *ServiceDiscovery[T]) Purge(ctx context.Context, age time.Duration) (pur
 	}
 	before := time.Now().Add(-age)
 	var refused []error
-	for _, name := range names {
-		entries, err := d.Entries(ctx, name)
+	for ; len(names) > 0; names = names[1:] {
+		entries, inner, err := d.list(ctx, names[0])
 		if errors.Is(err, zk.ErrNoAuth) {
 			refused = append(refused, err)
 			continue
 		}
 		if err != nil {
 			return purged, errors.Join(append(refused, err)...)
+		}
+		for _, node := range inner { // the name of a service may be a path
+			names = append(names, names[0]+"/"+node)
 		}
 		for _, e := range entries {
 			err := e.Err

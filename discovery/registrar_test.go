@@ -298,3 +298,98 @@ func TestRegisterOnceHasACL(t *testing.T) {
 		}
 	})
 }
+
+// The node changes hands between the look at it and the write: it is not ours, although it has the same version.
+func TestRegisterOnceBesideRegisterOfASession(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", 0)))
+		hold := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"setData"}, Action: curatortest.HoldRequest, Count: 1,
+		})
+		done := make(chan error, 1)
+		go func() { done <- ours.RegisterOnce(s.ctx, static("a", "two", 0)) }()
+		s.must(hold.Wait(s.ctx))
+		s.must(theirs.Unregister(s.ctx, static("a", "", 0)))
+		s.must(theirs.Register(s.ctx, orders("a", "theirs")))
+		hold.Release()
+		s.wantErr(<-done, discovery.ErrForeign)
+		testenv.Eventually(s, func() bool {
+			got, err := theirs.Instance(s.ctx, "orders", "a")
+			return err == nil && got.Payload == "theirs"
+		}, "the session has put its data back")
+	})
+}
+
+// Of two that write at once, each looks again, and the later one counts.
+func TestRegisterOnceBesideAnother(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", 0)))
+		hold := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"setData"}, Action: curatortest.HoldRequest, Count: 1,
+		})
+		done := make(chan error, 1)
+		go func() { done <- ours.RegisterOnce(s.ctx, static("a", "ours", 0)) }()
+		s.must(hold.Wait(s.ctx))
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "theirs", 0)))
+		s.place.Faults().ResetTrace()
+		hold.Release()
+		s.must(<-done)
+		s.awaitPayload(static("a", "ours", 0))
+		if counts := s.wantRequests(4, "another look"); counts["setData"] != 1 || counts["exists"] != 1 {
+			t.Errorf("it has not looked again: %v", counts)
+		}
+	})
+}
+
+// An instance that is registered again between the list and the second look is not old any more.
+func TestPurgeLooksAgain(t *testing.T) {
+	inScene(t, func(s *scene) {
+		ours, theirs := s.discover(s.client), s.discover(s.reader)
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "one", time.Hour)))
+		s.must(s.client.Sync().ForPath(s.ctx, "/"))
+		hold := s.place.Faults().Add(curatortest.Rule{
+			Ops: []string{"getData"}, Action: curatortest.HoldRequest, Skip: 1, Count: 1,
+		})
+		purged := make(chan int, 1)
+		go func() {
+			n, err := ours.Purge(s.ctx, time.Minute)
+			s.wantErr(err, nil)
+			purged <- n
+		}()
+		s.must(hold.Wait(s.ctx))
+		s.must(theirs.RegisterOnce(s.ctx, static("a", "two", 0)))
+		hold.Release()
+		if n := <-purged; n != 0 {
+			t.Errorf("%d are purged", n)
+		}
+		s.awaitPayload(static("a", "two", 0))
+	})
+}
+
+// The name of a service may be a path, also below an instance of another one.
+func TestPurgeOfServicesWhoseNameIsAPath(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		paths := map[string]bool{}
+		for _, name := range []string{"shops", "shops/eu", "shops/eu/nord", "shops/a/b", "only/path/there"} {
+			for id, age := range map[string]time.Duration{"a": time.Hour, "young": 0} {
+				i := static(id, "", age)
+				i.Name = name
+				s.must(d.RegisterOnce(s.ctx, i))
+				paths[pathOf(i)] = age == 0 || name == "shops" && id == "a" // which has a service below it
+			}
+		}
+		n, err := d.Purge(s.ctx, time.Minute)
+		s.must(err)
+		if n != 4 {
+			t.Errorf("%d are purged", n)
+		}
+		for path, want := range paths {
+			if got := s.stat(path) != nil; got != want {
+				t.Errorf("%s is there: %t", path, got)
+			}
+		}
+	})
+}
