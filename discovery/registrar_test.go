@@ -58,6 +58,9 @@ func TestRegisterOnceLeavesNodesOfOthers(t *testing.T) {
 		if got, err := theirs.Instance(s.ctx, "orders", "a"); err != nil || got.Payload != "theirs" {
 			t.Errorf("got %+v, %v", got, err)
 		}
+		if stat := s.stat(pathOf(orders("a", ""))); stat == nil || stat.Version > 0 {
+			t.Errorf("the node of the session is written: %+v", stat)
+		}
 		// The node of a service is no instance of the service above it.
 		nested := static("c", "", 0)
 		nested.Name = "orders/eu"

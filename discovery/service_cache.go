@@ -72,8 +72,8 @@ func (d *ServiceDiscovery[T]) Cache(name string) *ServiceCache[T] {
 	return c
 }
 
-// Start begins to follow the service and waits until its instances are known. ctx bounds the wait alone: if it ends,
-// the cache is started and goes on. Start fails with [ErrStarted] the second time, and with [ErrClosed] or
+// Start begins to follow the service and waits until its instances are known, or the servers refuse to show them: see
+// Err. ctx bounds the wait alone: if it ends, the cache is started and goes on. Start fails with [ErrStarted] the second time, and with [ErrClosed] or
 // [ErrNotStarted] of its discovery. In Java: start; startImmediate is a Start whose context has ended.
 func (c *ServiceCache[T]) Start(ctx context.Context) error {
 	if c.err != nil {

@@ -34,7 +34,11 @@ type choice[T any] struct {
 	until      time.Time // when an instance is not down any more; zero for none
 	candidates []*Candidate[T]
 	all        map[identity]*Candidate[T] // those that are out, too
+	out        leftOut
 }
+
+// leftOut counts the nodes of a service that are no candidates, by the reason.
+type leftOut struct{ noInstance, disabled, down, filtered int }
 
 // ProviderOption configures a [ServiceProvider].
 type ProviderOption[T any] interface{ applyTo(*providerSettings[T]) }
@@ -112,8 +116,8 @@ func (p *ServiceProvider[T]) Start(ctx context.Context) error {
 // Close ends the provider and always returns nil. A second Close does nothing. In Java: close.
 func (p *ServiceProvider[T]) Close() error { return p.cache.Close() }
 
-// Instance returns an instance, or [ErrNoInstance]. It does no I/O and does not wait. In Java: getInstance, which
-// returns null.
+// Instance returns an instance, or [ErrNoInstance], whose text says how many there are and why none of them is chosen.
+// It does no I/O and does not wait. In Java: getInstance, which returns null.
 func (p *ServiceProvider[T]) Instance() (ServiceInstance[T], error) {
 	c, err := p.choose()
 	if err != nil {
@@ -228,7 +232,12 @@ func (p *ServiceProvider[T]) none() error {
 	if err := p.cache.isRunning(); err != nil {
 		return err
 	}
-	return errtext.Wrap(ErrNoInstance, "discovery", "%s", p.cache.path)
+	err := errtext.Wrap(ErrNoInstance, "discovery", "%s", p.cache.path)
+	if c := p.choice(); len(c.snapshot.entries) > 0 {
+		err = fmt.Errorf("%w: of %d nodes %d are no instance, %d disabled, %d down, %d filtered out, %d not chosen", err,
+			len(c.snapshot.entries), c.out.noInstance, c.out.disabled, c.out.down, c.out.filtered, len(c.candidates))
+	}
+	return errtext.Join(err, p.cache.Err())
 }
 
 // choice returns the candidates as they are now. Nothing is allocated unless they have changed.
@@ -258,6 +267,7 @@ func (p *ServiceProvider[T]) sort(nodes *snapshot[T], marks uint64, before *choi
 	at := time.Now()
 	for i, e := range nodes.entries {
 		if e.Err != nil {
+			now.out.noInstance++
 			continue
 		}
 		id := identity{e.Path, nodes.nodes[i].Stat.Czxid}
@@ -276,7 +286,14 @@ func (p *ServiceProvider[T]) sort(nodes *snapshot[T], marks uint64, before *choi
 		if isDown && (now.until.IsZero() || until.Before(now.until)) {
 			now.until = until
 		}
-		if !isDown && !e.Instance.Disabled && p.passes(e.Instance) {
+		switch {
+		case e.Instance.Disabled:
+			now.out.disabled++
+		case isDown:
+			now.out.down++
+		case !p.passes(e.Instance):
+			now.out.filtered++
+		default:
 			now.candidates = append(now.candidates, c)
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/discovery"
@@ -332,4 +334,61 @@ func TestProviderNotesErrorsOfAnInstanceThatTheProgramMade(t *testing.T) {
 		p.NoteError(i)
 		s.awaitAll(p, 0)
 	})
+}
+
+// The error says why none of the instances is chosen.
+func TestProviderSaysWhyThereIsNoInstance(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := s.discover(s.client)
+		p := s.provider(discovery.WithDownInstancePolicy[string](time.Hour, 1),
+			discovery.WithFilter(func(i order) bool { return i.Payload != "filtered" }),
+			discovery.WithStrategy(discovery.Weighted(func(order) float64 { return 0 })))
+		s.wantNone(p, "/services/orders: no instance")
+		s.must(d.Register(s.ctx, orders("filtered", "filtered")))
+		s.must(d.Register(s.ctx, orders("down", "")))
+		s.must(d.Register(s.ctx, orders("unchosen", "")))
+		off := orders("disabled", "")
+		off.Disabled = true
+		s.must(d.Register(s.ctx, off))
+		_, err := s.client.Create().ForPath(s.ctx, base+"/orders/x", []byte("no instance"))
+		s.must(err)
+		s.awaitAll(p, 2)
+		for _, i := range p.AllInstances() {
+			if i.ID == "down" {
+				p.NoteError(i)
+			}
+		}
+		s.wantNone(p, "/services/orders: no instance: of 5 nodes 1 are no instance, 1 disabled, 1 down, 1 filtered out, "+
+			"1 not chosen")
+	})
+}
+
+// An empty service that cannot be listed is not empty for sure.
+func TestProviderSaysThatItMayNotLookAtTheService(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.client), "a")
+		s.allow(base+"/orders", 0)
+		p := s.discover(s.reader).Provider("orders")
+		s.must(s.reader.Sync().ForPath(s.ctx, "/"))
+		s.must(p.Start(s.ctx))
+		_, err := p.Instance()
+		s.wantErr(err, zk.ErrNoAuth)
+		s.wantErr(err, discovery.ErrNoInstance)
+		s.allow(base+"/orders", zk.PermAll)
+	})
+}
+
+// wantNone checks the error of Instance and the one of Pick.
+func (s *scene) wantNone(p *discovery.ServiceProvider[string], want string) {
+	s.Helper()
+	_, err := p.Instance()
+	s.wantErr(err, discovery.ErrNoInstance)
+	_, pickErr := p.Pick(s.ended())
+	s.wantErr(pickErr, discovery.ErrNoInstance)
+	s.wantErr(pickErr, context.Canceled)
+	for _, err := range []error{err, pickErr} {
+		if err != nil && !strings.HasSuffix(err.Error(), want) {
+			s.Errorf("the error is %q, want %q", err, want)
+		}
+	}
 }

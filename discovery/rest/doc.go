@@ -4,7 +4,7 @@
 //	PUT    v1/service/{name}/{id}   registers an instance: 201
 //	DELETE v1/service/{name}/{id}   unregisters it: 200, also if there is none
 //	GET    v1/service/{name}/{id}   the instance: 200, or 404. GET {name}/{id} is the old form, with a Warning
-//	GET    v1/service/{name}        the instances, disabled ones too; those that cannot be read are left out
+//	GET    v1/service/{name}        the instances, disabled ones too, without those that cannot be read or written
 //	GET    v1/service               the names of the services: [{"name":"orders"}]
 //	GET    v1/anyservice/{name}     one of the instances that are not disabled, at random; or 404
 //

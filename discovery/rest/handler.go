@@ -96,9 +96,22 @@ func prepare(serve func(*http.Request) (reply, error), r *http.Request, body *by
 	if a, err = serve(r); err != nil || a.body == nil {
 		return a, err
 	}
+	return a, encode(body, a.body)
+}
+
+// encode writes a value. The methods of a payload may panic.
+func encode(body *bytes.Buffer, value any) (err error) {
+	defer usercode.Catch("the payload", &err)
 	e := json.NewEncoder(body)
 	e.SetEscapeHTML(false)
-	return a, e.Encode(a.body)
+	return e.Encode(value)
+}
+
+// textOf returns the JSON of an instance. Not every payload has one: NaN, for example.
+func textOf[T any](i discovery.ServiceInstance[T]) (json.RawMessage, error) {
+	var text bytes.Buffer
+	err := encode(&text, entityOf(i))
+	return text.Bytes(), err
 }
 
 // codeOf returns the status code of an error.
@@ -157,11 +170,13 @@ func (h handler[T]) getDeprecated(r *http.Request) (reply, error) {
 
 func (h handler[T]) list(r *http.Request) (reply, error) {
 	instances, err := h.d.Instances(r.Context(), r.PathValue("name"))
-	entities := make([]entity[T], len(instances)) // not nil, which would be null
-	for i, instance := range instances {
-		entities[i] = entityOf(instance)
+	texts := make([]json.RawMessage, 0, len(instances)) // not nil, which would be null
+	for _, instance := range instances {
+		if text, err := textOf(instance); err == nil { // else it fails no other
+			texts = append(texts, text)
+		}
 	}
-	return reply{code: http.StatusOK, body: entities}, err
+	return reply{code: http.StatusOK, body: texts}, err
 }
 
 func (h handler[T]) names(r *http.Request) (reply, error) {
@@ -182,9 +197,15 @@ func (h handler[T]) pick(r *http.Request) (a reply, err error) {
 	if err != nil {
 		return a, err
 	}
-	instances = slices.DeleteFunc(instances, func(i discovery.ServiceInstance[T]) bool { return i.Disabled })
-	if len(instances) == 0 {
-		return a, discovery.ErrNoInstance
+	err = discovery.ErrNoInstance
+	for _, n := range rand.Perm(len(instances)) {
+		if instances[n].Disabled {
+			continue
+		}
+		var text json.RawMessage
+		if text, err = textOf(instances[n]); err == nil {
+			return reply{code: http.StatusOK, body: text}, nil
+		}
 	}
-	return reply{code: http.StatusOK, body: entityOf(instances[rand.IntN(len(instances))])}, nil
+	return a, err
 }

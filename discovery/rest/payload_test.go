@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/gocurator/curator/discovery"
 )
@@ -81,7 +83,7 @@ func TestPayloadThatPanicsIsAnError(t *testing.T) {
 		s.wantRefused("PUT", path, `{"payload":"panic"}`, 500, "not that one")
 		s.want("PUT", path, `{"payload":"eu"}`, 201, "")
 		s.wantRefused("GET", path, "", 500, "nor this one")
-		s.wantRefused("GET", "/v1/service/orders", "", 500, "nor this one")
+		s.want("GET", "/v1/service/orders", "", 200, "[]")
 		s.wantRefused("GET", "/v1/anyservice/orders", "", 500, "nor this one")
 	}, discovery.WithSerializer(withoutPayload{}))
 }
@@ -91,4 +93,21 @@ func TestPayloadThatCannotBeWrittenIsAnError(t *testing.T) {
 		s.wantRefused("PUT", "/v1/service/orders/a", `{"payload":"eu"}`, 500, "nor this one")
 		s.want("GET", "/v1/service", "", 200, "[]")
 	}, discovery.WithoutPayloadClass())
+}
+
+// A payload that JSON does not have, as Java writes it, fails the query of no other.
+func TestPayloadWithoutJSONFailsNoOther(t *testing.T) {
+	inScene(t, func(s *scene[float64]) {
+		const one = `{"name":"orders","id":"b","address":null,"registrationTimeUTC":1,"serviceType":"STATIC","payload":1.5}`
+		for id, payload := range map[string]float64{"a": math.NaN(), "b": 1.5, "c": math.Inf(1)} {
+			s.must(s.other.RegisterOnce(s.ctx, discovery.ServiceInstance[float64]{
+				Name: "orders", ID: id, Payload: payload, Type: discovery.Static, RegistrationTime: time.UnixMilli(1),
+			}))
+		}
+		s.want("GET", "/v1/service/orders", "", 200, "["+one+"]")
+		for range 20 {
+			s.want("GET", "/v1/anyservice/orders", "", 200, one)
+		}
+		s.wantRefused("GET", "/v1/service/orders/a", "", 500, "NaN")
+	})
 }
