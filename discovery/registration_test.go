@@ -290,3 +290,22 @@ func TestUnregisterOfManyInAnOutage(t *testing.T) { // it looks at the time of t
 		t.Errorf("%v each behind 4000, %v behind 250", many, few)
 	}
 }
+
+// Nothing waits for a client that nobody has started.
+func TestDiscoveryOfAClientThatIsNotStarted(t *testing.T) {
+	inScene(t, func(s *scene) {
+		client, err := framework.New("127.0.0.1:1")
+		s.must(err)
+		d := s.discover(client)
+		s.wantErr(d.Register(s.ctx, orders("a", "")), framework.ErrNotStarted)
+		s.wantErr(d.RegisterOnce(s.ctx, static("a", "", 0)), framework.ErrNotStarted)
+		s.wantErr(d.Unregister(s.ctx, orders("a", "")), framework.ErrNotStarted)
+		c, p := d.Cache("orders"), d.Provider("orders")
+		s.wantErr(c.Start(s.ctx), framework.ErrNotStarted)
+		s.wantErr(p.Start(s.ctx), framework.ErrNotStarted)
+		_, err = d.Names(s.ctx)
+		s.wantErr(err, framework.ErrNotStarted)
+		s.must(client.Close())
+		s.wantErr(d.Register(s.ctx, orders("a", "")), discovery.ErrClosed)
+	})
+}

@@ -89,13 +89,15 @@ func (d *ServiceDiscovery[T]) Start() error {
 	return nil
 }
 
-// isRunning returns an error unless the discovery is between Start and Close. mu is held.
+// isRunning returns an error unless the discovery is between Start and Close, and its client is started. mu is held.
 func (d *ServiceDiscovery[T]) isRunning() error {
 	switch {
 	case d.closed:
 		return ErrClosed
 	case !d.started:
 		return ErrNotStarted
+	case d.client.State() == framework.Latent: // the wait would be for ever
+		return framework.ErrNotStarted
 	}
 	return nil
 }

@@ -148,11 +148,11 @@ func (f *follower[T]) follow() {
 
 var errNotLoaded = errors.New("no answer from ZooKeeper yet")
 
-// load waits until the instances are known. A program may start its discovery later.
+// load waits until the instances are known. A program may start its client and its discovery later.
 func (f *follower[T]) load() error {
 	for {
 		err := f.cache.Start(f.ctx)
-		if !errors.Is(err, discovery.ErrNotStarted) {
+		if !errors.Is(err, framework.ErrNotStarted) { // of the discovery, or of its client
 			return err
 		}
 		f.report(err)
