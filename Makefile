@@ -13,14 +13,15 @@ help: ## list the targets
 # The tests wait for timeouts more than they compute.
 TEST = $(GO) test $(TAGS) $(RACE) -vet=off -count=1 -parallel=12 -timeout=25m
 RACE = -race
-# The pipeline is a module of its own, and so are the resolver and the login by Kerberos. The exporters of the pipeline,
-# and with them gRPC, have a build tag.
+# The pipeline is a module of its own, and so are the command, the resolver and the login by Kerberos. The exporters of the
+# pipeline, and with them gRPC, have a build tag.
 TAGS = -tags=otlp
 # The packages that take longest are the first, so that none of them runs alone at the end.
-PACKAGES = ./internal/simulation ./... ./discovery/grpcresolver/... ./examples/pipeline/... ./sasl/kerberos/...
+PACKAGES = ./internal/simulation ./... ./cmd/curator/... ./discovery/grpcresolver/... ./examples/pipeline/... \
+	./sasl/kerberos/...
 # The packages of the second pass: those that use a server. docs/design/tests.md says what it finds in each.
-SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./curatortest ./discovery ./discovery/rest \
-	./docs ./examples/... ./framework ./internal/testenv/... ./interop ./recipes/... ./sasl/kerberos
+SECOND = ./recipes/queue ./recipes/locks ./internal/conformance ./builders ./cmd/curator/... ./curatortest ./discovery \
+	./discovery/rest ./docs ./examples/... ./framework ./internal/testenv/... ./interop ./recipes/... ./sasl/kerberos
 export GO TAGS TEST PACKAGES SECOND
 
 .PHONY: test

@@ -30,7 +30,7 @@ trap 'rm -rf "$work"' EXIT
 
 say "the modules are tidy"
 $go mod tidy -diff
-for dir in discovery/grpcresolver examples/{clientgo,pipeline} sasl/kerberos; do $go -C "$dir" mod tidy -diff; done
+for dir in cmd/curator discovery/grpcresolver examples/{clientgo,pipeline} sasl/kerberos; do $go -C "$dir" mod tidy -diff; done
 
 say "the exported surface and the documentation are those that were reviewed"
 $go test -count=1 ./internal/apicheck ./internal/arrows ./docs
@@ -53,19 +53,22 @@ echo "$version" >"$served/list"
 export GOWORK=off GOFLAGS="-mod=mod -modcacherw" GONOSUMDB=$module
 export GOPROXY="file://$work/proxy,file://$cached,$proxied" GOMODCACHE=$work/cache
 
-say "the examples, the resolver and Kerberos build in modules outside of the repository"
+say "the examples, the command, the resolver and Kerberos build in modules outside of the repository"
 mkdir "$work/programs"
 cp -r examples/quickstart examples/workqueue examples/config "$work/programs"
 cp go.sum "$work/programs"
-cp -r examples/pipeline discovery/grpcresolver sasl/kerberos "$work"
-rm "$work"/programs/*/*_test.go "$work"/{pipeline,grpcresolver,kerberos}/*_test.go # they use internal packages
+cp -r cmd/curator examples/pipeline discovery/grpcresolver sasl/kerberos "$work"
+# The tests use internal packages.
+find "$work"/{programs,curator,pipeline,grpcresolver,kerberos} -name '*_test.go' -delete
 cd "$work/programs"
 $go mod init example.org/programs 2>/dev/null
 $go mod edit -require="$module@$version"
 for name in pipeline grpcresolver kerberos; do
 	$go -C "$work/$name" mod edit -module="example.org/$name" -dropreplace="$module" -require="$module@$version"
 done
-for dir in "$work"/{programs,pipeline,grpcresolver,kerberos}; do
+# The command keeps its name, by which its packages import each other.
+$go -C "$work/curator" mod edit -dropreplace="$module" -require="$module@$version"
+for dir in "$work"/{programs,curator,pipeline,grpcresolver,kerberos}; do
 	cd "$dir"
 	$go mod tidy
 	$go vet -tags otlp ./...
@@ -74,7 +77,8 @@ for dir in "$work"/{programs,pipeline,grpcresolver,kerberos}; do
 	[[ $used == "$module $version" ]] || fail "the examples use $used"
 done
 
-say "the first program runs"
+say "the command and the first program run"
+"$work/bin/curator" version
 "$work/bin/quickstart" >"$work/output" || { cat "$work/output" && fail "the first program fails"; }
 
 cd "$root"

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/gocurator/curator/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// result is what a run of the program has left.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// invoke runs the program with arguments and an environment of KEY=value, and nothing on its standard input.
+func invoke(ctx context.Context, args []string, environ ...string) result {
+	var stdout, stderr bytes.Buffer
+	code := Main(ctx, Env{
+		Args: args, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		Getenv: func(key string) string {
+			for _, e := range environ {
+				if k, v, _ := strings.Cut(e, "="); k == key {
+					return v
+				}
+			}
+			return ""
+		},
+	})
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// connected returns the environment with a part of the test's tree for itself, and its connect string.
+func connected(t *testing.T) (environ []string, connect string) {
+	t.Helper()
+	connect = testenv.ConnectString(t)
+	return []string{"CURATOR_CONNECT=" + connect}, connect
+}

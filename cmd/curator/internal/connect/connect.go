@@ -1,0 +1,227 @@
+// Package connect makes the client of a subcommand from flags, the environment, and a context of the configuration
+// file.
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/sasl"
+	"github.com/gocurator/curator/sasl/digest"
+)
+
+// The defaults of the flags. A command line has less patience than a service.
+const (
+	DefaultSessionTimeout = 15 * time.Second
+	DefaultTimeout        = 15 * time.Second
+)
+
+// ErrNotConnected is wrapped by the error of Client if no server was reached in time.
+var ErrNotConnected = errors.New("not connected")
+
+// Flags are the global flags about the servers.
+type Flags struct {
+	Connect, Config, Context string
+	SessionTimeout, Timeout  time.Duration
+	TLS                      TLS
+	SASL                     SASL
+	Auth                     []string
+}
+
+// Config has everything that a client needs. It prints without secrets.
+type Config struct {
+	Connect        string
+	SessionTimeout time.Duration
+	Timeout        time.Duration
+	TLS            TLS
+	SASL           SASL
+	Auth           []string
+	password       string
+}
+
+// TLS says which certificates count. Its tags are the keys of the configuration file.
+type TLS struct {
+	Enabled     bool     `yaml:"enabled"` // with the authorities of the system, if no file is given
+	CA          string   `yaml:"ca"`
+	Cert        string   `yaml:"cert"`
+	Key         string   `yaml:"key"`
+	ServerName  string   `yaml:"server-name"`
+	AnyHostname bool     `yaml:"any-hostname"`
+	CRL         []string `yaml:"crl"`
+}
+
+func (t TLS) isSet() bool {
+	return t.Enabled || t.CA != "" || t.Cert != "" || t.Key != "" || t.ServerName != "" || t.AnyHostname || len(t.CRL) > 0
+}
+
+// SASL says how to log in. There is no password among the flags: other users of the machine can read those.
+type SASL struct {
+	User         string `yaml:"user"`
+	PasswordFile string `yaml:"password-file"`
+	JAAS         string `yaml:"jaas"`
+	Section      string `yaml:"section"`
+}
+
+// Register adds the flags to those of a command.
+func (f *Flags) Register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Connect, "connect", "", "the servers: host:port,host:port/chroot (CURATOR_CONNECT)")
+	fs.StringVar(&f.Context, "context", "", "a context of the configuration file (CURATOR_CONTEXT)")
+	fs.StringVar(&f.Config, "config", "", "the configuration file (CURATOR_CONFIG)")
+	fs.DurationVar(&f.SessionTimeout, "session-timeout", DefaultSessionTimeout, "the session timeout to ask for")
+	fs.DurationVar(&f.Timeout, "connect-timeout", DefaultTimeout, "how long to wait for a connection")
+	fs.BoolVar(&f.TLS.Enabled, "tls", false, "use TLS; every other flag about TLS implies it")
+	fs.StringVar(&f.TLS.CA, "tls-ca", "", "the authorities that sign the servers' certificates, a PEM file")
+	fs.StringVar(&f.TLS.Cert, "tls-cert", "", "the certificate of this client, a PEM file")
+	fs.StringVar(&f.TLS.Key, "tls-key", "", "its key, a PEM file")
+	fs.StringVar(&f.TLS.ServerName, "tls-server-name", "", "the name in the servers' certificates")
+	fs.BoolVar(&f.TLS.AnyHostname, "tls-any-hostname", false, "accept certificates of any name")
+	fs.StringSliceVar(&f.TLS.CRL, "tls-crl", nil, "revocation lists, PEM or DER files")
+	fs.StringVar(&f.SASL.User, "sasl-user", "", "log in by SASL; the password is in CURATOR_SASL_PASSWORD or in a file")
+	fs.StringVar(&f.SASL.PasswordFile, "sasl-password-file", "", "the file with the password")
+	fs.StringVar(&f.SASL.JAAS, "jaas", "", "log in by SASL as a JAAS file of Java says")
+	fs.StringVar(&f.SASL.Section, "jaas-section", "", `the section of the JAAS file (default "Client")`)
+	fs.StringArrayVar(&f.Auth, "auth", nil, "credentials for ACLs, scheme:credentials (CURATOR_AUTH)")
+}
+
+// Resolve returns what the flags, the environment and the context make together.
+func (f *Flags) Resolve(getenv func(string) string) (Config, error) {
+	named, err := f.namedContext(getenv)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{
+		Connect:        first(f.Connect, getenv("CURATOR_CONNECT"), named.Connect),
+		SessionTimeout: f.SessionTimeout,
+		Timeout:        f.Timeout,
+		TLS:            f.TLS,
+		SASL:           f.SASL,
+		Auth:           f.Auth,
+		password:       getenv("CURATOR_SASL_PASSWORD"),
+	}
+	if c.Connect == "" {
+		return Config{}, errors.New("no servers: set --connect, CURATOR_CONNECT, or a context of the configuration file")
+	}
+	if c.SessionTimeout == DefaultSessionTimeout && named.SessionTimeout != 0 {
+		c.SessionTimeout = named.SessionTimeout
+	}
+	if !c.TLS.isSet() {
+		c.TLS = named.TLS
+	}
+	if c.SASL == (SASL{}) {
+		c.SASL = named.SASL
+	}
+	if len(c.Auth) == 0 {
+		if auth := getenv("CURATOR_AUTH"); auth != "" {
+			c.Auth = []string{auth}
+		} else {
+			c.Auth = named.Auth
+		}
+	}
+	return c, nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// options returns the options of the client.
+func (c Config) options() ([]framework.Option, error) {
+	opts := []framework.Option{
+		framework.WithSessionTimeout(c.SessionTimeout),
+		framework.WithConnectionTimeout(c.Timeout),
+	}
+	if c.TLS.isSet() {
+		var tls []framework.TLSOption
+		if c.TLS.ServerName != "" {
+			tls = append(tls, framework.WithServerName(c.TLS.ServerName))
+		}
+		if c.TLS.AnyHostname {
+			tls = append(tls, framework.WithoutHostnameVerification())
+		}
+		if len(c.TLS.CRL) > 0 {
+			tls = append(tls, framework.WithRevocationLists(c.TLS.CRL...))
+		}
+		opts = append(opts, framework.WithTLSFromFiles(c.TLS.Cert, c.TLS.Key, c.TLS.CA, tls...))
+	}
+	m, err := c.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		opts = append(opts, framework.WithSASL(m))
+	}
+	for _, auth := range c.Auth {
+		scheme, credentials, ok := strings.Cut(auth, ":")
+		if !ok {
+			return nil, errors.New("--auth: must be scheme:credentials") // without what it is
+		}
+		opts = append(opts, framework.WithAuth(scheme, []byte(credentials)))
+	}
+	return opts, nil
+}
+
+// mechanism returns how to log in, nil without a login.
+func (c Config) mechanism() (sasl.Mechanism, error) {
+	switch {
+	case c.SASL.JAAS != "" && c.SASL.User != "":
+		return nil, errors.New("a user and a JAAS file: choose one")
+	case c.SASL.JAAS != "":
+		login, err := sasl.FromJAAS(c.SASL.JAAS, c.SASL.Section)
+		if err != nil {
+			return nil, err
+		}
+		return digest.FromLogin(login)
+	case c.SASL.PasswordFile != "" && c.SASL.User == "":
+		return nil, errors.New("a file with a password, and no user")
+	case c.SASL.User == "":
+		return nil, nil
+	case c.SASL.PasswordFile == "" && c.password == "":
+		return nil, fmt.Errorf("no password for %s: set CURATOR_SASL_PASSWORD, or a file with it", c.SASL.User)
+	case c.SASL.PasswordFile == "":
+		return digest.New(c.SASL.User, c.password), nil
+	}
+	// The file is read at each login, so that a password may change while a lock is held.
+	return digest.NewFunc(func(context.Context) (string, string, error) {
+		password, err := os.ReadFile(c.SASL.PasswordFile)
+		return c.SASL.User, strings.TrimRight(string(password), "\r\n"), err
+	}), nil
+}
+
+// Client returns a client that is connected. The caller closes it. Its error wraps ErrNotConnected if no server was
+// reached in time.
+func (c Config) Client(ctx context.Context, opts ...framework.Option) (*framework.Client, error) {
+	own, err := c.options()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", framework.ErrBadArguments, err)
+	}
+	client, err := framework.New(c.Connect, append(own, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Start(); err != nil {
+		_ = client.Close() // what failed is said already
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	if err := client.BlockUntilConnected(wait); err != nil {
+		_ = client.Close() // what failed is said already
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("%w to %s within %v: %w", ErrNotConnected, c.Connect, c.Timeout, err)
+		}
+		return nil, err
+	}
+	return client, nil
+}
