@@ -64,8 +64,10 @@ func newAcceptor(t *testing.T, e *exchange, token []byte) *acceptor {
 	if err := request.DecryptAuthenticator(e.ticket.key); err != nil {
 		t.Fatal(err)
 	}
-	return &acceptor{request.Authenticator, types.IsFlagSet(&request.APOptions, flags.APOptionMutualRequired),
-		types.EncryptionKey{}}
+	return &acceptor{
+		request.Authenticator, types.IsFlagSet(&request.APOptions, flags.APOptionMutualRequired),
+		types.EncryptionKey{},
+	}
 }
 
 func (a *acceptor) key() types.EncryptionKey {
@@ -223,23 +225,31 @@ func TestOffersThatAreRefused(t *testing.T) {
 			b, _ := wrap(good, a.key(), false, 0)
 			return b
 		}, "no token of RFC 4121"},
-		"another key": {func(a *acceptor) []byte { return a.offer(t, good, other, sentByAcceptor, 0) },
-			"has the key of its principal"},
+		"another key": {
+			func(a *acceptor) []byte { return a.offer(t, good, other, sentByAcceptor, 0) },
+			"has the key of its principal",
+		},
 		"key of the ticket, as in an earlier login": {func(a *acceptor) []byte {
 			return a.offer(t, good, keyOf(etypeID.AES256_CTS_HMAC_SHA1_96, 1), sentByAcceptor, 0)
 		}, "has the key of its principal"},
 		"a key of the server that nobody knows": {func(a *acceptor) []byte {
 			return a.offer(t, good, a.key(), sentByAcceptor|acceptorSubkey, 0)
 		}, "another key than that agreed on"},
-		"encrypted": {func(a *acceptor) []byte { return a.offer(t, good, a.key(), sentByAcceptor|sealed, 0) },
-			"encrypted"},
+		"encrypted": {
+			func(a *acceptor) []byte { return a.offer(t, good, a.key(), sentByAcceptor|sealed, 0) },
+			"encrypted",
+		},
 		"signed layer alone": {func(a *acceptor) []byte {
 			return a.offer(t, []byte{6, 1, 0, 0}, a.key(), sentByAcceptor, 0)
 		}, "use TLS"},
-		"no layer at all": {func(a *acceptor) []byte { return a.offer(t, []byte{0, 1, 0, 0}, a.key(), sentByAcceptor, 0) },
-			"use TLS"},
-		"long": {func(a *acceptor) []byte { return a.offer(t, []byte{1, 1, 0, 0, 0}, a.key(), sentByAcceptor, 0) },
-			"cannot be read"},
+		"no layer at all": {
+			func(a *acceptor) []byte { return a.offer(t, []byte{0, 1, 0, 0}, a.key(), sentByAcceptor, 0) },
+			"use TLS",
+		},
+		"long": {
+			func(a *acceptor) []byte { return a.offer(t, []byte{1, 1, 0, 0, 0}, a.key(), sentByAcceptor, 0) },
+			"cannot be read",
+		},
 		"changed": {func(a *acceptor) []byte {
 			b := a.offer(t, []byte{6, 1, 0, 0}, a.key(), sentByAcceptor, 0)
 			b[wrapHead] = 7

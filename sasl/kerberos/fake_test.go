@@ -264,8 +264,10 @@ func (k *fakeKDC) part(kind string, r *messages.KDCReqBody) messages.EncKDCRepPa
 }
 
 func fakeTicket(realm string, sname types.PrincipalName) messages.Ticket {
-	return messages.Ticket{TktVNO: 5, Realm: realm, SName: sname,
-		EncPart: types.EncryptedData{EType: 18, KVNO: 1, Cipher: make([]byte, 64)}}
+	return messages.Ticket{
+		TktVNO: 5, Realm: realm, SName: sname,
+		EncPart: types.EncryptedData{EType: 18, KVNO: 1, Cipher: make([]byte, 64)},
+	}
 }
 
 var fakeKeys sync.Map // to make one takes long

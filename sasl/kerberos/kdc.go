@@ -81,11 +81,7 @@ func askOne(ctx context.Context, network, addr string, send func(net.Conn) ([]by
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // the reply is there, or there is an error
-	// The deadline of the context is not set: what ends the context early must end the request too.
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	reply, err := send(conn)
+	reply, err := askOn(ctx, conn, send)
 	if err == nil && len(reply) == 0 {
 		err = io.ErrUnexpectedEOF
 	}
@@ -93,6 +89,15 @@ func askOne(ctx context.Context, network, addr string, send func(net.Conn) ([]by
 		return nil, fmt.Errorf("%s %s: %w", network, addr, err)
 	}
 	return reply, nil
+}
+
+// askOn closes the connection.
+func askOn(ctx context.Context, conn net.Conn, send func(net.Conn) ([]byte, error)) ([]byte, error) {
+	defer conn.Close() //nolint:errcheck // the reply is there, or there is an error
+	// The deadline of the context is not set: what ends the context early must end the request too.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	return send(conn)
 }
 
 func sendTCP(conn net.Conn, request []byte) ([]byte, error) {

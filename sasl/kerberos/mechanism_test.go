@@ -179,46 +179,80 @@ func TestErrors(t *testing.T) {
 		final  bool
 		wrong  string
 	}{
-		"wrong password": {change: func(k *fakeKDC) { k.passwords[alice] = "other" },
-			final: true, wrong: "password is wrong"},
-		"wrong password, without a proof": {change: func(k *fakeKDC) { k.passwords[alice], k.noPreAuth = "other", true },
-			final: true, wrong: "password is wrong"},
-		"unknown client": {change: func(k *fakeKDC) { clear(k.passwords) },
-			final: true, wrong: "does not know this principal"},
-		"unknown server": {change: func(k *fakeKDC) { k.services = nil },
-			final: true, wrong: "server zookeeper/localhost@EXAMPLE.TEST"},
-		"clock that is slow": {change: func(k *fakeKDC) { k.skew = -time.Hour }, final: true,
-			wrong: "clock of the KDC is 1h0m0s from ours"},
-		"clock that is fast": {change: func(k *fakeKDC) { k.skew = time.Hour }, final: true,
-			wrong: "clock of the KDC is -1h0m0s from ours"},
-		"clock, without a proof": {change: func(k *fakeKDC) { k.skew, k.noPreAuth = time.Hour, true }, final: true,
-			wrong: "clock of the KDC is -1h0m0s from ours"},
+		"wrong password": {
+			change: func(k *fakeKDC) { k.passwords[alice] = "other" },
+			final:  true, wrong: "password is wrong",
+		},
+		"wrong password, without a proof": {
+			change: func(k *fakeKDC) { k.passwords[alice], k.noPreAuth = "other", true },
+			final:  true, wrong: "password is wrong",
+		},
+		"unknown client": {
+			change: func(k *fakeKDC) { clear(k.passwords) },
+			final:  true, wrong: "does not know this principal",
+		},
+		"unknown server": {
+			change: func(k *fakeKDC) { k.services = nil },
+			final:  true, wrong: "server zookeeper/localhost@EXAMPLE.TEST",
+		},
+		"clock that is slow": {
+			change: func(k *fakeKDC) { k.skew = -time.Hour }, final: true,
+			wrong: "clock of the KDC is 1h0m0s from ours",
+		},
+		"clock that is fast": {
+			change: func(k *fakeKDC) { k.skew = time.Hour }, final: true,
+			wrong: "clock of the KDC is -1h0m0s from ours",
+		},
+		"clock, without a proof": {
+			change: func(k *fakeKDC) { k.skew, k.noPreAuth = time.Hour, true }, final: true,
+			wrong: "clock of the KDC is -1h0m0s from ours",
+		},
 		"away":     {change: func(k *fakeKDC) { k.away = true }, wrong: "no KDC answers"},
 		"too busy": {change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_SVC_UNAVAILABLE }, wrong: "refuses"},
-		"expired": {change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_KEY_EXPIRED },
-			final: true, wrong: "kpasswd"},
-		"locked": {change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_CLIENT_REVOKED },
-			final: true, wrong: "locked"},
-		"no AES": {change: func(k *fakeKDC) { k.refuse["TGS"] = errorcode.KDC_ERR_ETYPE_NOSUPP },
-			final: true, wrong: "AES"},
-		"other realm": {change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_WRONG_REALM }, final: true,
-			wrong: "another realm"},
+		"expired": {
+			change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_KEY_EXPIRED },
+			final:  true, wrong: "kpasswd",
+		},
+		"locked": {
+			change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_CLIENT_REVOKED },
+			final:  true, wrong: "locked",
+		},
+		"no AES": {
+			change: func(k *fakeKDC) { k.refuse["TGS"] = errorcode.KDC_ERR_ETYPE_NOSUPP },
+			final:  true, wrong: "AES",
+		},
+		"other realm": {
+			change: func(k *fakeKDC) { k.refuse["AS"] = errorcode.KDC_ERR_WRONG_REALM }, final: true,
+			wrong: "another realm",
+		},
 		"policy": {change: func(k *fakeKDC) { k.refuse["TGS"] = errorcode.KDC_ERR_POLICY }, final: true, wrong: "POLICY"},
-		"too many iterations": {change: func(k *fakeKDC) { k.iterations = []byte{0xff, 0xff, 0xff, 0xff} }, final: true,
-			wrong: "too many iterations"},
-		"2 to the 32 iterations": {change: func(k *fakeKDC) { k.iterations = []byte{0, 0, 0, 0} }, final: true,
-			wrong: "too many iterations"},
-		"kinds that nobody asked for": {change: func(k *fakeKDC) { k.kind = etypeRC4 }, final: true,
-			wrong: "no encryption type in common"},
-		"another nonce": {change: changed(func(p *messages.EncKDCRepPart) { p.Nonce++ }),
-			final: true, wrong: "not what was asked"},
-		"another realm of the ticket": {change: changed(func(p *messages.EncKDCRepPart) { p.SRealm = "OTHER" }), final: true,
-			wrong: "not what was asked"},
+		"too many iterations": {
+			change: func(k *fakeKDC) { k.iterations = []byte{0xff, 0xff, 0xff, 0xff} }, final: true,
+			wrong: "too many iterations",
+		},
+		"2 to the 32 iterations": {
+			change: func(k *fakeKDC) { k.iterations = []byte{0, 0, 0, 0} }, final: true,
+			wrong: "too many iterations",
+		},
+		"kinds that nobody asked for": {
+			change: func(k *fakeKDC) { k.kind = etypeRC4 }, final: true,
+			wrong: "no encryption type in common",
+		},
+		"another nonce": {
+			change: changed(func(p *messages.EncKDCRepPart) { p.Nonce++ }),
+			final:  true, wrong: "not what was asked",
+		},
+		"another realm of the ticket": {
+			change: changed(func(p *messages.EncKDCRepPart) { p.SRealm = "OTHER" }), final: true,
+			wrong: "not what was asked",
+		},
 		"another name of the ticket": {change: changed(func(p *messages.EncKDCRepPart) {
 			p.SName = types.NewPrincipalName(1, "zookeeper/other")
 		}), final: true, wrong: "not what was asked"},
-		"a short key": {change: changed(func(p *messages.EncKDCRepPart) { p.Key.KeyValue = p.Key.KeyValue[1:] }), final: true,
-			wrong: "not what was asked"},
+		"a short key": {
+			change: changed(func(p *messages.EncKDCRepPart) { p.Key.KeyValue = p.Key.KeyValue[1:] }), final: true,
+			wrong: "not what was asked",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -244,15 +278,23 @@ func TestOtherRealms(t *testing.T) {
 		opts     []Option
 		wrong    string
 	}{
-		"trusted": {services: []string{"krbtgt/B@EXAMPLE.TEST", "zookeeper/localhost@B"},
-			opts: []Option{WithServiceRealm("B")}},
-		"on the way": {services: []string{"krbtgt/A@EXAMPLE.TEST", "krbtgt/B@A", "zookeeper/localhost@B"},
-			opts: []Option{WithServiceRealm("B")}},
+		"trusted": {
+			services: []string{"krbtgt/B@EXAMPLE.TEST", "zookeeper/localhost@B"},
+			opts:     []Option{WithServiceRealm("B")},
+		},
+		"on the way": {
+			services: []string{"krbtgt/A@EXAMPLE.TEST", "krbtgt/B@A", "zookeeper/localhost@B"},
+			opts:     []Option{WithServiceRealm("B")},
+		},
 		"the KDC knows": {services: []string{"krbtgt/B@EXAMPLE.TEST", "zookeeper/localhost@B"}},
-		"for ever": {services: []string{"krbtgt/A@EXAMPLE.TEST", "krbtgt/EXAMPLE.TEST@A"},
-			opts: []Option{WithServiceRealm("B")}, wrong: "too many realms"},
-		"unknown": {services: []string{"krbtgt/B@EXAMPLE.TEST"}, opts: []Option{WithServiceRealm("B")},
-			wrong: "does not know the server zookeeper/localhost@B"},
+		"for ever": {
+			services: []string{"krbtgt/A@EXAMPLE.TEST", "krbtgt/EXAMPLE.TEST@A"},
+			opts:     []Option{WithServiceRealm("B")}, wrong: "too many realms",
+		},
+		"unknown": {
+			services: []string{"krbtgt/B@EXAMPLE.TEST"}, opts: []Option{WithServiceRealm("B")},
+			wrong: "does not know the server zookeeper/localhost@B",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

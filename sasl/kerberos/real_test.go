@@ -149,29 +149,62 @@ func TestRefusals(t *testing.T) {
 		says []string
 	}{
 		"wrong password": {must(FromPassword(alice, "wrong", conf)), []string{alice, "the password is wrong"}},
-		"old keytab":     {must(FromKeytab(old, "bob", conf)), []string{"bob@" + kdc.Realm, "another key than " + old, "ktadd"}},
-		"keytab of another": {must(FromKeytab(old, alice, conf)), []string{alice, old, "no key of " + alice,
-			"bob@" + kdc.Realm}},
-		"no keytab":      {must(FromKeytab(old+"x", alice, conf)), []string{alice, old + "x: no such file"}},
-		"unknown client": {must(FromPassword("nobody", "x", conf)), []string{"nobody@" + kdc.Realm, "does not know this principal"}},
-		"unknown server": {must(FromKeytab(keytab, alice, conf, WithServicePrincipal("zookeeper/nowhere"))),
-			[]string{alice, "server zookeeper/nowhere@" + kdc.Realm, "WithoutCanonicalHost"}},
-		"another host": {must(FromKeytab(keytab, alice, conf, WithoutCanonicalHost())),
-			[]string{alice, "server zookeeper/127.0.0.1@" + kdc.Realm, "WithoutCanonicalHost"}},
-		"another server": {must(FromKeytab(keytab, alice, conf, WithServicePrincipal("zookeeper/other"))),
-			[]string{"refuses the first token"}},
+		"old keytab": {
+			must(FromKeytab(old, "bob", conf)),
+			[]string{"bob@" + kdc.Realm, "another key than " + old, "ktadd"},
+		},
+		"keytab of another": {must(FromKeytab(old, alice, conf)), []string{
+			alice, old, "no key of " + alice,
+			"bob@" + kdc.Realm,
+		}},
+		"no keytab": {must(FromKeytab(old+"x", alice, conf)), []string{alice, old + "x: no such file"}},
+		"unknown client": {
+			must(FromPassword("nobody", "x", conf)),
+			[]string{"nobody@" + kdc.Realm, "does not know this principal"},
+		},
+		"unknown server": {
+			must(FromKeytab(keytab, alice, conf, WithServicePrincipal("zookeeper/nowhere"))),
+			[]string{alice, "server zookeeper/nowhere@" + kdc.Realm, "WithoutCanonicalHost"},
+		},
+		"another host": {
+			must(FromKeytab(keytab, alice, conf, WithoutCanonicalHost())),
+			[]string{alice, "server zookeeper/127.0.0.1@" + kdc.Realm, "WithoutCanonicalHost"},
+		},
+		"another server": {
+			must(FromKeytab(keytab, alice, conf, WithServicePrincipal("zookeeper/other"))),
+			[]string{"refuses the first token"},
+		},
 		"password that has expired": {must(FromPassword("carol", "secret", conf)), []string{"carol@" + kdc.Realm, "kpasswd"}},
 		"locked":                    {must(FromPassword("dave", "secret", conf)), []string{"dave@" + kdc.Realm, "locked"}},
-		"ticket that has expired": {off(must(FromCache(expired, conf)), time.Minute),
-			[]string{alice, "cache has expired at", "kinit"}},
-		"no cache":           {must(FromCache(expired+"x", conf)), []string{"kinit", expired + "x: no such file"}},
-		"clock that is fast": {off(must(FromKeytab(keytab, alice, conf)), time.Hour), []string{alice, "clock of the KDC is -"}},
-		"clock that is slow": {off(must(FromKeytab(keytab, alice, conf)), -time.Hour), []string{alice, "clock of the KDC is "}},
-		"another realm":      {must(FromKeytab(keytab, "alice@OTHER", conf)), []string{"alice@OTHER", "no key of alice@OTHER"}},
-		"realm without a KDC": {must(FromPassword("alice@OTHER", "secret", conf)),
-			[]string{"alice@OTHER", "name its KDC in krb5.conf"}},
-		"no configuration": {must(FromPassword(alice, "secret", WithConfigFile(old+".conf"))), []string{alice, old + ".conf: no such file"}},
-		"old cipher":       {must(FromPassword("rc4", "secret", conf)), []string{"rc4@" + kdc.Realm, "no encryption type in common"}},
+		"ticket that has expired": {
+			off(must(FromCache(expired, conf)), time.Minute),
+			[]string{alice, "cache has expired at", "kinit"},
+		},
+		"no cache": {must(FromCache(expired+"x", conf)), []string{"kinit", expired + "x: no such file"}},
+		"clock that is fast": {
+			off(must(FromKeytab(keytab, alice, conf)), time.Hour),
+			[]string{alice, "clock of the KDC is -"},
+		},
+		"clock that is slow": {
+			off(must(FromKeytab(keytab, alice, conf)), -time.Hour),
+			[]string{alice, "clock of the KDC is "},
+		},
+		"another realm": {
+			must(FromKeytab(keytab, "alice@OTHER", conf)),
+			[]string{"alice@OTHER", "no key of alice@OTHER"},
+		},
+		"realm without a KDC": {
+			must(FromPassword("alice@OTHER", "secret", conf)),
+			[]string{"alice@OTHER", "name its KDC in krb5.conf"},
+		},
+		"no configuration": {
+			must(FromPassword(alice, "secret", WithConfigFile(old+".conf"))),
+			[]string{alice, old + ".conf: no such file"},
+		},
+		"old cipher": {
+			must(FromPassword("rc4", "secret", conf)),
+			[]string{"rc4@" + kdc.Realm, "no encryption type in common"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,10 +280,12 @@ func TestTicketsOfASession(t *testing.T) {
 	as, tgs := granted()
 	expect := func(step string, moreAS, moreTGS int) {
 		t.Helper()
-		if nowAS, nowTGS := granted(); nowAS-as < moreAS || nowTGS-tgs < moreTGS || moreAS+moreTGS == 0 && nowAS+nowTGS > as+tgs {
-			t.Errorf("%s: the KDC has given %d and %d tickets, want %d and %d", step, nowAS-as, nowTGS-tgs, moreAS, moreTGS)
+		nowAS, nowTGS := granted()
+		gotAS, gotTGS := nowAS-as, nowTGS-tgs
+		if gotAS < moreAS || gotTGS < moreTGS || moreAS+moreTGS == 0 && gotAS+gotTGS > 0 {
+			t.Errorf("%s: the KDC has given %d and %d tickets, want %d and %d", step, gotAS, gotTGS, moreAS, moreTGS)
 		}
-		as, tgs = granted()
+		as, tgs = nowAS, nowTGS
 	}
 
 	k.Stop()
@@ -285,6 +320,38 @@ func TestTicketsOfASession(t *testing.T) {
 	k.Cache("alice", keytab)
 	other.again(nil)
 	expect("another cache", 1, 1)
+}
+
+// TestReconnectsUnderLoad cuts connections while there are operations: each of them ends well.
+func TestReconnectsUnderLoad(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
+	client := newReconnecting(t, server, must(FromKeytab(keytab, alice, WithConfigFile(k.ConfigFile()))))
+	ctx := testenv.Context(t)
+	_, err := client.Create().WithACL(zk.ACL{Perms: zk.PermAll, Scheme: "auth"}).ForPath(ctx, "/n", nil)
+	testclient.Must(t, err)
+	load, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	var n atomic.Int64
+	for range 20 {
+		wg.Go(func() {
+			for load.Err() == nil {
+				if _, err := client.SetData().ForPath(load, "/n", []byte("x")); err == nil {
+					n.Add(1)
+				} else if load.Err() == nil {
+					t.Errorf("under load: %v", err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		before := n.Load()
+		client.again(nil)
+		testenv.Eventually(t, func() bool { return n.Load() > before+20 }, "more operations")
+	}
 }
 
 // TestKDCThatComesLate has clients that begin while the KDC is away.

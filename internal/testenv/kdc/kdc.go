@@ -320,8 +320,10 @@ func (p *process) stop() {
 }
 
 // places are where programs of administrators are that are not on the path of others.
-var places = []string{"/usr/sbin", "/opt/homebrew/opt/krb5/sbin", "/opt/homebrew/opt/krb5/bin",
-	"/usr/local/opt/krb5/sbin", "/usr/local/opt/krb5/bin"}
+var places = []string{
+	"/usr/sbin", "/opt/homebrew/opt/krb5/sbin", "/opt/homebrew/opt/krb5/bin",
+	"/usr/local/opt/krb5/sbin", "/usr/local/opt/krb5/bin",
+}
 
 func find(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
