@@ -396,3 +396,32 @@ func TestPurgeOfServicesWhoseNameIsAPath(t *testing.T) {
 		}
 	})
 }
+
+// An instance that somebody else deletes meanwhile is not purged, and no error: before the second look at it, or before
+// its deletion.
+func TestPurgeBesideUnregister(t *testing.T) {
+	for op, skip := range map[string]int{"getData": 1, "delete": 0} {
+		t.Run(op, func(t *testing.T) {
+			inScene(t, func(s *scene) {
+				ours, theirs := s.discover(s.client), s.discover(s.reader)
+				s.must(theirs.RegisterOnce(s.ctx, static("a", "one", time.Hour)))
+				s.must(s.client.Sync().ForPath(s.ctx, "/"))
+				hold := s.place.Faults().Add(curatortest.Rule{
+					Ops: []string{op}, Action: curatortest.HoldRequest, Skip: skip, Count: 1,
+				})
+				purged := make(chan int, 1)
+				go func() {
+					n, err := ours.Purge(s.ctx, time.Minute)
+					s.wantErr(err, nil)
+					purged <- n
+				}()
+				s.must(hold.Wait(s.ctx))
+				s.must(theirs.Unregister(s.ctx, static("a", "", 0)))
+				hold.Release()
+				if n := <-purged; n != 0 {
+					t.Errorf("%d are purged", n)
+				}
+			})
+		})
+	}
+}

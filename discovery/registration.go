@@ -203,10 +203,14 @@ func (r *registration[T]) notify(ev desired.Event) {
 	if ev.Err == nil {
 		return
 	}
-	err := errtext.Wrap(ev.Err, "discovery", "register %s", r.path)
-	r.d.reports.Do(func() {
+	r.d.reportError("ServiceDiscovery", errtext.Wrap(ev.Err, "discovery", "register %s", r.path))
+}
+
+// reportError reports an error that has no caller. It does not block.
+func (d *ServiceDiscovery[T]) reportError(recipe string, err error) {
+	d.reports.Do(func() {
 		root := context.Background() //nolint:forbidigo // a report has no caller
-		r.d.client.ReportUnhandled(root, "ServiceDiscovery", err)
+		d.client.ReportUnhandled(root, recipe, err)
 	})
 }
 

@@ -73,8 +73,9 @@ func (d *ServiceDiscovery[T]) Cache(name string) *ServiceCache[T] {
 }
 
 // Start begins to follow the service and waits until its instances are known, or the servers refuse to show them: see
-// Err. ctx bounds the wait alone: if it ends, the cache is started and goes on. Start fails with [ErrStarted] the second time, and with [ErrClosed] or
-// [ErrNotStarted] of its discovery. In Java: start; startImmediate is a Start whose context has ended.
+// Err. ctx bounds the wait alone: if it ends, the cache is started and goes on. Start fails with [ErrStarted] the
+// second time, and with [ErrClosed] or [ErrNotStarted] of its discovery. In Java: start; startImmediate is a Start
+// whose context has ended.
 func (c *ServiceCache[T]) Start(ctx context.Context) error {
 	if c.err != nil {
 		return wrap(c.err, "start", c.path)
@@ -99,7 +100,8 @@ func (c *ServiceCache[T]) Start(ctx context.Context) error {
 func (c *ServiceCache[T]) Instances() []ServiceInstance[T] { return instancesOf(c.snapshot().entries) }
 
 // Entries returns all nodes of the service that this client may read. A node that is no instance is an entry with an
-// error: it does not keep the instance that it has been. Not in Java.
+// error: it does not keep the instance that it has been. The client reports the error as an unhandled one, once for
+// each change of the node. Not in Java.
 func (c *ServiceCache[T]) Entries() []Entry[T] { return slices.Clone(c.snapshot().entries) }
 
 // Err returns why the cache cannot follow the service for now, or nil: its list cannot be read, or its watch not be
@@ -267,7 +269,9 @@ func (c *ServiceCache[T]) snapshot() *snapshot[T] {
 		if i, ok := known[node]; ok {
 			e = before.entries[i]
 		} else {
-			e.Instance, e.Err = c.d.decode(node.Path, node.Data)
+			if e.Instance, e.Err = c.d.decode(node.Path, node.Data); e.Err != nil {
+				c.d.reportError("ServiceCache", e.Err)
+			}
 		}
 		now.entries, now.nodes = append(now.entries, e), append(now.nodes, node)
 	}

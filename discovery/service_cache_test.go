@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gocurator/curator/discovery"
+	"github.com/gocurator/curator/framework"
 	"github.com/gocurator/curator/internal/testenv"
 )
 
@@ -302,6 +304,46 @@ func TestInstanceIsDecodedOnceWithoutListeners(t *testing.T) {
 		}
 		if n := serializer.decoded.Load(); n != 1 {
 			t.Errorf("the instance is decoded %d times", n)
+		}
+	})
+}
+
+// Somebody who has the log alone learns why an instance is not chosen, once for each change of its node.
+func TestCacheReportsANodeThatIsNoInstance(t *testing.T) {
+	inScene(t, func(s *scene) {
+		unhandled := make(chan error, 10)
+		s.reader.AddUnhandledErrorListener(func(_ context.Context, err framework.UnhandledError) { unhandled <- err.Err })
+		d, c := s.discover(s.client), s.cacheOf()
+		path := base + "/orders/x"
+		s.register(d, "a")
+		_, err := s.client.Create().ForPath(s.ctx, path, []byte("one"))
+		s.must(err)
+		for n, change := range []func(){
+			func() {},
+			func() { s.register(d, "b") },
+			func() {
+				_, err := s.client.SetData().ForPath(s.ctx, path, []byte("two"))
+				s.must(err)
+			},
+		} {
+			change()
+			s.must(c.Sync(s.ctx))
+			for range 2 {
+				if got := len(c.Entries()) - len(c.Instances()); got != 1 {
+					t.Errorf("%d nodes are no instance", got)
+				}
+			}
+			if n == 1 {
+				continue // that of another node
+			}
+			if err := <-unhandled; !strings.Contains(err.Error(), path) {
+				t.Errorf("reported: %v", err)
+			}
+		}
+		s.must(c.Close())
+		s.must(s.reader.Close())
+		if len(unhandled) > 0 {
+			t.Errorf("reported: %v", <-unhandled)
 		}
 	})
 }

@@ -28,7 +28,7 @@ type ServiceDiscovery[T any] struct {
 	serializer codec.Codec[ServiceInstance[T]]
 	err        error // returned by Start if not nil
 	settings   settings
-	reports    waitqueue.Serial // of refused instances
+	reports    waitqueue.Serial // of refused instances, and of nodes that are none
 
 	mu            sync.Mutex
 	started       bool
