@@ -25,3 +25,16 @@ func (f *Faults) Connect(ctx context.Context) (net.Conn, error) { return f.conne
 func (f *Faults) Close() error { return f.close() }
 
 func NewPipe() (a, b net.Conn) { return newPipe() }
+
+// Lost returns the number of connections that have lost bytes.
+func (f *Faults) Lost() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for l := range f.links {
+		if l.lost.Load() {
+			n++
+		}
+	}
+	return n
+}

@@ -84,18 +84,67 @@ func (l *link) shakeHands() (net.Conn, *x509.Certificate, error) {
 	if l.secure == nil {
 		return l.client, nil, nil
 	}
-	conn := tls.Server(l.client, l.secure)
+	raw := &handshake{Conn: l.client, link: l}
+	conn := tls.Server(raw, l.secure)
 	if err := conn.HandshakeContext(l.ctx); err != nil {
 		return nil, nil, err
 	}
+	raw.over.Store(true)
 	if chains := conn.ConnectionState().VerifiedChains; len(chains) > 0 {
 		return conn, chains[0][0], nil
 	}
 	return conn, nil, nil
 }
 
+// handshake is a connection whose bytes are subject to the faults of the network, until the pumps see to that.
+type handshake struct {
+	net.Conn
+	link *link
+	over atomic.Bool
+}
+
+// Read reads bytes that no black hole has swallowed.
+func (h *handshake) Read(b []byte) (int, error) {
+	for {
+		n, err := h.Conn.Read(b)
+		if err != nil || h.over.Load() {
+			return n, err
+		}
+		pass, ok := h.admit(ToServer)
+		switch {
+		case !ok:
+			return 0, errCut
+		case pass:
+			return n, nil
+		}
+	}
+}
+
+func (h *handshake) Write(b []byte) (int, error) {
+	if !h.over.Load() {
+		pass, ok := h.admit(ToClient)
+		switch {
+		case !ok:
+			return 0, errCut
+		case !pass:
+			return len(b), nil
+		}
+	}
+	return h.Conn.Write(b)
+}
+
+// admit waits while the connections are frozen. pass reports whether the bytes pass or are lost; ok is false when the
+// link is cut.
+func (h *handshake) admit(d Direction) (pass, ok bool) {
+	t, ok := h.link.awaitThaw()
+	if !ok || !t.swallows(d) {
+		return ok, ok
+	}
+	return false, h.link.lose()
+}
+
 // lingerLimit bounds the time in which a client reads why the handshake has failed.
-const lingerLimit = time.Second
+const lingerLimit = 10 * time.Second
 
 // linger ends the connection in such a way that the client can read what was sent. A system that closes a connection
 // with unread bytes resets it.

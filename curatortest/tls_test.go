@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,12 +120,19 @@ func TestServerWithTLSTellsWhatIsWrong(t *testing.T) {
 	} {
 		config := s.client.Clone()
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
-		conn, err := tls.Dial("tcp", s.Addr(), config)
-		must(t, err) // TLS 1.3: the client is done before the server
+		config.ServerName = "127.0.0.1"
+		raw, err := net.Dial("tcp", s.Addr())
+		must(t, err)
+		conn := tls.Client(raw, config)
+		must(t, conn.Handshake()) // TLS 1.3: the client is done before the server
 		must(t, conn.SetDeadline(time.Now().Add(limit)))
 		conn.Write(make([]byte, 1<<10)) //nolint:errcheck // the server may have refused the client
 		if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+		for range 3 { // a client that writes before it reads must not find the connection reset
+			_, err := raw.Write([]byte("x"))
+			must(t, err)
 		}
 		conn.Close() //nolint:errcheck // not what is tested
 	}
@@ -180,4 +188,74 @@ func TestServerWithWrongTLS(t *testing.T) {
 			must(t, server.Close())
 		}
 	}
+}
+
+// beforeWrite is a connection that calls a function before its first bytes are sent.
+type beforeWrite struct {
+	net.Conn
+	once sync.Once
+	do   func()
+}
+
+func (c *beforeWrite) Write(b []byte) (int, error) {
+	c.once.Do(c.do)
+	return c.Conn.Write(b)
+}
+
+func TestFaultsDuringTheHandshakeOfTLS(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		begin func(*curatortest.Faults) (end func())
+		seen  func(*curatortest.Faults) bool
+		fails bool
+	}{
+		"freeze": {(*curatortest.Faults).Freeze, nil, false},
+		"black hole to the client": {
+			func(f *curatortest.Faults) func() { return f.BlackHole(curatortest.ToClient) },
+			func(f *curatortest.Faults) bool { return f.Lost() == 1 }, true,
+		},
+		"black hole to the server": {
+			func(f *curatortest.Faults) func() { return f.BlackHole(curatortest.ToServer) },
+			func(f *curatortest.Faults) bool { return f.Lost() == 1 }, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSecure(t, tls.RequireAndVerifyClientCert)
+			conn, err := net.Dial("tcp", s.Addr())
+			must(t, err)
+			defer conn.Close()                                                                            //nolint:errcheck // the server may have closed it
+			testenv.Eventually(t, func() bool { return s.Faults().Connections() == 1 }, "it is accepted") // and reads
+			var end func()
+			begun := make(chan struct{})
+			client := tls.Client(&beforeWrite{Conn: conn, do: func() {
+				end = tt.begin(s.Faults())
+				close(begun)
+			}}, s.clientFor("127.0.0.1"))
+			done := make(chan error, 1)
+			go func() { done <- client.Handshake() }()
+			<-begun
+			if tt.seen != nil {
+				testenv.Eventually(t, func() bool { return tt.seen(s.Faults()) }, "the bytes are lost")
+			}
+			select {
+			case err := <-done:
+				t.Errorf("during the fault: %v", err)
+				end()
+				return
+			case <-time.After(20 * time.Millisecond): // a handshake takes less on most machines
+			}
+			end()
+			if err := <-done; (err != nil) != tt.fails {
+				t.Errorf("after the fault: %v", err)
+			}
+		})
+	}
+}
+
+// clientFor returns the config of a client for the name of the server.
+func (s secure) clientFor(name string) *tls.Config {
+	config := s.client.Clone()
+	config.ServerName = name
+	return config
 }
