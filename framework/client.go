@@ -292,9 +292,12 @@ func (c *Client) IsConnected() bool {
 
 // BlockUntilConnected returns nil as soon as there is a connection, to a read-only server too. It fails with the error
 // of ctx, with [ErrClosed] when the client is closed, and with zk.ErrAuthFailed when the servers refuse its
-// credentials. The error of ctx is joined with the last error of a connect: syscall.ECONNREFUSED, a *net.DNSError, an
+// credentials or its login. If they may accept the login later, that error matches [ErrConnectionLoss] too. The error of ctx is joined with the last error of a connect: syscall.ECONNREFUSED, a *net.DNSError, an
 // error of TLS. In Java: blockUntilConnected.
-func (c *Client) BlockUntilConnected(ctx context.Context) error {
+func (c *Client) BlockUntilConnected(ctx context.Context) error { return c.awaitConnection(ctx, false) }
+
+// awaitConnection is BlockUntilConnected. If patient is set it waits until a server accepts the login.
+func (c *Client) awaitConnection(ctx context.Context, patient bool) error {
 	start := time.Now()
 	for {
 		connected, changed := c.core.connection.isConnected()
@@ -305,8 +308,12 @@ func (c *Client) BlockUntilConnected(ctx context.Context) error {
 		if err := c.core.executor.Err(); err != nil {
 			return err
 		}
-		if err := c.core.connection.refusal(); err != nil {
-			return err
+		switch why, passing := c.core.connection.refusal(); {
+		case passing && patient:
+		case passing:
+			return fmt.Errorf("curator: not connected: %w: %w", ErrConnectionLoss, why)
+		case why != nil:
+			return why
 		}
 		select {
 		case <-changed:

@@ -37,7 +37,7 @@ type connection struct {
 	mu          sync.Mutex
 	closed      bool
 	replacing   bool            // the current Conn has ended, and the next one is not open yet
-	refused     error           // the reason why there will be no connection, or nil
+	refused     bool            // the servers refuse the login, which was reported
 	auth        []jute.Auth     // the credentials of the program
 	target      connectString   // servers of the current Conn
 	state       ConnectionState // the state that was published last
@@ -152,7 +152,6 @@ func (c *connection) take(conn *wire.Conn, s wire.State) bool {
 		c.lose("the server has ended the session")
 		c.replace()
 	case wire.AuthFailed: // the servers would refuse another Conn too
-		c.refused = zk.ErrAuthFailed
 		c.lose("the servers refuse the credentials")
 		c.unhandled("the servers refuse the credentials", zk.ErrAuthFailed)
 	case wire.LoginRefused: // as if it could not connect, but whoever waits is told
@@ -176,8 +175,8 @@ func (c *connection) refuse(why error) {
 	if why == nil {
 		return
 	}
-	first := c.refused == nil
-	c.refused = why
+	first := !c.refused
+	c.refused = true
 	if c.state != Suspended && c.state != Lost {
 		c.suspend()
 	} else {
@@ -191,7 +190,7 @@ func (c *connection) refuse(why error) {
 
 // up handles a new connection. mu is held.
 func (c *connection) up(conn *wire.Conn, readOnly bool) {
-	c.refused, c.server = nil, conn.Peer()
+	c.refused, c.server = false, conn.Peer()
 	if id := conn.SessionID(); c.session == nil || c.session.id != id || c.session.ctx.Err() != nil {
 		if c.session != nil && c.state != Lost {
 			c.lose("only the read-only server had the session")
@@ -461,11 +460,15 @@ func (c *connection) currentState() ConnectionState {
 	return c.state
 }
 
-// refusal returns the reason why there will be no connection, or nil.
-func (c *connection) refusal() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.refused
+// refusal returns the reason why there is no connection if all servers refuse the client, or nil. passing means that
+// they may accept it later.
+func (c *connection) refusal() (why error, passing bool) { //nolint:revive // it is no failure
+	conn := c.current.Load()
+	if conn == nil {
+		return nil, false
+	}
+	why = conn.Refusal()
+	return why, why != nil && !conn.IsOver()
 }
 
 // lastError returns the last error of a connect, or nil.

@@ -27,6 +27,9 @@ func init() {
 		}
 		return nil // constructors of recipes check their path before their client
 	}
+	hook.AwaitConnection = func(ctx context.Context, client any) error {
+		return client.(*Client).awaitConnection(ctx, true)
+	}
 	hook.BeforeSession = func(fn func(client any)) any { return withBeforeSession(fn) }
 	hook.Decompress = func(client any, path string, data []byte) (plain []byte, err error) {
 		cfg := client.(*Client).core.cfg

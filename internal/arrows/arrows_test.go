@@ -88,8 +88,8 @@ var rules = []rule{
 		"builders", "framework", "internal/usercode", "internal/waitqueue", "recipes/queue/internal/node",
 	}},
 	{pkg: "recipes/queue/internal/produce", imports: []string{
-		"builders", "framework", "internal/errtext", "internal/report", "internal/telemetry", "internal/waitqueue",
-		"recipes/queue/internal/node", "recipes/queue/internal/reply", "callbacks", "zkpath",
+		"builders", "framework", "internal/errtext", "internal/hook", "internal/report", "internal/telemetry",
+		"internal/waitqueue", "recipes/queue/internal/node", "recipes/queue/internal/reply", "callbacks", "zkpath",
 	}},
 	{pkg: "recipes/queue/internal/claim", imports: []string{
 		"builders", "callbacks", "framework", "internal/errtext", "internal/hook", "internal/telemetry",

@@ -333,8 +333,8 @@ func (e *Executor) submit(op *Operation, inline bool) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if errors.Is(err, zk.ErrAuthFailed) { // no server accepts the client
-		return false, err
+	if errors.Is(err, zk.ErrAuthFailed) {
+		return false, op.refusal(conn, err)
 	}
 	return false, nil // the next session can accept it
 }

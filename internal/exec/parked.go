@@ -161,7 +161,7 @@ func (e *Executor) recheck(conn *wire.Conn) {
 }
 
 // Connected sends the parked operations, in order, before all others. It is called when a connection stands, and when
-// the servers refuse the credentials: then it fails the parked operations. One goroutine at a time does this, or begins
+// the servers refuse the credentials or the login: then it fails the parked operations. One goroutine at a time does this, or begins
 // the next attempts in wake: two would finish operations, which happens without mu, out of order. A second call makes
 // the first one go through the list again, and returns at once.
 func (e *Executor) Connected() {
@@ -228,8 +228,8 @@ func (e *Executor) takeOver() (over []overOp) {
 			over = append(over, overOp{op, op.caller.abandoned.cause})
 		case e.outlived(op, conn):
 			over = append(over, overOp{op, zk.ErrSessionExpired})
-		case refusal != nil:
-			over = append(over, overOp{op, refusal})
+		case refusal != nil && op.refusal(conn, refusal) != nil:
+			over = append(over, overOp{op, op.refusal(conn, refusal)})
 		}
 	}
 	for op := e.parked.first; op != nil; op = op.waiting.after {
@@ -274,8 +274,10 @@ func (e *Executor) sendFirst() (ended *Operation, err error, more bool) { //noli
 		return nil, nil, true
 	}
 	op.state.on = before
-	if errors.Is(err, zk.ErrAuthFailed) { // no server accepts the client
-		return op, err, true
+	if errors.Is(err, zk.ErrAuthFailed) {
+		if err = op.refusal(conn, err); err != nil {
+			return op, err, true
+		}
 	}
 	undo()
 	e.parkBehind(nil, op)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/jute"
 )
 
@@ -18,12 +19,12 @@ func IsOutage(err error) bool { return jute.IsOpen(err) }
 func IsPassing(err error) bool { return jute.IsPassing(err) }
 
 // AwaitConnection waits for a pause and a connection before another try after an error that passes. It fails with the
-// error of ctx, or when the client is closed.
-func AwaitConnection(ctx context.Context, client interface{ BlockUntilConnected(context.Context) error }) error {
+// error of ctx, or when the client is closed or its credentials are refused for good.
+func AwaitConnection(ctx context.Context, client *framework.Client) error {
 	if Pause(ctx, OutagePause) != nil {
 		return ctx.Err()
 	}
-	return client.BlockUntilConnected(ctx)
+	return hook.AwaitConnection(ctx, client)
 }
 
 // RetryPassing calls fn again as long as its error passes. It returns the last error of fn, or that of AwaitConnection.

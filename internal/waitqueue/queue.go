@@ -174,7 +174,7 @@ func (q *Queue) watch(
 func (q *Queue) list(ctx context.Context, wait time.Duration, c *Contender) ([]string, error) {
 	for {
 		if wait != 0 {
-			if err := q.Client.BlockUntilConnected(ctx); err != nil {
+			if err := hook.AwaitConnection(ctx, q.Client); err != nil {
 				return nil, err
 			}
 		}

@@ -177,7 +177,7 @@ func (s *InterProcessSemaphoreV2) awaitLimit(ctx context.Context, n int, wait ti
 		case wait == 0:
 			return waitqueue.ErrNotAcquired
 		}
-		if err := s.client.BlockUntilConnected(ctx); err != nil {
+		if err := hook.AwaitConnection(ctx, s.client); err != nil {
 			return err
 		}
 		session := s.client.Session()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gocurator/curator/builders"
 	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/hook"
 	"github.com/gocurator/curator/internal/waitqueue"
 	"github.com/gocurator/curator/recipes/queue/internal/node"
 	"github.com/gocurator/curator/recipes/queue/internal/reply"
@@ -244,7 +245,7 @@ func (p *Producer) prepare() bool {
 // reconnect waits, after an error that passes, for a connection and begins another flight.
 func (p *Producer) reconnect() {
 	if waitqueue.Pause(p.life, reply.Doubled(waitqueue.OutagePause, maxOutagePause, p.outages)) == nil {
-		_ = p.Client.BlockUntilConnected(p.life)
+		_ = hook.AwaitConnection(p.life, p.Client)
 	}
 	p.outages++
 	p.newFlight()
