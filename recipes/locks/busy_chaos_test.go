@@ -24,7 +24,7 @@ func TestBusySessionChaos(t *testing.T) {
 	maker := newClient(t, connect)
 	fill(ctx, t, maker, "/many", children)
 	session := 2 * time.Second
-	if slow := 400 * timeOfList(ctx, t, maker); slow > session { // beside busy processes a list takes many times as long
+	if slow := 800 * timeOfList(ctx, t, maker); slow > session { // beside busy processes a list takes many times as long
 		session = slow
 	}
 

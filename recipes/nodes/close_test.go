@@ -36,7 +36,9 @@ func TestPersistentNodeWriteOfOutageSparesNodeOfOther(t *testing.T) {
 				s.place.Faults().CutAll()
 				s.must(hold.Wait(s.ctx))
 				s.must(s.reader.Delete().ForPath(s.ctx, keptPath))
-				_, err := s.reader.Create().WithMode(builders.Ephemeral).ForPath(s.ctx, keptPath, []byte("theirs"))
+				// The server may remove the container, which is empty for a moment.
+				_, err := s.reader.Create().CreatingParentContainersIfNeeded().WithMode(builders.Ephemeral).
+					ForPath(s.ctx, keptPath, []byte("theirs"))
 				s.must(err)
 				short, end := context.WithTimeout(s.ctx, 10*time.Millisecond)
 				defer end()

@@ -19,7 +19,7 @@ func TestElementOfferedAloneIsFoundByIdleTakesWithFewRequests(t *testing.T) {
 			testenv.InVirtualTime(t, func(t *testing.T, place testenv.Place, chroot string) {
 				most := tt.most
 				if testenv.Real() { // where a busy machine may have everybody go for the element, and list the queue again
-					most = max(most, 5*tt.consumers)
+					most = max(most, 6*tt.consumers)
 				}
 				testSimpleHerd(t, tt.consumers, most, place, chroot)
 			})
