@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -110,7 +111,7 @@ func TestTicketsAreReplacedLateInTheirLife(t *testing.T) {
 	}{
 		{7 * time.Hour, false, [2]int{1, 1}},
 		{2 * time.Hour, true, [2]int{1, 1}}, // the old one still does
-		{0, false, [2]int{2, 2}},
+		{time.Minute, false, [2]int{2, 2}},
 		{20 * time.Hour, false, [2]int{3, 3}},
 	} {
 		k.set(func() { k.now, k.away = k.now.Add(tt.after), tt.away })
@@ -123,6 +124,39 @@ func TestTicketsAreReplacedLateInTheirLife(t *testing.T) {
 	startFails(t, m, false, alice, "no KDC answers")
 	k.set(func() { k.away = false })
 	start(t, m, "localhost")
+}
+
+// A KDC that does not answer takes no more than a part of the time of a login that can do without it.
+func TestKDCThatHangs(t *testing.T) {
+	t.Parallel()
+	conf := testConfig(t)
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKDC()
+		m := k.use(FromPassword(alice, "secret", conf))
+		start(t, m, "localhost")
+		k.set(func() { k.now = k.now.Add(9 * time.Hour) })
+		m.state.ask = func(ctx context.Context, _ *config, _ string, _ []byte) ([]byte, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("%w: %w", errNoAnswer, ctx.Err())
+		}
+		for _, tt := range []struct{ later, limit, want time.Duration }{
+			{0, time.Minute, kdcTimeout}, {time.Second, time.Minute, 0}, {quietTime, 6 * time.Second, 2 * time.Second},
+		} {
+			k.set(func() { k.now = k.now.Add(tt.later) })
+			ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
+			began := time.Now()
+			e, err := m.Start(ctx, "localhost")
+			if took := time.Since(began); e == nil || err != nil || took != tt.want {
+				t.Errorf("after %v, limit %v: %v after %v, want a login after %v", tt.later, tt.limit, err, took, tt.want)
+			}
+			cancel()
+		}
+		k.set(func() { k.now, m.state.ask = k.now.Add(quietTime), k.ask })
+		start(t, m, "localhost")
+		if got := k.counts(); got != [2]int{2, 2} {
+			t.Errorf("asked %v times", got)
+		}
+	})
 }
 
 func TestKDCForgetsTicket(t *testing.T) {

@@ -26,7 +26,13 @@ type state struct {
 
 	lock    chan struct{} // has an element while one of them has the rest
 	account *account      // nil before the first login
+	// quiet is the time until which KDCs that did not answer are not asked for what can wait.
+	quiet time.Time
 }
+
+// quietTime is how long KDCs that did not answer are left alone as long as there is a valid ticket: logins would wait
+// for them one after the other.
+const quietTime = 30 * time.Second
 
 // source is where the secret of a client is.
 type source struct {
@@ -168,19 +174,35 @@ func (s *state) identify(conf *config) error {
 // ticketFor returns a ticket for a server. One that a server has not answered to may be for a key that it has no more:
 // it is replaced.
 func (s *state) ticketFor(ctx context.Context, r *requester, server principalName) (*ticket, error) {
+	now := s.now()
 	known := s.account.services[server.String()]
-	if known.isFresh(s.now()) && known.unproven.Load() == 0 {
+	if known.isFresh(now) && known.unproven.Load() == 0 || known.isValid(now) && now.Before(s.quiet) {
 		return known, nil
+	}
+	if known.isValid(now) {
+		var cancel context.CancelFunc
+		ctx, cancel = aside(ctx)
+		defer cancel()
 	}
 	t, err := s.newTicket(ctx, r, server)
 	switch {
 	case err == nil:
 		maps.DeleteFunc(s.account.services, func(_ string, t *ticket) bool { return !t.isValid(s.now()) })
 		s.account.services[server.String()] = t
-	case !errors.Is(err, zk.ErrAuthFailed) && known.isValid(s.now()): // it does without the KDC
+	case !errors.Is(err, zk.ErrAuthFailed) && known.isValid(now): // it does without the KDC
+		s.quiet = now.Add(quietTime)
 		return known, nil
 	}
 	return t, err
+}
+
+// aside returns a context for what can fail. It leaves most of the time to the rest of the login.
+func aside(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := kdcTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)/3)
+	}
+	return context.WithTimeout(ctx, limit)
 }
 
 func (s *state) newTicket(ctx context.Context, r *requester, server principalName) (*ticket, error) {
