@@ -37,6 +37,7 @@ type fakeKDC struct {
 	away       bool
 	refuse     map[string]int32 // the next answer, "AS" or "TGS", is this error
 	change     func(kind string, rep *messages.EncKDCRepPart)
+	rename     func(kind string, rep *messages.KDCRepFields)
 	as, tgs    int // tickets given
 	renewals   int
 	noPreAuth  bool
@@ -195,6 +196,9 @@ func (k *fakeKDC) authenticate(r *messages.ASReq) ([]byte, int32) {
 		PVNO: 5, MsgType: 11, PAData: k.hints(&r.ReqBody), CRealm: r.ReqBody.Realm, CName: r.ReqBody.CName,
 		Ticket: fakeTicket(r.ReqBody.Realm, r.ReqBody.SName), EncPart: sealed,
 	}}
+	if k.rename != nil {
+		k.rename("AS", &rep.KDCRepFields)
+	}
 	b, err := rep.Marshal()
 	if err != nil {
 		panic(err)
@@ -243,6 +247,9 @@ func (k *fakeKDC) grant(r *messages.TGSReq) ([]byte, int32) {
 		PVNO: 5, MsgType: 13, CRealm: proof.Authenticator.CRealm, CName: r.ReqBody.CName,
 		Ticket: fakeTicket(r.ReqBody.Realm, r.ReqBody.SName), EncPart: sealed,
 	}}
+	if k.rename != nil {
+		k.rename("TGS", &rep.KDCRepFields)
+	}
 	b, err := rep.Marshal()
 	if err != nil {
 		panic(err)

@@ -298,6 +298,41 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A reply is checked against the request, that for a password and that for a ticket.
+func TestRepliesOfKDCs(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"AS", "TGS"} {
+		for name, change := range map[string]func(part *messages.EncKDCRepPart, rep *messages.KDCRepFields){
+			"kind of key": func(part *messages.EncKDCRepPart, _ *messages.KDCRepFields) {
+				part.Key = types.EncryptionKey{KeyType: etypeRC4, KeyValue: make([]byte, 16)}
+			},
+			"nonce": func(part *messages.EncKDCRepPart, _ *messages.KDCRepFields) { part.Nonce++ },
+			"server": func(_ *messages.EncKDCRepPart, rep *messages.KDCRepFields) {
+				rep.Ticket.SName.NameString[0] = "x"
+			},
+			"server's realm": func(_ *messages.EncKDCRepPart, rep *messages.KDCRepFields) { rep.Ticket.Realm = "B" },
+			"client":         func(_ *messages.EncKDCRepPart, rep *messages.KDCRepFields) { rep.CName = testServer.client() },
+			"client's realm": func(_ *messages.EncKDCRepPart, rep *messages.KDCRepFields) { rep.CRealm = "B" },
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				k := newFakeKDC()
+				k.change = func(now string, part *messages.EncKDCRepPart) {
+					if now == kind {
+						change(part, &messages.KDCRepFields{Ticket: fakeTicket("", types.NewPrincipalName(1, "y"))})
+					}
+				}
+				k.rename = func(now string, rep *messages.KDCRepFields) {
+					if now == kind {
+						change(&messages.EncKDCRepPart{}, rep)
+					}
+				}
+				startFails(t, k.use(FromPassword(alice, "secret", testConfig(t))), true, alice, "not what was asked for")
+			})
+		}
+	}
+}
+
 const etypeRC4 = 23
 
 func changed(change func(*messages.EncKDCRepPart)) func(*fakeKDC) {
