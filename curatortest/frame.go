@@ -94,12 +94,18 @@ func isFourLetterWord(b []byte) bool {
 	return true
 }
 
-// innocent turns the request in frame into one that changes nothing and has an answer: exists of the root. If the
-// length was sent already it stays; a server ignores the bytes behind a request.
-func innocent(frame []byte, xid int32, keepLength bool) []byte {
+// innocent turns the request in frame into one that changes nothing and has an answer: exists of the root. For a login
+// it is the identity that every connection has: a server may accept nothing else before the login, and the answers of
+// both have no zxid. If the length was sent already it stays; a server ignores the bytes behind a request.
+func innocent(frame []byte, m *message, keepLength bool) []byte {
 	size := len(frame)
-	frame = jute.AppendRequestHeader(frame[:lengthSize], jute.RequestHeader{Xid: xid, Op: jute.OpExists})
-	frame = jute.AppendRequest(frame, "", &jute.Request{Op: jute.OpExists, Path: "/"})
+	if m.op == jute.OpSASL.String() || m.op == jute.OpAuth.String() {
+		frame = jute.AppendRequestHeader(frame[:lengthSize], jute.RequestHeader{Xid: m.xid, Op: jute.OpAuth})
+		frame = jute.AppendAuth(frame, &jute.Auth{Scheme: "ip"})
+	} else {
+		frame = jute.AppendRequestHeader(frame[:lengthSize], jute.RequestHeader{Xid: m.xid, Op: jute.OpExists})
+		frame = jute.AppendRequest(frame, "", &jute.Request{Op: jute.OpExists, Path: "/"})
+	}
 	if keepLength {
 		clear(frame[len(frame):size])
 		return frame[:size]

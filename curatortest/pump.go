@@ -229,7 +229,7 @@ func (u *pump) request() bool {
 		}
 	}
 	if r.code != jute.CodeOK {
-		u.frame = innocent(u.frame, r.xid, u.ahead > 0)
+		u.frame = innocent(u.frame, &r.message, u.ahead > 0)
 	}
 	u.link.push(r)
 	if !u.write() {

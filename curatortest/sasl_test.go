@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/jute"
 	"github.com/gocurator/curator/internal/testenv"
@@ -222,5 +224,66 @@ func TestUsersOfSASLThatAJAASFileCannotHave(t *testing.T) {
 		} else if !strings.Contains(err.Error(), "JAAS") {
 			t.Error(err)
 		}
+	}
+}
+
+// A login that a rule refuses leaves the connection as it is, before a login that the server requires too.
+func TestRuleRefusesALogin(t *testing.T) {
+	servers := map[string]func(*testing.T) (*curatortest.Faults, string){
+		"in memory": func(t *testing.T) (*curatortest.Faults, string) {
+			t.Helper()
+			server := curatortest.NewServerT(t, bobLogsIn, curatortest.WithRequiredAuth("sasl"))
+			return server.Faults(), server.Addr()
+		},
+		"real": func(t *testing.T) (*curatortest.Faults, string) {
+			t.Helper()
+			proxy := curatortest.NewProxyT(t, newServer(t, bobLogsIn, curatortest.WithRequiredAuth("sasl")).Addr())
+			return proxy.Faults(), proxy.Addr()
+		},
+	}
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			faults, addr := start(t)
+			for _, op := range []jute.Op{jute.OpSASL, jute.OpAuth} {
+				faults.Add(curatortest.Rule{
+					Ops: []string{op.String()}, Count: 1, Action: curatortest.ReplyError, Err: zk.ErrAuthFailed,
+				})
+			}
+			f := dialFrames(t, addr)
+			f.send(jute.AppendAuth(jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: jute.XidAuth, Op: jute.OpAuth}),
+				&jute.Auth{Scheme: "digest", Auth: []byte("u:p")}))
+			f.send(jute.AppendRequest(jute.AppendRequestHeader(nil, jute.RequestHeader{Xid: 1, Op: jute.OpSASL}), "",
+				&jute.Request{Op: jute.OpSASL, Data: []byte{}}))
+			for _, xid := range []int32{jute.XidAuth, 1} {
+				want := jute.ReplyHeader{Xid: xid, Code: jute.CodeAuthFailed}
+				if h, _, err := jute.DecodeReplyHeader(f.receive()); h != want || err != nil {
+					t.Errorf("%+v, error %v", h, err)
+				}
+			}
+			if code, _ := f.login("bob", "x"); code != jute.CodeOK {
+				t.Error(code)
+			}
+			if got := f.whoAmI(); strings.Contains(got, "digest") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+var bobLogsIn = curatortest.WithSASLUsers(map[string]string{"bob": "x"})
+
+func TestRealClusterWithLogins(t *testing.T) {
+	testenv.RequireReal(t)
+	t.Parallel()
+	cluster, err := curatortest.NewRealCluster(3, bobLogsIn, curatortest.WithRequiredAuth("sasl"))
+	must(t, err)
+	t.Cleanup(func() { closeServer(t, cluster) })
+	for _, server := range cluster.Servers() {
+		f := dialFrames(t, server.Addr())
+		if code, _ := f.login("bob", "x"); code != jute.CodeOK {
+			t.Error(code)
+		}
+		must(t, cluster.ExpireSession(f.session))
 	}
 }
