@@ -187,6 +187,24 @@ func TestDrainOfAnotherProcessLeavesItsInstance(t *testing.T) {
 	})
 }
 
+// A drain that cannot be says so once, and unregisters nothing.
+func TestDrainOfADiscoveryThatDoesNotRun(t *testing.T) {
+	inScene(t, func(s *scene) {
+		d := discovery.New[string](s.client, base)
+		for _, want := range []error{discovery.ErrNotStarted, discovery.ErrNotRegistered, discovery.ErrClosed} {
+			err := d.Drain(s.ctx, orders("a", "a"), time.Hour)
+			if s.wantErr(err, want); err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("several errors: %v", err)
+			}
+			if want == discovery.ErrNotStarted {
+				s.must(d.Start())
+			} else {
+				s.must(d.Close(s.ctx))
+			}
+		}
+	})
+}
+
 func TestRegisterThatIsUnregisteredMeanwhile(t *testing.T) {
 	inScene(t, func(s *scene) {
 		s.register(s.discover(s.reader), "a")

@@ -278,6 +278,19 @@ func TestBuildBeforeTheServerIsThere(t *testing.T) {
 	})
 }
 
+func TestBuildBeforeTheClientIsStarted(t *testing.T) {
+	t.Parallel()
+	testenv.InVirtualTimeTwice(t, func(t *testing.T, one, two testenv.Place, chroot string) {
+		writer := testclient.ConnectAt(t, two, chroot, patient()...)
+		testclient.Must(t, discover(t, writer).Register(testenv.Context(t), orders("a", 80)))
+		reader := testclient.New(t, one.Addr()+chroot, append(patient(), framework.WithDialer(one.DialContext))...)
+		c := build(t, discover(t, reader), grpcresolver.WithLoadTimeout(100*time.Millisecond))
+		c.awaitError(framework.ErrNotStarted)
+		testclient.Must(t, reader.Start())
+		c.await("a")
+	})
+}
+
 func TestServiceThatCannotBeReadIsReported(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, _ testenv.Place, reader, writer *framework.Client) {
 		ctx := testenv.Context(t)
