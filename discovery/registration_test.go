@@ -309,3 +309,17 @@ func TestDiscoveryOfAClientThatIsNotStarted(t *testing.T) {
 		s.wantErr(d.Register(s.ctx, orders("a", "")), discovery.ErrClosed)
 	})
 }
+
+// Register waits until the node of another session has gone, Update does not.
+func TestUpdateDoesNotWaitForAnotherSession(t *testing.T) {
+	inScene(t, func(s *scene) {
+		s.register(s.discover(s.reader), "a")
+		s.must(s.client.Sync().ForPath(s.ctx, "/"))
+		d := s.discover(s.client)
+		s.wantErr(d.Register(s.ended(), orders("a", "ours")), context.Canceled)
+		err := d.Update(s.ctx, orders("a", "newer"))
+		if s.wantErr(err, discovery.ErrForeign); errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it has waited: %v", err)
+		}
+	})
+}
