@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/spf13/cobra"
@@ -18,29 +17,6 @@ type node struct {
 	Path string `json:"path"`
 	output.Data
 	Stat stat `json:"stat"`
-}
-
-// stat is the stat of a node, as JSON and YAML have it.
-type stat struct {
-	Version        int32     `json:"version"`
-	ChildVersion   int32     `json:"childVersion"`
-	ACLVersion     int32     `json:"aclVersion"`
-	Children       int32     `json:"children"`
-	Bytes          int32     `json:"bytes"`
-	Created        time.Time `json:"created"`
-	Modified       time.Time `json:"modified"`
-	Czxid          int64     `json:"czxid"`
-	Mzxid          int64     `json:"mzxid"`
-	Pzxid          int64     `json:"pzxid"`
-	EphemeralOwner string    `json:"ephemeralOwner,omitempty"` // 0x…, as ZooKeeper prints sessions
-}
-
-func newStat(s *zk.Stat) stat {
-	return stat{
-		Version: s.Version, ChildVersion: s.Cversion, ACLVersion: s.Aversion, Children: s.NumChildren, Bytes: s.DataLength,
-		Created: time.UnixMilli(s.Ctime).UTC(), Modified: time.UnixMilli(s.Mtime).UTC(),
-		Czxid: s.Czxid, Mzxid: s.Mzxid, Pzxid: s.Pzxid, EphemeralOwner: output.Session(s.EphemeralOwner),
-	}
 }
 
 func (a *app) get() *cobra.Command {
@@ -66,5 +42,6 @@ With -o json or yaml it prints the stat of the node too; data that is not UTF-8 
 				return w.Close()
 			})
 		},
+		ValidArgsFunction: a.completePath,
 	}
 }

@@ -98,6 +98,9 @@ func (w *Writer) line(cells []string) {
 	}
 }
 
+// Err returns the first error so far.
+func (w *Writer) Err() error { return w.err }
+
 // Close prints what a table has kept to align it, and returns the first error.
 func (w *Writer) Close() error {
 	if w.err == nil && w.table != nil {

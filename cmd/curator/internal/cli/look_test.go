@@ -1,0 +1,375 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gocurator/curator/builders"
+	"github.com/gocurator/curator/cmd/curator/internal/output"
+	"github.com/gocurator/curator/curatortest"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
+)
+
+// grown returns what connected does, and a client, with a small tree at /t.
+func grown(t *testing.T) (environ []string, client *framework.Client) {
+	t.Helper()
+	environ, connect := connected(t)
+	return environ, grow(t, connect)
+}
+
+// grow makes the tree.
+func grow(t *testing.T, connect string) *framework.Client {
+	t.Helper()
+	client := testclient.Connect(t, connect)
+	for _, n := range []struct {
+		path, data string
+		mode       builders.CreateMode
+	}{
+		{"/t/a-b", "dash", builders.Persistent},
+		{"/t/a/lock", "\x00\xff", builders.Ephemeral},
+		{"/t/a/note", "two\nlines", builders.Persistent},
+		{"/t/c", "", builders.Persistent},
+	} {
+		_, err := client.Create().CreatingParentsIfNeeded().WithMode(n.mode).ForPath(t.Context(), n.path, []byte(n.data))
+		testclient.Must(t, err)
+	}
+	_, err := client.SetData().ForPath(t.Context(), "/t", []byte{})
+	testclient.Must(t, err)
+	_, err = client.SetData().ForPath(t.Context(), "/t/a", []byte{})
+	testclient.Must(t, err)
+	return client
+}
+
+// expect runs the program and compares all that it prints.
+func expect(t *testing.T, environ []string, args, want string) {
+	t.Helper()
+	got := invoke(t.Context(), strings.Fields(args), environ...)
+	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", args, diff)
+	}
+}
+
+// invokeWith is invoke with a standard input.
+func invokeWith(ctx context.Context, stdin string, args []string, environ ...string) result {
+	var stdout, stderr bytes.Buffer
+	env := environment(environ)
+	env.Args, env.Stdin, env.Stdout, env.Stderr = args, strings.NewReader(stdin), &stdout, &stderr
+	return result{Main(ctx, env), stdout.String(), stderr.String()}
+}
+
+// environment returns an environment of KEY=value.
+func environment(environ []string) Env {
+	return Env{Getenv: func(key string) string {
+		for _, e := range environ {
+			if k, v, _ := strings.Cut(e, "="); k == key {
+				return v
+			}
+		}
+		return ""
+	}}
+}
+
+func TestTreeDrawsNodes(t *testing.T) {
+	environ, _ := grown(t)
+	expect(t, environ, "tree /t", `/t
+├── a
+│   ├── lock (ephemeral)
+│   └── note
+├── a-b
+└── c
+`)
+	expect(t, environ, "tree /t --depth 1 --data", `/t
+├── a
+├── a-b = dash
+└── c
+`)
+	expect(t, environ, "tree /t/a --data", `/t/a
+├── lock (ephemeral) = 0x00ff
+└── note = "two\nlines"
+`)
+}
+
+func TestTreePrintsANodeALine(t *testing.T) {
+	environ, _ := grown(t)
+	got := invoke(t.Context(), []string{"tree", "/t", "--data", "-o", "json"}, environ...)
+	var paths []string
+	for line := range strings.Lines(got.stdout) {
+		var n struct {
+			Path       string
+			DataBase64 string
+			Stat       struct{ EphemeralOwner string }
+		}
+		testclient.Must(t, json.Unmarshal([]byte(line), &n))
+		paths = append(paths, n.Path)
+		if is := n.Path == "/t/a/lock"; (n.Stat.EphemeralOwner != "") != is || (n.DataBase64 == "AP8=") != is {
+			t.Errorf("node: %s", line)
+		}
+	}
+	want := []string{"/t", "/t/a", "/t/a/lock", "/t/a/note", "/t/a-b", "/t/c"}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+func TestLsLongPrintsStats(t *testing.T) {
+	environ, _ := grown(t)
+	got := invoke(t.Context(), []string{"ls", "-l", "/t/a"}, environ...)
+	lines := strings.Split(got.stdout, "\n")
+	fields := strings.Fields(lines[1])
+	if len(lines) != 4 || len(fields) != 7 || fields[0] != "ephemeral" || fields[3] != "2" || fields[6] != "lock" {
+		t.Errorf("ls -l: %+v", got)
+	}
+	if got := invoke(t.Context(), []string{"ls", "-l", "/none"}, environ...); got.code != CodeNoNode {
+		t.Errorf("ls -l of no node: %+v", got)
+	}
+}
+
+func TestStatKnowsKindsAndPermissions(t *testing.T) {
+	environ, _ := grown(t)
+	for path, want := range map[string]string{
+		"/t/a/lock": `"kind":"ephemeral"`, "/t": `"kind":"persistent"`,
+	} {
+		got := invoke(t.Context(), []string{"stat", path, "-o", "json", "--acl"}, environ...)
+		if !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, `"acl":"world:anyone:cdrwa"`) {
+			t.Errorf("stat %s: %+v, want %s", path, got, want)
+		}
+	}
+	if got := invoke(t.Context(), []string{"stat", "/t", "/none"}, environ...); got.code != CodeNoNode {
+		t.Errorf("stat of no node: %+v", got)
+	}
+}
+
+func TestFindMeetsConditions(t *testing.T) {
+	environ, client := grown(t)
+	owner := output.Session(client.SessionID())
+	for args, want := range map[string]string{
+		"find /t --name a*":             "/t/a\n/t/a-b\n",
+		"find /t --kind ephemeral":      "/t/a/lock\n",
+		"find /t --owner " + owner:      "/t/a/lock\n",
+		"find /t --owner 0x1":           "",
+		"find /t --data ^da.h$":         "/t/a-b\n",
+		"find /t --empty":               "/t/c\n",
+		"find /t --empty -0":            "/t/c\x00",
+		"find /t --depth 1 --name note": "",
+		"find /t --older 10h":           "",
+		"find /t --newer 10h --name c":  "/t/c\n",
+	} {
+		expect(t, environ, args, want)
+	}
+	for _, args := range []string{"--name [", "--data [", "--kind fleeting"} {
+		got := invoke(t.Context(), strings.Fields("find /t "+args), environ...)
+		if got.code != CodeUsage {
+			t.Errorf("find %s: %+v", args, got)
+		}
+	}
+}
+
+func TestSetTakesArgumentOrInput(t *testing.T) {
+	environ, client := grown(t)
+	data := func() string {
+		data, err := client.GetData().ForPath(t.Context(), "/t/c")
+		testclient.Must(t, err)
+		return string(data)
+	}
+	expect(t, environ, "set /t/c word", "")
+	if got := data(); got != "word" {
+		t.Errorf("data %q", got)
+	}
+	for _, input := range []string{"\xff\x00\n", ""} {
+		if got := invokeWith(t.Context(), input, []string{"set", "/t/c"}, environ...); got.code != CodeOK || data() != input {
+			t.Errorf("set from input %q: %+v, data %q", input, got, data())
+		}
+	}
+	got := invoke(t.Context(), []string{"set", "/t/c", "late", "--version", "1"}, environ...)
+	if got.code != CodeFailed || data() != "" {
+		t.Errorf("set in an old version: %+v, data %q", got, data())
+	}
+	got = invoke(t.Context(), []string{"set", "/t/c", "new", "--version", "3", "-o", "json"}, environ...)
+	if got.code != CodeOK || !strings.Contains(got.stdout, `"version":4`) {
+		t.Errorf("set in its version: %+v", got)
+	}
+}
+
+func TestRmDeletes(t *testing.T) {
+	environ, client := grown(t)
+	exists := func(path string) bool {
+		s, err := client.CheckExists().ForPath(t.Context(), path)
+		testclient.Must(t, err)
+		return s != nil
+	}
+	for _, test := range []struct {
+		args, stdout string
+		code         int
+		left         string // a node that must be there
+	}{
+		{args: "rm /t", code: CodeFailed, left: "/t/a/note"},
+		{args: "rm -r /t --dry-run", stdout: "/t\n/t/a\n/t/a/lock\n/t/a/note\n/t/a-b\n/t/c\n", left: "/t/a/note"},
+		{args: "rm -r /t --version 7", code: CodeFailed, left: "/t/a/note"},
+		{args: "rm -r /", code: CodeUsage, left: "/t/a/note"},
+		{args: "rm -r /zookeeper/quota", code: CodeUsage},
+		{args: "rm /none", code: CodeNoNode},
+		{args: "rm -r /none", code: CodeNoNode},
+		{args: "rm -f /none"},
+		{args: "rm -rf /none"},
+		{args: "rm /t/c", left: "/t/a-b"},
+		{args: "rm -r /t", left: "/"},
+	} {
+		got := invoke(t.Context(), strings.Fields(test.args), environ...)
+		if got.code != test.code || got.stdout != test.stdout || test.left != "" && !exists(test.left) {
+			t.Errorf("%s: %+v, want code %d and %q", test.args, got, test.code, test.stdout)
+		}
+	}
+	if exists("/t") {
+		t.Error("/t is left")
+	}
+}
+
+func TestRmMeetsNewNodes(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	_, err := client.Create().CreatingParentsIfNeeded().ForPath(t.Context(), "/t/a/b", nil)
+	testclient.Must(t, err)
+	held := server.Faults().Add(curatortest.Rule{
+		Ops: []string{"delete"}, Path: "/t/a/b", Action: curatortest.HoldRequest, Count: 1,
+	})
+	done := make(chan result)
+	go func() {
+		done <- invoke(t.Context(), []string{"rm", "-r", "/t"}, "CURATOR_CONNECT="+server.ConnectString())
+	}()
+	testclient.Must(t, held.Wait(testenv.Context(t)))
+	_, err = client.Create().CreatingParentsIfNeeded().ForPath(t.Context(), "/t/a/new/deep", nil)
+	testclient.Must(t, err)
+	held.Release()
+	if got := <-done; got.code != CodeOK || server.Exists("/t") {
+		t.Errorf("rm -r: %+v, /t exists: %v", got, server.Exists("/t"))
+	}
+}
+
+func TestChmodSetsPermissions(t *testing.T) {
+	connect := curatortest.NewServerT(t).ConnectString() // of its own: not even the test may read the nodes at its end
+	environ, client := []string{"CURATOR_CONNECT=" + connect}, grow(t, connect)
+	acl := func(path string) string {
+		acl, err := client.GetACL().ForPath(t.Context(), path)
+		testclient.Must(t, err)
+		return formatACL(acl)
+	}
+	const want = "world:anyone:ra,ip:10.0.0.0/8:cdrwa"
+	expect(t, environ, "chmod "+want+" /t/a", "")
+	if got := acl("/t/a"); got != want {
+		t.Errorf("chmod: %s", got)
+	}
+	if got := acl("/t/a/note"); got != "world:anyone:cdrwa" {
+		t.Errorf("chmod without -R: %s", got)
+	}
+	expect(t, environ, "chmod -R world:anyone:a /t", "")
+	for _, path := range []string{"/t", "/t/a", "/t/a/lock", "/t/a/note", "/t/a-b", "/t/c"} {
+		if got := acl(path); got != "world:anyone:a" {
+			t.Errorf("chmod -R: %s has %s", path, got)
+		}
+	}
+	if got := invoke(t.Context(), []string{"chmod", "-R", "world:anyone:cdrwa", "/t"}, environ...); got.code != CodeRefused {
+		t.Errorf("chmod -R of nodes that cannot be listed: %+v", got)
+	}
+	for _, bad := range []string{"world:anyone", "world:anyone:x", ":a:r", ""} {
+		if got := invoke(t.Context(), []string{"chmod", bad, "/t"}, environ...); got.code != CodeUsage {
+			t.Errorf("chmod %q: %+v", bad, got)
+		}
+	}
+}
+
+// following runs the program while the test reads its lines. The program ends before the test does.
+func following(t *testing.T, args []string, environ ...string) (line func() string, code func() int) {
+	t.Helper()
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	env := environment(environ)
+	var stderr bytes.Buffer
+	env.Args, env.Stdin, env.Stdout, env.Stderr = args, strings.NewReader(""), w, &stderr
+	done := make(chan int, 1)
+	go func() {
+		done <- Main(ctx, env)
+		_ = w.Close()
+	}()
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		cancel()
+		_ = r.Close()
+		<-ended
+	})
+	result := -1
+	go func() {
+		defer close(ended)
+		result = <-done
+	}()
+	lines := bufio.NewScanner(r)
+	return func() string {
+			t.Helper()
+			if !lines.Scan() {
+				t.Fatalf("%v has ended: %v, %s", args, lines.Err(), stderr.String())
+			}
+			return lines.Text()
+		}, func() int {
+			<-ended
+			return result
+		}
+}
+
+func TestWatchFollowsATree(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	client := testclient.Connect(t, server.ConnectString())
+	line, code := following(t, strings.Fields("watch /w --data -n 4"), "CURATOR_CONNECT="+server.ConnectString())
+	event := func() string { return strings.Join(strings.Fields(line())[1:], " ") }
+	want := func(want string) {
+		t.Helper()
+		if got := event(); got != want {
+			t.Errorf("event %q, want %q", got, want)
+		}
+	}
+	want("watching /w")
+	_, err := client.Create().ForPath(t.Context(), "/w", []byte("x"))
+	testclient.Must(t, err)
+	want("created /w x")
+	_, err = client.Create().ForPath(t.Context(), "/w/b", []byte("\xff"))
+	testclient.Must(t, err)
+	want("created /w/b base64:/w==")
+
+	server.Faults().CutAll()
+	want("suspended")
+	want("resumed")
+	_, err = client.SetData().ForPath(t.Context(), "/w", []byte("y"))
+	testclient.Must(t, err)
+	want("changed /w y")
+	testclient.Must(t, client.Delete().ForPath(t.Context(), "/w/b"))
+	want("deleted /w/b")
+	if got := code(); got != CodeOK {
+		t.Errorf("code %d", got)
+	}
+}
+
+func TestWatchOfAnOldServerFails(t *testing.T) {
+	server := curatortest.NewServerT(t)
+	server.Faults().Add(curatortest.Rule{
+		Ops: []string{"addWatch"}, Action: curatortest.ReplyError, Err: framework.ErrUnimplemented,
+	})
+	got := invoke(t.Context(), []string{"watch", "/w"}, "CURATOR_CONNECT="+server.ConnectString())
+	if got.code != CodeFailed {
+		t.Errorf("watch: %+v", got)
+	}
+}
+
+func TestCompletionOfPaths(t *testing.T) {
+	environ, _ := grown(t)
+	got := invoke(t.Context(), []string{"__complete", "tree", "/t/a"}, environ...)
+	if !strings.HasPrefix(got.stdout, "/t/a\n/t/a-b\n:") {
+		t.Errorf("completion: %+v", got)
+	}
+}
