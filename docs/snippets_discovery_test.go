@@ -174,7 +174,7 @@ func serve(client *framework.Client, mux *http.ServeMux, authenticated func(http
 }
 
 func purge(ctx context.Context, services *textServices) (int, error) {
-	n, err := services.Purge(ctx, 15*time.Minute) // every minute, on one server or on all
+	n, err := services.Purge(ctx, 15*time.Minute) // every minute, on one server: as its leader, for example
 	return n, err
 }
 
