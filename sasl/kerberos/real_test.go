@@ -3,6 +3,8 @@ package kerberos
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -411,6 +413,83 @@ func TestManyClients(t *testing.T) {
 	proxy.Faults().CutAll()
 	all()
 	t.Logf("and again after %v", time.Since(began))
+}
+
+// TestRealmsOfRealKDC gets tickets for servers in a realm that trusts that of the client.
+func TestRealmsOfRealKDC(t *testing.T) {
+	t.Parallel()
+	k, keytab := newKDC(t)
+	k.AddRealm("OTHER.TEST", "zookeeper/there", "zookeeper/localhost")
+	conf := WithConfigFile(k.ConfigFile())
+	mapped := write(t, "krb5.conf", []byte("include "+k.ConfigFile()+"\n[domain_realm]\nthere = OTHER.TEST\n"))
+	for name, tt := range map[string]struct {
+		host string
+		opts []Option
+		want string
+	}{
+		"of the client": {"localhost", []Option{conf}, "zookeeper/localhost@" + kdc.Realm},
+		"by an option":  {"localhost", []Option{conf, WithServiceRealm("OTHER.TEST")}, "zookeeper/localhost@OTHER.TEST"},
+		"by its principal": {
+			"x",
+			[]Option{conf, WithServicePrincipal("zookeeper/there@OTHER.TEST")},
+			"zookeeper/there@OTHER.TEST",
+		},
+		"by [domain_realm]": {
+			"there",
+			[]Option{WithConfigFile(mapped), WithoutCanonicalHost()},
+			"zookeeper/there@OTHER.TEST",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, must(FromKeytab(keytab, alice, tt.opts...)), tt.host)
+			if e.server.String() != tt.want || e.ticket.Realm != e.server.realm || !e.ticket.SName.Equal(e.server.service()) {
+				t.Errorf("the ticket is for %s in %s, want %s", e.server, e.ticket.Realm, tt.want)
+			}
+		})
+	}
+}
+
+// TestPasswordIsNotWritten searches all that a client writes while it logs in and fails to.
+func TestPasswordIsNotWritten(t *testing.T) {
+	t.Parallel()
+	k, _ := newKDC(t)
+	server := newServer(t, k, k.Keytab("zookeeper/localhost"))
+	const password, wrong = "correct-horse", "wrong-horse"
+	k.Add("bob", password)
+	conf := WithConfigFile(k.ConfigFile())
+	var log lockedBuffer
+	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	for _, secret := range []string{password, wrong} {
+		m := must(FromPassword("bob", secret, conf))
+		client := testclient.Start(t, server.Addr(), framework.WithSASL(m), framework.WithLogger(slog.New(handler)))
+		err := client.BlockUntilConnected(testenv.Context(t))
+		if (err != nil) != (secret == wrong) {
+			t.Errorf("%s: %v", secret, err)
+		}
+		fmt.Fprintf(&log, "%v %+v %#v %v %#v", m, m, m, err, err)
+	}
+	if text := log.String(); strings.Contains(text, "horse") || !strings.Contains(text, "bob@"+kdc.Realm) {
+		t.Errorf("it writes\n%s", text)
+	}
+}
+
+// lockedBuffer is a log.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // TestCreatorOnly has nodes that only alice may use.

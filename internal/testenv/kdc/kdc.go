@@ -30,6 +30,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	process *process
+	realms  []string
 	files   int
 }
 
@@ -37,7 +38,7 @@ type Server struct {
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, dir: tb.TempDir(), addr: freeAddr(tb)}
-	s.run("", "kdb5_util", "create", "-s", "-P", "master", "-r", Realm)
+	s.create(Realm)
 	tb.Cleanup(s.Stop)
 	for try := 0; ; try++ {
 		err := s.start()
@@ -92,6 +93,29 @@ func (s *Server) Log() string {
 func (s *Server) Admin(commands ...string) {
 	s.tb.Helper()
 	s.run(strings.Join(commands, "\n")+"\n", "kadmin.local", "-r", Realm)
+}
+
+// create makes the database of a realm.
+func (s *Server) create(realm string) {
+	s.tb.Helper()
+	s.realms = append(s.realms, realm)
+	s.run("", "kdb5_util", "create", "-s", "-P", "master", "-r", realm)
+}
+
+// AddRealm adds another realm, which trusts the clients of Realm, with principals that have a random key. It starts the
+// KDC anew.
+func (s *Server) AddRealm(realm string, principals ...string) {
+	s.tb.Helper()
+	s.Stop()
+	s.create(realm)
+	trust := "addprinc -pw trust krbtgt/" + realm + "@" + Realm
+	s.Admin(trust)
+	commands := []string{trust}
+	for _, principal := range principals {
+		commands = append(commands, "addprinc -randkey "+principal)
+	}
+	s.run(strings.Join(commands, "\n")+"\n", "kadmin.local", "-r", realm)
+	s.Start()
 }
 
 // Add adds a principal with a password, which needs pre-authentication, or with a random key if that is "". Others may
@@ -166,22 +190,27 @@ func (s *Server) env() []string {
 func (s *Server) writeConfig() {
 	s.tb.Helper()
 	s.write(s.ConfigFile(), s.config(""))
-	s.write(s.file("kdc.conf"), fmt.Sprintf(`[kdcdefaults]
- kdc_listen = %[2]s
- kdc_tcp_listen = %[2]s
-[realms]
- %[1]s = {
-  database_name = %[3]s
-  key_stash_file = %[4]s
-  acl_file = %[5]s
+	var realms strings.Builder
+	for _, realm := range s.realms {
+		fmt.Fprintf(&realms, ` %[1]s = {
+  database_name = %[2]s
+  key_stash_file = %[2]s.stash
+  acl_file = %[2]s.acl
   max_life = 10h
   max_renewable_life = 7d
   supported_enctypes = aes256-cts:normal aes128-cts:normal aes256-sha2:normal aes128-sha2:normal
  }
-`, Realm, s.addr, s.file("principal"), s.file("stash"), s.file("acl")))
+`, realm, s.file(realm))
+	}
+	s.write(s.file("kdc.conf"), fmt.Sprintf("[kdcdefaults]\n kdc_listen = %[1]s\n kdc_tcp_listen = %[1]s\n[realms]\n%[2]s",
+		s.addr, &realms))
 }
 
 func (s *Server) config(more string) string {
+	var realms strings.Builder
+	for _, realm := range s.realms {
+		fmt.Fprintf(&realms, " %s = {\n  kdc = %s\n }\n", realm, s.addr)
+	}
 	return fmt.Sprintf(`[libdefaults]
  default_realm = %[1]s
  dns_lookup_kdc = false
@@ -191,13 +220,10 @@ func (s *Server) config(more string) string {
  udp_preference_limit = 1
  %[4]s
 [realms]
- %[1]s = {
-  kdc = %[2]s
- }
-[logging]
+%[2]s[logging]
  kdc = FILE:%[3]s
  admin_server = FILE:%[3]s.admin
-`, Realm, s.addr, s.file("kdc.log"), more)
+`, Realm, &realms, s.file("kdc.log"), more)
 }
 
 // WriteConfig writes another krb5.conf, with one more line in [libdefaults], and returns its name.
@@ -240,10 +266,14 @@ func (s *Server) start() error {
 	if err != nil {
 		return err
 	}
+	args := []string{"-n"}
+	for _, realm := range s.realms {
+		args = append(args, "-r", realm)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.starts()
-	if s.process, err = startProcess(program, []string{"-n", "-r", Realm}, s.env()); err != nil {
+	if s.process, err = startProcess(program, args, s.env()); err != nil {
 		return err
 	}
 	if err := s.process.await(testenv.Context(s.tb), func() bool { return s.starts() > before }); err != nil {
