@@ -3,13 +3,22 @@ package cli
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/gocurator/curator/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+// asProgram makes the program of a test binary: guards and commands inherit it.
+const asProgram = "CURATOR_TEST_PROGRAM=1"
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CURATOR_TEST_PROGRAM") == "1" {
+		os.Exit(Main(context.Background(), System()))
+	}
+	testenv.Main(m)
+}
 
 // result is what a run of the program has left.
 type result struct {

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/gocurator/curator/cmd/curator/internal/guard"
+)
+
+func init() { commands = append(commands, (*app).guard) }
+
+// guard is what curator starts itself, between itself and a command.
+func (a *app) guard() *cobra.Command {
+	return &cobra.Command{
+		Use:    guard.Subcommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if code := guard.Main(); code != 0 {
+				return exit(code, nil)
+			}
+			return nil
+		},
+	}
+}

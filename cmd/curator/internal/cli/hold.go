@@ -1,0 +1,348 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/spf13/cobra"
+
+	"github.com/gocurator/curator/cmd/curator/internal/guard"
+	"github.com/gocurator/curator/cmd/curator/internal/output"
+	"github.com/gocurator/curator/cmd/curator/internal/run"
+	"github.com/gocurator/curator/framework"
+	"github.com/gocurator/curator/recipes/leader"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// The environment of a command that lock, semaphore and elect run. CURATOR_CONNECT is there too.
+const (
+	envLockPath       = "CURATOR_LOCK_PATH"
+	envLockToken      = "CURATOR_LOCK_TOKEN"
+	envSessionTimeout = "CURATOR_SESSION_TIMEOUT"
+	envChildPID       = "CURATOR_CHILD_PID"
+)
+
+const holdHelp = `
+The command is started without a shell, with the standard input, and gets
+  CURATOR_LOCK_PATH        the node that holds it
+  CURATOR_LOCK_TOKEN       a number that grows from holder to holder
+  CURATOR_SESSION_TIMEOUT  the session timeout in milliseconds
+  CURATOR_CONNECT          the servers
+
+When the session may end soon, because no server answers, the command gets SIGTERM, and all that is left of it
+and of its descendants SIGKILL after --grace: that is --margin before the session can end and another may follow.
+When the hold is gone at once, because somebody has deleted its node or ended the session, it gets SIGKILL at once.
+What a command leaves in the background ends with it. Only then the hold is released.
+
+Signals are forwarded to the command. While curator waits, they end the wait.`
+
+// acquired is what a subcommand holds.
+type acquired struct {
+	path    string
+	context context.Context
+	release func(ctx context.Context) error
+}
+
+// holdCommand is what lock, semaphore and elect have in common.
+type holdCommand struct {
+	app     *app
+	wait    time.Duration
+	try     bool
+	grace   time.Duration
+	margin  time.Duration
+	onLost  string
+	cgroup  bool
+	events  bool
+	options []framework.Option
+	// acquire waits for the hold, for the time wait at most if that is not negative.
+	acquire func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error)
+}
+
+func (h *holdCommand) flags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.DurationVar(&h.wait, "wait", -1, "how long to wait for it (default for ever)")
+	fs.DurationVar(&h.grace, "grace", run.DefaultGrace, "the time from SIGTERM to SIGKILL")
+	fs.DurationVar(&h.margin, "margin", run.DefaultMargin, "the time from SIGKILL to the earliest end of the session")
+	fs.StringVar(&h.onLost, "on-lost", "term",
+		`what the command gets when the session may end soon: term; kill, SIGKILL alone; or run:CMD, a program with its
+arguments instead of SIGTERM, with the id of the command in `+envChildPID)
+	fs.BoolVar(&h.cgroup, "cgroup", true, "put the command into a cgroup of its own, where that is delegated")
+	fs.BoolVar(&h.events, "json", false, "print events on the standard error, one JSON value a line")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+			return usage(fmt.Errorf("wants a path, --, and a command: curator %s [flags] PATH -- COMMAND [ARGUMENT...]", cmd.Name()))
+		}
+		return nil
+	}
+	cmd.RunE = h.run
+}
+
+func (h *holdCommand) parseOnLost() (guard.OnLost, error) {
+	command, isRun := strings.CutPrefix(h.onLost, "run:")
+	switch {
+	case h.onLost == "term":
+		return guard.OnLost{}, nil
+	case h.onLost == "kill":
+		return guard.OnLost{Kill: true}, nil
+	case isRun && len(strings.Fields(command)) > 0:
+		return guard.OnLost{Run: strings.Fields(command)}, nil
+	}
+	return guard.OnLost{}, usage(errors.New("--on-lost: must be term, kill or run:CMD"))
+}
+
+func (h *holdCommand) run(cmd *cobra.Command, args []string) error {
+	err := h.hold(cmd.Context(), args[0], args[1:])
+	if text := message(err); h.events && text != "" {
+		h.event(run.Event{Event: "error", Reason: text})
+		return exit(Code(err), nil) // all of the standard error is JSON
+	}
+	return err
+}
+
+// hold waits for the hold, runs the command and releases the hold.
+func (h *holdCommand) hold(ctx context.Context, path string, args []string) error {
+	onLost, err := h.parseOnLost()
+	if err != nil {
+		return err
+	}
+	if h.grace < 0 || h.margin <= 0 {
+		return usage(errors.New("--grace and --margin must not be negative"))
+	}
+	program, err := exec.LookPath(args[0])
+	if err != nil {
+		return exit(startCode(err), err)
+	}
+	conf, err := h.app.connect.Resolve(h.app.Getenv)
+	if err != nil {
+		return usage(err)
+	}
+
+	// From here on a signal ends the wait, or goes to the command.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded...)
+	defer signal.Stop(signals)
+	pipe := make(chan os.Signal, 1) // without a reader of the events the command goes on
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	over := make(chan struct{})
+	watcher := make(chan struct{})
+	go func() {
+		defer close(watcher)
+		select {
+		case sig := <-signals:
+			stop(fmt.Errorf("not acquired: %v", sig))
+		case <-over:
+		}
+	}()
+	h.event(run.Event{Event: "waiting", Path: path})
+	client, held, err := h.wait4(waiting, conf.Client, path)
+	close(over)
+	<-watcher
+	if client != nil {
+		defer func() { _ = client.Close() }() // the session ends in any case
+	}
+	if err != nil {
+		if waiting.Err() != nil {
+			return exit(CodeNotAcquired, context.Cause(waiting))
+		}
+		return err
+	}
+	defer h.release(ctx, held)
+	if waiting.Err() != nil { // the signal came with the hold
+		return exit(CodeNotAcquired, context.Cause(waiting))
+	}
+
+	var stat *zk.Stat
+	if stat, err = client.CheckExists().ForPath(ctx, held.path); err == nil && stat == nil {
+		err = run.ErrLost
+	}
+	if err != nil {
+		return exit(CodeLost, err)
+	}
+	h.event(run.Event{
+		Event: "acquired", Path: held.path, Token: stat.Czxid, Session: output.Session(stat.EphemeralOwner),
+		SessionTimeout: client.SessionTimeout().Milliseconds(),
+	})
+	outcome, err := run.Command(client,
+		run.Hold{Path: held.path, Token: stat.Czxid, Session: stat.EphemeralOwner, Context: held.context},
+		run.Config{
+			Path: program, Args: args, Grace: h.grace, Margin: h.margin, OnLost: onLost, Cgroup: h.cgroup,
+			Env: append(os.Environ(),
+				envLockPath+"="+held.path,
+				envLockToken+"="+strconv.FormatInt(stat.Czxid, 10),
+				envSessionTimeout+"="+strconv.FormatInt(client.SessionTimeout().Milliseconds(), 10),
+				"CURATOR_CONNECT="+conf.Connect,
+			),
+			Signals: signals, Event: h.event,
+		})
+	switch {
+	case errors.Is(err, run.ErrTooShort):
+		return exit(CodeRefused, fmt.Errorf("%w; set --session-timeout, --grace or --margin", err))
+	case errors.Is(err, run.ErrLost):
+		return exit(CodeLost, err)
+	case err != nil:
+		return exit(startCode(err), err)
+	case outcome.Lost:
+		return exit(CodeLost, fmt.Errorf("lost %s: %s; the command was gone %v before the session could end",
+			held.path, outcome.Reason, outcome.Margin.Round(time.Millisecond)))
+	case outcome.Code != 0:
+		return exit(outcome.Code, nil)
+	}
+	return nil
+}
+
+// wait4 connects and waits for the hold.
+func (h *holdCommand) wait4(
+	ctx context.Context, connect func(context.Context, ...framework.Option) (*framework.Client, error), path string,
+) (*framework.Client, *acquired, error) {
+	client, err := connect(ctx, h.options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	wait := h.wait
+	if h.try {
+		wait = 0
+	}
+	held, err := h.acquire(ctx, client, path, wait)
+	switch {
+	case errors.Is(err, locks.ErrNotAcquired):
+		err = exit(CodeNotAcquired, fmt.Errorf("not acquired: others hold %s", path))
+	case errors.Is(err, framework.ErrConnectionLoss), errors.Is(err, zk.ErrSessionExpired):
+		err = exit(CodeNotAcquired, err)
+	}
+	return client, held, err
+}
+
+// releaseTimeout bounds the wait for the release. The end of the session releases too.
+const releaseTimeout = 5 * time.Second
+
+func (h *holdCommand) release(ctx context.Context, held *acquired) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	if held.release(ctx) == nil {
+		h.event(run.Event{Event: "released", Path: held.path})
+	}
+}
+
+func (h *holdCommand) event(e run.Event) {
+	if !h.events {
+		return
+	}
+	e.Time = time.Now()
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, _ = h.app.Stderr.Write(append(line, '\n')) // nobody may read it
+	}
+}
+
+// startCode returns the exit code that a shell has for a command that it cannot start.
+func startCode(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return 127
+	}
+	return 126
+}
+
+func init() {
+	commands = append(commands, (*app).lock, (*app).semaphore, (*app).elect)
+}
+
+func (a *app) lock() *cobra.Command {
+	h := &holdCommand{app: a}
+	cmd := &cobra.Command{
+		Use:   "lock PATH -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while holding a lock",
+		Long:  "Lock waits for the lock of a path, and runs a command while it holds it. In Java: InterProcessMutex.\n" + holdHelp,
+	}
+	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
+		mu := locks.NewInterProcessMutex(client, path)
+		acquire := mu.Acquire
+		if wait >= 0 {
+			acquire = func(ctx context.Context) (*locks.Hold, error) { return mu.TryAcquire(ctx, wait) }
+		}
+		hold, err := acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &acquired{hold.Path(), hold.Context(), hold.Release}, nil
+	}
+	h.flags(cmd)
+	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
+	return cmd
+}
+
+func (a *app) semaphore() *cobra.Command {
+	h := &holdCommand{app: a}
+	var permits int
+	cmd := &cobra.Command{
+		Use:   "semaphore -n PERMITS PATH -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while holding a lease of a semaphore",
+		Long: "Semaphore waits for a lease of the semaphore of a path, and runs a command while it holds it.\n" +
+			"All users of a path have to give it the same number of permits. In Java: InterProcessSemaphoreV2.\n" + holdHelp,
+	}
+	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
+		s := locks.NewInterProcessSemaphoreV2(client, path, permits)
+		acquire := s.Acquire
+		if wait >= 0 {
+			acquire = func(ctx context.Context) (*locks.Lease, error) { return s.TryAcquire(ctx, wait) }
+		}
+		lease, err := acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &acquired{lease.Path(), lease.Context(), lease.Return}, nil
+	}
+	h.flags(cmd)
+	cmd.Flags().BoolVar(&h.try, "try", false, "do not wait for others")
+	cmd.Flags().IntVarP(&permits, "permits", "n", 1, "how many may hold it at a time")
+	return cmd
+}
+
+func (a *app) elect() *cobra.Command {
+	// A leader without a connection leads on as long as its session lives, as a lock is held.
+	h := &holdCommand{app: a, options: []framework.Option{
+		framework.WithConnectionStateErrorPolicy(framework.SessionErrorPolicy{}),
+	}}
+	cmd := &cobra.Command{
+		Use:   "elect PATH -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while leading",
+		Long: "Elect takes part in the election of a path, and runs a command while it leads.\n" +
+			"It resigns when the command ends. In Java: LeaderLatch.\n" + holdHelp,
+	}
+	var id string
+	h.acquire = func(ctx context.Context, client *framework.Client, path string, wait time.Duration) (*acquired, error) {
+		if wait >= 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, wait, locks.ErrNotAcquired)
+			defer cancel()
+		}
+		latch := leader.NewLeaderLatch(client, path, leader.WithID(id))
+		if err := latch.Start(); err != nil {
+			return nil, err
+		}
+		leadership, err := latch.Await(ctx)
+		if err != nil {
+			_ = latch.Close() // the end of the session deletes its node too
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+		return &acquired{leadership.Path(), leadership.Context(), func(context.Context) error { return latch.Close() }}, nil
+	}
+	h.flags(cmd)
+	host, _ := os.Hostname()
+	cmd.Flags().StringVar(&id, "id", host, "the name of this participant, for whoever looks")
+	return cmd
+}

@@ -1,0 +1,323 @@
+//go:build linux
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gocurator/curator/cmd/curator/internal/run"
+	"github.com/gocurator/curator/internal/testenv"
+	"github.com/gocurator/curator/internal/testenv/testclient"
+	"github.com/gocurator/curator/recipes/locks"
+)
+
+// program is a run of the program in a process of its own.
+type program struct {
+	tb     testing.TB
+	cmd    *exec.Cmd
+	events chan run.Event // of --json
+
+	mu             sync.Mutex
+	stdout, stderr bytes.Buffer
+}
+
+// Write takes the standard output.
+func (p *program) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stdout.Write(b)
+}
+
+func (p *program) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stdout.String()
+}
+
+// launch starts the program with arguments, and ends it with the test.
+func launch(tb testing.TB, environ []string, stdin string, args ...string) *program {
+	tb.Helper()
+	p := &program{tb: tb, events: make(chan run.Event, 100)}
+	self, err := os.Executable()
+	testclient.Must(tb, err)
+	p.cmd = exec.Command(self, args...)
+	// The race detector waits for a second before the end of a program.
+	p.cmd.Env = append(append(os.Environ(), asProgram, "GORACE=atexit_sleep_ms=0"), environ...)
+	p.cmd.Stdin = strings.NewReader(stdin)
+	p.cmd.Stdout = p // read while it runs
+	stderr, err := p.cmd.StderrPipe()
+	testclient.Must(tb, err)
+	testclient.Must(tb, p.cmd.Start())
+	go func() {
+		defer close(p.events)
+		lines := bufio.NewReader(stderr)
+		for {
+			line, err := lines.ReadBytes('\n')
+			p.mu.Lock()
+			p.stderr.Write(line)
+			p.mu.Unlock()
+			var e run.Event
+			if json.Unmarshal(line, &e) == nil {
+				p.events <- e
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	tb.Cleanup(func() {
+		if p.cmd.ProcessState == nil {
+			_ = p.cmd.Process.Kill()
+			p.wait()
+		}
+	})
+	return p
+}
+
+// await returns the next event with a name.
+func (p *program) await(name string) run.Event {
+	p.tb.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case e, ok := <-p.events:
+			if !ok {
+				p.tb.Fatalf("no event %q: %s", name, p.errors())
+			}
+			if e.Event == name {
+				return e
+			}
+		case <-timeout:
+			p.tb.Fatalf("no event %q within a minute: %s", name, p.errors())
+		}
+	}
+}
+
+func (p *program) errors() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// wait returns the exit code.
+func (p *program) wait() int {
+	for range p.events { //nolint:revive // Wait closes the pipe
+	}
+	_ = p.cmd.Wait() // its code is what counts
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// result waits for the end.
+func (p *program) result() result {
+	code := p.wait()
+	return result{code, p.output(), p.errors()}
+}
+
+func TestHoldRunsCommandWithEnvironmentAndStdin(t *testing.T) {
+	for name, args := range map[string][]string{
+		"lock": nil, "semaphore": {"-n", "2"}, "elect": {"--id", "me"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environ, connect := connected(t)
+			args := append(append([]string{name}, args...), "/held", "--", "sh", "-c",
+				`cat; echo " $CURATOR_LOCK_PATH $CURATOR_LOCK_TOKEN $CURATOR_SESSION_TIMEOUT $CURATOR_CONNECT"; exit 7`)
+			got := launch(t, environ, "the input", args...).result()
+			fields := strings.Fields(got.stdout)
+			if got.code != 7 || got.stderr != "" || len(fields) != 6 || !strings.HasPrefix(got.stdout, "the input ") {
+				t.Fatalf("got %+v", got)
+			}
+			if !strings.HasPrefix(fields[2], "/held/") {
+				t.Errorf("the path is %s", fields[2])
+			}
+			if token, err := strconv.ParseInt(fields[3], 10, 64); err != nil || token <= 0 {
+				t.Errorf("the token is %s", fields[3])
+			}
+			if timeout, err := strconv.Atoi(fields[4]); err != nil || timeout <= 0 || timeout > 15000 {
+				t.Errorf("the session timeout is %s ms", fields[4])
+			}
+			if fields[5] != connect {
+				t.Errorf("the servers are %s, want %s", fields[5], connect)
+			}
+			client := testclient.Connect(t, connect)
+			stat, err := client.CheckExists().ForPath(t.Context(), fields[2])
+			if err != nil || stat != nil {
+				t.Errorf("%s is not released: %v %v", fields[2], stat, err)
+			}
+		})
+	}
+}
+
+func TestHoldExitCodes(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	hold, err := locks.NewInterProcessMutex(client, "/taken").Acquire(t.Context())
+	testclient.Must(t, err)
+	t.Cleanup(func() { _ = hold.Release(testenv.Context(t)) }) // after the parallel tests
+	for _, test := range []struct {
+		args   string
+		code   int
+		stderr string
+	}{
+		{args: "lock /l -- true"},
+		{args: "lock /l -- false", code: 1},
+		{args: "lock /l -- sh -c kill${IFS}-9${IFS}$$", code: 137},
+		{args: "lock --try /taken -- true", code: CodeNotAcquired, stderr: "others hold /taken"},
+		{args: "lock --wait 50ms /taken -- true", code: CodeNotAcquired, stderr: "others hold /taken"},
+		{args: "lock /l -- /no/such/program", code: 127, stderr: "/no/such/program"},
+		{args: "lock /l -- no-such-program", code: 127, stderr: "no-such-program"},
+		{args: "lock /l -- /dev/null", code: 126, stderr: "/dev/null"},
+		{args: "lock --grace 1h /l -- true", code: CodeRefused, stderr: "set --session-timeout"},
+		{args: "lock --on-lost what /l -- true", code: CodeUsage, stderr: "term, kill or run:CMD"},
+		{args: "lock /l true", code: CodeUsage, stderr: "curator lock [flags] PATH -- COMMAND"},
+		{args: "lock /l --", code: CodeUsage, stderr: "wants"},
+		{args: "lock l -- true", code: CodeUsage},
+		{args: "semaphore -n 0 /s -- true", code: CodeFailed},
+		{
+			args: "lock --connect 127.0.0.1:1 --connect-timeout 50ms /l -- true",
+			code: CodeNotAcquired, stderr: "not connected",
+		},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			t.Parallel()
+			got := launch(t, environ, "", strings.Fields(test.args)...).result()
+			if got.code != test.code || !strings.Contains(got.stderr, test.stderr) {
+				t.Errorf("%+v, want code %d and %q", got, test.code, test.stderr)
+			}
+		})
+	}
+}
+
+func TestLockSignalEndsWait(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	hold, err := locks.NewInterProcessMutex(client, "/l").Acquire(t.Context())
+	testclient.Must(t, err)
+	marker := filepath.Join(t.TempDir(), "ran")
+	p := launch(t, environ, "", "lock", "--json", "/l", "--", "touch", marker)
+	p.await("waiting")
+	mu := locks.NewInterProcessMutex(client, "/l")
+	testenv.Eventually(t, func() bool {
+		nodes, err := mu.ParticipantNodes(t.Context())
+		return err == nil && len(nodes) == 2
+	}, "the program waits")
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	if code := p.wait(); code != CodeNotAcquired {
+		t.Errorf("code %d, want %d: %s", code, CodeNotAcquired, p.errors())
+	}
+	testclient.Must(t, hold.Release(t.Context()))
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("the command was started")
+	}
+	nodes, err := mu.ParticipantNodes(t.Context())
+	if err != nil || len(nodes) != 0 {
+		t.Errorf("left %v %v", nodes, err)
+	}
+}
+
+func TestLockForwardsSignals(t *testing.T) {
+	environ, _ := connected(t)
+	p := launch(t, environ, "", "lock", "--json", "/l", "--", "sh", "-c",
+		`trap 'echo usr1; kill $!; exit 5' USR1; echo ready; sleep 600 & wait`)
+	p.await("started")
+	// A shell that has not set its trap yet dies of the signal: the output is read by this process, as it comes.
+	testenv.Eventually(t, func() bool { return strings.Contains(p.output(), "ready") }, "the command is ready")
+	testclient.Must(t, p.cmd.Process.Signal(syscall.SIGUSR1))
+	if got := p.result(); got.code != 5 || !strings.Contains(got.stdout, "usr1") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLockDeletedNodeKillsAtOnce(t *testing.T) {
+	environ, connect := connected(t)
+	client := testclient.Connect(t, connect)
+	p := launch(t, environ, "", "lock", "--json", "--grace", "5s", "/l", "--", "sh", "-c", `trap '' TERM; sleep 600`)
+	path := p.await("acquired").Path
+	p.await("started")
+	testclient.Must(t, client.Delete().ForPath(t.Context(), path))
+	began := time.Now()
+	if code := p.wait(); code != CodeLost {
+		t.Errorf("code %d, want %d: %s", code, CodeLost, p.errors())
+	}
+	t.Logf("gone after %v", time.Since(began))
+}
+
+func TestLockBackgroundProcessesEndWithCommand(t *testing.T) {
+	for _, cgroup := range []string{"true", "false"} {
+		t.Run("cgroup="+cgroup, func(t *testing.T) {
+			t.Parallel()
+			environ, _ := connected(t)
+			mark := newMark(t)
+			p := launch(t, append(environ, mark), "", "lock", "--json", "--cgroup="+cgroup, "--grace", "200ms", "/l", "--",
+				"sh", "-c", `setsid sh -c 'trap "" TERM; setsid sleep 600 & sleep 600' & sleep 600 & exit 3`)
+			if code := p.wait(); code != 3 {
+				t.Errorf("code %d, want 3: %s", code, p.errors())
+			}
+			if left := marked(mark); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+func TestLockOnLost(t *testing.T) {
+	for _, test := range []struct{ name, onLost, want string }{
+		{"term", "term", "got TERM"},
+		{"kill", "kill", ""},
+		{"run", "run:sh -c echo${IFS}ran${IFS}for${IFS}$CURATOR_LOCK_PATH", "ran for /"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			proxy, connect := testclient.Proxy(t, testenv.Chroot(t))
+			p := launch(t, []string{"CURATOR_CONNECT=" + connect}, "", "lock", "--json", "--session-timeout", "4s",
+				"--grace", "1s", "--margin", "1s", "--on-lost", test.onLost, "/l", "--",
+				"sh", "-c", `trap 'echo got TERM' TERM; echo ready; while :; do sleep 0.05; done`)
+			p.await("started")
+			testenv.Eventually(t, func() bool { return strings.Contains(p.output(), "ready") }, "the command is ready")
+			thaw := proxy.Faults().Freeze()
+			gone := p.await("gone")
+			thaw()
+			got := p.result()
+			if got.code != CodeLost || !strings.Contains(got.stdout, test.want) || test.want == "" && strings.Contains(got.stdout, "got") {
+				t.Errorf("got %+v, want code %d and %q", got, CodeLost, test.want)
+			}
+			if gone.Margin == nil {
+				t.Fatalf("no margin: %s", got.stderr)
+			}
+			t.Logf("margin %d ms", *gone.Margin)
+			if *gone.Margin < 0 {
+				t.Errorf("gone %d ms late", -*gone.Margin)
+			}
+		})
+	}
+}
+
+// newMark returns a variable for the environment of a command, by which marked finds its descendants.
+func newMark(tb testing.TB) string {
+	tb.Helper()
+	return "CURATOR_TEST_MARK=" + strconv.Itoa(os.Getpid()) + "-" + tb.Name()
+}
+
+// marked returns the processes with a variable in their environment.
+func marked(mark string) (found []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, f := range dirs {
+		content, err := os.ReadFile(f)
+		if err == nil && bytes.Contains(content, []byte(mark+"\x00")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			found = append(found, pid)
+		}
+	}
+	return found
+}

@@ -1,0 +1,30 @@
+//go:build !unix
+
+package guard
+
+// Subcommand is the argument with which this program is a guard.
+const Subcommand = "guard"
+
+// Total reports whether no descendant gets away on this system.
+const Total = false
+
+// Process is a guard process.
+type Process struct{ Reports <-chan Report }
+
+// Main returns the exit code of a failure.
+func Main() int { return 1 }
+
+// Start returns ErrUnsupported.
+func Start(Config, bool) (*Process, error) { return nil, ErrUnsupported }
+
+// Send does nothing.
+func (*Process) Send(Order) {}
+
+// Destroy does nothing.
+func (*Process) Destroy(int) int { return -1 }
+
+// Close does nothing.
+func (*Process) Close() {}
+
+// TakeTerminal does nothing.
+func TakeTerminal() {}

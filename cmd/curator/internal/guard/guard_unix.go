@@ -1,0 +1,259 @@
+//go:build unix
+
+package guard
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// controlFD and reportFD are the pipes of a guard.
+const (
+	controlFD = 3
+	reportFD  = 4
+)
+
+// pause is the time between two rounds of SIGKILL. A process that forks meanwhile is hit by the next one.
+const pause = 2 * time.Millisecond
+
+// guard is the state of a guard process. One goroutine, on a thread of its own, has it.
+type guard struct {
+	conf   Config
+	report *os.File
+	timer  *Timer
+	pid    int // of the command, which is its group
+
+	phase  phase
+	killAt Time   // while terminating
+	reason string // of the end, "" for that of the command itself
+	lost   bool
+	exited bool // the command itself is reaped
+	code   int
+}
+
+type phase int
+
+const (
+	running phase = iota
+	terminating
+	killing
+)
+
+// Main is a guard process. It returns its exit code when nothing of the command is left.
+func Main() int {
+	// The command dies with the thread that has started it (PR_SET_PDEATHSIG), not with the process: see golang/go#27505.
+	runtime.LockOSThread()
+	control, report := os.NewFile(controlFD, "control"), os.NewFile(reportFD, "report")
+	if control == nil || report == nil {
+		return 1
+	}
+	// The command must not have them: the end of the control pipe is the end of the supervisor.
+	syscall.CloseOnExec(controlFD)
+	syscall.CloseOnExec(reportFD)
+
+	// A terminal or a service manager signals all processes. What these signals mean is the business of the supervisor. To
+	// ignore them instead would be inherited by the command.
+	others := make(chan os.Signal, 1)
+	signal.Notify(others, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+
+	g := &guard{report: report}
+	decoder := json.NewDecoder(control)
+	if decoder.Decode(&g.conf) != nil {
+		return 1
+	}
+	var err error
+	if g.timer, err = NewTimer(); err == nil {
+		err = becomeSubreaper()
+	}
+	if err == nil && g.nextStop() <= Now() {
+		err = errors.New("the session is too near its end")
+	}
+	if err == nil {
+		g.pid, err = g.start(g.conf.Path, g.conf.Args, g.conf.Env, true)
+	}
+	if err != nil {
+		_ = send(report, Report{Event: NotStarted, Error: err.Error()})
+		return 1
+	}
+	_ = send(report, Report{Event: Started, PID: g.pid}) // without a supervisor, the control pipe has ended
+	hasten()
+
+	orders := make(chan Order)
+	go func() {
+		defer close(orders)
+		for {
+			var o Order
+			if decoder.Decode(&o) != nil {
+				return
+			}
+			orders <- o
+		}
+	}()
+	for {
+		g.timer.Set(g.nextStop())
+		select {
+		case o, ok := <-orders:
+			if !ok {
+				orders = nil
+				g.terminate("the supervisor is gone")
+				break
+			}
+			g.obey(o)
+		case <-children:
+		case <-others:
+		case <-g.timer.C:
+		}
+		if g.reap() {
+			removeCgroup(g.conf.Cgroup)
+			_ = send(report, Report{Event: Gone, Code: g.code, Lost: g.lost, Reason: g.reason, At: Now()})
+			return 0
+		}
+		g.onTime()
+	}
+}
+
+// termTime and killTime are the times of the two signals, by the newest proof of the session.
+func (g *guard) killTime() Time { return g.conf.End.Add(-g.conf.Margin) }
+func (g *guard) termTime() Time { return g.killTime().Add(-g.conf.Grace) }
+
+// nextStop returns the time of the next thing to do without an order.
+func (g *guard) nextStop() Time {
+	switch {
+	case g.phase == killing:
+		return Now().Add(pause)
+	case g.phase == terminating:
+		return g.killAt
+	case g.conf.OnLost.Kill:
+		return g.killTime()
+	}
+	return g.termTime()
+}
+
+// onTime does what the time has come for.
+func (g *guard) onTime() {
+	now := Now()
+	switch {
+	case g.phase == killing:
+		g.kill()
+	case g.phase == terminating && now >= g.killAt, now >= g.killTime():
+		g.lose()
+		g.beginKilling("the session is near its end")
+	case g.phase == running && !g.conf.OnLost.Kill && now >= g.termTime():
+		g.lose()
+		g.terminate("the session is near its end")
+	}
+}
+
+// lose notes that the session takes the command with it, unless that has ended or stops for another reason.
+func (g *guard) lose() { g.lost = g.lost || g.phase == running && !g.exited }
+
+func (g *guard) obey(o Order) {
+	if o.End > g.conf.End {
+		g.conf.End = o.End
+	}
+	if o.Signal != 0 && !g.exited {
+		_ = syscall.Kill(-g.pid, syscall.Signal(o.Signal)) // it may have just ended
+	}
+	if o.Kill {
+		g.lose()
+		g.beginKilling("the session has ended")
+	}
+}
+
+// terminate asks the command to end, and its descendants if it has ended itself. It does nothing if it has done so
+// before.
+func (g *guard) terminate(reason string) {
+	if g.phase != running {
+		return
+	}
+	g.phase, g.reason = terminating, reason
+	g.killAt = min(Now().Add(g.conf.Grace), g.killTime())
+	_ = send(g.report, Report{Event: Terminating, Reason: reason, At: Now()})
+	switch {
+	case g.exited:
+		signalDescendants(syscall.SIGTERM)
+		return
+	case len(g.conf.OnLost.Run) > 0 && g.lost:
+		if path, err := exec.LookPath(g.conf.OnLost.Run[0]); err == nil {
+			if _, err := g.start(path, g.conf.OnLost.Run, g.conf.Env, false); err == nil {
+				return
+			}
+		}
+	}
+	_ = syscall.Kill(-g.pid, syscall.SIGTERM)
+	_ = syscall.Kill(-g.pid, syscall.SIGCONT) // one that is stopped would not notice
+}
+
+func (g *guard) beginKilling(reason string) {
+	if g.phase == killing {
+		return
+	}
+	g.phase = killing
+	if g.reason == "" {
+		g.reason = reason
+	}
+	g.kill()
+	_ = send(g.report, Report{Event: Killing, Reason: g.reason, At: Now()}) // a full pipe does not delay the kill
+}
+
+// kill is one round of SIGKILL.
+func (g *guard) kill() {
+	killCgroup(g.conf.Cgroup)
+	if !g.exited { // the id of the group may belong to others as soon as the command is reaped
+		_ = syscall.Kill(-g.pid, syscall.SIGKILL)
+	}
+	signalDescendants(syscall.SIGKILL)
+}
+
+// reap takes the exit codes of all children that have ended, and reports whether nothing is left.
+func (g *guard) reap() (gone bool) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.ECHILD):
+			return g.exited && !cgroupHasProcesses(g.conf.Cgroup)
+		case err != nil || pid == 0:
+			return false
+		case pid == g.pid:
+			g.exited, g.code = true, ExitCode(status)
+			_ = send(g.report, Report{Event: Exited, Code: g.code})
+			defer func() {
+				if !gone {
+					g.terminate("the command has ended")
+				}
+			}()
+		}
+	}
+}
+
+// start starts a program in a group of its own that dies with this thread.
+func (g *guard) start(path string, args, env []string, isCommand bool) (int, error) {
+	sys := &syscall.SysProcAttr{Setpgid: true}
+	attach(sys, isCommand)
+	release, err := intoCgroup(sys, g.conf.Cgroup)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return syscall.ForkExec(path, args, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: sys})
+}
+
+// ExitCode returns the exit code that a shell has for a status: 128 and the number of the signal that has ended the
+// process.
+func ExitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}

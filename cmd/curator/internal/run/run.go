@@ -1,0 +1,210 @@
+// Package run runs a command while a hold lasts: a lock, a lease or a leadership. It is the supervisor of a guard.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/gocurator/curator/cmd/curator/internal/guard"
+	"github.com/gocurator/curator/framework"
+)
+
+// The defaults of a [Config].
+const (
+	DefaultGrace  = 2 * time.Second
+	DefaultMargin = time.Second
+)
+
+var (
+	// ErrTooShort means that the session timeout leaves too little time to stop a command.
+	ErrTooShort = errors.New("the session timeout is too short")
+	// ErrLost means that the hold had ended before the command was started.
+	ErrLost = errors.New("lost before the command was started")
+	// ErrNotStarted means that the command cannot be started.
+	ErrNotStarted = errors.New("the command was not started")
+)
+
+// Hold is what is held.
+type Hold struct {
+	Path    string
+	Token   int64
+	Session int64           // the owner of the node
+	Context context.Context // ends with the hold
+}
+
+// Config says what to run, and how to stop it.
+type Config struct {
+	Path      string // of the program
+	Args, Env []string
+	// Grace is the time from SIGTERM to SIGKILL, Margin that from SIGKILL to the earliest end of the session.
+	Grace, Margin time.Duration
+	OnLost        guard.OnLost
+	Cgroup        bool // where it is delegated
+	// Signals are forwarded to the command.
+	Signals <-chan os.Signal
+	// Event is called with each event, one after the other.
+	Event func(Event)
+}
+
+// Event is a line of --json.
+type Event struct {
+	Time           time.Time `json:"time"`
+	Event          string    `json:"event"`
+	Path           string    `json:"path,omitempty"`
+	Token          int64     `json:"token,omitempty"`
+	Session        string    `json:"session,omitempty"`
+	SessionTimeout int64     `json:"sessionTimeoutMs,omitempty"`
+	PID            int       `json:"pid,omitempty"`
+	Signal         string    `json:"signal,omitempty"`
+	Reason         string    `json:"reason,omitempty"`
+	Code           *int      `json:"code,omitempty"`
+	Margin         *int64    `json:"marginMs,omitempty"`
+}
+
+// Outcome is how a command has ended. Nothing of it is left.
+type Outcome struct {
+	Code   int    // the exit code of the command
+	Lost   bool   // it was stopped because the hold was lost, or was about to be
+	Reason string // why it was stopped, "" if it ended by itself
+	// Margin is the time from the end of the last process to the earliest end of the session.
+	Margin time.Duration
+}
+
+// MinimumTimeout returns the shortest session timeout for these times. The proof of a session is older than a third of
+// the timeout now and then, without a fault.
+func MinimumTimeout(grace, margin time.Duration) time.Duration { return 2 * (grace + margin) }
+
+// supervisor is one run of a command.
+type supervisor struct {
+	Config
+	client    *framework.Client
+	hold      Hold
+	process   *guard.Process
+	pid       int        // of the command
+	end       guard.Time // the earliest end of the session, by the newest proof
+	destroyAt guard.Time // when a guard that has not done its work is not waited for
+	exited    *int       // the exit code of the command, if it has ended by itself
+}
+
+// Command runs a command until it ends or the hold is lost, and returns when nothing of it is left.
+func Command(client *framework.Client, hold Hold, conf Config) (Outcome, error) {
+	timeout := client.SessionTimeout()
+	if least := MinimumTimeout(conf.Grace, conf.Margin); timeout < least {
+		return Outcome{}, fmt.Errorf("%w: %v, and a grace of %v with a margin of %v needs %v",
+			ErrTooShort, timeout, conf.Grace, conf.Margin, least)
+	}
+	s := &supervisor{Config: conf, client: client, hold: hold}
+	if !s.prove() {
+		return Outcome{}, ErrLost
+	}
+	timer, err := guard.NewTimer()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer timer.Stop()
+	s.process, err = guard.Start(guard.Config{
+		Path: conf.Path, Args: conf.Args, Env: conf.Env, OnLost: conf.OnLost, Grace: conf.Grace, Margin: conf.Margin, End: s.end,
+	}, conf.Cgroup)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	defer guard.TakeTerminal()
+	defer s.process.Close()
+	return s.supervise(timeout, timer)
+}
+
+func (s *supervisor) supervise(timeout time.Duration, timer *guard.Timer) (Outcome, error) {
+	proofs := time.NewTicker(max(timeout/50, 10*time.Millisecond))
+	defer proofs.Stop()
+	ended := s.hold.Context.Done()
+	for {
+		timer.Set(s.destroyAt)
+		select {
+		case r, ok := <-s.process.Reports:
+			switch {
+			case !ok && s.pid == 0:
+				return Outcome{}, fmt.Errorf("%w: the guard has ended", ErrNotStarted)
+			case !ok:
+				return s.destroy("the guard has ended", false), nil
+			case r.Event == guard.NotStarted:
+				return Outcome{}, fmt.Errorf("%w: %s", ErrNotStarted, r.Error)
+			case r.Event == guard.Gone:
+				return s.outcome(r.Code, r.Lost, r.Reason, r.At), nil
+			}
+			s.report(r)
+		case <-proofs.C:
+			if s.prove() {
+				s.process.Send(guard.Order{End: s.end})
+			}
+		case sig := <-s.Signals:
+			if n, ok := sig.(syscall.Signal); ok {
+				s.Event(Event{Event: "signal", Signal: sig.String()})
+				s.process.Send(guard.Order{Signal: int(n)})
+			}
+		case <-ended:
+			// Another one may have it already: the node was deleted, or the server has ended the session early.
+			ended = nil
+			s.process.Send(guard.Order{Kill: true})
+			s.destroyAt = min(s.destroyAt, guard.Now().Add(s.Margin/4))
+		case <-timer.C:
+			if guard.Now() >= s.destroyAt {
+				return s.destroy("the guard did not stop it in time", true), nil
+			}
+		}
+	}
+}
+
+// prove reads the clock of the session. It reports whether there is a newer proof that the session of the hold lives.
+func (s *supervisor) prove() bool {
+	now := guard.Now() // before the other clock: if this process stands still in between, the end is early
+	health := s.client.Health()
+	// The hold ends before another session begins, so the time left is not that of another one.
+	if health.SessionID != s.hold.Session || health.SessionLeft <= 0 || s.hold.Context.Err() != nil {
+		return false
+	}
+	end := now.Add(health.SessionLeft)
+	if end <= s.end {
+		return false
+	}
+	s.end = end
+	s.destroyAt = end.Add(-s.Margin / 2)
+	return true
+}
+
+// report passes what the guard reports on.
+func (s *supervisor) report(r guard.Report) {
+	e := Event{Event: r.Event, Reason: r.Reason}
+	switch r.Event {
+	case guard.Started:
+		s.pid = r.PID
+		e.PID = r.PID
+	case guard.Exited:
+		s.exited = &r.Code
+		e.Code = s.exited
+	}
+	s.Event(e)
+}
+
+// destroy kills what a guard has left, and the guard.
+func (s *supervisor) destroy(reason string, lost bool) Outcome {
+	code := s.process.Destroy(s.pid)
+	at := guard.Now()
+	switch {
+	case s.exited != nil:
+		code = *s.exited
+	case code < 0: // the guard has reaped it, and did not say so any more
+		code = 128 + int(syscall.SIGKILL)
+	}
+	return s.outcome(code, lost && s.exited == nil, reason, at)
+}
+
+func (s *supervisor) outcome(code int, lost bool, reason string, at guard.Time) Outcome {
+	o := Outcome{Code: code, Lost: lost, Reason: reason, Margin: s.end.Sub(at)}
+	margin := o.Margin.Milliseconds()
+	s.Event(Event{Event: guard.Gone, Code: &o.Code, Reason: reason, Margin: &margin})
+	return o
+}
