@@ -56,14 +56,14 @@ func (e *exchange) begin([]byte) (reply []byte, done bool, err error) {
 	}
 	e.authenticator = newAuthenticator(e.client, e.now())
 	e.authenticator.SubKey = e.key
-	context := uint32(gssapi.ContextFlagConf | gssapi.ContextFlagInteg)
+	wanted := uint32(gssapi.ContextFlagConf | gssapi.ContextFlagInteg)
 	if e.mutual {
-		context |= gssapi.ContextFlagMutual
+		wanted |= gssapi.ContextFlagMutual
 	}
 	// RFC 4121, section 4.1.1: the length of the channel bindings, which are none, and the flags.
 	sum := make([]byte, 24)
 	binary.LittleEndian.PutUint32(sum, 16)
-	binary.LittleEndian.PutUint32(sum[20:], context)
+	binary.LittleEndian.PutUint32(sum[20:], wanted)
 	e.authenticator.Cksum = types.Checksum{CksumType: chksumtype.GSSAPI, Checksum: sum}
 	request, err := messages.NewAPReq(e.ticket.Ticket, e.ticket.key, e.authenticator)
 	if err != nil {

@@ -115,7 +115,8 @@ func (m *Mechanism) Format(s fmt.State, _ rune) {
 // if no KDC answers.
 func (m *Mechanism) Start(ctx context.Context, host string) (sasl.Exchange, error) {
 	s := m.state
-	select { // others wait for the ticket of the first
+	host = s.serviceHost(ctx, host) // before the lock: the DNS may be slow
+	select {                        // others wait for the ticket of the first
 	case s.lock <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fault(s.describe(), false, "another login asks the KDC", ctx.Err())

@@ -73,15 +73,19 @@ type resolver interface {
 
 var _ resolver = net.DefaultResolver
 
+// serviceHost returns the host of the server's principal.
+func (s *settings) serviceHost(ctx context.Context, host string) string {
+	if s.service == nil && s.canonical {
+		host = canonicalHost(ctx, s.resolver, host)
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
 // servicePrincipal returns the principal of the server on a host, by Java's rule.
-func (s *settings) servicePrincipal(ctx context.Context, conf *config, host, clientRealm string) principalName {
+func (s *settings) servicePrincipal(conf *config, host, clientRealm string) principalName {
 	if s.service != nil {
 		return s.service.withRealm(s.realm).withRealm(clientRealm)
 	}
-	if s.canonical {
-		host = canonicalHost(ctx, s.resolver, host)
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return principalName{parts: []string{s.serviceName, host}, realm: s.realm}.
 		withRealm(conf.realmOf(host)).withRealm(clientRealm)
 }

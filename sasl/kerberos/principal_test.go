@@ -43,7 +43,8 @@ func TestServicePrincipal(t *testing.T) {
 		}
 		s.resolver = dns
 		conf := &config{realms: map[string]string{".example.test": "EXAMPLE.TEST"}}
-		if got := s.servicePrincipal(t.Context(), conf, tt.host, "CLIENT.TEST"); got.String() != tt.want {
+		host := s.serviceHost(t.Context(), tt.host)
+		if got := s.servicePrincipal(conf, host, "CLIENT.TEST"); got.String() != tt.want {
 			t.Errorf("%s: %s, want %s", tt.host, got, tt.want)
 		}
 	}

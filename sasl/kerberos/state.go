@@ -122,6 +122,7 @@ func (s *state) describe() string {
 	return s.principal.String() + ", " + s.source.name
 }
 
+// start begins the login to the server with a host in its principal.
 func (s *state) start(ctx context.Context, host string) (sasl.Exchange, error) {
 	conf, err := readConfig(s.configFiles())
 	if err != nil {
@@ -131,7 +132,7 @@ func (s *state) start(ctx context.Context, host string) (sasl.Exchange, error) {
 		return nil, err
 	}
 	client := s.account.client
-	server := s.servicePrincipal(ctx, conf, host, client.realm)
+	server := s.servicePrincipal(conf, host, client.realm)
 	t, err := s.ticketFor(ctx, &requester{conf, client, s.now, s.ask}, server)
 	if err != nil {
 		return nil, err
