@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -178,6 +180,10 @@ func (m *market) living() (living []*trader) {
 	return living
 }
 
+// javaStarts is the time after which a start of Java's caches is given up: now and then one waits for ever for the end of
+// its first load when requests are lost. It is longer than the retries of a request.
+const javaStarts = 100 * time.Second
+
 // start starts a process that offers an instance of each service under a new id. Under the old id, a cache of Java that
 // was cut off meanwhile would keep the old instance.
 func (z *trader) start() (err error) {
@@ -196,7 +202,16 @@ func (z *trader) start() (err error) {
 		return err
 	}
 	args := interop.Args{"name": "d", "path": marketPath, "services": marketServices}
-	if err := z.peer.Call(z.ctx, "discoveryStart", args, nil); err != nil {
+	starting, stop := context.WithTimeout(z.ctx, javaStarts)
+	defer stop()
+	if z.language == golangPeer {
+		starting = z.ctx
+	}
+	if err := z.peer.Call(starting, "discoveryStart", args, nil); err != nil {
+		if starting.Err() != nil && z.ctx.Err() == nil {
+			z.kill()
+			return z.start()
+		}
 		return err
 	}
 	var offers []instance
