@@ -251,6 +251,17 @@ func WithTLS(config *tls.Config) ServerOption {
 	return serverOption(func(o *serverOptions) { o.secure, o.config.Secure = config, true })
 }
 
+type enforcedQuotas struct{}
+
+// WithEnforcedQuotas makes the hard limits of quotas hold: the server answers a write beyond one with
+// framework.ErrQuotaExceeded. Without the option, and for other limits, it only counts nodes and bytes, as Apache
+// ZooKeeper does. In Java: zookeeper.enforceQuota.
+func WithEnforcedQuotas() Option { return enforcedQuotas{} }
+
+func (enforcedQuotas) apply(s *RealServer) { s.props["zookeeper.enforceQuota"] = "true" }
+
+func (enforcedQuotas) applyServer(o *serverOptions) { o.config.EnforceQuota = true }
+
 // WithReadOnlyMode lets the servers of a [Cluster] serve read-only clients while they are cut off from the majority. A
 // single server, or a cluster of one, always has its majority: there the option is an error.
 func WithReadOnlyMode() ServerOption {

@@ -25,13 +25,14 @@ const steps = 500
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // startReal starts Apache ZooKeeper as the comparison needs it: nothing happens on it by itself.
-func startReal(tb testing.TB) (addr string, r release) {
+func startReal(tb testing.TB, more ...curatortest.RealOption) (addr string, r release) {
 	tb.Helper()
 	testenv.RequireReal(tb)
-	server, err := curatortest.NewRealServer(
+	server, err := curatortest.NewRealServer(append([]curatortest.RealOption{
 		curatortest.WithSystemProperty("znode.container.checkIntervalMs", fmt.Sprint(hour)),
 		curatortest.WithSystemProperty("zookeeper.DigestAuthenticationProvider.superDigest", superDigest),
-		curatortest.WithConfig("snapCount", "10000000"))
+		curatortest.WithConfig("snapCount", "10000000"),
+	}, more...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -46,12 +47,13 @@ func startReal(tb testing.TB) (addr string, r release) {
 // superDigest is the digest of superUser.
 const superDigest = "super:lK75jTNcA+U9vtVEw5vB51mj/w4="
 
-func startOurs(tb testing.TB, r release) string {
+func startOurs(tb testing.TB, r release, more ...curatortest.ServerOption) string {
 	tb.Helper()
-	return curatortest.NewServerT(tb,
+	return curatortest.NewServerT(tb, append([]curatortest.ServerOption{
 		curatortest.WithVersion(r.version),
 		curatortest.WithSuperUser(superUser),
-		curatortest.WithSweepInterval(time.Hour)).Addr()
+		curatortest.WithSweepInterval(time.Hour),
+	}, more...)...).Addr()
 }
 
 // TestDifferentialSequences plays the same random requests on both servers.

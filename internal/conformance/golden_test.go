@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gocurator/curator/curatortest"
 	"github.com/gocurator/curator/internal/jute"
 )
 
@@ -32,6 +33,38 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestQuotas plays the scripts in testdata/quota. All releases answer the same. The quotas of "enforced" hold, those of
+// the other script are counted.
+func TestQuotas(t *testing.T) {
+	scripts, err := readScripts("testdata/quota")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		t.Run(s.name(), func(t *testing.T) {
+			var ours []curatortest.ServerOption
+			var theirs []curatortest.RealOption
+			if s.name() == "enforced" {
+				ours, theirs = append(ours, curatortest.WithEnforcedQuotas()), append(theirs, curatortest.WithEnforcedQuotas())
+			}
+			for _, r := range releases {
+				t.Run("in process "+r.name, func(t *testing.T) {
+					playScripts(t, startOurs(t, r, ours...), []script{s}, false)
+				})
+			}
+			t.Run("real", func(t *testing.T) {
+				addr, _ := startReal(t, theirs...)
+				playScripts(t, addr, []script{s}, *update)
+				if *update {
+					if err := s.write(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 func playScripts(t *testing.T, addr string, scripts []script, update bool) {
@@ -80,8 +113,10 @@ func playCase(t *testing.T, addr, root string, c *scriptCase) (received [][]stri
 		for _, c := range a.conns {
 			c.end()
 		}
-		if err := remove(admin, root); err != nil {
-			t.Error(err)
+		for _, path := range []string{quotaRoot + root, root} {
+			if err := remove(admin, path); err != nil {
+				t.Error(err)
+			}
 		}
 		admin.end()
 	}()

@@ -124,7 +124,15 @@ func (n *narrator) zxid(z int64) int64 {
 	return z - n.base
 }
 
-func (n *narrator) path(path string) string { return strings.TrimPrefix(path, n.root) }
+func (n *narrator) path(path string) string {
+	if below, ok := strings.CutPrefix(path, quotaRoot+n.root); ok && n.root != "" {
+		return quotaRoot + below
+	}
+	return strings.TrimPrefix(path, n.root)
+}
+
+// quotaRoot is the node of the quota of the root.
+const quotaRoot = "/zookeeper/quota"
 
 // names are those of children, or paths, whose order is that of a hash table: here they are sorted.
 func (n *narrator) names(names []string) []string {

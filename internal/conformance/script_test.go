@@ -304,8 +304,11 @@ func (a *actor) encode(verb, args string) (jute.Op, []byte, error) {
 		return 0, nil, err
 	}
 	root := a.root
-	if strings.Contains(args, " absolute") {
+	switch {
+	case strings.Contains(args, " absolute"):
 		root = ""
+	case strings.Contains(args, " quota"): // below the node of the quota of the case's own node
+		root = quotaRoot + root
 	}
 	return r.Op, jute.AppendRequest(nil, root, &r), nil
 }

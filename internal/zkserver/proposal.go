@@ -16,12 +16,16 @@ type proposal struct {
 	ids     identities
 	schemes schemes
 	txn     txn
+	// enforceQuota refuses what a hard limit of a quota forbids.
+	enforceQuota bool
+
 	pending map[string]*plannedNode
 }
 
 // plannedNode is a node after a proposal. It is nil for a node that will not exist.
 type plannedNode struct {
 	acl               []zk.ACL
+	data              []byte
 	owner             int64
 	version, aversion int32
 	creates           int32
@@ -39,6 +43,7 @@ func (p *proposal) planned(path string) *plannedNode {
 	}
 	return &plannedNode{
 		acl:      n.acl,
+		data:     n.data,
 		owner:    n.owner,
 		version:  n.version,
 		aversion: n.aversion,
@@ -114,6 +119,9 @@ func (p *proposal) create(r *jute.Request) jute.Code {
 	case isEphemeral(parent.owner):
 		return jute.CodeNoChildrenForEphemerals
 	}
+	if code := p.checkQuota(path, 1, int64(len(r.Data))); code != jute.CodeOK {
+		return code
+	}
 	owner := ownerNone
 	switch {
 	case r.Op == jute.OpCreateContainer:
@@ -127,7 +135,7 @@ func (p *proposal) create(r *jute.Request) jute.Code {
 	after.creates++
 	after.children++
 	p.plan(parentPath, &after)
-	p.plan(path, &plannedNode{acl: acl, owner: owner})
+	p.plan(path, &plannedNode{acl: acl, data: r.Data, owner: owner})
 	p.change(change{op: r.Op, path: path, data: r.Data, acl: acl, version: after.creates, owner: owner})
 	return jute.CodeOK
 }
@@ -168,6 +176,7 @@ func (p *proposal) setData(r *jute.Request) jute.Code {
 	}
 	after := *node
 	after.version++
+	after.data = r.Data
 	p.plan(r.Path, &after)
 	p.change(change{op: jute.OpSetData, path: r.Path, data: r.Data, version: after.version})
 	return jute.CodeOK
@@ -213,6 +222,13 @@ func (p *proposal) target(r *jute.Request, perms int32) (*plannedNode, jute.Code
 		return nil, jute.CodeNoNode
 	case !p.may(node, perms):
 		return nil, jute.CodeNoAuth
+	}
+	if r.Op == jute.OpSetData {
+		if code := p.checkQuota(r.Path, 0, int64(len(r.Data)-len(node.data))); code != jute.CodeOK {
+			return nil, code
+		}
+	}
+	switch {
 	case !versionFits(r.Version, node.version):
 		return nil, jute.CodeBadVersion
 	}

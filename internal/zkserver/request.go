@@ -107,7 +107,9 @@ func (c *conn) write(h jute.RequestHeader, r *jute.Request, invalid error) bool 
 	if c.moved() && !empty {
 		return false
 	}
-	p := proposal{tree: s.leader.tree, session: c.session.id, ids: c.ids, schemes: s.schemes}
+	p := proposal{
+		tree: s.leader.tree, session: c.session.id, ids: c.ids, schemes: s.schemes, enforceQuota: s.config.EnforceQuota,
+	}
 	var refused []jute.Result
 	code := jute.CodeMarshallingError
 	switch {

@@ -26,6 +26,7 @@ type Config struct {
 	SuperDigest       string        // digest id of the superuser; empty means none
 	ReadOnly          bool          // members without a quorum serve read-only clients
 	NoTTL             bool          // nodes with a time to live are refused
+	EnforceQuota      bool          // the hard limits of quotas hold
 
 	// Users may log in by SASL, with their passwords. A service without SASL has a nil map.
 	Users map[string]string

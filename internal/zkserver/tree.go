@@ -15,6 +15,7 @@ type tree struct {
 	nodes      map[string]*node
 	ephemerals map[int64]map[string]struct{} // ephemeral nodes by session
 	expiring   map[string]struct{}           // containers and nodes with a time to live
+	quotas     map[string]struct{}           // paths of the nodes with a quota
 	applied    int64                         // the zxid of the last transaction
 }
 
@@ -33,6 +34,7 @@ func newTree(config []byte, began time.Time) *tree {
 		nodes:      map[string]*node{},
 		ephemerals: map[int64]map[string]struct{}{},
 		expiring:   map[string]struct{}{},
+		quotas:     map[string]struct{}{},
 	}
 	for _, path := range []string{rootPath, systemPath, quotaPath, configPath} {
 		t.nodes[path] = &node{data: []byte{}, acl: zk.WorldACL(zk.PermAll), children: map[string]struct{}{}}
@@ -62,6 +64,7 @@ func (t *tree) clone() *tree {
 		nodes:      make(map[string]*node, len(t.nodes)),
 		ephemerals: make(map[int64]map[string]struct{}, len(t.ephemerals)),
 		expiring:   maps.Clone(t.expiring),
+		quotas:     maps.Clone(t.quotas),
 		applied:    t.applied,
 	}
 	for path, n := range t.nodes {
@@ -88,8 +91,10 @@ func (t *tree) apply(x *txn, w watching) []jute.Result {
 			t.delete(x, c.path, w)
 		case jute.OpSetData:
 			n := t.nodes[c.path]
+			grown := int64(len(c.data) - len(n.data))
 			n.data, n.version, n.mzxid, n.mtime = c.data, c.version, x.zxid, x.time
 			r.Stat = n.stat()
+			t.useQuota(c.path, 0, grown)
 			w.dataChanged(c.path, n.acl)
 		case opSetSequence:
 			t.nodes[c.path].creates = c.version
@@ -132,6 +137,8 @@ func (t *tree) create(x *txn, c *change, w watching) zk.Stat {
 		t.expiring[c.path] = struct{}{}
 	}
 	s := n.stat()
+	t.noteQuota(c.path, true)
+	t.useQuota(c.path, 1, int64(len(c.data)))
 	w.created(c.path, n.acl)
 	w.childrenChanged(parentPath, parent.acl)
 	return s
@@ -151,6 +158,8 @@ func (t *tree) delete(x *txn, path string, w watching) {
 			delete(t.ephemerals, n.owner)
 		}
 	}
+	t.noteQuota(path, false)
+	t.useQuota(path, -1, -int64(len(n.data)))
 	w.deleted(path, n.acl)
 	w.childrenChanged(parentPath, parent.acl)
 }
